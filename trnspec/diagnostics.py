@@ -1,0 +1,156 @@
+"""What was found: severities, the explanation of a code, a diagnostic, a report.
+
+A diagnostic holds the *code* of a rule, never the rule: low things hold names, not the objects above them.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterable
+
+from attrs import field, frozen
+
+from trnspec.source import Path, Place
+
+
+class Severity(enum.IntEnum):
+    """How much a finding matters; ``ERROR`` and ``WARNING`` make the exit status 1, ``INFO`` does not."""
+
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
+
+    @property
+    def label(self) -> str:
+        """The lower-case word that people read and write."""
+        return self.name.lower()
+
+    @classmethod
+    def of(cls, label: str) -> Severity:
+        """The severity called ``label``; ``ValueError`` names the three words otherwise."""
+        try:
+            return cls[label.upper()]
+        except KeyError:
+            words = ", ".join(s.label for s in cls)
+            raise ValueError(f"{label!r} is not a severity; write one of {words}") from None
+
+
+@frozen
+class Code:
+    """A code and what it means: help text, manual page and test in one.
+
+    Attributes:
+        id: For instance ``TRN402``.  Never reused for another meaning.
+        name: For instance ``aggregate-mismatch``: it names the defect, so that it reads well after "allow".
+        severity: What a finding of this code is unless the settings say otherwise.
+        doc: One sentence, then the sections Why, Example, Instead and Source.
+    """
+
+    id: str
+    name: str
+    severity: Severity
+    doc: str
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the explanation."""
+        return self.doc.strip().split("\n\n", 1)[0].replace("\n", " ")
+
+
+@frozen
+class Location:
+    """A place in a file, and what stands there.
+
+    Attributes:
+        file: The file as it was named, or ``<stdin>``.
+        place: Line and column, counted from 1; ``None`` when the finding concerns the file as a whole.
+        path: Where in the document: ``("spec", "peak", "dense", "bf16")``.
+        text: What stands there, for the reader, or an empty text.
+    """
+
+    file: str
+    place: Place | None = None
+    path: Path = ()
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.file if self.place is None else f"{self.file}:{self.place.line}:{self.place.column}"
+
+
+@frozen
+class Diagnostic:
+    """One finding.
+
+    Attributes:
+        code: The id of its :class:`Code`.
+        severity: After the settings were applied.
+        message: One sentence with both values.
+        where: Where it is.
+        hint: What to do, or an empty text.
+        see: The other places that belong to the finding.
+        name: The name of the code, for instance ``aggregate-mismatch``.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    where: Location
+    hint: str = ""
+    see: tuple[Location, ...] = ()
+    name: str = ""
+
+    @property
+    def order(self) -> tuple[str, int, int, str, str]:
+        """Sorts findings as a reader walks through the files."""
+        place = self.where.place or Place(0, 0)
+        return (self.where.file, place.line, place.column, self.code, self.message)
+
+
+@frozen
+class Report:
+    """Everything that one run found, in reading order.
+
+    Attributes:
+        diagnostics: The findings that are to be shown.
+        checked: How many documents of each kind were checked.
+        files: How many files were named or found.
+        waived: How many findings a waiver suppressed.
+        codes: What each code means, for the reporters that carry rule descriptions.
+    """
+
+    diagnostics: tuple[Diagnostic, ...] = field(converter=lambda ds: tuple(sorted(ds, key=lambda d: d.order)))
+    checked: dict[str, int] = field(factory=dict)
+    files: int = 0
+    waived: int = 0
+    codes: tuple[Code, ...] = ()
+
+    def count(self, severity: Severity) -> int:
+        """How many findings have exactly this severity."""
+        return Counter(d.severity for d in self.diagnostics)[severity]
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing worse than information was found."""
+        return all(d.severity <= Severity.INFO for d in self.diagnostics)
+
+    def lines(self) -> set[tuple[str, int]]:
+        """The set of (code, line): what a test compares."""
+        return {(d.code, d.where.place.line if d.where.place else 0) for d in self.diagnostics}
+
+
+def nearest(word: str, words: Iterable[str], most: int = 3) -> list[str]:
+    """The words that someone who wrote ``word`` may have meant, nearest first; may be empty."""
+    import difflib
+
+    by_folded = {w.casefold(): w for w in words}
+    matches = difflib.get_close_matches(word.casefold(), list(by_folded), n=most, cutoff=0.6)
+    return [by_folded[m] for m in matches]
+
+
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """``did you mean 'bandwidth'?`` or, with nothing near, an empty text."""
+    found = nearest(word, words)
+    if not found:
+        return ""
+    return "did you mean " + " or ".join(repr(w) for w in found) + "?"
