@@ -1,0 +1,41 @@
+# Each target sets up what it needs in a virtual environment of its own, .venv; PYTHON names the interpreter.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint docs bench clean
+
+demo: .venv/installed          ## validate the shipped catalog and show what it holds
+	$(BIN)/trnspec validate --table
+
+test: .venv/developing         ## every test
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: .venv/developing         ## ruff, mypy, the floors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: .venv/developing         ## write the schemas and the reference pages that are made from the code
+	$(BIN)/python docs/generate.py
+
+bench: .venv/developing        ## ratios measured side by side
+	$(BIN)/python benchmarks/startup.py
+
+clean:
+	rm -rf .venv dist build
+
+.venv/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "trnspec needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@touch $@
+
+.venv/installed: .venv/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/developing: .venv/installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@

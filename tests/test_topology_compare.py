@@ -1,0 +1,211 @@
+"""Sameness up to numbering, the reasons against it, and the names of shapes."""
+
+from __future__ import annotations
+
+import random
+
+import networkx as nx  # type: ignore[import-untyped,unused-ignore]
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from networkx.algorithms.isomorphism import GraphMatcher  # type: ignore[import-untyped,unused-ignore]
+
+from trnspec.topology.compare import difference, isomorphic, mapping, recognise
+from trnspec.topology.fabric import Edge, Fabric
+from trnspec.topology.shapes import Chain, Explicit, FullyConnected, Hypercube, Mesh, Ring, Shape, Single, Torus
+from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
+
+KINDS: list[Shape] = [
+    Torus((4, 4)),
+    Torus((4, 4, 4), (64.0, 128.0, 128.0)),
+    Hypercube(6),
+    Chain(6),
+    Ring(12),
+    Mesh((3, 4)),
+    FullyConnected(20),
+    Switched(64, (SwitchLevel(32, 320.0),), (PeerLinks(32, 128.0),)),
+    Switched(144, (SwitchLevel(4), SwitchLevel(72)), (PeerLinks(72),)),
+    Switched(16, (SwitchLevel(4), SwitchLevel(16)), nested=True),
+]
+
+
+def _shuffled(fabric: Fabric, seed: int) -> Fabric:
+    dice = random.Random(seed)
+    chips, switches = list(range(fabric.nodes)), list(range(fabric.nodes, fabric.size))
+    dice.shuffle(chips)
+    dice.shuffle(switches)
+    return fabric.renumbered(chips + switches)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        (Torus((4, 4)), Hypercube(4), True),
+        (Torus((2, 2, 4)), Hypercube(4), True),
+        (Torus((2, 8)), Hypercube(4), False),
+        (Torus((2, 8), double=True), Hypercube(4), False),
+        (Torus((4, 4, 4)), Hypercube(6), True),
+        (Torus((8, 8)), Hypercube(6), False),
+        (Torus((4, 16)), Torus((8, 8)), False),
+        (Torus((4, 6)), Torus((6, 4)), True),
+        (Torus((3, 8)), Torus((4, 6)), False),
+        (Ring(12), Chain(12), False),
+        (Ring(4), Torus((2, 2)), True),
+        (Ring(3), FullyConnected(3), True),
+        (Single(), Hypercube(0), True),
+    ],
+)
+def test_which_shapes_are_the_same(a: Shape, b: Shape, same: bool) -> None:
+    """A word is not a shape: a 4D hypercube is a 4x4 torus, but no 2x8 torus."""
+    assert same == isomorphic(a.build(), b.build())
+    assert same == (difference(a.build(), b.build()) == "")
+
+
+@pytest.mark.parametrize("shape", KINDS, ids=str)
+@pytest.mark.parametrize("weights", [False, True])
+def test_renumbering_changes_nothing_and_a_missing_link_does(shape: Shape, weights: bool) -> None:
+    """The mapping that is found takes one fabric to the other, link by link."""
+    fabric = shape.build()
+    other = _shuffled(fabric, 7)
+    found = mapping(fabric, other, weights)
+    assert found is not None
+    image = fabric.renumbered(found)
+    assert image.adjacency == other.adjacency
+    if weights:
+        assert [(e.a, e.b, e.rate) for e in image.edges] == [(e.a, e.b, e.rate) for e in other.edges]
+    fewer = Fabric(other.nodes, other.edges[1:], other.switches)
+    assert not isomorphic(fabric, fewer, weights)
+    assert difference(fabric, fewer, weights) == f"{len(fabric.edges)} links against {len(fabric.edges) - 1}"
+
+
+def test_rates_count_only_when_asked_for() -> None:
+    """Half rate along one dimension is another weighted fabric, whichever dimension it is."""
+    z_first = Torus((4, 4, 4), (64.0, 128.0, 128.0)).build()
+    z_last = Torus((4, 4, 4), (128.0, 128.0, 64.0)).build()
+    even = Torus((4, 4, 4), (128.0,)).build()
+    assert isomorphic(z_first, z_last, weights=True)
+    assert isomorphic(z_first, even)
+    assert not isomorphic(z_first, even, weights=True)
+    assert difference(z_first, even, weights=True) == (
+        "rates of the links: 64 of 64.0, 128 of 128.0 against 192 of 128.0"
+    )
+
+
+def _with_rates(pairs: list[tuple[int, int, float]]) -> Fabric:
+    return Fabric(4, tuple(Edge(a, b, r) for a, b, r in pairs))
+
+
+def _look_alikes() -> tuple[Fabric, Fabric]:
+    """The two strongly regular graphs of 16 chips, 6 links, 2 and 2 common neighbours: every count agrees."""
+    rook, shrikhande = [], []
+    for v in range(16):
+        a, b = divmod(v, 4)
+        rook.append([4 * a + k for k in range(4) if k != b] + [4 * k + b for k in range(4) if k != a])
+        steps = ((0, 1), (0, 3), (1, 0), (3, 0), (1, 1), (3, 3))
+        shrikhande.append([4 * ((a + x) % 4) + (b + y) % 4 for x, y in steps])
+    return Explicit(rook).build(), Explicit(shrikhande).build()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "says"),
+    [
+        (Ring(12).build(), Ring(11).build(), "12 chips against 11"),
+        (Fabric(2, (Edge(0, 2),), 1), Fabric(2, (Edge(0, 1),), 0), "1 switches against 0"),
+        (Ring(12).build(), Chain(12).build(), "12 links against 11"),
+        (
+            Ring(6).build(),
+            Fabric(6, tuple(Edge(a, b) for a, b in ((0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)))),
+            "1 connected parts against 2",
+        ),
+        (
+            Fabric(4, (Edge(0, 1), Edge(1, 2), Edge(2, 3))),
+            Fabric(4, (Edge(0, 1), Edge(0, 2), Edge(0, 3))),
+            "links at the chips: 2 with 1, 2 with 2 against 3 with 1, 1 with 3",
+        ),
+        (Torus((8, 8)).build(), Torus((4, 16)).build(), "the farthest chips are 8 hops apart against 10"),
+        (
+            Torus((3, 8)).build(),
+            Torus((4, 6)).build(),
+            "the chips at 0, 1, 2, ... hops from a chip are (1, 4, 6, 6, 5, 2) against (1, 4, 7, 7, 4, 1)",
+        ),
+        (*_look_alikes(), "chips, links, degrees and hops agree, but no renumbering takes one to the other"),
+        (
+            _with_rates([(0, 1, 1.0), (1, 2, 1.0), (2, 3, 2.0), (3, 0, 2.0)]),
+            _with_rates([(0, 1, 1.0), (1, 2, 2.0), (2, 3, 1.0), (3, 0, 2.0)]),
+            "the same links, but no renumbering also takes their rates to each other",
+        ),
+    ],
+)
+def test_the_reason_in_one_sentence(a: Fabric, b: Fabric, says: str) -> None:
+    """The first invariant that differs is named with both values."""
+    assert difference(a, b, weights=True) == says
+    assert difference(a, a, weights=True) == ""
+
+
+def test_many_equal_parts() -> None:
+    """Parts that look alike but are not are matched one by one, not in all orders."""
+    rook, shrikhande = _look_alikes()
+
+    def side_by_side(parts: list[Fabric]) -> Fabric:
+        edges = [Edge(e.a + 16 * k, e.b + 16 * k) for k, part in enumerate(parts) for e in part.edges]
+        return Fabric(16 * len(parts), tuple(edges))
+
+    one = side_by_side([rook] * 5 + [shrikhande] * 4)
+    assert isomorphic(one, _shuffled(side_by_side([shrikhande] * 4 + [rook] * 5), 3))
+    assert not isomorphic(one, side_by_side([rook] * 4 + [shrikhande] * 5))
+
+
+@st.composite
+def two_fabrics(draw: st.DrawFn) -> tuple[Fabric, Fabric]:
+    """Two multigraphs with as many links, often the same up to numbering, often nearly so."""
+    nodes = draw(st.integers(2, 7))
+    ends = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)).filter(lambda p: p[0] != p[1])
+    pairs = draw(st.lists(ends, max_size=12))
+    rates = draw(st.lists(st.sampled_from([1.0, 2.0]), min_size=len(pairs), max_size=len(pairs)))
+    one = Fabric(nodes, tuple(Edge(a, b, r) for (a, b), r in zip(pairs, rates, strict=True)))
+    edges = list(one.renumbered(draw(st.permutations(range(nodes)))).edges)
+    spoil: bool = draw(st.booleans())
+    if edges and spoil:
+        a, b = draw(ends)
+        edges[draw(st.integers(0, len(edges) - 1))] = Edge(a, b, draw(st.sampled_from([1.0, 2.0])))
+    return one, Fabric(nodes, tuple(edges))
+
+
+def _simple(fabric: Fabric, weights: bool) -> nx.Graph:
+    graph = nx.Graph()
+    graph.add_nodes_from(range(fabric.nodes))
+    for e in fabric.edges:
+        had = graph.get_edge_data(e.a, e.b, {"links": ()})["links"]
+        graph.add_edge(e.a, e.b, links=tuple(sorted((*had, e.rate if weights else 0.0))))
+    return graph
+
+
+@settings(max_examples=150, deadline=None)
+@given(two_fabrics(), st.booleans())
+def test_agrees_with_networkx(pair: tuple[Fabric, Fabric], weights: bool) -> None:
+    """The decision on small multigraphs, with rates and without, is that of an independent matcher."""
+    a, b = pair
+    matcher = GraphMatcher(_simple(a, weights), _simple(b, weights), edge_match=lambda x, y: x == y)
+    assert matcher.is_isomorphic() == isomorphic(a, b, weights)
+    assert isomorphic(a, b, weights) == (difference(a, b, weights) == "")
+
+
+@pytest.mark.parametrize(
+    ("shape", "name"),
+    [
+        (Torus((4, 4)), "torus(4,4)"),
+        (Hypercube(4), "torus(4,4)"),
+        (Hypercube(6), "torus(4,4,4)"),
+        (Hypercube(3), "torus(2,4)"),
+        (Ring(12), "ring(12)"),
+        (Chain(6), "chain(6)"),
+        (Mesh((3, 4)), "mesh(3,4)"),
+        (FullyConnected(5), "fully-connected(5)"),
+        (Single(), "single"),
+        (Switched(4, (SwitchLevel(4),)), None),
+    ],
+)
+def test_the_name_of_a_fabric(shape: Shape, name: str | None) -> None:
+    """A renumbered fabric is recognised by its simplest name."""
+    found = recognise(_shuffled(shape.build(), 11))
+    assert name == (None if found is None else str(found))

@@ -1,0 +1,81 @@
+"""Fabrics and tables of neighbours."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from trnspec.errors import TrnspecError
+from trnspec.topology.fabric import Edge, Fabric, TopologyError, asymmetries
+
+
+def test_equal_links_in_any_order_are_equal_fabrics() -> None:
+    """The order of links and of their ends does not matter."""
+    assert Fabric(3, (Edge(0, 1), Edge(1, 2))) == Fabric(3, (Edge(2, 1), Edge(1, 0)))
+    assert Fabric(2, (Edge(0, 1),)) != Fabric(2, (Edge(0, 1), Edge(0, 1)))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "says"),
+    [
+        (0, (), "at least one chip"),
+        (2, (Edge(1, 1),), "linked to itself"),
+        (2, (Edge(0, 2),), "leaves the vertices"),
+        (2, (Edge(-1, 0),), "leaves the vertices"),
+        (2, (Edge(0, 1, 0.0),), "positive rate"),
+        (2, (Edge(0, 1, float("nan")),), "positive rate"),
+    ],
+)
+def test_what_is_no_fabric_is_refused(nodes: int, edges: tuple[Edge, ...], says: str) -> None:
+    """Each refusal says what was expected, and is both a trnspec error and a ValueError."""
+    with pytest.raises(TopologyError, match=says) as caught:
+        Fabric(nodes, edges)
+    assert isinstance(caught.value, TrnspecError)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_a_table_keeps_parallel_links() -> None:
+    """A neighbour listed twice is two links."""
+    fabric = Fabric.from_adjacency([[1, 1], [0, 0, 2], [1]])
+    assert fabric.adjacency == ((1, 1), (0, 0, 2), (1,))
+    assert len(fabric.edges) == 3
+
+
+@pytest.mark.parametrize(
+    ("table", "pairs", "says"),
+    [
+        ([[1], []], ((0, 1),), "seen from both its ends"),
+        ([[1, 1], [0]], ((0, 1),), "more often"),
+        ([[0]], ((0, 0),), "itself"),
+        ([[7]], ((0, 7),), "the chips are 0 to 0"),
+        ([[-1], [0]], ((0, -1), (1, 0)), "the chips are 0 to 1"),
+    ],
+)
+def test_a_table_whose_ends_disagree(table: list[list[int]], pairs: tuple[tuple[int, int], ...], says: str) -> None:
+    """Disagreements are listed for a checker and refused by the builder."""
+    assert asymmetries(table) == pairs
+    with pytest.raises(TopologyError, match=says):
+        Fabric.from_adjacency(table)
+
+
+def test_switches_keep_their_place_when_renumbered() -> None:
+    """A chip cannot take the number of a switch."""
+    fabric = Fabric(2, (Edge(0, 2, 5.0), Edge(1, 2, 7.0)), switches=1)
+    assert fabric.renumbered([1, 0, 2]).links[0] == (Edge(0, 2, 7.0),)
+    with pytest.raises(TopologyError, match="permutation"):
+        fabric.renumbered([2, 0, 1])
+
+
+def test_building_and_measuring_imports_no_numpy() -> None:
+    """Only the search for a bisection needs numpy."""
+    program = (
+        "import sys\n"
+        "from trnspec.topology import compare, measures, parse, rings, shapes, switched\n"
+        "torus = shapes.Torus((4, 4), (1.0,))\n"
+        "torus.bisection('rate'), measures.diameter(torus.build())\n"
+        "compare.isomorphic(torus.build(), shapes.Hypercube(4).build()), rings.hamiltonian_rings(torus.build())\n"
+        "sys.exit('numpy' in sys.modules or 'networkx' in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

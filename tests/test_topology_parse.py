@@ -1,0 +1,101 @@
+"""Shapes as people print them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec.topology.fabric import TopologyError
+from trnspec.topology.parse import parse
+from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Single, Torus
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes", "shape"),
+    [
+        ("4x4, 2D Torus", None, Torus((4, 4))),
+        ("4x4x4 3D torus", None, Torus((4, 4, 4))),
+        ("3D Torus (4x4x4)", 64, Torus((4, 4, 4))),
+        ("2D-Torus topology", 16, Torus((4, 4))),
+        ("3-dimensional torus", 64, Torus((4, 4, 4))),
+        ("torus( 4 , 4 )", None, Torus((4, 4))),
+        ("Torus(4\u00d74)", None, Torus((4, 4))),
+        ("mesh 4 x 4", None, Mesh((4, 4))),
+        ("4D-HyperCube", None, Hypercube(4)),
+        ("4D-HyperCube topology", 16, Hypercube(4)),
+        ("4-D hyper-cube", None, Hypercube(4)),
+        ("hypercube(4)", None, Hypercube(4)),
+        ("hypercube", 16, Hypercube(4)),
+        ("16-chip 4D hypercube", None, Hypercube(4)),
+        ("ring(12)", None, Ring(12)),
+        ("Ring Topology", 12, Ring(12)),
+        ("a ring of 12 chips", None, Ring(12)),
+        ("chain(6)", 6, Chain(6)),
+        ("Chain of 6 devices", None, Chain(6)),
+        ("Fully connected", 8, FullyConnected(8)),
+        ("single chip", None, Single()),
+        ("single", 1, Single()),
+    ],
+)
+def test_what_people_print(text: str, nodes: int | None, shape: Shape) -> None:
+    """The word, the sizes and the number of dimensions may stand in any order."""
+    assert shape == parse(text, nodes)
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes", "says"),
+    [
+        ("", None, "names no shape; expected torus"),
+        ("banana", None, "names no shape; expected torus"),
+        ("2D Torus", None, "leaves out the sizes"),
+        ("torus", 16, "leaves out the sizes"),
+        ("2D Torus", 32, "no 2 equal sides"),
+        ("4x4, 3D Torus", None, "says 3D and gives 2 sizes"),
+        ("4x4 torus", 64, "has 16 chips; expected 64"),
+        ("ring", None, "leaves out how many chips"),
+        ("ring(4,4)", None, "one size"),
+        ("2D ring(4)", None, "one dimension"),
+        ("4D-HyperCube", 64, "has 16 chips; expected 64"),
+        ("12-chip 4D hypercube", None, "has 16 chips"),
+        ("hypercube", 12, "leaves out the dimensions"),
+        ("hypercube(2,2)", None, "one number"),
+        ("all-to-all", 64, "who can reach whom"),
+        ("switched", 64, "sizes of its switches"),
+        ("single(2)", None, "no sizes"),
+        ("torus(4,0)", None, "expected 1 or more"),
+        ("ring(0)", None, "expected 1 or more"),
+    ],
+)
+def test_what_is_refused(text: str, nodes: int | None, says: str) -> None:
+    """The message names what was expected; nothing is guessed."""
+    with pytest.raises(TopologyError, match=says):
+        parse(text, nodes)
+
+
+dims = st.lists(st.integers(1, 64), min_size=1, max_size=5)
+shapes = st.one_of(
+    dims.map(Torus),
+    dims.map(Mesh),
+    st.integers(1, 999).map(Ring),
+    st.integers(1, 999).map(Chain),
+    st.integers(0, 20).map(Hypercube),
+    st.integers(1, 999).map(FullyConnected),
+    st.just(Single()),
+)
+
+
+@given(shapes)
+def test_the_text_of_a_shape_is_read_back(shape: Shape) -> None:
+    """What ``str`` writes is what ``parse`` reads."""
+    assert shape == parse(str(shape), shape.nodes)
+
+
+@given(st.text(max_size=40), st.none() | st.integers(-3, 100))
+def test_any_text_is_a_shape_or_a_reason(text: str, nodes: int | None) -> None:
+    """No text raises anything but the one error."""
+    try:
+        shape = parse(text, nodes)
+    except TopologyError:
+        return
+    assert nodes in (None, shape.nodes)

@@ -1,0 +1,394 @@
+"""Named shapes against the published tables, closed forms against the built graphs and against networkx."""
+
+from __future__ import annotations
+
+import networkx as nx  # type: ignore[import-untyped,unused-ignore]
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trnspec.topology import grid, measures
+from trnspec.topology.bisection import By, bisection
+from trnspec.topology.bounds import lightest_cut, routing_bound
+from trnspec.topology.fabric import Edge, Fabric, TopologyError
+from trnspec.topology.shapes import (
+    Chain,
+    Explicit,
+    FullyConnected,
+    GridShape,
+    Hypercube,
+    Mesh,
+    Ring,
+    Shape,
+    Single,
+    Torus,
+)
+from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
+
+BOTH: tuple[By, ...] = ("links", "rate")
+
+# Rates are GB/s, one direction.
+ULTRASERVER = Torus((4, 4, 4), (64.0, 128.0, 128.0), ("z", "in-plane", "in-plane"))
+GEN1 = Switched(64, (SwitchLevel(32, 320.0),), (PeerLinks(32, 128.0),))
+GEN2 = Switched(144, (SwitchLevel(4, 256.0, "sled"), SwitchLevel(72, 320.0, "rack")), (PeerLinks(72, 128.0),))
+
+
+# shape: links, degrees, diameter, mean hops (self excluded), bisection links and rate
+PUBLISHED: list[tuple[Shape, int, set[int], int, float, int, float]] = [
+    (Single(), 0, {0}, 0, 0.0, 0, 0.0),
+    (Chain(4, 8.0), 3, {1, 2}, 3, 1.667, 1, 8.0),
+    (Chain(16, 8.0), 15, {1, 2}, 15, 5.667, 1, 8.0),
+    (Chain(6, 48.0), 5, {1, 2}, 5, 2.333, 1, 48.0),
+    (Ring(12, 48.0), 12, {2}, 6, 3.273, 2, 96.0),
+    (Torus((4, 4), (48.0,)), 32, {4}, 4, 2.133, 8, 384.0),
+    (Torus((4, 4), (128.0,)), 32, {4}, 4, 2.133, 8, 1024.0),
+    (Hypercube(4, 48.0), 32, {4}, 4, 2.133, 8, 384.0),
+    (ULTRASERVER, 192, {6}, 6, 3.048, 32, 2048.0),
+]
+
+
+@pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: str(row[0]))
+def test_the_published_table(row: tuple[Shape, int, set[int], int, float, int, float]) -> None:
+    """Links, degree, diameter, mean hops and bisection of every direct system, closed form and counted."""
+    shape, links, degree, diameter, mean, cut, rate = row
+    fabric = shape.build()
+    assert (links, links) == (shape.links, len(fabric.edges))
+    assert degree == set(measures.degrees(fabric))
+    assert (diameter, diameter) == (shape.diameter, measures.diameter(fabric))
+    closed, counted = shape.mean_hops(self_included=False), measures.mean_hops(fabric, self_included=False)
+    assert closed == counted
+    assert closed is not None
+    assert round(closed, 3) == mean
+    for by in BOTH:
+        for found in (shape.bisection(by), bisection(fabric, by)):
+            assert (cut, rate, True) == (found.links, found.rate, found.exact)
+
+
+def test_in_plane_bisection_of_the_ultraserver() -> None:
+    """The cut across Z is half of the cut across X or Y, at the same number of links."""
+    fabric = ULTRASERVER.build()
+    sides = {
+        "z": [v for v in range(64) if v // 16 < 2],
+        "y": [v for v in range(64) if v // 4 % 4 < 2],
+        "x": [v for v in range(64) if v % 4 < 2],
+    }
+    cuts = {name: measures.cut_edges(fabric, side) for name, side in sides.items()}
+    assert {name: len(cut) for name, cut in cuts.items()} == {"z": 32, "y": 32, "x": 32}
+    assert {name: measures.total_rate(cut) for name, cut in cuts.items()} == {"z": 2048.0, "y": 4096.0, "x": 4096.0}
+    assert measures.degree_by_kind(fabric, 21) == {"in-plane": 4, "z": 2}
+    assert {128, 64} == {
+        sum(e.kind == "in-plane" for e in fabric.edges),
+        sum(e.kind == "z" for e in fabric.edges),
+    }
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [(Ring(16), 4.0), (Torus((4, 4)), 2.0), (Torus((4, 4, 4)), 3.0), (Torus((8, 8)), 4.0), (Single(), 0.0)],
+)
+def test_mean_hops_with_self_included(shape: GridShape, expected: float) -> None:
+    """The textbook convention divides by n squared."""
+    assert expected == shape.mean_hops(self_included=True)
+    assert expected == measures.mean_hops(shape.build(), self_included=True)
+
+
+TRN1 = (
+    *((12, 3, 4, 1), (13, 0, 5, 2), (14, 1, 6, 3), (15, 2, 7, 0)),
+    *((0, 7, 8, 5), (1, 4, 9, 6), (2, 5, 10, 7), (3, 6, 11, 4)),
+    *((4, 11, 12, 9), (5, 8, 13, 10), (6, 9, 14, 11), (7, 10, 15, 8)),
+    *((8, 15, 0, 13), (9, 12, 1, 14), (10, 13, 2, 15), (11, 14, 3, 12)),
+)
+
+
+def test_published_adjacency() -> None:
+    """The tables that drivers print are these shapes, number by number."""
+    assert Torus((4, 4)).build() == Explicit(TRN1).build()
+    ring = [[(i - 1) % 12, (i + 1) % 12] for i in range(12)]
+    assert Ring(12).build() == Explicit(ring).build()
+    chain = [[1], [0, 2], [1, 3], [2, 4], [3, 5], [4]]
+    assert Chain(6).build() == Explicit(chain).build()
+    assert not measures.is_regular(Chain(6).build())
+    assert measures.is_regular(Explicit(TRN1).build())
+
+
+@pytest.mark.parametrize(
+    ("shape", "middle", "ends"),
+    [
+        (Chain(4, 8.0), 16.0, 8.0),
+        (Chain(6, 48.0), 96.0, 48.0),
+        (Ring(12, 48.0), 96.0, 96.0),
+        (Torus((4, 4), (48.0,)), 192.0, 192.0),
+        (Torus((4, 4), (128.0,)), 512.0, 512.0),
+        (ULTRASERVER, 640.0, 640.0),
+        (GEN1, 448.0, 448.0),
+        (GEN2, 704.0, 704.0),
+        (Chain(3), None, None),
+        (Single(), 0.0, 0.0),
+    ],
+)
+def test_links_times_rate_is_the_device_rate(shape: Shape, middle: float | None, ends: float | None) -> None:
+    """Rates at a chip add up; the ends of a chain have half."""
+    fabric = shape.build()
+    rates = measures.device_rates(fabric)
+    assert (ends, middle, ends) == (rates[0], rates[len(rates) // 2], rates[-1])
+    if shape is ULTRASERVER:
+        assert (measures.device_rate(fabric, 5, "in-plane"), measures.device_rate(fabric, 5, "z")) == (512.0, 128.0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "edges", "stages", "cut", "rate"),
+    [
+        (GEN1, {1: 1, 2: 31, 3: 31}, {1: 32, 2: 31}, 32, 4096.0),
+        (GEN2, {1: 1, 2: 71, 3: 71}, {1: 72, 2: 71}, 72, 9216.0),
+    ],
+)
+def test_switched_hop_classes(
+    shape: Switched, edges: dict[int, int], stages: dict[int, int], cut: int, rate: float
+) -> None:
+    """Every chip sees the published hop classes, and the cut between the racks is proven to be the narrowest."""
+    fabric = shape.build()
+    half = shape.chips // 2
+    for chip in (0, 5, half, shape.chips - 1):
+        assert edges == measures.histogram(fabric, chip)
+        assert stages == measures.histogram(fabric, chip, count="stages")
+    assert (measures.diameter(fabric), measures.diameter(fabric, count="stages")) == (3, 2)
+    assert {e.other(0) for e in fabric.links[0] if e.kind == "peer"} == {half}
+    for by in BOTH:
+        found = shape.bisection(by)
+        assert (cut, rate, True) == (found.links, found.rate, found.exact)
+
+
+def test_nested_switches_are_farther() -> None:
+    """With the rack's switch above the sleds' switches, the other sleds are four edges away."""
+    nested = Switched(144, (SwitchLevel(4), SwitchLevel(72)), nested=True)
+    fabric = nested.build()
+    assert measures.histogram(fabric, 0) == {2: 3, 4: 68}
+    assert len(fabric.edges) == 144 + 36
+    assert nested.switches == 38
+    # Switches that hang on switches are one passage.
+    assert measures.histogram(fabric, 0, count="stages") == {1: 71}
+
+
+def test_pairs_of_two() -> None:
+    """A ring of two is one link, two on request; a dimension of one has none."""
+    assert (Ring(2).links, Ring(2, double=True).links, Ring(1).links) == (1, 2, 0)
+    assert (Torus((2, 2)).links, Torus((1, 2, 1)).links) == (4, 1)
+    assert Torus((2, 2), double=True).links == 8
+    assert Torus((2, 8)).build() != Torus((2, 8), double=True).build()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Torus(()),
+        lambda: Torus((4, 0)),
+        lambda: Torus((4, 4), (1.0, 2.0, 3.0)),
+        lambda: Mesh((4, 4), (), ("x", "y", "z")),
+        lambda: Hypercube(-1),
+        lambda: Ring(0),
+        lambda: FullyConnected(0),
+        lambda: Explicit(()).build(),
+        lambda: Switched(10, (SwitchLevel(4),)),
+        lambda: Switched(16, (SwitchLevel(8), SwitchLevel(4))),
+        lambda: Switched(16, (), (PeerLinks(3),)),
+        lambda: Torus((4, 4)).bisection("rate"),
+    ],
+)
+def test_what_is_no_shape_is_refused(wrong: object) -> None:
+    """Sizes, counts and rates that cannot be meant."""
+    with pytest.raises(TopologyError):
+        wrong()  # type: ignore[operator]
+
+
+rates = st.sampled_from([1.0, 2.0, 3.0, 8.0])
+small = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda d: 1 < _product(d) <= 14)
+medium = st.lists(st.integers(1, 6), min_size=1, max_size=4).filter(lambda d: _product(d) <= 80)
+
+
+def _product(dims: list[int]) -> int:
+    n = 1
+    for k in dims:
+        n *= k
+    return n
+
+
+@st.composite
+def grids(draw: st.DrawFn, dims: st.SearchStrategy[list[int]]) -> GridShape:
+    """A torus or a mesh with a rate for each dimension."""
+    sizes = draw(dims)
+    of = tuple(draw(rates) for _ in sizes)
+    return Mesh(sizes, of) if draw(st.booleans()) else Torus(sizes, of, double=draw(st.booleans()))
+
+
+def _oracle(fabric: Fabric) -> nx.MultiGraph:
+    graph = nx.MultiGraph()
+    graph.add_nodes_from(range(fabric.size))
+    graph.add_edges_from((e.a, e.b) for e in fabric.edges)
+    return graph
+
+
+@settings(max_examples=60, deadline=None)
+@given(grids(medium))
+def test_closed_forms_agree_with_the_graph(shape: GridShape) -> None:
+    """Links, diameter and mean hops by formula, by our counting and by networkx."""
+    fabric = shape.build()
+    graph = _oracle(fabric)
+    assert shape.links == graph.number_of_edges()
+    assert shape.diameter == measures.diameter(fabric) == nx.diameter(graph)
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    n = fabric.nodes
+    assert [[lengths[v][u] for u in range(n)] for v in range(n)] == [list(r) for r in measures.distances(fabric)]
+    total = sum(sum(row.values()) for row in lengths.values())
+    for included in (True, False):
+        pairs = n * n if included else max(n * (n - 1), 1)
+        expected = total / pairs
+        assert expected == shape.mean_hops(self_included=included)
+        assert expected == measures.mean_hops(fabric, self_included=included)
+    assert measures.degrees(fabric) == tuple(graph.degree(v) for v in range(n))
+
+
+@st.composite
+def fabrics(draw: st.DrawFn, most: int = 9, most_switches: int = 2) -> Fabric:
+    """Any multigraph, connected or not."""
+    nodes, switches = draw(st.integers(1, most)), draw(st.integers(0, most_switches))
+    size = nodes + switches
+    ends = st.tuples(st.integers(0, size - 1), st.integers(0, size - 1)).filter(lambda p: p[0] != p[1])
+    pairs = draw(st.lists(ends, max_size=3 * size)) if size > 1 else []
+    return Fabric(nodes, tuple(Edge(a, b, draw(rates)) for a, b in pairs), switches)
+
+
+@settings(max_examples=60, deadline=None)
+@given(fabrics())
+def test_counting_on_any_fabric(fabric: Fabric) -> None:
+    """Parts, distances and the hop histogram of arbitrary multigraphs against networkx."""
+    graph = _oracle(fabric)
+    parts = sorted(map(sorted, nx.connected_components(graph)))
+    assert parts == sorted(map(sorted, measures.components(fabric)))
+    assert measures.is_connected(fabric) == (len(parts) == 1)
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    table = measures.distances(fabric)
+    spheres = measures.spheres(fabric)
+    for v in range(fabric.nodes):
+        row = [lengths[v].get(u) for u in range(fabric.nodes)]
+        assert row == list(table[v])
+        assert [row.count(h) for h in range(len(spheres[v]))] == list(spheres[v])
+        expected = None if None in row else max(h for h in row if h is not None)
+        assert expected == measures.eccentricities(fabric)[v]
+
+
+def _brute_force(fabric: Fabric, by: By) -> float:
+    """The weight of the narrowest cut, by trying every side of every vertex."""
+    best = float("inf")
+    for mask in range(1 << fabric.size):
+        chips = (mask & ((1 << fabric.nodes) - 1)).bit_count()
+        if chips in (fabric.nodes // 2, (fabric.nodes + 1) // 2):
+            cut = [e for e in fabric.edges if (mask >> e.a & 1) != (mask >> e.b & 1)]
+            best = min(best, len(cut) if by == "links" else sum(e.rate or 0.0 for e in cut))
+    return best
+
+
+@settings(max_examples=60, deadline=None)
+@given(fabrics(), st.sampled_from(BOTH))
+def test_bisection_of_any_small_fabric_is_exact(fabric: Fabric, by: By) -> None:
+    """The search agrees with brute force, and its cut is what it says."""
+    found = bisection(fabric, by)
+    cut = measures.cut_edges(fabric, found.cut)
+    chips = sum(v < fabric.nodes for v in found.cut)
+    assert found.exact
+    assert chips in (fabric.nodes // 2, (fabric.nodes + 1) // 2)
+    assert (len(cut), measures.total_rate(cut)) == (found.links, found.rate)
+    if fabric.nodes > 1:
+        assert _brute_force(fabric, by) == (found.links if by == "links" else found.rate)
+
+
+@settings(max_examples=60, deadline=None)
+@given(grids(small), st.sampled_from(BOTH))
+def test_bisection_of_small_grids(shape: GridShape, by: By) -> None:
+    """The closed form, where it claims to be exact, is what brute force finds."""
+    found = shape.bisection(by)
+    assert found.exact
+    assert _brute_force(shape.build(), by) == (found.links if by == "links" else found.rate)
+    assert found.links == len(measures.cut_edges(shape.build(), found.cut))
+
+
+@pytest.mark.parametrize(
+    ("dims", "links"),
+    [((8, 8), 16), ((4, 8), 8), ((2, 8), 4), ((6,), 2), ((5,), 2), ((16, 16, 16), 512), ((8, 4, 2), 16)],
+)
+def test_bisection_of_tori(dims: tuple[int, ...], links: int) -> None:
+    """2 N / k links across the longest axis of k, proven; (5,) is a ring, which is always cut in two places."""
+    found = Torus(dims).bisection()
+    assert (links, True) == (found.links, found.exact)
+
+
+def test_an_upper_bound_says_so() -> None:
+    """Where no bound meets the cut that was found, it is not called exact."""
+    found = Torus((7, 7)).bisection()
+    assert (found.exact, found.method) == (False, "local search")
+    assert found.links == len(measures.cut_edges(Torus((7, 7)).build(), found.cut))
+
+
+def test_bisection_by_all_cuts_up_to_24_chips() -> None:
+    """Sizes that no bound decides are decided by trial: 3x8 in halves across the eight."""
+    found = bisection(Torus((3, 8)).build())
+    assert (found.links, found.exact) == (6, True)
+
+
+@pytest.mark.parametrize(("n", "links"), [(2, 1), (5, 6), (8, 16)])
+def test_fully_connected(n: int, links: int) -> None:
+    """Closed forms of the complete graph."""
+    shape = FullyConnected(n, 3.0)
+    assert (links, 3.0 * links) == (shape.bisection("rate").links, shape.bisection("rate").rate)
+    assert bisection(shape.build()).links == links
+    assert (shape.diameter, shape.mean_hops(self_included=False)) == (1, 1.0)
+    assert shape.links == len(shape.build().edges)
+
+
+@pytest.mark.parametrize("n", [2, 7, 24, 64])
+def test_one_switch_for_all(n: int) -> None:
+    """Half of the links to the switch must be cut, whatever the number of chips."""
+    found = Switched(n, (SwitchLevel(n, 2.0),)).bisection()
+    assert (n // 2, 2.0 * (n // 2), True) == (found.links, found.rate, found.exact)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(
+        [(8, (2, 4), 4), (8, (4,), 4), (4, (2,), 2), (8, (8,), 4), (6, (3,), 3), (8, (2, 8), 2), (6, (2,), 3)]
+    ),
+    st.lists(rates, min_size=3, max_size=3),
+    st.booleans(),
+    st.sampled_from(BOTH),
+)
+def test_bisection_of_switched_fabrics(
+    of: tuple[int, tuple[int, ...], int], given_rates: list[float], nested: bool, by: By
+) -> None:
+    """The bound that the shape knows is never above what brute force finds."""
+    chips, sizes, stride = of
+    levels = [SwitchLevel(size, rate) for size, rate in zip(sizes, given_rates, strict=False)]
+    shape = Switched(chips, levels, (PeerLinks(stride, given_rates[2]),), nested)
+    found = shape.bisection(by)
+    assert found.exact
+    assert _brute_force(shape.build(), by) == (found.links if by == "links" else found.rate)
+
+
+@settings(max_examples=80, deadline=None)
+@given(fabrics(most=7), st.sampled_from(BOTH))
+def test_lower_bounds_are_bounds(fabric: Fabric, by: By) -> None:
+    """Neither the traffic nor the lightest cut of any sizes promises more than the narrowest cut weighs."""
+    weights = [1.0 if by == "links" else e.rate or 0.0 for e in fabric.edges]
+    assert routing_bound(fabric, weights) <= _brute_force(fabric, by) + 1e-6
+    matrix = np.zeros((fabric.size, fabric.size))
+    for e, weight in zip(fabric.edges, weights, strict=True):
+        matrix[e.a, e.b] += weight
+        matrix[e.b, e.a] += weight
+    if fabric.nodes > 1:
+        assert lightest_cut(matrix) <= _brute_force(fabric, by)
+
+
+@settings(max_examples=60, deadline=None)
+@given(grids(small), st.sampled_from(BOTH))
+def test_the_bound_of_a_grid_is_a_bound(shape: GridShape, by: By) -> None:
+    """The closed form of the traffic bound is never above the narrowest cut."""
+    assert grid.lower_bound(shape.axes, by) <= _brute_force(shape.build(), by) + 1e-6

@@ -1,0 +1,59 @@
+"""The command line; each command is a module of its own and is imported when it is called."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from trnspec._version import __version__
+from trnspec.errors import TrnspecError
+
+COMMANDS = {
+    "validate": "Check catalog files and everything they take part in.",
+    "explain": "Tell what a code means, why it matters and what to write instead.",
+}
+"""The commands with what ``--help`` says of each, so that it need not import them."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"trnspec.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands in ``--help``, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="trnspec", message="%(prog)s %(version)s")
+def group() -> None:
+    """A checked catalog of AWS Trainium hardware.
+
+    Every figure has a source, a date and a precision; where two disagree, trnspec says why.
+    """
+
+
+def main() -> None:
+    """Run the command line: exit status 0 clean, 1 findings, 2 misuse."""
+    try:
+        group(standalone_mode=True)
+    except TrnspecError as error:
+        click.echo(f"trnspec: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader, a pager for instance, has gone; Python would complain once more at the end.
+        sys.stderr.close()
+        sys.exit(1)

@@ -1,0 +1,20 @@
+"""``trnspec explain``: the manual page of a code."""
+
+from __future__ import annotations
+
+import click
+
+from trnspec.api import registry
+
+
+@click.command("explain")
+@click.argument("code", required=False)
+def command(code: str | None) -> None:
+    """Tell what a code means, why it matters and what to write instead; without one, list all codes."""
+    known = registry()
+    if code is None:
+        for each in known.codes.values():
+            click.echo(f"{each.id}  {each.severity.label:<7}  {each.name:<26}  {each.summary}")
+        return
+    found = known.code(code)
+    click.echo(f"{found.id} {found.name} ({found.severity.label})\n\n{found.doc.strip()}")

@@ -1,0 +1,62 @@
+"""Tables for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trnspec.graph import Graph
+from trnspec.model.chip import Chip
+from trnspec.model.core import Core
+from trnspec.model.document import Node
+from trnspec.model.link import Link
+from trnspec.model.server import Server
+from trnspec.model.source import Source
+from trnspec.model.ultraserver import UltraServer
+from trnspec.totals import chips, total
+
+_COLUMNS = {
+    "bf16 dense": ("spec", "peak", "dense", "bf16"),
+    "memory": ("spec", "memory", "capacity"),
+    "bandwidth": ("spec", "memory", "bandwidth"),
+}
+
+
+def holdings(graph: Graph) -> str:
+    """What a graph holds: the systems with their main figures, computed from their chips, and counts of the rest."""
+    header = ["system", "kind", "chips", *_COLUMNS]
+    rows = [header]
+    for spec in (Chip, Server, UltraServer):
+        for node in sorted(graph.of(spec), key=lambda n: _size(graph, n)):
+            if node.target:
+                rows.append(_row(graph, node))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+    lines = [_line(row, widths) for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    others = ((Core, "core"), (Link, "link"), (Source, "source"))
+    counts = [f"{n} {word}{'s' if n != 1 else ''}" for spec, word in others if (n := len(_targets(graph, spec)))]
+    figures = sum(len(graph.figures(n)) for n in graph if n.target)
+    claims = sum(len(n.claims) for n in graph if n.target)
+    lines += ["", f"and {', '.join(counts)}; {figures} figures, {claims} claims beside them.", ""]
+    return "\n".join(lines)
+
+
+def _targets(graph: Graph, spec: type) -> list[Node[Any]]:
+    return [n for n in graph.of(spec) if n.target]
+
+
+def _size(graph: Graph, node: Node[Any]) -> tuple[str, int]:
+    found = chips(graph, node)
+    return ("", 0) if found is None else (found[1].name, found[0])
+
+
+def _row(graph: Graph, node: Node[Any]) -> list[str]:
+    found = chips(graph, node)
+    count = "" if found is None else f"{found[0]} x {found[1].name}" if found[1] is not node else ""
+    figures = (total(graph, node, path) for path in _COLUMNS.values())
+    return [node.name, node.kind, count, *("-" if f is None else str(f) for f in figures)]
+
+
+def _line(row: list[str], widths: list[int]) -> str:
+    left = [cell.ljust(width) for cell, width in zip(row[:3], widths[:3], strict=True)]
+    right = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
+    return "  ".join([*left, *right]).rstrip()

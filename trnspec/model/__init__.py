@@ -1,0 +1,1 @@
+"""The vocabulary: frozen classes that know nothing of YAML, schemas or files.  One module per kind."""

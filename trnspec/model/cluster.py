@@ -1,0 +1,39 @@
+"""The kind Cluster: many servers on one network, such as an EC2 UltraCluster."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from attrs import frozen
+
+from trnspec.model.chip import Chip
+from trnspec.model.fields import Bandwidth
+from trnspec.model.marks import Pattern, Text
+from trnspec.model.ref import Ref
+from trnspec.model.server import Server
+
+CountBound = Annotated[
+    str, Pattern(r"^(over |up to )?[0-9]{1,3}(,?[0-9]{3})*$", "a count that may be a bound, such as 'over 30,000'")
+]
+"""How many, as printed: publishers give bounds for clusters, not counts."""
+
+
+@frozen(kw_only=True)
+class Cluster:
+    """Many servers on one network; what is printed of its size are dated bounds, not counts.
+
+    Attributes:
+        chip: Which chip it is built of. Example: trainium1
+        servers: Which servers it is built of. Example: trn1.32xlarge
+        chips: How many chips it may have. Example: over 30,000
+        network: What its publisher calls the network. Example: petabit-scale EFA
+        per_server: What each server has on that network. Example: 800 Gbps
+    """
+
+    KIND: ClassVar[str] = "Cluster"
+
+    chip: Ref[Chip] | None = None
+    servers: tuple[Ref[Server], ...] = ()
+    chips: CountBound | None = None
+    network: Text | None = None
+    per_server: Bandwidth | None = None

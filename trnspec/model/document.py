@@ -1,0 +1,129 @@
+"""The envelope that every document shares: metadata, claims, waivers; and the node that the graph is made of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from attrs import field, frozen
+
+from trnspec.model.marks import Name, Pattern, Text
+from trnspec.model.ref import Ref
+from trnspec.model.source import Source
+from trnspec.source import Document, Path
+
+API_VERSION = "trnspec/v1"
+
+PathText = Annotated[
+    str,
+    Pattern(r"^spec(\.[A-Za-z0-9_{},-]+)+$", "a path such as spec.memory.bandwidth or spec.peak.dense.{bf16,fp16}"),
+]
+CodeText = Annotated[str, Pattern(r"^[A-Z]{2,8}[0-9]{2,4}$", "a code such as TRN402")]
+
+Verdict = Literal["agrees", "rounded", "superseded", "rejected", "other-scope", "unresolved"]
+"""What was decided about a claim:
+
+``agrees``       it says the same within its digits;
+``rounded``      it is a coarser rendering of the same figure, by rounding or by truncation;
+``superseded``   it was true to its day and its publisher has changed it since;
+``rejected``     it is wrong;
+``other-scope``  it is right, but of something else than the attribute it stands at;
+``unresolved``   nobody can tell yet.
+"""
+
+
+@frozen(kw_only=True)
+class Waiver:
+    """A finding that is accepted: which, where and why. One that suppresses nothing is itself a finding.
+
+    Attributes:
+        code: The code of the finding. Example: TRN402
+        at: Where in this document it is found; everywhere in it when left out. Example: spec.stated.peak.dense.bf16
+        reason: Why it is accepted.
+    """
+
+    code: CodeText
+    at: PathText | None = None
+    reason: Text
+
+
+@frozen(kw_only=True)
+class Metadata:
+    """What a document is called and on whose word it stands.
+
+    Attributes:
+        name: The name others refer to; the same as the file's. Example: trainium1
+        title: What people call it. Example: AWS Trainium
+        aliases: Other names for the same thing, older ones among them. Example: trn2-16.48xlarge
+        source: The source of every figure below that names none of its own. Example: neuron-trainium-2024-02
+        where: The place in that source. Example: lines 17 to 31
+        note: What a reader of the document should know.
+        allow: Findings that are accepted, each with its reason.
+    """
+
+    name: Name
+    title: Text
+    aliases: tuple[Name, ...] = ()
+    source: Ref[Source] | None = None
+    where: Text | None = None
+    note: Text | None = None
+    allow: tuple[Waiver, ...] = ()
+
+
+@frozen(kw_only=True)
+class Claim:
+    """What another source, or an older version of the same one, says of a figure of this document.
+
+    Attributes:
+        at: The figure, or several at once. Example: spec.peak.dense.{bf16,fp16,tf32}
+        says: What it says, as printed: a figure with its unit, a count or a word. Example: 210 TFLOPS
+        source: Who says so. Example: neuron-trn1-2023-02
+        where: The place in the source. Example: line 45
+        verdict: What was decided; it may be left out while the claim and the adopted figure overlap.
+        reason: Why that was decided. A verdict other than "agrees" needs one.
+    """
+
+    at: PathText
+    says: int | str
+    source: Ref[Source]
+    where: Text | None = None
+    verdict: Verdict | None = None
+    reason: Text | None = None
+
+
+T = TypeVar("T", covariant=True)
+
+
+@frozen(kw_only=True, eq=False)
+class Node(Generic[T]):
+    """One document, structured.  Nodes are compared by identity: two files may say the same.
+
+    Attributes:
+        kind: The name of the kind, ``Chip``.
+        metadata: Name, title, aliases, source and waivers.
+        spec: The typed specification.
+        claims: What others say of its figures.
+        document: The text it was read from, with the table of places.
+        positions: Where each claim stands in the file's list, when unsound ones before it were left out.
+        target: True for a document that the caller asked to check; others are context, to resolve names against.
+    """
+
+    kind: str
+    metadata: Metadata
+    spec: T
+    claims: tuple[Claim, ...] = ()
+    document: Document = field(repr=False)
+    positions: tuple[int, ...] = ()
+    target: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name others refer to."""
+        return self.metadata.name
+
+
+    def claim_path(self, index: int) -> Path:
+        """Where the claim at ``index`` stands in the file."""
+        return ("claims", self.positions[index] if self.positions else index)
+
+
+AnyNode = Node[Any]

@@ -1,0 +1,23 @@
+"""A typed name: specs do not nest, they name each other."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from attrs import frozen
+
+T = TypeVar("T", covariant=True)
+
+
+@frozen
+class Ref(Generic[T]):
+    """The name of another document, with the kind it must be of: ``graph[server.chips.chip]`` is a ``Chip``.
+
+    Attributes:
+        name: The name, or an alias, of the other document.
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,80 @@
+"""The kind UltraServer: several servers whose chips form one scale-up domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from attrs import field, frozen
+
+from trnspec.model.fabric import Fabric
+from trnspec.model.fields import AnyFigure, Bandwidth, Peak
+from trnspec.model.marks import Count
+from trnspec.model.ref import Ref
+from trnspec.model.server import Host, MemoryTotal, Server
+
+
+@frozen(kw_only=True)
+class ServerCount:
+    """The servers of an UltraServer.
+
+    Attributes:
+        server: Which server. Example: trn2u.48xlarge
+        count: How many. Example: 4
+    """
+
+    server: Ref[Server]
+    count: Count
+
+
+@frozen(kw_only=True)
+class EfaTotal:
+    """The adapters of all servers together, which is not the figure of one server.
+
+    Attributes:
+        bandwidth: All cards of all servers. Example: 12,800 Gbps
+    """
+
+    bandwidth: Bandwidth | None = None
+
+
+@frozen(kw_only=True)
+class UltraServerTotals:
+    """What a page prints of a whole UltraServer: stated, never needed, and checked against the parts.
+
+    Attributes:
+        chips: Chips of all servers. Example: 64
+        cores: Physical cores of all chips. Example: 512
+        peak: Peak rates of all chips together.
+        memory: Device memory of all chips together.
+        host: Processors and memory of all hosts together.
+        efa: Adapters of all servers together.
+    """
+
+    chips: Count | None = None
+    cores: Count | None = None
+    peak: Peak | None = None
+    memory: MemoryTotal | None = None
+    host: Host | None = None
+    efa: EfaTotal | None = None
+
+
+@frozen(kw_only=True)
+class UltraServer:
+    """Several servers whose chips are linked directly.
+
+    Attributes:
+        servers: The servers in it.
+        fabric: The network among all its chips.
+        between_servers: The part of that network that crosses from server to server.
+        stated: Totals as printed.
+        other: Figures that have no attribute of their own, by a name in snake case.
+    """
+
+    KIND: ClassVar[str] = "UltraServer"
+
+    servers: ServerCount
+    fabric: Fabric | None = None
+    between_servers: Fabric | None = None
+    stated: UltraServerTotals | None = None
+    other: Mapping[str, AnyFigure] = field(factory=dict)

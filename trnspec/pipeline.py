@@ -1,0 +1,264 @@
+"""Texts to a checked graph, told once: read, structure, link, check.
+
+Every stage reports and passes on what is sound, so one run shows everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from trnspec.diagnostics import Diagnostic, Location, Report, Severity, did_you_mean
+from trnspec.graph import Graph, UnresolvedError, at, build
+from trnspec.model.document import API_VERSION, Node, Waiver
+from trnspec.model.shape import dotted, spread
+from trnspec.plugin import Finding, Kind, Registry, Rule
+from trnspec.settings import Settings
+from trnspec.source import Document, Path, Problem
+from trnspec.structure import StructureError, structure
+
+
+@frozen
+class Reading:
+    """What one text gave.
+
+    Attributes:
+        document: The text with its places.
+        node: The document, when it is sound enough to use.
+        problems: What is wrong with the text or with its form.
+        name: Its name, when at least that can be read.
+    """
+
+    document: Document
+    node: Node[Any] | None
+    problems: tuple[Problem, ...]
+    name: str | None = None
+
+
+def read(document: Document, registry: Registry, *, target: bool = True) -> Reading:
+    """The node in a text, and what is wrong with it."""
+    problems = list(document.problems)
+    data = document.data
+    if data is None:
+        return Reading(document, None, tuple(problems))
+    metadata = data.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    known_name = name if isinstance(name, str) else None
+    kind, problem = _kind(document, data, registry)
+    if kind is None:
+        return Reading(document, None, (*problems, *([problem] if problem else [])), known_name)
+    node: Node[Any] | None
+    try:
+        node = structure(kind.name, kind.spec, document, data)
+    except StructureError as refused:
+        node, found = _mend(kind, document, data, refused)
+        problems += found
+    if node is not None and not target:
+        node = evolve(node, target=False)
+    return Reading(document, node, tuple(problems), known_name)
+
+
+def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tuple[Kind | None, Problem | None]:
+    """The kind of a document, or what is wrong with its first two lines."""
+    for key, known in (("api_version", [API_VERSION]), ("kind", list(registry.kinds))):
+        value = data.get(key)
+        if value in known:
+            continue
+        if (key,) in document.refused:
+            return None, None
+        expected = " or ".join(known) if len(known) < 3 else "one of " + ", ".join(known)  # noqa: PLR2004
+        if key not in data:
+            place = document.place(())
+            return None, Problem("TRN102", f"the document has no {key!r}", place, f"add {key}: {expected}", ())
+        hint = (did_you_mean(value, known) if isinstance(value, str) else "") or f"known: {', '.join(known)}"
+        return None, Problem("TRN107", f"{value!r} at {key} is not {expected}", document.place((key,)), hint, (key,))
+    return registry.kinds[str(data["kind"])], None
+
+
+def _mend(
+    kind: Kind, document: Document, data: Mapping[str, Any], refused: StructureError
+) -> tuple[Node[Any] | None, list[Problem]]:
+    """What the schema says of a document that the classes refused, and the node of its sound rest."""
+    # Imported here: a sound file never pays for jsonschema.
+    from trnspec.schema.check import check
+    from trnspec.schema.prune import prune
+
+    unsound = check(kind.name, kind.spec, document, data)
+    if not unsound and not document.refused:
+        return None, [
+            Problem("TRN190", f"{r.message} (at {dotted(r.path) or 'the top'})", document.place(r.path), "", r.path)
+            for r in refused.refusals
+        ]
+    rest, positions = prune(kind.spec, data, [u.drop for u in unsound])
+    problems = [u.problem for u in unsound]
+    if rest is None:
+        return None, problems
+    try:
+        node = structure(kind.name, kind.spec, document, rest)
+    except StructureError:
+        return None, problems
+    return evolve(node, positions=positions), problems
+
+
+@frozen
+class Checked:
+    """A graph with everything that was found in it.
+
+    Attributes:
+        graph: The sound documents.
+        report: What was found.
+        texts: The texts of the files that findings point into.
+    """
+
+    graph: Graph
+    report: Report
+    texts: Mapping[str, str] = field(repr=False)
+
+
+def link(readings: Iterable[Reading]) -> tuple[Graph, list[Diagnostic]]:
+    """The graph of some readings, targets first, and all that is wrong so far, unfiltered."""
+    readings = list(readings)
+    nodes: list[Node[Any]] = []
+    targets = {r.node.name for r in readings if r.node is not None and r.node.target}
+    for reading in readings:
+        if reading.node is None:
+            continue
+        # A document of the context that has the name of a checked one is what that one stands in for.
+        if reading.node.target or not targets & {reading.node.name, *reading.node.metadata.aliases}:
+            nodes.append(reading.node)
+    broken = {r.name: r.document.file for r in readings if r.node is None and r.name is not None}
+    graph, problems = build(nodes, broken)
+    found = [_diagnostic(p, r.document) for r in readings for p in r.problems]
+    found += [evolve(_diagnostic(p.problem, p.node.document), see=p.see) for p in problems]
+    return graph, found
+
+
+def _diagnostic(problem: Problem, document: Document) -> Diagnostic:
+    text = _text_at(document, problem)
+    where = Location(document.file, problem.place, problem.path, text)
+    see = (Location(document.file, problem.see, problem.path, "the first one"),) if problem.see else ()
+    return Diagnostic(problem.code, Severity.ERROR, problem.message, where, problem.hint, see)
+
+
+def _text_at(document: Document, problem: Problem) -> str:
+    """The text that stands at a problem, when it is one line: what a caret underlines."""
+    span = document.places.get(problem.path)
+    if span is None or problem.place is None or not document.text:
+        return ""
+    if span.key == problem.place and problem.path:
+        return str(problem.path[-1])
+    if span.value == problem.place and span.end.line == span.value.line:
+        lines = document.text.splitlines()
+        if span.value.line <= len(lines):
+            return lines[span.value.line - 1][span.value.column - 1 : span.end.column - 1]
+    return ""
+
+
+def run(rules: Iterable[Rule], graph: Graph) -> list[Diagnostic]:
+    """What some rules find in a graph; a rule that raises becomes a finding."""
+    found: list[Diagnostic] = []
+    for rule in rules:
+        if rule.over is None:
+            found += _run(rule, None, graph)
+        else:
+            for node in graph:
+                if isinstance(node.spec, rule.over):
+                    found += _run(rule, node, graph)
+    return found
+
+
+def _run(rule: Rule, node: Node[Any] | None, graph: Graph) -> Iterable[Diagnostic]:
+    try:
+        for finding in rule.check(graph) if node is None else rule.check(node, graph):
+            yield _of_finding(rule, finding, finding.node or node)
+    except UnresolvedError:
+        return  # the reference that leads nowhere has been reported where it stands
+    except Exception as error:  # noqa: BLE001  # any mistake of a rule is a finding, never the end of the run
+        file = node.document.file if node is not None else "<catalog>"
+        message = f"rule {rule.code.id} {rule.code.name} failed: {type(error).__name__}: {error}"
+        yield Diagnostic("TRN900", Severity.ERROR, message, Location(file), "report this to the author of the rule")
+
+
+def _of_finding(rule: Rule, finding: Finding, node: Node[Any] | None) -> Diagnostic:
+    where = Location("<catalog>")
+    if node is not None:
+        document = node.document
+        place = document.place(finding.path, key=finding.key)
+        text = _text_at(document, Problem(rule.code.id, finding.message, place, path=finding.path))
+        where = Location(document.file, place, finding.path, text)
+    return Diagnostic(rule.code.id, rule.code.severity, finding.message, where, finding.hint, finding.see)
+
+
+def waive(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnostic], int]:
+    """The findings that no waiver accepts, and those on waivers that accept nothing; and how many were accepted."""
+    nodes = {n.document.file: n for n in graph}
+    used: set[tuple[str, int]] = set()
+    kept: list[Diagnostic] = []
+    waived = 0
+    for diagnostic in diagnostics:
+        node = nodes.get(diagnostic.where.file)
+        matching = [] if node is None else [i for i, w in enumerate(node.metadata.allow) if _accepts(w, diagnostic)]
+        if node is not None and matching:
+            used |= {(node.name, i) for i in matching}
+            waived += 1
+        else:
+            kept.append(diagnostic)
+    for node in graph:
+        for index, waiver in enumerate(node.metadata.allow):
+            if (node.name, index) not in used:
+                path: Path = ("metadata", "allow", index)
+                message = f"this waiver of {waiver.code} suppresses nothing"
+                kept.append(Diagnostic("TRN304", Severity.WARNING, message, at(node, path), "remove it"))
+    return kept, waived
+
+
+def _accepts(waiver: Waiver, diagnostic: Diagnostic) -> bool:
+    if waiver.code != diagnostic.code:
+        return False
+    if waiver.at is None:
+        return True
+    try:
+        return any(diagnostic.where.path[: len(path)] == path for path in spread(waiver.at))
+    except ValueError:
+        return False
+
+
+def check(readings: Iterable[Reading], registry: Registry, settings: Settings = Settings()) -> Checked:  # noqa: B008  # a frozen value
+    """The whole of it: link, run every rule, apply waivers and settings."""
+    readings = list(readings)
+    targets = {r.document.file for r in readings if r.node is None or r.node.target} - {
+        r.document.file for r in readings if r.node is not None and not r.node.target
+    }
+    graph, found = link(readings)
+    found += run(registry.rules, graph)
+    found, waived = waive(found, graph)
+    shown = [_finished(d, registry, settings) for d in found if settings.reports(d.code) and _concerns(d, targets)]
+    checked: dict[str, int] = {}
+    for node in graph:
+        if node.target:
+            checked[node.kind] = checked.get(node.kind, 0) + 1
+    report = Report(
+        tuple(shown),
+        checked=checked,
+        files=sum(1 for r in readings if r.document.file in targets),
+        waived=waived,
+        codes=tuple(registry.codes.values()),
+    )
+    return Checked(graph, report, {r.document.file: r.document.text for r in readings})
+
+
+def _concerns(diagnostic: Diagnostic, targets: set[str]) -> bool:
+    """True for a finding in a file that was named, or that such a file takes part in."""
+    return any(where.file in targets or where.file == "<catalog>" for where in (diagnostic.where, *diagnostic.see))
+
+
+def _finished(diagnostic: Diagnostic, registry: Registry, settings: Settings) -> Diagnostic:
+    code = registry.codes.get(diagnostic.code)
+    usual = code.severity if code is not None else diagnostic.severity
+    return evolve(
+        diagnostic,
+        severity=settings.severity_of(diagnostic.code, usual),
+        name=code.name if code is not None else "",
+    )

@@ -1,0 +1,173 @@
+"""What a plugin is made of, and the registry of all that is known to a run.
+
+trnspec itself is one plugin among others: its kinds and rules come through this door, so the door is wide enough.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path as FilePath
+from typing import Any, TypeVar
+
+from attrs import field, frozen
+
+from trnspec.diagnostics import Code, Location, Severity, did_you_mean
+from trnspec.errors import UsageError
+from trnspec.graph import Graph
+from trnspec.model.document import Node
+from trnspec.source import Path
+
+API = 1
+"""The version of everything in this module; a plugin says which one it was written for."""
+
+GROUP = "trnspec.plugins"
+"""The entry-point group whose objects are :class:`Plugin` values."""
+
+
+@frozen
+class Kind:
+    """A kind of document.
+
+    Attributes:
+        name: What documents write: ``kind: Chip``.
+        folder: The folder of a catalog that holds its files: ``chips``.
+        spec: The frozen attrs class of its specs.
+    """
+
+    name: str
+    folder: str
+    spec: type
+
+
+@frozen
+class Finding:
+    """What a rule found; the runner makes a diagnostic of it.
+
+    Attributes:
+        path: Where, from the top of the document.
+        message: One sentence with both values.
+        hint: What to do about it, or the likely cause.
+        see: The other places that belong to it.
+        node: The document, when a rule over the whole graph found it.
+        key: Points at the key and not at the value.
+    """
+
+    path: Path
+    message: str
+    hint: str = ""
+    see: tuple[Location, ...] = ()
+    node: Node[Any] | None = None
+    key: bool = False
+
+
+Check = Callable[..., Iterator[Finding]]
+
+
+@frozen
+class Rule:
+    """A cross-check.
+
+    Attributes:
+        code: Its code, name, usual severity and explanation.
+        over: The class of the specs it looks at; ``None`` for a rule that looks at the whole graph once.
+        check: ``check(node, graph)``, or ``check(graph)`` for the whole graph; yields findings.
+    """
+
+    code: Code
+    over: type | None
+    check: Check = field(repr=False)
+
+
+R = TypeVar("R", bound=Check)
+
+
+def rule(id: str, name: str, *, over: type | None = None, severity: Severity = Severity.ERROR) -> Callable[[R], Rule]:
+    """Makes a rule of a function; its docstring is the explanation, the manual page and the test."""
+
+    def decorate(check: R) -> Rule:
+        doc = inspect.getdoc(check)
+        if not doc:
+            raise TypeError(f"rule {id} has no docstring, which is its explanation")
+        return Rule(Code(id, name, severity, doc), over, check)
+
+    return decorate
+
+
+@frozen(kw_only=True)
+class Plugin:
+    """What a distribution adds.
+
+    Attributes:
+        name: A short name, unique among the installed plugins.
+        api: The :data:`API` it was written for.
+        kinds: Kinds of documents.
+        rules: Cross-checks.
+        codes: Explanations of codes that are not those of rules.
+        catalogs: Folders of documents.
+    """
+
+    name: str
+    api: int
+    kinds: tuple[Kind, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    codes: tuple[Code, ...] = ()
+    catalogs: tuple[FilePath, ...] = ()
+
+
+@frozen
+class Registry:
+    """All that the plugins of one run add, by name.  A value: two runs never share what they know."""
+
+    plugins: tuple[Plugin, ...]
+    kinds: Mapping[str, Kind]
+    rules: tuple[Rule, ...]
+    codes: Mapping[str, Code]
+
+    @classmethod
+    def of(cls, plugins: Iterable[Plugin]) -> Registry:
+        """The registry of some plugins.
+
+        Raises:
+            UsageError: Two of them give the same kind or the same code; both are named.
+        """
+        plugins = tuple(plugins)
+        kinds = _unique(((k.name, k, p) for p in plugins for k in p.kinds), "the kind")
+        codes = _unique(((c.id, c, p) for p in plugins for c in _codes(p)), "the code")
+        rules = tuple(r for p in plugins for r in p.rules)
+        return cls(plugins, kinds, rules, dict(sorted(codes.items())))
+
+    def code(self, id: str) -> Code:
+        """The code of that id or name.
+
+        Raises:
+            UsageError: There is none; the message lists the nearest.
+        """
+        for code in self.codes.values():
+            if id.upper() == code.id or id == code.name:
+                return code
+        names = [*self.codes, *(c.name for c in self.codes.values())]
+        hint = did_you_mean(id, names)
+        raise UsageError(f"there is no code {id!r}" + (f"; {hint}" if hint else ""))
+
+    def kind_of_folder(self, folder: str) -> Kind | None:
+        """The kind whose files lie in a folder of that name."""
+        return next((k for k in self.kinds.values() if k.folder == folder), None)
+
+
+def _codes(plugin: Plugin) -> Iterator[Code]:
+    yield from plugin.codes
+    yield from (r.code for r in plugin.rules)
+
+
+V = TypeVar("V")
+
+
+def _unique(items: Iterable[tuple[str, V, Plugin]], what: str) -> dict[str, V]:
+    found: dict[str, V] = {}
+    givers: dict[str, str] = {}
+    for name, value, plugin in items:
+        if name in found:
+            raise UsageError(f"{what} {name} is given by two plugins: {givers[name]} and {plugin.name}")
+        found[name], givers[name] = value, plugin.name
+    return found

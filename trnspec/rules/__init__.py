@@ -1,0 +1,1 @@
+"""The cross-checks, one module per subject."""

@@ -1,0 +1,219 @@
+"""JSON Schema's errors as problems with a code, a place and the sentence that a person can act on.
+
+Only documents that the classes refused come here, so a sound file never pays for importing ``jsonschema``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.validators import extend
+
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import QuantityError
+from trnspec.model.document import Claim, Metadata
+from trnspec.model.shape import (
+    ChoiceShape,
+    EitherShape,
+    FigureShape,
+    FlagShape,
+    ListShape,
+    MapShape,
+    NumberShape,
+    ObjectShape,
+    RefShape,
+    Shape,
+    TextShape,
+    dotted,
+    shape_at,
+)
+from trnspec.quantity import parse
+from trnspec.schema.generate import document_schema
+from trnspec.source import Document, Path, Problem
+from trnspec.units import units_of
+
+
+@frozen
+class Unsound:
+    """A problem, and the part of the document that cannot be used because of it.
+
+    Attributes:
+        problem: What to tell.
+        drop: The path to leave out so that the rest is sound; ``()`` when nothing of the document is left.
+    """
+
+    problem: Problem
+    drop: Path
+
+
+def check(kind: str, spec: type, document: Document, data: Mapping[str, Any]) -> list[Unsound]:
+    """What the schema of a kind finds wrong with a document, in the order of the document.
+
+    Args:
+        kind: The name of the kind.
+        spec: The class of its specs.
+        document: Where the places are.
+        data: The plain data to check.
+    """
+    validator = _VALIDATOR(document_schema(kind, spec))
+    found = [u for error in validator.iter_errors(data) for u in _translate(error, spec, document)]
+    return sorted(found, key=lambda u: (u.problem.place.line, u.problem.place.column) if u.problem.place else (0, 0))
+
+
+def _pattern(_: Any, regex: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    # In ECMA-262, the language of JSON Schema, '$' is the end; in Python it also stands before a final newline.
+    import re
+
+    if isinstance(instance, str) and (
+        not re.search(regex, instance) or (instance.endswith("\n") and regex.endswith("$"))
+    ):
+        yield ValidationError(f"{instance!r} does not match {regex!r}")
+
+
+def _whole(_: Any, value: Any) -> bool:
+    # JSON Schema counts 8.0 as an integer; a typed program would get a float.
+    return type(value) is int
+
+
+_VALIDATOR = extend(
+    Draft202012Validator,
+    {"pattern": _pattern},
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _whole),
+)
+
+
+def _shape(spec: type, path: Path) -> Shape | None:
+    if not path:
+        return None
+    if path[0] == "metadata":
+        return shape_at(Metadata, path[1:])
+    if path[0] == "spec":
+        return shape_at(spec, path[1:])
+    if path[0] == "claims" and len(path) > 1:
+        return shape_at(Claim, path[2:])
+    return None
+
+
+def _translate(error: ValidationError, spec: type, document: Document) -> Iterator[Unsound]:
+    path: Path = tuple(error.absolute_path)
+    shape = _shape(spec, path)
+    if error.validator == "additionalProperties":
+        known = list(error.schema["properties"])
+        for key in error.instance:
+            if key not in known:
+                yield _unknown_key(document, path, key, known)
+    elif error.validator == "required":
+        yield from _missing(error, document, path)
+    elif isinstance(shape, FigureShape) and not isinstance(error.instance, dict):
+        yield _bad_figure(document, path, shape, error.instance)
+    elif isinstance(shape, FigureShape):
+        # The mapping form: the branch that speaks of mappings has the real causes.
+        for inner in error.context or ():
+            if inner.schema_path and inner.schema_path[0] == 1:
+                yield from _translate(inner, spec, document)
+    else:
+        yield _bad_value(document, path, shape, error)
+
+
+def _unknown_key(document: Document, path: Path, key: str, known: list[str]) -> Unsound:
+    hint = did_you_mean(key, known) or ("one of " + ", ".join(known) if known else "this mapping takes no keys")
+    message = f"unknown key {key!r} in {_words(path)}"
+    place = document.place((*path, key), key=True)
+    return Unsound(Problem("TRN101", message, place, hint, (*path, key)), (*path, key))
+
+
+def _missing(error: ValidationError, document: Document, path: Path) -> Iterator[Unsound]:
+    for key in error.validator_value:
+        if key in error.instance or (*path, key) in document.refused:
+            continue
+        place = document.place(path, key=True)
+        doc = error.schema["properties"][key].get("description", "")
+        message = f"{_words(path)} has no {key!r}"
+        yield Unsound(Problem("TRN102", message, place, f"add {key}: {doc}" if doc else f"add {key}", path), path)
+
+
+def _bad_figure(document: Document, path: Path, shape: FigureShape, value: Any) -> Unsound:
+    place = document.place(path)
+    code, hint = "TRN103", ""
+    message = f"{value!r} at {dotted(path)} is not a figure"
+    examples = ", ".join(units_of(shape.dimension)[:4]) if shape.dimension else "GB/s"
+    hint = f"write a number and its unit ({examples}, ...)"
+    if isinstance(value, str):
+        try:
+            parse(value, shape.dimension)
+        except QuantityError as error:
+            code = _FIGURE_CODES[error.reason]
+            message, hint = f"{error} (at {dotted(path)})", error.hint
+    elif type(value) in (int, float):
+        code, message = "TRN110", f"the figure {value!r} at {dotted(path)} has no unit"
+    return Unsound(Problem(code, message, place, hint, path), path)
+
+
+_FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TRN111", "dimension": "TRN112"}
+
+
+def _bad_value(document: Document, path: Path, shape: Shape | None, error: ValidationError) -> Unsound:
+    value, hint = error.instance, ""
+    if path and path[-1] == "value" and isinstance(value, str):
+        # The text inside the mapping form of a figure.
+        try:
+            parse(value)
+        except QuantityError as problem:
+            message = f"{problem} (at {dotted(path)})"
+            return Unsound(
+                Problem(_FIGURE_CODES[problem.reason], message, document.place(path), problem.hint, path), path
+            )
+    code = {"pattern": "TRN105", "minimum": "TRN106", "enum": "TRN104", "const": "TRN104"}.get(
+        str(error.validator), "TRN103"
+    )
+    expected = _expected(shape, error)
+    if code == "TRN104" and isinstance(value, str):
+        hint = did_you_mean(value, _choices(error))
+    message = f"{_show(value)} at {dotted(path)} is not {expected}" if path else f"the document is not {expected}"
+    return Unsound(Problem(code, message, document.place(path), hint, path), path)
+
+
+def _choices(error: ValidationError) -> list[str]:
+    value = error.validator_value
+    return [str(v) for v in value] if isinstance(value, list) else [str(value)]
+
+
+def _expected(shape: Shape | None, error: ValidationError) -> str:
+    words = "what the schema allows"
+    if error.validator in ("enum", "const"):
+        words = "one of " + ", ".join(_choices(error)) if error.validator == "enum" else _choices(error)[0]
+    elif isinstance(shape, TextShape):
+        words = shape.pattern.words if shape.pattern and isinstance(error.instance, str) else "a text"
+    elif isinstance(shape, NumberShape):
+        words = "a whole number" if shape.whole else "a number"
+        if error.validator == "minimum":
+            words = f"at least {shape.least}"
+    elif isinstance(shape, (ObjectShape, MapShape)) or (shape is None and error.validator_value == "object"):
+        words = "a mapping"
+    elif isinstance(shape, ListShape) or error.validator_value == "array":
+        words = "a list"
+    elif isinstance(shape, RefShape):
+        words = f"the name of a {shape.target.__name__}"
+    elif isinstance(shape, FlagShape):
+        words = "true or false"
+    elif isinstance(shape, ChoiceShape):
+        words = "one of " + ", ".join(shape.words)
+    elif isinstance(shape, EitherShape):
+        words = "a whole number or a text"
+    return words
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 50 else text[:47] + "..."
+
+
+def _words(path: Path) -> str:
+    return dotted(path) if path else "the document"

@@ -1,0 +1,166 @@
+"""The JSON Schema of a kind, written from its classes.
+
+The classes are the one place where a field, its constraint and its meaning are told; the schemas in ``schemas/`` are
+what editors and other programs read.  A test holds the two together.  Why they are generated and not written by hand
+is told in ``docs/explanation/schemas.md``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+from trnspec.model.document import API_VERSION, Claim, Metadata
+from trnspec.model.figure import Figure
+from trnspec.model.marks import NAME_PATTERN
+from trnspec.model.shape import (
+    ChoiceShape,
+    EitherShape,
+    FieldShape,
+    FigureShape,
+    FlagShape,
+    ListShape,
+    MapShape,
+    NumberShape,
+    ObjectShape,
+    RefShape,
+    Shape,
+    TextShape,
+    shape_of,
+)
+from trnspec.quantity import pattern
+from trnspec.units import Dimension, units_of
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+Schema = dict[str, Any]
+
+
+def document_schema(kind: str, spec: type) -> Schema:
+    """The schema of the documents of one kind.
+
+    Args:
+        kind: The name of the kind, ``Chip``.
+        spec: The class of its specs.
+    """
+    definitions: Schema = {}
+    properties: Schema = {
+        "api_version": {"const": API_VERSION, "description": "The version of the document format."},
+        "kind": {"const": kind, "description": _summary(spec)},
+        "metadata": _schema(shape_of(Metadata), definitions),
+        "spec": _schema(shape_of(spec), definitions),
+        "claims": {
+            "type": "array",
+            "items": _schema(shape_of(Claim), definitions),
+            "description": "What other sources, or older versions of the same, say of these figures.",
+        },
+    }
+    return {
+        "$schema": DIALECT,
+        "$id": f"urn:trnspec:schema:v1:{kind.lower()}",
+        "title": kind,
+        "description": _summary(spec),
+        "type": "object",
+        "required": ["api_version", "kind", "metadata", "spec"],
+        "additionalProperties": False,
+        "properties": properties,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _schema(shape: Shape, definitions: Schema) -> Schema:
+    schema: Schema = {}
+    if isinstance(shape, ObjectShape):
+        schema = _reference(shape.cls.__name__, lambda: _object(shape, definitions), definitions)
+    elif isinstance(shape, FigureShape):
+        name = "".join(w.title() for w in shape.dimension.name.split("_")) if shape.dimension else "Any"
+        schema = _reference(f"{name}Figure", lambda: _figure(shape.dimension, definitions), definitions)
+    elif isinstance(shape, RefShape):
+        schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {shape.target.__name__}"}
+    elif isinstance(shape, TextShape):
+        schema = {"type": "string"}
+        if shape.pattern:
+            schema["pattern"] = shape.pattern.regex
+    elif isinstance(shape, NumberShape):
+        schema = {"type": "integer" if shape.whole else "number"}
+        if shape.least is not None:
+            schema["minimum"] = shape.least
+    elif isinstance(shape, FlagShape):
+        schema = {"type": "boolean"}
+    elif isinstance(shape, ChoiceShape):
+        schema = {"enum": list(shape.words)}
+    elif isinstance(shape, ListShape):
+        schema = {"type": "array", "items": _schema(shape.item, definitions)}
+    elif isinstance(shape, MapShape):
+        schema = {"type": "object", "additionalProperties": _schema(shape.value, definitions)}
+    elif isinstance(shape, EitherShape):
+        schema = {"anyOf": [_schema(o, definitions) for o in shape.options]}
+    return schema
+
+
+def _reference(name: str, build: Any, definitions: Schema) -> Schema:
+    if name not in definitions:
+        definitions[name] = {}  # stands in while a class that contains itself is written
+        definitions[name] = build()
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _object(shape: ObjectShape, definitions: Schema) -> Schema:
+    docs = field_docs(shape.cls)
+    properties = {f.name: _property(f, docs.get(f.name, ("", None)), definitions) for f in shape.fields.values()}
+    return {
+        "type": "object",
+        "title": re.sub(r"(?<=[a-z])(?=[A-Z])", " ", shape.cls.__name__),
+        "description": _summary(shape.cls),
+        "required": [f.name for f in shape.fields.values() if f.required],
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def _property(field: FieldShape, doc: tuple[str, str | None], definitions: Schema) -> Schema:
+    text, example = doc
+    schema = _schema(field.shape, definitions)
+    schema = {"title": field.name, "description": text, **schema}
+    if example is not None:
+        value: Any = int(example) if isinstance(field.shape, NumberShape) else example
+        schema["examples"] = [[_example(field.shape.item, example)] if isinstance(field.shape, ListShape) else value]
+    return schema
+
+
+def _example(shape: Shape, text: str) -> Any:
+    return int(text) if isinstance(shape, NumberShape) else text
+
+
+def _figure(dimension: Dimension | None, definitions: Schema) -> Schema:
+    text: Schema = {"type": "string", "pattern": any_pattern() if dimension is None else pattern(dimension)}
+    words = "figure" if dimension is None else dimension.name.replace("_", " ").lower()
+    units = "" if dimension is None else " Units: " + ", ".join(units_of(dimension)) + "."
+    figure = _object(ObjectShape(Figure), definitions)
+    figure["properties"]["value"] = {**figure["properties"]["value"], **text}
+    return {
+        "title": f"{words}, as printed",
+        "description": f"A {words} with its unit, as printed: digits carry the precision, '~' and 'up to' are kept.{units}",
+        "anyOf": [text, figure],
+    }
+
+
+def any_pattern() -> str:
+    """The expression that a figure of any dimension matches."""
+    return "^(?:" + "|".join(f"(?:{pattern(d)[1:-1]})" for d in Dimension) + ")$"
+
+
+def _summary(cls: type) -> str:
+    return " ".join((inspect.getdoc(cls) or "").split("\n\n", 1)[0].split())
+
+
+def field_docs(cls: type) -> dict[str, tuple[str, str | None]]:
+    """What the docstring of a class says of each attribute: the sentence, and the example when there is one."""
+    doc = inspect.getdoc(cls) or ""
+    _, _, section = doc.partition("\nAttributes:\n")
+    docs: dict[str, tuple[str, str | None]] = {}
+    for entry in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", section, flags=re.MULTILINE):
+        text, _, example = " ".join(entry[1].split()).partition(" Example: ")
+        docs[entry[0]] = (text, example or None)
+    return docs

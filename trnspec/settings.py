@@ -1,0 +1,108 @@
+"""What the user may set, from the command line or from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from trnspec.diagnostics import Severity, did_you_mean
+from trnspec.errors import UsageError
+
+
+@frozen(kw_only=True)
+class Settings:
+    """The settings of a run.
+
+    Attributes:
+        select: Codes, or beginnings of codes, to report; everything when empty.
+        ignore: Codes, or beginnings of codes, not to report; it wins over ``select``.
+        severity: Another severity for a code, or for a beginning of codes; the longest match counts.
+        catalogs: Folders of documents to resolve names against, beside the shipped catalog.
+    """
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    severity: Mapping[str, Severity] = field(factory=dict)
+    catalogs: tuple[FilePath, ...] = ()
+
+    def reports(self, code: str) -> bool:
+        """True when findings of this code are wanted."""
+        if any(code.startswith(c) for c in self.ignore):
+            return False
+        return not self.select or any(code.startswith(c) for c in self.select)
+
+    def severity_of(self, code: str, usual: Severity) -> Severity:
+        """The severity that findings of this code have in this run."""
+        matches = [c for c in self.severity if code.startswith(c)]
+        return self.severity[max(matches, key=len)] if matches else usual
+
+    def merged(self, other: Settings) -> Settings:
+        """These settings with ``other``, which is nearer to the user, laid over them."""
+        return evolve(
+            self,
+            select=other.select or self.select,
+            ignore=(*self.ignore, *other.ignore),
+            severity={**self.severity, **other.severity},
+            catalogs=(*self.catalogs, *other.catalogs),
+        )
+
+
+def find(start: FilePath) -> Settings:
+    """The settings that hold for a folder: the nearest ``trnspec.toml`` or ``[tool.trnspec]`` at or above it.
+
+    Raises:
+        UsageError: The file cannot be read, or says something that is not a setting.
+    """
+    for folder in (start, *start.parents):
+        own = folder / "trnspec.toml"
+        if own.is_file():
+            return read(own, _load(own))
+        project = folder / "pyproject.toml"
+        if project.is_file():
+            table = _load(project).get("tool", {}).get("trnspec")
+            if table is not None:
+                return read(project, table)
+        if (folder / ".git").exists():
+            break
+    return Settings()
+
+
+def _load(file: FilePath) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file}: {error}") from error
+
+
+def read(file: FilePath, table: Mapping[str, Any]) -> Settings:
+    """The settings in a table that was read from ``file``; ``UsageError`` says which entry is wrong."""
+    names = ("select", "ignore", "severity", "catalogs")
+    for key in table:
+        if key not in names:
+            hint = did_you_mean(key, names) or f"known: {', '.join(names)}"
+            raise UsageError(f"{file}: {key!r} is not a setting of trnspec; {hint}")
+    severity = table.get("severity", {})
+    if not isinstance(severity, dict):
+        raise UsageError(f"{file}: severity is a table such as {{TRN402 = 'warning'}}")
+    try:
+        severities = {str(code): Severity.of(str(label)) for code, label in severity.items()}
+    except ValueError as error:
+        raise UsageError(f"{file}: severity: {error}") from error
+    return Settings(
+        select=_texts(file, table, "select"),
+        ignore=_texts(file, table, "ignore"),
+        severity=severities,
+        catalogs=tuple(file.parent / c for c in _texts(file, table, "catalogs")),
+    )
+
+
+def _texts(file: FilePath, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+        raise UsageError(f"{file}: {key} is a list of texts")
+    return tuple(value)

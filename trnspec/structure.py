@@ -1,0 +1,258 @@
+"""Plain data to typed nodes: the cattrs converter, and its errors with their paths.
+
+It is as strict as the schema, so that what it accepts needs no second look: ``True`` is not 1, 3.9 is not 3, an extra
+key is refused, ``null`` is not "absent".  Only when it refuses is the schema asked, which has the better sentences.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+import attrs
+from cattrs import ClassValidationError, Converter, IterableValidationError
+from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError, IterableValidationNote
+
+from trnspec.errors import QuantityError
+from trnspec.model.document import API_VERSION, Claim, Metadata, Node
+from trnspec.model.figure import Figure
+from trnspec.model.marks import NAME_PATTERN, Least, Measures, Pattern
+from trnspec.model.ref import Ref
+from trnspec.quantity import Quantity, parse
+from trnspec.source import Document, Json, Path
+from trnspec.units import Dimension
+
+Hook = Callable[[Any, Any], Any]
+T = TypeVar("T")
+
+
+def _exactly(cls: type, words: str) -> Hook:
+    def hook(value: Any, _: Any) -> Any:
+        if type(value) is not cls:
+            raise ValueError(f"{value!r} is not {words}")
+        return value
+
+    return hook
+
+
+def _number(value: Any, _: Any) -> float:
+    if type(value) not in (int, float):
+        raise ValueError(f"{value!r} is not a number")
+    return float(value)
+
+
+def _match(pattern: Pattern, value: str) -> str:
+    # fullmatch would need every pattern to cover the whole text; '$' alone lets a final newline through.
+    if not re.search(pattern.regex, value) or (value.endswith("\n") and pattern.regex.endswith("$")):
+        raise ValueError(f"{value!r} is not {pattern.words}")
+    return value
+
+
+def _is_optional(annotation: Any) -> bool:
+    return get_origin(annotation) in (Union, types.UnionType) and type(None) in get_args(annotation)
+
+
+def _optional(annotation: Any, converter: Converter) -> Hook:
+    inner = Union[tuple(a for a in get_args(annotation) if a is not type(None))]  # noqa: UP007  # built at run time
+
+    def hook(value: Any, _: Any) -> Any:
+        if value is None:
+            raise ValueError("null says nothing: leave the key out")
+        return converter.structure(value, inner)
+
+    return hook
+
+
+def _annotated(annotation: Any, converter: Converter) -> Hook:
+    base, *marks = get_args(annotation)
+    if base is Figure:
+        return _figure(next((m.dimension for m in marks if isinstance(m, Measures)), None), converter)
+    inner = converter.get_structure_hook(base)
+    patterns = [m for m in marks if isinstance(m, Pattern)]
+    least = [m.value for m in marks if isinstance(m, Least)]
+
+    def hook(value: Any, _: Any) -> Any:
+        value = inner(value, base)
+        for pattern in patterns:
+            _match(pattern, value)
+        for bound in least:
+            if value < bound:
+                raise ValueError(f"{value!r} is less than {bound}")
+        return value
+
+    return hook
+
+
+def _figure(dimension: Dimension | None, converter: Converter) -> Hook:
+    @functools.cache
+    def rest() -> Hook:
+        return _object(Figure, converter)
+
+    def hook(value: Any, _: Any) -> Figure:
+        if type(value) is str:
+            return Figure(value=parse(value, dimension))
+        figure: Figure = rest()(value, Figure)
+        if dimension is not None:
+            parse(figure.value.text, dimension)
+        return figure
+
+    return hook
+
+
+def _quantity(value: Any, _: Any) -> Quantity:
+    if type(value) is not str:
+        raise ValueError(f"{value!r} is not a figure: write it with its unit")
+    return parse(value)
+
+
+def _ref(value: Any, _: Any) -> Ref[Any]:
+    if type(value) is not str:
+        raise ValueError(f"{value!r} is not a name")
+    return Ref(_match(NAME_PATTERN, value))
+
+
+def _tuple(annotation: Any, converter: Converter) -> Hook:
+    item = get_args(annotation)[0]
+
+    def hook(value: Any, _: Any) -> tuple[Any, ...]:
+        if type(value) is not list:
+            raise ValueError(f"{value!r} is not a list")
+        return tuple(converter.structure(value, list[item]))
+
+    return hook
+
+
+def _int_or_str(value: Any, _: Any) -> int | str:
+    if type(value) not in (int, str):
+        raise ValueError(f"{value!r} is neither a whole number nor a text")
+    return value  # type: ignore[no-any-return]  # narrowed by the line above
+
+
+def _object(cls: Any, converter: Converter) -> Hook:
+    from cattrs.gen import make_dict_structure_fn
+
+    inner = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True)
+
+    def hook(value: Any, _: Any) -> Any:
+        if type(value) is not dict:
+            raise ValueError(f"{value!r} is not a mapping")
+        return inner(value, cls)
+
+    return hook
+
+
+@functools.cache
+def converter() -> Converter:
+    """The one converter; it holds no state that a caller could change the meaning of."""
+    made = Converter(forbid_extra_keys=True, detailed_validation=True)
+    made.register_structure_hook_factory(attrs.has, _object)
+    made.register_structure_hook_factory(lambda t: get_origin(t) is Ref, lambda t: _ref)
+    made.register_structure_hook_factory(lambda t: get_origin(t) is tuple, _tuple)
+    made.register_structure_hook_factory(_is_optional, _optional)
+    made.register_structure_hook_factory(lambda t: get_origin(t) is Annotated, _annotated)
+    made.register_structure_hook(int, _exactly(int, "a whole number"))
+    made.register_structure_hook(str, _exactly(str, "a text"))
+    made.register_structure_hook(bool, _exactly(bool, "true or false"))
+    made.register_structure_hook(float, _number)
+    made.register_structure_hook(Quantity, _quantity)
+    made.register_structure_hook(int | str, _int_or_str)
+    made.register_unstructure_hook(Quantity, lambda q: q.text)
+    made.register_unstructure_hook_factory(lambda t: get_origin(t) is Ref or t is Ref, lambda t: lambda r: r.name)
+    made.register_unstructure_hook_factory(attrs.has, _plain_object)
+    made.register_unstructure_hook(Ref, lambda r: r.name)
+    made.register_unstructure_hook(Figure, functools.partial(_plain_figure, made))
+    return made
+
+
+def _plain_object(cls: Any) -> Callable[[Any], dict[str, Any]]:
+    names = [a.name for a in attrs.fields(cls)]
+
+    def hook(value: Any) -> dict[str, Any]:
+        present = ((n, getattr(value, n)) for n in names)
+        return {n: converter().unstructure(v) for n, v in present if v is not None and v != ()}
+
+    return hook
+
+
+def _plain_figure(made: Converter, figure: Figure) -> Any:
+    plain = _plain_object(Figure)(figure)
+    return plain["value"] if len(plain) == 1 else plain
+
+
+@attrs.frozen
+class Refusal:
+    """Why a value was not structured, and where it stands."""
+
+    path: Path
+    message: str
+
+
+def structure(kind: str, spec: type[T], document: Document, data: Mapping[str, Json]) -> Node[T]:
+    """The node that ``data`` describes.
+
+    Raises:
+        StructureError: With every refusal and its path.
+    """
+    refusals: list[Refusal] = []
+    parts: dict[str, Any] = {}
+    for key, cls in (("metadata", Metadata), ("spec", spec), ("claims", tuple[Claim, ...])):
+        if key not in data:
+            if key != "claims":
+                refusals.append(Refusal((), f"{key} is missing"))
+            continue
+        try:
+            parts[key] = converter().structure(data[key], cls)
+        except Exception as error:  # noqa: BLE001  # every refusal of a hook arrives here, as a group or alone
+            refusals += [Refusal((key, *r.path), r.message) for r in _refusals(error)]
+    refusals += [Refusal((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
+    if data.get("api_version") != API_VERSION:
+        refusals.append(Refusal(("api_version",), f"api_version is not {API_VERSION}"))
+    if refusals:
+        raise StructureError(refusals)
+    return Node(kind=kind, document=document, **parts)
+
+
+_ENVELOPE = ("api_version", "kind", "metadata", "spec", "claims")
+
+
+class StructureError(Exception):
+    """Data that the classes refuse."""
+
+    def __init__(self, refusals: list[Refusal]) -> None:
+        super().__init__("; ".join(r.message for r in refusals))
+        self.refusals = refusals
+
+
+def _refusals(error: BaseException, path: Path = ()) -> Iterator[Refusal]:
+    """The leaves of cattrs' tree of exceptions, with the paths rebuilt from its typed notes."""
+    if isinstance(error, (ClassValidationError, IterableValidationError)):
+        for inner in error.exceptions:
+            step: Path = ()
+            for note in getattr(inner, "__notes__", ()):
+                if isinstance(note, AttributeValidationNote):
+                    step = (note.name,)
+                elif isinstance(note, IterableValidationNote):
+                    step = (note.index,)
+            yield from _refusals(inner, (*path, *step))
+    elif isinstance(error, ForbiddenExtraKeysError):
+        for key in sorted(error.extra_fields):
+            yield Refusal((*path, key), f"{key!r} is not a key here")
+    elif isinstance(error, KeyError):
+        yield Refusal(path, f"{error.args[0]} is missing")
+    elif isinstance(error, (ValueError, QuantityError)):
+        yield Refusal(path, str(error))
+    else:
+        raise error
+
+
+def plain(node: Node[Any]) -> dict[str, Json]:
+    """The document that a node came from, as plain data: structuring it again gives an equal node."""
+    data: dict[str, Json] = {"api_version": API_VERSION, "kind": node.kind}
+    data["metadata"] = converter().unstructure(node.metadata)
+    data["spec"] = converter().unstructure(node.spec)
+    if node.claims:
+        data["claims"] = [converter().unstructure(c) for c in node.claims]
+    return data

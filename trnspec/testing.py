@@ -1,0 +1,103 @@
+"""Helpers for those who write rules and plugins: one line per case, and explanations that are tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from trnspec import catalog
+from trnspec.api import registry as installed
+from trnspec.diagnostics import Code, Report
+from trnspec.pipeline import check, read
+from trnspec.plugin import Registry
+from trnspec.settings import Settings
+from trnspec.source import read_file, read_text
+
+Marks = set[tuple[str, str, int]]
+"""What is expected or found: (file, code, line)."""
+
+
+def report(
+    files: Mapping[str, str] | str, *, registry: Registry | None = None, settings: Settings | None = None
+) -> Report:
+    """The report on some texts, checked as if they lay in a catalog beside the shipped one.
+
+    Args:
+        files: Texts by file name, or a single text, which is split and named as an example is.
+        registry: The kinds and rules; those of this installation when left out.
+        settings: What to report.
+    """
+    known = registry if registry is not None else installed()
+    texts = dict(split(files, known)) if isinstance(files, str) else files
+    readings = [read(read_text(text, name), known) for name, text in texts.items()]
+    readings += [read(read_file(f), known, target=False) for f in catalog.files(catalog.shipped())]
+    return check(readings, known, settings if settings is not None else Settings()).report
+
+
+def diagnose(files: Mapping[str, str] | str, *, registry: Registry | None = None) -> Marks:
+    """What is found in some texts, as a set of (file, code, line); see :func:`report`."""
+    return {
+        (d.where.file, d.code, d.where.place.line if d.where.place else 0)
+        for d in report(files, registry=registry).diagnostics
+    }
+
+
+def expected(files: Mapping[str, str] | str, *, registry: Registry | None = None) -> Marks:
+    """What the marks in some texts say should be found: ``#! TRN402`` at the end of a line, several with commas."""
+    known = registry if registry is not None else installed()
+    texts = dict(split(files, known)) if isinstance(files, str) else files
+    found: Marks = set()
+    for name, text in texts.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            mark = re.search(r"#! ([A-Z0-9, ]+)$", line)
+            if mark:
+                found |= {(name, code.strip(), number) for code in mark[1].split(",")}
+    return found
+
+
+def split(text: str, known: Registry) -> Iterator[tuple[str, str]]:
+    """The files in an example: each begins with ``# file: NAME``; one without is named after its document."""
+    parts = re.split(r"^# file: (.*)\n", text, flags=re.MULTILINE)
+    if parts[0].strip():
+        yield _name(parts[0], known), parts[0]
+    yield from zip(parts[1::2], parts[2::2], strict=True)
+
+
+def _name(text: str, known: Registry) -> str:
+    data = read_text(text).data or {}
+    metadata = data.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    kind = known.kinds.get(str(data.get("kind")))
+    return f"{kind.folder}/{name}.yaml" if kind is not None and name else "example.yaml"
+
+
+def examples(code: Code) -> Iterator[tuple[str, str]]:
+    """The YAML examples in an explanation, each with the heading it stands under: ``Example`` or ``Instead``."""
+    heading = ""
+    block: list[str] | None = None
+    for line in code.doc.splitlines():
+        if block is None and re.fullmatch(r"[A-Z][a-z]+:", line):
+            heading = line[:-1]
+        elif block is None and line.strip() == "```yaml":
+            block = []
+        elif block is not None and line.strip() == "```":
+            yield heading, "".join(f"{b[4:]}\n" for b in block)
+            block = None
+        elif block is not None:
+            block.append(line)
+
+
+def check_code(code: Code, *, registry: Registry | None = None) -> None:
+    """Assert that the explanation of a code tells the truth.
+
+    Its examples must give exactly the findings that they mark, those under ``Instead`` none, and it must say why the
+    finding matters and where that is known from.
+    """
+    for heading in ("Why:", "Example:", "Instead:", "Source:"):
+        assert heading in code.doc, f"{code.id} does not say {heading}"
+    for heading, text in examples(code):
+        marks = expected(text, registry=registry)
+        found = diagnose(text, registry=registry)
+
+        assert marks == found, f"{code.id}, {heading}: {sorted(marks)} is marked, {sorted(found)} is found"
+        assert heading != "Instead" or not marks, f"{code.id}: an example of what to write instead has findings"

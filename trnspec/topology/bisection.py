@@ -1,0 +1,292 @@
+"""The narrowest cut of a fabric into two halves, in links or in rate, and whether it is proven to be the narrowest.
+
+A cut divides the chips into halves that differ by at most one; switches go to whichever side makes the cut narrower,
+which takes a switch for a crossbar that never blocks.
+
+A cut that is found is an upper bound.  It is exact when a lower bound meets it or when all cuts were tried:
+
+- the spectral bound: with the Laplacian's second eigenvalue e2, a cut of n chips weighs at least e2 n / 4 (M. Fiedler,
+  Algebraic connectivity of graphs, 1973; for odd n, e2 (n - 1/n) / 4).  Switches are eliminated by the Schur
+  complement: leaving them real values can only lower the weight.  It is tight for hypercubes and 4-ary tori;
+- the traffic that must cross (``routing_bound``): tight for tori of even sizes;
+- the lightest cut of any sizes (``lightest_cut``): tight for chains and rings;
+- what the caller knows from the shape (``trnspec.topology.grid``, ``trnspec.topology.switched``);
+- the trial of all halves, for 24 chips and fewer.
+
+The search itself exchanges pairs (B. Kernighan and S. Lin, An efficient heuristic procedure for partitioning graphs,
+1970) from several starts; it is deterministic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Literal
+
+from attrs import frozen
+
+from trnspec.topology.bounds import lightest_cut, routing_bound
+from trnspec.topology.fabric import Fabric, TopologyError
+from trnspec.topology.measures import cut_edges, total_rate
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+
+By = Literal["links", "rate"]
+
+ALL_CUTS_UP_TO = 24
+"""Fabrics of this many chips or fewer are decided by trying all halves, where no bound decides before."""
+
+MIN_CUT_UP_TO = 200
+"""Fabrics of this many vertices or fewer have their lightest cut computed; it takes the cube of that number."""
+
+_SLACK = 1e-9
+
+
+@frozen
+class Bisection:
+    """A cut into halves.
+
+    Attributes:
+        links: How many links it cuts.
+        rate: What those links carry in one direction, or None where the rate of one of them is unknown.
+        exact: Whether no cut into halves is narrower; False: this is an upper bound.
+        cut: The vertices on the side of chip 0, switches included.
+        method: How it was decided: ``one chip``, ``axis cut``, ``bounds meet``, ``all cuts`` or ``local search``.
+    """
+
+    links: int
+    rate: float | None
+    exact: bool
+    cut: frozenset[int]
+    method: str
+
+
+def bisection(fabric: Fabric, by: By = "links", *, lower: float = 0.0) -> Bisection:
+    """The narrowest cut of the chips into halves.
+
+    Args:
+        fabric: Where.
+        by: ``links`` finds the fewest links (and of equal cuts the one with the smallest rate that was seen);
+            ``rate`` finds the smallest rate.  The two can be different cuts.
+        lower: A lower bound that the caller has proven, in the same measure.
+
+    Raises:
+        TopologyError: ``rate`` is asked for where the rate of a link is unknown.
+    """
+    check_rates(by, (e.rate for e in fabric.edges))
+    if fabric.nodes == 1:
+        return Bisection(0, 0.0, True, frozenset(range(fabric.size)), "one chip")
+    weights = _Weights(fabric, by)
+    best, side = math.inf, frozenset[int]()
+    proven = max(lower, weights.spectral_bound())
+    for start in weights.starts():
+        found, cut = weights.improved(start)
+        if found < best - _SLACK * max(1.0, best if best < math.inf else 1.0):
+            best, side = found, cut
+        if weights.meets(proven, side):
+            return weights.result(side, True, "bounds meet")
+    if weights.meets(weights.routing_bound(), side):
+        return weights.result(side, True, "bounds meet")
+    if fabric.size <= MIN_CUT_UP_TO and weights.meets(lightest_cut(weights.plain), side):
+        return weights.result(side, True, "bounds meet")
+    if fabric.nodes <= ALL_CUTS_UP_TO and (all_cuts := weights.all_cuts()) is not None:
+        return weights.result(all_cuts, True, "all cuts")
+    return weights.result(side, False, "local search")
+
+
+def check_rates(by: By, rates: Iterable[float | None]) -> None:
+    """Refuse to cut by rate where a rate is unknown.
+
+    Raises:
+        TopologyError: That is so.
+    """
+    if by == "rate" and any(rate is None for rate in rates):
+        raise TopologyError("the bisection by rate needs the rate of every link; ask for it by links")
+
+
+class _Weights:
+    """The fabric as a symmetric matrix of weights, shape (vertices, vertices)."""
+
+    def __init__(self, fabric: Fabric, by: By) -> None:
+        import numpy as np
+
+        self.np = np
+        self.fabric, self.by, self.nodes = fabric, by, fabric.nodes
+        size = fabric.size
+        self.plain = np.zeros((size, size))
+        tie = np.zeros((size, size))
+        top = max((e.rate or 0.0 for e in fabric.edges), default=0.0)
+        for e in fabric.edges:
+            weight = 1.0 if by == "links" else (e.rate or 0.0)
+            self.plain[e.a, e.b] += weight
+            self.plain[e.b, e.a] += weight
+            if by == "links" and top:
+                # All ties together weigh less than one link: rates decide only between cuts of equally many links.
+                share = (e.rate or 0.0) / (top * (len(fabric.edges) + 1))
+                tie[e.a, e.b] += share
+                tie[e.b, e.a] += share
+        self.full = self.plain + tie
+
+    def meets(self, bound: float, side: frozenset[int]) -> bool:
+        edges = cut_edges(self.fabric, side)
+        if self.by == "links":
+            return math.ceil(bound - 1e-6) >= len(edges)
+        return bound >= (total_rate(edges) or 0.0) * (1 - _SLACK)
+
+    def result(self, side: frozenset[int], exact: bool, method: str) -> Bisection:
+        if 0 not in side:
+            side = frozenset(range(self.fabric.size)) - side
+        edges = cut_edges(self.fabric, side)
+        return Bisection(len(edges), total_rate(edges), exact, side, method)
+
+    def _laplacian_of_chips(self) -> Floats:
+        np, n = self.np, self.nodes
+        laplacian: Floats = np.diag(self.plain.sum(axis=1)) - self.plain
+        if self.fabric.switches:
+            across = laplacian[:n, n:]
+            # A switch without links would make the block singular; the pseudoinverse leaves it out.
+            laplacian = laplacian[:n, :n] - across @ np.linalg.pinv(laplacian[n:, n:]) @ across.T
+        return laplacian
+
+    def spectral_bound(self) -> float:
+        values, self.vectors = self.np.linalg.eigh(self._laplacian_of_chips())
+        n = self.nodes
+        return float(max(values[1], 0.0)) * (n - (n % 2) / n) / 4
+
+    def routing_bound(self) -> float:
+        return routing_bound(self.fabric, [1.0 if self.by == "links" else (e.rate or 0.0) for e in self.fabric.edges])
+
+    def starts(self) -> Iterator[Floats]:
+        """Sides to begin from, +1 and -1 for each vertex: by number, along eigenvectors, along the hops, at random."""
+        np, n = self.np, self.nodes
+        orders = [np.arange(n), *(np.argsort(self.vectors[:, k], kind="stable") for k in range(1, min(n, 5)))]
+        orders.append(self._by_hops())
+        random = np.random.default_rng(0)
+        orders.extend(random.permutation(n) for _ in range(4))
+        for order in orders:
+            side = -np.ones(self.fabric.size)
+            side[order[: (n + 1) // 2]] = 1.0
+            yield side
+
+    def _by_hops(self) -> npt.NDArray[np.intp]:
+        seen, queue = {0}, [0]
+        for v in queue:
+            for u in self.fabric.adjacency[v]:
+                if u not in seen:
+                    seen.add(u)
+                    queue.append(u)
+        queue.extend(v for v in range(self.fabric.size) if v not in seen)
+        return self.np.array([v for v in queue if v < self.nodes], dtype=self.np.intp)
+
+    def _place_switches(self, side: Floats) -> None:
+        for _ in range(self.fabric.size):
+            moved = False
+            for v in range(self.nodes, self.fabric.size):
+                pull = float(self.full[v] @ side)
+                if pull * side[v] < 0:
+                    side[v] = -side[v]
+                    moved = True
+            if not moved:
+                return
+
+    def cost(self, side: Floats) -> float:
+        return float(self.full.sum() - side @ self.full @ side) / 4
+
+    def improved(self, side: Floats) -> tuple[float, frozenset[int]]:
+        """The cut that exchanges lead to: its weight, and the vertices of one side."""
+        self._place_switches(side)
+        best = self.cost(side)
+        while True:
+            after = self._exchanges(side)
+            self._place_switches(after)
+            weight = self.cost(after)
+            if weight >= best - _SLACK * max(1.0, best):
+                break
+            best, side = weight, after
+        return best, frozenset(int(v) for v in self.np.flatnonzero(side > 0))
+
+    def _exchanges(self, side: Floats) -> Floats:
+        """One pass of Kernighan and Lin: exchange pair after pair, best first, and keep the best prefix."""
+        np, n, full = self.np, self.nodes, self.full
+        now, kept = side.copy(), side.copy()
+        free = np.ones(n, dtype=bool)
+        gain, best = 0.0, 0.0
+        pull = full @ now
+        for _ in range(n // 2):
+            worth = -now[:n] * pull[:n]
+            left = np.flatnonzero(free & (now[:n] > 0))
+            right = np.flatnonzero(free & (now[:n] < 0))
+            # The best pair is nearly always among the best few of either side.
+            left = left[np.argsort(-worth[left], kind="stable")[:16]]
+            right = right[np.argsort(-worth[right], kind="stable")[:16]]
+            if not (len(left) and len(right)):
+                break
+            gains = worth[left][:, None] + worth[right][None, :] - 2 * full[np.ix_(left, right)]
+            row, column = np.unravel_index(int(gains.argmax()), gains.shape)
+            i, j = left[row], right[column]
+            gain += float(gains[row, column])
+            now[i], now[j] = -1.0, 1.0
+            pull += 2 * (full[:, j] - full[:, i])
+            free[[i, j]] = False
+            if gain > best + _SLACK:
+                best, kept = gain, now.copy()
+        return kept
+
+    def all_cuts(self) -> frozenset[int] | None:
+        """The lightest of all halves; None where too many switches are linked to each other to try all of them too."""
+        np, n, full = self.np, self.nodes, self.full
+        between = full[n:, n:]
+        linked = [s for s in range(self.fabric.switches) if between[s].any()]
+        if len(linked) > 6:
+            return None
+        lone = [s for s in range(self.fabric.switches) if s not in linked]
+        chips, to_lone, to_linked = full[:n, :n], full[:n, n:][:, lone], full[:n, n:][:, linked]
+        sides = [np.array([1.0 if y >> k & 1 else -1.0 for k in range(len(linked))]) for y in range(2 ** len(linked))]
+        best, winner = math.inf, 0
+        block = 1 << 16
+        shifts = np.arange(n, dtype=np.uint32)
+        for first in range(0, 1 << (n - 1), block):
+            # Chip 0 stays on one side: a cut and its mirror image are the same.
+            masks = (np.arange(first, min(first + block, 1 << (n - 1)), dtype=np.uint32) << np.uint32(1)) | np.uint32(1)
+            masks = masks[np.isin(_ones(masks), (n // 2, (n + 1) // 2))]
+            if not len(masks):
+                continue
+            x = ((masks[:, None] >> shifts) & np.uint32(1)) * 2.0 - 1.0
+            cost = (chips.sum() - ((x @ chips) * x).sum(axis=1)) / 4
+            cost += (to_lone.sum(axis=0) - np.abs(x @ to_lone)).sum(axis=1) / 2
+            if linked:
+                pulls = x @ to_linked
+                inner = between[np.ix_(linked, linked)]
+                options = [(to_linked.sum() - pulls @ y) / 2 + (inner.sum() - y @ inner @ y) / 4 for y in sides]
+                cost += np.min(options, axis=0)
+            at = int(cost.argmin())
+            if cost[at] < best:
+                best, winner = float(cost[at]), int(masks[at])
+        return self._with_switches(winner, linked)
+
+    def _with_switches(self, mask: int, linked: list[int]) -> frozenset[int]:
+        np, n = self.np, self.nodes
+        chips = np.array([1.0 if mask >> v & 1 else -1.0 for v in range(n)])
+        best, kept = math.inf, np.empty(0)
+        for y in range(2 ** len(linked)):
+            side = np.concatenate([chips, np.sign(chips @ self.full[:n, n:])])
+            side[side == 0] = 1.0
+            for k, s in enumerate(linked):
+                side[n + s] = 1.0 if y >> k & 1 else -1.0
+            weight = self.cost(side)
+            if weight < best:
+                best, kept = weight, side
+        return frozenset(int(v) for v in np.flatnonzero(kept > 0))
+
+
+def _ones(masks: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """How many bits are set: in each pair of bits, then in each four, eight, and in all."""
+    pairs = masks - ((masks >> 1) & 0x55555555)
+    fours = (pairs & 0x33333333) + ((pairs >> 2) & 0x33333333)
+    eights = (fours + (fours >> 4)) & 0x0F0F0F0F
+    ones: npt.NDArray[np.uint32] = (eights + (eights >> 8) + (eights >> 16) + (eights >> 24)) & 0x3F
+    return ones

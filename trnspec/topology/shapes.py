@@ -1,0 +1,327 @@
+"""Named shapes: what a page or a document says of a fabric, before it is a graph.
+
+Each shape is a frozen value with ``build()`` and measures; those of rings, chains and their products are closed
+forms (``trnspec.topology.grid``), the others are counted on the built fabric.  ``str(shape)`` is a text that
+``trnspec.topology.parse`` reads, where the shape has one.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable, Sequence
+
+from attrs import field, frozen
+
+from trnspec.topology import grid, measures
+from trnspec.topology.bisection import Bisection, By, bisection, check_rates
+from trnspec.topology.fabric import Edge, Fabric, TopologyError
+from trnspec.topology.grid import Axis
+
+
+@frozen
+class Shape(abc.ABC):
+    """What all shapes can tell."""
+
+    @property
+    @abc.abstractmethod
+    def nodes(self) -> int:
+        """How many chips."""
+
+    @abc.abstractmethod
+    def build(self) -> Fabric:
+        """The graph."""
+
+    @property
+    def links(self) -> int:
+        """How many links, those to switches included."""
+        return len(self.build().edges)
+
+    @property
+    def diameter(self) -> int | None:
+        """The most hops between two chips, counted in edges; None where some pair has no way."""
+        return measures.diameter(self.build())
+
+    def mean_hops(self, *, self_included: bool) -> float | None:
+        """The mean hops between chips, counted in edges; see ``trnspec.topology.measures.mean_hops``."""
+        return measures.mean_hops(self.build(), self_included=self_included)
+
+    def bisection(self, by: By = "links") -> Bisection:
+        """The narrowest cut into halves; see ``trnspec.topology.bisection``."""
+        return bisection(self.build(), by)
+
+
+@frozen
+class GridShape(Shape):
+    """A product of rings and chains; chips are numbered row by row, the last dimension fastest."""
+
+    @property
+    @abc.abstractmethod
+    def axes(self) -> tuple[Axis, ...]:
+        """The dimensions."""
+
+    @property
+    def nodes(self) -> int:
+        """How many chips: the product of the sizes."""
+        return grid.nodes(self.axes)
+
+    def build(self) -> Fabric:
+        """The graph."""
+        return Fabric(self.nodes, tuple(grid.edges(self.axes)))
+
+    @property
+    def links(self) -> int:
+        """How many links: N for each ring dimension of more than two, N / 2 for two."""
+        return grid.links(self.axes)
+
+    @property
+    def diameter(self) -> int:
+        """The sum over dimensions: k // 2 for a ring, k - 1 for a chain (Dally and Towles 2004, chapter 5)."""
+        return grid.diameter(self.axes)
+
+    def mean_hops(self, *, self_included: bool) -> float:
+        """Closed form; see ``trnspec.topology.grid.mean_hops``."""
+        return grid.mean_hops(self.axes, self_included=self_included)
+
+    def bisection(self, by: By = "links") -> Bisection:
+        """Across an axis where that is proven to be the narrowest, otherwise searched with the grid's lower bound.
+
+        Raises:
+            TopologyError: ``by`` is ``rate`` and the rate of a dimension is unknown.
+        """
+        check_rates(by, (axis.rate for axis in self.axes if axis.links))
+        across = grid.axis_cut(self.axes, by)
+        if across is not None and across.exact:
+            return across
+        found = bisection(self.build(), by, lower=grid.lower_bound(self.axes, by))
+        if across is None or found.exact:
+            return found
+        key = (lambda b: b.links) if by == "links" else (lambda b: b.rate or 0.0)
+        return min(found, across, key=key)
+
+
+@frozen
+class Single(GridShape):
+    """One chip, no link."""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """None."""
+        return ()
+
+    def __str__(self) -> str:
+        return "single"
+
+
+@frozen
+class Chain(GridShape):
+    """``n`` chips in a row; the ends have one link, the others two."""
+
+    n: int
+    rate: float | None = None
+    kind: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        _ = self.axes
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """One, not wrapped."""
+        return (Axis(self.n, False, self.rate, self.kind),)
+
+    def __str__(self) -> str:
+        return f"chain({self.n})"
+
+
+@frozen
+class Ring(GridShape):
+    """``n`` chips in a ring; two chips have one link unless ``double``."""
+
+    n: int
+    rate: float | None = None
+    kind: str = ""
+    double: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        _ = self.axes
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """One, wrapped."""
+        return (Axis(self.n, True, self.rate, self.kind, self.double),)
+
+    def __str__(self) -> str:
+        return f"ring({self.n})"
+
+
+def _axes(
+    dims: tuple[int, ...], rates: tuple[float | None, ...], kinds: tuple[str, ...], wrap: bool, double: bool
+) -> tuple[Axis, ...]:
+    if not dims:
+        raise TopologyError("expected the size of at least one dimension")
+    for name, given in (("rates", rates), ("kinds", kinds)):
+        if len(given) not in (0, 1, len(dims)):
+            raise TopologyError(f"{len(given)} {name} for {len(dims)} dimensions; give none, one for all, or one each")
+    all_rates = rates * len(dims) if len(rates) == 1 else rates or (None,) * len(dims)
+    all_kinds = kinds * len(dims) if len(kinds) == 1 else kinds or ("",) * len(dims)
+    return tuple(Axis(k, wrap, r, name, double) for k, r, name in zip(dims, all_rates, all_kinds, strict=True))
+
+
+def _tuple_of_ints(values: Iterable[int]) -> tuple[int, ...]:
+    return tuple(values)
+
+
+def _tuple_of_rates(values: Iterable[float | None]) -> tuple[float | None, ...]:
+    return tuple(values)
+
+
+def _tuple_of_texts(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(values)
+
+
+@frozen
+class Torus(GridShape):
+    """A product of rings.
+
+    A dimension of two chips has one link between them (the ring of two is a pair), with ``double`` two; a dimension
+    of one has none.  ``Torus((4, 4, 4), (64.0, 128.0, 128.0), ("z", "in-plane", "in-plane"))`` is four 4x4 planes
+    whose links along the first dimension carry half.
+
+    Attributes:
+        dims: The size of each dimension.
+        rates: What a link of each dimension carries in one direction: none, one for all, or one each.
+        kinds: The class of the links of each dimension, likewise.
+        double: Whether a dimension of two has two links.
+    """
+
+    dims: tuple[int, ...] = field(converter=_tuple_of_ints)
+    rates: tuple[float | None, ...] = field(default=(), converter=_tuple_of_rates)
+    kinds: tuple[str, ...] = field(default=(), converter=_tuple_of_texts)
+    double: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        _ = self.axes
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """One for each size, wrapped."""
+        return _axes(self.dims, self.rates, self.kinds, True, self.double)
+
+    def __str__(self) -> str:
+        return f"torus({','.join(map(str, self.dims))})"
+
+
+@frozen
+class Mesh(GridShape):
+    """A product of chains: a torus without the links from the last to the first."""
+
+    dims: tuple[int, ...] = field(converter=_tuple_of_ints)
+    rates: tuple[float | None, ...] = field(default=(), converter=_tuple_of_rates)
+    kinds: tuple[str, ...] = field(default=(), converter=_tuple_of_texts)
+
+    def __attrs_post_init__(self) -> None:
+        _ = self.axes
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """One for each size, not wrapped."""
+        return _axes(self.dims, self.rates, self.kinds, False, False)
+
+    def __str__(self) -> str:
+        return f"mesh({','.join(map(str, self.dims))})"
+
+
+@frozen
+class Hypercube(GridShape):
+    """``2 ** d`` chips, linked where their numbers differ in one bit.  ``Hypercube(4)`` is a 4x4 torus renumbered."""
+
+    d: int
+    rate: float | None = None
+    kind: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 <= self.d <= 20:
+            raise TopologyError(f"a hypercube of {self.d} dimensions; expected 0 to 20")
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """``d`` of two chips each."""
+        return (Axis(2, True, self.rate, self.kind),) * self.d
+
+    def __str__(self) -> str:
+        return f"hypercube({self.d})"
+
+
+@frozen
+class FullyConnected(Shape):
+    """``n`` chips, each linked directly to each other."""
+
+    n: int
+    rate: float | None = None
+    kind: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        if self.n < 1:
+            raise TopologyError(f"{self.n} chips; expected 1 or more")
+
+    @property
+    def nodes(self) -> int:
+        """How many chips."""
+        return self.n
+
+    def build(self) -> Fabric:
+        """The graph."""
+        pairs = ((a, b) for a in range(self.n) for b in range(a + 1, self.n))
+        return Fabric(self.n, tuple(Edge(a, b, self.rate, self.kind) for a, b in pairs))
+
+    @property
+    def links(self) -> int:
+        """n (n - 1) / 2."""
+        return self.n * (self.n - 1) // 2
+
+    @property
+    def diameter(self) -> int:
+        """One, or none for one chip."""
+        return min(1, self.n - 1)
+
+    def mean_hops(self, *, self_included: bool) -> float:
+        """One between different chips."""
+        return measures.mean_of(self.n * (self.n - 1), self.n, self_included=self_included)
+
+    def bisection(self, by: By = "links") -> Bisection:
+        """All cuts into halves sever the same: floor(n / 2) ceil(n / 2) links."""
+        check_rates(by, (self.rate,) if self.n > 1 else ())
+        severed = (self.n // 2) * ((self.n + 1) // 2)
+        rate = 0.0 if not severed else None if self.rate is None else severed * self.rate
+        return Bisection(severed, rate, True, frozenset(range((self.n + 1) // 2)), "bounds meet")
+
+    def __str__(self) -> str:
+        return f"fully-connected({self.n})"
+
+
+def _table(rows: Iterable[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(row) for row in rows)
+
+
+@frozen
+class Explicit(Shape):
+    """A table of neighbours, as drivers and tools print it: row ``i`` lists the chips that chip ``i`` is linked to.
+
+    The table is kept as it was given; ``trnspec.topology.fabric.asymmetries`` says where its two ends disagree, and
+    ``build()`` raises ``TopologyError`` there.
+    """
+
+    neighbours: tuple[tuple[int, ...], ...] = field(converter=_table)
+    rate: float | None = None
+    kind: str = ""
+
+    @property
+    def nodes(self) -> int:
+        """How many rows."""
+        return len(self.neighbours)
+
+    def build(self) -> Fabric:
+        """The graph; ``TopologyError`` where the table is empty or not symmetric."""
+        return Fabric.from_adjacency(self.neighbours, self.rate, self.kind)
+
+    def __str__(self) -> str:
+        return f"explicit, {self.nodes} chips"

@@ -1,0 +1,148 @@
+"""Fabrics with switches.
+
+Two wirings of several levels of switches exist, and they differ in hops:
+
+- beside each other (``nested=False``): a chip has a link to one switch of *each* level.  Passing one switch of any
+  level is chip, switch, chip: two edges.  This is the reading under which the published classes of the two-level
+  Trainium3 UltraServer come out: of 143 other chips one at 1 edge (the direct peer), 71 at 2 (through the
+  second-level switch, three of them through the sled's own switch as well), 71 at 3 (peer and switch);
+- one above the other (``nested=True``): a chip has a link to its first-level switch only, each switch one to the
+  switch above.  There the other sleds of the rack would be 4 edges away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import field, frozen
+
+from trnspec.topology.bisection import Bisection, By, bisection
+from trnspec.topology.fabric import Edge, Fabric, TopologyError
+from trnspec.topology.shapes import Shape
+
+
+@frozen
+class SwitchLevel:
+    """Switches of one level; each joins ``size`` chips that follow each other in number.
+
+    Attributes:
+        size: How many chips one switch joins.
+        rate: What the link to it carries in one direction, or None.  Parallel lanes of one link are one edge.
+        kind: The class of the links to it.
+    """
+
+    size: int
+    rate: float | None = None
+    kind: str = "switch"
+
+
+@frozen
+class PeerLinks:
+    """Direct links from chip ``i`` to ``i + stride``, within blocks of ``2 * stride`` chips.
+
+    Attributes:
+        stride: How far apart the peers are in number.
+        rate: What one link carries in one direction, or None.
+        kind: The class of these links.
+    """
+
+    stride: int
+    rate: float | None = None
+    kind: str = "peer"
+
+
+def _levels(values: Iterable[SwitchLevel]) -> tuple[SwitchLevel, ...]:
+    return tuple(values)
+
+
+def _peers(values: Iterable[PeerLinks]) -> tuple[PeerLinks, ...]:
+    return tuple(values)
+
+
+@frozen
+class Switched(Shape):
+    """Chips joined by switches, and perhaps by direct links too.
+
+    Four servers of 16 chips, where two servers share a switch and each chip has a direct link to its peer two servers
+    on: ``Switched(64, (SwitchLevel(32),), (PeerLinks(32),))``.  36 servers of 4 with a switch in each, a switch for
+    each 18 servers, and peers 18 servers on: ``Switched(144, (SwitchLevel(4), SwitchLevel(72)), (PeerLinks(72),))``.
+
+    Attributes:
+        chips: How many chips.
+        levels: The levels of switches, the smallest first.
+        peers: Direct links.
+        nested: Whether the switches of a level hang on those of the next, and not beside them on the chips.
+
+    Raises:
+        TopologyError: A level or a stride does not divide the chips, or the levels do not grow.
+    """
+
+    chips: int
+    levels: tuple[SwitchLevel, ...] = field(converter=_levels)
+    peers: tuple[PeerLinks, ...] = field(default=(), converter=_peers)
+    nested: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if self.chips < 1:
+            raise TopologyError(f"{self.chips} chips; expected 1 or more")
+        below = 1
+        for level in self.levels:
+            if level.size < 1 or self.chips % level.size:
+                raise TopologyError(f"switches of {level.size} chips do not divide {self.chips} chips evenly")
+            if level.size % below or (level.size == below and below > 1):
+                raise TopologyError(f"a level of {level.size} chips over one of {below}: expected a larger multiple")
+            below = level.size
+        for peer in self.peers:
+            if peer.stride < 1 or self.chips % (2 * peer.stride):
+                raise TopologyError(f"peers {peer.stride} apart do not pair {self.chips} chips evenly")
+
+    @property
+    def nodes(self) -> int:
+        """How many chips."""
+        return self.chips
+
+    @property
+    def switches(self) -> int:
+        """How many switches, all levels together."""
+        return sum(self.chips // level.size for level in self.levels)
+
+    def build(self) -> Fabric:
+        """The graph; the switches are numbered level by level after the chips."""
+        edges: list[Edge] = []
+        first = self.chips
+        below: tuple[int, int] = (0, 1)
+        for number, level in enumerate(self.levels):
+            start, step = below if self.nested and number else (0, 1)
+            for k in range(self.chips // step):
+                edges.append(Edge(start + k, first + k * step // level.size, level.rate, level.kind))
+            below = (first, level.size)
+            first += self.chips // level.size
+        for peer in self.peers:
+            for a in range(self.chips):
+                if a // peer.stride % 2 == 0:
+                    edges.append(Edge(a, a + peer.stride, peer.rate, peer.kind))
+        return Fabric(self.chips, tuple(edges), self.switches)
+
+    def bisection(self, by: By = "links") -> Bisection:
+        """The narrowest cut; proven where two racks of one switch each are joined by direct links.
+
+        Then, with h chips in a rack, w for a link to the switch and p for the link to the peer, a cut with x chips of
+        one rack and h - x of the other weighs at least 2 min(x, h - x) w + |2 x - h| p, which is linear between x = 0
+        and x = h / 2, so h min(p, w) or more.  Under one switch for all chips it weighs floor(n / 2) w or more.
+        """
+        return bisection(self.build(), by, lower=self._lower_bound(by))
+
+    def _lower_bound(self, by: By) -> float:
+        def weight(rate: float | None) -> float:
+            return 1.0 if by == "links" else (rate or 0.0)
+
+        # Switches one above the other need not sever a link at each chip, so there the argument does not hold.
+        levels = () if self.nested and len(self.levels) > 1 else self.levels
+        bounds = [self.chips // 2 * weight(level.rate) for level in levels if level.size == self.chips]
+        half = self.chips // 2
+        switch = sum(weight(level.rate) for level in levels if level.size == half)
+        peer = sum(weight(p.rate) for p in self.peers if p.stride == half)
+        return max([*bounds, half * min(switch, peer)], default=0.0)
+
+    def __str__(self) -> str:
+        return f"switched, {self.chips} chips, {self.switches} switches"

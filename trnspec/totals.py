@@ -1,0 +1,84 @@
+"""Totals of servers and UltraServers, computed from their parts and never copied from a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from trnspec.graph import Graph, figure_at
+from trnspec.model.chip import Chip
+from trnspec.model.document import Node
+from trnspec.model.figure import Figure
+from trnspec.model.server import Server
+from trnspec.model.ultraserver import UltraServer
+from trnspec.quantity import Interval, choose_unit, render
+from trnspec.source import Path
+
+
+@frozen
+class Total:
+    """So many parts, each with a printed figure.
+
+    Attributes:
+        count: How many parts; 1 for a chip itself.
+        figure: The printed figure of one part.
+        part: The document that states it.
+        path: Where it states it.
+    """
+
+    count: int
+    figure: Figure
+    part: Node[Any]
+    path: Path
+
+    @property
+    def interval(self) -> Interval:
+        """What the rounding of the part leaves possible, in base units."""
+        return self.figure.value.interval.scaled(self.count)
+
+    def __float__(self) -> float:
+        """The total in base units."""
+        return float(self.figure.value.value * self.count)
+
+    def __str__(self) -> str:
+        """The total to the digits of its part, and one more where the count needs it; "~" and such are kept."""
+        quantity = self.figure.value
+        if self.count == 1:
+            return quantity.text
+        value = quantity.value * self.count
+        unit = quantity.unit if value < 10_000 * quantity.unit.factor else choose_unit(value, quantity.dimension)
+        if "i" in quantity.unit.symbol:
+            unit = quantity.unit
+        return render(value, unit, quantity.digits + 1)
+
+
+def chips(graph: Graph, node: Node[Any]) -> tuple[int, Node[Chip]] | None:
+    """How many chips a chip, server or UltraServer has, and which; ``None`` where a part is not known."""
+    spec = node.spec
+    if isinstance(spec, Chip):
+        return 1, node
+    if isinstance(spec, Server):
+        chip = graph.find(spec.chips.chip)
+        return None if chip is None else (spec.chips.count, chip)
+    if isinstance(spec, UltraServer):
+        server = graph.find(spec.servers.server)
+        inner = None if server is None else chips(graph, server)
+        return None if inner is None else (spec.servers.count * inner[0], inner[1])
+    return None
+
+
+def total(graph: Graph, node: Node[Any], path: Path) -> Total | None:
+    """The total of a chip's figure over all chips of a node, or ``None`` where the chip has no such figure.
+
+    Args:
+        graph: Where the parts are.
+        node: A chip, a server or an UltraServer.
+        path: A path of a chip, such as ``("spec", "peak", "dense", "bf16")``.
+    """
+    found = chips(graph, node)
+    if found is None:
+        return None
+    count, chip = found
+    figure = figure_at(chip, path)
+    return Total(count, figure, chip, path) if isinstance(figure, Figure) else None

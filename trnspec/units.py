@@ -1,0 +1,328 @@
+"""The closed set of units a figure may be printed in, and the dimension each of them measures.
+
+The table is a value: a plugin that needs one more unit makes a new table (``UNITS.with_units(...)``), and nobody
+else's table changes.  Factors are exact fractions, so that 96 GiB and 103,079,215,104 B are the same number.
+
+Prefixes: k M G T P E are powers of 1,000 (SI brochure, 9th edition, table 7); Ki Mi Gi Ti Pi Ei are powers of
+1,024 (IEC 80000-13).
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+from attrs import field, frozen
+
+from trnspec.errors import QuantityError, UsageError
+
+MAX_SYMBOL = 14
+"""Longest symbol of a unit, so that a whole quantity always fits its budget of 64 characters."""
+
+# Letters and slashes only: a digit, a point or a sign could be taken for a part of the number before it.
+_SYMBOL = re.compile(r"[A-Za-zµμ][A-Za-zµμ/]*\Z")
+
+
+class Dimension(enum.Enum):
+    """What a unit measures.
+
+    Attributes:
+        word: Its name in messages.
+        base: The symbol of the unit in which ``Quantity.value`` is counted.
+        usual: The symbol of a unit that people print, for hints.
+    """
+
+    INFORMATION = ("information", "B", "GB")
+    BANDWIDTH = ("bandwidth", "B/s", "GB/s")
+    FLOP_RATE = ("floating-point rate", "FLOPS", "TFLOPS")
+    OP_RATE = ("operation rate", "OPS", "TOPS")
+    FREQUENCY = ("frequency", "Hz", "GHz")
+    TIME = ("time", "s", "us")
+    POWER = ("power", "W", "W")
+    ENERGY = ("energy", "J", "J")
+    PRICE = ("price", "USD/h", "USD/h")
+    RATIO = ("ratio", "x", "x")
+    FLOP_PER_CYCLE = ("work per cycle", "FLOP/cycle", "FLOP/cycle")
+    INTENSITY = ("arithmetic intensity", "FLOP/B", "FLOP/B")
+
+    def __init__(self, word: str, base: str, usual: str) -> None:
+        self.word = word
+        self.base = base
+        self.usual = usual
+
+
+@frozen
+class Unit:
+    """One unit: ``factor`` of it make one base unit's worth, that is ``value = number * factor``.
+
+    Attributes:
+        symbol: The spelling we print.
+        dimension: What it measures.
+        factor: Its size in base units of the dimension, above 0.
+        aliases: Other spellings that are read as this unit.
+
+    Raises:
+        UsageError: A factor not above 0, or a spelling that is empty, too long or not made of letters and slashes.
+    """
+
+    symbol: str
+    dimension: Dimension
+    factor: Fraction = field(converter=Fraction)
+    aliases: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if self.factor <= 0:
+            raise UsageError(f"unit {self.symbol!r}: the factor must be above 0, not {self.factor}")
+        for spelling in self.spellings:
+            if len(spelling) > MAX_SYMBOL or not _SYMBOL.match(spelling):
+                raise UsageError(
+                    f"unit {spelling!r}: a unit is written with 1 to {MAX_SYMBOL} letters and slashes, a letter first"
+                )
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """The symbol, then the aliases."""
+        return (self.symbol, *self.aliases)
+
+    @property
+    def separator(self) -> str:
+        """What we print between number and unit: nothing for a ratio (``6.7x``), else one space."""
+        return "" if self.dimension is Dimension.RATIO else " "
+
+    def __str__(self) -> str:
+        return self.symbol
+
+
+# Equal by identity: a table is big, is never edited, and serves as a key.
+@frozen(eq=False, repr=False)
+class UnitTable:
+    """A closed set of units with distinct spellings.
+
+    Raises:
+        UsageError: Two units share a spelling.
+    """
+
+    units: tuple[Unit, ...]
+    _index: Mapping[str, Unit] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        index: dict[str, Unit] = {}
+        for unit in self.units:
+            for spelling in unit.spellings:
+                if spelling in index:
+                    raise UsageError(f"unit {spelling!r} is told twice: by {index[spelling].symbol} and {unit.symbol}")
+                index[spelling] = unit
+        object.__setattr__(self, "_index", index)
+
+    def __repr__(self) -> str:
+        return f"UnitTable({len(self.units)} units)"
+
+    def __iter__(self) -> Iterator[Unit]:
+        return iter(self.units)
+
+    def __contains__(self, spelling: object) -> bool:
+        return spelling in self._index
+
+    def get(self, spelling: str) -> Unit | None:
+        """The unit of that symbol or alias, or None."""
+        return self._index.get(spelling)
+
+    def unit(self, spelling: str, dimension: Dimension | None = None) -> Unit:
+        """The unit of that symbol or alias.
+
+        Raises:
+            QuantityError: ``unknown-unit``, with a hint; or ``dimension``, if one is asked for and it is not this.
+        """
+        unit = self._index.get(spelling)
+        if unit is None:
+            raise QuantityError("unknown-unit", f'unknown unit "{spelling}"', self.suggest(spelling, dimension))
+        if dimension is not None and unit.dimension is not dimension:
+            raise QuantityError("dimension", wrong_dimension(unit, dimension), self.choices(dimension))
+        return unit
+
+    def with_units(self, *units: Unit) -> UnitTable:
+        """A new table with these units too; a unit that is already there, the same in all parts, is no clash.
+
+        Raises:
+            UsageError: A spelling is already taken.
+        """
+        return UnitTable((*self.units, *(unit for unit in dict.fromkeys(units) if unit not in self.units)))
+
+    def spellings(self, dimension: Dimension | None = None) -> tuple[str, ...]:
+        """All symbols of a dimension (or of all), canonical ones first, then aliases."""
+        units = [unit for unit in self.units if dimension is None or unit.dimension is dimension]
+        return (*(unit.symbol for unit in units), *(alias for unit in units for alias in unit.aliases))
+
+    def counterpart(self, unit: Unit, dimension: Dimension) -> Unit | None:
+        """The unit that someone who wrote ``unit`` most likely meant: GB for GB/s, TOPS for TFLOPS, and back."""
+        if {unit.dimension, dimension} not in _OFTEN_MIXED_UP:
+            return None
+        return next((u for u in self.units if u.dimension is dimension and u.factor == unit.factor), None)
+
+    def choices(self, dimension: Dimension | None) -> str:
+        """A hint that lists the units of a dimension, at most eight, the usual one first."""
+        if dimension is None:
+            return "use a unit such as " + ", ".join(d.usual for d in list(Dimension)[:6])
+        symbols = [unit.symbol for unit in self.units if unit.dimension is dimension and "bit" not in unit.symbol]
+        symbols.sort(key=lambda symbol: symbol != dimension.usual)
+        more = ", ..." if len(symbols) > 8 else ""
+        return f"units of {dimension.word}: {', '.join(symbols[:8])}{more}"
+
+    def suggest(self, spelling: str, dimension: Dimension | None = None) -> str:
+        """A hint for a spelling that is in no unit: the usual mistakes first, then the nearest spellings."""
+        if scope := self._scope(spelling):
+            return scope
+        found = self._ambiguous(spelling) or self._near(spelling)
+        # What fits the place is the better guess, but a guess that does not fit is better than none.
+        fitting = [symbol for symbol in found if dimension is None or self._index[symbol].dimension is dimension]
+        if not fitting and not found:
+            return self.choices(dimension)
+        return f"did you mean {_alternatives([self._explained(symbol) for symbol in (fitting or found)[:3]])}?"
+
+    def _scope(self, spelling: str) -> str:
+        """The hint for ``GB/s/chip`` and ``GB HBM``: a unit, and then what it is a figure of."""
+        for separator in (" ", "/"):
+            head, found, tail = spelling.rpartition(separator)
+            while found and head not in self._index:
+                head, found, more = head.rpartition(separator)
+                tail = more + separator + tail
+            if found and tail.strip(" ./").casefold() not in _NO_SCOPE:
+                return (
+                    f'write "{head}" and leave out "{tail}": '
+                    "the scope of a figure is told by its place, not by its unit"
+                )
+        return ""
+
+    def _ambiguous(self, spelling: str) -> list[str]:
+        """The readings of ``KB``, ``Gb`` and the like, which people use for two or three different things."""
+        match = re.fullmatch(r"([kmgtpe])i?([bB])(ps|/s|/sec)?", spelling, re.IGNORECASE)
+        if match is None:
+            return []
+        letter, rate = match[1], "/s" if match[3] else ""
+        decimal = "k" if letter in "kK" else letter.upper()
+        byte, binary, bit = f"{decimal}B{rate}", f"{letter.upper()}iB{rate}", f"{decimal}bit{rate}"
+        readings = [byte, binary] if match[2] == "B" else [bit, f"{decimal}bit/s", byte]
+        return [symbol for symbol in dict.fromkeys(readings) if symbol in self._index]
+
+    def _near(self, spelling: str) -> list[str]:
+        """Spellings that differ in case, in a missing S, in a plural, or in a letter or two."""
+        if spelling in _WORDS:
+            return [symbol for symbol in _WORDS[spelling] if symbol in self._index]
+        folded = spelling.casefold()
+        same = {unit.symbol: None for known, unit in self._index.items() if known.casefold() in (folded, folded + "s")}
+        if same:
+            return list(same)
+        import difflib
+
+        near = difflib.get_close_matches(spelling, self._index, n=3, cutoff=0.6)
+        return list(dict.fromkeys(self._index[known].symbol for known in near))
+
+    def _explained(self, symbol: str) -> str:
+        """The symbol with its size, where two symbols could be mistaken for each other: ``"KiB" (1,024 B)``."""
+        unit = self._index[symbol]
+        if unit.dimension not in (Dimension.INFORMATION, Dimension.BANDWIDTH) or unit.factor == 1:
+            return f'"{symbol}"'
+        size = f"{unit.factor.numerator:,}" if unit.factor.denominator == 1 else str(unit.factor)
+        return f'"{symbol}" ({size} {unit.dimension.base})'
+
+
+_OFTEN_MIXED_UP = ({Dimension.INFORMATION, Dimension.BANDWIDTH}, {Dimension.FLOP_RATE, Dimension.OP_RATE})
+_NO_SCOPE = frozenset(
+    (
+        "",
+        "s",
+        "sec",
+        "second",
+        "seconds",
+        "ms",
+        "us",
+        "ns",
+        "min",
+        "h",
+        "hr",
+        "hour",
+        "day",
+        "month",
+        "clk",
+        "cycle",
+        "b",
+        "byte",
+    )
+)
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "%": ("x",),
+    "percent": ("x",),
+    "times": ("x",),
+    "seconds": ("s",),
+    "milliseconds": ("ms",),
+    "microseconds": ("us",),
+    "nanoseconds": ("ns",),
+    "Megabit": ("Mbit/s", "Mbit"),
+    "Gigabit": ("Gbit/s", "Gbit"),
+    "Terabit": ("Tbit/s", "Tbit"),
+    "$/h": ("USD/h",),
+    "$/hr": ("USD/h",),
+    "$/hour": ("USD/h",),
+}
+
+
+def _alternatives(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def wrong_dimension(unit: Unit, expected: Dimension) -> str:
+    """The sentence that says what the unit measures and what was expected."""
+    return (
+        f"{unit.symbol} measures {unit.dimension.word} (base unit {unit.dimension.base}), "
+        f"but {expected.word} (base unit {expected.base}) is expected, such as {expected.usual}"
+    )
+
+
+def _house_units() -> Iterator[Unit]:
+    decimal = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
+    binary = {f"{letter}i": 1024 ** (power + 1) for power, letter in enumerate("KMGTPE")}
+    names = {"k": "Kilo", "M": "Mega", "G": "Giga", "T": "Tera", "P": "Peta", "E": "Exa"}
+    bit = Fraction(1, 8)
+    for prefix, size in (decimal | binary).items():
+        words = ("byte", "bytes") if prefix == "" else ()
+        yield Unit(f"{prefix}B", Dimension.INFORMATION, Fraction(size), words)
+        yield Unit(f"{prefix}bit", Dimension.INFORMATION, size * bit)
+    for prefix, size in (decimal | binary).items():
+        # In "b/s" alone nothing but the case of one letter tells bits from bytes, so there it has no alias.
+        long = (f"{prefix}Byte/s",) if prefix in names else ()
+        per_ns = ("B/ns",) if prefix == "G" else ()
+        yield Unit(f"{prefix}B/s", Dimension.BANDWIDTH, Fraction(size), (f"{prefix}B/sec", *long, *per_ns))
+        short = () if prefix in binary else ("bps",) if prefix == "" else (f"{prefix}bps", f"{prefix}b/s")
+        kilo = ("Kbps",) if prefix == "k" else ()
+        yield Unit(f"{prefix}bit/s", Dimension.BANDWIDTH, size * bit, (f"{prefix}bit/sec", *short, *kilo))
+    for prefix, size in decimal.items():
+        name = (f"{names[prefix]}FLOPS",) if prefix else ()
+        yield Unit(f"{prefix}FLOPS", Dimension.FLOP_RATE, Fraction(size), (f"{prefix}FLOP/s", *name))
+    for prefix, size in decimal.items():
+        yield Unit(f"{prefix}OPS", Dimension.OP_RATE, Fraction(size), (f"{prefix}OP/s",))
+    for prefix in ("", "k", "M", "G"):
+        yield Unit(f"{prefix}Hz", Dimension.FREQUENCY, Fraction(decimal[prefix]))
+    yield Unit("s", Dimension.TIME, Fraction(1), ("sec",))
+    yield Unit("ms", Dimension.TIME, Fraction(1, 10**3))
+    # The micro sign (U+00B5) and the Greek letter (U+03BC) look the same.
+    yield Unit("us", Dimension.TIME, Fraction(1, 10**6), ("µs", "μs"))
+    yield Unit("ns", Dimension.TIME, Fraction(1, 10**9))
+    for prefix, size in {"": Fraction(1), "k": Fraction(1000), "m": Fraction(1, 1000)}.items():
+        yield Unit(f"{prefix}W", Dimension.POWER, size)
+    for prefix, size in {"": Fraction(1), "k": Fraction(1000), "p": Fraction(1, 10**12)}.items():
+        yield Unit(f"{prefix}J", Dimension.ENERGY, size)
+    yield Unit("USD/h", Dimension.PRICE, Fraction(1), ("USD/hr", "USD/hour"))
+    yield Unit("x", Dimension.RATIO, Fraction(1))
+    yield Unit("FLOP/cycle", Dimension.FLOP_PER_CYCLE, Fraction(1), ("FLOPs/cycle",))
+    yield Unit("FLOP/B", Dimension.INTENSITY, Fraction(1), ("FLOPs/B", "FLOP/Byte", "FLOPs/Byte", "Flops/Byte"))
+
+
+UNITS = UnitTable(tuple(_house_units()))
+"""The units trnspec itself knows."""
+
+
+def units_of(dimension: Dimension, table: UnitTable = UNITS) -> tuple[str, ...]:
+    """All spellings of the units of a dimension: canonical symbols first, then aliases."""
+    return table.spellings(dimension)
