@@ -9,9 +9,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -19,6 +18,9 @@ from hypothesis import strategies as st
 
 from trnspec.source import Document, Json, Limits, Path, Place, read_file, read_text
 from trnspec.source.reader import c_parser, pure_parser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 CORPUS = FilePath(__file__).parent / "data" / "badinput"
 EXPECT: dict[str, list[tuple[str, int, int]]] = json.loads((CORPUS / "expect.json").read_text("utf-8"))
@@ -377,6 +379,7 @@ def test_read_file(tmp_path: FilePath) -> None:
     assert read_file(str(path), "shown").file == "shown"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices as files")
 def test_unreadable_files(tmp_path: FilePath) -> None:
     """Whatever cannot be read is a problem, never an exception and never a wait."""
     os.mkfifo(tmp_path / "pipe")

@@ -6,7 +6,6 @@ A diagnostic holds the *code* of a rule, never the rule: low things hold names, 
 from __future__ import annotations
 
 import enum
-from collections import Counter
 from collections.abc import Iterable
 
 from attrs import field, frozen
@@ -107,6 +106,10 @@ class Diagnostic:
         return (self.where.file, place.line, place.column, self.code, self.message)
 
 
+def _in_reading_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(sorted(diagnostics, key=lambda d: d.order))
+
+
 @frozen
 class Report:
     """Everything that one run found, in reading order.
@@ -119,7 +122,7 @@ class Report:
         codes: What each code means, for the reporters that carry rule descriptions.
     """
 
-    diagnostics: tuple[Diagnostic, ...] = field(converter=lambda ds: tuple(sorted(ds, key=lambda d: d.order)))
+    diagnostics: tuple[Diagnostic, ...] = field(converter=_in_reading_order)
     checked: dict[str, int] = field(factory=dict)
     files: int = 0
     waived: int = 0
@@ -127,7 +130,7 @@ class Report:
 
     def count(self, severity: Severity) -> int:
         """How many findings have exactly this severity."""
-        return Counter(d.severity for d in self.diagnostics)[severity]
+        return sum(d.severity is severity for d in self.diagnostics)
 
     @property
     def ok(self) -> bool:

@@ -17,7 +17,7 @@ from trnspec.errors import UnknownNameError
 from trnspec.model.document import Claim, Metadata, Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.shape import FigureShape, RefShape, leaves, shape_of, value_at
+from trnspec.model.shape import FigureShape, ObjectShape, RefShape, leaves, shape_of, value_at
 from trnspec.source import Path, Place, Problem
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class Graph:
 
     def figures(self, node: Node[Any]) -> Mapping[Path, Figure]:
         """Every figure of a node by its path from the top of the document, in the order of the classes."""
-        found = leaves(node.spec, shape_of(type(node.spec)), ("spec",))
+        found = leaves(node.spec, ObjectShape(type(node.spec)), ("spec",))
         return {path: value for path, shape, value in found if isinstance(shape, FigureShape)}
 
 
@@ -181,6 +181,7 @@ def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
         found = graph.find(ref)
         place: Place = node.document.place(path)
         kind = target.__name__
+        named: tuple[Node[Any], ...] = graph.of(target)
         if found is None and ref.name in graph.broken:
             message = f"{kind} {ref.name!r} cannot be used: its own document has errors"
             yield NodeProblem(
@@ -189,13 +190,13 @@ def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
                 (Location(graph.broken[ref.name]),),
             )
         elif found is None:
-            names = [n.name for n in graph.of(target)]
-            hint = did_you_mean(ref.name, [*names, *(a for n in graph.of(target) for a in n.metadata.aliases)])
+            names = [n.name for n in named]
+            hint = did_you_mean(ref.name, [*names, *(a for n in named for a in n.metadata.aliases)])
             hint = hint or (f"known: {', '.join(names[:6])}" if names else f"the catalog has no {kind}")
             yield NodeProblem(node, Problem("TRN201", f"no {kind} is named {ref.name!r}", place, hint, path))
         elif not isinstance(found.spec, target):
             message = f"{ref.name!r} is a {found.kind}; a {kind} is expected here"
-            names = [n.name for n in graph.of(target)]
+            names = [n.name for n in named]
             hint = f"known: {', '.join(names[:6])}" if names else ""
             yield NodeProblem(
                 node, Problem("TRN202", message, place, hint, path), (at(found, ("kind",), text=found.kind),)

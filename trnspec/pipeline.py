@@ -91,15 +91,20 @@ def _mend(
             Problem("TRN190", f"{r.message} (at {dotted(r.path) or 'the top'})", document.place(r.path), "", r.path)
             for r in refused.refusals
         ]
-    rest, positions = prune(kind.spec, data, [u.drop for u in unsound])
+    rest, positions = prune(kind.spec, data, [*(u.drop for u in unsound), *_lost(document)])
     problems = [u.problem for u in unsound]
     if rest is None:
         return None, problems
     try:
-        node = structure(kind.name, kind.spec, document, rest)
+        node: Node[Any] = structure(kind.name, kind.spec, document, rest)
     except StructureError:
         return None, problems
     return evolve(node, positions=positions), problems
+
+
+def _lost(document: Document) -> Iterable[Path]:
+    """What the reader refused: its place stands empty, and a merge key leaves a whole mapping in doubt."""
+    return (path[:-1] if path[-1] == "<<" else path for path in document.refused if path)
 
 
 @frozen
@@ -193,7 +198,7 @@ def _of_finding(rule: Rule, finding: Finding, node: Node[Any] | None) -> Diagnos
 
 def waive(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnostic], int]:
     """The findings that no waiver accepts, and those on waivers that accept nothing; and how many were accepted."""
-    nodes = {n.document.file: n for n in graph}
+    nodes: dict[str, Node[Any]] = {n.document.file: n for n in graph}
     used: set[tuple[str, int]] = set()
     kept: list[Diagnostic] = []
     waived = 0
@@ -205,7 +210,8 @@ def waive(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnos
             waived += 1
         else:
             kept.append(diagnostic)
-    for node in graph:
+    every: list[Node[Any]] = list(graph)
+    for node in every:
         for index, waiver in enumerate(node.metadata.allow):
             if (node.name, index) not in used:
                 path: Path = ("metadata", "allow", index)

@@ -51,12 +51,17 @@ def _match(pattern: Pattern, value: str) -> str:
     return value
 
 
+def _made_of(origin: Any) -> Callable[[Any], bool]:
+    return lambda annotation: get_origin(annotation) is origin
+
+
 def _is_optional(annotation: Any) -> bool:
     return get_origin(annotation) in (Union, types.UnionType) and type(None) in get_args(annotation)
 
 
 def _optional(annotation: Any, converter: Converter) -> Hook:
-    inner = Union[tuple(a for a in get_args(annotation) if a is not type(None))]  # noqa: UP007  # built at run time
+    union: Any = Union
+    inner = union[tuple(a for a in get_args(annotation) if a is not type(None))]
 
     def hook(value: Any, _: Any) -> Any:
         if value is None:
@@ -115,12 +120,12 @@ def _ref(value: Any, _: Any) -> Ref[Any]:
 
 
 def _tuple(annotation: Any, converter: Converter) -> Hook:
-    item = get_args(annotation)[0]
+    items: Any = types.GenericAlias(list, get_args(annotation)[:1])
 
     def hook(value: Any, _: Any) -> tuple[Any, ...]:
         if type(value) is not list:
             raise ValueError(f"{value!r} is not a list")
-        return tuple(converter.structure(value, list[item]))
+        return tuple(converter.structure(value, items))
 
     return hook
 
@@ -148,11 +153,15 @@ def _object(cls: Any, converter: Converter) -> Hook:
 def converter() -> Converter:
     """The one converter; it holds no state that a caller could change the meaning of."""
     made = Converter(forbid_extra_keys=True, detailed_validation=True)
-    made.register_structure_hook_factory(attrs.has, _object)
-    made.register_structure_hook_factory(lambda t: get_origin(t) is Ref, lambda t: _ref)
-    made.register_structure_hook_factory(lambda t: get_origin(t) is tuple, _tuple)
-    made.register_structure_hook_factory(_is_optional, _optional)
-    made.register_structure_hook_factory(lambda t: get_origin(t) is Annotated, _annotated)
+    factories: tuple[tuple[Callable[[Any], bool], Any], ...] = (
+        (attrs.has, _object),
+        (_made_of(Ref), lambda _: _ref),
+        (_made_of(tuple), _tuple),
+        (_is_optional, _optional),
+        (_made_of(Annotated), _annotated),
+    )
+    for predicate, factory in factories:
+        made.register_structure_hook_factory(predicate, factory)
     made.register_structure_hook(int, _exactly(int, "a whole number"))
     made.register_structure_hook(str, _exactly(str, "a text"))
     made.register_structure_hook(bool, _exactly(bool, "true or false"))
@@ -160,9 +169,9 @@ def converter() -> Converter:
     made.register_structure_hook(Quantity, _quantity)
     made.register_structure_hook(int | str, _int_or_str)
     made.register_unstructure_hook(Quantity, lambda q: q.text)
-    made.register_unstructure_hook_factory(lambda t: get_origin(t) is Ref or t is Ref, lambda t: lambda r: r.name)
+    made.register_unstructure_hook_factory(_made_of(Ref), lambda _: str)
     made.register_unstructure_hook_factory(attrs.has, _plain_object)
-    made.register_unstructure_hook(Ref, lambda r: r.name)
+    made.register_unstructure_hook(Ref, str)
     made.register_unstructure_hook(Figure, functools.partial(_plain_figure, made))
     return made
 

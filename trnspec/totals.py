@@ -16,6 +16,9 @@ from trnspec.quantity import Interval, choose_unit, render
 from trnspec.source import Path
 
 
+_FIVE_DIGITS = 10_000
+
+
 @frozen
 class Total:
     """So many parts, each with a printed figure.
@@ -42,15 +45,15 @@ class Total:
         return float(self.figure.value.value * self.count)
 
     def __str__(self) -> str:
-        """The total to the digits of its part, and one more where the count needs it; "~" and such are kept."""
+        """The product of what is printed, with all its digits; a large decimal one moves to the next unit."""
         quantity = self.figure.value
-        if self.count == 1:
-            return quantity.text
         value = quantity.value * self.count
-        unit = quantity.unit if value < 10_000 * quantity.unit.factor else choose_unit(value, quantity.dimension)
-        if "i" in quantity.unit.symbol:
-            unit = quantity.unit
-        return render(value, unit, quantity.digits + 1)
+        unit = quantity.unit
+        if value >= _FIVE_DIGITS * unit.factor and "i" not in unit.symbol:
+            unit = choose_unit(value, quantity.dimension)
+        qualifier = quantity.qualifier.value
+        space = " " if qualifier.isalpha() else ""
+        return f"{qualifier}{space}{render(value, unit, quantity.digits + len(str(self.count)))}"
 
 
 def chips(graph: Graph, node: Node[Any]) -> tuple[int, Node[Chip]] | None:

@@ -33,15 +33,15 @@ def holdings(graph: Graph) -> str:
     lines = [_line(row, widths) for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
     others = ((Core, "core"), (Link, "link"), (Source, "source"))
-    counts = [f"{n} {word}{'s' if n != 1 else ''}" for spec, word in others if (n := len(_targets(graph, spec)))]
+    counts = [f"{n} {word}{'s' if n != 1 else ''}" for spec, word in others if (n := _targets(graph, spec))]
     figures = sum(len(graph.figures(n)) for n in graph if n.target)
     claims = sum(len(n.claims) for n in graph if n.target)
     lines += ["", f"and {', '.join(counts)}; {figures} figures, {claims} claims beside them.", ""]
     return "\n".join(lines)
 
 
-def _targets(graph: Graph, spec: type) -> list[Node[Any]]:
-    return [n for n in graph.of(spec) if n.target]
+def _targets(graph: Graph, spec: type[object]) -> int:
+    return sum(1 for n in graph.of(spec) if n.target)
 
 
 def _size(graph: Graph, node: Node[Any]) -> tuple[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,9 @@ from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
 from trnspec.reporters import FORMATS, render, use_color
 from trnspec.settings import Settings
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 @click.command("validate")
@@ -70,7 +74,7 @@ def _severity(text: str) -> tuple[str, Severity]:
         raise UsageError(f"--severity {text}: {error}") from error
 
 
-def _now() -> object:
+def _now() -> datetime:
     from datetime import UTC, datetime
 
     return datetime.now(UTC)

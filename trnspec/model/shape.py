@@ -17,6 +17,7 @@ from attrs import frozen
 from trnspec.model.figure import Figure
 from trnspec.model.marks import Least, Measures, Pattern
 from trnspec.model.ref import Ref
+from trnspec.quantity import Quantity
 from trnspec.source import Path
 from trnspec.units import Dimension
 
@@ -130,6 +131,8 @@ def shape_of(annotation: Any) -> Shape:
     if annotation is Figure:
         measures = [m for m in marks if isinstance(m, Measures)]
         found = FigureShape(measures[0].dimension if measures else None)
+    elif annotation is Quantity:
+        found = TextShape()
     elif annotation is str:
         patterns = [m for m in marks if isinstance(m, Pattern)]
         found = TextShape(patterns[0] if patterns else None)

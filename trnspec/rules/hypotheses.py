@@ -61,8 +61,7 @@ def explain(suspect: Suspect, graph: Graph) -> list[Explanation]:
     wanted = expected(suspect)
     for hypothesis in _HYPOTHESES:
         found += hypothesis(suspect, value.value, wanted, graph)
-    seen: set[str] = set()
-    return [e for e in found if not (e.sentence in seen or seen.add(e.sentence))]
+    return list({e.sentence: e for e in found}.values())
 
 
 def _closes(interval: Interval, wanted: list[Interval]) -> bool:

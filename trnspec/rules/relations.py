@@ -156,7 +156,7 @@ def _core(core: Node[Core]) -> Iterator[Relation]:
 def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
     stacks = _site(chip, "memory.stacks.count")
     yield from _relate(_site(chip, "memory.capacity"), [stacks], _site(chip, "memory.stacks.capacity"), "stacks")
-    core = _find(graph, chip.spec.cores and chip.spec.cores.core)
+    core = _find(graph, chip.spec.cores.core if chip.spec.cores else None)
     if core is None:
         return
     cores = _site(chip, "cores.count")
@@ -171,12 +171,12 @@ def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
 
 
 def _server(server: Node[Server], graph: Graph) -> Iterator[Relation]:
-    link = _find(graph, server.spec.fabric and server.spec.fabric.link)
+    link = _find(graph, server.spec.fabric.link if server.spec.fabric else None)
     if link is not None:
         links = _site(server, "fabric.links_per_chip")
         part = _site(link, "bandwidth.both")
         yield from _relate(_site(server, "fabric.bandwidth"), [links], part, "links of a chip")
-    card = _find(graph, server.spec.efa and server.spec.efa.link)
+    card = _find(graph, server.spec.efa.link if server.spec.efa else None)
     if card is not None:
         cards = _site(server, "efa.cards")
         yield from _relate(_site(server, "efa.bandwidth"), [cards], _site(card, "bandwidth.per_direction"), "cards")
@@ -189,7 +189,7 @@ def _server(server: Node[Server], graph: Graph) -> Iterator[Relation]:
 def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relation]:
     for fabric in ("fabric", "between_servers"):
         declared = getattr(ultraserver.spec, fabric)
-        link = _find(graph, declared and declared.link)
+        link = _find(graph, declared.link if declared else None)
         if link is not None:
             links = _site(ultraserver, f"{fabric}.links_per_chip")
             part = _site(link, "bandwidth.both")
@@ -209,7 +209,7 @@ def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relat
         ("stated.memory.bandwidth", "stated.memory.bandwidth"),
     ):
         yield from _relate(_site(ultraserver, name), [servers], _site(server, part_path), level)
-    for rate in _rates(ultraserver.spec.stated and ultraserver.spec.stated.peak):
+    for rate in _rates(ultraserver.spec.stated.peak if ultraserver.spec.stated else None):
         total = Site(ultraserver, ("spec", "stated", "peak", *rate))
         yield from _relate(total, [servers], Site(server, ("spec", "stated", "peak", *rate)), level)
     chip = _find(graph, server.spec.chips.chip)
@@ -223,7 +223,7 @@ def _totals(whole: Node[Any], counts: list[Site], chip: Node[Chip], level: str) 
     for figure in ("memory.capacity", "memory.bandwidth"):
         yield from _relate(_site(whole, f"stated.{figure}"), counts, _site(chip, figure), level)
     yield from _relate(_site(whole, "stated.cores"), counts, _site(chip, "cores.count"), level)
-    for rate in _rates(whole.spec.stated and whole.spec.stated.peak):
+    for rate in _rates(whole.spec.stated.peak if whole.spec.stated else None):
         total = Site(whole, ("spec", "stated", "peak", *rate))
         yield from _relate(total, counts, Site(chip, ("spec", "peak", *rate)), level)
 

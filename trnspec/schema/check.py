@@ -59,7 +59,8 @@ def check(kind: str, spec: type, document: Document, data: Mapping[str, Any]) ->
         data: The plain data to check.
     """
     validator = _VALIDATOR(document_schema(kind, spec))
-    found = [u for error in validator.iter_errors(data) for u in _translate(error, spec, document)]
+    errors = (e for e in validator.iter_errors(data) if tuple(e.absolute_path) not in document.refused)
+    found = [u for error in errors for u in _translate(error, spec, document)]
     return sorted(found, key=lambda u: (u.problem.place.line, u.problem.place.column) if u.problem.place else (0, 0))
 
 
@@ -78,7 +79,8 @@ def _whole(_: Any, value: Any) -> bool:
     return type(value) is int
 
 
-_VALIDATOR = extend(
+_extend: Any = extend  # jsonschema leaves it without annotations
+_VALIDATOR = _extend(
     Draft202012Validator,
     {"pattern": _pattern},
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _whole),
@@ -100,13 +102,14 @@ def _shape(spec: type, path: Path) -> Shape | None:
 def _translate(error: ValidationError, spec: type, document: Document) -> Iterator[Unsound]:
     path: Path = tuple(error.absolute_path)
     shape = _shape(spec, path)
+    schema, instance = _mapping(error.schema), _mapping(error.instance)
     if error.validator == "additionalProperties":
-        known = list(error.schema["properties"])
-        for key in error.instance:
+        known = list(schema["properties"])
+        for key in instance:
             if key not in known:
                 yield _unknown_key(document, path, key, known)
     elif error.validator == "required":
-        yield from _missing(error, document, path)
+        yield from _missing(schema, instance, document, path)
     elif isinstance(shape, FigureShape) and not isinstance(error.instance, dict):
         yield _bad_figure(document, path, shape, error.instance)
     elif isinstance(shape, FigureShape):
@@ -125,12 +128,18 @@ def _unknown_key(document: Document, path: Path, key: str, known: list[str]) -> 
     return Unsound(Problem("TRN101", message, place, hint, (*path, key)), (*path, key))
 
 
-def _missing(error: ValidationError, document: Document, path: Path) -> Iterator[Unsound]:
-    for key in error.validator_value:
-        if key in error.instance or (*path, key) in document.refused:
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _missing(
+    schema: Mapping[str, Any], instance: Mapping[str, Any], document: Document, path: Path
+) -> Iterator[Unsound]:
+    for key in schema["required"]:
+        if key in instance or not document.refused.isdisjoint(((*path, key), (*path, "<<"))):
             continue
         place = document.place(path, key=True)
-        doc = error.schema["properties"][key].get("description", "")
+        doc = schema["properties"][key].get("description", "")
         message = f"{_words(path)} has no {key!r}"
         yield Unsound(Problem("TRN102", message, place, f"add {key}: {doc}" if doc else f"add {key}", path), path)
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import bisect
 import unicodedata
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from attrs import define, field
 
-from trnspec.source.document import Json, Limits, Lines, Path, Place, Problems, Span, show
+from trnspec.source.document import Json, Limits, Lines, Path, Place, Problems, Span, shorten, show
 from trnspec.source.scalars import OutOfRange, doubt, resolve
 from trnspec.source.syntax import bad_escape, escape_verdict, lacks_space
 from trnspec.source.text import BIDI, INVISIBLE, name_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-class Stop(Exception):
+
+class UnreadableError(Exception):
     """Nothing sound can be said of the rest; the problem has been noted."""
 
 
@@ -84,7 +86,7 @@ class Builder:
         }
 
     def take(self, event: Any) -> None:
-        """One event of ruamel.yaml; raises :class:`Stop` when a budget is spent."""
+        """One event of ruamel.yaml; raises :class:`UnreadableError` when a budget is spent."""
         take = self._take.get(type(event).__name__)
         if take is not None:
             take(event)
@@ -162,7 +164,7 @@ class Builder:
             self._problems.add(
                 "TRN012", f"The file has more than {most} keys and values.", place, "split the file", path
             )
-            raise Stop
+            raise UnreadableError
 
     def _properties(self, event: Any, place: Place, path: Path) -> bool:
         """Reports an anchor and a tag; True when there was one."""
@@ -189,7 +191,7 @@ class Builder:
         if len(self._stack) >= self._limits.depth:
             most = self._limits.depth
             self._problems.add("TRN011", f"The nesting is deeper than {most}.", start, "nest less deeply", path)
-            raise Stop
+            raise UnreadableError
         if is_key:
             kind = "mapping" if mapping else "list"
             message = f"A {kind} is used as a key; keys are text."
@@ -238,7 +240,7 @@ class Builder:
             # Only the pure scanner lets these pass.
             verdict = escape_verdict(wrong)
             self._problems.add(verdict.code, verdict.message, self.lines.place(wrong), verdict.hint)
-            raise Stop
+            raise UnreadableError
         self.last_scalar = (first, last, style)
         if self._awaits_key():
             self._key(event, style)
@@ -313,7 +315,7 @@ class Builder:
         elif not style and not isinstance(value := resolve(text), str):
             kind = _kind(value)
             message = f"The key {show(text)[1:-1]} is {kind}; keys are text."
-            self._problems.add("TRN009", message, start, f'put it in quotes: "{_short(text)}"', path)
+            self._problems.add("TRN009", message, start, f'put it in quotes: "{shorten(text)}"', path)
             key.refused = True
         if len(text) > self._limits.scalar:
             self._too_long(text, start, frame.path)
@@ -336,7 +338,7 @@ class Builder:
         message, hint = "A key is missing before the colon.", "write a key before the colon"
         self._problems.add("TRN009", message, self.lines.place(at), hint)
         if colon is not None:
-            raise Stop
+            raise UnreadableError
 
     # Doubtful characters.
 
@@ -374,11 +376,7 @@ class Builder:
         return i + 1 if text[i : i + 1] == ":" else at
 
 
-def _kind(value: bool | float | str | OutOfRange | None) -> str:
+def _kind(value: object) -> str:
     if value is None:
         return "null"
     return "a truth value" if isinstance(value, bool) else "a number"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -13,7 +13,7 @@ from attrs import field, frozen
 Path: TypeAlias = tuple[str | int, ...]
 """From the root to a value: keys and, within sequences, indexes from 0."""
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """The data model of JSON."""
 
 
@@ -148,7 +148,7 @@ class Problems:
         self._count: Counter[str] = Counter()
         self._first_left_out: dict[str, Place | None] = {}
 
-    def add(
+    def add(  # noqa: PLR0913, PLR0917  They are the fields of a Problem.
         self,
         code: str,
         message: str,
@@ -176,6 +176,14 @@ class Problems:
         return tuple(sorted([*self._kept, *rest], key=lambda p: p.place or Place(0, 0)))
 
 
+_SHOWN = 40
+
+
+def shorten(text: str) -> str:
+    """``text`` cut to at most 40 characters."""
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
 def show(text: str) -> str:
     """``text`` in quotes for a message: at most about 40 characters, nothing invisible, one line."""
-    return repr(text if len(text) <= 40 else text[:37] + "...")
+    return repr(shorten(text))

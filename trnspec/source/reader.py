@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trnspec.source.builder import Builder, Stop
+from trnspec.source.builder import Builder, UnreadableError
 from trnspec.source.document import Document, Limits, Lines, Place, Problems, show
 from trnspec.source.syntax import Complaint, bad_escape, escape_verdict, explain
 from trnspec.source.text import bidi, clean, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Parser = Any
 """An object with ``get_event()``, one of ruamel.yaml's."""
@@ -60,7 +62,7 @@ def read_file(
     try:
         # Without O_NONBLOCK, opening a pipe would wait for someone to write into it.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        with open(os.open(path, flags), "rb") as stream:
+        with os.fdopen(os.open(path, flags), "rb") as stream:
             if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 raw = stream.read(limits.bytes + 1)
             else:
@@ -146,8 +148,7 @@ def _skip_blank(text: str, at: int) -> int:
 
 
 def _directive(line: str, place: Place, problems: Problems) -> None:
-    words = line.split()
-    if words[:2] == ["%YAML", "1.2"] and (len(words) == 2 or words[2].startswith("#")):
+    if re.fullmatch(r"%YAML[ \t]+1\.2(?:[ \t]+#.*|[ \t]*)", line):
         return
     hint = "delete it; files are read by YAML 1.2"
     problems.add("TRN016", f"Directives are not allowed: {show(line.rstrip())}.", place, hint)
@@ -171,7 +172,7 @@ def _feed(builder: Builder, parser: Parser, problems: Problems) -> bool:
             return True
         try:
             builder.take(event)
-        except Stop:
+        except UnreadableError:
             return False
 
 

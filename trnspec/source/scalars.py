@@ -6,6 +6,8 @@ import re
 
 from attrs import frozen
 
+from trnspec.source.document import shorten
+
 _WORDS: dict[str, bool | None] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True,
@@ -28,7 +30,7 @@ class OutOfRange:
     hint: str = "write a number within range; as text, put it in quotes"
 
 
-def resolve(text: str) -> bool | int | float | str | OutOfRange | None:
+def resolve(text: str) -> bool | int | float | str | OutOfRange | None:  # noqa: PLR0911  One per form of the schema.
     """The value of the plain scalar ``text``.
 
     Integers reach from -2**63 to 2**64 - 1, floats are those of double precision.  The cost is linear in the length:
@@ -67,32 +69,38 @@ def _integer(sign: str, digits: str, base: int, most: int) -> int | OutOfRange:
 
 def doubt(text: str, value: float) -> tuple[str, str] | None:
     """Why the plain number ``text`` may not be what was meant, and what to write instead; ``None`` when it is clear."""
-    if isinstance(value, int):
-        digits = text.lstrip("+-")
-        if len(digits) > 1 and digits[0] == "0" and digits.isdigit():
-            octal = f"0o{digits.lstrip('0')}" if set(digits) <= set("01234567") and value else ""
-            return (
-                f"The leading zero of {text} means nothing here, and octal to some readers.",
-                f"write {value}" + (f" or, for octal, {octal}" if octal else ""),
-            )
-        if abs(value) > _EXACT:
-            return (
-                f"The integer {text} is beyond 2**53: readers that use double precision round it.",
-                f'write it in quotes when it is a name: "{text}"',
-            )
-        return None
+    return _doubt_integer(text, value) if isinstance(value, int) else _doubt_float(text, value)
+
+
+def _doubt_integer(text: str, value: int) -> tuple[str, str] | None:
+    digits = text.lstrip("+-")
+    if len(digits) > 1 and digits[0] == "0" and digits.isdigit():
+        octal = f"0o{digits.lstrip('0')}" if set(digits) <= set("01234567") and value > 0 else ""
+        return (
+            f"The leading zero of {shorten(text)} means nothing here, and octal to some readers.",
+            f"write {value}" + (f" or, for octal, {octal}" if octal else ""),
+        )
+    if abs(value) > _EXACT:
+        return (
+            f"The integer {shorten(text)} is beyond 2**53: readers that use double precision round it.",
+            f'write it in quotes when it is a name: "{shorten(text)}"',
+        )
+    return None
+
+
+def _doubt_float(text: str, value: float) -> tuple[str, str] | None:
     found = _FLOAT.fullmatch(text)
-    if found is None or found[5] or len(text) > 40:
+    if found is None or found[5]:
         return None
-    fraction = found[1] or found[4] or ""
+    fraction, shown = found[1] or found[4] or "", shorten(text)
     if not fraction.strip("0") and abs(value) < _EXACT:
         return (
-            f"The number {text} is a whole number written as a fraction.",
-            f'write {int(value)}, or "{text}" when the digits are meant as printed',
+            f"The number {shown} is a whole number written as a fraction.",
+            f'write {int(value)}, or "{shown}" when the digits are meant as printed',
         )
     if fraction.endswith("0"):
         return (
-            f"The last zero of {text} is lost: the number is {value!r}.",
-            f'write "{text}" when the digits are meant as printed (a version, for instance), or {value!r}',
+            f"The last zero of {shown} is lost: the number is {value!r}.",
+            f'write "{shown}" when the digits are meant as printed (a version, for instance), or {value!r}',
         )
     return None

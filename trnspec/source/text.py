@@ -10,6 +10,8 @@ from trnspec.source.document import Lines, Problems
 # Not allowed by YAML, or (U+0085, U+2028, U+2029) a line break to some readers and not to others.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SURROGATES = re.compile("[\ud800-\udfff]+")
+_ESCAPED_BYTES = re.compile("[\udc80-\udcff]+")  # as surrogateescape leaves them
+_LISTED = 4
 _LONE_CR = re.compile(r"\r(?!\n)")
 INVISIBLE = re.compile(
     "[\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180e\u2000-\u200f\u202a-\u202f\u205f-\u206f"
@@ -63,9 +65,10 @@ def clean(text: str, problems: Problems) -> str:
         )
     lines = Lines(text)
     for found in _SURROGATES.finditer(text):
-        codes = [ord(c) for c in found.group()[:4]]
-        more = " ..." if len(found.group()) > 4 else ""
-        if all(0xDC80 <= c <= 0xDCFF for c in codes):
+        run = found.group()
+        codes = [ord(c) for c in run[:_LISTED]]
+        more = " ..." if len(run) > _LISTED else ""
+        if _ESCAPED_BYTES.fullmatch(run):
             what = (
                 ("Byte " if len(codes) == 1 else "Bytes ")
                 + " ".join(f"0x{c - 0xDC00:02X}" for c in codes)
