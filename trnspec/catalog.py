@@ -6,6 +6,8 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path as FilePath
 
+from trnspec.errors import UsageError
+
 SUFFIXES = (".yaml", ".yml")
 
 
@@ -24,12 +26,23 @@ def schemas() -> FilePath:
 
 
 def files(folder: FilePath) -> Iterator[FilePath]:
-    """The documents below a folder, in a fixed order; hidden folders and links to folders are not entered."""
-    for where, folders, names in os.walk(folder):
+    """The documents below a folder, in a fixed order; hidden folders and links to folders are not entered.
+
+    A folder that is not there holds none.
+
+    Raises:
+        UsageError: It, or a folder in it, cannot be read.
+    """
+    for where, folders, names in os.walk(folder, onerror=_unreadable):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         for name in sorted(names):
             if name.endswith(SUFFIXES) and not name.startswith("."):
                 yield FilePath(where, name)
+
+
+def _unreadable(error: OSError) -> None:
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        raise UsageError(f"the folder {error.filename} cannot be read: {error.strerror}") from error
 
 
 def root_of(file: FilePath, kind_folders: Collection[str]) -> FilePath:

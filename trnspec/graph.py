@@ -181,7 +181,6 @@ def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
         found = graph.find(ref)
         place: Place = node.document.place(path)
         kind = target.__name__
-        named: tuple[Node[Any], ...] = graph.of(target)
         if found is None and ref.name in graph.broken:
             message = f"{kind} {ref.name!r} cannot be used: its own document has errors"
             yield NodeProblem(
@@ -190,13 +189,14 @@ def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
                 (Location(graph.broken[ref.name]),),
             )
         elif found is None:
+            named: tuple[Node[Any], ...] = graph.of(target)
             names = [n.name for n in named]
             hint = did_you_mean(ref.name, [*names, *(a for n in named for a in n.metadata.aliases)])
             hint = hint or (f"known: {', '.join(names[:6])}" if names else f"the catalog has no {kind}")
             yield NodeProblem(node, Problem("TRN201", f"no {kind} is named {ref.name!r}", place, hint, path))
         elif not isinstance(found.spec, target):
             message = f"{ref.name!r} is a {found.kind}; a {kind} is expected here"
-            names = [n.name for n in named]
+            names = [n.name for n in graph.of(target)]
             hint = f"known: {', '.join(names[:6])}" if names else ""
             yield NodeProblem(
                 node, Problem("TRN202", message, place, hint, path), (at(found, ("kind",), text=found.kind),)

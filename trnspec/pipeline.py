@@ -5,6 +5,8 @@ Every stage reports and passes on what is sound, so one run shows everything.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -28,27 +30,27 @@ class Reading:
         document: The text with its places.
         node: The document, when it is sound enough to use.
         problems: What is wrong with the text or with its form.
-        name: Its name, when at least that can be read.
+        name: Its name, or that of its file when not even that can be read.
+        target: True for a text that the caller asked to check, sound or not.
     """
 
     document: Document
     node: Node[Any] | None
     problems: tuple[Problem, ...]
-    name: str | None = None
+    name: str
+    target: bool = True
 
 
 def read(document: Document, registry: Registry, *, target: bool = True) -> Reading:
     """The node in a text, and what is wrong with it."""
     problems = list(document.problems)
     data = document.data
+    name = _name(document)
     if data is None:
-        return Reading(document, None, tuple(problems))
-    metadata = data.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    known_name = name if isinstance(name, str) else None
+        return Reading(document, None, tuple(problems), name, target)
     kind, problem = _kind(document, data, registry)
     if kind is None:
-        return Reading(document, None, (*problems, *([problem] if problem else [])), known_name)
+        return Reading(document, None, (*problems, *([problem] if problem else [])), name, target)
     node: Node[Any] | None
     try:
         node = structure(kind.name, kind.spec, document, data)
@@ -57,7 +59,14 @@ def read(document: Document, registry: Registry, *, target: bool = True) -> Read
         problems += found
     if node is not None and not target:
         node = evolve(node, target=False)
-    return Reading(document, node, tuple(problems), known_name)
+    return Reading(document, node, tuple(problems), name, target)
+
+
+def _name(document: Document) -> str:
+    """What others call a document, sound or not: a reference to it is not "dangling"."""
+    metadata = (document.data or {}).get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else os.path.splitext(os.path.basename(document.file))[0]  # noqa: PTH119, PTH122  # many files
 
 
 def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tuple[Kind | None, Problem | None]:
@@ -123,20 +132,26 @@ class Checked:
 
 
 def link(readings: Iterable[Reading]) -> tuple[Graph, list[Diagnostic]]:
-    """The graph of some readings, targets first, and all that is wrong so far, unfiltered."""
+    """The graph of some readings, targets first, and all that is wrong so far, unfiltered.
+
+    A document of the context that has the name of an earlier one, sound or not, is what that one stands in for.
+    """
     readings = list(readings)
     nodes: list[Node[Any]] = []
-    targets = {r.node.name for r in readings if r.node is not None and r.node.target}
+    targets = {r.node.name for r in readings if r.node is not None and r.target}
+    broken: dict[str, str] = {}
     for reading in readings:
-        if reading.node is None:
-            continue
-        # A document of the context that has the name of a checked one is what that one stands in for.
-        if reading.node.target or not targets & {reading.node.name, *reading.node.metadata.aliases}:
-            nodes.append(reading.node)
-    broken = {r.name: r.document.file for r in readings if r.node is None and r.name is not None}
+        node = reading.node
+        if node is None:
+            broken.setdefault(reading.name, reading.document.file)
+        elif reading.target or not (node.name in broken or targets & {node.name, *node.metadata.aliases}):
+            nodes.append(node)
     graph, problems = build(nodes, broken)
     found = [_diagnostic(p, r.document) for r in readings for p in r.problems]
-    found += [evolve(_diagnostic(p.problem, p.node.document), see=p.see) for p in problems]
+    for problem in problems:
+        # Whoever mends a broken document need not read of all the others that refer to it.
+        if problem.node.target or problem.problem.code != "TRN203":
+            found.append(evolve(_diagnostic(problem.problem, problem.node.document), see=problem.see))
     return graph, found
 
 
@@ -147,6 +162,10 @@ def _diagnostic(problem: Problem, document: Document) -> Diagnostic:
     return Diagnostic(problem.code, Severity.ERROR, problem.message, where, problem.hint, see)
 
 
+# The breaks of YAML 1.2; str.splitlines knows more, and would count other lines than the places do.
+_BREAK = re.compile(r"\r\n|[\r\n]")
+
+
 def _text_at(document: Document, problem: Problem) -> str:
     """The text that stands at a problem, when it is one line: what a caret underlines."""
     span = document.places.get(problem.path)
@@ -155,7 +174,7 @@ def _text_at(document: Document, problem: Problem) -> str:
     if span.key == problem.place and problem.path:
         return str(problem.path[-1])
     if span.value == problem.place and span.end.line == span.value.line:
-        lines = document.text.splitlines()
+        lines = _BREAK.split(document.text)
         if span.value.line <= len(lines):
             return lines[span.value.line - 1][span.value.column - 1 : span.end.column - 1]
     return ""
@@ -196,18 +215,18 @@ def _of_finding(rule: Rule, finding: Finding, node: Node[Any] | None) -> Diagnos
     return Diagnostic(rule.code.id, rule.code.severity, finding.message, where, finding.hint, finding.see)
 
 
-def waive(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnostic], int]:
-    """The findings that no waiver accepts, and those on waivers that accept nothing; and how many were accepted."""
+def waive(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """The findings that no waiver accepts, with those on waivers that accept nothing; and the accepted ones."""
     nodes: dict[str, Node[Any]] = {n.document.file: n for n in graph}
     used: set[tuple[str, int]] = set()
     kept: list[Diagnostic] = []
-    waived = 0
+    waived: list[Diagnostic] = []
     for diagnostic in diagnostics:
         node = nodes.get(diagnostic.where.file)
         matching = [] if node is None else [i for i, w in enumerate(node.metadata.allow) if _accepts(w, diagnostic)]
         if node is not None and matching:
             used |= {(node.name, i) for i in matching}
-            waived += 1
+            waived.append(diagnostic)
         else:
             kept.append(diagnostic)
     every: list[Node[Any]] = list(graph)
@@ -234,9 +253,7 @@ def _accepts(waiver: Waiver, diagnostic: Diagnostic) -> bool:
 def check(readings: Iterable[Reading], registry: Registry, settings: Settings = Settings()) -> Checked:  # noqa: B008  # a frozen value
     """The whole of it: link, run every rule, apply waivers and settings."""
     readings = list(readings)
-    targets = {r.document.file for r in readings if r.node is None or r.node.target} - {
-        r.document.file for r in readings if r.node is not None and not r.node.target
-    }
+    targets = {r.document.file for r in readings if r.target}
     graph, found = link(readings)
     found += run(registry.rules, graph)
     found, waived = waive(found, graph)
@@ -248,8 +265,8 @@ def check(readings: Iterable[Reading], registry: Registry, settings: Settings = 
     report = Report(
         tuple(shown),
         checked=checked,
-        files=sum(1 for r in readings if r.document.file in targets),
-        waived=waived,
+        files=sum(1 for r in readings if r.target),
+        waived=sum(1 for d in waived if settings.reports(d.code) and _concerns(d, targets)),
         codes=tuple(registry.codes.values()),
     )
     return Checked(graph, report, {r.document.file: r.document.text for r in readings})

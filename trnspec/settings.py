@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -40,14 +40,35 @@ class Settings:
         return self.severity[max(matches, key=len)] if matches else usual
 
     def merged(self, other: Settings) -> Settings:
-        """These settings with ``other``, which is nearer to the user, laid over them."""
+        """These settings with ``other``, which is nearer to the user, laid over them.
+
+        What ``other`` selects is reported, whatever these ignore; and its severity for ``TRN4`` counts for ``TRN402``
+        too, whatever these say of that.
+        """
+        nearer = tuple(other.severity)
+        kept = {code: level for code, level in self.severity.items() if not code.startswith(nearer)}
         return evolve(
             self,
             select=other.select or self.select,
-            ignore=(*self.ignore, *other.ignore),
-            severity={**self.severity, **other.severity},
+            ignore=other.ignore if other.select else (*self.ignore, *other.ignore),
+            severity={**kept, **other.severity},
             catalogs=(*self.catalogs, *other.catalogs),
         )
+
+    def verify(self, codes: Collection[str]) -> None:
+        """Make sure that every code in these settings means something.
+
+        Args:
+            codes: The ids of all codes that are known.
+
+        Raises:
+            UsageError: An entry is neither a code nor the beginning of one.
+        """
+        for name, entries in (("select", self.select), ("ignore", self.ignore), ("severity", self.severity)):
+            for entry in entries:
+                if not any(code.startswith(entry) for code in codes):
+                    hint = did_you_mean(entry, codes) or "trnspec explain lists them"
+                    raise UsageError(f"{name}: no code is or begins with {entry!r}; {hint}")
 
 
 def find(start: FilePath) -> Settings:
@@ -62,9 +83,9 @@ def find(start: FilePath) -> Settings:
             return read(own, _load(own))
         project = folder / "pyproject.toml"
         if project.is_file():
-            table = _load(project).get("tool", {}).get("trnspec")
-            if table is not None:
-                return read(project, table)
+            tools = _load(project).get("tool")
+            if isinstance(tools, dict) and "trnspec" in tools:
+                return read(project, tools["trnspec"])
         if (folder / ".git").exists():
             break
     return Settings()
@@ -79,8 +100,10 @@ def _load(file: FilePath) -> dict[str, Any]:
         raise UsageError(f"{file}: {error}") from error
 
 
-def read(file: FilePath, table: Mapping[str, Any]) -> Settings:
+def read(file: FilePath, table: Any) -> Settings:
     """The settings in a table that was read from ``file``; ``UsageError`` says which entry is wrong."""
+    if not isinstance(table, dict):
+        raise UsageError(f"{file}: [tool.trnspec] is a table")
     names = ("select", "ignore", "severity", "catalogs")
     for key in table:
         if key not in names:
@@ -90,15 +113,19 @@ def read(file: FilePath, table: Mapping[str, Any]) -> Settings:
     if not isinstance(severity, dict):
         raise UsageError(f"{file}: severity is a table such as {{TRN402 = 'warning'}}")
     try:
-        severities = {str(code): Severity.of(str(label)) for code, label in severity.items()}
+        severities = {str(code).upper(): Severity.of(str(label)) for code, label in severity.items()}
     except ValueError as error:
         raise UsageError(f"{file}: severity: {error}") from error
     return Settings(
-        select=_texts(file, table, "select"),
-        ignore=_texts(file, table, "ignore"),
+        select=_codes(file, table, "select"),
+        ignore=_codes(file, table, "ignore"),
         severity=severities,
         catalogs=tuple(file.parent / c for c in _texts(file, table, "catalogs")),
     )
+
+
+def _codes(file: FilePath, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(code.upper() for code in _texts(file, table, key))
 
 
 def _texts(file: FilePath, table: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from trnspec.model.ultraserver import UltraServer
 from trnspec.quantity import Interval, choose_unit, render
 from trnspec.source import Path
 
-
 _FIVE_DIGITS = 10_000
 
 
@@ -63,10 +62,11 @@ def chips(graph: Graph, node: Node[Any]) -> tuple[int, Node[Chip]] | None:
         return 1, node
     if isinstance(spec, Server):
         chip = graph.find(spec.chips.chip)
-        return None if chip is None else (spec.chips.count, chip)
+        return None if chip is None or not isinstance(chip.spec, Chip) else (spec.chips.count, chip)
     if isinstance(spec, UltraServer):
         server = graph.find(spec.servers.server)
-        inner = None if server is None else chips(graph, server)
+        # A reference may lead to another kind, this very UltraServer even; that is reported where it stands.
+        inner = None if server is None or not isinstance(server.spec, Server) else chips(graph, server)
         return None if inner is None else (spec.servers.count * inner[0], inner[1])
     return None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from trnspec.graph import Graph
 from trnspec.model.chip import Chip
+from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.document import Node
 from trnspec.model.link import Link
@@ -24,19 +25,21 @@ _COLUMNS = {
 def holdings(graph: Graph) -> str:
     """What a graph holds: the systems with their main figures, computed from their chips, and counts of the rest."""
     header = ["system", "kind", "chips", *_COLUMNS]
-    rows = [header]
+    rows: list[list[str]] = []
     for spec in (Chip, Server, UltraServer):
         for node in sorted(graph.of(spec), key=lambda n: _size(graph, n)):
             if node.target:
                 rows.append(_row(graph, node))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
-    lines = [_line(row, widths) for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    others = ((Core, "core"), (Link, "link"), (Source, "source"))
+    lines: list[str] = []
+    if rows:
+        widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+        rule = "  ".join("-" * width for width in widths)
+        lines = [_line(header, widths), rule, *(_line(row, widths) for row in rows), ""]
+    others = ((Core, "core"), (Link, "link"), (Cluster, "cluster"), (Source, "source"))
     counts = [f"{n} {word}{'s' if n != 1 else ''}" for spec, word in others if (n := _targets(graph, spec))]
     figures = sum(len(graph.figures(n)) for n in graph if n.target)
     claims = sum(len(n.claims) for n in graph if n.target)
-    lines += ["", f"and {', '.join(counts)}; {figures} figures, {claims} claims beside them.", ""]
+    lines += [f"{', '.join([*counts, f'{figures} figures'])} and {claims} claims beside them.", ""]
     return "\n".join(lines)
 
 
