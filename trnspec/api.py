@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import stat
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -13,9 +14,13 @@ from trnspec.errors import UsageError
 from trnspec.pipeline import Checked, Reading, check, read
 from trnspec.plugin import Registry
 from trnspec.settings import Settings
-from trnspec.source import read_file, read_text
+from trnspec.source import Limits, read_file, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 STDIN = "-"
+"""The path that means standard input."""
 
 
 def registry() -> Registry:
@@ -35,57 +40,89 @@ class Selection:
 
 
 def select(paths: Iterable[str], known: Registry, settings: Settings) -> Selection:
-    """The files that some arguments mean.
+    """The files that some arguments mean; one that is named twice, by whatever path, is one file.
 
     Args:
         paths: Files, folders, or ``-`` for standard input; nothing means the shipped catalog.
-        known: Tells which folders hold documents of which kind.
+        known: Tells which folders hold documents of which kind, and which catalogs are installed.
         settings: Names further catalogs to resolve against.
 
     Raises:
-        UsageError: A path is not there, or a folder holds no documents.
+        UsageError: A path is not there or cannot be read, or a folder holds no documents.
     """
     paths = list(paths)
     folders = {k.folder for k in known.kinds.values()}
-    targets: dict[FilePath, FilePath] = {}
+    targets: dict[object, FilePath] = {}
     roots: dict[FilePath, None] = {}
-    shipped = catalog.shipped()
-    for path in paths or [str(shipped)]:
+    for path in paths or [str(catalog.shipped())]:
         if path == STDIN:
             continue
         file = FilePath(path)
-        if file.is_dir():
+        if _is_folder(file):
             inside = list(catalog.files(file))
             if not inside:
                 raise UsageError(f"{path} holds no .yaml files")
             roots[file.absolute().parent if file.absolute().name in folders else file.absolute()] = None
-        elif file.exists():
+        else:
             inside = [file]
             roots[catalog.root_of(file, folders)] = None
-        else:
-            raise UsageError(f"{path} does not exist")
-        targets.update({f.absolute(): f for f in inside})
-    roots.update(dict.fromkeys(c.absolute() for c in settings.catalogs))
+        for each in inside:
+            targets.setdefault(_identity(each), each)
     for folder in settings.catalogs:
-        if not folder.is_dir():
+        if not _is_folder(folder):
             raise UsageError(f"the catalog {folder} is not a folder")
-    roots[shipped] = None
-    context = {f.absolute(): f for root in roots for f in _context(root, folders) if f.absolute() not in targets}
+        roots[folder.absolute()] = None
+    roots.update(dict.fromkeys(c.absolute() for p in known.plugins for c in p.catalogs))
+    context: dict[object, FilePath] = {}
+    for file in (f for root in roots for f in _context(root, folders)):
+        identity = _identity(file)
+        if identity not in targets:
+            context.setdefault(identity, file)
     return Selection(tuple(targets.values()), STDIN in paths, tuple(context.values()))
+
+
+def _is_folder(path: FilePath) -> bool:
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except FileNotFoundError:
+        what = "is a link to nothing" if path.is_symlink() else "does not exist"
+        raise UsageError(f"{path} {what}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _identity(file: FilePath) -> object:
+    """What two paths to one file have in common; one that cannot be looked at is its own."""
+    try:
+        found = file.stat()
+    except OSError:
+        return file.absolute()
+    # Some file systems number no files.
+    return (found.st_dev, found.st_ino) if found.st_ino else file.absolute()
 
 
 def _context(root: FilePath, folders: set[str]) -> Iterator[FilePath]:
     """The documents of a catalog: those in the folders of the kinds, and those that lie directly in it."""
     for folder in sorted(folders):
         yield from catalog.files(root / folder)
-    if root.is_dir():
-        yield from (f for f in sorted(root.iterdir()) if f.suffix in catalog.SUFFIXES and f.is_file())
+    try:
+        beside = sorted(root.iterdir())
+    except OSError:
+        return  # a file may be named in a folder that cannot be listed
+    yield from (f for f in beside if f.suffix in catalog.SUFFIXES and not f.name.startswith(".") and f.is_file())
 
 
 def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
-    """Every document of a selection, read: the targets first, so that their names win."""
+    """Every document of a selection, read: the targets first, so that their names win.
+
+    Raises:
+        UsageError: Standard input is asked for and closed.
+    """
     if selection.stdin:
-        yield read(read_text(sys.stdin.buffer.read(), "<stdin>"), known)
+        if sys.stdin is None:
+            raise UsageError("there is no standard input to read")
+        # One byte more than a document may have shows that it has too many.
+        yield read(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
     for file in selection.targets:
         yield read(read_file(file), known)
     for file in selection.context:
@@ -106,10 +143,11 @@ def validate(
         registry: The kinds and rules; those of this installation when left out.
 
     Raises:
-        UsageError: A path is not there.
+        UsageError: A path is not there, or a setting names a code that is not known.
     """
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
+    chosen.verify(known.codes)
     return check(readings(select(paths, known, chosen), known), known, chosen)
 
 

@@ -12,9 +12,7 @@ from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugin import API, Kind, Plugin
-from trnspec.rules.names import name_not_file_name
-from trnspec.rules.provenance import conflict_without_verdict, decimal_memory, misplaced_claim, unsourced_figure
-from trnspec.rules.sums import aggregate_mismatch
+from trnspec.rules import formulas, names, plausibility, provenance, ratios, sums, units, wiring
 
 plugin = Plugin(
     name="trnspec",
@@ -29,12 +27,25 @@ plugin = Plugin(
         Kind("Source", "sources", Source),
     ),
     rules=(
-        name_not_file_name,
-        unsourced_figure,
-        misplaced_claim,
-        conflict_without_verdict,
-        aggregate_mismatch,
-        decimal_memory,
+        names.name_not_file_name,
+        provenance.unsourced_figure,
+        provenance.misplaced_claim,
+        provenance.conflict_without_verdict,
+        provenance.superseded_figure,
+        provenance.impossible_date,
+        sums.aggregate_mismatch,
+        provenance.self_contradiction,
+        formulas.derived_mismatch,
+        wiring.topology_size_mismatch,
+        wiring.degree_mismatch,
+        wiring.topologies_differ,
+        units.decimal_memory,
+        plausibility.sparse_below_dense,
+        plausibility.narrow_type_slower,
+        plausibility.dma_below_memory,
+        plausibility.implausible_ridge,
+        ratios.ratio_mismatch,
+        plausibility.tensor_above_chip,
     ),
     codes=CODES,
     catalogs=(catalog.shipped(),),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
 
 SUFFIXES = (".yaml", ".yml")
 

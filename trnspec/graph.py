@@ -18,6 +18,7 @@ from trnspec.model.document import Claim, Metadata, Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.shape import FigureShape, ObjectShape, RefShape, leaves, shape_of, value_at
+from trnspec.model.source import Source
 from trnspec.source import Path, Place, Problem
 
 T = TypeVar("T")
@@ -42,8 +43,11 @@ class Graph:
     @functools.cached_property
     def aliases(self) -> Mapping[str, str]:
         """Every name and alias with the name it stands for."""
-        found = {alias: name for name, node in self.nodes.items() for alias in node.metadata.aliases}
-        return found | {name: name for name in self.nodes}
+        found = {name: name for name in self.nodes}
+        for name, node in self.nodes.items():
+            for alias in node.metadata.aliases:
+                found.setdefault(alias, name)
+        return found
 
     def __iter__(self) -> Iterator[Node[Any]]:
         return iter(self.nodes.values())
@@ -149,8 +153,11 @@ def build(nodes: Iterable[Node[Any]], broken: Mapping[str, str] = {}) -> tuple[G
 
 
 def _taken(node: Node[Any], path: Path, name: str, other: Node[Any], other_path: Path) -> NodeProblem:
-    message = f"the name {name!r} is taken by another document"
-    problem = Problem("TRN204", message, node.document.place(path), "names and aliases are unique in a catalog", path)
+    if node is other:
+        message, hint = f"the name {name!r} is given twice", "remove one of them"
+    else:
+        message, hint = f"the name {name!r} is taken by another document", "names and aliases are unique in a catalog"
+    problem = Problem("TRN204", message, node.document.place(path), hint, path)
     return NodeProblem(node, problem, (at(other, other_path, text=f"{other.kind} {other.name}"),))
 
 
@@ -164,16 +171,7 @@ def references(node: Node[Any]) -> Iterator[tuple[Path, type, Ref[Any]]]:
             if isinstance(shape, RefShape):
                 yield path, shape.target, leaf
             elif isinstance(shape, FigureShape) and leaf.source is not None:
-                yield (*path, "source"), _source_class(), leaf.source
-
-
-@functools.cache
-def _source_class() -> type:
-    shape = shape_of(Metadata)
-    assert hasattr(shape, "fields")  # Metadata is a class
-    source = shape.fields["source"].shape
-    assert isinstance(source, RefShape)
-    return source.target
+                yield (*path, "source"), Source, leaf.source
 
 
 def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
@@ -181,6 +179,8 @@ def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
         found = graph.find(ref)
         place: Place = node.document.place(path)
         kind = target.__name__
+        named: tuple[Node[Any], ...] = graph.of(target)
+        names = [n.name for n in named]
         if found is None and ref.name in graph.broken:
             message = f"{kind} {ref.name!r} cannot be used: its own document has errors"
             yield NodeProblem(
@@ -189,14 +189,11 @@ def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
                 (Location(graph.broken[ref.name]),),
             )
         elif found is None:
-            named: tuple[Node[Any], ...] = graph.of(target)
-            names = [n.name for n in named]
             hint = did_you_mean(ref.name, [*names, *(a for n in named for a in n.metadata.aliases)])
             hint = hint or (f"known: {', '.join(names[:6])}" if names else f"the catalog has no {kind}")
             yield NodeProblem(node, Problem("TRN201", f"no {kind} is named {ref.name!r}", place, hint, path))
         elif not isinstance(found.spec, target):
             message = f"{ref.name!r} is a {found.kind}; a {kind} is expected here"
-            names = [n.name for n in graph.of(target)]
             hint = f"known: {', '.join(names[:6])}" if names else ""
             yield NodeProblem(
                 node, Problem("TRN202", message, place, hint, path), (at(found, ("kind",), text=found.kind),)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
@@ -16,10 +16,12 @@ from trnspec.diagnostics import Diagnostic, Location, Report, Severity, did_you_
 from trnspec.graph import Graph, UnresolvedError, at, build
 from trnspec.model.document import API_VERSION, Node, Waiver
 from trnspec.model.shape import dotted, spread
-from trnspec.plugin import Finding, Kind, Registry, Rule
 from trnspec.settings import Settings
 from trnspec.source import Document, Path, Problem
 from trnspec.structure import StructureError, structure
+
+if TYPE_CHECKING:
+    from trnspec.plugin import Finding, Kind, Registry, Rule
 
 
 @frozen
@@ -148,10 +150,12 @@ def link(readings: Iterable[Reading]) -> tuple[Graph, list[Diagnostic]]:
             nodes.append(node)
     graph, problems = build(nodes, broken)
     found = [_diagnostic(p, r.document) for r in readings for p in r.problems]
-    for problem in problems:
+    found += [
+        evolve(_diagnostic(p.problem, p.node.document), see=p.see)
+        for p in problems
         # Whoever mends a broken document need not read of all the others that refer to it.
-        if problem.node.target or problem.problem.code != "TRN203":
-            found.append(evolve(_diagnostic(problem.problem, problem.node.document), see=problem.see))
+        if p.node.target or p.problem.code != "TRN203"
+    ]
     return graph, found
 
 

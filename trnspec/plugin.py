@@ -14,7 +14,6 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import Code, Location, Severity, did_you_mean
 from trnspec.errors import UsageError
-from trnspec.graph import Graph
 from trnspec.model.document import Node
 from trnspec.source import Path
 
@@ -129,9 +128,13 @@ class Registry:
         """The registry of some plugins.
 
         Raises:
-            UsageError: Two of them give the same kind or the same code; both are named.
+            UsageError: One was written for another :data:`API`, or two of them give the same kind or the same code;
+                both are named.
         """
         plugins = tuple(plugins)
+        for plugin in plugins:
+            if plugin.api != API:
+                raise UsageError(f"the plugin {plugin.name} was written for API {plugin.api}; this is API {API}")
         kinds = _unique(((k.name, k, p) for p in plugins for k in p.kinds), "the kind")
         codes = _unique(((c.id, c, p) for p in plugins for c in _codes(p)), "the code")
         rules = tuple(r for p in plugins for r in p.rules)

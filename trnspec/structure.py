@@ -10,11 +10,11 @@ import functools
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import attrs
 from cattrs import ClassValidationError, Converter, IterableValidationError
-from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError, IterableValidationNote
+from cattrs.errors import AttributeValidationNote, CattrsError, ForbiddenExtraKeysError, IterableValidationNote
 
 from trnspec.errors import QuantityError
 from trnspec.model.document import API_VERSION, Claim, Metadata, Node
@@ -130,6 +130,29 @@ def _tuple(annotation: Any, converter: Converter) -> Hook:
     return hook
 
 
+def _mapping(annotation: Any, converter: Converter) -> Hook:
+    items: Any = types.GenericAlias(dict, get_args(annotation))
+
+    def hook(value: Any, _: Any) -> Mapping[str, Any]:
+        if type(value) is not dict:
+            raise ValueError(f"{value!r} is not a mapping")
+        made: Mapping[str, Any] = converter.structure(value, items)
+        return made
+
+    return hook
+
+
+def _choice(annotation: Any) -> Hook:
+    words = get_args(annotation)
+
+    def hook(value: Any, _: Any) -> str:
+        if type(value) is not str or value not in words:
+            raise ValueError(f"{value!r} is not one of {', '.join(words)}")
+        return value
+
+    return hook
+
+
 def _int_or_str(value: Any, _: Any) -> int | str:
     if type(value) not in (int, str):
         raise ValueError(f"{value!r} is neither a whole number nor a text")
@@ -157,6 +180,8 @@ def converter() -> Converter:
         (attrs.has, _object),
         (_made_of(Ref), lambda _: _ref),
         (_made_of(tuple), _tuple),
+        (_made_of(Mapping), _mapping),
+        (_made_of(Literal), _choice),
         (_is_optional, _optional),
         (_made_of(Annotated), _annotated),
     )
@@ -172,18 +197,25 @@ def converter() -> Converter:
     made.register_unstructure_hook_factory(_made_of(Ref), lambda _: str)
     made.register_unstructure_hook_factory(attrs.has, _plain_object)
     made.register_unstructure_hook(Ref, str)
+    made.register_unstructure_hook(tuple, lambda items: [made.unstructure(item) for item in items])
     made.register_unstructure_hook(Figure, functools.partial(_plain_figure, made))
     return made
 
 
 def _plain_object(cls: Any) -> Callable[[Any], dict[str, Any]]:
-    names = [a.name for a in attrs.fields(cls)]
+    fields = attrs.fields(cls)
 
     def hook(value: Any) -> dict[str, Any]:
-        present = ((n, getattr(value, n)) for n in names)
-        return {n: converter().unstructure(v) for n, v in present if v is not None and v != ()}
+        # What is at its default says the same as an absent key.
+        present = ((a, getattr(value, a.name)) for a in fields)
+        return {a.name: converter().unstructure(v) for a, v in present if v != _default(a)}
 
     return hook
+
+
+def _default(attribute: attrs.Attribute[Any]) -> Any:
+    default: Any = attribute.default
+    return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]  # a class
 
 
 def _plain_figure(made: Converter, figure: Figure) -> Any:
@@ -217,8 +249,9 @@ def structure(kind: str, spec: type[T], document: Document, data: Mapping[str, J
         except Exception as error:  # noqa: BLE001  # every refusal of a hook arrives here, as a group or alone
             refusals += [Refusal((key, *r.path), r.message) for r in _refusals(error)]
     refusals += [Refusal((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
-    if data.get("api_version") != API_VERSION:
-        refusals.append(Refusal(("api_version",), f"api_version is not {API_VERSION}"))
+    for key, value in (("api_version", API_VERSION), ("kind", kind)):
+        if data.get(key) != value:
+            refusals.append(Refusal((key,), f"{key} is not {value}"))
     if refusals:
         raise StructureError(refusals)
     return Node(kind=kind, document=document, **parts)
@@ -251,7 +284,7 @@ def _refusals(error: BaseException, path: Path = ()) -> Iterator[Refusal]:
             yield Refusal((*path, key), f"{key!r} is not a key here")
     elif isinstance(error, KeyError):
         yield Refusal(path, f"{error.args[0]} is missing")
-    elif isinstance(error, (ValueError, QuantityError)):
+    elif isinstance(error, (ValueError, TypeError, QuantityError, CattrsError)):
         yield Refusal(path, str(error))
     else:
         raise error

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from io import TextIOWrapper
+from typing import Any
 
 import click
 
@@ -17,21 +19,33 @@ COMMANDS = {
 """The commands with what ``--help`` says of each, so that it need not import them."""
 
 
+_INTERRUPTED = 130
+"""128 and the number of SIGINT."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click passes it
         """The names of the commands."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click passes it
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"trnspec.cli.{cmd_name}").command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; ``Ctrl-C`` ends it with the status that shells use for that."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("trnspec: interrupted", err=True)
+            ctx.exit(_INTERRUPTED)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # the same
         """The commands in ``--help``, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -48,12 +62,16 @@ def group() -> None:
 
 def main() -> None:
     """Run the command line: exit status 0 clean, 1 findings, 2 misuse."""
+    # A terminal or a file that cannot hold a character gets its number; it is no reason to fail.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         group(standalone_mode=True)
     except TrnspecError as error:
         click.echo(f"trnspec: {error}", err=True)
         sys.exit(2)
-    except BrokenPipeError:
-        # The reader, a pager for instance, has gone; Python would complain once more at the end.
-        sys.stderr.close()
-        sys.exit(1)
+    except OSError as error:
+        # Click takes care of a reader who has gone; what is left is a full disk, for instance.
+        click.echo(f"trnspec: {error}", err=True)
+        sys.exit(2)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trnspec.graph import Graph
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
-from trnspec.model.document import Node
 from trnspec.model.link import Link
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
 from trnspec.totals import chips, total
+
+if TYPE_CHECKING:
+    from trnspec.graph import Graph
+    from trnspec.model.document import Node
 
 _COLUMNS = {
     "bf16 dense": ("spec", "peak", "dense", "bf16"),
@@ -27,9 +29,8 @@ def holdings(graph: Graph) -> str:
     header = ["system", "kind", "chips", *_COLUMNS]
     rows: list[list[str]] = []
     for spec in (Chip, Server, UltraServer):
-        for node in sorted(graph.of(spec), key=lambda n: _size(graph, n)):
-            if node.target:
-                rows.append(_row(graph, node))
+        nodes = [n for n in graph.of(spec) if n.target]
+        rows += [_row(graph, n) for n in sorted(nodes, key=lambda n: _size(graph, n))]
     lines: list[str] = []
     if rows:
         widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import attrs
 from attrs import frozen
 
+from trnspec.model.document import Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.marks import Least, Measures, Pattern
 from trnspec.model.ref import Ref
@@ -143,13 +144,13 @@ def shape_of(annotation: Any) -> Shape:
         found = NumberShape(annotation is int, least[0] if least else None)
     elif origin is Ref:
         found = RefShape(get_args(annotation)[0])
-    elif origin is Literal:
+    elif origin is Literal and all(isinstance(word, str) for word in get_args(annotation)):
         found = ChoiceShape(get_args(annotation))
     elif origin in (Union, types.UnionType):
         found = _union([a for a in get_args(annotation) if a is not type(None)])
     elif origin is tuple and get_args(annotation)[1:] == (Ellipsis,):
         found = ListShape(shape_of(get_args(annotation)[0]))
-    elif isinstance(origin, type) and issubclass(origin, Mapping):
+    elif origin is Mapping:
         found = MapShape(shape_of(get_args(annotation)[1]))
     elif isinstance(annotation, type) and attrs.has(annotation):
         found = ObjectShape(annotation)
@@ -176,18 +177,28 @@ def shape_at(cls: type, path: Path) -> Shape | None:
     """The shape at ``path`` below a class, or ``None`` where a document of that class has no such place."""
     shape: Shape = shape_of(cls)
     for step in path:
+        if isinstance(shape, FigureShape):
+            shape = ObjectShape(Figure)  # its form as a mapping
         if isinstance(shape, ObjectShape) and step in shape.fields:
             shape = shape.fields[str(step)].shape
         elif isinstance(shape, ListShape) and isinstance(step, int):
             shape = shape.item
         elif isinstance(shape, MapShape) and isinstance(step, str):
             shape = shape.value
-        elif isinstance(shape, FigureShape):
-            shape = shape_of(Figure)
-            return shape_at(Figure, path[path.index(step) :]) if step != "value" else shape
         else:
             return None
     return shape
+
+
+def shape_in_document(spec: type, path: Path) -> Shape | None:
+    """The shape at ``path`` from the top of a document with a spec of that class; ``None`` above its three parts."""
+    if path[:1] == ("metadata",):
+        return shape_at(Metadata, path[1:])
+    if path[:1] == ("spec",):
+        return shape_at(spec, path[1:])
+    if path[:1] == ("claims",) and len(path) > 1:
+        return shape_at(Claim, path[2:])
+    return None
 
 
 def leaves(value: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Shape, Any]]:
@@ -217,8 +228,13 @@ def value_at(value: Any, path: Path) -> Any:
         elif isinstance(value, Mapping):
             value = value.get(step)
         else:
-            value = getattr(value, step, None)
+            value = getattr(value, step) if _has_field(value, step) else None
     return value
+
+
+def _has_field(value: Any, name: str) -> bool:
+    # Not hasattr: a text has an attribute "upper" and a tuple one called "count".
+    return attrs.has(type(value)) and any(a.name == name for a in attrs.fields(type(value)))
 
 
 def dotted(path: Path) -> str:
@@ -234,12 +250,10 @@ def spread(text: str) -> list[Path]:
     """
     paths: list[Path] = [()]
     for step in _steps(text):
-        if step.startswith("{") and step.endswith("}"):
-            words = step[1:-1].split(",")
-        elif "{" in step or "}" in step:
+        inside = step[1:-1] if step.startswith("{") and step.endswith("}") else step
+        if "{" in inside or "}" in inside:
             raise ValueError(f"the braces in {text!r} do not match")
-        else:
-            words = [step]
+        words = [step] if inside is step else inside.split(",")
         paths = [(*path, int(word) if word.isdigit() else word) for path in paths for word in words]
     return paths
 

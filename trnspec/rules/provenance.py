@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trnspec.graph import Graph, at, figure_at
+from attrs import evolve
+
 from trnspec.diagnostics import Severity
 from trnspec.errors import QuantityError
-from trnspec.model.document import Claim, Node
-from trnspec.model.figure import Figure
-from trnspec.model.shape import dotted, shape_at, spread
+from trnspec.graph import Graph
+from trnspec.model.document import Node
+from trnspec.model.shape import dotted, shape_at
+from trnspec.model.source import Source
 from trnspec.plugin import Finding, rule
-from trnspec.quantity import agrees, parse
-from trnspec.source import Path
+from trnspec.quantity import Quantity, parse
+from trnspec.rules.blame import suspects
+from trnspec.rules.relations import AGREES, claimed_paths, relations, view
+from trnspec.rules.sites import Site
+from trnspec.rules.sums import disagreement
 
 
 @rule("TRN301", "unsourced-figure", over=object)
@@ -53,14 +58,6 @@ def unsourced_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if figure.source is None and figure.derived is None:
             hint = "name one in metadata.source, or write {value: ..., source: ...}; a computed figure says derived:"
             yield Finding(path, f"{dotted(path)} is {figure} on nobody's word", hint)
-
-
-def claimed(claim: Claim) -> list[Path]:
-    """The paths a claim speaks of; empty when they cannot be read."""
-    try:
-        return spread(claim.at)
-    except ValueError:
-        return []
 
 
 @rule("TRN302", "misplaced-claim", over=object)
@@ -105,7 +102,7 @@ def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 
     for index, claim in enumerate(node.claims):
         base = node.claim_path(index)
-        paths = claimed(claim)
+        paths = claimed_paths(claim.at)
         if not paths:
             yield Finding((*base, "at"), f"{claim.at!r} is not a path", "the braces do not match")
         for path in paths:
@@ -123,8 +120,8 @@ def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding((*base, "at"), f"nothing can be claimed of {dotted(path)}", "claims speak of figures")
 
 
-@rule("TRN303", "conflict-without-verdict", over=object)
-def conflict_without_verdict(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+@rule("TRN303", "conflict-without-verdict")
+def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
     """Two figures for one thing that exclude each other, and no word on which is right.
 
     Why:
@@ -164,79 +161,204 @@ def conflict_without_verdict(node: Node[Any], graph: Graph) -> Iterator[Finding]
     Source:
         JCGM 100:2008, Guide to the expression of uncertainty in measurement, 4.3: judgement must be stated.
     """
-    for index, claim in enumerate(node.claims):
-        base = node.claim_path(index)
-        if claim.verdict not in (None, "agrees"):
-            if claim.reason is None:
-                yield Finding((*base, "verdict"), f"{claim.verdict!r} is said without a reason", "add reason: ...")
-            continue
-        for path in claimed(claim):
-            adopted = figure_at(node, path)
-            if _excludes(claim, adopted):
-                verdict = "and it is said to agree" if claim.verdict else "and no verdict says which is right"
-                message = f"{claim.source} says {claim.says} of {dotted(path)}, {adopted} is adopted, {verdict}"
-                see = (at(node, path, text=f"{dotted(path)}: {adopted}"),)
-                yield Finding((*base, "says"), message, "add verdict: and reason:", see)
+    for node in graph:
+        for index, claim in enumerate(node.claims):
+            if claim.verdict not in AGREES and claim.reason is None:
+                path = (*node.claim_path(index), "verdict")
+                yield Finding(path, f"{claim.verdict!r} is said without a reason", "add reason: ...", node=node)
+    for suspect in suspects(relations(graph)):
+        if suspect.is_claim:
+            finding = disagreement(suspect, graph)
+            yield evolve(finding, hint=f"add a verdict and a reason; {finding.hint}")
 
 
-def _excludes(claim: Claim, adopted: object) -> bool:
-    """True when no number is both what the claim and what the adopted figure stand for."""
-    if isinstance(adopted, Figure):
-        try:
-            said = parse(str(claim.says))
-            return said.dimension is adopted.value.dimension and not agrees(said, adopted.value)
-        except QuantityError:
-            return False
-    return isinstance(adopted, int) and isinstance(claim.says, int) and adopted != claim.says
-
-
-@rule("TRN601", "decimal-memory", severity=Severity.WARNING, over=object)
-def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """Memory in decimal units, or a bandwidth in binary ones.
+@rule("TRN305", "superseded-figure")
+def superseded_figure(graph: Graph) -> Iterator[Finding]:
+    """A figure that is adopted although the same figure was judged superseded or rejected.
 
     Why:
-        Memory is built in powers of two and links are clocked in powers of ten.  A page that prints "32 GB" of memory
-        means 32 GiB, which is 7.4 % more; one that prints "820 GiB/s" means 820 GB/s.  Disks are sold in decimal units
-        and are not meant here.
+        A verdict that is given and not followed is worse than none: whoever reads the claim believes that it was dealt
+        with.
 
     Example:
         ```yaml
         api_version: trnspec/v1
         kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
         spec:
-          peak: {dense: {bf16: 190 TFLOPS}}
-          memory:
-            capacity: 32 GB  #! TRN601
-            bandwidth: 820 GiB/s  #! TRN601
+          peak:
+            dense:
+              bf16: 210 TFLOPS  #! TRN305
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: neuron-trn1-2022-10
+            verdict: superseded
+            reason: The vendor lowered the rate in 2023-04.
         ```
 
     Instead:
         ```yaml
         api_version: trnspec/v1
         kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        metadata: {name: example, title: Example, source: neuron-trainium-2026-08}
         spec:
-          peak: {dense: {bf16: 190 TFLOPS}}
-          memory:
-            capacity: 32 GiB
-            bandwidth: 820 GB/s
+          peak:
+            dense:
+              bf16: 190 TFLOPS
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: neuron-trn1-2022-10
+            verdict: superseded
+            reason: The vendor lowered the rate in 2023-04.
         ```
 
     Source:
-        IEC 80000-13:2008 for the prefixes; JEDEC JESD235 for the organisation of HBM.
+        The design of trnspec: one claim is adopted, its rivals stand beside it with verdict and reason.
     """
-    for path, figure in graph.figures(node).items():
-        symbol = figure.value.unit.symbol
-        text = figure.value.text
-        number = text[: -len(symbol)] if text.endswith(symbol) else f"{float(figure.value.number):g} "
-        if path[-1] in _MEMORY_FIELDS and path[-2:-1] != ("local_storage",) and symbol in _DECIMAL:
-            hint = f"did you mean {number}{symbol[0]}iB? Memory is built in powers of two"
-            yield Finding(path, f"{dotted(path)} is {figure}, in decimal units", hint)
-        elif symbol.endswith("iB/s"):
-            hint = f"did you mean {number}{symbol[0]}B/s? Bandwidth is a clock rate times a width: it is decimal"
-            yield Finding(path, f"{dotted(path)} is {figure}, in binary units", hint)
+    for node in graph:
+        for index, claim in enumerate(node.claims):
+            if claim.verdict not in ("superseded", "rejected"):
+                continue
+            for path in claimed_paths(claim.at):
+                adopted, said = Site(node, path).value, Site(node, path, index).value
+                if isinstance(adopted, Quantity) and isinstance(said, Quantity) and adopted.same_value(said):
+                    message = f"{dotted(path)} is {adopted}, which is {claim.verdict} by the claim of {claim.source}"
+                    see = (Site(node, path, index).location,)
+                    yield Finding(path, message, "adopt another figure, or change the verdict", see, node)
 
 
-_DECIMAL = frozenset({"kB", "MB", "GB", "TB", "PB"})
-_MEMORY_FIELDS = frozenset({"capacity", "memory", "sbuf", "per_partition", "per_bank"})
+@rule("TRN306", "impossible-date", over=Source)
+def impossible_date(source: Node[Source], graph: Graph) -> Iterator[Finding]:
+    """A date that no calendar has.
+
+    Why:
+        Most conflicts between figures are conflicts between dates; a date that cannot be sorted decides nothing.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Source
+        metadata: {name: example, title: Example}
+        spec: {publisher: Somebody, as_of: 2023-02-30, rank: third-party}  #! TRN306
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Source
+        metadata: {name: example, title: Example}
+        spec: {publisher: Somebody, as_of: 2023-02-28, rank: third-party}
+        ```
+
+    Source:
+        ISO 8601-1:2019, 5.2.2, calendar dates.
+    """
+    text = source.spec.as_of
+    if len(text) < len("2023-02-28"):
+        return
+    from datetime import date
+
+    try:
+        date.fromisoformat(text)
+    except ValueError as error:
+        yield Finding(("spec", "as_of"), f"{text} is not a day: {error}", "write the month alone when the day is not known")
+
+
+@rule("TRN403", "self-contradiction", severity=Severity.WARNING)
+def self_contradiction(graph: Graph) -> Iterator[Finding]:
+    """A source whose own figures do not add up, and no verdict on which of them is wrong.
+
+    Why:
+        A page that is outdated but closes (16 x 210 = 3,360) is a page of its day; one that contradicts itself cannot be
+        trusted on either figure.  The sums are therefore checked again among the figures of each source.
+
+    Example:
+        ```yaml
+        # file: sources/a-page.yaml
+        api_version: trnspec/v1
+        kind: Source
+        metadata: {name: a-page, title: A page}
+        spec: {publisher: Somebody, as_of: 2023-02-28, rank: third-party}
+        # file: chips/part.yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: part, title: Part, source: neuron-trainium-2026-08}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: a-page
+            verdict: superseded
+            reason: It is the older rate.
+        # file: servers/whole.yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: whole, title: Whole, source: neuron-trainium-2026-08}
+        spec:
+          chips: {chip: part, count: 16}
+        claims:
+          - at: spec.stated.peak.dense.bf16
+            says: 3,380 TFLOPS  #! TRN403
+            source: a-page
+            verdict: superseded
+            reason: It is the older rate.
+        ```
+
+    Instead:
+        ```yaml
+        # file: sources/a-page.yaml
+        api_version: trnspec/v1
+        kind: Source
+        metadata: {name: a-page, title: A page}
+        spec: {publisher: Somebody, as_of: 2023-02-28, rank: third-party}
+        # file: chips/part.yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: part, title: Part, source: neuron-trainium-2026-08}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: a-page
+            verdict: superseded
+            reason: It is the older rate.
+        # file: servers/whole.yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: whole, title: Whole, source: neuron-trainium-2026-08}
+        spec:
+          chips: {chip: part, count: 16}
+        claims:
+          - at: spec.stated.peak.dense.bf16
+            says: 3,360 TFLOPS
+            source: a-page
+            verdict: superseded
+            reason: It is the older rate.
+        ```
+
+    Source:
+        The Trn1 page of 2023-02, which is outdated and closes, and the Trn2 page of 2024-12, whose EFA row does not.
+    """
+    for source in graph.of(Source):
+        for relation in view(graph, source.name):
+            if relation.holds or any(_judged(s) for s in relation.sites):
+                continue
+            if all(s.claim is None for s in relation.sites):
+                continue  # among adopted figures, which is TRN402
+            total = relation.total
+            message = f"{source.name} says {total.value} of {dotted(total.path[1:])}, but also {relation.terms[0]}"
+            see = tuple(s.location for s in relation.sites[1:])
+            yield Finding(total.place, message, "one of its figures needs a verdict", see, total.node)
+
+
+def _judged(site: Site) -> bool:
+    """True for a claim whose verdict already says that it does not fit."""
+    return site.claim is not None and site.node.claims[site.claim].verdict in ("rejected", "other-scope", "unresolved")

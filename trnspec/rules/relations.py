@@ -1,238 +1,240 @@
-"""Which figures determine which: a total and the parts it is the sum of.
+"""Which figures determine which: every total and the parts it is the sum of, every claim and what it is a claim on.
 
-A relation says that one figure equals another times some counts: 16 x (190 TFLOPS of a chip) = 3,040 TFLOPS of a
-server.  The relations of a catalog are data; the rule that checks them, the search for the figure to blame and the
-explanation of the gap all read the same list.
+The relations of a catalog are data: the rules that check them, the search for the figure to blame, the explanation of
+a gap and the audit all read the same list.
 """
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from attrs import frozen
+import attrs
+from attrs import evolve
 
-from trnspec.graph import Graph, at, figure_at
-from trnspec.diagnostics import Location
+from trnspec.graph import Graph, figure_at
 from trnspec.model.chip import Chip
+from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.document import Node
-from trnspec.model.fields import Peak
+from trnspec.model.fields import Rates
 from trnspec.model.figure import Figure
+from trnspec.model.link import Link
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
-from trnspec.model.shape import FigureShape, dotted, leaves, shape_of
+from trnspec.model.shape import FigureShape, NumberShape, shape_at, spread
 from trnspec.model.ultraserver import UltraServer
-from trnspec.quantity import Interval
+from trnspec.rules.sites import CLAIM, Relation, Site, Term
 from trnspec.source import Path
 
+AGREES = (None, "agrees")
+"""The verdicts of a claim that is expected to hold."""
 
-@frozen
-class Site:
-    """A figure or a count of one document.
+EVERY_RATE = tuple((kind, dtype) for kind in ("dense", "sparse") for dtype in (a.name for a in attrs.fields(Rates)))
+"""Every peak rate there can be: ``("dense", "bf16")`` and so on."""
 
-    Attributes:
-        node: The document.
-        path: Where in it, beginning with ``spec``.
-    """
-
-    node: Node[Any]
-    path: Path
-
-    @property
-    def value(self) -> Figure | int | None:
-        """What stands there."""
-        found = figure_at(self.node, self.path)
-        return found if isinstance(found, (Figure, int)) else None
-
-    @property
-    def interval(self) -> Interval:
-        """What its digits stand for, in base units; a count is exact."""
-        value = self.value
-        if isinstance(value, Figure):
-            return value.value.interval
-        assert value is not None  # a site is only made where something stands
-        return Interval.point(Fraction(value))
-
-    @property
-    def key(self) -> tuple[str, Path]:
-        """Tells one site from another."""
-        return (self.node.name, self.path)
-
-    @property
-    def location(self) -> Location:
-        """Where it stands, with what it says."""
-        return at(self.node, self.path, text=f"{self} is {self.value}")
-
-    def __str__(self) -> str:
-        return f"{dotted(self.path[1:])} of {self.node.name}"
-
-
-@frozen
-class Relation:
-    """``total = count x ... x part``, exactly up to the rounding of what is printed.
-
-    Attributes:
-        total: The figure of the whole.
-        counts: The counts that multiply the part; their product may be 1.
-        part: The figure of one part.
-        level: What the relation speaks of, for the reader: ``chips of a server``.
-    """
-
-    total: Site
-    counts: tuple[Site, ...]
-    part: Site
-    level: str
-
-    @property
-    def times(self) -> int:
-        """How many parts the whole has."""
-        product = 1
-        for count in self.counts:
-            assert isinstance(count.value, int)  # only counts are put there
-            product *= count.value
-        return product
-
-    @property
-    def expected(self) -> Interval:
-        """What the parts add up to, in base units."""
-        return self.part.interval.scaled(self.times)
-
-    @property
-    def holds(self) -> bool:
-        """True when rounding alone can explain the difference between total and parts."""
-        return self.expected.overlaps(self.total.interval)
-
-    @property
-    def sites(self) -> tuple[Site, ...]:
-        """All that the relation rests on."""
-        return (self.total, *self.counts, self.part)
+_known: weakref.WeakKeyDictionary[Graph, list[Relation]] = weakref.WeakKeyDictionary()
 
 
 def relations(graph: Graph) -> list[Relation]:
-    """Every relation among the adopted figures of a graph, in the order of the documents."""
-    found: list[Relation] = []
-    for core in graph.of(Core):
-        found += _core(core)
-    for chip in graph.of(Chip):
-        found += _chip(chip, graph)
-    for server in graph.of(Server):
-        found += _server(server, graph)
-    for ultraserver in graph.of(UltraServer):
-        found += _ultraserver(ultraserver, graph)
+    """Every relation of a graph; several rules ask for them, so they are kept as long as the graph is."""
+    found = _known.get(graph)
+    if found is None:
+        found = _known[graph] = [
+            relation
+            for skeleton in [*_sums(graph), *_claims(graph)]
+            for whole in _stated(skeleton.total)
+            if (relation := evolve(skeleton, total=whole)).stands
+        ]
     return found
 
 
-def _relate(total: Site, counts: Iterable[Site], part: Site, level: str) -> Iterator[Relation]:
-    """The relation, when every side of it is stated and the two measure the same."""
-    sites = (total, *counts, part)
-    if any(s.value is None for s in sites):
-        return
-    whole, one = total.value, part.value
-    if isinstance(whole, Figure) != isinstance(one, Figure):
-        return
-    if isinstance(whole, Figure) and isinstance(one, Figure) and whole.value.dimension is not one.value.dimension:
-        return
-    yield Relation(total, tuple(counts), part, level)
+def view(graph: Graph, source: str) -> list[Relation]:
+    """The sums among the figures of one source: its own words on totals and parts, with the adopted counts."""
+    found: list[Relation] = []
+    for skeleton in _sums(graph):
+        sides = [_said_by(skeleton.total, source), *(_said_by(t.part, source) for t in skeleton.terms)]
+        for total, *parts in itertools.product(*sides):
+            terms = tuple(evolve(t, part=p) for t, p in zip(skeleton.terms, parts, strict=True))
+            relation = evolve(skeleton, total=total, terms=terms)
+            if relation.stands:
+                found.append(relation)
+    return found
 
 
-def _site(node: Node[Any], path: str) -> Site:
+def _said_by(where: Site, source: str) -> list[Site]:
+    """The adopted figure, when it is this source's, and what the source claims of it."""
+    found: list[Site] = []
+    figure = figure_at(where.node, where.path)
+    if isinstance(figure, Figure) and figure.derived is None:
+        own = figure.source or where.node.metadata.source
+        if own is not None and own.name == source:
+            found.append(where)
+    for index, claim in enumerate(where.node.claims):
+        if claim.source.name == source and where.path in claimed_paths(claim.at):
+            found.append(Site(where.node, where.path, index))
+    return found
+
+
+def _sums(graph: Graph) -> Iterator[Relation]:
+    for core in graph.of(Core):
+        yield from _core(core)
+    for link in graph.of(Link):
+        yield from _link(link)
+    for chip in graph.of(Chip):
+        yield from _chip(chip, graph)
+    for server in graph.of(Server):
+        yield from _server(server, graph)
+    for ultraserver in graph.of(UltraServer):
+        yield from _ultraserver(ultraserver, graph)
+    for cluster in graph.of(Cluster):
+        yield from _cluster(cluster, graph)
+
+
+def claimed_paths(at: str) -> list[Path]:
+    """The paths a claim speaks of; empty when its braces do not match, which is reported elsewhere."""
+    try:
+        return spread(at)
+    except ValueError:
+        return []
+
+
+def _claims(graph: Graph) -> Iterator[Relation]:
+    for node in graph:
+        for index, claim in enumerate(node.claims):
+            if claim.verdict not in AGREES:
+                continue
+            for path in claimed_paths(claim.at):
+                if isinstance(shape_at(type(node.spec), path[1:]), (FigureShape, NumberShape)):
+                    yield from _relate(Site(node, path, index), [Term((), Site(node, path))], CLAIM)
+
+
+def _stated(site: Site) -> Iterator[Site]:
+    """The adopted figure at a site or, where none is, the claims on it that nobody has rejected."""
+    if site.value is not None:
+        yield site
+        return
+    for index, claim in enumerate(site.node.claims):
+        if claim.verdict in AGREES and site.path in claimed_paths(claim.at):
+            yield Site(site.node, site.path, index)
+
+
+def _relate(total: Site, terms: Iterable[Term], level: str, *, across: bool = False) -> Iterator[Relation]:
+    """The skeleton of a relation: which sides there are is looked up later, for the catalog or for one source."""
+    yield Relation(total, tuple(terms), level, across)
+
+
+def site(node: Node[Any], path: str) -> Site:
+    """The site of a dotted path below ``spec``."""
     return Site(node, ("spec", *path.split(".")))
 
 
 def _core(core: Node[Core]) -> Iterator[Relation]:
     for sram in ("sbuf", "psum"):
-        partitions = _site(core, f"{sram}.partitions")
-        yield from _relate(
-            _site(core, f"{sram}.capacity"), [partitions], _site(core, f"{sram}.per_partition"), "partitions"
-        )
-        banks = _site(core, f"{sram}.banks")
-        yield from _relate(_site(core, f"{sram}.per_partition"), [banks], _site(core, f"{sram}.per_bank"), "banks")
-    engines = _site(core, "dma.engines")
-    yield from _relate(_site(core, "dma.achieved"), [engines], _site(core, "dma.achieved_per_engine"), "DMA engines")
+        partition = site(core, f"{sram}.per_partition")
+        term = Term((site(core, f"{sram}.partitions"),), partition)
+        yield from _relate(site(core, f"{sram}.capacity"), [term], "partitions")
+        term = Term((site(core, f"{sram}.banks"),), site(core, f"{sram}.per_bank"))
+        yield from _relate(partition, [term], "banks")
+    term = Term((site(core, "dma.engines"),), site(core, "dma.achieved_per_engine"))
+    yield from _relate(site(core, "dma.achieved"), [term], "DMA engines")
+    # Every element multiplies and adds once a cycle: two operations.
+    array = (site(core, "engines.tensor.array.rows"), site(core, "engines.tensor.array.columns"))
+    term = Term(array, site(core, "engines.tensor.clock"), Fraction(2))
+    for dtype in ("bf16", "fp16"):
+        total = site(core, f"engines.tensor.peak.dense.{dtype}")
+        yield from _relate(total, [term], "processing elements", across=True)
+
+
+def _link(link: Node[Link]) -> Iterator[Relation]:
+    one = site(link, "bandwidth.per_direction")
+    yield from _relate(site(link, "bandwidth.both"), [Term((), one, Fraction(2))], "directions")
+    yield from _relate(one, [Term((site(link, "lanes.count"),), site(link, "lanes.rate"))], "lanes")
 
 
 def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
-    stacks = _site(chip, "memory.stacks.count")
-    yield from _relate(_site(chip, "memory.capacity"), [stacks], _site(chip, "memory.stacks.capacity"), "stacks")
+    stacks = Term((site(chip, "memory.stacks.count"),), site(chip, "memory.stacks.capacity"))
+    yield from _relate(site(chip, "memory.capacity"), [stacks], "stacks")
     core = _find(graph, chip.spec.cores.core if chip.spec.cores else None)
     if core is None:
         return
-    cores = _site(chip, "cores.count")
-    yield from _relate(_site(chip, "sbuf"), [cores], _site(core, "sbuf.capacity"), "cores of a chip")
-    yield from _relate(_site(chip, "cc_cores.usable"), [cores], _site(core, "cc_cores"), "cores of a chip")
-    engines = _site(chip, "dma.engines")
-    yield from _relate(_site(chip, "dma.bandwidth"), [engines], _site(core, "dma.per_engine"), "DMA engines of a chip")
-    yield from _relate(engines, [cores], _site(core, "dma.engines"), "cores of a chip")
-    for rate in _rates(chip.spec.tensor_peak):
-        part = Site(core, ("spec", "engines", "tensor", "peak", *rate))
-        yield from _relate(Site(chip, ("spec", "tensor_peak", *rate)), [cores], part, "cores of a chip")
+    cores = site(chip, "cores.count")
+    for total, part in (("sbuf", "sbuf.capacity"), ("cc_cores.usable", "cc_cores"), ("dma.engines", "dma.engines")):
+        yield from _relate(site(chip, total), [Term((cores,), site(core, part))], "cores of a chip")
+    engines = Term((site(chip, "dma.engines"),), site(core, "dma.per_engine"))
+    yield from _relate(site(chip, "dma.bandwidth"), [engines], "DMA engines of a chip")
+    for rate in EVERY_RATE:
+        part_site = Site(core, ("spec", "engines", "tensor", "peak", *rate))
+        yield from _relate(Site(chip, ("spec", "tensor_peak", *rate)), [Term((cores,), part_site)], "cores of a chip")
+
+
+def _fabric(node: Node[Any], name: str, graph: Graph) -> Iterator[Relation]:
+    fabric = getattr(node.spec, name)
+    link = _find(graph, fabric.link if fabric else None)
+    if link is not None:
+        term = Term((site(node, f"{name}.links_per_chip"),), site(link, "bandwidth.both"))
+        yield from _relate(site(node, f"{name}.bandwidth"), [term], "links of a chip")
 
 
 def _server(server: Node[Server], graph: Graph) -> Iterator[Relation]:
-    link = _find(graph, server.spec.fabric.link if server.spec.fabric else None)
-    if link is not None:
-        links = _site(server, "fabric.links_per_chip")
-        part = _site(link, "bandwidth.both")
-        yield from _relate(_site(server, "fabric.bandwidth"), [links], part, "links of a chip")
+    yield from _fabric(server, "fabric", graph)
     card = _find(graph, server.spec.efa.link if server.spec.efa else None)
     if card is not None:
-        cards = _site(server, "efa.cards")
-        yield from _relate(_site(server, "efa.bandwidth"), [cards], _site(card, "bandwidth.per_direction"), "cards")
+        term = Term((site(server, "efa.cards"),), site(card, "bandwidth.per_direction"))
+        yield from _relate(site(server, "efa.bandwidth"), [term], "cards")
     chip = _find(graph, server.spec.chips.chip)
-    if chip is None:
-        return
-    yield from _totals(server, [_site(server, "chips.count")], chip, "chips of a server")
+    if chip is not None:
+        yield from _totals(server, (site(server, "chips.count"),), chip, "chips of a server")
 
 
 def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relation]:
-    for fabric in ("fabric", "between_servers"):
-        declared = getattr(ultraserver.spec, fabric)
-        link = _find(graph, declared.link if declared else None)
-        if link is not None:
-            links = _site(ultraserver, f"{fabric}.links_per_chip")
-            part = _site(link, "bandwidth.both")
-            yield from _relate(_site(ultraserver, f"{fabric}.bandwidth"), [links], part, "links of a chip")
+    for name in ("fabric", "between_servers"):
+        yield from _fabric(ultraserver, name, graph)
     server = _find(graph, ultraserver.spec.servers.server)
     if server is None:
         return
-    servers = _site(ultraserver, "servers.count")
+    servers = site(ultraserver, "servers.count")
     level = "servers of an UltraServer"
-    for name, part_path in (
+    pairs = [
         ("stated.chips", "chips.count"),
         ("stated.host.vcpus", "host.vcpus"),
         ("stated.host.memory", "host.memory"),
         ("stated.efa.bandwidth", "efa.bandwidth"),
-        ("stated.cores", "stated.cores"),
-        ("stated.memory.capacity", "stated.memory.capacity"),
-        ("stated.memory.bandwidth", "stated.memory.bandwidth"),
-    ):
-        yield from _relate(_site(ultraserver, name), [servers], _site(server, part_path), level)
-    for rate in _rates(ultraserver.spec.stated.peak if ultraserver.spec.stated else None):
-        total = Site(ultraserver, ("spec", "stated", "peak", *rate))
-        yield from _relate(total, [servers], Site(server, ("spec", "stated", "peak", *rate)), level)
+        *((name, name) for name in ("stated.cores", "stated.memory.capacity", "stated.memory.bandwidth")),
+        *((f"stated.peak.{kind}.{dtype}",) * 2 for kind, dtype in EVERY_RATE),
+    ]
+    for total, part in pairs:
+        yield from _relate(site(ultraserver, total), [Term((servers,), site(server, part))], level)
     chip = _find(graph, server.spec.chips.chip)
-    if chip is not None:
-        counts = [servers, _site(server, "chips.count")]
-        yield from _totals(ultraserver, counts, chip, "chips of an UltraServer")
+    if chip is None:
+        return
+    counts = (servers, site(server, "chips.count"))
+    yield from _totals(ultraserver, counts, chip, "chips of an UltraServer")
+    inner = Term((), site(ultraserver, "fabric.bandwidth"))
+    outer = Term((), site(ultraserver, "between_servers.bandwidth"))
+    yield from _relate(site(chip, "links.bandwidth"), [inner, outer], "links in a server and between servers")
+    if outer.part.value is not None:  # where nothing leaves the server, the fabric is another one than the server's
+        yield from _relate(inner.part, [Term((), site(server, "fabric.bandwidth"))], "links of a chip in its server")
 
 
-def _totals(whole: Node[Any], counts: list[Site], chip: Node[Chip], level: str) -> Iterator[Relation]:
+def _cluster(cluster: Node[Cluster], graph: Graph) -> Iterator[Relation]:
+    for ref in cluster.spec.servers:
+        server = graph.find(ref)
+        if server is not None:
+            yield from _relate(site(cluster, "per_server"), [Term((), site(server, "efa.bandwidth"))], "one server")
+
+
+def _totals(whole: Node[Any], counts: tuple[Site, ...], chip: Node[Chip], level: str) -> Iterator[Relation]:
     """The stated totals that scale with the chips."""
     for figure in ("memory.capacity", "memory.bandwidth"):
-        yield from _relate(_site(whole, f"stated.{figure}"), counts, _site(chip, figure), level)
-    yield from _relate(_site(whole, "stated.cores"), counts, _site(chip, "cores.count"), level)
-    for rate in _rates(whole.spec.stated.peak if whole.spec.stated else None):
+        yield from _relate(site(whole, f"stated.{figure}"), [Term(counts, site(chip, figure))], level)
+    yield from _relate(site(whole, "stated.cores"), [Term(counts, site(chip, "cores.count"))], level)
+    for rate in EVERY_RATE:
         total = Site(whole, ("spec", "stated", "peak", *rate))
-        yield from _relate(total, counts, Site(chip, ("spec", "peak", *rate)), level)
-
-
-def _rates(peak: Peak | None) -> Iterator[Path]:
-    """``("dense", "bf16")`` and so on, for every rate that is stated."""
-    for path, shape, _ in leaves(peak, shape_of(Peak)):
-        if isinstance(shape, FigureShape):
-            yield path
+        yield from _relate(total, [Term(counts, Site(chip, ("spec", "peak", *rate)))], level)
 
 
 def _find(graph: Graph, ref: Ref[Any] | None) -> Node[Any] | None:

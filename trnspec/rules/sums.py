@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trnspec.diagnostics import Location
 from trnspec.graph import Graph
-from trnspec.model.figure import Figure
 from trnspec.plugin import Finding, rule
-from trnspec.quantity import Interval, render
+from trnspec.quantity import Interval, Quantity, render
 from trnspec.rules.blame import Suspect, suspects
-from trnspec.rules.hypotheses import expected, explain, sentence
-from trnspec.rules.relations import Relation, Site, relations
-from trnspec.units import Unit
+from trnspec.rules.hypotheses import explain, sentence
+from trnspec.rules.relations import relations
+from trnspec.rules.sites import CLAIM, Relation, Site
 
 
 @rule("TRN402", "aggregate-mismatch")
@@ -51,43 +49,46 @@ def aggregate_mismatch(graph: Graph) -> Iterator[Finding]:
         Moore, Kearfott, Cloud: Introduction to Interval Analysis (2009), chapter 2, for the arithmetic.
     """
     for suspect in suspects(relations(graph)):
-        yield _finding(suspect, graph)
+        if not suspect.is_claim:
+            yield disagreement(suspect, graph)
 
 
-def _finding(suspect: Suspect, graph: Graph) -> Finding:
+def disagreement(suspect: Suspect, graph: Graph) -> Finding:
+    """The finding that tells of a suspect: both values, every other place, the likely cause."""
     site, relation = suspect.site, suspect.failing[0]
     message = f"{site} is {site.value}, but {_arithmetic(relation, site)}"
-    more = len(suspect.failing) - 1
+    sums = sum(not r.is_claim for r in suspect.failing[1:])
+    claims = sum(r.is_claim for r in suspect.failing[1:])
+    more = [f"{n} more {word}{'' if n == 1 else 's'}" for n, word in ((sums, "total"), (claims, "source")) if n]
     if more:
-        message += f"; {more} more total{'s' if more > 1 else ''} fail{'' if more > 1 else 's'} because of it"
-    see: list[Location] = []
-    for other in suspect.failing:
-        see += [s.location for s in other.sites if s.key != site.key]
-    unique = tuple(dict.fromkeys(see))
-    return Finding(site.path, message, sentence(explain(suspect, graph)), unique[:6], node=site.node)
+        message += f"; {' and '.join(more)} disagree{'s' if sums + claims == 1 else ''} with it"
+    places = dict.fromkeys(s.location for r in suspect.failing for s in r.sites if s.key != site.key)
+    hint = sentence(explain(suspect, graph))
+    return Finding(site.place, message, hint, tuple(places)[:MOST_PLACES], node=site.node)
+
+
+MOST_PLACES = 6
+"""How many other places a finding names; a figure of a chip may stand in fifty."""
 
 
 def _arithmetic(relation: Relation, site: Site) -> str:
     """The calculation that the site contradicts, told with the site as the unknown."""
-    part, total, times = relation.part.value, relation.total.value, relation.times
     if site.key == relation.total.key:
-        return f"{_product(relation)} = {_show(relation.expected, total, part)} ({relation.level})"
-    wanted = _show(expected(Suspect(site, (relation,)))[0], site.value, total if site.key == relation.part.key else None)
-    return f"{relation.total} is {total} = {times} x {wanted if site.key == relation.part.key else part} ({relation.level})"
+        terms = " + ".join(str(t) for t in relation.terms)
+        shown = _show(relation.expected, site.value, [t.part.value for t in relation.terms])
+        return f"{terms} = {shown} ({relation.level})" if relation.level != CLAIM else f"{terms} is adopted"
+    wanted = relation.expects(site)
+    total = f"{relation.total} {relation.total.value}" if relation.is_claim else f"{relation.total} is {relation.total.value}"
+    if relation.is_claim or wanted is None:
+        return total
+    return f"{total}, which needs {_show(wanted, site.value, [relation.total.value])} here ({relation.level})"
 
 
-def _product(relation: Relation) -> str:
-    counts = [f"{c.value}" for c in relation.counts]
-    return " x ".join([*counts, f"{relation.part.value} of {relation.part.node.name}"])
-
-
-def _show(interval: Interval, like: Figure | int | None, other: Figure | int | None) -> str:
+def _show(interval: Interval, like: Quantity | int | None, others: list[Quantity | int | None]) -> str:
     """An expected interval in the unit of what it is compared with, to as many digits as it has."""
-    if not isinstance(like, Figure):
-        low = interval.low
-        return f"{low}" if low.denominator == 1 else f"{float(low):g}"
-    unit: Unit = like.value.unit
-    digits = max(like.value.digits, other.value.digits if isinstance(other, Figure) else 0, 3)
-    if interval.high is None:
-        return f"at least {render(interval.low, unit, digits)}"
-    return render((interval.low + interval.high) / 2, unit, digits)
+    middle = interval.low if interval.high is None else (interval.low + interval.high) / 2
+    if not isinstance(like, Quantity):
+        return f"{middle}" if middle.denominator == 1 else f"{float(middle):.4g}"
+    digits = max([3, like.digits, *(o.digits + 1 for o in others if isinstance(o, Quantity))])
+    least = "at least " if interval.high is None else ""
+    return least + render(middle, like.unit, digits)

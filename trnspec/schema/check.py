@@ -5,6 +5,7 @@ Only documents that the classes refused come here, so a sound file never pays fo
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,7 +15,6 @@ from jsonschema.validators import extend
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import QuantityError
-from trnspec.model.document import Claim, Metadata
 from trnspec.model.shape import (
     ChoiceShape,
     EitherShape,
@@ -28,12 +28,12 @@ from trnspec.model.shape import (
     Shape,
     TextShape,
     dotted,
-    shape_at,
+    shape_in_document,
 )
 from trnspec.quantity import parse
 from trnspec.schema.generate import document_schema
 from trnspec.source import Document, Path, Problem
-from trnspec.units import units_of
+from trnspec.units import Dimension
 
 
 @frozen
@@ -58,8 +58,7 @@ def check(kind: str, spec: type, document: Document, data: Mapping[str, Any]) ->
         document: Where the places are.
         data: The plain data to check.
     """
-    validator = _VALIDATOR(document_schema(kind, spec))
-    errors = (e for e in validator.iter_errors(data) if tuple(e.absolute_path) not in document.refused)
+    errors = (e for e in validator(kind, spec).iter_errors(data) if tuple(e.absolute_path) not in document.refused)
     found = [u for error in errors for u in _translate(error, spec, document)]
     return sorted(found, key=lambda u: (u.problem.place.line, u.problem.place.column) if u.problem.place else (0, 0))
 
@@ -79,29 +78,31 @@ def _whole(_: Any, value: Any) -> bool:
     return type(value) is int
 
 
+def _required(_: Any, required: list[str], instance: Any, __: Any) -> Iterator[ValidationError]:
+    # One error for all that is missing; jsonschema would give one for each, and not say for which.
+    if isinstance(instance, dict) and any(key not in instance for key in required):
+        yield ValidationError("a required key is missing")
+
+
 _extend: Any = extend  # jsonschema leaves it without annotations
 _VALIDATOR = _extend(
     Draft202012Validator,
-    {"pattern": _pattern},
+    {"pattern": _pattern, "required": _required},
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _whole),
 )
 
 
-def _shape(spec: type, path: Path) -> Shape | None:
-    if not path:
-        return None
-    if path[0] == "metadata":
-        return shape_at(Metadata, path[1:])
-    if path[0] == "spec":
-        return shape_at(spec, path[1:])
-    if path[0] == "claims" and len(path) > 1:
-        return shape_at(Claim, path[2:])
-    return None
+@functools.cache
+def validator(kind: str, spec: type) -> Any:
+    """The validator of a kind: JSON Schema's, but as strict as YAML and Python need it."""
+    return _VALIDATOR(document_schema(kind, spec))
 
 
 def _translate(error: ValidationError, spec: type, document: Document) -> Iterator[Unsound]:
     path: Path = tuple(error.absolute_path)
-    shape = _shape(spec, path)
+    shape = shape_in_document(spec, path)
+    above = shape_in_document(spec, path[:-1]) if path and path[-1] == "value" else None
+    figure = above if isinstance(above, FigureShape) else shape
     schema, instance = _mapping(error.schema), _mapping(error.instance)
     if error.validator == "additionalProperties":
         known = list(schema["properties"])
@@ -110,8 +111,8 @@ def _translate(error: ValidationError, spec: type, document: Document) -> Iterat
                 yield _unknown_key(document, path, key, known)
     elif error.validator == "required":
         yield from _missing(schema, instance, document, path)
-    elif isinstance(shape, FigureShape) and not isinstance(error.instance, dict):
-        yield _bad_figure(document, path, shape, error.instance)
+    elif isinstance(figure, FigureShape) and not (figure is shape and isinstance(error.instance, dict)):
+        yield _bad_figure(document, path, figure.dimension, error.instance)
     elif isinstance(shape, FigureShape):
         # The mapping form: the branch that speaks of mappings has the real causes.
         for inner in error.context or ():
@@ -144,21 +145,17 @@ def _missing(
         yield Unsound(Problem("TRN102", message, place, f"add {key}: {doc}" if doc else f"add {key}", path), path)
 
 
-def _bad_figure(document: Document, path: Path, shape: FigureShape, value: Any) -> Unsound:
-    place = document.place(path)
-    code, hint = "TRN103", ""
-    message = f"{value!r} at {dotted(path)} is not a figure"
-    examples = ", ".join(units_of(shape.dimension)[:4]) if shape.dimension else "GB/s"
-    hint = f"write a number and its unit ({examples}, ...)"
-    if isinstance(value, str):
-        try:
-            parse(value, shape.dimension)
-        except QuantityError as error:
-            code = _FIGURE_CODES[error.reason]
-            message, hint = f"{error} (at {dotted(path)})", error.hint
-    elif type(value) in (int, float):
-        code, message = "TRN110", f"the figure {value!r} at {dotted(path)} has no unit"
-    return Unsound(Problem(code, message, place, hint, path), path)
+def _bad_figure(document: Document, path: Path, dimension: Dimension | None, value: Any) -> Unsound:
+    code, message, hint = "TRN103", f"{_show(value)} at {dotted(path)} is not a figure", ""
+    try:
+        parse(value, dimension)
+    except QuantityError as error:
+        hint = error.hint
+        if isinstance(value, str):
+            code, message = _FIGURE_CODES[error.reason], f"{error} (at {dotted(path)})"
+        elif error.reason == "no-unit":
+            code, message = "TRN110", f"the figure {value!r} at {dotted(path)} has no unit"
+    return Unsound(Problem(code, message, document.place(path), hint, path), path)
 
 
 _FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TRN111", "dimension": "TRN112"}
@@ -166,15 +163,6 @@ _FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TR
 
 def _bad_value(document: Document, path: Path, shape: Shape | None, error: ValidationError) -> Unsound:
     value, hint = error.instance, ""
-    if path and path[-1] == "value" and isinstance(value, str):
-        # The text inside the mapping form of a figure.
-        try:
-            parse(value)
-        except QuantityError as problem:
-            message = f"{problem} (at {dotted(path)})"
-            return Unsound(
-                Problem(_FIGURE_CODES[problem.reason], message, document.place(path), problem.hint, path), path
-            )
     code = {"pattern": "TRN105", "minimum": "TRN106", "enum": "TRN104", "const": "TRN104"}.get(
         str(error.validator), "TRN103"
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from trnspec.model.document import API_VERSION, Claim, Metadata
@@ -44,7 +45,7 @@ def document_schema(kind: str, spec: type) -> Schema:
         kind: The name of the kind, ``Chip``.
         spec: The class of its specs.
     """
-    definitions: Schema = {}
+    definitions = _Definitions()
     properties: Schema = {
         "api_version": {"const": API_VERSION, "description": "The version of the document format."},
         "kind": {"const": kind, "description": _summary(spec)},
@@ -65,17 +66,35 @@ def document_schema(kind: str, spec: type) -> Schema:
         "required": ["api_version", "kind", "metadata", "spec"],
         "additionalProperties": False,
         "properties": properties,
-        "$defs": dict(sorted(definitions.items())),
+        "$defs": dict(sorted(definitions.schemas.items())),
     }
 
 
-def _schema(shape: Shape, definitions: Schema) -> Schema:
+class _Definitions:
+    """The schemas that are referred to by name: one for each class, also where two classes have the same name."""
+
+    def __init__(self) -> None:
+        self.schemas: Schema = {}
+        self._names: dict[Hashable, str] = {}
+
+    def refer(self, key: Hashable, name: str, build: Callable[[], Schema]) -> Schema:
+        if key not in self._names:
+            free = name
+            while free in self.schemas:
+                free = f"{name}{len(self.schemas)}"
+            self._names[key] = free
+            self.schemas[free] = {}  # stands in while a class that contains itself is written
+            self.schemas[free] = build()
+        return {"$ref": f"#/$defs/{self._names[key]}"}
+
+
+def _schema(shape: Shape, definitions: _Definitions) -> Schema:
     schema: Schema = {}
     if isinstance(shape, ObjectShape):
-        schema = _reference(shape.cls.__name__, lambda: _object(shape, definitions), definitions)
+        schema = definitions.refer(shape.cls, shape.cls.__name__, lambda: _object(shape, definitions))
     elif isinstance(shape, FigureShape):
         name = "".join(w.title() for w in shape.dimension.name.split("_")) if shape.dimension else "Any"
-        schema = _reference(f"{name}Figure", lambda: _figure(shape.dimension, definitions), definitions)
+        schema = definitions.refer(shape, f"{name}Figure", lambda: _figure(shape.dimension, definitions))
     elif isinstance(shape, RefShape):
         schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {shape.target.__name__}"}
     elif isinstance(shape, TextShape):
@@ -99,14 +118,7 @@ def _schema(shape: Shape, definitions: Schema) -> Schema:
     return schema
 
 
-def _reference(name: str, build: Any, definitions: Schema) -> Schema:
-    if name not in definitions:
-        definitions[name] = {}  # stands in while a class that contains itself is written
-        definitions[name] = build()
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def _object(shape: ObjectShape, definitions: Schema) -> Schema:
+def _object(shape: ObjectShape, definitions: _Definitions) -> Schema:
     docs = field_docs(shape.cls)
     properties = {f.name: _property(f, docs.get(f.name, ("", None)), definitions) for f in shape.fields.values()}
     return {
@@ -119,21 +131,27 @@ def _object(shape: ObjectShape, definitions: Schema) -> Schema:
     }
 
 
-def _property(field: FieldShape, doc: tuple[str, str | None], definitions: Schema) -> Schema:
+def _property(field: FieldShape, doc: tuple[str, str | None], definitions: _Definitions) -> Schema:
     text, example = doc
     schema = _schema(field.shape, definitions)
     schema = {"title": field.name, "description": text, **schema}
     if example is not None:
-        value: Any = int(example) if isinstance(field.shape, NumberShape) else example
-        schema["examples"] = [[_example(field.shape.item, example)] if isinstance(field.shape, ListShape) else value]
+        schema["examples"] = [_example(field.shape, example)]
     return schema
 
 
 def _example(shape: Shape, text: str) -> Any:
-    return int(text) if isinstance(shape, NumberShape) else text
+    value: Any = text
+    if isinstance(shape, ListShape):
+        value = [_example(shape.item, text)]
+    elif isinstance(shape, NumberShape):
+        value = int(text) if shape.whole else float(text)
+    elif isinstance(shape, FlagShape):
+        value = text == "true"
+    return value
 
 
-def _figure(dimension: Dimension | None, definitions: Schema) -> Schema:
+def _figure(dimension: Dimension | None, definitions: _Definitions) -> Schema:
     text: Schema = {"type": "string", "pattern": any_pattern() if dimension is None else pattern(dimension)}
     words = "figure" if dimension is None else dimension.name.replace("_", " ").lower()
     units = "" if dimension is None else " Units: " + ", ".join(units_of(dimension)) + "."

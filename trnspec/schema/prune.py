@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trnspec.model.document import Claim, Metadata
-from trnspec.model.shape import FigureShape, ObjectShape, Shape, shape_at, shape_of
+from trnspec.model.shape import FigureShape, MapShape, ObjectShape, shape_in_document
 from trnspec.source import Path
 
 
@@ -23,7 +22,7 @@ def prune(spec: type, data: Mapping[str, Any], drops: Iterable[Path]) -> tuple[d
     if () in gone or ("metadata",) in gone or ("spec",) in gone:
         return None, ()
     claims = data.get("claims")
-    positions = range(len(claims)) if isinstance(claims, list) else ()
+    positions = range(len(claims)) if isinstance(claims, list) and ("claims",) not in gone else ()
     kept: dict[str, Any] = _copy(data, (), gone)
     return kept, tuple(i for i in positions if ("claims", i) not in gone)
 
@@ -33,27 +32,17 @@ def _widen(spec: type, path: Path) -> Path:
     while path:
         if len(path) == 1 and path[0] not in ("api_version", "kind"):
             return path
-        parent = _shape(spec, path[:-1])
+        parent = shape_in_document(spec, path[:-1])
         if isinstance(parent, ObjectShape):
             field = parent.fields.get(str(path[-1]))
             if field is None or not field.required:
                 return path
-        elif path[:-1] == ("claims",):
+        elif path[:-1] == ("claims",) or isinstance(parent, MapShape):
             return path
-        elif isinstance(parent, FigureShape) and path[-1] not in ("value",):
+        elif isinstance(parent, FigureShape) and path[-1] != "value":
             return path
         path = path[:-1]
     return path
-
-
-def _shape(spec: type, path: Path) -> Shape | None:
-    if path[:1] == ("metadata",):
-        return shape_at(Metadata, path[1:])
-    if path[:1] == ("spec",):
-        return shape_at(spec, path[1:])
-    if path[:1] == ("claims",) and len(path) > 1:
-        return shape_at(Claim, path[2:]) if len(path) > 2 else shape_of(Claim)  # noqa: PLR2004  # claims, index
-    return None
 
 
 def _copy(value: Any, path: Path, gone: set[Path]) -> Any:

@@ -1,0 +1,267 @@
+"""trnspec.api: which files are checked, and what their names resolve against."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from running import ROOT
+
+from trnspec import catalog
+from trnspec.api import Selection, readings, registry, select, validate
+from trnspec.errors import UsageError
+from trnspec.pipeline import Reading, check, read
+from trnspec.plugin import API, Plugin, Registry
+from trnspec.settings import Settings
+from trnspec.source import read_file
+
+KNOWN = registry()
+FILES = sorted(f.relative_to(ROOT / "catalog").as_posix() for f in (ROOT / "catalog").rglob("*.yaml"))
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch) -> Path:
+    """A copy of the shipped catalog; its folder is the current one."""
+    shutil.copytree(ROOT / "catalog", tmp_path / "copy")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "copy"
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+
+    assert old in text
+
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def marks(*paths: str | Path, **settings) -> set[tuple[str, str]]:
+    """What is found, as (file, code)."""
+    report = validate(map(str, paths), settings=Settings(**settings)).report
+    return {(d.where.file, d.code) for d in report.diagnostics}
+
+
+# Context.
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A copy of the catalog, and the reading of each file, once."""
+    root = tmp_path_factory.mktemp("copy") / "catalog"
+    shutil.copytree(ROOT / "catalog", root)
+    known: dict[Path, Reading] = {}
+
+    def reading(file: Path, *, target: bool) -> Reading:
+        if file not in known:
+            known[file] = read(read_file(file), KNOWN, target=False)
+        found = known[file]
+        return evolve(found, target=target, node=found.node and evolve(found.node, target=target))
+
+    return root, reading
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_file_alone_is_clean(shared, name) -> None:
+    """A file of a copy resolves against the copy first and the shipped catalog second, and nothing is found."""
+    root, reading = shared
+    chosen = select([str(root / name)], KNOWN, Settings())
+    texts = [reading(f, target=True) for f in chosen.targets] + [reading(f, target=False) for f in chosen.context]
+    checked = check(texts, KNOWN)
+
+    assert () == checked.report.diagnostics
+    assert 1 == sum(checked.report.checked.values())
+    assert {root} == {r.document.file.parents[1] for r in ()} | {Path(n.document.file).parents[1] for n in checked.graph}
+
+
+def test_edited_chip_disagrees_with_the_servers(copy: Path) -> None:
+    """The chip alone is named; the servers that take part are reported, each in its own file or beside the chip."""
+    edit(copy / "chips" / "trainium1.yaml", "bf16: 190 TFLOPS", "bf16: 210 TFLOPS")
+    report = validate(["copy/chips/trainium1.yaml"]).report
+    mismatches = [d for d in report.diagnostics if d.code == "TRN402"]
+    files = {w.file for d in mismatches for w in (d.where, *d.see)}
+
+    assert mismatches
+    assert "copy/chips/trainium1.yaml" in files
+    assert str(copy / "servers" / "trn1.32xlarge.yaml") in files
+
+
+@pytest.mark.parametrize("name", ["links/efa.yaml", "sources/neuron-trn2-2026-08.yaml", "chips/trainium2.yaml"])
+def test_unrelated_file_is_clean(copy: Path, name) -> None:
+    edit(copy / "chips" / "trainium1.yaml", "bf16: 190 TFLOPS", "bf16: 210 TFLOPS")
+
+    assert set() == marks(copy / name)
+
+
+def test_copy_wins_over_the_shipped_catalog(copy: Path) -> None:
+    """Two roots, one of which has been edited: its own server sees its own chip."""
+    edit(copy / "chips" / "trainium1.yaml", "bf16: 190 TFLOPS", "bf16: 210 TFLOPS")
+    server = copy / "servers" / "trn1.32xlarge.yaml"
+    checked = validate([str(server)])
+
+    assert "210 TFLOPS" == checked.graph.named("trainium1").spec.peak.dense.bf16.value.text
+    assert "TRN402" in {d.code for d in checked.report.diagnostics}
+
+
+def test_shipped_catalog_is_the_second_choice(tmp_path: Path) -> None:
+    """A file in a folder of its own refers to what is shipped, and may have the name of what is shipped."""
+    shutil.copy(ROOT / "catalog" / "servers" / "trn1.32xlarge.yaml", tmp_path)
+
+    assert set() == marks(tmp_path / "trn1.32xlarge.yaml")
+
+
+def test_broken_context(copy: Path) -> None:
+    """It is reported where it is referred to, and nowhere else; the shipped document does not hide it."""
+    (copy / "chips" / "trainium1.yaml").write_text("kind: [")
+    server = "copy/servers/trn1.32xlarge.yaml"
+
+    assert (server, "TRN203") in marks(server)
+    assert {"TRN203"} == {code for _, code in marks(server)}
+    assert set() == marks("copy/servers/trn2.48xlarge.yaml")
+
+
+def test_two_files_of_one_name(copy: Path) -> None:
+    shutil.copy(copy / "links" / "efa.yaml", copy / "links" / "again.yaml")
+    found = marks("copy/links/efa.yaml", "copy/links/again.yaml", select=("TRN204",))
+
+    assert {("copy/links/efa.yaml", "TRN204")} == found
+
+
+def test_named_catalog_comes_before_the_shipped_one(copy: Path, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "catalog" / "servers" / "trn1.32xlarge.yaml", tmp_path)
+    edit(copy / "chips" / "trainium1.yaml", "name: trainium1", "name: another")
+    edit(copy / "chips" / "trainium1.yaml", "aliases: [trainium]", "aliases: [trainium1]")
+    checked = validate(["trn1.32xlarge.yaml"], settings=Settings(catalogs=(Path("copy"),)))
+
+    assert "another" == checked.graph.named("trainium1").name
+
+
+def test_catalogs_of_plugins_are_context(tmp_path: Path) -> None:
+    """A document may refer to what any plugin of the registry brings."""
+    theirs = tmp_path / "theirs"
+    (theirs / "links").mkdir(parents=True)
+    text = "api_version: trnspec/v1\nkind: Link\nmetadata: {name: NAME, title: T}\nspec: {connects: chips}\n"
+    (theirs / "links" / "wire.yaml").write_text(text.replace("NAME", "wire"))
+    (tmp_path / "mine.yaml").write_text(text.replace("NAME", "mine"))
+    known = Registry.of([*KNOWN.plugins, Plugin(name="theirs", api=API, catalogs=(theirs,))])
+
+    assert theirs / "links" / "wire.yaml" in select([str(tmp_path / "mine.yaml")], known, Settings()).context
+
+
+# Selection.
+
+
+def chosen(*paths: str) -> Selection:
+    return select(paths, KNOWN, Settings())
+
+
+def test_nothing_means_the_shipped_catalog() -> None:
+    found = chosen()
+
+    assert tuple(catalog.files(catalog.shipped())) == found.targets
+    assert (False, ()) == (found.stdin, found.context)
+
+
+def test_paths_stay_as_given(copy: Path) -> None:
+    found = chosen("copy/chips", str(copy / "links" / "efa.yaml"))
+
+    assert {f"copy/chips/trainium{n}.yaml" for n in (1, 2, 3)} | {str(copy / "links" / "efa.yaml")} == {
+        str(f) for f in found.targets
+    }
+    assert copy / "servers" / "trn1.32xlarge.yaml" in found.context
+
+
+def test_one_file_by_many_paths(copy: Path) -> None:
+    """It is checked once, under the first of them."""
+    os.symlink(copy, copy.parent / "link")
+    paths = [
+        "copy/links/efa.yaml",
+        "./copy/links/efa.yaml",
+        "copy/chips/../links/efa.yaml",
+        str(copy / "links" / "efa.yaml"),
+        "link/links/efa.yaml",
+    ]
+
+    assert (Path("copy/links/efa.yaml"),) == chosen(*paths).targets
+    assert 1 == validate(paths).report.files
+
+
+def test_file_and_its_folder(copy: Path) -> None:
+    assert len(list((copy / "chips").iterdir())) == len(chosen("copy/chips/trainium1.yaml", "copy/chips").targets)
+
+
+def test_target_is_not_its_own_context(copy: Path) -> None:
+    os.symlink(copy, copy.parent / "link")
+    found = chosen("link/links/efa.yaml")
+
+    assert not {Path("link/links/efa.yaml").absolute(), copy / "links" / "efa.yaml"} & set(found.context)
+
+
+def test_stdin_alone_has_no_targets() -> None:
+    found = chosen("-")
+
+    assert (True, ()) == (found.stdin, found.targets)
+    assert tuple(catalog.files(catalog.shipped())) and len(found.context) == len(FILES)
+
+
+def test_hidden_and_strange_neighbours_are_no_context(tmp_path: Path) -> None:
+    """Beside a named file only regular files count, and those that cannot be read harm nobody."""
+    text = "api_version: trnspec/v1\nkind: Link\nmetadata: {name: mine, title: T}\nspec: {connects: chips}\n"
+    (tmp_path / "mine.yaml").write_text(text)
+    (tmp_path / ".mine.yaml").write_text(text)
+    (tmp_path / "folder.yaml").mkdir()
+    (tmp_path / "broken.yaml").write_bytes(b"\xff\x00")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    os.symlink("nowhere", tmp_path / "link.yaml")
+    found = chosen(str(tmp_path / "mine.yaml"))
+
+    assert {"broken.yaml"} == {f.name for f in found.context if f.parent == tmp_path}
+    assert set() == marks(tmp_path / "mine.yaml")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("nope.yaml", "nope.yaml does not exist"),
+        ("file.yaml/x.yaml", "file.yaml/x.yaml cannot be read: Not a directory"),
+        ("link.yaml", "link.yaml is a link to nothing"),
+        ("loop.yaml", "loop.yaml cannot be read: Too many levels of symbolic links"),
+        ("empty", "empty holds no .yaml files"),
+        ("x" * 300 + ".yaml", "cannot be read: File name too long"),
+        ("a\0b", "cannot be read: embedded null byte"),
+    ],
+)
+def test_paths_that_cannot_be_meant(tmp_path: Path, monkeypatch, path, message) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file.yaml").write_text("")
+    os.symlink("nowhere", "link.yaml")
+    os.symlink("loop.yaml", "loop.yaml")
+
+    with pytest.raises(UsageError, match=message):
+        chosen(path)
+
+
+def test_catalog_that_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(UsageError, match="is not a folder"):
+        select([], KNOWN, Settings(catalogs=(tmp_path / "file",)))
+    with pytest.raises(UsageError, match="does not exist"):
+        select([], KNOWN, Settings(catalogs=(tmp_path / "none",)))
+
+
+def test_unknown_code_is_misuse() -> None:
+    with pytest.raises(UsageError, match="select: no code is or begins with 'TRN999'"):
+        validate(settings=Settings(select=("TRN999",)))
+
+
+def test_file_that_vanishes(copy: Path) -> None:
+    """It was there when it was selected: one finding, for that file."""
+    found = select(["copy/links"], KNOWN, Settings())
+    (copy / "links" / "efa.yaml").unlink()
+    problems = {(r.document.file, p.code) for r in readings(found, KNOWN) for p in r.problems}
+
+    assert {("copy/links/efa.yaml", "TRN001")} == problems

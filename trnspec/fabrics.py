@@ -1,0 +1,70 @@
+"""The declared topology of a server or an UltraServer as a real structure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trnspec.graph import Graph, figure_at
+from trnspec.model.document import Node
+from trnspec.model.fabric import Fabric as Declared
+from trnspec.model.fabric import Topology
+from trnspec.model.figure import Figure
+from trnspec.model.ultraserver import UltraServer
+from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Torus
+from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
+
+
+def shape(topology: Topology, chips: int, rates: tuple[float | None, ...] = ()) -> Shape:
+    """The structure that a declaration describes.
+
+    Args:
+        topology: The declaration.
+        chips: How many chips there are, for shapes that do not name it.
+        rates: Rate per link and direction in B/s along each dimension, as far as it is known.
+
+    Raises:
+        TopologyError: The declaration contradicts itself.
+    """
+    dims = topology.dimensions
+    each = rates if len(rates) == len(dims) else ()
+    one = each[0] if each else None
+    if topology.shape == "switched":
+        levels = tuple(SwitchLevel(level.chips) for level in topology.levels)
+        peers = (PeerLinks(chips // 2),) if topology.direct else ()
+        return Switched(chips, levels, peers)
+    if topology.shape in ("torus", "mesh"):
+        grid = Torus if topology.shape == "torus" else Mesh
+        return grid(dims or (chips,), each)
+    if topology.shape == "hypercube":
+        return Hypercube(len(dims) if len(dims) > 1 else (dims[0] if dims else chips.bit_length() - 1), one)
+    line = {"chain": Chain, "ring": Ring, "fully-connected": FullyConnected}[topology.shape]
+    made: Shape = line(dims[0] if dims else chips, one)
+    return made
+
+
+def fabric(graph: Graph, node: Node[Any]) -> Shape | None:
+    """The fabric of a server or UltraServer with the rates of its links, or ``None`` where none is declared."""
+    from trnspec.totals import chips
+
+    declared: Declared | None = getattr(node.spec, "fabric", None)
+    found = chips(graph, node)
+    if declared is None or declared.topology is None or found is None:
+        return None
+    inner = per_direction(graph, declared)
+    rates = [inner] * len(declared.topology.dimensions)
+    outer = node.spec.between_servers if isinstance(node.spec, UltraServer) else None
+    if outer is not None and rates:
+        # By convention the first dimension is the one that crosses from server to server.
+        rates[0] = per_direction(graph, outer)
+    return shape(declared.topology, found[0], tuple(rates))
+
+
+def per_direction(graph: Graph, declared: Declared) -> float | None:
+    """What one link of a fabric carries in one direction, in B/s: printed, or half of what both directions carry."""
+    link = graph.find(declared.link)
+    if link is None:
+        return None
+    one, both = (figure_at(link, ("spec", "bandwidth", name)) for name in ("per_direction", "both"))
+    if isinstance(one, Figure):
+        return float(one.value)
+    return float(both.value) / 2 if isinstance(both, Figure) else None

@@ -1,0 +1,150 @@
+"""The formulas of derived figures: ``27,648 GiB / 36``, ``8 x 128 x 128 x 2 x 2.4 GHz``.
+
+Grammar: sums of products of quantities, numbers and brackets.  A number may be followed by a word that says what it
+counts (``4 links``).  Dimensions are not checked: a clock rate times operations is a rate, and both are base units.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from trnspec.errors import QuantityError
+from trnspec.graph import Graph
+from trnspec.model.document import Node
+from trnspec.model.shape import dotted
+from trnspec.plugin import Finding, rule
+from trnspec.quantity import Interval, parse, render
+from trnspec.units import UNITS
+
+_NUMBER = re.compile(r"(~ ?)?[0-9][0-9,]*(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WORD = re.compile(r" ([A-Za-zµμ][A-Za-zµμ/]*)")
+
+
+class FormulaError(ValueError):
+    """A text that is not a formula."""
+
+
+def evaluate(text: str) -> Interval:
+    """What a formula gives, in base units, with the rounding of its figures carried through.
+
+    Raises:
+        FormulaError: The text does not follow the grammar; the message says where.
+    """
+    parser = _Parser(text)
+    value = parser.sum()
+    if parser.rest():
+        raise FormulaError(f"{parser.rest()!r} is not understood in the formula {text!r}")
+    return value
+
+
+class _Parser:
+    """A descent over the three levels of the grammar."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def rest(self) -> str:
+        return self.text[self.at :].strip()
+
+    def _take(self, *signs: str) -> str:
+        while self.at < len(self.text) and self.text[self.at] == " ":
+            self.at += 1
+        for sign in signs:
+            if self.text.startswith(sign, self.at):
+                self.at += len(sign)
+                return sign
+        return ""
+
+    def sum(self) -> Interval:
+        value = self.product()
+        while self._take("+"):
+            value += self.product()
+        return value
+
+    def product(self) -> Interval:
+        value = self.factor()
+        while sign := self._take("x ", "* ", "/ "):
+            other = self.factor()
+            try:
+                value = value.times(other) if sign != "/ " else value.ratio(other)
+            except ValueError as error:
+                raise FormulaError(str(error)) from error
+        return value
+
+    def factor(self) -> Interval:
+        if self._take("("):
+            value = self.sum()
+            if not self._take(")"):
+                raise FormulaError(f"a bracket is not closed in the formula {self.text!r}")
+            return value
+        self._take("")
+        match = _NUMBER.match(self.text, self.at)
+        if match is None:
+            raise FormulaError(f"a number is expected at {self.rest()!r} in the formula {self.text!r}")
+        self.at = match.end()
+        word = _WORD.match(self.text, self.at)
+        if word is not None and word[1] in UNITS and word[1] != "x":
+            self.at = word.end()
+            try:
+                return parse(match[0] + word[0]).interval
+            except QuantityError as error:
+                raise FormulaError(str(error)) from error
+        while word is not None and word[1] != "x":
+            self.at = word.end()
+            word = _WORD.match(self.text, self.at)
+        return Interval.point(Fraction(match[0].lstrip("~ ").replace(",", "")))
+
+
+@rule("TRN404", "derived-mismatch", over=object)
+def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A derived figure that its formula does not give.
+
+    Why:
+        A figure that nobody printed is only as good as its formula.  When a part of it changes, the figure must follow.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Link
+        metadata: {name: example, title: Example}
+        spec:
+          connects: chips
+          bandwidth:
+            both:
+              value: 98 GB/s  #! TRN404
+              derived: 384 GB/s / 4 links
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Link
+        metadata: {name: example, title: Example}
+        spec:
+          connects: chips
+          bandwidth:
+            both:
+              value: 96 GB/s
+              derived: 384 GB/s / 4 links
+        ```
+
+    Source:
+        Moore, Kearfott, Cloud: Introduction to Interval Analysis (2009), chapter 5, for functions of intervals.
+    """
+    for path, figure in graph.figures(node).items():
+        if figure.derived is None:
+            continue
+        try:
+            given = evaluate(figure.derived)
+        except FormulaError as error:
+            yield Finding((*path, "derived"), str(error), "write for instance: 8 x 128 x 128 x 2 x 2.4 GHz")
+            continue
+        if not given.overlaps(figure.value.interval):
+            middle = given.low if given.high is None else (given.low + given.high) / 2
+            shown = render(middle, figure.value.unit, figure.value.digits + 1)
+            message = f"{dotted(path)} is {figure}, but {figure.derived} is {shown}"
+            yield Finding((*path, "value"), message, "one of the two has changed without the other")
