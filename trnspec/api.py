@@ -11,13 +11,15 @@ from attrs import frozen
 
 from trnspec import catalog
 from trnspec.errors import UsageError
-from trnspec.pipeline import Checked, Reading, check, read
+from trnspec.pipeline import Checked, Reading, check, link, read
 from trnspec.plugin import Registry
 from trnspec.settings import Settings
 from trnspec.source import Limits, read_file, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from trnspec.graph import Graph
 
 STDIN = "-"
 """The path that means standard input."""
@@ -149,6 +151,24 @@ def validate(
     chosen = settings if settings is not None else Settings()
     chosen.verify(known.codes)
     return check(readings(select(paths, known, chosen), known), known, chosen)
+
+
+def graph(
+    paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None
+) -> Graph:
+    """The documents of some catalogs, linked: what queries and audits work on.
+
+    Args:
+        paths: Files and folders; nothing means the shipped catalog.
+        settings: Names further catalogs.
+        registry: The kinds; those of this installation when left out.
+
+    Raises:
+        UsageError: A path is not there.
+    """
+    known = registry if registry is not None else _registry()
+    chosen = settings if settings is not None else Settings()
+    return link(readings(select(paths, known, chosen), known))[0]
 
 
 _registry = registry

@@ -6,11 +6,14 @@ A diagnostic holds the *code* of a rule, never the rule: low things hold names, 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from trnspec.source import Path, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Severity(enum.IntEnum):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 from attrs import field, frozen
@@ -15,11 +15,13 @@ from attrs import field, frozen
 from trnspec.diagnostics import Location, did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.model.document import Claim, Metadata, Node
-from trnspec.model.figure import Figure
-from trnspec.model.ref import Ref
 from trnspec.model.shape import FigureShape, ObjectShape, RefShape, leaves, shape_of, value_at
 from trnspec.model.source import Source
 from trnspec.source import Path, Place, Problem
+
+if TYPE_CHECKING:
+    from trnspec.model.figure import Figure
+    from trnspec.model.ref import Ref
 
 T = TypeVar("T")
 
@@ -123,7 +125,7 @@ class NodeProblem:
     see: tuple[Location, ...] = ()
 
 
-def build(nodes: Iterable[Node[Any]], broken: Mapping[str, str] = {}) -> tuple[Graph, list[NodeProblem]]:  # noqa: B006  # read only
+def build(nodes: Iterable[Node[Any]], broken: Mapping[str, str] = {}) -> tuple[Graph, list[NodeProblem]]:  # read only
     """The graph of some nodes, and what is wrong with their names and references.
 
     Args:

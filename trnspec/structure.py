@@ -10,7 +10,7 @@ import functools
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import attrs
 from cattrs import ClassValidationError, Converter, IterableValidationError
@@ -23,7 +23,9 @@ from trnspec.model.marks import NAME_PATTERN, Least, Measures, Pattern
 from trnspec.model.ref import Ref
 from trnspec.quantity import Quantity, parse
 from trnspec.source import Document, Json, Path
-from trnspec.units import Dimension
+
+if TYPE_CHECKING:
+    from trnspec.units import Dimension
 
 Hook = Callable[[Any, Any], Any]
 T = TypeVar("T")
@@ -198,7 +200,7 @@ def converter() -> Converter:
     made.register_unstructure_hook_factory(attrs.has, _plain_object)
     made.register_unstructure_hook(Ref, str)
     made.register_unstructure_hook(tuple, lambda items: [made.unstructure(item) for item in items])
-    made.register_unstructure_hook(Figure, functools.partial(_plain_figure, made))
+    made.register_unstructure_hook(Figure, _plain_figure)
     return made
 
 
@@ -218,7 +220,7 @@ def _default(attribute: attrs.Attribute[Any]) -> Any:
     return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]  # a class
 
 
-def _plain_figure(made: Converter, figure: Figure) -> Any:
+def _plain_figure(figure: Figure) -> Any:
     plain = _plain_object(Figure)(figure)
     return plain["value"] if len(plain) == 1 else plain
 
@@ -246,7 +248,7 @@ def structure(kind: str, spec: type[T], document: Document, data: Mapping[str, J
             continue
         try:
             parts[key] = converter().structure(data[key], cls)
-        except Exception as error:  # noqa: BLE001  # every refusal of a hook arrives here, as a group or alone
+        except Exception as error:  # every refusal of a hook arrives here, as a group or alone
             refusals += [Refusal((key, *r.path), r.message) for r in _refusals(error)]
     refusals += [Refusal((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
     for key, value in (("api_version", API_VERSION), ("kind", kind)):

@@ -14,6 +14,7 @@ from trnspec.errors import TrnspecError
 
 COMMANDS = {
     "validate": "Check catalog files and everything they take part in.",
+    "audit": "Print every disagreement of the catalog, recorded or found.",
     "explain": "Tell what a code means, why it matters and what to write instead.",
 }
 """The commands with what ``--help`` says of each, so that it need not import them."""

@@ -90,11 +90,11 @@ class Claim:
     reason: Text | None = None
 
 
-T = TypeVar("T", covariant=True)
+T_co = TypeVar("T_co", covariant=True)
 
 
 @frozen(kw_only=True, eq=False)
-class Node(Generic[T]):
+class Node(Generic[T_co]):
     """One document, structured.  Nodes are compared by identity: two files may say the same.
 
     Attributes:
@@ -109,7 +109,7 @@ class Node(Generic[T]):
 
     kind: str
     metadata: Metadata
-    spec: T
+    spec: T_co
     claims: tuple[Claim, ...] = ()
     document: Document = field(repr=False)
     positions: tuple[int, ...] = ()
@@ -119,7 +119,6 @@ class Node(Generic[T]):
     def name(self) -> str:
         """The name others refer to."""
         return self.metadata.name
-
 
     def claim_path(self, index: int) -> Path:
         """Where the claim at ``index`` stands in the file."""

@@ -6,11 +6,11 @@ from typing import Generic, TypeVar
 
 from attrs import frozen
 
-T = TypeVar("T", covariant=True)
+T_co = TypeVar("T_co", covariant=True)
 
 
 @frozen
-class Ref(Generic[T]):
+class Ref(Generic[T_co]):
     """The name of another document, with the kind it must be of: ``graph[server.chips.chip]`` is a ``Chip``.
 
     Attributes:

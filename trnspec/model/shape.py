@@ -19,8 +19,10 @@ from trnspec.model.figure import Figure
 from trnspec.model.marks import Least, Measures, Pattern
 from trnspec.model.ref import Ref
 from trnspec.quantity import Quantity
-from trnspec.source import Path
 from trnspec.units import Dimension
+
+if typing.TYPE_CHECKING:
+    from trnspec.source import Path
 
 
 @frozen
@@ -121,7 +123,7 @@ class FieldShape:
 
 
 @functools.cache
-def shape_of(annotation: Any) -> Shape:
+def shape_of(annotation: Any) -> Shape:  # one branch for each shape
     """The shape that an annotation describes; ``TypeError`` for one that documents cannot express."""
     marks: tuple[Any, ...] = ()
     if get_origin(annotation) is Annotated:

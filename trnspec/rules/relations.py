@@ -45,7 +45,7 @@ def relations(graph: Graph) -> list[Relation]:
     if found is None:
         found = _known[graph] = [
             relation
-            for skeleton in [*_sums(graph), *_claims(graph)]
+            for skeleton in [*sums(graph), *_claims(graph)]
             for whole in _stated(skeleton.total)
             if (relation := evolve(skeleton, total=whole)).stands
         ]
@@ -55,7 +55,7 @@ def relations(graph: Graph) -> list[Relation]:
 def view(graph: Graph, source: str) -> list[Relation]:
     """The sums among the figures of one source: its own words on totals and parts, with the adopted counts."""
     found: list[Relation] = []
-    for skeleton in _sums(graph):
+    for skeleton in sums(graph):
         sides = [_said_by(skeleton.total, source), *(_said_by(t.part, source) for t in skeleton.terms)]
         for total, *parts in itertools.product(*sides):
             terms = tuple(evolve(t, part=p) for t, p in zip(skeleton.terms, parts, strict=True))
@@ -79,7 +79,8 @@ def _said_by(where: Site, source: str) -> list[Site]:
     return found
 
 
-def _sums(graph: Graph) -> Iterator[Relation]:
+def sums(graph: Graph) -> Iterator[Relation]:
+    """The skeleton of every sum: what would have to add up, whether or not it is stated."""
     for core in graph.of(Core):
         yield from _core(core)
     for link in graph.of(Link):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 from jsonschema import Draft202012Validator, ValidationError
@@ -15,6 +15,7 @@ from jsonschema.validators import extend
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import QuantityError
+from trnspec.model.marks import NAME_PATTERN
 from trnspec.model.shape import (
     ChoiceShape,
     EitherShape,
@@ -33,7 +34,9 @@ from trnspec.model.shape import (
 from trnspec.quantity import parse
 from trnspec.schema.generate import document_schema
 from trnspec.source import Document, Path, Problem
-from trnspec.units import Dimension
+
+if TYPE_CHECKING:
+    from trnspec.units import Dimension
 
 
 @frozen
@@ -63,7 +66,7 @@ def check(kind: str, spec: type, document: Document, data: Mapping[str, Any]) ->
     return sorted(found, key=lambda u: (u.problem.place.line, u.problem.place.column) if u.problem.place else (0, 0))
 
 
-def _pattern(_: Any, regex: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _pattern(_: Any, regex: str, instance: Any, __: Any) -> Iterator[ValidationError]:
     # In ECMA-262, the language of JSON Schema, '$' is the end; in Python it also stands before a final newline.
     import re
 
@@ -162,7 +165,8 @@ _FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TR
 
 
 def _bad_value(document: Document, path: Path, shape: Shape | None, error: ValidationError) -> Unsound:
-    value, hint = error.instance, ""
+    value = error.instance
+    hint = "null says nothing: write a value, or leave the key out" if value is None else ""
     code = {"pattern": "TRN105", "minimum": "TRN106", "enum": "TRN104", "const": "TRN104"}.get(
         str(error.validator), "TRN103"
     )
@@ -178,7 +182,7 @@ def _choices(error: ValidationError) -> list[str]:
     return [str(v) for v in value] if isinstance(value, list) else [str(value)]
 
 
-def _expected(shape: Shape | None, error: ValidationError) -> str:
+def _expected(shape: Shape | None, error: ValidationError) -> str:  # one branch for each shape
     words = "what the schema allows"
     if error.validator in ("enum", "const"):
         words = "one of " + ", ".join(_choices(error)) if error.validator == "enum" else _choices(error)[0]
@@ -193,7 +197,7 @@ def _expected(shape: Shape | None, error: ValidationError) -> str:
     elif isinstance(shape, ListShape) or error.validator_value == "array":
         words = "a list"
     elif isinstance(shape, RefShape):
-        words = f"the name of a {shape.target.__name__}"
+        words = NAME_PATTERN.words if isinstance(error.instance, str) else f"the name of a {shape.target.__name__}"
     elif isinstance(shape, FlagShape):
         words = "true or false"
     elif isinstance(shape, ChoiceShape):
@@ -209,7 +213,10 @@ def _show(value: Any) -> str:
     if isinstance(value, list):
         return "a list"
     text = "null" if value is None else repr(value)
-    return text if len(text) <= 50 else text[:47] + "..."
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+_SHOWN = 50
 
 
 def _words(path: Path) -> str:

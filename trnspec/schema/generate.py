@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trnspec.model.document import API_VERSION, Claim, Metadata
 from trnspec.model.figure import Figure
@@ -32,6 +31,9 @@ from trnspec.model.shape import (
 )
 from trnspec.quantity import pattern
 from trnspec.units import Dimension, units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -88,7 +90,7 @@ class _Definitions:
         return {"$ref": f"#/$defs/{self._names[key]}"}
 
 
-def _schema(shape: Shape, definitions: _Definitions) -> Schema:
+def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # one branch for each shape
     schema: Schema = {}
     if isinstance(shape, ObjectShape):
         schema = definitions.refer(shape.cls, shape.cls.__name__, lambda: _object(shape, definitions))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trnspec.model.shape import FigureShape, MapShape, ObjectShape, shape_in_document
-from trnspec.source import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from trnspec.source import Path
 
 
 def prune(spec: type, data: Mapping[str, Any], drops: Iterable[Path]) -> tuple[dict[str, Any] | None, tuple[int, ...]]:
@@ -37,9 +40,10 @@ def _widen(spec: type, path: Path) -> Path:
             field = parent.fields.get(str(path[-1]))
             if field is None or not field.required:
                 return path
+        elif isinstance(parent, FigureShape):
+            if path[-1] != "value":
+                return path
         elif path[:-1] == ("claims",) or isinstance(parent, MapShape):
-            return path
-        elif isinstance(parent, FigureShape) and path[-1] != "value":
             return path
         path = path[:-1]
     return path

@@ -1,0 +1,63 @@
+"""``python -m trnspec`` and the group of commands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from running import Here, apart
+
+from trnspec._version import __version__
+from trnspec.cli import COMMANDS
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def test_version(tmp_path) -> None:
+    result = apart("--version", cwd=tmp_path)
+
+    assert (0, f"trnspec {__version__}\n", "") == (result.status, result.out, result.err)
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_names_the_commands(here, flag) -> None:
+    result = here(flag)
+
+    assert 0 == result.status
+    assert set(COMMANDS) <= set(result.out.split())
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_help_of_a_command(here, name) -> None:
+    """The line in the list and the page itself begin with the same words."""
+    result = here(name, "--help")
+
+    assert 0 == result.status
+    assert COMMANDS[name].split()[:2] == result.out.split("\n\n")[1].split()[:2]
+
+
+@pytest.mark.parametrize("args", [["nope"], ["--nope"]])
+def test_misuse(here, args) -> None:
+    result = here(*args)
+
+    assert (2, "") == (result.status, result.out)
+    assert "No such" in result.err
+
+
+def test_help_imports_no_command() -> None:
+    probe = """
+import sys
+from trnspec.cli import main
+sys.argv = ["trnspec", "--help"]
+try:
+    main()
+except SystemExit:
+    print([m for m in sys.modules if m.startswith(("trnspec.cli.", "trnspec.api", "cattrs", "ruamel", "attr"))])
+"""
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
+
+    assert "[]" == done.stdout.splitlines()[-1]
