@@ -15,7 +15,7 @@ FOLDERS = ("chips", "servers")
 
 def test_shipped_folders() -> None:
     """In a checkout the catalog and the schemas are the folders at the top."""
-    assert (ROOT / "catalog", ROOT / "schemas") == (catalog.shipped(), catalog.schemas())
+    assert (catalog.shipped(), catalog.schemas()) == (ROOT / "catalog", ROOT / "schemas")
 
 
 def test_files_in_a_fixed_order(tmp_path: Path) -> None:
@@ -27,13 +27,13 @@ def test_files_in_a_fixed_order(tmp_path: Path) -> None:
 
     found = [f.relative_to(tmp_path).as_posix() for f in catalog.files(tmp_path)]
 
-    assert ["a.yml", "b.yaml", "x.yaml/h.yaml", "y/f.yaml", "z/e.yaml"] == found
+    assert found == ["a.yml", "b.yaml", "x.yaml/h.yaml", "y/f.yaml", "z/e.yaml"]
 
 
 def test_no_folder_holds_no_files(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    assert [] == [*catalog.files(tmp_path / "none"), *catalog.files(tmp_path / "file")]
+    assert [*catalog.files(tmp_path / "none"), *catalog.files(tmp_path / "file")] == []
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_page_of_a_code(here, code) -> None:
     result = here("explain", code)
     known = KNOWN.codes[code]
 
-    assert (0, "") == (result.status, result.err)
+    assert (result.status, result.err) == (0, "")
     assert f"{code} {known.name} ({known.severity.label})\n\n{known.doc.strip()}\n" == result.out
 
 
@@ -40,11 +40,13 @@ def test_list(here) -> None:
     assert all(line.endswith(c.summary) for line, c in zip(lines, KNOWN.codes.values(), strict=True))
 
 
-@pytest.mark.parametrize(("code", "hint"), [("TRN40", "did you mean 'TRN40"), ("agregate-mismatch", "'aggregate-mismatch'")])
+@pytest.mark.parametrize(
+    ("code", "hint"), [("TRN40", "did you mean 'TRN40"), ("agregate-mismatch", "'aggregate-mismatch'")]
+)
 def test_unknown_code(here, code, hint) -> None:
     result = here("explain", code)
 
-    assert (2, "") == (result.status, result.out)
+    assert (result.status, result.out) == (2, "")
     assert hint in result.err
 
 
@@ -59,12 +61,12 @@ def test_reader_that_goes() -> None:
         check=True,
     )
 
-    assert (b"TRN001", b"") == (done.stdout.split()[0], done.stderr)
+    assert (done.stdout.split()[0], done.stderr) == (b"TRN001", b"")
 
 
 def test_narrow_encoding(tmp_path) -> None:
     """Every page can be written in ASCII, one way or another."""
     result = apart("explain", "TRN009", cwd=tmp_path, PYTHONIOENCODING="ascii")
 
-    assert (0, "") == (result.status, result.err)
+    assert (result.status, result.err) == (0, "")
     assert result.out.isascii()

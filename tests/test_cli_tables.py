@@ -25,31 +25,31 @@ def table(*targets: str, context: tuple[str, ...] = ()) -> list[str]:
 
 def test_systems_and_the_rest() -> None:
     """Totals are computed from the parts; what the chip does not state is a dash."""
-    assert [
-        "system  kind    chips       bf16 dense     memory  bandwidth",
+    assert table(CHIP, SERVER, LINK) == [
+        "system  kind    chips        bf16 dense     memory  bandwidth",
         "------  ------  --------  -------------  ---------  ---------",
         "one     Chip                 667 TFLOPS     96 GiB          -",
         "box     Server  16 x one  10.672 PFLOPS  1,536 GiB          -",
         "",
         "1 link, 2 figures and 0 claims beside them.",
-    ] == table(CHIP, SERVER, LINK)
+    ]
 
 
 def test_only_what_was_checked() -> None:
     """The context gives the figures and no rows."""
-    assert ["box"] == [line.split()[0] for line in table(SERVER, context=(CHIP,))[2:3]]
-    assert ["0", "figures"] == table(SERVER, context=(CHIP, LINK))[-1].split()[:2]
+    assert [line.split()[0] for line in table(SERVER, context=(CHIP,))[2:3]] == ["box"]
+    assert table(SERVER, context=(CHIP, LINK))[-1].split()[:2] == ["0", "figures"]
 
 
 def test_no_systems() -> None:
-    assert ["1 link, 0 figures and 0 claims beside them."] == table(LINK)
+    assert table(LINK) == ["1 link, 0 figures and 0 claims beside them."]
 
 
 def test_server_without_its_chip() -> None:
     """What cannot be computed is left open; the dangling name is reported by the checks."""
     (row,) = [line for line in table(LOST) if line.startswith("lost")]
 
-    assert ["lost", "Server", "-", "-", "-"] == row.split()
+    assert row.split() == ["lost", "Server", "-", "-", "-"]
 
 
 def test_every_shipped_system_has_a_row() -> None:

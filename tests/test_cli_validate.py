@@ -42,21 +42,21 @@ def marks(text: str) -> set[tuple[str, int]]:
 def test_sound_file(here) -> None:
     result = here("validate", "wire.yaml")
 
-    assert (0, "1 document checked, no findings.\n", "") == (result.status, result.out, result.err)
+    assert (result.status, result.out, result.err) == (0, "1 document checked, no findings.\n", "")
 
 
 def test_wrong_file(here) -> None:
     """Findings go to standard output, with the path as it was given."""
     result = here("validate", "bad/wire.yaml")
 
-    assert (1, "") == (result.status, result.err)
+    assert (result.status, result.err) == (1, "")
     assert "bad/wire.yaml:4:1: error TRN101 unknown-key: " in result.out
 
 
 def test_folder(here) -> None:
     result = here("validate", "--format", "json", "bad")
 
-    assert (1, MARKS) == (result.status, marks(result.out))
+    assert (result.status, marks(result.out)) == (1, MARKS)
 
 
 def test_nothing_means_the_shipped_catalog(here) -> None:
@@ -70,7 +70,7 @@ def test_many_paths(here) -> None:
     """All of them are checked, each file once."""
     result = here("validate", "--format", "json", "wire.yaml", "./wire.yaml", here.folder / "wire.yaml", "bad")
 
-    assert 2 == json.loads(result.out)["summary"]["files"]
+    assert json.loads(result.out)["summary"]["files"] == 2
 
 
 @pytest.mark.parametrize(("text", "status"), [(SOUND, 0), (WRONG, 1), ("", 1), ("\0", 1)])
@@ -84,8 +84,8 @@ def test_standard_input(tmp_path: Path, text, status) -> None:
 def test_standard_input_and_files(here) -> None:
     result = apart("validate", "-", "bad/wire.yaml", "--format", "json", cwd=here.folder, stdin=SOUND.encode())
 
-    assert MARKS == marks(result.out)
-    assert 2 == json.loads(result.out)["summary"]["files"]
+    assert marks(result.out) == MARKS
+    assert json.loads(result.out)["summary"]["files"] == 2
 
 
 def test_endless_standard_input(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_endless_standard_input(tmp_path: Path) -> None:
 
 
 def test_json(here) -> None:
-    assert MARKS == marks(here("validate", "bad", "--format", "json").out)
+    assert marks(here("validate", "bad", "--format", "json").out) == MARKS
 
 
 def test_sarif(here) -> None:
@@ -182,7 +182,7 @@ def test_table(here) -> None:
     result = here("validate", "--table")
     rows = {line.split()[0]: line for line in result.out.splitlines() if line}
 
-    assert 0 == result.status
+    assert result.status == 0
     assert "16 x trainium1" in rows["trn1.32xlarge"]
     assert "3,040 TFLOPS" in rows["trn1.32xlarge"]
     assert "no findings" in result.out.splitlines()[-1]
@@ -211,7 +211,7 @@ def test_misuse(here, args, message) -> None:
     """Exit status 2, one message on standard error, nothing on standard output."""
     result = here("validate", *args)
 
-    assert (2, "") == (result.status, result.out)
+    assert (result.status, result.out) == (2, "")
     assert message in result.err
 
 
@@ -243,7 +243,7 @@ def test_command_line_wins(here, settings, args, codes) -> None:
 def test_severity_on_the_command_line_wins(here) -> None:
     (here.folder / "trnspec.toml").write_text("severity = {TRN101 = 'error', TRN102 = 'error'}")
 
-    assert (1, 0) == (here("validate", "bad").status, here("validate", "bad", "--severity", "TRN1=info").status)
+    assert (here("validate", "bad").status, here("validate", "bad", "--severity", "TRN1=info").status) == (1, 0)
 
 
 @pytest.mark.parametrize("text", ['selct = ["TRN1"]', 'select = ["TRN999"]'])
@@ -251,7 +251,7 @@ def test_wrong_settings_are_misuse(here, text) -> None:
     (here.folder / "trnspec.toml").write_text(text)
     result = here("validate", "wire.yaml")
 
-    assert (2, "") == (result.status, result.out)
+    assert (result.status, result.out) == (2, "")
     assert "did you mean" in result.err
 
 
@@ -262,7 +262,7 @@ def at_a_terminal(*args: str, cwd: Path, **env: str) -> str:
     """What the command line writes when a terminal listens."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        command(*args), cwd=cwd, stdin=slave, stdout=slave, stderr=slave, env=environment(TERM="xterm", **env)
+        command(*args), cwd=cwd, stdin=slave, stdout=slave, stderr=slave, env=environment(**{"TERM": "xterm"} | env)
     )
     os.close(slave)
     written = b""
@@ -281,7 +281,8 @@ def test_colour_at_a_terminal(here) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "env"), [([], {"NO_COLOR": "1"}), ([], {"TERM": "dumb"}), (["--format", "json"], {}), (["--format", "sarif"], {})]
+    ("args", "env"),
+    [([], {"NO_COLOR": "1"}), ([], {"TERM": "dumb"}), (["--format", "json"], {}), (["--format", "sarif"], {})],
 )
 def test_no_colour_at_a_terminal(here, args, env) -> None:
     written = at_a_terminal("validate", "bad", *args, cwd=here.folder, **env)
@@ -297,12 +298,12 @@ def test_no_colour_in_a_pipe(here) -> None:
 # The world.
 
 
-@pytest.mark.parametrize("format", ["text", "json", "sarif", "github", "junit"])
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])
+@pytest.mark.parametrize(
+    ("format", "encoding"),
+    [("text", "latin-1"), *((f, "ascii") for f in ("text", "json", "sarif", "github", "junit"))],
+)
 def test_narrow_encodings(here, encoding, format) -> None:
     """A character that the output cannot hold is no reason to fail."""
-    if format not in ("text", "json") and encoding != "ascii":
-        pytest.skip("one narrow encoding is enough for the rarer formats")
     (here.folder / "bad" / "wire.yaml").write_text(SOUND.replace("chips", "光→Straße"), encoding="utf-8")
     done = subprocess.run(
         command("validate", "bad", "--format", format),
@@ -312,7 +313,7 @@ def test_narrow_encodings(here, encoding, format) -> None:
         check=False,
     )
 
-    assert (1, b"") == (done.returncode, done.stderr)
+    assert (done.returncode, done.stderr) == (1, b"")
     if format == "json":
         assert "光→Straße" in json.loads(done.stdout)["diagnostics"][0]["text"]
 
@@ -324,9 +325,10 @@ def test_name_that_is_not_utf8(here) -> None:
     except OSError:
         pytest.skip("this file system knows no such names")
     for format in ("text", "json", "sarif", "github", "junit"):
-        result = apart("validate", name, "--format", format, cwd=here.folder)
+        result = here("validate", name, "--format", format)
 
-        assert (1, "") == (result.status, result.err)
+        assert (result.status, result.err) == (1, "")
+        assert result.out.encode()
 
 
 def test_reader_that_goes(here) -> None:
@@ -343,11 +345,11 @@ def test_reader_that_goes(here) -> None:
     process.stdout.read(1)
     process.stdout.close()
 
-    assert b"" == process.stderr.read()
+    assert process.stderr.read() == b""
 
     process.stderr.close()
 
-    assert 1 == process.wait(60)
+    assert process.wait(60) == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to write to")
@@ -357,8 +359,8 @@ def test_full_disk(here) -> None:
             command("validate", "bad"), cwd=here.folder, stdout=full, stderr=subprocess.PIPE, check=False
         )
 
-    assert 2 == done.returncode
-    assert b"trnspec: [Errno 28] No space left on device\n" == done.stderr
+    assert done.returncode == 2
+    assert done.stderr == b"trnspec: [Errno 28] No space left on device\n"
 
 
 @pytest.mark.parametrize(("redirection", "status"), [(">&-", 1), ("2>&-", 1), ("<&-", 1), ("- <&-", 2)])
@@ -382,7 +384,7 @@ def test_interrupted(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
 
-    assert (130, b"trnspec: interrupted\n") == (process.returncode, error)
+    assert (process.returncode, error) == (130, b"trnspec: interrupted\n")
 
 
 def waits_in(pid: int) -> str:
@@ -402,20 +404,15 @@ def test_folder_that_is_gone(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     line = f'rmdir "{gone}"; "{sys.executable}" -m trnspec validate'
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        line, shell=True, cwd=gone, env=environment(PYTHONPATH=path), capture_output=True, check=False
-    )
+    done = subprocess.run(line, shell=True, cwd=gone, env=environment(), capture_output=True, check=False)
 
-    assert 2 == done.returncode
-    assert b"Traceback" not in done.stderr
-    assert 1 == len(done.stderr.splitlines())
+    assert (done.returncode, done.stderr) == (2, b"trnspec: the current folder does not exist\n")
 
 
 @pytest.mark.parametrize(
     ("path", "status", "message"),
     [
-        ("pipe.yaml", 1, "is no regular file"),
+        ("pipe.yaml", 1, "pipe.yaml: error TRN001"),
         ("folder.yaml", 2, "folder.yaml holds no .yaml files"),
         ("link.yaml", 2, "link.yaml is a link to nothing"),
         ("inside", 1, "inside/link.yaml: error TRN001"),
@@ -431,8 +428,8 @@ def test_what_is_no_file(here, path, status, message) -> None:
     result = here("validate", path)
 
     assert status == result.status
-    assert message in result.out + result.err
-    assert 1 == (result.out + result.err).count(path)
+    assert (result.out + result.err).count(message) == 1
+    assert (result.out + result.err).count("trnspec: ") + result.out.count("error TRN") == 1
 
 
 def unprivileged() -> list[str]:
@@ -451,7 +448,7 @@ def unprivileged() -> list[str]:
     [
         ("bad", 0o000, "bad", 2, "the folder bad cannot be read: Permission denied"),
         ("bad", 0o000, "bad/wire.yaml", 2, "bad/wire.yaml cannot be read: Permission denied"),
-        ("bad", 0o000, ".", 2, "the folder bad cannot be read: Permission denied"),
+        ("bad", 0o000, ".", 2, "bad cannot be read: Permission denied"),
         ("bad", 0o111, "bad/wire.yaml", 1, "bad/wire.yaml:4:1: error TRN101"),
         ("wire.yaml", 0o000, "wire.yaml", 1, "wire.yaml: error TRN001"),
         ("trnspec.toml", 0o000, "wire.yaml", 2, "trnspec.toml"),
@@ -488,7 +485,7 @@ sys.argv = ["trnspec", "validate", *sys.argv[1:]]
 try:
     main()
 except SystemExit as end:
-    heavy = ("numpy", "jsonschema", "rich", "networkx", "trnspec.topology", "trnspec.schema", "trnspec.testing")
+    heavy = ("numpy", "jsonschema", "rich", "networkx", "trnspec.schema", "trnspec.testing", "trnspec.cli.tables")
     print(json.dumps([end.code, sorted(h for h in heavy if h in sys.modules)]))
 """
 

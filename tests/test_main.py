@@ -27,7 +27,7 @@ def test_version(tmp_path) -> None:
 def test_help_names_the_commands(here, flag) -> None:
     result = here(flag)
 
-    assert 0 == result.status
+    assert result.status == 0
     assert set(COMMANDS) <= set(result.out.split())
 
 
@@ -36,7 +36,7 @@ def test_help_of_a_command(here, name) -> None:
     """The line in the list and the page itself begin with the same words."""
     result = here(name, "--help")
 
-    assert 0 == result.status
+    assert result.status == 0
     assert COMMANDS[name].split()[:2] == result.out.split("\n\n")[1].split()[:2]
 
 
@@ -44,7 +44,7 @@ def test_help_of_a_command(here, name) -> None:
 def test_misuse(here, args) -> None:
     result = here(*args)
 
-    assert (2, "") == (result.status, result.out)
+    assert (result.status, result.out) == (2, "")
     assert "No such" in result.err
 
 
@@ -60,4 +60,4 @@ except SystemExit:
 """
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
 
-    assert "[]" == done.stdout.splitlines()[-1]
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -51,9 +51,9 @@ def run(targets: dict[str, str], context: dict[str, str] | None = None, known: R
 def test_sound_text() -> None:
     reading = read(read_text(chip(), "one.yaml"), BARE)
 
-    assert () == reading.problems
+    assert reading.problems == ()
     assert isinstance(reading.node.spec, Chip)
-    assert ("one", True, True) == (reading.name, reading.target, reading.node.target)
+    assert (reading.name, reading.target, reading.node.target) == ("one", True, True)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_envelope(source, code, line) -> None:
 def test_near_kind_is_named() -> None:
     report = run({"a.yaml": "api_version: trnspec/v1\nkind: Sever\n"}).report
 
-    assert "did you mean 'Server'?" == report.diagnostics[0].hint
+    assert report.diagnostics[0].hint == "did you mean 'Server' or 'UltraServer'?"
 
 
 def test_sound_rest_is_used() -> None:
@@ -101,7 +101,7 @@ def test_sound_rest_is_used() -> None:
     assert {("one.yaml", "TRN101", 4)} == {
         (d.where.file, d.code, d.where.place.line) for d in checked.report.diagnostics
     }
-    assert {"Chip": 1, "Server": 1} == checked.report.checked
+    assert checked.report.checked == {"Chip": 1, "Server": 1}
 
 
 # Names.
@@ -111,9 +111,9 @@ def test_two_targets_of_one_name() -> None:
     """The second is reported, with the first beside it."""
     report = run({"a.yaml": chip(), "b.yaml": chip(bf16="191 TFLOPS")}).report
 
-    assert [("b.yaml", "TRN204", ("a.yaml",))] == [
+    assert [
         (d.where.file, d.code, tuple(s.file for s in d.see)) for d in report.diagnostics
-    ]
+    ] == [("b.yaml", "TRN204", ("a.yaml",))]
 
 
 def test_target_stands_in_for_the_context() -> None:
@@ -121,15 +121,15 @@ def test_target_stands_in_for_the_context() -> None:
     checked = run({"mine.yaml": chip(bf16="191 TFLOPS")}, {"theirs.yaml": chip(), "box.yaml": server()})
     seen = checked.graph[checked.graph.named("box").spec.chips.chip]
 
-    assert () == checked.report.diagnostics
-    assert "191 TFLOPS" == seen.peak.dense.bf16.value.text
+    assert checked.report.diagnostics == ()
+    assert seen.peak.dense.bf16.value.text == "191 TFLOPS"
 
 
 def test_first_context_counts() -> None:
     checked = run({"box.yaml": server()}, {"near.yaml": chip(bf16="191 TFLOPS"), "far.yaml": chip()})
 
-    assert () == checked.report.diagnostics
-    assert "near.yaml" == checked.graph.named("one").document.file
+    assert checked.report.diagnostics == ()
+    assert checked.graph.named("one").document.file == "near.yaml"
 
 
 BROKEN = chip().replace("memory", "mem")
@@ -156,13 +156,13 @@ def test_broken_target_is_not_replaced_by_the_context(known) -> None:
 def test_broken_target_counts_as_a_file() -> None:
     report = run({"one.yaml": BROKEN}, {"two.yaml": "kind: ["}).report
 
-    assert (1, {}) == (report.files, report.checked)
+    assert (report.files, report.checked) == (1, {})
 
 
 def test_graph_of_readings() -> None:
     graph, problems = link(read(read_text(t, "x.yaml"), BARE) for t in (chip(), server()))
 
-    assert [] == problems
+    assert problems == []
     assert {"one", "box"} == {n.name for n in graph}
 
 
@@ -172,9 +172,9 @@ def test_graph_of_readings() -> None:
 def test_text_at_a_finding() -> None:
     """It is cut from the line that YAML counts, which knows fewer breaks than Python."""
     source = "# a\x85b\u2028c\n" + server(of="none")
-    (diagnostic,) = run({"box.yaml": source}).report.diagnostics
+    (diagnostic,) = run({"box.yaml": source}, select=("TRN201",)).report.diagnostics
 
-    assert ("TRN201", 5, "none") == (diagnostic.code, diagnostic.where.place.line, diagnostic.where.text)
+    assert (diagnostic.code, diagnostic.where.place.line, diagnostic.where.text) == ("TRN201", 5, "none")
 
 
 # Rules.
@@ -207,13 +207,13 @@ def with_rules(*rules) -> Registry:
 def test_rule_over_a_class() -> None:
     (diagnostic,) = run({"one.yaml": chip(), "box.yaml": server()}, known=with_rules(each_server)).report.diagnostics
 
-    assert ("ABC01", "each-server", Severity.WARNING, "box has 190 TFLOPS") == (
+    assert (
         diagnostic.code,
         diagnostic.name,
         diagnostic.severity,
         diagnostic.message,
-    )
-    assert ("box.yaml", "16") == (diagnostic.where.file, diagnostic.where.text)
+    ) == ("ABC01", "each-server", Severity.WARNING, "box has 190 TFLOPS")
+    assert (diagnostic.where.file, diagnostic.where.text) == ("box.yaml", "16")
 
 
 def test_rule_that_meets_a_dangling_reference_stops() -> None:
@@ -231,14 +231,16 @@ def test_rule_that_fails_is_a_finding() -> None:
     checked = run({"one.yaml": chip(), "box.yaml": server()}, known=with_rules(fails, each_server))
 
     assert {"ABC01", "ABC03", "TRN900"} == {d.code for d in checked.report.diagnostics}
-    assert ["rule ABC03 fails failed: ZeroDivisionError: by nothing"] == [
+    assert [
         d.message for d in checked.report.diagnostics if d.code == "TRN900"
-    ]
+    ] == ["rule ABC03 fails failed: ZeroDivisionError: by nothing"]
 
 
 def test_finding_in_the_context_is_not_shown() -> None:
     """Unless a target takes part in it."""
-    assert set() == found({"two.yaml": chip("two")}, {"one.yaml": chip(), "box.yaml": server()}, with_rules(each_server))
+    assert set() == found(
+        {"two.yaml": chip("two")}, {"one.yaml": chip(), "box.yaml": server()}, with_rules(each_server)
+    )
 
 
 # Waivers.
@@ -271,7 +273,7 @@ def test_waivers_of_the_context_are_not_told() -> None:
     context = {"box.yaml": server(metadata=WAIVED), "bag.yaml": server("bag", metadata=WAIVED.replace("01", "09"))}
     report = run({"one.yaml": chip()}, context, with_rules(each_server)).report
 
-    assert ((), 0) == (report.diagnostics, report.waived)
+    assert (report.diagnostics, report.waived) == ((), 0)
 
 
 def test_ignored_findings_still_use_a_waiver() -> None:
@@ -279,7 +281,7 @@ def test_ignored_findings_still_use_a_waiver() -> None:
         {"box.yaml": server(metadata=WAIVED)}, {"one.yaml": chip()}, with_rules(each_server), ignore=("ABC",)
     ).report
 
-    assert ((), 0) == (report.diagnostics, report.waived)
+    assert (report.diagnostics, report.waived) == ((), 0)
 
 
 # Settings.

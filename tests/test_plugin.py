@@ -30,7 +30,7 @@ def test_rule_of_a_function() -> None:
         no_good.code.doc,
         no_good.over,
     )
-    assert ["it is not good"] == [f.message for f in no_good.check(None, None)]
+    assert [f.message for f in no_good.check(None, None)] == ["it is not good"]
 
 
 def test_rule_needs_an_explanation() -> None:
@@ -44,10 +44,10 @@ def test_rule_needs_an_explanation() -> None:
 def test_registry() -> None:
     known = Registry.of([ONE])
 
-    assert {"Thing": KIND} == known.kinds
-    assert ["ABC01", "ABC02"] == list(known.codes)
+    assert known.kinds == {"Thing": KIND}
+    assert list(known.codes) == ["ABC01", "ABC02"]
     assert (no_good,) == known.rules
-    assert "Everything is bad." == known.codes["ABC02"].summary
+    assert known.codes["ABC02"].summary == "Everything is bad."
 
 
 @pytest.mark.parametrize("name", ["ABC02", "abc02", "bad"])
@@ -67,7 +67,7 @@ def test_unknown_code(name, message) -> None:
 def test_kind_of_folder() -> None:
     known = Registry.of([ONE])
 
-    assert (KIND, None) == (known.kind_of_folder("things"), known.kind_of_folder("Thing"))
+    assert (known.kind_of_folder("things"), known.kind_of_folder("Thing")) == (KIND, None)
 
 
 @pytest.mark.parametrize(

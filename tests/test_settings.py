@@ -41,12 +41,12 @@ def test_longest_severity_counts() -> None:
     settings = Settings(severity={"TRN4": Severity.INFO, "TRN402": Severity.WARNING})
     found = {c: settings.severity_of(c, Severity.ERROR) for c in CODES}
 
-    assert {
+    assert found == {
         "TRN101": Severity.ERROR,
         "TRN402": Severity.WARNING,
         "TRN403": Severity.INFO,
         "XYZ01": Severity.ERROR,
-    } == found
+    }
 
 
 @given(select=some_codes, ignore=some_codes, given_select=some_codes, given_ignore=some_codes)

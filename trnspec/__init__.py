@@ -1,1 +1,58 @@
-"""trnspec: a checked catalog of accelerator hardware, and the checker that says why two figures disagree."""
+"""trnspec: a checked catalog of accelerator hardware, and the checker that says why two figures disagree.
+
+    >>> import trnspec
+    >>> cat = trnspec.load()
+    >>> cat.chips["trainium2"].memory.capacity.to("GiB")
+    96.0
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trnspec._version import __version__
+
+if TYPE_CHECKING:
+    from trnspec.amount import Amount
+    from trnspec.api import load, validate
+    from trnspec.ask import Catalog
+    from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError
+    from trnspec.model.figure import Figure
+
+__all__ = [
+    "Amount",
+    "Catalog",
+    "Figure",
+    "QuantityError",
+    "TrnspecError",
+    "UnknownNameError",
+    "UsageError",
+    "__version__",
+    "load",
+    "validate",
+]
+
+_WHERE = {
+    "Amount": "trnspec.amount",
+    "Catalog": "trnspec.ask",
+    "Figure": "trnspec.model.figure",
+    "QuantityError": "trnspec.errors",
+    "TrnspecError": "trnspec.errors",
+    "UnknownNameError": "trnspec.errors",
+    "UsageError": "trnspec.errors",
+    "load": "trnspec.api",
+    "validate": "trnspec.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when first asked for, so that ``import trnspec`` costs nothing.
+    if name in _WHERE:
+        from importlib import import_module
+
+        return getattr(import_module(_WHERE[name]), name)
+    raise AttributeError(f"module 'trnspec' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

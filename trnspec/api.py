@@ -19,6 +19,7 @@ from trnspec.source import Limits, read_file, read_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from trnspec.ask import Catalog
     from trnspec.graph import Graph
 
 STDIN = "-"
@@ -169,6 +170,22 @@ def graph(
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
     return link(readings(select(paths, known, chosen), known))[0]
+
+
+def load(paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Catalog:
+    """The catalog, to ask.
+
+    Args:
+        paths: Files and folders; nothing means the shipped catalog.
+        settings: Names further catalogs.
+        registry: The kinds; those of this installation when left out.
+
+    Raises:
+        UsageError: A path is not there.
+    """
+    from trnspec.ask import Catalog
+
+    return Catalog(graph(paths, settings=settings, registry=registry))
 
 
 _registry = registry

@@ -125,7 +125,7 @@ class NodeProblem:
     see: tuple[Location, ...] = ()
 
 
-def build(nodes: Iterable[Node[Any]], broken: Mapping[str, str] = {}) -> tuple[Graph, list[NodeProblem]]:  # read only
+def build(nodes: Iterable[Node[Any]], broken: Mapping[str, str] = {}) -> tuple[Graph, list[NodeProblem]]:
     """The graph of some nodes, and what is wrong with their names and references.
 
     Args:

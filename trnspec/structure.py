@@ -248,7 +248,7 @@ def structure(kind: str, spec: type[T], document: Document, data: Mapping[str, J
             continue
         try:
             parts[key] = converter().structure(data[key], cls)
-        except Exception as error:  # every refusal of a hook arrives here, as a group or alone
+        except Exception as error:  # noqa: BLE001  # every refusal of a hook arrives here, as a group or alone
             refusals += [Refusal((key, *r.path), r.message) for r in _refusals(error)]
     refusals += [Refusal((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
     for key, value in (("api_version", API_VERSION), ("kind", kind)):

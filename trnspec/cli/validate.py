@@ -52,7 +52,7 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     )
     if table and format_ != "text":
         raise UsageError(f"--table is for people; it does not go with --format {format_}")
-    checked = validate(paths, settings=settings_.find(FilePath.cwd()).merged(given))
+    checked = validate(paths, settings=settings_.find(_here()).merged(given))
     color = sys.stdout is not None and use_color(sys.stdout, os.environ)
     if table:
         from trnspec.cli.tables import holdings
@@ -65,6 +65,13 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     if text:
         click.echo(text, color=color)
     sys.exit(0 if checked.report.ok else 1)
+
+
+def _here() -> FilePath:
+    try:
+        return FilePath.cwd()
+    except FileNotFoundError:
+        raise UsageError("the current folder does not exist") from None
 
 
 def _codes(values: tuple[str, ...]) -> tuple[str, ...]:

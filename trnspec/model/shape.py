@@ -123,7 +123,7 @@ class FieldShape:
 
 
 @functools.cache
-def shape_of(annotation: Any) -> Shape:  # one branch for each shape
+def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0912  # one branch for each shape
     """The shape that an annotation describes; ``TypeError`` for one that documents cannot express."""
     marks: tuple[Any, ...] = ()
     if get_origin(annotation) is Annotated:

@@ -90,7 +90,7 @@ class _Definitions:
         return {"$ref": f"#/$defs/{self._names[key]}"}
 
 
-def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # one branch for each shape
+def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # noqa: C901  # one branch for each shape
     schema: Schema = {}
     if isinstance(shape, ObjectShape):
         schema = definitions.refer(shape.cls, shape.cls.__name__, lambda: _object(shape, definitions))

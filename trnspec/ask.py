@@ -1,0 +1,354 @@
+"""What a program asks: a catalog of typed documents whose figures know where they come from.
+
+Everything here is a value: a catalog never changes, two of them live side by side, nothing is kept per process.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+import attrs
+from attrs import evolve, field, frozen
+
+from trnspec.amount import Amount
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.graph import Graph
+from trnspec.model.chip import Chip
+from trnspec.model.cluster import Cluster
+from trnspec.model.core import Core
+from trnspec.model.document import Node
+from trnspec.model.figure import Figure
+from trnspec.model.link import Link
+from trnspec.model.server import Server
+from trnspec.model.shape import FigureShape, ListShape, MapShape, ObjectShape, Shape, dotted, value_at
+from trnspec.model.source import Source
+from trnspec.model.ultraserver import UltraServer
+from trnspec.quantity import Quantity
+from trnspec.source import Path
+from trnspec.stated import Rival, Stated, figures, rivals
+from trnspec.totals import chips, total
+from trnspec.topology.shapes import Shape as Fabric
+
+T = TypeVar("T")
+
+
+@frozen(kw_only=True, eq=False, slots=False)
+class Bound:
+    """A document of a catalog: what it says, and what follows from its parts.
+
+    Attributes:
+        node: The document itself.
+        catalog: The catalog it belongs to.
+    """
+
+    node: Node[Any] = field(repr=False)
+    catalog: Catalog = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name others refer to."""
+        return self.node.name
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return self.node.metadata.title
+
+    @property
+    def kind(self) -> str:
+        """The name of its kind."""
+        return self.node.kind
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Its other names."""
+        return self.node.metadata.aliases
+
+    @property
+    def claims(self) -> Mapping[str, tuple[Rival, ...]]:
+        """What others say, by the dotted path they speak of, also where nothing is adopted."""
+        return {dotted(path[1:]): found for path, found in rivals(self.catalog.graph, self.node).items()}
+
+    @property
+    def figures(self) -> Mapping[str, Stated]:
+        """Every figure by its dotted path, in the order of the classes."""
+        return figures(self.catalog.graph, self.node)
+
+    def figure(self, path: str) -> Stated:
+        """The figure at a dotted path such as ``memory.bandwidth``.
+
+        Raises:
+            UnknownNameError: There is none; the message lists the nearest. It is never taken from elsewhere.
+        """
+        found = self.figures
+        if path not in found:
+            hint = did_you_mean(path, found)
+            raise UnknownNameError(f"{self.name} states no {path}" + (f"; {hint}" if hint else ""))
+        return found[path]
+
+    def total(self, path: str) -> Amount:
+        """The figure of a chip times the chips of this system: computed from the parts, never copied from a page.
+
+        Args:
+            path: A path of a chip, such as ``peak.dense.bf16`` or ``memory.capacity``.
+
+        Raises:
+            UnknownNameError: The chip states no such figure.
+            UsageError: This document has no chips.
+        """
+        found = chips(self.catalog.graph, self.node)
+        if found is None:
+            raise UsageError(f"{self.kind} {self.name} has no chips to add up")
+        made = total(self.catalog.graph, self.node, ("spec", *path.split(".")))
+        if made is None:
+            Bound.figure(self.catalog[found[1].name], path)  # names what is missing
+            raise UsageError(f"{path} of {found[1].name} is not a figure")
+        return made.figure * made.count
+
+    @property
+    def chip(self) -> ChipView:
+        """The chip it is built of; ``UsageError`` where it is built of none."""
+        found = chips(self.catalog.graph, self.node)
+        if found is None:
+            raise UsageError(f"{self.kind} {self.name} has no chips")
+        return self.catalog.chips[found[1].name]
+
+    @property
+    def chip_count(self) -> int:
+        """How many chips it has, all servers together; 0 where it has none."""
+        found = chips(self.catalog.graph, self.node)
+        return 0 if found is None else found[0]
+
+    @property
+    def topology(self) -> Fabric:
+        """The fabric among its chips as a graph with measures: ``.diameter``, ``.bisection()``.
+
+        Raises:
+            UsageError: None is declared.
+        """
+        from trnspec.fabrics import fabric
+
+        found = fabric(self.catalog.graph, self.node)
+        if found is None:
+            raise UsageError(f"{self.kind} {self.name} declares no topology")
+        return found
+
+
+@frozen(kw_only=True, eq=False, slots=False)
+class CoreView(Bound, Core):
+    """A core of a catalog."""
+
+
+@frozen(kw_only=True, eq=False, slots=False)
+class ChipView(Bound, Chip):
+    """A chip of a catalog."""
+
+
+@frozen(kw_only=True, eq=False, slots=False)
+class LinkView(Bound, Link):
+    """A link of a catalog."""
+
+
+@frozen(kw_only=True, eq=False, slots=False)
+class ServerView(Bound, Server):
+    """A server of a catalog."""
+
+
+@frozen(kw_only=True, eq=False, slots=False)
+class UltraServerView(Bound, UltraServer):
+    """An UltraServer of a catalog."""
+
+
+@frozen(kw_only=True, eq=False, slots=False)
+class ClusterView(Bound, Cluster):
+    """A cluster of a catalog."""
+
+
+@frozen(kw_only=True, eq=False, slots=False)
+class SourceView(Bound, Source):
+    """A source of a catalog."""
+
+
+V = TypeVar("V", bound=Bound)
+
+
+class Named(Mapping[str, V], Generic[V]):
+    """The documents of one kind by name; an alias finds its document, an unknown name lists the nearest."""
+
+    def __init__(self, views: Mapping[str, V], kind: str) -> None:
+        self._views = views
+        self._kind = kind
+        self._names = {a: n for n, v in views.items() for a in (n, *v.aliases)}
+
+    def __getitem__(self, name: str) -> V:
+        if name not in self._names:
+            hint = did_you_mean(name, self._names)
+            raise UnknownNameError(f"no {self._kind} is named {name!r}" + (f"; {hint}" if hint else ""))
+        return self._views[self._names[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._views)
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} {self._kind}s: {', '.join(self)}>"
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._names)
+
+
+@frozen(eq=False, repr=False)
+class Catalog:
+    """All documents, linked.
+
+    Attributes:
+        graph: The graph of the documents.
+        edition: The name of the edition it was read from; ``None`` for the working edition.
+        as_of: The date it answers for; ``None`` for today.
+        unknown: Documents that it lacks because not enough was published by that date, with what is missing.
+    """
+
+    graph: Graph
+    edition: str | None = None
+    as_of: str | None = None
+    unknown: Mapping[str, str] = field(factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        """The document of that name or alias, whatever its kind; ``UnknownNameError`` lists the nearest names."""
+        return self._views[self.graph.named(name).name]
+
+    def __iter__(self) -> Iterator[Bound]:
+        return iter(self._views.values())
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.graph
+
+    def __repr__(self) -> str:
+        told = [f"edition {self.edition}" if self.edition else "working edition"]
+        told += [f"as of {self.as_of}"] if self.as_of else []
+        return f"<Catalog: {', '.join(told)}, {len(self)} documents>"
+
+    @functools.cached_property
+    def _views(self) -> Mapping[str, Bound]:
+        return {n.name: _bind(self, n) for n in sorted(self.graph, key=lambda n: (n.kind, n.name))}
+
+    def _named(self, cls: type[V], kind: str) -> Named[V]:
+        return Named({n: v for n, v in self._views.items() if isinstance(v, cls)}, kind)
+
+    @property
+    def cores(self) -> Named[CoreView]:
+        """The cores by name."""
+        return self._named(CoreView, "core")
+
+    @property
+    def chips(self) -> Named[ChipView]:
+        """The chips by name."""
+        return self._named(ChipView, "chip")
+
+    @property
+    def links(self) -> Named[LinkView]:
+        """The links by name."""
+        return self._named(LinkView, "link")
+
+    @property
+    def servers(self) -> Named[ServerView]:
+        """The servers by name."""
+        return self._named(ServerView, "server")
+
+    @property
+    def ultraservers(self) -> Named[UltraServerView]:
+        """The UltraServers by name."""
+        return self._named(UltraServerView, "UltraServer")
+
+    @property
+    def clusters(self) -> Named[ClusterView]:
+        """The clusters by name."""
+        return self._named(ClusterView, "cluster")
+
+    @property
+    def sources(self) -> Named[SourceView]:
+        """The sources by name."""
+        return self._named(SourceView, "source")
+
+    def replace(self, name: str, changes: Mapping[str, Any]) -> Catalog:
+        """A catalog in which some figures or counts of one document are others; totals and checks follow.
+
+        Args:
+            name: The document.
+            changes: Values by dotted path, written as in YAML: ``{"memory.capacity": "128 GiB", "chips.count": 8}``.
+
+        Raises:
+            UnknownNameError: There is no such document.
+            UsageError: A change does not fit the kind; the message says which.
+        """
+        from trnspec.whatif import changed
+
+        node = self.graph.named(name)
+        return evolve(self, graph=self.graph.replace(node.name, changed(node, changes)))
+
+
+VIEWS: dict[type, type[Bound]] = {
+    Core: CoreView,
+    Chip: ChipView,
+    Link: LinkView,
+    Server: ServerView,
+    UltraServer: UltraServerView,
+    Cluster: ClusterView,
+    Source: SourceView,
+}
+
+
+@functools.cache
+def _view_of(spec: Any) -> type[Bound]:
+    """The view class of a spec; for a class that a plugin derived from a known one, one that has its fields too."""
+    if spec in VIEWS:
+        return VIEWS[spec]
+    base = next((VIEWS[c] for c in spec.__mro__ if c in VIEWS), Bound)
+    made: type[Bound] = attrs.make_class(
+        f"{spec.__name__}View", [], bases=(base, spec), frozen=True, kw_only=True, eq=False, slots=False
+    )
+    return made
+
+
+def _bind(catalog: Catalog, node: Node[Any]) -> Bound:
+    stated = {("spec", *_path(at)): figure for at, figure in figures(catalog.graph, node).items()}
+    shape = ObjectShape(type(node.spec))
+    values = {name: _bound(getattr(node.spec, name), f.shape, ("spec", name), stated) for name, f in shape.fields.items()}
+    return _view_of(type(node.spec))(**values, node=node, catalog=catalog)
+
+
+def _path(at: str) -> Path:
+    return tuple(int(s) if s.isdigit() else s for s in at.split("."))
+
+
+def _bound(value: Any, shape: Shape, path: Path, figures: Mapping[Path, Stated]) -> Any:
+    """The same value with every figure exchanged for the one that knows where it stands."""
+    if value is None:
+        return None
+    if isinstance(shape, FigureShape):
+        return figures[path]
+    if isinstance(shape, ObjectShape):
+        parts = {n: _bound(getattr(value, n), f.shape, (*path, n), figures) for n, f in shape.fields.items()}
+        return evolve(value, **parts)
+    if isinstance(shape, ListShape):
+        return tuple(_bound(v, shape.item, (*path, i), figures) for i, v in enumerate(value))
+    if isinstance(shape, MapShape):
+        return {k: _bound(v, shape.value, (*path, k), figures) for k, v in value.items()}
+    return value
+
+
+def value(bound: Bound, path: str) -> Quantity | int | str | bool | None:
+    """What stands at a dotted path of a document: a quantity, a count or a word; ``None`` where nothing does."""
+    found = value_at(bound.node.spec, _path(path))
+    return found.value if isinstance(found, Figure) else found
