@@ -107,7 +107,7 @@ class _Made:
         self._definitions = definitions
         self._known: dict[str, st.SearchStrategy[Any]] = {}
 
-    def of(self, schema: Schema) -> st.SearchStrategy[Any]:  # noqa: PLR0911  # one return for each keyword
+    def of(self, schema: Schema) -> st.SearchStrategy[Any]:  # noqa: C901, PLR0911  # one return for each keyword
         said = {k: v for k, v in schema.items() if k not in self.silent}
         match said:
             case {"$ref": ref, **rest} if not rest:
@@ -164,8 +164,11 @@ class _Made:
 @functools.cache
 def texts(pattern: str) -> st.SearchStrategy[str]:
     """Texts that match as JSON Schema means it: ``$`` is the end, also where a last line break stands before it."""
-    found = st.from_regex(pattern, alphabet=st.characters(codec="utf-8"))
-    return found.filter(lambda text: not (pattern.endswith("$") and text.endswith("\n")))
+    alphabet = st.characters(codec="utf-8")
+    if pattern.startswith("^") and pattern.endswith("$"):
+        whole = st.from_regex(pattern[1:-1], fullmatch=True, alphabet=alphabet)
+        return whole.filter(lambda text: re.search(pattern, text) is not None)
+    return st.from_regex(pattern, alphabet=alphabet)
 
 
 def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -177,7 +180,19 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 SCALARS = (None, True, False, 3.9, 8.0, 0, -1, 7, "", "\n", "7", "first", "no such thing", "true", "2024-02-30\n")
-FIGURES = ("5 GB/s", "5 TFLOPS", "5 TOPS", "5 GiB", "5 furlongs", "5", "5GB/s", "5 GB/s\n", " 5 GB/s", "3x", "over 5 us")
+FIGURES = (
+    "5 GB/s",
+    "5 TFLOPS",
+    "5 TOPS",
+    "5 GiB",
+    "5 furlongs",
+    "5",
+    "5GB/s",
+    "5 GB/s\n",
+    " 5 GB/s",
+    "3x",
+    "over 5 us",
+)
 COLLECTIONS: tuple[Any, ...] = (
     [],
     {},

@@ -109,7 +109,7 @@ class Bound:
         return made.figure * made.count
 
     @property
-    def chip(self) -> ChipView:
+    def chip_view(self) -> ChipView:
         """The chip it is built of; ``UsageError`` where it is built of none."""
         found = chips(self.catalog.graph, self.node)
         if found is None:
@@ -178,25 +178,27 @@ V = TypeVar("V", bound=Bound)
 class Named(Mapping[str, V], Generic[V]):
     """The documents of one kind by name; an alias finds its document, an unknown name lists the nearest."""
 
-    def __init__(self, views: Mapping[str, V], kind: str) -> None:
-        self._views = views
+    def __init__(self, catalog: Catalog, spec: type, kind: str) -> None:
+        self._catalog = catalog
         self._kind = kind
-        self._names = {a: n for n, v in views.items() for a in (n, *v.aliases)}
+        self._nodes: tuple[Node[Any], ...] = catalog.graph.of(spec)
+        self._names = {a: n.name for n in self._nodes for a in (n.name, *n.metadata.aliases)}
 
     def __getitem__(self, name: str) -> V:
         if name not in self._names:
             hint = did_you_mean(name, self._names)
             raise UnknownNameError(f"no {self._kind} is named {name!r}" + (f"; {hint}" if hint else ""))
-        return self._views[self._names[name]]
+        found: V = self._catalog[name]
+        return found
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._views)
+        return (n.name for n in self._nodes)
 
     def __len__(self) -> int:
-        return len(self._views)
+        return len(self._nodes)
 
     def __repr__(self) -> str:
         return f"<{len(self)} {self._kind}s: {', '.join(self)}>"
@@ -220,13 +222,17 @@ class Catalog:
     edition: str | None = None
     as_of: str | None = None
     unknown: Mapping[str, str] = field(factory=dict)
+    _bound: dict[str, Bound] = field(factory=dict, init=False)
 
     def __getitem__(self, name: str) -> Any:
         """The document of that name or alias, whatever its kind; ``UnknownNameError`` lists the nearest names."""
-        return self._views[self.graph.named(name).name]
+        node = self.graph.named(name)
+        if node.name not in self._bound:
+            self._bound[node.name] = _bind(self, node)
+        return self._bound[node.name]
 
     def __iter__(self) -> Iterator[Bound]:
-        return iter(self._views.values())
+        return (self[n.name] for n in sorted(self.graph, key=lambda n: (n.kind, n.name)))
 
     def __len__(self) -> int:
         return len(self.graph)
@@ -239,47 +245,43 @@ class Catalog:
         told += [f"as of {self.as_of}"] if self.as_of else []
         return f"<Catalog: {', '.join(told)}, {len(self)} documents>"
 
-    @functools.cached_property
-    def _views(self) -> Mapping[str, Bound]:
-        return {n.name: _bind(self, n) for n in sorted(self.graph, key=lambda n: (n.kind, n.name))}
-
-    def _named(self, cls: type[V], kind: str) -> Named[V]:
-        return Named({n: v for n, v in self._views.items() if isinstance(v, cls)}, kind)
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.graph.aliases)
 
     @property
     def cores(self) -> Named[CoreView]:
         """The cores by name."""
-        return self._named(CoreView, "core")
+        return Named(self, Core, "core")
 
     @property
     def chips(self) -> Named[ChipView]:
         """The chips by name."""
-        return self._named(ChipView, "chip")
+        return Named(self, Chip, "chip")
 
     @property
     def links(self) -> Named[LinkView]:
         """The links by name."""
-        return self._named(LinkView, "link")
+        return Named(self, Link, "link")
 
     @property
     def servers(self) -> Named[ServerView]:
         """The servers by name."""
-        return self._named(ServerView, "server")
+        return Named(self, Server, "server")
 
     @property
     def ultraservers(self) -> Named[UltraServerView]:
         """The UltraServers by name."""
-        return self._named(UltraServerView, "UltraServer")
+        return Named(self, UltraServer, "UltraServer")
 
     @property
     def clusters(self) -> Named[ClusterView]:
         """The clusters by name."""
-        return self._named(ClusterView, "cluster")
+        return Named(self, Cluster, "cluster")
 
     @property
     def sources(self) -> Named[SourceView]:
         """The sources by name."""
-        return self._named(SourceView, "source")
+        return Named(self, Source, "source")
 
     def replace(self, name: str, changes: Mapping[str, Any]) -> Catalog:
         """A catalog in which some figures or counts of one document are others; totals and checks follow.
@@ -325,7 +327,8 @@ def _bind(catalog: Catalog, node: Node[Any]) -> Bound:
     stated = {("spec", *_path(at)): figure for at, figure in figures(catalog.graph, node).items()}
     shape = ObjectShape(type(node.spec))
     values = {name: _bound(getattr(node.spec, name), f.shape, ("spec", name), stated) for name, f in shape.fields.items()}
-    return _view_of(type(node.spec))(**values, node=node, catalog=catalog)
+    spec: Any = type(node.spec)
+    return _view_of(spec)(**values, node=node, catalog=catalog)
 
 
 def _path(at: str) -> Path:
