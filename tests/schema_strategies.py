@@ -211,23 +211,33 @@ def damaged(draw: st.DrawFn, kind: str) -> Schema:
     """Documents of a kind with one mistake or two at random places; now and then the result is sound after all."""
     data: Schema = copy.deepcopy(draw(documents(kind)))
     for _ in range(draw(st.integers(1, 2))):
-        path = draw(st.sampled_from([*places(data)]))
-        parent = functools.reduce(lambda value, step: value[step], path[:-1], data)
-        _damage(draw, parent, path[-1])
-        if not data:
+        every = [*places(data)]
+        # Most places hold texts; what is rare is where mistakes of ours would hide.
+        rare = [path for path in every if not isinstance(_at(data, path), str)]
+        path = draw(st.sampled_from(rare if draw(st.booleans()) else every))
+        _damage(draw, _at(data, path[:-1]), path[-1])
+        if not any(isinstance(value, (dict, list)) for value in data.values()):
             break
     return data
+
+
+def _at(data: Any, path: tuple[Any, ...]) -> Any:
+    return functools.reduce(lambda value, step: value[step], path, data)
 
 
 def _damage(draw: st.DrawFn, parent: Any, key: Any) -> None:
     value = parent[key]
     ways = ["scalar", "figure", "collection", "wrap", "delete"]
     ways += ["add"] * 2 if isinstance(value, dict) else ["break"] * 2 if isinstance(value, str) else []
+    ways += ["turn"] * 8 if isinstance(value, (int, float)) else []
     way = draw(st.sampled_from(ways))
     if way == "delete":
         del parent[key]
     elif way == "add":
         value[draw(st.sampled_from(("unknown", "Value", "<<", "name", "note")))] = draw(st.sampled_from(SCALARS))
+    elif way == "turn":
+        # What a careless comparison takes for the same number.
+        parent[key] = draw(st.sampled_from((True, False, 3.9, float(value), str(value), -abs(value) - 7)))
     elif way == "wrap":
         parent[key] = draw(st.sampled_from(([value], {"value": value}, {"name": value})))
     elif way == "break":

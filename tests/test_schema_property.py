@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, event, given, settings
@@ -51,6 +52,7 @@ def test_what_the_schema_allows_is_structured_and_comes_back(kind, data):
     again = plain(node)
     assert normal(kind, again) == normal(kind, document)
     assert faults(kind, again) == []
+    assert json.loads(json.dumps(again)) == again
     second = structured(kind, again)
     assert second is not None
     assert (second.metadata, second.spec, second.claims) == (node.metadata, node.spec, node.claims)

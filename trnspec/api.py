@@ -172,6 +172,34 @@ def graph(
     return link(readings(select(paths, known, chosen), known))[0]
 
 
+def graph_of(names: Iterable[str], paths: Iterable[str] = (), *, settings: Settings | None = None) -> Graph:
+    """A graph that holds some documents, what they are built of, and the sources that they cite; perhaps more.
+
+    Reading these alone is several times quicker than reading the catalog. Where the names of files do not tell enough
+    (a name is an alias, a document is wrong, a kind comes from a plugin), the whole catalog is read.
+
+    Args:
+        names: The documents; whether they are there shows when the graph is asked.
+        paths: Files and folders; nothing means the shipped catalog.
+        settings: Names further catalogs.
+
+    Raises:
+        UsageError: A path is not there.
+    """
+    from trnspec.closure import closure
+    from trnspec.kinds import KINDS
+    from trnspec.plugin import API, Plugin
+
+    chosen = settings if settings is not None else Settings()
+    known = Registry.of([Plugin(name="trnspec", api=API, kinds=KINDS, catalogs=(catalog.shipped(),))])
+    found = select(paths, known, chosen)
+    files: dict[str, FilePath] = {}
+    for file in (*found.targets, *found.context):
+        files.setdefault(file.stem, file)
+    made = closure(files, names, known)
+    return made if made is not None else graph(paths, settings=settings)
+
+
 def load(paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Catalog:
     """The catalog, to ask.
 

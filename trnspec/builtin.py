@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from trnspec import catalog
 from trnspec.codes import CODES
-from trnspec.model.chip import Chip
-from trnspec.model.cluster import Cluster
-from trnspec.model.core import Core
-from trnspec.model.link import Link
-from trnspec.model.server import Server
-from trnspec.model.source import Source
-from trnspec.model.ultraserver import UltraServer
-from trnspec.plugin import API, Kind, Plugin
+from trnspec.kinds import KINDS
+from trnspec.plugin import API, Plugin
 from trnspec.rules import formulas, names, plausibility, provenance, ratios, sums, units, wiring
 
 plugin = Plugin(
     name="trnspec",
     api=API,
-    kinds=(
-        Kind("Core", "cores", Core),
-        Kind("Chip", "chips", Chip),
-        Kind("Link", "links", Link),
-        Kind("Server", "servers", Server),
-        Kind("UltraServer", "ultraservers", UltraServer),
-        Kind("Cluster", "clusters", Cluster),
-        Kind("Source", "sources", Source),
-    ),
+    kinds=KINDS,
     rules=(
         names.name_not_file_name,
         provenance.unsourced_figure,

@@ -29,6 +29,10 @@ class QuantityError(TrnspecError, ValueError):
         self.hint = hint
 
 
+class EditionError(TrnspecError):
+    """A frozen edition was altered, cannot be read, or must not be written over."""
+
+
 class UnknownNameError(TrnspecError, KeyError):
     """No document of that name; the message lists the nearest names."""
 

@@ -10,6 +10,7 @@ from trnspec.model.fabric import Fabric as Declared
 from trnspec.model.fabric import Topology
 from trnspec.model.figure import Figure
 from trnspec.model.ultraserver import UltraServer
+from trnspec.topology.fabric import TopologyError
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Torus
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
 
@@ -25,6 +26,7 @@ def shape(topology: Topology, chips: int, rates: tuple[float | None, ...] = ()) 
     Raises:
         TopologyError: The declaration contradicts itself.
     """
+    _sound(topology, chips)
     dims = topology.dimensions
     each = rates if len(rates) == len(dims) else ()
     one = each[0] if each else None
@@ -34,7 +36,7 @@ def shape(topology: Topology, chips: int, rates: tuple[float | None, ...] = ()) 
         return Switched(chips, levels, peers)
     if topology.shape in ("torus", "mesh"):
         grid = Torus if topology.shape == "torus" else Mesh
-        return grid(dims or (chips,), each)
+        return grid(dims or (1,), each)
     if topology.shape == "hypercube":
         return Hypercube(len(dims) if len(dims) > 1 else (dims[0] if dims else chips.bit_length() - 1), one)
     line = {"chain": Chain, "ring": Ring, "fully-connected": FullyConnected}[topology.shape]
@@ -42,8 +44,33 @@ def shape(topology: Topology, chips: int, rates: tuple[float | None, ...] = ()) 
     return made
 
 
+def _sound(topology: Topology, chips: int) -> None:
+    """Nothing that is declared may be passed over in silence."""
+    dims, name = topology.dimensions, topology.shape
+    if name == "switched":
+        if dims or not topology.levels:
+            raise TopologyError(f"a switched fabric is declared by its levels, not by {len(dims)} dimensions")
+        if (topology.direct or 1) != 1:
+            raise TopologyError(f"{topology.direct} direct links of each chip; expected 1, to its peer, or none")
+    elif topology.levels or topology.direct is not None:
+        raise TopologyError(f"levels and direct links belong to a switched fabric, not to a {name}")
+    elif name in ("torus", "mesh") and not dims and chips > 1:
+        raise TopologyError(f"a {name} needs the chips along each of its dimensions, such as [4, 4]")
+    elif name == "hypercube" and len(dims) > 1 and set(dims) != {2}:
+        raise TopologyError(f"a hypercube has 2 chips along each dimension, not {list(dims)}; one number counts them")
+    elif name in ("chain", "ring", "fully-connected") and len(dims) > 1:
+        raise TopologyError(f"a {name} has one length, not {list(dims)}")
+
+
 def fabric(graph: Graph, node: Node[Any]) -> Shape | None:
-    """The fabric of a server or UltraServer with the rates of its links, or ``None`` where none is declared."""
+    """The fabric of a server or UltraServer with the rates of its links, or ``None`` where none is declared.
+
+    The rate of a link is that of one direction.  A switched fabric has no rates: what a chip has to each level is not
+    declared.
+
+    Raises:
+        TopologyError: The declaration contradicts itself.
+    """
     from trnspec.totals import chips
 
     declared: Declared | None = getattr(node.spec, "fabric", None)

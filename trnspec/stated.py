@@ -10,7 +10,8 @@ from attrs import frozen
 from trnspec.graph import Graph
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
-from trnspec.model.shape import dotted, spread
+from trnspec.model.ref import Ref
+from trnspec.model.shape import dotted, spread, value_at
 from trnspec.quantity import render
 from trnspec.source import Path
 
@@ -124,7 +125,10 @@ def figures(graph: Graph, node: Node[Any]) -> Mapping[str, Stated]:
 
 
 def _stated(graph: Graph, node: Node[Any], path: Path, figure: Figure, rivals: tuple[Rival, ...]) -> Stated:
-    ref = figure.source or (node.metadata.source if figure.derived is None else None)
+    # A printed ratio keeps its source beside the figure, not in it.
+    beside = value_at(node.spec, (*path[1:-1], "source"))
+    own = figure.source or (beside if isinstance(beside, Ref) else None)
+    ref = own or (node.metadata.source if figure.derived is None else None)
     source = None if ref is None else graph.find(ref)
     return Stated(
         value=figure.value,

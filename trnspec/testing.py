@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 
 from trnspec import catalog
 from trnspec.api import registry as installed
 from trnspec.diagnostics import Code, Report
-from trnspec.pipeline import check, read
+from trnspec.pipeline import Reading, check, read
 from trnspec.plugin import Registry
 from trnspec.settings import Settings
 from trnspec.source import read_file, read_text
@@ -30,8 +31,18 @@ def report(
     known = registry if registry is not None else installed()
     texts = dict(split(files, known)) if isinstance(files, str) else files
     readings = [read(read_text(text, name), known) for name, text in texts.items()]
-    readings += [read(read_file(f), known, target=False) for f in catalog.files(catalog.shipped())]
+    readings += _shipped() if registry is None else _context(known)
     return check(readings, known, settings if settings is not None else Settings()).report
+
+
+def _context(known: Registry) -> tuple[Reading, ...]:
+    return tuple(read(read_file(f), known, target=False) for f in catalog.files(catalog.shipped()))
+
+
+@functools.cache
+def _shipped() -> tuple[Reading, ...]:
+    # Readings are values, so that one reading of the shipped catalog serves every case of a run.
+    return _context(installed())
 
 
 def diagnose(files: Mapping[str, str] | str, *, registry: Registry | None = None) -> Marks:

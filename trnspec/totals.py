@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -14,6 +14,9 @@ from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.quantity import Interval, choose_unit, render
 from trnspec.source import Path
+
+if TYPE_CHECKING:
+    from trnspec.units import Unit
 
 _FIVE_DIGITS = 10_000
 
@@ -43,16 +46,22 @@ class Total:
         """The total in base units."""
         return float(self.figure.value.value * self.count)
 
-    def __str__(self) -> str:
-        """The product of what is printed, with all its digits; a large decimal one moves to the next unit."""
+    @property
+    def unit(self) -> Unit:
+        """The unit to show it in: that of the part; a large decimal one moves to the next."""
         quantity = self.figure.value
         value = quantity.value * self.count
-        unit = quantity.unit
-        if value >= _FIVE_DIGITS * unit.factor and "i" not in unit.symbol:
-            unit = choose_unit(value, quantity.dimension)
+        if value >= _FIVE_DIGITS * quantity.unit.factor and "i" not in quantity.unit.symbol:
+            return choose_unit(value, quantity.dimension)
+        return quantity.unit
+
+    def __str__(self) -> str:
+        """The product of what is printed, with all its digits."""
+        quantity = self.figure.value
         qualifier = quantity.qualifier.value
         space = " " if qualifier.isalpha() else ""
-        return f"{qualifier}{space}{render(value, unit, quantity.digits + len(str(self.count)))}"
+        digits = quantity.digits + len(str(self.count))
+        return f"{qualifier}{space}{render(quantity.value * self.count, self.unit, digits)}"
 
 
 def chips(graph: Graph, node: Node[Any]) -> tuple[int, Node[Chip]] | None:

@@ -1,4 +1,7 @@
-"""What-if: a document with other values, and a catalog with a document more."""
+"""What-if: a document with other values.
+
+A figure that is assumed is nobody's word: it is marked as derived from what was written, never shown as published.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,13 @@ from typing import Any
 
 from attrs import evolve
 
+from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.model.document import Node
-from trnspec.structure import StructureError, plain, structure
+from trnspec.model.figure import Figure
+from trnspec.model.shape import FigureShape, ObjectShape, dotted, leaves, shape_at, shape_of, value_at
+from trnspec.source import Path
+from trnspec.structure import Refusal, StructureError, plain, structure
 
 
 def changed(node: Node[Any], changes: Mapping[str, Any]) -> Any:
@@ -22,29 +29,105 @@ def changed(node: Node[Any], changes: Mapping[str, Any]) -> Any:
     Raises:
         UsageError: A change does not fit the kind; the message says which and what was expected.
     """
-    data: dict[str, Any] = plain(node)
-    for path, value in changes.items():
-        put(data["spec"], path.removeprefix("spec.").split("."), value)
-    try:
-        made = structure(node.kind, type(node.spec), node.document, data)
-    except StructureError as error:
-        told = "; ".join(f"{r.message} (at {'.'.join(map(str, r.path))})" for r in error.refusals)
-        raise UsageError(f"{node.name} cannot be changed so: {told}") from error
+    made, wrong = attempt(node, changes)
+    if wrong:
+        raise UsageError(f"{node.name} cannot be changed so: {'; '.join(message for _, message in wrong)}")
     return made.spec
 
 
+def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], list[tuple[str, str]]]:
+    """A node with some values exchanged; or the same node, and what is wrong with which change.
+
+    Returns:
+        The node, and pairs of the path of a change, as it was written, and a sentence.
+    """
+    data: dict[str, Any] = plain(node)
+    wrong: list[tuple[str, str]] = []
+    for path, value in changes.items():
+        hint = _misspelt(type(node.spec), steps(path))
+        try:
+            if hint:
+                raise UsageError(f"a {node.kind} has no {path}; {hint}")
+            put(data["spec"], path.removeprefix("spec.").split("."), value)
+        except UsageError as error:
+            wrong.append((path, str(error)))
+    try:
+        made = structure(node.kind, type(node.spec), node.document, data)
+        for path_, value in _assumed(node, made):
+            _set(data, path_, value)
+        made = structure(node.kind, type(node.spec), node.document, data)
+    except StructureError as error:
+        wrong += [(_blamed(changes, r), f"{r.message} (at {dotted(r.path)})") for r in error.refusals]
+    if wrong:
+        return node, wrong
+    return evolve(made, positions=node.positions, target=node.target), []
+
+
+def steps(path: str) -> Path:
+    """The path from the top of a document that someone wrote below ``spec``, or with it."""
+    return ("spec", *(int(s) if s.isdigit() else s for s in path.removeprefix("spec.").split(".")))
+
+
 def put(data: dict[str, Any], steps: list[str], value: Any) -> None:
-    """Write a value at a path of plain data, making mappings on the way; ``None`` takes away what stands there."""
+    """Write a value at a path of plain data, making mappings on the way; ``None`` takes away what stands there.
+
+    Raises:
+        UsageError: The path leads through something that is not a mapping, or nothing stands there to take away.
+    """
     *way, last = steps
     for step in way:
-        inner = data.setdefault(step, {})
+        inner = data.setdefault(step, {}) if value is not None else data.get(step, {})
         if not isinstance(inner, dict):
             raise UsageError(f"{'.'.join(steps)} leads through {step}, which is not a mapping")
         data = inner
-    if value is None:
-        data.pop(last, None)
-    else:
+    if value is not None:
         data[last] = value
+    elif data.pop(last, None) is None:
+        raise UsageError(f"nothing stands at {'.'.join(steps)} that could be taken away")
+
+
+def _misspelt(spec: type, path: Path) -> str:
+    """What may be meant by a path that documents do not have; empty for one that they have."""
+    for length in range(2, len(path) + 1):
+        if shape_at(spec, path[1:length]) is None:
+            above = shape_at(spec, path[1 : length - 1]) if length > 2 else shape_of(spec)  # noqa: PLR2004  # below spec
+            known = list(above.fields) if isinstance(above, ObjectShape) else []
+            return did_you_mean(str(path[length - 1]), known) or f"known: {', '.join(known) or 'nothing below it'}"
+    return ""
+
+
+def _blamed(changes: Mapping[str, Any], refusal: Refusal) -> str:
+    """The change that a refusal is about: the one that leads the way to it, or that it leads the way to."""
+    for path in changes:
+        written = steps(path)
+        shorter = min(len(written), len(refusal.path))
+        if written[:shorter] == refusal.path[:shorter]:
+            return path
+    return next(iter(changes))
+
+
+def _assumed(old: Node[Any], new: Node[Any]) -> list[tuple[Path, Any]]:
+    """What to write for each figure that is another now and for which no one is named."""
+    found: list[tuple[Path, Any]] = []
+    for path, shape, figure in leaves(new.spec, ObjectShape(type(new.spec)), ("spec",)):
+        if not isinstance(shape, FigureShape) or figure.source is not None or figure.derived is not None:
+            continue
+        before = value_at(old.spec, path[1:])
+        if isinstance(before, Figure) and before.value == figure.value:
+            continue
+        text = figure.value.text
+        start = next(i for i, char in enumerate(text) if char.isdigit())
+        note = f"assumed, instead of {before}" if isinstance(before, Figure) else "assumed"
+        written = {"value": text, "derived": text[start:], "note": figure.note or note}
+        found.append((path, written))
+    return found
+
+
+def _set(data: Any, path: Path, value: Any) -> None:
+    *way, last = path
+    for step in way:
+        data = data[step]
+    data[last] = value
 
 
 def retitled(node: Node[Any], **metadata: Any) -> Node[Any]:

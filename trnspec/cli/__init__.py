@@ -15,7 +15,13 @@ from trnspec.errors import TrnspecError
 COMMANDS = {
     "validate": "Check catalog files and everything they take part in.",
     "audit": "Print every disagreement of the catalog, recorded or found.",
+    "list": "List the documents of a kind, or of all kinds.",
+    "show": "Print every figure of a document with source, date and rivals.",
+    "compare": "Print documents side by side, with ratios.",
+    "source": "Print everything that rests on a source.",
+    "tree": "Print what a system is built of, down to the engines.",
     "explain": "Tell what a code means, why it matters and what to write instead.",
+    "completion": "Print the completion script of a shell.",
 }
 """The commands with what ``--help`` says of each, so that it need not import them."""
 

@@ -236,7 +236,13 @@ def value_at(value: Any, path: Path) -> Any:
 
 def _has_field(value: Any, name: str) -> bool:
     # Not hasattr: a text has an attribute "upper" and a tuple one called "count".
-    return attrs.has(type(value)) and any(a.name == name for a in attrs.fields(type(value)))
+    cls: Any = type(value)
+    return name in _field_names(cls)
+
+
+@functools.cache
+def _field_names(cls: Any) -> frozenset[str]:
+    return frozenset(a.name for a in attrs.fields(cls)) if attrs.has(cls) else frozenset()
 
 
 def dotted(path: Path) -> str:

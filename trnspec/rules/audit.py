@@ -16,8 +16,9 @@ from trnspec.model.source import Source
 from trnspec.quantity import Interval, Quantity, render
 from trnspec.rules.blame import suspects
 from trnspec.rules.hypotheses import Case, Explanation, explain, tried
-from trnspec.rules.relations import AGREES, claimed_paths, relations, sums, view
+from trnspec.rules.relations import AGREES, claimed_paths, relations, sums
 from trnspec.rules.sites import Relation, Site, Term
+from trnspec.rules.views import views
 from trnspec.source import Path
 
 Rounding = Literal["explains it", "explains it only if trailing zeros are no digits", "cannot explain it", "-"]
@@ -300,7 +301,7 @@ def _causes(
 
 def _views(graph: Graph) -> Iterator[View]:
     for source in graph.of(Source):
-        found = view(graph, source.name)
+        found = views(graph).get(source.name, [])
         if found:
             failing = tuple(
                 f"{r.total} {r.total.value}; its own parts: {' + '.join(str(t) for t in r.terms)}"

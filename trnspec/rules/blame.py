@@ -2,18 +2,24 @@
 
 One wrong figure of a chip breaks the totals of every server that uses it, and every source that agreed with it seems to
 contradict it.  Reporting each of them would point at figures that are right; so the failing relations are grouped, and
-each group is laid at the one figure that most of them share and that the fewest sound ones need.
+each group is laid at the one figure whose correction would mend most of them and that the fewest sound ones need.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from fractions import Fraction
+from math import ceil
 
 from attrs import frozen
 
-from trnspec.quantity import Interval
+from trnspec.quantity import Interval, Quantity
 from trnspec.rules.sites import Relation, Site
+from trnspec.source import Path
+
+Key = tuple[str, Path, int | None]
+"""What tells one site from another."""
 
 
 @frozen
@@ -40,20 +46,45 @@ class Suspect:
 
 
 def suspects(relations: Iterable[Relation]) -> list[Suspect]:
-    """One suspect for each independent cause, the one that breaks most first."""
+    """One suspect for each independent cause, the one that breaks most first.
+
+    Doubted is the site of which one other value would mend the most failing relations, less the sound ones that rest on
+    it.  Between sites that are equal in this, a total is doubted before its parts, since it is stated to be checked;
+    then the one that fewer sound relations need; then the one that comes last by name, so that the order of files
+    decides nothing.
+    """
     relations = list(relations)
     failing = [r for r in relations if not r.holds]
-    if not failing:
-        return []
     sound = Counter(s.key for r in relations if r.holds for s in r.sites)
     found: list[Suspect] = []
     while failing:
-        broken = Counter(s.key for r in failing for s in r.sites)
+        broken: dict[Key, list[Relation]] = {}
+        for relation in failing:
+            for site in relation.sites:
+                broken.setdefault(site.key, []).append(relation)
         sites = {s.key: s for r in failing for s in r.sites}
-        # A total is stated to be checked, so it is the first to doubt when nothing else tells the two apart.
+        mended = {key: m for key, site in sites.items() if (m := _mended(site, broken[key]))}
         totals = {r.total.key for r in failing}
-        key = max(broken, key=lambda k: (broken[k] - sound[k], k in totals, -sound[k], k[0], str(k[1:])))
-        caused = [r for r in failing if any(s.key == key for s in r.sites)]
-        found.append(Suspect(sites[key], tuple(sorted(caused, key=lambda r: r.is_claim))))
-        failing = [r for r in failing if r not in caused]
+        key = max(mended, key=lambda k: (len(mended[k]) - sound[k], k in totals, -sound[k], k[0], str(k[1:])))
+        found.append(Suspect(sites[key], tuple(sorted(mended[key], key=lambda r: r.is_claim))))
+        failing = [r for r in failing if r not in mended[key]]
     return found
+
+
+def _mended(site: Site, failing: list[Relation]) -> list[Relation]:
+    """The most of these relations that one other value of the site, with as many digits, would mend."""
+    value = site.value
+    expected: list[tuple[Relation, Interval]] = []
+    for relation in failing:
+        wanted = relation.expects(site)
+        if wanted is not None:
+            half = value.ulp * value.unit.factor / 2 if isinstance(value, Quantity) else Fraction(0)
+            low = max(wanted.low - half, Fraction(0))
+            expected.append((relation, Interval(low, None if wanted.high is None else wanted.high + half)))
+    best: list[Relation] = []
+    # The most intervals lie over one another where one of them begins.
+    for start in {e.low if isinstance(value, Quantity) else Fraction(ceil(e.low)) for _, e in expected}:
+        fitting = [r for r, e in expected if start in e]
+        if len(fitting) > len(best):
+            best = fitting
+    return best

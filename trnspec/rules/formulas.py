@@ -1,26 +1,33 @@
 """The formulas of derived figures: ``27,648 GiB / 36``, ``8 x 128 x 128 x 2 x 2.4 GHz``.
 
-Grammar: sums of products of quantities, numbers and brackets.  A number may be followed by a word that says what it
-counts (``4 links``).  Dimensions are not checked: a clock rate times operations is a rate, and both are base units.
+Grammar: sums of products and quotients (``x``, ``*``, ``/``) of quantities, numbers and brackets; there is no minus.  A
+number may be followed by words that say what it counts (``4 links``).  Dimensions are not checked: a clock rate times operations is a rate, and both are base units.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
-from trnspec.errors import QuantityError
+from trnspec.errors import QuantityError, UsageError
 from trnspec.graph import Graph
 from trnspec.model.document import Node
 from trnspec.model.shape import dotted
 from trnspec.plugin import Finding, rule
-from trnspec.quantity import Interval, parse, render
+from trnspec.quantity import Interval, Qualifier, parse, render
 from trnspec.units import UNITS
 
 _NUMBER = re.compile(r"(~ ?)?[0-9][0-9,]*(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_WORD = re.compile(r" ([A-Za-zµμ][A-Za-zµμ/]*)")
+_WORD = re.compile(r" +([A-Za-zµμ]+(?:/[A-Za-zµμ]+)*)")
+# Before what it multiplies, not as the beginning of a word.
+_TIMES = re.compile(r" *(x(?=[ (0-9~])|[\u00d7*/])")
+
+MOST_CHARACTERS = 400
+"""The longest formula: more would be a program, and its numbers would grow past what can be shown."""
+
+MOST_BRACKETS = 20
+"""How many brackets may lie inside each other."""
 
 
 class FormulaError(ValueError):
@@ -31,8 +38,11 @@ def evaluate(text: str) -> Interval:
     """What a formula gives, in base units, with the rounding of its figures carried through.
 
     Raises:
-        FormulaError: The text does not follow the grammar; the message says where.
+        FormulaError: The text does not follow the grammar, divides by nothing, or is too long or too deep; the message
+            says where.
     """
+    if len(text) > MOST_CHARACTERS:
+        raise FormulaError(f"a formula has at most {MOST_CHARACTERS} characters, this one has {len(text)}")
     parser = _Parser(text)
     value = parser.sum()
     if parser.rest():
@@ -46,18 +56,17 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.depth = 0
 
     def rest(self) -> str:
         return self.text[self.at :].strip()
 
-    def _take(self, *signs: str) -> str:
-        while self.at < len(self.text) and self.text[self.at] == " ":
+    def _take(self, sign: str) -> bool:
+        while self.text.startswith(" ", self.at):
             self.at += 1
-        for sign in signs:
-            if self.text.startswith(sign, self.at):
-                self.at += len(sign)
-                return sign
-        return ""
+        found = self.text.startswith(sign, self.at)
+        self.at += len(sign) if found else 0
+        return found
 
     def sum(self) -> Interval:
         value = self.product()
@@ -67,36 +76,43 @@ class _Parser:
 
     def product(self) -> Interval:
         value = self.factor()
-        while sign := self._take("x ", "* ", "/ "):
+        while sign := _TIMES.match(self.text, self.at):
+            self.at = sign.end()
             other = self.factor()
             try:
-                value = value.times(other) if sign != "/ " else value.ratio(other)
-            except ValueError as error:
-                raise FormulaError(str(error)) from error
+                value = value.ratio(other) if sign[1] == "/" else value.times(other)
+            except UsageError as error:
+                raise FormulaError(f"{error} (in the formula {self.text!r})") from error
         return value
 
     def factor(self) -> Interval:
         if self._take("("):
+            self.depth += 1
+            if self.depth > MOST_BRACKETS:
+                raise FormulaError(f"more than {MOST_BRACKETS} brackets lie inside each other")
             value = self.sum()
+            self.depth -= 1
             if not self._take(")"):
                 raise FormulaError(f"a bracket is not closed in the formula {self.text!r}")
             return value
-        self._take("")
         match = _NUMBER.match(self.text, self.at)
         if match is None:
             raise FormulaError(f"a number is expected at {self.rest()!r} in the formula {self.text!r}")
         self.at = match.end()
         word = _WORD.match(self.text, self.at)
-        if word is not None and word[1] in UNITS and word[1] != "x":
-            self.at = word.end()
-            try:
-                return parse(match[0] + word[0]).interval
-            except QuantityError as error:
-                raise FormulaError(str(error)) from error
+        unit = word[1] if word is not None and word[1] in UNITS and word[1] != "x" else ""
         while word is not None and word[1] != "x":
+            if "/" in word[1] and not unit:
+                raise FormulaError(f"{word[1]!r} is neither a unit nor what is counted in the formula {self.text!r}")
             self.at = word.end()
-            word = _WORD.match(self.text, self.at)
-        return Interval.point(Fraction(match[0].lstrip("~ ").replace(",", "")))
+            word = None if unit else _WORD.match(self.text, self.at)
+        try:
+            quantity = parse(f"{match[0]} {unit or 'x'}")
+        except QuantityError as error:
+            raise FormulaError(str(error)) from error
+        # What is counted is exact, unless it is said to be about so many.
+        counted = not unit and quantity.qualifier is Qualifier.EXACT
+        return Interval.point(quantity.value) if counted else quantity.interval
 
 
 @rule("TRN404", "derived-mismatch", over=object)

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from math import ceil, floor
 
 from attrs import frozen
 
-from trnspec.graph import Graph, figure_at
-from trnspec.model.figure import Figure
-from trnspec.model.shape import dotted
+from trnspec.graph import Graph
 from trnspec.quantity import Interval, Quantity, parse, render
 from trnspec.rules.blame import Suspect
-from trnspec.rules.relations import claimed_paths
+from trnspec.rules.lookalikes import lookalikes
 from trnspec.rules.sites import Site, Term
-from trnspec.units import UNITS, Unit
+from trnspec.units import UNITS, Dimension, Unit
 
 
 @frozen
@@ -59,6 +58,15 @@ class Case:
         """True when the figure, if it were this, would agree with all that is expected."""
         return bool(self.wanted) and all(interval.overlaps(w) for w in self.wanted)
 
+    def looks_like(self, interval: Interval) -> bool:
+        """True when the printed digits may stand for one of these numbers; a bound is read as the number it gives."""
+        quantity = self.quantity
+        own = quantity.interval
+        if own.high is None or own.low == 0:
+            half = quantity.ulp * quantity.unit.factor / 2
+            own = Interval(max(quantity.value - half, Fraction(0)), quantity.value + half)
+        return own.overlaps(interval)
+
 
 def explain(suspect: Suspect, graph: Graph) -> list[Explanation]:
     """The explanations that close the gap, the most telling first; empty when none does."""
@@ -81,47 +89,85 @@ def explain(suspect: Suspect, graph: Graph) -> list[Explanation]:
 
 
 def tried(case: Case) -> list[Explanation]:
-    """Every hypothesis that closes the gap of a case, each sentence once."""
-    found = [e for hypothesis in _HYPOTHESES for e in hypothesis(case)]
+    """Every hypothesis that closes the gap of a case, each sentence once.
+
+    Where rounding alone explains the difference there is no gap; only truncation, which is another thing to have done
+    to a figure, is then tried.
+    """
+    if not case.wanted:
+        return []
+    gap = not case.closes(case.quantity.interval)
+    found = [e for hypothesis in (_HYPOTHESES if gap else (_truncation,)) for e in hypothesis(case)]
     return list({e.sentence: e for e in found}.values())
 
 
 def _zeros(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
     if quantity.min_digits < quantity.digits and case.closes(quantity.loose):
-        digits = "1 digit" if quantity.min_digits == 1 else f"{quantity.min_digits} digits"
         verb = "is" if quantity.min_digits == 1 else "are"
-        yield Explanation("rounding", f"rounding, if only {digits} of {quantity} {verb} significant")
+        yield Explanation("rounding", f"rounding, if only {_digits(quantity)} of {quantity} {verb} significant")
+    elif case.wanted and all(quantity.interval.gap(w) == 0 for w in case.wanted):
+        yield Explanation("rounding", f"rounding: what {quantity} stands for begins where what is expected ends")
+
+
+def _digits(quantity: Quantity) -> str:
+    return "1 digit" if quantity.min_digits == 1 else f"{quantity.min_digits} digits"
 
 
 def _truncation(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
     step = quantity.ulp * quantity.unit.factor
-    if case.closes(Interval(quantity.value, quantity.value + step)):
+    if any(quantity.value - step / 2 <= m < quantity.value + step / 2 for m in map(_middle, case.wanted)):
+        return  # whoever rounds would print the same
+    if case.closes(_cut_off(quantity, step)):
         yield Explanation("truncation", f"truncation: digits after {quantity} were cut off, not rounded")
-    elif quantity.min_digits < quantity.digits:
+    elif quantity.min_digits < quantity.digits and not case.closes(quantity.loose):
         step *= 10 ** (quantity.digits - quantity.min_digits)
-        if case.closes(Interval(quantity.value, quantity.value + step)):
-            yield Explanation("truncation", f"truncation to {quantity}: the digits after its first were cut off")
+        if case.closes(_cut_off(quantity, step)):
+            told = f"the digits after its first {_digits(quantity).removesuffix(' digit').removesuffix(' digits')}"
+            yield Explanation("truncation", f"truncation to {quantity}: {told} were cut off")
+
+
+def _cut_off(quantity: Quantity, step: Fraction) -> Interval:
+    """What a number may have been before its digits below ``step`` were cut off."""
+    return Interval(quantity.value, quantity.value + step)
+
+
+def _middle(interval: Interval) -> Fraction:
+    return interval.low if interval.high is None else (interval.low + interval.high) / 2
+
+
+def _alike(case: Case) -> Iterator[tuple[Term, Quantity]]:
+    """The terms that would close the gap, each with its part, as far as parts and total measure the same."""
+    for term in case.terms:
+        part = term.part.value
+        if isinstance(part, Quantity) and part.dimension is case.quantity.dimension and case.closes(term.interval):
+            yield term, part
 
 
 def _chained(case: Case) -> Iterator[Explanation]:
-    """The total of rounded totals: 4 x 10.7 where 10.7 was itself rounded."""
+    """The total of rounded parts or of rounded totals of groups: 4 x 10.7 where 10.7 was itself rounded."""
     quantity = case.quantity
-    for term in case.terms:
-        if len(term.counts) < 2 or not isinstance(term.part.value, Quantity):  # noqa: PLR2004  # two levels of parts
-            continue
-        outer = term.counts[0].value
-        assert isinstance(outer, int)  # counts are
-        group = term.part.value.value * term.times / outer
-        for digits in range(1, 6):
-            text = render(group, quantity.unit, digits)
-            rounded = parse(text)
-            for cut, word in ((rounded, "rounded"), (_cut(group, rounded), "cut off")):
-                if cut.value != group and cut.value * outer in quantity.interval:
-                    sentence = f"chained rounding: {outer} x {cut}, which was {word} before it was multiplied"
-                    yield Explanation("chained-rounding", sentence)
-                    return
+    for term, part in _alike(case):
+        for outer, group in _groups(term, part):
+            for digits in range(1, 6):
+                rounded = parse(render(group, quantity.unit, digits))
+                for cut, word in ((rounded, "rounded"), (_cut(group, rounded), "cut off")):
+                    if cut.value != group and case.looks_like(Interval.point(cut.value * outer)):
+                        sentence = f"chained rounding: {outer} x {cut}, which was {word} before it was multiplied"
+                        yield Explanation("chained-rounding", sentence)
+                        return
+
+
+def _groups(term: Term, part: Quantity) -> Iterator[tuple[Fraction, Fraction]]:
+    """How many groups of parts there are and what one has, from the largest groups down to the single part."""
+    outer = term.factor
+    for count in term.counts:
+        value = count.value
+        assert isinstance(value, int)  # counts are
+        outer *= value
+        if outer != 1:
+            yield outer, part.value * term.times / outer
 
 
 def _cut(value: Fraction, like: Quantity) -> Quantity:
@@ -132,29 +178,34 @@ def _cut(value: Fraction, like: Quantity) -> Quantity:
 
 def _units(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
-    spelling = _number(quantity)
+    own = _spelled(quantity.unit)
     for unit in UNITS:
-        if unit.dimension is not quantity.dimension or unit.symbol == quantity.unit.symbol:
+        if unit.dimension is not quantity.dimension or unit == quantity.unit:
             continue
         if not case.closes(quantity.interval.scaled(unit.factor / quantity.unit.factor)):
             continue
-        ratio = unit.factor / quantity.unit.factor
-        meant = f"{spelling} {unit.symbol} was meant"
-        if _binary(unit) != _binary(quantity.unit) and Fraction(1, 2) < ratio < 2:  # noqa: PLR2004  # a twin
+        meant = f"{number(quantity)} {unit.symbol} was meant"
+        letter, binary, root = _spelled(unit)
+        if (letter, root) == (own[0], own[2]):
             yield Explanation("decimal-unit", f"a decimal for a binary unit or the reverse: {meant}")
-        elif ratio in (8, Fraction(1, 8)):
+        elif (letter, binary) == own[:2]:
             yield Explanation("bit-byte", f"bits for bytes or the reverse: {meant}")
-        else:
+        elif root == own[2]:
             yield Explanation("prefix", f"a wrong unit prefix: {meant}")
 
 
-def _number(quantity: Quantity) -> str:
-    """The printed number without its unit."""
-    return quantity.text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZµμ/").rstrip() or quantity.text
+def _spelled(unit: Unit) -> tuple[str, bool, str]:
+    """The letter of the prefix, whether it is a binary one, and what follows: ``("G", True, "B/s")``."""
+    if unit.dimension not in (Dimension.INFORMATION, Dimension.BANDWIDTH):
+        return unit.symbol, False, ""
+    at = unit.symbol.index("bit" if "bit" in unit.symbol else "B")
+    prefix = unit.symbol[:at]
+    return prefix[:1].upper(), prefix.endswith("i"), unit.symbol[at:]
 
 
-def _binary(unit: Unit) -> bool:
-    return unit.symbol[1:2] == "i"
+def number(quantity: Quantity) -> str:
+    """What is printed before the unit: ``~13,120`` of ``~13,120 GiB/sec``."""
+    return quantity.text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ\u00b5\u03bc/").rstrip()
 
 
 def _point(case: Case) -> Iterator[Explanation]:
@@ -163,8 +214,11 @@ def _point(case: Case) -> Iterator[Explanation]:
             yield Explanation("decimal-point", f"the decimal point is {words}, or a zero is missing or too many")
 
 
+_DIRECTED = frozenset({"bandwidth", "per_direction", "both", "per_server", "rate"})
+
+
 def _direction(case: Case) -> Iterator[Explanation]:
-    if not {"bandwidth", "per_direction", "both"}.intersection(case.site.path) or "memory" in case.site.path:
+    if not _DIRECTED.intersection(case.site.path) or "memory" in case.site.path:
         return
     if case.closes(case.quantity.interval.scaled(2)):
         yield Explanation("one-direction", f"one direction for both: 2 x {case.quantity} closes the gap")
@@ -173,78 +227,51 @@ def _direction(case: Case) -> Iterator[Explanation]:
 
 
 def _part(case: Case) -> Iterator[Explanation]:
-    for term in case.terms:
-        value = term.part.value
-        if not isinstance(value, Quantity):
-            continue
-        groups: list[tuple[Fraction, str]] = [(Fraction(1), f"of one part, {value},")]
-        if len(term.counts) > 1:
-            inner = term.counts[-1].value
-            assert isinstance(inner, int)  # counts are
-            groups.append((Fraction(inner), f"of one group, {inner} x {value},"))
-        for times, words in groups:
-            if term.times != times and case.quantity.interval.overlaps(value.interval.scaled(times)):
-                yield Explanation("part-for-whole", f"the figure {words} stands for the whole")
+    shares: set[Fraction] = set()
+    for term, part in _alike(case):
+        for share, group in _groups(term, part):
+            # One server of four is one sixteen of 64 chips: the same figure, reached by two relations.
+            if share in shares or not case.looks_like(part.interval.scaled(term.times / share)):
+                continue
+            shares.add(share)
+            many = term.times / share
+            words = f"of one part, {part}," if group == part.value else f"of one group, {many} x {part},"
+            yield Explanation("part-for-whole", f"the figure {words} stands for the whole")
     for times, total in case.shares:
-        if times != 1 and case.quantity.interval.overlaps(total.interval):
+        if times == 1 or not case.closes(total.interval.scaled(1 / times)):
+            continue
+        if case.looks_like(total.interval):
             yield Explanation("whole-for-part", f"the total, {total}, stands for one part")
 
 
 def _wrong_count(case: Case) -> Iterator[Explanation]:
-    for term in case.terms:
-        part = term.part.value
-        if not isinstance(part, Quantity) or part.value == 0 or not term.counts:
+    quantity = case.quantity
+    for term, part in _alike(case):
+        high = quantity.interval.high
+        # A total that is as coarse as its part is a multiple of it whatever it says.
+        if part.value == 0 or not term.counts or high is None or 4 * (high - quantity.interval.low) > part.value:
             continue
-        times = round(case.quantity.value / part.value)
-        if times > 1 and times != term.times and part.value * times in case.quantity.interval:
-            yield Explanation("wrong-count", f"a wrong count: {case.quantity} is {times} x {part}, not {term.times} x")
+        times = round(quantity.value / part.value)
+        known = {1, term.times, *(term.times / share for share, _ in _groups(term, part))}
+        if times > 0 and times not in known and case.looks_like(Interval.point(part.value * times)):
+            yield Explanation("wrong-count", f"a wrong count: {quantity} is {times} x {part}, not {term.times} x")
 
 
 def _other_figure(case: Case) -> Iterator[Explanation]:
     """The figure of another row, kind of rate, older claim or generation stands here."""
-    homes = [(term.part, term.times) for term in case.terms]
+    homes = [(term.part, term.times) for term, _ in _alike(case)]
     homes.append((case.site, Fraction(1)))
+    told: set[tuple[str, str]] = set()
     for home, times in homes:
-        for id, words, figure in _others(home, case.graph):
-            if figure.dimension is case.quantity.dimension and not case.closes(figure.interval.scaled(times)):
-                if figure.interval.scaled(times).overlaps(case.quantity.interval):
-                    formula = f"{times} x {figure}" if times != 1 else str(figure)
-                    yield Explanation(id, f"{words}: {formula}")
-
-
-def _others(site: Site, graph: Graph) -> Iterator[tuple[str, str, Quantity]]:
-    for path, figure in graph.figures(site.node).items():
-        if path == site.path or path[-1] in ("value",):
-            continue
-        if path[1:2] == site.path[1:2] and path[:-2] == site.path[:-2]:
-            if path[-2] != site.path[-2]:
-                yield "dense-sparse", f"the {path[-2]} rate of {path[-1]} stands here", figure.value
-            else:
-                yield "swapped-row", f"the figure of {path[-1]} stands here", figure.value
-        elif {path[1], site.path[1]} == {"peak", "tensor_peak"} and path[2:] == site.path[2:]:
-            words = "the tensor engines alone" if path[1] == "tensor_peak" else "all engines together"
-            yield "tensor-engine", f"the rate of {words} stands here", figure.value
-    yield from _claims(site)
-    for other in graph.of(type(site.node.spec)):
-        found = figure_at(other, site.path)
-        if other is not site.node and isinstance(found, Figure):
-            yield "neighbour", f"the figure of {other.name} stands here", found.value
-
-
-def _claims(site: Site) -> Iterator[tuple[str, str, Quantity]]:
-    """What others say of a figure; sources that print the same and were judged alike are told together."""
-    told: dict[tuple[str, str], list[str]] = {}
-    quantities: dict[str, Quantity] = {}
-    for index, claim in enumerate(site.node.claims):
-        said = Site(site.node, site.path, index).value
-        if index != site.claim and isinstance(said, Quantity) and site.path in claimed_paths(claim.at):
-            told.setdefault((said.text, claim.verdict or "agrees"), []).append(claim.source.name)
-            quantities[said.text] = said
-    for (text, verdict), sources in told.items():
-        others = f" and {len(sources) - 1} other{'' if len(sources) == 2 else 's'}" if len(sources) > 1 else ""  # noqa: PLR2004  # one other
-        verb = "say" if others else "says"
-        words = f"what {sources[0]}{others} {verb} of {dotted(site.path[1:])} ({verdict})"
-        yield "older-claim", words, quantities[text]
+        for found in lookalikes(home, case.site, case.graph):
+            interval = found.quantity.interval.scaled(times)
+            if found.quantity.dimension is not case.quantity.dimension or case.closes(interval):
+                continue
+            # The same row of the parts and of the totals is one explanation.
+            if case.looks_like(interval) and (found.id, found.words) not in told:
+                told.add((found.id, found.words))
+                formula = f"{times} x {found.quantity}" if times != 1 else str(found.quantity)
+                yield Explanation(found.id, f"{found.words}: {formula}")
 
 
 def _slip(case: Case) -> Iterator[Explanation]:
@@ -252,18 +279,20 @@ def _slip(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
     low = max((w.low for w in case.wanted), default=Fraction(0))
     high = min((w.high for w in case.wanted if w.high is not None), default=None)
-    if high is None or high < low:
+    if high is None or high < low or any(quantity.interval.gap(w) == 0 for w in case.wanted):
         return
     step = quantity.ulp * quantity.unit.factor
     printed = str(int(quantity.value / step))
     meant = str(int((low + high) / 2 / step + Fraction(1, 2)))
-    if len(printed) != len(meant) or printed == meant or not case.closes(Interval.point(int(meant) * step)):
+    right = Interval(max(int(meant) * step - step / 2, Fraction(0)), int(meant) * step + step / 2)
+    # A last digit that is one off is a matter of rounding, not a slip.
+    if len(printed) != len(meant) or abs(int(printed) - int(meant)) <= 1 or not case.closes(right):
         return
     differing = [i for i, (a, b) in enumerate(zip(printed, meant, strict=True)) if a != b]
     text = render(int(meant) * step, quantity.unit, len(meant))
     if len(differing) == 1 and len(meant) > 1:
         yield Explanation("one-digit", f"one digit differs from {text}")
-    elif len(differing) == 2 and differing[1] == differing[0] + 1 and sorted(printed) == sorted(meant):  # noqa: PLR2004
+    elif len(differing) == 2 and differing[1] == differing[0] + 1 and sorted(printed) == sorted(meant):  # noqa: PLR2004  # neighbours
         yield Explanation("swapped-digits", f"two digits are swapped: {text} was meant")
 
 
@@ -282,13 +311,28 @@ _HYPOTHESES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
 
 
 def _count(suspect: Suspect, own: int) -> Iterator[Explanation]:
-    """The whole number that the broken relations would accept instead, if most of them accept one."""
+    """The whole numbers that the broken relations would accept instead, if most of them accept one."""
     wanted = suspect.expected
-    votes = Counter(n for w in wanted for n in {round(w.low), round(w.low if w.high is None else w.high)} if n in w)
-    for number, count in votes.most_common(1):
-        if number != own and 2 * count > len(wanted):
-            gaps = "every gap" if count == len(wanted) else f"{count} of {len(wanted)} gaps"
-            yield Explanation("wrong-count", f"a wrong count: {number} closes {gaps}")
+    votes = Counter(n for w in wanted for n in _whole(w) if n != own)
+    most = max(votes.values(), default=0)
+    best = sorted(n for n, count in votes.items() if count == most)
+    if best and 2 * most > len(wanted):
+        gaps = "every gap" if most == len(wanted) else f"{most} of {len(wanted)} gaps"
+        told = f"{best[0]} closes" if len(best) == 1 else f"any from {best[0]} to {best[-1]} would close"
+        yield Explanation("wrong-count", f"a wrong count: {told} {gaps}")
+
+
+def _whole(interval: Interval) -> range:
+    """The whole numbers from 1 on in an interval; none where there are so many that they tell nothing."""
+    first = max(ceil(interval.low), 1)
+    if interval.high is None or interval.high - first > MOST_COUNTS:
+        return range(0)
+    last = floor(interval.high)
+    return range(first, last + 1 if Fraction(last) in interval else last)
+
+
+MOST_COUNTS = 50
+"""How many counts are considered where a coarse figure leaves many possible."""
 
 
 def sentence(found: list[Explanation]) -> str:

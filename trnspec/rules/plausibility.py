@@ -56,7 +56,7 @@ def sparse_below_dense(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
         spec:
           peak:
-            dense: {bf16: 2,563 TFLOPS}
+            dense: {bf16: "2,563 TFLOPS"}
             sparse: {bf16: 667 TFLOPS}  #! TRN602
           memory: {capacity: 96 GiB}
         ```
@@ -69,7 +69,7 @@ def sparse_below_dense(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         spec:
           peak:
             dense: {bf16: 667 TFLOPS}
-            sparse: {bf16: 2,563 TFLOPS}
+            sparse: {bf16: "2,563 TFLOPS"}
           memory: {capacity: 96 GiB}
         ```
 

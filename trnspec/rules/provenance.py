@@ -16,9 +16,10 @@ from trnspec.model.source import Source
 from trnspec.plugin import Finding, rule
 from trnspec.quantity import Quantity, parse
 from trnspec.rules.blame import suspects
-from trnspec.rules.relations import AGREES, claimed_paths, relations, view
+from trnspec.rules.relations import AGREES, claimed_paths, relations
 from trnspec.rules.sites import Site
 from trnspec.rules.sums import disagreement
+from trnspec.rules.views import views
 
 
 @rule("TRN301", "unsourced-figure", over=object)
@@ -348,7 +349,7 @@ def self_contradiction(graph: Graph) -> Iterator[Finding]:
         The Trn1 page of 2023-02, which is outdated and closes, and the Trn2 page of 2024-12, whose EFA row does not.
     """
     for source in graph.of(Source):
-        for relation in view(graph, source.name):
+        for relation in views(graph).get(source.name, ()):
             if relation.holds or any(_judged(s) for s in relation.sites):
                 continue
             if all(s.claim is None for s in relation.sites):

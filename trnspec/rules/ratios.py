@@ -8,6 +8,7 @@ from trnspec.diagnostics import Severity
 from trnspec.graph import Graph, at
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
+from trnspec.model.shape import dotted, shape_at
 from trnspec.plugin import Finding, rule
 from trnspec.quantity import Interval, render
 from trnspec.rules.relations import AGREES, claimed_paths
@@ -56,10 +57,12 @@ def ratio_mismatch(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         Moore, Kearfott, Cloud: Introduction to Interval Analysis (2009), 2.3, for quotients of intervals.
     """
     for index, ratio in enumerate(chip.spec.ratios):
-        older = graph.node(ratio.over)
-        if ratio.verdict not in AGREES:
+        older = graph.find(ratio.over)
+        if ratio.verdict not in AGREES or older is None:
             continue
         for path in claimed_paths(ratio.of):
+            if shape_at(Chip, path[1:]) is None:
+                yield Finding(("spec", "ratios", index, "of"), f"a Chip has no {dotted(path)}", "the path is misspelt")
             new, old = Site(chip, path), Site(older, path)
             if new.value is None or old.value is None or old.interval.low == 0:
                 continue

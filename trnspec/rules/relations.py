@@ -6,7 +6,7 @@ a gap and the audit all read the same list.
 
 from __future__ import annotations
 
-import itertools
+import functools
 import weakref
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -15,13 +15,12 @@ from typing import Any
 import attrs
 from attrs import evolve
 
-from trnspec.graph import Graph, figure_at
+from trnspec.graph import Graph
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.document import Node
 from trnspec.model.fields import Rates
-from trnspec.model.figure import Figure
 from trnspec.model.link import Link
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
@@ -52,33 +51,6 @@ def relations(graph: Graph) -> list[Relation]:
     return found
 
 
-def view(graph: Graph, source: str) -> list[Relation]:
-    """The sums among the figures of one source: its own words on totals and parts, with the adopted counts."""
-    found: list[Relation] = []
-    for skeleton in sums(graph):
-        sides = [_said_by(skeleton.total, source), *(_said_by(t.part, source) for t in skeleton.terms)]
-        for total, *parts in itertools.product(*sides):
-            terms = tuple(evolve(t, part=p) for t, p in zip(skeleton.terms, parts, strict=True))
-            relation = evolve(skeleton, total=total, terms=terms)
-            if relation.stands:
-                found.append(relation)
-    return found
-
-
-def _said_by(where: Site, source: str) -> list[Site]:
-    """The adopted figure, when it is this source's, and what the source claims of it."""
-    found: list[Site] = []
-    figure = figure_at(where.node, where.path)
-    if isinstance(figure, Figure) and figure.derived is None:
-        own = figure.source or where.node.metadata.source
-        if own is not None and own.name == source:
-            found.append(where)
-    for index, claim in enumerate(where.node.claims):
-        if claim.source.name == source and where.path in claimed_paths(claim.at):
-            found.append(Site(where.node, where.path, index))
-    return found
-
-
 def sums(graph: Graph) -> Iterator[Relation]:
     """The skeleton of every sum: what would have to add up, whether or not it is stated."""
     for core in graph.of(Core):
@@ -95,12 +67,13 @@ def sums(graph: Graph) -> Iterator[Relation]:
         yield from _cluster(cluster, graph)
 
 
-def claimed_paths(at: str) -> list[Path]:
-    """The paths a claim speaks of; empty when its braces do not match, which is reported elsewhere."""
+@functools.lru_cache(maxsize=4096)
+def claimed_paths(at: str) -> tuple[Path, ...]:
+    """The paths a claim speaks of; none when its braces do not match, which is reported elsewhere."""
     try:
-        return spread(at)
+        return tuple(spread(at))
     except ValueError:
-        return []
+        return ()
 
 
 def _claims(graph: Graph) -> Iterator[Relation]:

@@ -10,6 +10,7 @@ from trnspec.graph import Graph
 from trnspec.model.document import Node
 from trnspec.model.shape import dotted
 from trnspec.plugin import Finding, rule
+from trnspec.rules.hypotheses import number
 
 
 @rule("TRN601", "decimal-memory", severity=Severity.WARNING, over=object)
@@ -50,15 +51,16 @@ def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """
     for path, figure in graph.figures(node).items():
         symbol = figure.value.unit.symbol
-        text = figure.value.text
-        number = text[: -len(symbol)] if text.endswith(symbol) else f"{float(figure.value.number):g} "
-        if path[-1] in _MEMORY_FIELDS and path[-2:-1] != ("local_storage",) and symbol in _DECIMAL:
-            hint = f"did you mean {number}{symbol[0]}iB? Memory is built in powers of two"
+        if path[-1] in _MEMORY_FIELDS and symbol in _DECIMAL:
+            hint = f"did you mean {number(figure.value)} {symbol[0].upper()}iB? Memory is built in powers of two"
             yield Finding(path, f"{dotted(path)} is {figure}, in decimal units", hint)
-        elif symbol.endswith("iB/s"):
-            hint = f"did you mean {number}{symbol[0]}B/s? Bandwidth is a clock rate times a width: it is decimal"
+        elif symbol.endswith(("iB/s", "ibit/s")):
+            decimal = symbol.replace("i", "", 1).replace("K", "k")
+            hint = (
+                f"did you mean {number(figure.value)} {decimal}? Bandwidth is a clock rate times a width: it is decimal"
+            )
             yield Finding(path, f"{dotted(path)} is {figure}, in binary units", hint)
 
 
-_DECIMAL = frozenset({"kB", "MB", "GB", "TB", "PB"})
+_DECIMAL = frozenset({"kB", "MB", "GB", "TB", "PB", "EB"})
 _MEMORY_FIELDS = frozenset({"capacity", "memory", "sbuf", "per_partition", "per_bank"})

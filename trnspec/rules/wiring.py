@@ -8,8 +8,7 @@ from typing import Any
 from trnspec.fabrics import shape
 from trnspec.graph import Graph, at
 from trnspec.model.document import Node
-from trnspec.model.fabric import Fabric
-from trnspec.model.server import Server
+from trnspec.model.fabric import Fabric, Topology
 from trnspec.model.shape import dotted
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugin import Finding, rule
@@ -17,9 +16,16 @@ from trnspec.rules.relations import AGREES, claimed_paths
 from trnspec.source import Path
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.parse import parse
+from trnspec.topology.shapes import Shape
 from trnspec.totals import chips
 
 _PATH: Path = ("spec", "fabric", "topology")
+
+
+_BETWEEN: Path = ("spec", "between_servers", "topology")
+
+MOST_CHIPS = 1_024
+"""Fabrics of more chips are compared by their number only, so that a slip of a few zeros does not fill the memory."""
 
 
 def _declared(node: Node[Any], graph: Graph) -> tuple[Fabric, int] | None:
@@ -28,6 +34,16 @@ def _declared(node: Node[Any], graph: Graph) -> tuple[Fabric, int] | None:
     if declared is None or declared.topology is None or found is None:
         return None
     return declared, found[0]
+
+
+def _topologies(node: Node[Any], graph: Graph) -> Iterator[tuple[Path, Topology, int]]:
+    """Every declared topology with its path, and how many members it must have: chips, or servers between servers."""
+    declared = _declared(node, graph)
+    if declared is not None and declared[0].topology is not None:
+        yield _PATH, declared[0].topology, declared[1]
+    outer = node.spec.between_servers if isinstance(node.spec, UltraServer) else None
+    if outer is not None and outer.topology is not None:
+        yield _BETWEEN, outer.topology, node.spec.servers.count
 
 
 @rule("TRN501", "topology-size-mismatch", over=object)
@@ -65,25 +81,23 @@ def topology_size_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     Source:
         Dally, Towles: Principles and Practices of Interconnection Networks (2004), chapter 5, for torus and mesh.
     """
-    declared = _declared(node, graph)
-    if declared is None:
-        return
-    topology = declared[0].topology
-    assert topology is not None  # _declared has looked
-    try:
-        built = shape(topology, declared[1])
-    except TopologyError as error:
-        yield Finding(_PATH, f"the topology of {node.name} cannot be built: {error}", "see spec.fabric.topology")
-        return
-    if built.nodes != declared[1]:
-        hint = "a dimension is missing or wrong" if topology.dimensions else "the levels do not cover the chips"
-        message = f"a {built} has {built.nodes} chips, {node.name} has {declared[1]}"
-        yield Finding(_PATH, message, hint, (_count_place(node),))
-    for index, level in enumerate(topology.levels):
-        if level.count * level.chips != declared[1]:
-            message = f"{level.count} {level.name} of {level.chips} chips connect {level.count * level.chips} chips"
-            where = (*_PATH, "levels", index)
-            yield Finding(where, f"{message}, {node.name} has {declared[1]}", "every chip is on every level")
+    for path, topology, members in _topologies(node, graph):
+        what = "servers" if path == _BETWEEN else "chips"
+        try:
+            built = shape(topology, members)
+        except TopologyError as error:
+            yield Finding(path, f"the topology of {node.name} cannot be built: {error}", f"see {dotted(path)}")
+            continue
+        if built.nodes != members:
+            hint = "a dimension is missing or wrong" if topology.dimensions else "the levels do not cover the chips"
+            message = f"a {built} has {built.nodes} {what}, {node.name} has {members}"
+            yield Finding(path, message, hint, (_count_place(node),))
+        for index, level in enumerate(topology.levels):
+            connected = level.count * level.chips
+            if connected != members:
+                message = f"{level.count} {level.name} of {level.chips} {what} connect {connected} {what}"
+                where = (*path, "levels", index)
+                yield Finding(where, f"{message}, {node.name} has {members}", f"all {what} are on every level")
 
 
 def _count_place(node: Node[Any]) -> Any:
@@ -132,18 +146,20 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     if declared is None or declared[0].links_per_chip is None or declared[0].topology is None:
         return
     topology = declared[0].topology
-    if topology.shape == "switched":
+    outer = node.spec.between_servers if isinstance(node.spec, UltraServer) else None
+    if topology.shape == "switched" or (outer is not None and outer.links_per_chip is None):
         return
     try:
-        built = shape(topology, declared[1]).build()
+        built = shape(topology, declared[1])
     except TopologyError:
         return  # told by TRN501
+    if built.nodes > MOST_CHIPS:
+        return
     from trnspec.topology.measures import degrees
 
     links = declared[0].links_per_chip
-    outer = node.spec.between_servers if isinstance(node.spec, UltraServer) else None
     more = outer.links_per_chip if outer is not None and outer.links_per_chip else 0
-    most = max(degrees(built))
+    most = max(degrees(built.build()))
     if links + more != most:
         told = f"{links} + {more} links" if more else f"{links} links"
         message = f"a chip of {node.name} is said to have {told}, the topology gives it {most}"
@@ -193,26 +209,37 @@ def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     Source:
         Harary: Graph Theory (1969), chapter 2: the cycle of four is the square of the single edge.
     """
-    if not isinstance(node.spec, (Server, UltraServer)):
-        return
-    declared = _declared(node, graph)
-    if declared is None or declared[0].topology is None:
-        return
+    for path, topology, members in _topologies(node, graph):
+        try:
+            built = shape(topology, members)
+        except TopologyError:
+            continue  # told by TRN501
+        if built.nodes != members or built.nodes > MOST_CHIPS:
+            continue
+        for index, claim in enumerate(node.claims):
+            if path not in claimed_paths(claim.at) or claim.verdict not in AGREES or not isinstance(claim.says, str):
+                continue
+            said = _said(claim.says, members)
+            reason = _unlike(built, said) if said is not None else ""
+            if reason:
+                where = (*node.claim_path(index), "says")
+                message = f"{claim.source} says {claim.says}, declared is a {built}: {reason}"
+                yield Finding(where, message, "add a verdict and a reason", (at(node, path, text=str(built)),))
+
+
+def _said(text: str, members: int) -> Shape | None:
+    """The shape in words; ``None`` for words that name none, a list of neighbours for instance."""
+    for nodes in (members, None):
+        try:
+            return parse(text, nodes)
+        except TopologyError:
+            continue  # it may name a shape of another size
+    return None
+
+
+def _unlike(built: Shape, said: Shape) -> str:
     from trnspec.topology.compare import difference
 
-    try:
-        built = shape(declared[0].topology, declared[1])
-    except TopologyError:
-        return  # told by TRN501
-    for index, claim in enumerate(node.claims):
-        if _PATH not in claimed_paths(claim.at) or claim.verdict not in AGREES or not isinstance(claim.says, str):
-            continue
-        try:
-            said = parse(claim.says, declared[1])
-        except TopologyError:
-            continue  # words that name no shape, a list of neighbours for instance
-        reason = difference(built.build(), said.build())
-        if reason:
-            path = (*node.claim_path(index), "says")
-            message = f"{claim.source} says {claim.says}, declared is a {built}: {reason}"
-            yield Finding(path, message, "add a verdict and a reason", (at(node, _PATH, text=str(built)),))
+    if built.nodes != said.nodes:
+        return f"{built.nodes} against {said.nodes}"
+    return difference(built.build(), said.build())

@@ -166,15 +166,30 @@ _FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TR
 
 def _bad_value(document: Document, path: Path, shape: Shape | None, error: ValidationError) -> Unsound:
     value = error.instance
-    hint = "null says nothing: write a value, or leave the key out" if value is None else ""
     code = {"pattern": "TRN105", "minimum": "TRN106", "enum": "TRN104", "const": "TRN104"}.get(
         str(error.validator), "TRN103"
     )
     expected = _expected(shape, error)
+    hint = _type_hint(shape, value) if code == "TRN103" else ""
     if code == "TRN104" and isinstance(value, str):
         hint = did_you_mean(value, _choices(error))
     message = f"{_show(value)} at {dotted(path)} is not {expected}" if path else f"the document is not {expected}"
     return Unsound(Problem(code, message, document.place(path), hint, path), path)
+
+
+def _type_hint(shape: Shape | None, value: Any) -> str:
+    hint = ""
+    if value is None:
+        hint = "null says nothing: write a value, or leave the key out"
+    elif isinstance(shape, (TextShape, RefShape)) and isinstance(value, (bool, int, float)):
+        hint = "write it in quotes"
+    elif isinstance(shape, ListShape) and not isinstance(value, dict):
+        hint = "write it in brackets, also when there is only one"
+    elif isinstance(shape, NumberShape) and isinstance(value, float) and value.is_integer():
+        hint = f"write {int(value)}"
+    elif isinstance(shape, (NumberShape, FlagShape)) and isinstance(value, str):
+        hint = "write it without quotes"
+    return hint
 
 
 def _choices(error: ValidationError) -> list[str]:

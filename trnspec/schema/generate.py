@@ -178,7 +178,8 @@ def _summary(cls: type) -> str:
 def field_docs(cls: type) -> dict[str, tuple[str, str | None]]:
     """What the docstring of a class says of each attribute: the sentence, and the example when there is one."""
     doc = inspect.getdoc(cls) or ""
-    _, _, section = doc.partition("\nAttributes:\n")
+    _, _, rest = doc.partition("\nAttributes:\n")
+    section = re.split(r"\n(?=\S)", rest, maxsplit=1)[0]
     docs: dict[str, tuple[str, str | None]] = {}
     for entry in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", section, flags=re.MULTILINE):
         text, _, example = " ".join(entry[1].split()).partition(" Example: ")

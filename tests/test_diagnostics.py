@@ -1,0 +1,155 @@
+"""trnspec.diagnostics and trnspec.errors: the order of findings, what they count for, and suggestions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec import errors
+from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity, did_you_mean, nearest
+from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError
+from trnspec.source import Place
+
+INFO, WARNING, ERROR = Severity.INFO, Severity.WARNING, Severity.ERROR
+
+
+def diagnostic(  # noqa: PLR0913  # they are the fields of a diagnostic
+    code="TRN101", severity=ERROR, *, file="a.yaml", line=1, column=1, text=""
+) -> Diagnostic:
+    return Diagnostic(code, severity, text, Location(file, Place(line, column) if line else None))
+
+
+def test_severities_are_ordered():
+    assert sorted([ERROR, INFO, WARNING]) == [INFO, WARNING, ERROR]
+    assert [s.label for s in Severity] == ["info", "warning", "error"]
+
+
+@pytest.mark.parametrize("severity", Severity)
+def test_a_severity_by_its_word(severity):
+    assert Severity.of(severity.label) is severity
+    assert Severity.of(severity.label.upper()) is severity
+
+
+@pytest.mark.parametrize("word", ["", "fatal", "errors", "3"])
+def test_a_word_that_is_no_severity(word):
+    with pytest.raises(ValueError, match=r"is not a severity; write one of info, warning, error$") as caught:
+        Severity.of(word)
+    assert repr(word) in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("doc", "summary"),
+    [
+        ("One sentence.", "One sentence."),
+        ("One sentence\nin two lines.\n\nWhy:\n    Because.", "One sentence in two lines."),
+        ("\n  One.\n\nMore.\n", "One."),
+    ],
+)
+def test_the_summary_of_a_code(doc, summary):
+    assert Code("TRN101", "unknown-key", ERROR, doc).summary == summary
+
+
+def test_a_location_as_text():
+    assert str(Location("a.yaml")) == "a.yaml"
+    assert str(Location("a.yaml", Place(3, 14), ("spec",))) == "a.yaml:3:14"
+
+
+def test_findings_are_in_reading_order():
+    """By file, then by place, where the file as a whole comes first, then by code and message."""
+    ordered = [
+        diagnostic(line=0, code="TRN901"),
+        diagnostic(line=2, column=9),
+        diagnostic(line=10, column=1),
+        diagnostic(line=10, column=2, code="TRN101", text="a"),
+        diagnostic(line=10, column=2, code="TRN101", text="b"),
+        diagnostic(line=10, column=2, code="TRN102", text="a"),
+        diagnostic(file="b.yaml", line=1),
+    ]
+    assert list(Report(tuple(reversed(ordered))).diagnostics) == ordered
+
+
+@given(st.permutations([diagnostic(f, file=g, line=n) for f in ("A1", "B2") for g in ("a", "b") for n in (0, 1, 2)]))
+def test_the_order_of_a_report_does_not_depend_on_who_found_what_first(diagnostics):
+    assert Report(tuple(diagnostics)) == Report(tuple(reversed(diagnostics)))
+    assert len(Report(tuple(diagnostics)).diagnostics) == 12
+
+
+@pytest.mark.parametrize(
+    ("severities", "ok"),
+    [([], True), ([INFO, INFO], True), ([INFO, WARNING], False), ([ERROR], False)],
+)
+def test_when_a_report_is_fine(severities, ok):
+    report = Report(tuple(diagnostic(severity=s) for s in severities))
+    assert report.ok is ok
+    assert {s: report.count(s) for s in Severity} == {s: severities.count(s) for s in Severity}
+
+
+def test_the_lines_of_a_report():
+    found = (diagnostic(line=3), diagnostic(line=3, column=5), diagnostic("TRN102", line=0))
+    assert Report(found).lines() == {("TRN101", 3), ("TRN102", 0)}
+
+
+def test_an_empty_report():
+    report = Report(())
+    assert (report.ok, report.checked, report.files, report.waived, report.codes) == (True, {}, 0, 0, ())
+    assert report.lines() == set()
+
+
+@pytest.mark.parametrize(
+    ("word", "words", "found"),
+    [
+        ("bandwith", ["bandwidth", "capacity"], ["bandwidth"]),
+        ("TRAINIUM", ["trainium", "Inferentia"], ["trainium"]),
+        ("chip", ["Chip", "chips", "link"], ["Chip", "chips"]),
+        ("x", ["bandwidth"], []),
+        ("x", [], []),
+        ("", ["a"], []),
+        ("aaaa", ["aaab", "aaac", "aaad", "aaae"], 3),
+    ],
+)
+def test_the_nearest_words(word, words, found):
+    result = nearest(word, words)
+    assert (len(result) if isinstance(found, int) else result) == found
+    assert set(result) <= set(words)
+
+
+def test_the_number_of_near_words_can_be_chosen():
+    assert len(nearest("aaaa", ["aaab", "aaac", "aaad", "aaae"], most=1)) == 1
+
+
+@given(st.lists(st.text(min_size=1, max_size=20), min_size=1, unique_by=str.casefold), st.data())
+def test_a_word_is_nearest_to_itself(words, data):
+    word = data.draw(st.sampled_from(words))
+    assert nearest(word, words)[0] == word
+
+
+@pytest.mark.parametrize(
+    ("word", "words", "sentence"),
+    [
+        ("bandwith", ["bandwidth"], "did you mean 'bandwidth'?"),
+        ("trainium", ["trainium1", "trainium2"], "did you mean 'trainium2' or 'trainium1'?"),
+        ("x", ["bandwidth"], ""),
+    ],
+)
+def test_the_sentence_of_a_suggestion(word, words, sentence):
+    assert did_you_mean(word, words) == sentence
+
+
+def test_one_class_catches_all_that_is_raised():
+    raised = [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, Exception)]
+    assert {e.__name__ for e in raised} == {"TrnspecError", "UsageError", "QuantityError", "UnknownNameError"}
+    assert all(issubclass(e, TrnspecError) for e in raised)
+
+
+def test_errors_are_also_what_python_calls_them():
+    quantity = QuantityError("no-unit", "a message", "a hint")
+    assert isinstance(quantity, ValueError)
+    assert (quantity.reason, str(quantity), quantity.hint) == ("no-unit", "a message", "a hint")
+    assert QuantityError("malformed", "a message").hint == ""
+    name = UnknownNameError("no document is named 'x'")
+    assert isinstance(name, KeyError)
+    assert str(name) == "no document is named 'x'"
+    assert str(UnknownNameError()) == ""
+    assert not isinstance(UsageError("x"), (ValueError, KeyError))

@@ -1,0 +1,51 @@
+"""The names of documents as arguments: completed, and found, by the names of files where those are enough."""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from trnspec import catalog as catalog_
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import click
+    from click.shell_completion import CompletionItem
+
+    from trnspec.graph import Graph
+
+
+def completer(folder: str = "") -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """What completes the names of documents: a file has the name of its document, so none is read.
+
+    Args:
+        folder: Only names in this folder of a catalog, such as ``sources``; all when empty.
+    """
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
+        from click.shell_completion import CompletionItem
+
+        given = ctx.params.get("catalog")
+        root = FilePath(given) if isinstance(given, str) else catalog_.shipped()
+        found = {f.stem for f in catalog_.files(root / folder)}
+        return [CompletionItem(name) for name in sorted(found) if name.startswith(incomplete)]
+
+    return complete
+
+
+def graph_for(names: Iterable[str], *, catalog: str | None = None, **others: Any) -> Graph:
+    """A graph that holds some documents and what they are built of.
+
+    Args:
+        names: The documents.
+        catalog: What ``--catalog`` says.
+        others: The other options that choose a catalog; any of them makes it necessary to read all of it.
+    """
+    from trnspec.cli.common import here, load_catalog
+
+    if any(others.values()):
+        return load_catalog(catalog=catalog, **others).graph
+    from trnspec.api import graph_of
+
+    return graph_of(names, [catalog] if catalog else [], settings=here())

@@ -1,0 +1,327 @@
+"""Tables: with rich on a terminal, plain and aligned in a pipe, CSV, JSON and Markdown for programs and pages.
+
+A table for people fits the width it is given (80 columns in a pipe): long cells are folded first, then columns are
+left out from the right, and a line below says which.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import click
+from attrs import frozen
+
+Cell = str | int | float | Fraction | bool | None
+"""A value of a table; ``None`` is a gap, which is neither empty nor 0."""
+
+FORMATS = ("text", "json", "csv", "markdown")
+
+GAP = "-"
+
+_SPACE = 2
+_NARROWEST = 8
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def format_option(command: F) -> F:
+    """Adds ``--format`` to a command; the function gets ``format_``."""
+    return click.option(
+        "--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print it."
+    )(command)
+
+
+@frozen
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: Its heading.
+        right: True for numbers, which stand at the right.
+        fold: True where long cells may be folded into several lines.
+        keep: True for a column that is never left out.
+    """
+
+    name: str
+    right: bool = False
+    fold: bool = False
+    keep: bool = False
+
+
+@frozen
+class Table:
+    """Rows under columns.
+
+    Attributes:
+        columns: The columns.
+        rows: A cell for each column, or a text alone for a heading between rows.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...] | str, ...]
+
+
+def table(columns: Sequence[str | Column], rows: Sequence[Sequence[Cell] | str]) -> Table:
+    """A table; a column that is given by its name alone is an ordinary one."""
+    made = tuple(Column(c) if isinstance(c, str) else c for c in columns)
+    return Table(made, tuple(r if isinstance(r, str) else tuple(r) for r in rows))
+
+
+Block = str | Table
+"""What people read: a paragraph, which is printed as it is, or a table."""
+
+
+def emit(
+    format_: str,
+    blocks: Callable[[], Sequence[Block]],
+    data: Callable[[], Table],
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Print the one or the other.
+
+    Args:
+        format_: One of :data:`FORMATS`.
+        blocks: What people read; asked for only where the format is ``text``.
+        data: The same as one table with a value in every cell, for programs.
+        about: What JSON says beside the rows.
+    """
+    if format_ == "text":
+        show(blocks())
+    else:
+        click.echo(written(data(), format_, about), nl=False)
+
+
+def written(found: Table, format_: str, about: Mapping[str, Any] | None = None) -> str:
+    """A table as CSV, JSON or Markdown, with a newline at the end."""
+    rows = [row for row in found.rows if not isinstance(row, str)]
+    names = [c.name for c in found.columns]
+    if format_ == "csv":
+        import csv
+        import io
+
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows(["" if c is None else _plain(c) for c in row] for row in rows)
+        return buffer.getvalue()
+    if format_ == "json":
+        import json
+
+        records = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
+        return json.dumps({"version": 1, **(about or {}), "rows": records}, indent=2, ensure_ascii=False) + "\n"
+    lines = ["| " + " | ".join(names) + " |"]
+    lines.append("|" + "|".join(" ---: " if c.right else " --- " for c in found.columns) + "|")
+    lines += ["| " + " | ".join(_marked(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(cell: Cell) -> str | int | float | bool | None:
+    """A value that CSV and JSON can hold; a whole number stays whole."""
+    if isinstance(cell, Fraction):
+        return cell.numerator if cell.denominator == 1 else float(cell)
+    return cell
+
+
+def _marked(cell: Cell) -> str:
+    return shown(cell).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+
+
+def shown(cell: Cell) -> str:
+    """A cell for people; a gap is shown as one."""
+    if cell is None:
+        return GAP
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return f"{float(cell):,.4g}" if isinstance(cell, (float, Fraction)) else cell
+
+
+def width() -> int:
+    """The columns to print in: those of the terminal or of ``COLUMNS``, 80 in a pipe."""
+    return max(shutil.get_terminal_size((80, 24)).columns, 20)
+
+
+def show(blocks: Sequence[Block]) -> None:
+    """Print what people read, an empty line between blocks."""
+    room = width()
+    if sys.stdout is not None and sys.stdout.isatty():
+        _on_terminal(blocks, room)
+        return
+    texts = ["\n".join(lines(b, room)) if isinstance(b, Table) else b for b in blocks]
+    click.echo("\n\n".join(texts))
+
+
+def _on_terminal(blocks: Sequence[Block], room: int) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    console = Console(width=room, highlight=False, soft_wrap=False)
+    for index, block in enumerate(blocks):
+        if index:
+            console.print()
+        if isinstance(block, str):
+            console.print(Text(block))
+            continue
+        layout = fit(block, room)
+        made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _SPACE, 0, 0), show_edge=False)
+        for column, size in zip(layout.columns, layout.widths, strict=True):
+            made.add_column(
+                Text(column.name), justify="right" if column.right else "left", overflow="fold", min_width=size
+            )
+        for row in layout.rows:
+            if isinstance(row, str):
+                made.add_row(Text(row, "bold"))
+            else:
+                made.add_row(*(Text(cell, "dim" if cell == GAP else "") for cell in row))
+        console.print(made)
+        if layout.left_out:
+            console.print(Text(_left_out(layout.left_out), "italic"))
+
+
+@frozen
+class Layout:
+    """A table as it will stand on the page.
+
+    Attributes:
+        columns: The columns that have room.
+        widths: How wide each is.
+        rows: The cells as texts, or a heading.
+        left_out: The names of the columns that have no room.
+    """
+
+    columns: tuple[Column, ...]
+    widths: tuple[int, ...]
+    rows: tuple[tuple[str, ...] | str, ...]
+    left_out: tuple[str, ...]
+
+
+def fit(found: Table, room: int) -> Layout:
+    """The table in so many columns of text: folded, and without its last columns where it must be."""
+    chosen = list(range(len(found.columns)))
+    rows = [r if isinstance(r, str) else tuple(shown(c) for c in r) for r in found.rows]
+    natural = [
+        max([columns_of(c.name), *(columns_of(r[i]) for r in rows if not isinstance(r, str))])
+        for i, c in enumerate(found.columns)
+    ]
+    while True:
+        widths = _narrowed([natural[i] for i in chosen], [found.columns[i] for i in chosen], room)
+        may_go = [i for i in chosen[1:] if not found.columns[i].keep]
+        if sum(widths) + _SPACE * (len(widths) - 1) <= room or not may_go:
+            break
+        chosen.remove(may_go[-1])
+    if sum(widths) + _SPACE * (len(widths) - 1) > room:
+        # Nothing may go any more: every cell is folded, wherever that breaks it.
+        each = max((room + _SPACE) // len(widths) - _SPACE, 1)
+        widths = [min(w, each) for w in widths]
+    left = tuple(c.name for i, c in enumerate(found.columns) if i not in chosen)
+    kept = tuple(r if isinstance(r, str) else tuple(r[i] for i in chosen) for r in rows)
+    return Layout(tuple(found.columns[i] for i in chosen), tuple(widths), kept, left)
+
+
+def _narrowed(widths: list[int], columns: list[Column], room: int) -> list[int]:
+    """The widths with the widest column that may be folded made narrower, again and again, as far as it goes."""
+    widths = list(widths)
+    while sum(widths) + _SPACE * (len(widths) - 1) > room:
+        folding = [i for i, c in enumerate(columns) if c.fold and widths[i] > max(_NARROWEST, columns_of(c.name))]
+        if not folding:
+            break
+        widths[max(folding, key=lambda i: widths[i])] -= 1
+    return widths
+
+
+def lines(found: Table, room: int) -> list[str]:
+    """A table as plain lines, none longer than ``room`` columns of text."""
+    layout = fit(found, room)
+    heads = [_folded(c.name, w) for c, w in zip(layout.columns, layout.widths, strict=True)]
+    made = [*_side_by_side(heads, layout), _SPACE * " "]
+    made[-1] = (_SPACE * " ").join("-" * w for w in layout.widths)
+    for row in layout.rows:
+        if isinstance(row, str):
+            made += _folded(row, room)
+        else:
+            made += _side_by_side([_folded(c, w) for c, w in zip(row, layout.widths, strict=True)], layout)
+    if layout.left_out:
+        made += ["", *_folded(_left_out(layout.left_out), room)]
+    return made
+
+
+def _left_out(names: Sequence[str]) -> str:
+    return f"Left out for want of room: {', '.join(names)}. A wider page (COLUMNS) or --format csv has all."
+
+
+def _side_by_side(cells: list[list[str]], layout: Layout) -> list[str]:
+    made = []
+    for n in range(max(map(len, cells))):
+        parts = [
+            padded(cell[n] if n < len(cell) else "", size, right=column.right)
+            for cell, size, column in zip(cells, layout.widths, layout.columns, strict=True)
+        ]
+        made.append((_SPACE * " ").join(parts).rstrip())
+    return made
+
+
+def padded(text: str, size: int, *, right: bool = False) -> str:
+    """A text filled with spaces to so many columns of a terminal."""
+    fill = " " * (size - columns_of(text))
+    return fill + text if right else text + fill
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text takes: two for a wide character, none for one that joins another."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_columns, text))
+
+
+def _columns(char: str) -> int:
+    import unicodedata
+
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def wrapped(head: str, text: str, room: int | None = None) -> str:
+    """A paragraph behind a head, such as ``note:``, its further lines indented as far."""
+    room = width() if room is None else room
+    indent = columns_of(head)
+    folded = _folded(text, max(room - indent, _NARROWEST))
+    return "\n".join([head + folded[0], *(" " * indent + line for line in folded[1:])])
+
+
+def _folded(text: str, size: int) -> list[str]:
+    """A text in lines of at most so many columns, broken at spaces where there are any; its indent is kept."""
+    if columns_of(text) <= size:
+        return [text]
+    indent = " " * min(len(text) - len(text.lstrip(" ")), size // 2)
+    made: list[str] = []
+    line = ""
+    for word in text.split():
+        if line and columns_of(indent + line) + 1 + columns_of(word) <= size:
+            line += " " + word
+            continue
+        if line:
+            made.append(indent + line)
+        line = word
+        while columns_of(indent + line) > size:
+            head = _head(line, max(size - len(indent), 1))
+            made.append(indent + head)
+            line = line[len(head) :]
+    return [*made, indent + line] if line or not made else made
+
+
+def _head(text: str, size: int) -> str:
+    """As much of a text as takes at most so many columns, and at least one character."""
+    taken = 0
+    for index, char in enumerate(text):
+        taken += _columns(char)
+        if taken > size and index:
+            return text[:index]
+    return text
