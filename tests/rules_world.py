@@ -39,9 +39,9 @@ def bare() -> Graph:
     return unclaimed(shipped())
 
 
-def rule(id: str) -> Rule:
+def rule(code: str) -> Rule:
     """The rule of that code."""
-    return next(r for r in KNOWN.rules if r.code.id == id)
+    return next(r for r in KNOWN.rules if r.code.id == code)
 
 
 def path(text: str) -> Path:
@@ -84,15 +84,15 @@ def beside(*texts: str) -> Graph:
     return Graph({**shipped().nodes, **graph.nodes})
 
 
-def findings(id: str, graph: Graph) -> list[Diagnostic]:
+def findings(code: str, graph: Graph) -> list[Diagnostic]:
     """What one rule finds."""
-    return run([rule(id)], graph)
+    return run([rule(code)], graph)
 
 
-def found(id: str, graph: Graph) -> set[tuple[str, str]]:
+def found(code: str, graph: Graph) -> set[tuple[str, str]]:
     """Where one rule finds something: document and path."""
     names = {node.document.file: node.name for node in graph}
-    return {(names.get(d.where.file, d.where.file), dotted(d.where.path)) for d in findings(id, graph)}
+    return {(names.get(d.where.file, d.where.file), dotted(d.where.path)) for d in findings(code, graph)}
 
 
 def sites(graph: Graph, name: str, *paths: str) -> tuple[Site, ...]:
@@ -119,3 +119,26 @@ def causes(text: str, *wanted: Interval | str, at: tuple[str, str] | Site | None
     case = Case(site, parse(text), expected, tuple(more.pop("terms", ())), tuple(more.pop("shares", ())), graph)
     assert not more
     return {e.id: e.sentence for e in tried(case)}
+
+
+BANDWIDTH = ("trn2.48xlarge", "fabric.bandwidth")
+PEAK = ("trainium1", "peak.dense.bf16")
+FP32 = ("trainium1", "peak.dense.fp32")
+SERVER_PEAK = ("trn1.32xlarge", "stated.peak.dense.bf16")
+ULTRA_PEAK = ("trn2-ultraserver", "stated.peak.dense.bf16")
+ULTRA_EFA = ("trn2-ultraserver", "stated.efa.bandwidth")
+
+
+def of_server(graph: Graph | None = None, part: str = "peak.dense.bf16", server: str = "trn1.32xlarge") -> Term:
+    graph = graph or bare()
+    chip = graph.named(server).spec.chips.chip.name
+    return term(graph, (chip, part), (server, "chips.count"))
+
+
+def of_ultraserver(graph: Graph | None = None, part: str = "peak.dense.bf16") -> Term:
+    counts = (("trn2-ultraserver", "servers.count"), ("trn2u.48xlarge", "chips.count"))
+    return term(graph or bare(), ("trainium2", part), *counts)
+
+
+def efa() -> Term:
+    return term(bare(), ("trn2u.48xlarge", "efa.bandwidth"), ("trn2-ultraserver", "servers.count"))

@@ -175,7 +175,7 @@ def test_paths_stay_as_given(copy: Path) -> None:
 
 def test_one_file_by_many_paths(copy: Path) -> None:
     """It is checked once, under the first of them."""
-    os.symlink(copy, copy.parent / "link")
+    (copy.parent / "link").symlink_to(copy)
     paths = [
         "copy/links/efa.yaml",
         "./copy/links/efa.yaml",
@@ -193,7 +193,7 @@ def test_file_and_its_folder(copy: Path) -> None:
 
 
 def test_target_is_not_its_own_context(copy: Path) -> None:
-    os.symlink(copy, copy.parent / "link")
+    (copy.parent / "link").symlink_to(copy)
     found = chosen("link/links/efa.yaml")
 
     assert not {Path("link/links/efa.yaml").absolute(), copy / "links" / "efa.yaml"} & set(found.context)
@@ -214,7 +214,7 @@ def test_hidden_and_strange_neighbours_are_no_context(tmp_path: Path) -> None:
     (tmp_path / "folder.yaml").mkdir()
     (tmp_path / "broken.yaml").write_bytes(b"\xff\x00")
     os.mkfifo(tmp_path / "pipe.yaml")
-    os.symlink("nowhere", tmp_path / "link.yaml")
+    (tmp_path / "link.yaml").symlink_to("nowhere")
     found = chosen(str(tmp_path / "mine.yaml"))
 
     assert {"broken.yaml"} == {f.name for f in found.context if f.parent == tmp_path}
@@ -237,8 +237,8 @@ def test_paths_that_cannot_be_meant(tmp_path: Path, monkeypatch, path, message) 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "file.yaml").write_text("")
-    os.symlink("nowhere", "link.yaml")
-    os.symlink("loop.yaml", "loop.yaml")
+    Path("link.yaml").symlink_to("nowhere")
+    Path("loop.yaml").symlink_to("loop.yaml")
 
     with pytest.raises(UsageError, match=message):
         chosen(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ def test_files_in_a_fixed_order(tmp_path: Path) -> None:
     for name in ("b.yaml", "a.yml", ".c.yaml", "d.json", "z/e.yaml", "y/f.yaml", ".hidden/g.yaml", "x.yaml/h.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
-    os.symlink(tmp_path / "z", tmp_path / "w")
+    (tmp_path / "w").symlink_to(tmp_path / "z")
 
     found = [f.relative_to(tmp_path).as_posix() for f in catalog.files(tmp_path)]
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 from running import ROOT, Here, apart, command, environment
@@ -124,13 +124,13 @@ def test_junit(here) -> None:
     text = here("validate", "bad", "--format", "junit").out
 
     assert text.isascii()
-    assert "Straße" in "".join(ElementTree.fromstring(text).itertext())
+    assert "Straße" in "".join(ET.fromstring(text).itertext())
 
 
-@pytest.mark.parametrize("format", ["text", "json", "sarif", "github", "junit"])
+@pytest.mark.parametrize("kind", ["text", "json", "sarif", "github", "junit"])
 @pytest.mark.parametrize(("path", "status"), [("wire.yaml", 0), ("bad", 1)])
-def test_status_is_the_same_in_every_format(here, format, path, status) -> None:
-    assert status == here("validate", path, "--format", format).status
+def test_status_is_the_same_in_every_format(here, kind, path, status) -> None:
+    assert status == here("validate", path, "--format", kind).status
 
 
 # Options.
@@ -299,14 +299,14 @@ def test_no_colour_in_a_pipe(here) -> None:
 
 
 @pytest.mark.parametrize(
-    ("format", "encoding"),
+    ("kind", "encoding"),
     [("text", "latin-1"), *((f, "ascii") for f in ("text", "json", "sarif", "github", "junit"))],
 )
-def test_narrow_encodings(here, encoding, format) -> None:
+def test_narrow_encodings(here, encoding, kind) -> None:
     """A character that the output cannot hold is no reason to fail."""
     (here.folder / "bad" / "wire.yaml").write_text(SOUND.replace("chips", "光→Straße"), encoding="utf-8")
     done = subprocess.run(
-        command("validate", "bad", "--format", format),
+        command("validate", "bad", "--format", kind),
         cwd=here.folder,
         env=environment(PYTHONIOENCODING=encoding),
         capture_output=True,
@@ -314,7 +314,7 @@ def test_narrow_encodings(here, encoding, format) -> None:
     )
 
     assert (done.returncode, done.stderr) == (1, b"")
-    if format == "json":
+    if kind == "json":
         assert "光→Straße" in json.loads(done.stdout)["diagnostics"][0]["text"]
 
 
@@ -324,8 +324,8 @@ def test_name_that_is_not_utf8(here) -> None:
         (here.folder / name).write_text(WRONG)
     except OSError:
         pytest.skip("this file system knows no such names")
-    for format in ("text", "json", "sarif", "github", "junit"):
-        result = here("validate", name, "--format", format)
+    for kind in ("text", "json", "sarif", "github", "junit"):
+        result = here("validate", name, "--format", kind)
 
         assert (result.status, result.err) == (1, "")
         assert result.out.encode()
@@ -422,9 +422,9 @@ def test_what_is_no_file(here, path, status, message) -> None:
     """One clear message each."""
     os.mkfifo("pipe.yaml")
     Path("folder.yaml").mkdir()
-    os.symlink("nowhere", "link.yaml")
+    Path("link.yaml").symlink_to("nowhere")
     Path("inside").mkdir()
-    os.symlink("nowhere", "inside/link.yaml")
+    Path("inside/link.yaml").symlink_to("nowhere")
     result = here("validate", path)
 
     assert status == result.status
@@ -454,7 +454,7 @@ def unprivileged() -> list[str]:
         ("trnspec.toml", 0o000, "wire.yaml", 2, "trnspec.toml"),
     ],
 )
-def test_without_permission(here, locked, mode, path, status, message) -> None:
+def test_without_permission(here, locked, mode, path, status, message) -> None:  # noqa: PLR0913, PLR0917  # a table of cases
     """A file or a folder that may not be read is named, and what may be read is."""
     if locked == "trnspec.toml":
         Path(locked).write_text("")

@@ -33,11 +33,11 @@ def test_help_names_the_commands(here, flag) -> None:
 
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_help_of_a_command(here, name) -> None:
-    """The line in the list and the page itself begin with the same words."""
+    """The line in the list and the page itself begin with the same verb."""
     result = here(name, "--help")
 
     assert result.status == 0
-    assert COMMANDS[name].split()[:2] == result.out.split("\n\n")[1].split()[:2]
+    assert COMMANDS[name].split()[0] == result.out.split("\n\n")[1].split()[0]
 
 
 @pytest.mark.parametrize("args", [["nope"], ["--nope"]])

@@ -23,12 +23,12 @@ def blamed(graph: Graph) -> list[tuple[str, str, int | None]]:
 
 
 def test_the_shipped_catalog_has_no_suspect():
-    assert [] == blamed(shipped())
+    assert blamed(shipped()) == []
 
 
 def test_nothing_fails_nobody_is_blamed():
-    assert [] == suspects([])
-    assert [] == suspects(r for r in relations(bare()) if r.holds)
+    assert suspects([]) == []
+    assert suspects(r for r in relations(bare()) if r.holds) == []
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_wrong_claim():
 
 
 def test_totals_and_claims_together():
-    """n totals and m claims are told apart in the failing relations, sums first."""
+    """Totals and claims are told apart in the failing relations, sums first."""
     graph = put(shipped(), "trainium1", "peak.dense.bf16", "290 TFLOPS")
     (suspect,) = suspects(relations(graph))
     order = [r.is_claim for r in suspect.failing]
@@ -137,7 +137,7 @@ def test_two_wrong_totals_are_no_wrong_count():
 def test_two_totals_that_one_count_would_mend():
     graph = _small(memory="384 GiB", peak="2,280 TFLOPS")
 
-    assert ["chips.count"] == [dotted(s.site.path[1:]) for s in suspects(_sums(graph))]
+    assert [dotted(s.site.path[1:]) for s in suspects(_sums(graph))] == ["chips.count"]
 
 
 def _small(memory: str, peak: str) -> Graph:
@@ -162,7 +162,9 @@ def test_a_tie_is_decided_for_the_total():
 
 def test_a_claim_of_a_figure_that_is_wrong_in_another_way():
     """A chip's figure is wrong, and a claim disagrees with the right one too: these are two things to mend."""
-    graph = claim(put(shipped(), "trainium1", "peak.dense.bf16", "290 TFLOPS"), "trainium1", "spec.peak.dense.bf16", "250 TFLOPS")
+    graph = claim(
+        put(shipped(), "trainium1", "peak.dense.bf16", "290 TFLOPS"), "trainium1", "spec.peak.dense.bf16", "250 TFLOPS"
+    )
     index = len(graph.named("trainium1").claims) - 1
 
     assert [("trainium1", "peak.dense.bf16", None), ("trainium1", "peak.dense.bf16", index)] == blamed(graph)
@@ -195,7 +197,7 @@ def test_one_finding_at_the_chip():
     """What the user reads: one finding, at the figure, with the count of what else disagrees."""
     (found,) = findings("TRN402", put(shipped(), "trainium1", "peak.dense.bf16", "290 TFLOPS"))
 
-    assert ("spec", "peak", "dense", "bf16") == found.where.path
+    assert found.where.path == ("spec", "peak", "dense", "bf16")
     assert found.where.file.endswith("trainium1.yaml")
     assert "more total" in found.message
     assert "more source" in found.message

@@ -18,29 +18,6 @@ from trnspec.rules.hypotheses import Case, Explanation, explain, sentence, tried
 from trnspec.rules.relations import relations
 from trnspec.rules.sites import Relation, Site, Term
 
-BANDWIDTH = ("trn2.48xlarge", "fabric.bandwidth")
-PEAK = ("trainium1", "peak.dense.bf16")
-FP32 = ("trainium1", "peak.dense.fp32")
-SERVER_PEAK = ("trn1.32xlarge", "stated.peak.dense.bf16")
-ULTRA_PEAK = ("trn2-ultraserver", "stated.peak.dense.bf16")
-ULTRA_EFA = ("trn2-ultraserver", "stated.efa.bandwidth")
-
-
-def of_server(graph: Graph | None = None, part: str = "peak.dense.bf16", server: str = "trn1.32xlarge") -> Term:
-    graph = graph or bare()
-    chip = graph.named(server).spec.chips.chip.name
-    return term(graph, (chip, part), (server, "chips.count"))
-
-
-def of_ultraserver(graph: Graph | None = None, part: str = "peak.dense.bf16") -> Term:
-    counts = (("trn2-ultraserver", "servers.count"), ("trn2u.48xlarge", "chips.count"))
-    return term(graph or bare(), ("trainium2", part), *counts)
-
-
-def efa() -> Term:
-    return term(bare(), ("trn2u.48xlarge", "efa.bandwidth"), ("trn2-ultraserver", "servers.count"))
-
-
 # Rounding and truncation.
 
 
@@ -95,7 +72,7 @@ def test_digits_that_were_not_cut_off(printed, wanted):
 def test_digits_cut_off_before_the_last_zeros():
     told = causes("3,200 TFLOPS", "3,280 TFLOPS")
 
-    assert "truncation to 3,200 TFLOPS: the digits after its first 2 were cut off" == told["truncation"]
+    assert told["truncation"] == "truncation to 3,200 TFLOPS: the digits after its first 2 were cut off"
     assert "rounding" not in told
 
 
@@ -104,13 +81,13 @@ def test_a_rounded_total_of_rounded_groups():
     told = causes("42.8 PFLOPS", of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
 
     assert {"chained-rounding"} == set(told)
-    assert "chained rounding: 4 x 10.7 PFLOPS, which was rounded before it was multiplied" == told["chained-rounding"]
+    assert told["chained-rounding"] == "chained rounding: 4 x 10.7 PFLOPS, which was rounded before it was multiplied"
 
 
 def test_a_total_of_groups_that_were_cut_off():
     told = causes("42.4 PFLOPS", of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
 
-    assert "chained rounding: 4 x 10.6 PFLOPS, which was cut off before it was multiplied" == told["chained-rounding"]
+    assert told["chained-rounding"] == "chained rounding: 4 x 10.6 PFLOPS, which was cut off before it was multiplied"
 
 
 def test_a_total_of_rounded_parts():
@@ -209,10 +186,17 @@ def test_one_digit_differs(printed, wanted, meant):
 
 @pytest.mark.parametrize(
     ("printed", "wanted"),
-    [("210 x", "190 x"), ("658 x", "677 x"), ("9 x", "4 x"), ("1,536 x", "536 x"), ("28.1 x", "21.02 x"), ("668 x", "666 x")],
+    [
+        ("210 x", "190 x"),
+        ("658 x", "677 x"),
+        ("9 x", "4 x"),
+        ("1,536 x", "536 x"),
+        ("28.1 x", "21.02 x"),
+        ("668 x", "666 x"),
+    ],
 )
 def test_more_or_less_than_one_digit_differs(printed, wanted):
-    assert ("668 x" == printed) == ("one-digit" in causes(printed, wanted))
+    assert (printed == "668 x") == ("one-digit" in causes(printed, wanted))
     assert "swapped-digits" not in causes(printed, wanted)
 
 
@@ -261,13 +245,13 @@ def test_memory_and_rates_have_no_directions(at):
 def test_the_figure_of_one_part():
     told = causes("3,200 Gbps", efa().interval, at=ULTRA_EFA, terms=[efa()])
 
-    assert "the figure of one part, 3,200 Gbps, stands for the whole" == told["part-for-whole"]
+    assert told["part-for-whole"] == "the figure of one part, 3,200 Gbps, stands for the whole"
 
 
 def test_the_figure_of_one_group():
     told = causes("10.7 PFLOPS", of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
 
-    assert "the figure of one group, 16 x 667 TFLOPS, stands for the whole" == told["part-for-whole"]
+    assert told["part-for-whole"] == "the figure of one group, 16 x 667 TFLOPS, stands for the whole"
 
 
 def test_one_part_by_two_relations_is_told_once():
@@ -282,7 +266,7 @@ def test_one_part_by_two_relations_is_told_once():
         Graph({}),
     )
 
-    assert 1 == sum(e.id == "part-for-whole" for e in tried(case))
+    assert sum(e.id == "part-for-whole" for e in tried(case)) == 1
 
 
 @pytest.mark.parametrize("printed", ["667 GFLOPS", "3 PFLOPS", "21.3 PFLOPS"])
@@ -296,14 +280,14 @@ def test_a_part_is_not_named_where_its_total_would_not_do_either():
     """A part whose total disagrees with another relation explains nothing."""
     told = causes("3,200 Gbps", efa().interval, "14,000 Gbps", at=ULTRA_EFA, terms=[efa()])
 
-    assert {} == told
+    assert told == {}
 
 
 def test_the_total_stands_for_one_part():
     share = (Fraction(16), parse("3,040 TFLOPS"))
     told = causes("3,040 TFLOPS", interval("3,040 TFLOPS").scaled(Fraction(1, 16)), at=PEAK, shares=[share])
 
-    assert "the total, 3,040 TFLOPS, stands for one part" == told["whole-for-part"]
+    assert told["whole-for-part"] == "the total, 3,040 TFLOPS, stands for one part"
 
 
 @pytest.mark.parametrize(("printed", "share"), [("3,400 TFLOPS", 16), ("3,040 TFLOPS", 8)])
@@ -319,7 +303,7 @@ def test_a_wrong_count():
     part = of_server(part="memory.bandwidth")
     told = causes("9.8 TB/s", part.interval, at=("trn1.32xlarge", "stated.memory.bandwidth"), terms=[part])
 
-    assert {"wrong-count": "a wrong count: 9.8 TB/s is 12 x 820 GB/s, not 16 x"} == told
+    assert told == {"wrong-count": "a wrong count: 9.8 TB/s is 12 x 820 GB/s, not 16 x"}
 
 
 @pytest.mark.parametrize(
@@ -344,6 +328,20 @@ def test_a_coarse_total_is_no_multiple():
     assert "wrong-count" not in told
 
 
+def test_a_slip_of_the_unit_is_no_wrong_count():
+    """Bytes for bits is eight times as much, and a zero too many ten times."""
+    assert "wrong-count" not in causes("12,800 GB/s", efa().interval, at=ULTRA_EFA, terms=[efa()])
+    assert "wrong-count" not in causes("30,400 TFLOPS", of_server().interval, at=SERVER_PEAK, terms=[of_server()])
+
+
+def test_memory_is_not_rounded_before_it_is_multiplied():
+    """16 x 30 GiB are 480 GiB, but nobody rounds 32 GiB."""
+    part = of_server(part="memory.capacity")
+    told = causes("480 GiB", part.interval, at=("trn1.32xlarge", "stated.memory.capacity"), terms=[part])
+
+    assert {"wrong-count"} == set(told)
+
+
 def test_the_figure_of_a_group_is_no_wrong_count():
     told = causes("10,672 TFLOPS", of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
 
@@ -356,7 +354,7 @@ def test_a_part_of_another_dimension_is_no_part():
     clock = term(bare(), ("neuroncore-v3", "engines.tensor.clock"), *counts, factor=2)
     told = causes("2.4 GFLOPS", clock.interval, at=("neuroncore-v3", "engines.tensor.peak.dense.bf16"), terms=[clock])
 
-    assert {} == told
+    assert told == {}
 
 
 # The figures of others.
@@ -365,7 +363,7 @@ def test_a_part_of_another_dimension_is_no_part():
 def test_the_dense_rate_stands_for_the_sparse_one():
     told = causes("667 TFLOPS", "2,563 TFLOPS", at=("trainium2", "peak.sparse.bf16"), graph=bare())
 
-    assert "the dense rate of bf16 stands here: 667 TFLOPS" == told["dense-sparse"]
+    assert told["dense-sparse"] == "the dense rate of bf16 stands here: 667 TFLOPS"
 
 
 def test_the_sparse_total_stands_for_the_dense_one():
@@ -397,19 +395,19 @@ def test_memory_has_no_sparse_rate():
     told = causes("8,192 GiB", "6,144 GiB", at=("trn2-ultraserver", "stated.memory.capacity"), graph=bare())
 
     assert "dense-sparse" not in told
-    assert "the figure of stated.host.memory stands here: 8,192 GiB" == told["swapped-row"]
+    assert told["swapped-row"] == "the figure of stated.host.memory stands here: 8,192 GiB"
 
 
 def test_the_figure_of_another_row():
     told = causes("47.5 TFLOPS", "190 TFLOPS", at=PEAK, graph=bare())
 
-    assert "the figure of fp32 stands here: 47.5 TFLOPS" == told["swapped-row"]
+    assert told["swapped-row"] == "the figure of fp32 stands here: 47.5 TFLOPS"
 
 
 def test_rows_that_share_a_figure_are_told_together():
     told = [e.sentence for e in tried(_case(bare(), FP32, "190 TFLOPS", "47.5 TFLOPS")) if e.id == "swapped-row"]
 
-    assert ["the figure of tf32 and 3 others stands here: 190 TFLOPS"] == told
+    assert told == ["the figure of tf32 and 3 others stands here: 190 TFLOPS"]
 
 
 @pytest.mark.parametrize("printed", ["100 TFLOPS", "380 GFLOPS"])
@@ -420,13 +418,13 @@ def test_no_other_row(printed):
 def test_the_tensor_engines_alone():
     told = causes("629.1 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
 
-    assert "the rate of the tensor engines alone stands here: 629.1 TFLOPS" == told["tensor-engine"]
+    assert told["tensor-engine"] == "the rate of the tensor engines alone stands here: 629.1 TFLOPS"
 
 
 def test_all_engines_where_the_tensor_engines_belong():
     told = causes("667 TFLOPS", "629.1 TFLOPS", at=("trainium2", "tensor_peak.dense.bf16"), graph=bare())
 
-    assert "the rate of all engines together stands here: 667 TFLOPS" == told["tensor-engine"]
+    assert told["tensor-engine"] == "the rate of all engines together stands here: 667 TFLOPS"
 
 
 def test_a_total_of_the_tensor_engines_alone():
@@ -435,7 +433,7 @@ def test_a_total_of_the_tensor_engines_alone():
         "10,066 TFLOPS", part.interval, at=("trn2.48xlarge", "stated.peak.dense.bf16"), terms=[part], graph=bare()
     )
 
-    assert "the rate of the tensor engines alone stands here: 16 x 629.1 TFLOPS" == told["tensor-engine"]
+    assert told["tensor-engine"] == "the rate of the tensor engines alone stands here: 16 x 629.1 TFLOPS"
 
 
 def test_tensor_engines_of_another_type_are_not_named():
@@ -448,7 +446,7 @@ def test_an_older_claim():
     graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", verdict="superseded", reason="Lowered.")
     told = causes("210 TFLOPS", "190 TFLOPS", at=sites(graph, *PEAK)[0], graph=graph)
 
-    assert "what neuron-trn1-2023-02 says of peak.dense.bf16 (superseded): 210 TFLOPS" == told["older-claim"]
+    assert told["older-claim"] == "what neuron-trn1-2023-02 says of peak.dense.bf16 (superseded): 210 TFLOPS"
 
 
 def test_sources_that_print_the_same_are_told_together():
@@ -470,7 +468,7 @@ def test_a_claim_does_not_explain_itself():
     (suspect,) = suspects([relation])
 
     assert own.key == suspect.site.key
-    assert [] == explain(suspect, graph)
+    assert explain(suspect, graph) == []
 
 
 def test_a_claim_on_another_figure_is_no_older_claim():
@@ -493,7 +491,7 @@ def test_the_total_of_an_older_claim():
 def test_a_neighbouring_generation():
     told = causes("190 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
 
-    assert "the figure of trainium1 stands here: 190 TFLOPS" == told["neighbour"]
+    assert told["neighbour"] == "the figure of trainium1 stands here: 190 TFLOPS"
 
 
 def test_no_neighbour_has_it():
@@ -513,17 +511,17 @@ def test_a_neighbour_that_would_be_right_explains_nothing():
 
 
 def test_no_gap_needs_no_explanation():
-    assert {} == causes("190 TFLOPS", "190 TFLOPS", at=PEAK, graph=bare())
-    assert {} == causes("1 TB/s", "820 GB/s", at=("trainium1", "dma.bandwidth"), graph=bare())
+    assert causes("190 TFLOPS", "190 TFLOPS", at=PEAK, graph=bare()) == {}
+    assert causes("1 TB/s", "820 GB/s", at=("trainium1", "dma.bandwidth"), graph=bare()) == {}
 
 
 def test_nothing_is_explained_where_nothing_is_expected():
-    assert {} == causes("190 TFLOPS", at=PEAK, graph=bare())
+    assert causes("190 TFLOPS", at=PEAK, graph=bare()) == {}
 
 
 def test_all_that_is_expected_must_be_met():
     assert {"decimal-unit"} == set(causes("820 GiB/s", "820 GB/s", "0.82 TB/s"))
-    assert {} == causes("820 GiB/s", "820 GB/s", "900 GB/s")
+    assert causes("820 GiB/s", "820 GB/s", "900 GB/s") == {}
 
 
 def test_a_bound_is_a_figure_too():
@@ -558,7 +556,7 @@ def test_a_count_that_closes_every_gap():
     graph = put(bare(), "trn1.32xlarge", "chips.count", 12)
     (suspect,) = suspects(relations(graph))
 
-    assert ("trn1.32xlarge", ("spec", "chips", "count"), None) == suspect.site.key
+    assert suspect.site.key == ("trn1.32xlarge", ("spec", "chips", "count"), None)
     assert [Explanation("wrong-count", "a wrong count: 16 closes every gap")] == explain(suspect, graph)
 
 
@@ -578,325 +576,4 @@ def test_no_whole_number_is_no_count():
     (suspect,) = suspects([Relation(total, (of_server(),), "chips of a server")])
     counted = attrs.evolve(suspect, site=sites(bare(), "trn1.32xlarge", "chips.count")[0])
 
-    assert [] == explain(counted, bare())
-
-
-# What was found in the published pages.
-
-
-def gap(graph: Graph, name: str, at: str) -> set[str]:
-    """The explanations of whatever is wrong at a place of a graph: its figure, or its newest claim."""
-    found = [
-        s for s in suspects(relations(graph)) if s.site.node.name == name and s.site.path[1:] == tuple(at.split("."))
-    ]
-    assert len(found) == 1
-    return {e.id for e in explain(found[0], graph)}
-
-
-@pytest.mark.parametrize(
-    ("name", "at", "says", "expected"),
-    [
-        pytest.param("trainium1", "peak.dense.bf16", "210 TFLOPS", {"older-claim"}, id="A1"),
-        pytest.param("trainium1", "peak.dense.fp32", "52.5 TFLOPS", {"older-claim"}, id="A2"),
-        pytest.param("trn1.32xlarge", "stated.peak.dense.bf16", "3,360 TFLOPS", {"older-claim"}, id="A4"),
-        pytest.param("trn1.32xlarge", "stated.peak.dense.fp32", "840 TFLOPS", {"older-claim"}, id="A4 FP32"),
-        pytest.param("trainium1", "memory.bandwidth", "820 GiB/s", {"decimal-unit", "older-claim"}, id="A5"),
-        pytest.param("trainium1", "memory.capacity", "32 GB", {"decimal-unit", "older-claim"}, id="A7"),
-        pytest.param("trn1.32xlarge", "stated.memory.capacity", "512 GB", {"decimal-unit"}, id="A7 server"),
-        pytest.param(
-            "trn3-gen1-ultraserver", "fabric.bandwidth", "2,048 GiB/s", {"decimal-unit", "older-claim"}, id="A14"
-        ),
-        pytest.param(
-            "trn2.48xlarge", "stated.peak.dense.fp8", "20 PFLOPS", {"truncation", "older-claim"}, id="A21 FP8"
-        ),
-        pytest.param(
-            "trn2.48xlarge", "stated.peak.dense.bf16", "10 PFLOPS", {"truncation", "older-claim"}, id="A21 BF16"
-        ),
-        pytest.param(
-            "trn2.48xlarge", "stated.peak.sparse.bf16", "40 PFLOPS", {"truncation", "older-claim"}, id="A21 sparse"
-        ),
-    ],
-)
-def test_a_published_figure_as_one_more_claim(name, at, says, expected):
-    """The figure is claimed without a verdict, beside what the catalog records of it already."""
-    graph = claim(shipped(), name, f"spec.{at}", says, source="glennklockwood-trainium2")
-
-    assert expected <= gap(graph, name, at)
-
-
-@pytest.mark.parametrize(
-    ("name", "at", "says", "expected"),
-    [
-        pytest.param("trn1.32xlarge", "stated.memory.bandwidth", "13,120 GiB/sec", {"decimal-unit"}, id="A6"),
-        pytest.param("trn2-ultraserver", "stated.efa.bandwidth", "3,200 Gbps", {"part-for-whole"}, id="A11"),
-        pytest.param(
-            "trn3-gen2-ultraserver", "stated.memory.capacity", "20 TB", {"decimal-unit", "rounding"}, id="A13"
-        ),
-        pytest.param("trn2-ultraserver", "stated.peak.dense.bf16", "42.8 PFLOPS", {"chained-rounding"}, id="B30"),
-        pytest.param("trn2-ultraserver", "stated.peak.dense.bf16", "40 PFLOPS", {"chained-rounding"}, id="A21 four"),
-        pytest.param(
-            "trn2-ultraserver", "stated.peak.dense.fp8", "80 PFLOPS", {"chained-rounding"}, id="A21 four, FP8"
-        ),
-    ],
-)
-def test_a_published_total_against_its_parts(name, at, says, expected):
-    """The figure stands as adopted, without any claims that could tell on it."""
-    graph = bare()
-    steps = at.split(".")
-    if graph.named(name).spec.stated is None or _missing(graph, name, steps):
-        graph = claim(graph, name, f"spec.{at}", says)
-    else:
-        graph = put(graph, name, at, says)
-
-    assert expected <= gap(graph, name, at)
-
-
-def _missing(graph: Graph, name: str, steps: list[str]) -> bool:
-    value = graph.named(name).spec
-    for step in steps:
-        value = getattr(value, step, None)
-    return value is None
-
-
-def test_a3_47_for_47_5():
-    """47.5 rounds to 48, so 47 was cut off; that the two intervals overlap all the same is not the reason."""
-    assert {"truncation"} == set(causes("47 TFLOPS", "47.5 TFLOPS", at=FP32, graph=bare()))
-    assert {"truncation"} == set(causes("~47 TFLOPS", "47.5 TFLOPS", at=FP32, graph=bare()))
-
-
-def test_a12_efa_per_chip():
-    """50 Gbps a chip is a quarter of 200: the UltraServer's figure is that of one server of four."""
-    by_chip = efa().interval.scaled(Fraction(1, 64))
-
-    assert not by_chip.overlaps(interval("3,200 Gbps").scaled(Fraction(1, 64)))
-    assert by_chip.overlaps(interval("200 Gbps"))
-
-
-def test_a18_hosts_do_not_scale_with_chips():
-    """12 and 16 vCPUs, 128 and 192 GiB a chip: no relation forces them to be equal, so nothing is to be explained."""
-    totals = {r.total.path[2:] for r in relations(shipped()) if r.level.startswith("chips of")}
-
-    assert not [path for path in totals if "host" in path]
-
-
-@pytest.mark.parametrize(("over", "ratio"), [("dense.bf16", "3.84x"), ("dense.fp8", "1.97x")])
-def test_a19_one_sparse_figure_over_two_dense_ones(over, ratio):
-    """Sparsity gives four times the 16-bit rate and twice that of FP8; both are far from rounding of each other."""
-    sparse, dense = sites(bare(), "trainium2", "peak.sparse.bf16", f"peak.{over}")
-
-    assert sparse.interval.ratio(dense.interval).overlaps(parse(ratio).interval)
-
-
-def test_a20_fp32_is_no_quarter_of_bf16():
-    """181 is no rounding of 667 / 4, and none of the usual causes makes it one."""
-    quarter = interval("667 TFLOPS").scaled(Fraction(1, 4))
-
-    assert {} == causes("181 TFLOPS", quarter, at=("trainium2", "peak.dense.fp32"), graph=bare())
-
-
-def test_a22_a_word_is_no_figure():
-    """ "Yes" and "N/A" in a column of figures take part in no relation."""
-    graph = claim(shipped(), "trn1.32xlarge", "spec.fabric.bandwidth", "Yes")
-
-    assert [] == suspects(relations(graph))
-
-
-def test_a28_one_digit_overlaps_with_nearly_anything():
-    """1 TB/s of DMA is [0.5, 1.5): neither 0.82 nor 0.87 needs an explanation."""
-    assert {} == causes("1 TB/s", "820 GB/s", "0.87 TB/s", at=("trainium1", "dma.bandwidth"), graph=bare())
-
-
-# Whatever is told is true.
-
-UNITS = ["TFLOPS", "GFLOPS", "PFLOPS"]
-
-
-@st.composite
-def totals(draw):
-    """A total of groups of parts, with what may have been printed of it and how."""
-    servers, chips = draw(st.sampled_from([(1, 16), (4, 16), (36, 4), (2, 8), (1, 1)]))
-    part = parse(f"{draw(st.integers(10, 9999)) / draw(st.sampled_from([1, 10, 100])):,} TFLOPS")
-    right = part.value * servers * chips
-    how = draw(
-        st.sampled_from(
-            ["noise", "cut", "loose", "part", "group", "chain", "prefix", "point", "count", "digit", "swap"]
-        )
-    )
-    digits = draw(st.integers(2, 5))
-    unit = draw(st.sampled_from(UNITS))
-    text = render(right, unit, digits)
-    if how == "noise":
-        text = render(right * draw(st.fractions(Fraction(1, 30), 30, max_denominator=50)), unit, digits)
-    elif how == "cut":
-        step = Fraction(10) ** draw(st.integers(10, 15))
-        text = render(right // step * step, unit, 6)
-    elif how == "loose":
-        text = render(right, unit, 1)
-    elif how == "part":
-        text = render(part.value, unit, digits)
-    elif how == "group":
-        text = render(part.value * chips, unit, digits)
-    elif how == "chain":
-        text = render(parse(render(part.value * chips, "PFLOPS", draw(st.integers(1, 4)))).value * servers, unit, 6)
-    elif how == "prefix":
-        text = text.replace(unit, draw(st.sampled_from(UNITS)))
-    elif how == "point":
-        text = render(right * draw(st.sampled_from([10, Fraction(1, 10)])), unit, digits)
-    elif how == "count":
-        text = render(part.value * draw(st.integers(1, 150)), unit, digits)
-    elif how in ("digit", "swap"):
-        places = [i for i, c in enumerate(text) if c.isdigit()]
-        at = draw(st.integers(0, len(places) - 1))
-        chars = list(text)
-        if how == "digit":
-            chars[places[at]] = draw(st.sampled_from("123456789"))
-        else:
-            other = places[max(at - 1, 0)]
-            chars[places[at]], chars[other] = chars[other], chars[places[at]]
-        text = "".join(chars)
-    return servers, chips, part.text, text, how
-
-
-def world(servers: int, chips: int, part: str) -> tuple[Site, Term]:
-    """An UltraServer of so many servers of so many chips, and nothing else."""
-    graph = Graph({n: bare().named(n) for n in ("trn2-ultraserver", "trn2u.48xlarge", "trainium2")})
-    graph = put(graph, "trn2-ultraserver", "servers.count", servers)
-    graph = put(graph, "trn2u.48xlarge", "chips.count", chips)
-    graph = put(graph, "trainium2", "peak.dense.bf16", part)
-    return sites(graph, *ULTRA_PEAK)[0], of_ultraserver(graph)
-
-
-@settings(max_examples=600, deadline=None)
-@given(totals())
-def test_whatever_is_told_closes_the_gap(drawn):
-    """Each sentence is read again, and what it says is computed by plain arithmetic on the digits."""
-    servers, chips, part, text, how = drawn
-    try:
-        printed = parse(text)
-    except ValueError:
-        assume(False)
-    assume(printed.value > 0)
-    site, whole = world(servers, chips, part)
-    one = parse(part)
-    half = one.ulp * one.unit.factor / 2
-    low, high = ((one.value + sign * half) * servers * chips for sign in (-1, 1))
-    case = Case(site, printed, (Interval(low, high),), (whole,), (), Graph({}))
-    told = tried(case)
-    ulp = printed.ulp * printed.unit.factor
-    mine = (printed.value - ulp / 2, printed.value + ulp / 2)
-
-    def meet(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction]) -> bool:
-        return a[0] < b[1] and b[0] < a[1]
-
-    overlap = meet(mine, (low, high))
-    for found in told:
-        assert not overlap or found.id == "truncation"
-        check = CHECKS[found.id]
-        assert check(found.sentence, printed, mine, (low, high), (servers, chips, one.value), meet), (found, drawn)
-    if how == "group" and not overlap and one.value * chips == printed.value and servers > 1:
-        assert "part-for-whole" in {e.id for e in told}
-    near = [Fraction(1000) ** power for power in (-2, -1, 1, 2)]
-    if how == "prefix" and not overlap and any(meet(_stretched(mine, printed, n), (low, high)) for n in near):
-        assert "prefix" in {e.id for e in told}
-
-
-def _stretched(mine, printed, factor):
-    return (mine[0] * factor, mine[1] * factor)
-
-
-def _rounding(sentence, printed, mine, wanted, parts, meet):
-    zeros = len(printed.text.split()[0].replace(",", "")) - len(printed.text.split()[0].replace(",", "").rstrip("0"))
-    ulp = printed.ulp * printed.unit.factor * (10**zeros if "." not in printed.text else 1)
-    loose = (printed.value - ulp / 2, printed.value + ulp / 2)
-    return meet(loose, wanted) or mine[0] == wanted[1] or mine[1] == wanted[0]
-
-
-def _truncation(sentence, printed, mine, wanted, parts, meet):
-    zeros = printed.digits - printed.min_digits if "first" in sentence else 0
-    step = printed.ulp * printed.unit.factor * 10**zeros
-    lowest = max(wanted[0], printed.value)
-    return lowest < wanted[1] and lowest // step * step == printed.value
-
-
-def _chained(sentence, printed, mine, wanted, parts, meet):
-    outer, cut = re.match(r"chained rounding: (\d+) x (.*), which", sentence).groups()
-    servers, chips, one = parts
-    group = servers * chips * one / int(outer)
-    near = abs(parse(cut).value - group) <= 10 * parse(cut).ulp * parse(cut).unit.factor * 10 ** (
-        parse(cut).digits - parse(cut).min_digits
-    )
-    return int(outer) in (servers, servers * chips) and near and mine[0] <= int(outer) * parse(cut).value < mine[1]
-
-
-def _prefix(sentence, printed, mine, wanted, parts, meet):
-    meant = parse(re.search(r": (.*) was meant", sentence)[1])
-    return meant.number == printed.number and meet(_stretched(mine, printed, meant.value / printed.value), wanted)
-
-
-def _point(sentence, printed, mine, wanted, parts, meet):
-    return meet(_stretched(mine, printed, 10 if "left" in sentence else Fraction(1, 10)), wanted)
-
-
-def _part(sentence, printed, mine, wanted, parts, meet):
-    servers, chips, one = parts
-    share = servers * chips if "one part" in sentence else servers
-    return share > 1 and meet(_stretched(mine, printed, share), wanted)
-
-
-def _count(sentence, printed, mine, wanted, parts, meet):
-    times = int(re.search(r" is (\d+) x ", sentence)[1])
-    servers, chips, one = parts
-    return times != servers * chips and mine[0] <= times * one < mine[1]
-
-
-def _digits(sentence, printed, mine, wanted, parts, meet):
-    meant = parse(re.search(r"(?:from|swapped:) (.*?)(?: was meant)?$", sentence)[1])
-    ulp = printed.ulp * printed.unit.factor
-    a, b = str(int(printed.value / ulp)), str(int(meant.value / ulp))
-    differing = [i for i in range(len(a)) if a[i] != b[i]]
-    alike = len(a) == len(b) and (len(differing) == 1 or (len(differing) == 2 and sorted(a) == sorted(b)))
-    return alike and meet((meant.value - ulp / 2, meant.value + ulp / 2), wanted)
-
-
-def _other(sentence, printed, mine, wanted, parts, meet):
-    times, text = re.search(r": (?:(\d+) x )?([^:]*)$", sentence).groups()
-    figure, times = parse(text), int(times or 1)
-    half = figure.ulp * figure.unit.factor / 2
-    theirs = ((figure.value - half) * times, (figure.value + half) * times)
-    return times in (1, parts[0] * parts[1]) and meet(theirs, mine) and not meet(theirs, wanted)
-
-
-CHECKS = {
-    "swapped-row": _other,
-    "dense-sparse": _other,
-    "tensor-engine": _other,
-    "rounding": _rounding,
-    "truncation": _truncation,
-    "chained-rounding": _chained,
-    "prefix": _prefix,
-    "decimal-point": _point,
-    "part-for-whole": _part,
-    "wrong-count": _count,
-    "one-digit": _digits,
-    "swapped-digits": _digits,
-}
-
-SIZES = ["B", "bit", "KiB", "kB", "GB", "GiB", "Gbit", "Gibit", "TB", "TiB"]
-
-
-@given(st.integers(1, 9999), st.sampled_from(SIZES), st.sampled_from(SIZES))
-def test_a_unit_is_named_only_if_it_closes_the_gap(value, printed, meant):
-    """The figure in the named unit overlaps with what was meant; the right unit is among those that are named."""
-    text, right = f"{value} {printed}", f"{value} {meant}"
-    told = causes(text, right)
-    named = {re.search(r": (.*) was meant", told[i])[1] for i in ("decimal-unit", "bit-byte", "prefix") if i in told}
-
-    assert all(parse(n).interval.overlaps(parse(right).interval) for n in named)
-    if not parse(text).interval.overlaps(parse(right).interval) and value >= 100 and _one_slip(printed, meant):
-        assert right in named
-
-
-def _one_slip(a: str, b: str) -> bool:
-    (x, i, p), (y, j, q) = (re.fullmatch(r"([kKGT]?)(i?)(B|bit)", u).groups() for u in (a, b))
-    letter, binary, root = x.upper() != y.upper(), i != j, p != q
-    return root + (letter or binary) == 1 if letter or root else binary
+    assert explain(counted, bare()) == []

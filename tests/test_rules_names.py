@@ -26,7 +26,7 @@ def lying_in(file: str) -> Graph:
     ],
 )
 def test_files_that_are_named_so_or_have_no_such_name(file):
-    assert [] == findings("TRN205", lying_in(file))
+    assert findings("TRN205", lying_in(file)) == []
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_other_names(file, hint):
     (found,) = findings("TRN205", lying_in(file))
 
     assert hint == found.hint
-    assert ("metadata", "name") == found.where.path
+    assert found.where.path == ("metadata", "name")
 
 
 def test_every_shipped_document_lies_where_it_should():
-    assert [] == findings("TRN205", shipped())
+    assert findings("TRN205", shipped()) == []

@@ -28,7 +28,9 @@ def links(inner: str, outer: str, total: str) -> Relation:
     graph = put(bare(), "trn2-ultraserver", "fabric.bandwidth", inner)
     graph = put(graph, "trn2-ultraserver", "between_servers.bandwidth", outer)
     graph = put(graph, "trainium2", "links.bandwidth", total)
-    terms = tuple(Term((), s) for s in sites(graph, "trn2-ultraserver", "fabric.bandwidth", "between_servers.bandwidth"))
+    terms = tuple(
+        Term((), s) for s in sites(graph, "trn2-ultraserver", "fabric.bandwidth", "between_servers.bandwidth")
+    )
     return Relation(sites(graph, "trainium2", "links.bandwidth")[0], terms, "links")
 
 
@@ -38,7 +40,7 @@ def test_a_figure_a_count_a_word_and_nothing():
     )
 
     assert parse("32 GiB") == figure.value
-    assert 2 == count.value
+    assert count.value == 2
     assert word.value is None
     assert nothing.value is None
     assert group.value is None
@@ -66,24 +68,26 @@ def test_figure_and_claim_are_two_sites_in_two_places():
     figure, said = Site(node, ("spec", "peak", "dense", "bf16")), Site(node, ("spec", "peak", "dense", "bf16"), 0)
 
     assert figure.key != said.key
-    assert ("spec", "peak", "dense", "bf16") == figure.place
-    assert ("claims", 0, "says") == said.place
-    assert "peak.dense.bf16 of trainium1" == str(figure)
-    assert "peak.dense.bf16 of trainium1, says neuron-trn1-2023-02," == str(said)
+    assert figure.place == ("spec", "peak", "dense", "bf16")
+    assert said.place == ("claims", 0, "says")
+    assert str(figure) == "peak.dense.bf16 of trainium1"
+    assert str(said) == "peak.dense.bf16 of trainium1, says neuron-trn1-2023-02,"
 
 
 def test_the_location_says_what_stands_there():
     (site,) = sites(shipped(), "trainium1", "memory.capacity")
 
     assert site.location.file.endswith("trainium1.yaml")
-    assert "memory.capacity of trainium1 is 32 GiB" == site.location.text
+    assert site.location.text == "memory.capacity of trainium1 is 32 GiB"
     assert site.location.place is not None
 
 
 def test_a_term_in_words():
-    assert "16 x 190 TFLOPS of trainium1" == str(relation().terms[0])
-    assert "2 x 128 GByte/s of neuronlink-v3" == str(term(bare(), ("neuronlink-v3", "bandwidth.per_direction"), factor=2))
-    assert "384 GB/sec of trn1.32xlarge" == str(term(bare(), (SERVER, "fabric.bandwidth")))
+    assert str(relation().terms[0]) == "16 x 190 TFLOPS of trainium1"
+    assert (
+        str(term(bare(), ("neuronlink-v3", "bandwidth.per_direction"), factor=2)) == "2 x 128 GByte/s of neuronlink-v3"
+    )
+    assert str(term(bare(), (SERVER, "fabric.bandwidth"))) == "384 GB/sec of trn1.32xlarge"
 
 
 def test_sixteen_chips_and_their_total():
@@ -94,7 +98,7 @@ def test_sixteen_chips_and_their_total():
     assert not found.is_claim
     assert interval("190 TFLOPS").scaled(16) == found.expected
     assert {SERVER, "trainium1"} == {s.node.name for s in found.sites}
-    assert 3 == len(found.sites)
+    assert len(found.sites) == 3
 
 
 def test_what_is_expected_of_each_side():
@@ -157,7 +161,12 @@ def test_a_relation_with_a_claim():
 def test_a_side_that_is_what_is_expected_holds(count, part, total):
     """Whatever the three figures are: putting what is expected in place of one of them makes the relation hold."""
     graph = put(_few(), SERVER, "chips.count", count)
-    graph = put(put(graph, "trainium1", "peak.dense.bf16", f"{part} GFLOPS"), SERVER, "stated.peak.dense.bf16", f"{total} GFLOPS")
+    graph = put(
+        put(graph, "trainium1", "peak.dense.bf16", f"{part} GFLOPS"),
+        SERVER,
+        "stated.peak.dense.bf16",
+        f"{total} GFLOPS",
+    )
     found = relation(graph)
     of_part, of_total = found.expects(found.terms[0].part), found.expects(found.total)
 
@@ -165,7 +174,10 @@ def test_a_side_that_is_what_is_expected_holds(count, part, total):
     assert found.holds == of_total.overlaps(found.total.interval)
     assert of_part.scaled(count) == found.total.interval
     if found.holds:
-        assert count in found.expects(found.terms[0].counts[0]) or Fraction(count) == found.expects(found.terms[0].counts[0]).high
+        assert (
+            count in found.expects(found.terms[0].counts[0])
+            or Fraction(count) == found.expects(found.terms[0].counts[0]).high
+        )
 
 
 def _few() -> Graph:

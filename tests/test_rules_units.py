@@ -41,8 +41,8 @@ def test_the_unit_that_was_meant(name, at, text, hint):
     ],
 )
 def test_units_that_can_be_meant(name, at, text):
-    assert [] == findings("TRN601", put(bare(), name, at, text))
+    assert findings("TRN601", put(bare(), name, at, text)) == []
 
 
 def test_the_shipped_catalog_has_the_right_units():
-    assert [] == findings("TRN601", shipped())
+    assert findings("TRN601", shipped()) == []

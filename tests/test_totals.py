@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trnspec.api import registry
-from trnspec.graph import Graph
 from trnspec.pipeline import link, read
 from trnspec.source import read_text
 from trnspec.totals import chips, total
+
+if TYPE_CHECKING:
+    from trnspec.graph import Graph
 
 KNOWN = registry()
 BF16 = ("spec", "peak", "dense", "bf16")

@@ -8,12 +8,15 @@ import subprocess
 import sys
 import venv
 import zipfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from running import ROOT
 
 from trnspec._version import __version__
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

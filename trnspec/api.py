@@ -17,6 +17,7 @@ from trnspec.settings import Settings
 from trnspec.source import Limits, read_file, read_text
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator
 
     from trnspec.ask import Catalog
@@ -154,9 +155,7 @@ def validate(
     return check(readings(select(paths, known, chosen), known), known, chosen)
 
 
-def graph(
-    paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None
-) -> Graph:
+def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:
     """The documents of some catalogs, linked: what queries and audits work on.
 
     Args:
@@ -172,48 +171,76 @@ def graph(
     return link(readings(select(paths, known, chosen), known))[0]
 
 
-def graph_of(names: Iterable[str], paths: Iterable[str] = (), *, settings: Settings | None = None) -> Graph:
-    """A graph that holds some documents, what they are built of, and the sources that they cite; perhaps more.
+def graph_of(paths: Iterable[str] = (), *, settings: Settings | None = None) -> Graph:
+    """The same graph as :func:`graph`, whose documents are read when they are first asked for.
 
-    Reading these alone is several times quicker than reading the catalog. Where the names of files do not tell enough
-    (a name is an alias, a document is wrong, a kind comes from a plugin), the whole catalog is read.
+    A question about one document is answered several times quicker. What is found the same way: a name is that of a
+    file; for an alias, a document that is wrong or a kind of a plugin, everything is read after all.
 
     Args:
-        names: The documents; whether they are there shows when the graph is asked.
         paths: Files and folders; nothing means the shipped catalog.
         settings: Names further catalogs.
 
     Raises:
         UsageError: A path is not there.
     """
-    from trnspec.closure import closure
     from trnspec.kinds import KINDS
+    from trnspec.ondemand import on_demand
     from trnspec.plugin import API, Plugin
 
+    paths = list(paths)
     chosen = settings if settings is not None else Settings()
+    # The rules and codes of the real registry are no help in reading.
     known = Registry.of([Plugin(name="trnspec", api=API, kinds=KINDS, catalogs=(catalog.shipped(),))])
     found = select(paths, known, chosen)
     files: dict[str, FilePath] = {}
     for file in (*found.targets, *found.context):
         files.setdefault(file.stem, file)
-    made = closure(files, names, known)
-    return made if made is not None else graph(paths, settings=settings)
+    return on_demand(files, known, lambda: graph(paths, settings=chosen))
 
 
-def load(paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Catalog:
+def load(  # noqa: PLR0913  # each one is independent of the others
+    paths: Iterable[str] = (),
+    *,
+    edition: str | None = None,
+    as_of: str | None = None,
+    overlay: str | os.PathLike[str] | None = None,
+    settings: Settings | None = None,
+    registry: Registry | None = None,
+) -> Catalog:
     """The catalog, to ask.
 
     Args:
         paths: Files and folders; nothing means the shipped catalog.
+        edition: A frozen edition of it instead of the working one: ``2026.11``. With one folder in ``paths``, an
+            edition of the catalog there.
+        as_of: A day, a month or a year: only what was published by its end. See ``docs/reference/dates.md``.
+        overlay: A YAML file with changes, laid over all that. See ``docs/reference/overlay.md``.
         settings: Names further catalogs.
         registry: The kinds; those of this installation when left out.
 
     Raises:
-        UsageError: A path is not there.
+        UsageError: A path is not there, the date is not one, or the overlay is wrong.
+        UnknownNameError: There is no such edition.
+        EditionError: The edition was altered.
     """
     from trnspec.ask import Catalog
 
-    return Catalog(graph(paths, settings=settings, registry=registry))
+    if edition is None:
+        made = Catalog(graph(paths, settings=settings, registry=registry))
+    else:
+        from trnspec.editions import FOLDER, checked
+        from trnspec.editions import read as thawed
+
+        roots = list(paths)
+        if len(roots) > 1 or settings is not None:
+            raise UsageError("an edition is whole: it takes one catalog folder at most, and no settings")
+        folder = (FilePath(roots[0]) if roots else catalog.shipped()) / FOLDER
+        known = registry if registry is not None else _registry()
+        made = Catalog(thawed(checked(folder, edition), known), edition)
+    if as_of is not None:
+        made = made.then(as_of)
+    return made if overlay is None else made.overlay(overlay)
 
 
 _registry = registry

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 from attrs import evolve, field, frozen
@@ -31,6 +31,11 @@ from trnspec.source import Path
 from trnspec.stated import Rival, Stated, figures, rivals
 from trnspec.totals import chips, total
 from trnspec.topology.shapes import Shape as Fabric
+
+if TYPE_CHECKING:
+    import os
+
+    from trnspec.differences import Differences
 
 T = TypeVar("T")
 
@@ -186,6 +191,8 @@ class Named(Mapping[str, V], Generic[V]):
 
     def __getitem__(self, name: str) -> V:
         if name not in self._names:
+            if name in self._catalog.unknown:
+                return self._catalog[name]  # type: ignore[no-any-return]  # it raises, and says why
             hint = did_you_mean(name, self._names)
             raise UnknownNameError(f"no {self._kind} is named {name!r}" + (f"; {hint}" if hint else ""))
         found: V = self._catalog[name]
@@ -215,7 +222,7 @@ class Catalog:
         graph: The graph of the documents.
         edition: The name of the edition it was read from; ``None`` for the working edition.
         as_of: The date it answers for; ``None`` for today.
-        unknown: Documents that it lacks because not enough was published by that date, with what is missing.
+        unknown: Documents, sources apart, that it lacks because not enough was published by that date, with the reason.
     """
 
     graph: Graph
@@ -226,6 +233,8 @@ class Catalog:
 
     def __getitem__(self, name: str) -> Any:
         """The document of that name or alias, whatever its kind; ``UnknownNameError`` lists the nearest names."""
+        if name in self.unknown:
+            raise UnknownNameError(f"{name} was not known by {self.as_of}: {self.unknown[name]}")
         node = self.graph.named(name)
         if node.name not in self._bound:
             self._bound[node.name] = _bind(self, node)
@@ -298,6 +307,50 @@ class Catalog:
 
         node = self.graph.named(name)
         return evolve(self, graph=self.graph.replace(node.name, changed(node, changes)))
+
+    def overlay(self, path: str | os.PathLike[str]) -> Catalog:
+        """A catalog with the changes and the additions that a YAML file tells; see ``docs/reference/overlay.md``.
+
+        Raises:
+            UsageError: The file is wrong; every mistake is one line of the message, with its place.
+        """
+        from trnspec.overlay import laid_over
+        from trnspec.source import read_file
+
+        return evolve(self, graph=laid_over(self.graph, read_file(path)))
+
+    def then(self, date: str) -> Catalog:
+        """The catalog with what was published by the end of a day, a month or a year; see ``docs/reference/dates.md``.
+
+        What it lacks for that is told in ``unknown``.
+
+        Raises:
+            UsageError: The date is not one.
+        """
+        from trnspec.dated import as_of
+
+        graph, unknown = as_of(self.graph, date)
+        return evolve(self, graph=graph, as_of=date, unknown={**self.unknown, **unknown})
+
+    def diff(self, other: Catalog, *names: str, called: tuple[str, str] | None = None) -> Differences:
+        """What differs in another catalog: figures with both sources and the reason, counts, words, documents.
+
+        Args:
+            other: The newer one, usually.
+            *names: Only these documents; all when there are none.
+            called: What to call the two.
+
+        Raises:
+            UnknownNameError: Neither catalog has a document of a name.
+        """
+        from trnspec.differences import differences
+
+        told = called if called is not None else (self._told(), other._told())  # noqa: SLF001  # another of this class
+        return differences(self.graph, other.graph, names, called=told, unknown=(self.unknown, other.unknown))
+
+    def _told(self) -> str:
+        told = f"edition {self.edition}" if self.edition else "the working edition"
+        return f"{told} as of {self.as_of}" if self.as_of else told
 
 
 VIEWS: dict[type, type[Bound]] = {

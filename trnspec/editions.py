@@ -20,6 +20,7 @@ from attrs import frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import EditionError, UnknownNameError, UsageError
 from trnspec.graph import Graph, build, references
+from trnspec.source import Document
 from trnspec.structure import StructureError, plain, structure
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def _sorted(value: Any) -> Any:
 def _hash(value: Any) -> str:
     from hashlib import sha256
 
-    return sha256(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
+    # In ASCII, since an altered text may hold what UTF-8 cannot.
+    return sha256(json.dumps(value, separators=(",", ":")).encode()).hexdigest()
 
 
 def _text(name: str, documents: list[Any]) -> str:
@@ -169,7 +171,7 @@ def _parsed(text: str | bytes) -> tuple[dict[str, Any], str]:
         and is_name(data["edition"])
         and isinstance(entries, list)
         and all(isinstance(e, dict) and list(e) == ["sha256", "document"] for e in entries)
-        and all(isinstance(e["document"], dict) and "kind" in e["document"] for e in entries)
+        and all(isinstance(e["document"], dict) and isinstance(e["document"].get("kind"), str) for e in entries)
     )
     if not sound:
         raise EditionError("this is not an edition, or it was altered: its form is not that of one")
@@ -188,16 +190,15 @@ def read(text: str | bytes, registry: Registry) -> Graph:
     Raises:
         EditionError: The edition was altered, or holds what this installation does not know.
     """
-    # Imported here: whoever verifies or freezes reads no documents.
-    from trnspec.source import Document
-
     edition = verify(text)
     nodes: list[Node[Any]] = []
     for data in edition.documents:
         kind = registry.kinds.get(data["kind"])
         if kind is None:
-            raise EditionError(f"edition {edition.name} has documents of the kind {data['kind']}, which is not installed")
-        file = f"edition {edition.name}: {kind.folder}/{data['metadata']['name']}"
+            raise EditionError(
+                f"edition {edition.name} has documents of the kind {data['kind']}, which is not installed"
+            )
+        file = f"edition {edition.name}: {kind.folder}/{_called(data).partition(' ')[2]}"
         document = Document(file, dict(data), {}, (), "")
         try:
             nodes.append(structure(kind.name, kind.spec, document, data))
@@ -216,7 +217,7 @@ def names(folder: FilePath) -> tuple[str, ...]:
     return tuple(sorted((n for n in found if is_name(n)), key=lambda n: [int(p) for p in n.split(".")]))
 
 
-def contents(folder: FilePath, name: str) -> bytes:
+def _contents(folder: FilePath, name: str) -> bytes:
     """The bytes of an edition.
 
     Raises:
@@ -227,12 +228,11 @@ def contents(folder: FilePath, name: str) -> bytes:
     if name not in known:
         hint = did_you_mean(name, known) or (f"known: {', '.join(known)}" if known else f"there are none in {folder}")
         raise UnknownNameError(f"there is no edition {name!r}; {hint}")
-    found = (folder / f"{name}.json").read_bytes()
-    return found
+    return (folder / f"{name}.json").read_bytes()
 
 
-def check(folder: FilePath, name: str) -> Edition:
-    """The edition of that name in a folder, verified against its own hashes and against ``RELEASED``.
+def checked(folder: FilePath, name: str) -> bytes:
+    """The bytes of the edition of that name in a folder, verified against its own hashes and against ``RELEASED``.
 
     Raises:
         UnknownNameError: There is none, and none was released.
@@ -241,13 +241,13 @@ def check(folder: FilePath, name: str) -> Edition:
     released_ = released(folder)
     if name in released_ and name not in names(folder):
         raise EditionError(f"edition {name} was released, and its file is missing")
-    found = contents(folder, name)
+    found = _contents(folder, name)
     edition = verify(found)
     if edition.name != name:
         raise EditionError(f"{name}.json holds the edition {edition.name}")
     if name in released_ and released_[name] != _digest(found):
         raise EditionError(f"edition {name} is not the one that was released: {RELEASED} has another hash")
-    return edition
+    return found
 
 
 def released(folder: FilePath) -> dict[str, str]:
@@ -285,7 +285,9 @@ def write(folder: FilePath, name: str, text: str) -> FilePath:
     before = file.read_bytes() if file.exists() else None
     list_ = released(folder)
     if (before is not None and before != made) or list_.get(name, _digest(made)) != _digest(made):
-        raise EditionError(f"edition {name} is frozen, with other contents; take another name, such as {_next(folder, name)}")
+        raise EditionError(
+            f"edition {name} is frozen, with other contents; take another name, such as {_next(folder, name)}"
+        )
     if before is None:
         _write(file, made)
     if name not in list_:

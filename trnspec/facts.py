@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
-from trnspec.model.server import Server
 from trnspec.model.shape import ListShape, NumberShape, ObjectShape, dotted, leaves, shape_in_document, value_at
 from trnspec.model.source import Source
-from trnspec.model.ultraserver import UltraServer
 from trnspec.stated import Rival, Stated, figures, rivals
-from trnspec.totals import Total, chips, total
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -174,78 +170,3 @@ def _ratio(graph: Graph, node: Node[Any], path: Path, stated: Any) -> Fact | Non
         verdict=printed.verdict or "agrees",
         reason=printed.reason or "",
     )
-
-
-@frozen
-class Sum:
-    """A total that follows from the parts of a system.
-
-    Attributes:
-        at: The path of what is added up: ``peak.dense.bf16``, or ``chips`` and ``cores`` for counts.
-        value: The total.
-        parts: What it is made of: ``16 x 667 TFLOPS``.
-    """
-
-    at: str
-    value: Total | int
-    parts: str
-
-    @property
-    def text(self) -> str:
-        """The total as people write it."""
-        return f"{self.value:,}" if isinstance(self.value, int) else str(self.value)
-
-
-_ADDED = (
-    ("peak",),
-    ("tensor_peak",),
-    ("memory", "capacity"),
-    ("memory", "bandwidth"),
-    ("sbuf",),
-    ("dma", "bandwidth"),
-    ("power",),
-)
-"""The figures of a chip that are a whole system's when they are added up; rates of links are not."""
-
-_OF_SERVERS = (("host",), ("efa", "bandwidth"), ("efa", "cards"), ("local_storage",))
-
-
-def sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
-    """The totals of a server or an UltraServer, computed from its parts; nothing for any other kind."""
-    if not isinstance(node.spec, (Server, UltraServer)):
-        return ()
-    found = chips(graph, node)
-    if found is None:
-        return ()
-    count, chip = found
-    made = [Sum("chips", count, f"{count} x {chip.name}")]
-    if chip.spec.cores is not None:
-        each = chip.spec.cores.count
-        made.append(Sum("cores", count * each, f"{count} x {each} {chip.spec.cores.core}"))
-    for path in _starting(chip, _ADDED):
-        whole = total(graph, node, ("spec", *path))
-        if whole is not None:
-            made.append(Sum(dotted(path), whole, f"{count} x {whole.figure}"))
-    if isinstance(node.spec, UltraServer):
-        made += _of_servers(node.spec.servers.count, graph.node(node.spec.servers.server))
-    return tuple(made)
-
-
-def _of_servers(count: int, server: Node[Any]) -> Iterator[Sum]:
-    for path in _starting(server, _OF_SERVERS):
-        value = value_at(server.spec, path)
-        if isinstance(value, Figure):
-            yield Sum(dotted(path), Total(count, value, server, ("spec", *path)), f"{count} x {value}")
-        elif isinstance(value, int):
-            yield Sum(dotted(path), count * value, f"{count} x {value:,}")
-
-
-def _starting(node: Node[Any], heads: tuple[Path, ...]) -> Iterator[Path]:
-    paths = [path for path, _, _ in leaves(node.spec, ObjectShape(type(node.spec)))]
-    return (path for path in paths if any(path[: len(head)] == head for head in heads))
-
-
-def chip_count(graph: Graph, node: Node[Any]) -> int | None:
-    """How many chips a system has; ``None`` for a document that is no system."""
-    found = None if isinstance(node.spec, Chip) else chips(graph, node)
-    return None if found is None else found[0]

@@ -72,7 +72,9 @@ class _Overlay:
             if each.node.document.file == self.document.file:
                 self._mistake(each.problem.place, f"{each.problem.code} {each.problem.message}", each.problem.hint)
             elif each.node.name in changed:
-                self._mistake(self._place(data, each.node.name, each.problem.path), each.problem.message, each.problem.hint)
+                self._mistake(
+                    self._place(data, each.node.name, each.problem.path), each.problem.message, each.problem.hint
+                )
         return made
 
     def _mistake(self, place: Place | None, message: str, hint: str = "") -> None:
@@ -90,7 +92,9 @@ class _Overlay:
             if path in self.document.refused:
                 continue
             if not isinstance(item, dict):
-                self._mistake(self.document.place(path), "a document is a mapping", "give it api_version, kind, metadata and spec")
+                self._mistake(
+                    self.document.place(path), "a document is a mapping", "give it api_version, kind, metadata and spec"
+                )
                 continue
             reading = read(_part(self.document, path, item), known)
             for problem in reading.problems:
@@ -122,7 +126,9 @@ class _Overlay:
                 continue
             if not isinstance(wanted, dict):
                 hint = "write {memory.capacity: 128 GiB}"
-                self._mistake(self.document.place(path), f"the changes of {name} are a mapping from paths to values", hint)
+                self._mistake(
+                    self.document.place(path), f"the changes of {name} are a mapping from paths to values", hint
+                )
                 continue
             node = graph.named(name)
             made, wrong = attempt(found.get(node.name, node), wanted)

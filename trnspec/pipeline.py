@@ -6,7 +6,6 @@ Every stage reports and passes on what is sound, so one run shows everything.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -166,10 +165,6 @@ def _diagnostic(problem: Problem, document: Document) -> Diagnostic:
     return Diagnostic(problem.code, Severity.ERROR, problem.message, where, problem.hint, see)
 
 
-# The breaks of YAML 1.2; str.splitlines knows more, and would count other lines than the places do.
-_BREAK = re.compile(r"\r\n|[\r\n]")
-
-
 def _text_at(document: Document, problem: Problem) -> str:
     """The text that stands at a problem, when it is one line: what a caret underlines."""
     span = document.places.get(problem.path)
@@ -178,7 +173,7 @@ def _text_at(document: Document, problem: Problem) -> str:
     if span.key == problem.place and problem.path:
         return str(problem.path[-1])
     if span.value == problem.place and span.end.line == span.value.line:
-        lines = _BREAK.split(document.text)
+        lines = document.text.splitlines()
         if span.value.line <= len(lines):
             return lines[span.value.line - 1][span.value.column - 1 : span.end.column - 1]
     return ""

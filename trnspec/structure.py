@@ -199,7 +199,6 @@ def converter() -> Converter:
     made.register_unstructure_hook_factory(_made_of(Ref), lambda _: str)
     made.register_unstructure_hook_factory(attrs.has, _plain_object)
     made.register_unstructure_hook(Ref, str)
-    made.register_unstructure_hook(tuple, lambda items: [made.unstructure(item) for item in items])
     made.register_unstructure_hook(Figure, _plain_figure)
     return made
 

@@ -11,6 +11,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.server import Server
+from trnspec.model.shape import ObjectShape, dotted, leaves, value_at
 from trnspec.model.ultraserver import UltraServer
 from trnspec.quantity import Interval, choose_unit, render
 from trnspec.source import Path
@@ -94,3 +95,72 @@ def total(graph: Graph, node: Node[Any], path: Path) -> Total | None:
     count, chip = found
     figure = figure_at(chip, path)
     return Total(count, figure, chip, path) if isinstance(figure, Figure) else None
+
+
+@frozen
+class Sum:
+    """A total that follows from the parts of a system.
+
+    Attributes:
+        at: The path of what is added up: ``peak.dense.bf16``, or ``chips`` and ``cores`` for counts.
+        value: The total.
+        parts: What it is made of: ``16 x 667 TFLOPS``.
+    """
+
+    at: str
+    value: Total | int
+    parts: str
+
+    @property
+    def text(self) -> str:
+        """The total as people write it."""
+        return f"{self.value:,}" if isinstance(self.value, int) else str(self.value)
+
+
+_ADDED = (
+    ("peak",),
+    ("tensor_peak",),
+    ("memory", "capacity"),
+    ("memory", "bandwidth"),
+    ("sbuf",),
+    ("dma", "bandwidth"),
+    ("power",),
+)
+"""The figures of a chip that are a whole system's when they are added up; rates of links are not."""
+
+_OF_SERVERS = (("host",), ("efa", "bandwidth"), ("efa", "cards"), ("local_storage",))
+
+
+def sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
+    """The totals of a server or an UltraServer, computed from its parts; nothing for any other kind."""
+    if not isinstance(node.spec, (Server, UltraServer)):
+        return ()
+    found = chips(graph, node)
+    if found is None:
+        return ()
+    count, chip = found
+    made = [Sum("chips", count, f"{count} x {chip.name}")]
+    if chip.spec.cores is not None:
+        each = chip.spec.cores.count
+        made.append(Sum("cores", count * each, f"{count} x {each} {chip.spec.cores.core}"))
+    for path in _starting(chip, _ADDED):
+        whole = total(graph, node, ("spec", *path))
+        if whole is not None:
+            made.append(Sum(dotted(path), whole, f"{count} x {whole.figure}"))
+    if isinstance(node.spec, UltraServer):
+        made += _of_servers(node.spec.servers.count, graph.node(node.spec.servers.server))
+    return tuple(made)
+
+
+def _of_servers(count: int, server: Node[Any]) -> Iterator[Sum]:
+    for path in _starting(server, _OF_SERVERS):
+        value = value_at(server.spec, path)
+        if isinstance(value, Figure):
+            yield Sum(dotted(path), Total(count, value, server, ("spec", *path)), f"{count} x {value}")
+        elif isinstance(value, int):
+            yield Sum(dotted(path), count * value, f"{count} x {value:,}")
+
+
+def _starting(node: Node[Any], heads: tuple[Path, ...]) -> Iterator[Path]:
+    paths = [path for path, _, _ in leaves(node.spec, ObjectShape(type(node.spec)))]
+    return (path for path in paths if any(path[: len(head)] == head for head in heads))

@@ -20,6 +20,8 @@ COMMANDS = {
     "compare": "Print documents side by side, with ratios.",
     "source": "Print everything that rests on a source.",
     "tree": "Print what a system is built of, down to the engines.",
+    "diff": "Tell what changed from A to B: documents, figures, counts, words, and why.",
+    "edition": "Freeze the catalog, list its editions, verify that none was altered.",
     "explain": "Tell what a code means, why it matters and what to write instead.",
     "completion": "Print the completion script of a shell.",
 }

@@ -12,9 +12,10 @@ from trnspec.cli.common import catalog_options
 from trnspec.cli.names import completer, graph_for
 from trnspec.cli.render import Block, Cell, Column, Table, emit, format_option, table, wrapped
 from trnspec.errors import UsageError
-from trnspec.facts import facts, group, in_groups, sums, words
+from trnspec.facts import facts, group, in_groups, words
 from trnspec.model.chip import Chip
 from trnspec.stated import Stated
+from trnspec.totals import sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +69,7 @@ def command(names: tuple[str, ...], baseline: str | None, all_: bool, format_: s
     Of a server or an UltraServer the totals over its chips are compared, computed from the parts. What a document does
     not have is shown as -, whatever the others have.
     """
-    graph = graph_for([*names, *([baseline] if baseline else [])], **options)
+    graph = graph_for(**options)
     nodes = list({graph.named(name).name: graph.named(name) for name in names}.values())
     if len(nodes) < 2:  # noqa: PLR2004  # a comparison
         raise UsageError("name at least two documents to compare")
@@ -83,7 +84,7 @@ def command(names: tuple[str, ...], baseline: str | None, all_: bool, format_: s
         emit(format_, lambda: _page(wide, len(found) - len(chosen)), lambda: wide)
     else:
         about = {"baseline": first.name, "documents": [n.name for n in nodes]}
-        emit(format_, list, lambda: _long(nodes, base, chosen), about)
+        emit(format_, list, lambda: _long(nodes, base, chosen), lambda: about)
 
 
 def rows(graph: Graph, nodes: Sequence[Node[Any]]) -> list[Row]:

@@ -75,7 +75,7 @@ def _titles(nodes: Sequence[Node[Any]]) -> list[tuple[Cell, ...]]:
 def _overview(graph: Graph) -> list[Block]:
     others = [n for n in graph if not isinstance(n.spec, Source)]
     sources = len(graph) - len(others)
-    made = table([Column("name", keep=True), "kind", Column("title", fold=True)], _titles(others))
+    made = table([Column("name", keep=True), "kind", Column("title", fold=True, least=24)], _titles(others))
     return [made, f"And {sources} sources: trnspec list sources."]
 
 
@@ -98,10 +98,10 @@ def _kind_table(graph: Graph, nodes: Sequence[Node[Any]]) -> tuple[list[Column],
             [Column("name", keep=True), Column("chips")] if not issubclass(spec, Chip) else [Column("name", keep=True)]
         )
         columns += [Column(name, right=True) for name in _SYSTEM]
-        columns.append(Column("title", fold=True))
+        columns.append(Column("title", fold=True, least=24))
         return columns, [_system(graph, n) for n in ordered]
     more = next((_MORE[c] for c in spec.__mro__ if c in _MORE), {})
-    columns = [Column("name", keep=True), *(Column(name) for name in more), Column("title", fold=True)]
+    columns = [Column("name", keep=True), *(Column(name) for name in more), Column("title", fold=True, least=24)]
     cells = [(n.name, *(_word(n, at) for at in more.values()), n.metadata.title) for n in nodes]
     return columns, sorted(cells, key=lambda row: str(row[0]))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec import catalog as catalog_
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     import click
     from click.shell_completion import CompletionItem
@@ -34,11 +34,10 @@ def completer(folder: str = "") -> Callable[[click.Context, click.Parameter, str
     return complete
 
 
-def graph_for(names: Iterable[str], *, catalog: str | None = None, **others: Any) -> Graph:
-    """A graph that holds some documents and what they are built of.
+def graph_for(*, catalog: str | None = None, **others: Any) -> Graph:
+    """The graph of the catalog that the options choose, read as far as it is asked.
 
     Args:
-        names: The documents.
         catalog: What ``--catalog`` says.
         others: The other options that choose a catalog; any of them makes it necessary to read all of it.
     """
@@ -48,4 +47,4 @@ def graph_for(names: Iterable[str], *, catalog: str | None = None, **others: Any
         return load_catalog(catalog=catalog, **others).graph
     from trnspec.api import graph_of
 
-    return graph_of(names, [catalog] if catalog else [], settings=here())
+    return graph_of([catalog] if catalog else [], settings=here())

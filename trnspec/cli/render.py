@@ -23,7 +23,6 @@ FORMATS = ("text", "json", "csv", "markdown")
 GAP = "-"
 
 _SPACE = 2
-_NARROWEST = 8
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,12 +42,14 @@ class Column:
         name: Its heading.
         right: True for numbers, which stand at the right.
         fold: True where long cells may be folded into several lines.
+        least: How narrow it may become by that.
         keep: True for a column that is never left out.
     """
 
     name: str
     right: bool = False
     fold: bool = False
+    least: int = 8
     keep: bool = False
 
 
@@ -79,7 +80,7 @@ def emit(
     format_: str,
     blocks: Callable[[], Sequence[Block]],
     data: Callable[[], Table],
-    about: Mapping[str, Any] | None = None,
+    about: Callable[[], Mapping[str, Any]] = dict,
 ) -> None:
     """Print the one or the other.
 
@@ -92,10 +93,10 @@ def emit(
     if format_ == "text":
         show(blocks())
     else:
-        click.echo(written(data(), format_, about), nl=False)
+        click.echo(written(data(), format_, about() if format_ == "json" else {}), nl=False)
 
 
-def written(found: Table, format_: str, about: Mapping[str, Any] | None = None) -> str:
+def written(found: Table, format_: str, about: Mapping[str, Any] = {}) -> str:
     """A table as CSV, JSON or Markdown, with a newline at the end."""
     rows = [row for row in found.rows if not isinstance(row, str)]
     names = [c.name for c in found.columns]
@@ -112,7 +113,7 @@ def written(found: Table, format_: str, about: Mapping[str, Any] | None = None) 
         import json
 
         records = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
-        return json.dumps({"version": 1, **(about or {}), "rows": records}, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps({"version": 1, **about, "rows": records}, indent=2, ensure_ascii=False) + "\n"
     lines = ["| " + " | ".join(names) + " |"]
     lines.append("|" + "|".join(" ---: " if c.right else " --- " for c in found.columns) + "|")
     lines += ["| " + " | ".join(_marked(cell) for cell in row) + " |" for row in rows]
@@ -229,7 +230,7 @@ def _narrowed(widths: list[int], columns: list[Column], room: int) -> list[int]:
     """The widths with the widest column that may be folded made narrower, again and again, as far as it goes."""
     widths = list(widths)
     while sum(widths) + _SPACE * (len(widths) - 1) > room:
-        folding = [i for i, c in enumerate(columns) if c.fold and widths[i] > max(_NARROWEST, columns_of(c.name))]
+        folding = [i for i, c in enumerate(columns) if c.fold and widths[i] > max(c.least, columns_of(c.name))]
         if not folding:
             break
         widths[max(folding, key=lambda i: widths[i])] -= 1
@@ -292,7 +293,7 @@ def wrapped(head: str, text: str, room: int | None = None) -> str:
     """A paragraph behind a head, such as ``note:``, its further lines indented as far."""
     room = width() if room is None else room
     indent = columns_of(head)
-    folded = _folded(text, max(room - indent, _NARROWEST))
+    folded = _folded(text, max(room - indent, 8))
     return "\n".join([head + folded[0], *(" " * indent + line for line in folded[1:])])
 
 

@@ -9,8 +9,8 @@ import click
 from trnspec.cli.common import catalog_options
 from trnspec.cli.names import completer, graph_for
 from trnspec.cli.render import Block, Cell, Column, Table, emit, format_option, table, wrapped
-from trnspec.facts import Fact, facts, group, in_groups, sums
-from trnspec.model.source import Source
+from trnspec.facts import Fact, facts, group, in_groups
+from trnspec.model.chip import Chip
 from trnspec.quantity import render
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trnspec.graph import Graph
     from trnspec.model.document import Node
     from trnspec.quantity import Interval
-    from trnspec.totals import Total
+    from trnspec.totals import Sum, Total
     from trnspec.units import Unit
 
 
@@ -37,18 +37,18 @@ def command(name: str, reasons: bool, format_: str, **options: Any) -> None:  # 
     An interval is what rounding leaves possible: [low, high) in the unit of the figure. Rivals, what others say, stand
     below the figure, each after the verdict on it.
     """
-    graph = graph_for([name], **options)
+    graph = graph_for(**options)
     node = graph.named(name)
     found = facts(graph, node)
     emit(
         format_,
         lambda: _page(graph, node, found, reasons=reasons),
         lambda: _data(graph, node, found),
-        _about(graph, node),
+        lambda: _about(graph, node, found),
     )
 
 
-def _about(graph: Graph, node: Node[Any]) -> dict[str, Any]:
+def _about(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> dict[str, Any]:
     head = node.metadata
     return {
         "name": node.name,
@@ -58,17 +58,13 @@ def _about(graph: Graph, node: Node[Any]) -> dict[str, Any]:
         "source": None if head.source is None else head.source.name,
         "where": head.where,
         "note": head.note,
-        "sources": {
-            n.name: {
-                "title": n.metadata.title,
-                "publisher": n.spec.publisher,
-                "as_of": n.spec.as_of,
-                "rank": n.spec.rank,
-            }
-            for n in graph.of(Source)
-            if n.name in _cited(facts(graph, node))
-        },
+        "sources": {name: _of_source(graph.named(name)) for name in _cited(found) if name in graph},
     }
+
+
+def _of_source(node: Node[Any]) -> dict[str, str]:
+    spec = node.spec
+    return {"title": node.metadata.title, "publisher": spec.publisher, "as_of": spec.as_of, "rank": spec.rank}
 
 
 def _cited(found: Sequence[Fact]) -> dict[str, int]:
@@ -101,7 +97,7 @@ def _page(graph: Graph, node: Node[Any], found: Sequence[Fact], *, reasons: bool
         ]
         rows = {f.at: list(_rows(f, numbers, reasons=reasons)) for f in found}
         blocks.append(table(columns, list(_grouped(rows))))
-    totals = sums(graph, node)
+    totals = _sums(graph, node)
     if totals:
         names = (
             Column("total", fold=True),
@@ -117,6 +113,15 @@ def _page(graph: Graph, node: Node[Any], found: Sequence[Fact], *, reasons: bool
     if not reasons and any(f.note or f.reason or any(r.reason for r in f.rivals) for f in found):
         blocks.append("--reasons tells notes, formulas and why each verdict was given.")
     return blocks
+
+
+def _sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
+    if isinstance(node.spec, Chip):
+        return ()
+    # A question about a chip does not pay for the classes of servers.
+    from trnspec.totals import sums
+
+    return sums(graph, node)
 
 
 def _grouped(rows: Mapping[str, Sequence[_Row]]) -> Iterator[_Row]:
@@ -167,9 +172,9 @@ def interval(found: Interval, unit: Unit, digits: int) -> str:
 
 
 def _legend(graph: Graph, number: int, name: str) -> str:
-    node = graph.nodes.get(name)
-    if node is None:
+    if name not in graph:
         return f"{number:>3}  {name}"
+    node = graph.named(name)
     return wrapped(f"{number:>3}  ", f"{name}: {node.metadata.title} ({node.spec.publisher}, {node.spec.rank})")
 
 
@@ -191,7 +196,7 @@ def _data(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> Table:
         for r in fact.rivals:
             scope = ""
             rows.append((fact.at, r.says, r.verdict, *[None] * 4, scope, r.source, r.as_of, r.where, r.reason, ""))
-    for total in sums(graph, node):
+    for total in _sums(graph, node):
         bounds: tuple[Cell, ...] = (total.value, total.value, total.value, None) if isinstance(total.value, int) else (
             total.value.figure.value.value * total.value.count, *_ends(total.value.interval),
             total.value.figure.value.dimension.base,

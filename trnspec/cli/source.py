@@ -73,7 +73,12 @@ def command(name: str | None, rank: str | None, adopted: bool, format_: str, **o
         return
     shown = [r for r in found if r.verdict == "adopted"] if adopted else found
     head = [_head(n) for n in sources] if name is not None else []
-    emit(format_, lambda: [*head, *_page(shown, one=name is not None)], lambda: _data(shown), _about(sources, name))
+    emit(
+        format_,
+        lambda: [*head, *_page(shown, one=name is not None)],
+        lambda: _data(shown),
+        lambda: _about(sources, name),
+    )
 
 
 def resting(graph: Graph, sources: set[str]) -> list[Resting]:

@@ -53,7 +53,7 @@ class Part:
 @catalog_options
 def command(name: str, format_: str, **options: Any) -> None:
     """Print what the system NAME is built of: servers, chips, cores and engines, with counts and main figures."""
-    graph = graph_for([name], **options)
+    graph = graph_for(**options)
     node = graph.named(name)
     if not isinstance(node.spec, (Cluster, UltraServer, Server, Chip, Core)):
         raise UsageError(f"{node.kind} {node.name} is not built of parts")
@@ -140,7 +140,7 @@ def _page(whole: Part) -> list[Block]:
 
 def _lines(whole: Part, head: str, rest: str, branches: Sequence[str]) -> Iterator[str]:
     count = "" if whole.count is None or whole.kind == "engine" else f"{whole.count} x "
-    figures = f"  {', '.join(whole.figures)}" if whole.figures else ""
+    figures = f": {', '.join(whole.figures)}" if whole.figures else ""
     text = f"{count}{whole.name}{figures}"
     room = width() - len(head)
     # What does not fit goes on under the name, with the branches drawn on.

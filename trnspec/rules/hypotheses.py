@@ -148,6 +148,8 @@ def _alike(case: Case) -> Iterator[tuple[Term, Quantity]]:
 def _chained(case: Case) -> Iterator[Explanation]:
     """The total of rounded parts or of rounded totals of groups: 4 x 10.7 where 10.7 was itself rounded."""
     quantity = case.quantity
+    if _spelled(quantity.unit)[1]:
+        return  # memory is counted in powers of two, which nobody rounds
     for term, part in _alike(case):
         for outer, group in _groups(term, part):
             for digits in range(1, 6):
@@ -246,6 +248,8 @@ def _part(case: Case) -> Iterator[Explanation]:
 
 def _wrong_count(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
+    if any(_units(case)) or any(_point(case)):
+        return  # 8 or 10 times too many is a slip of the unit or the point
     for term, part in _alike(case):
         high = quantity.interval.high
         # A total that is as coarse as its part is a multiple of it whatever it says.

@@ -241,5 +241,5 @@ def _unlike(built: Shape, said: Shape) -> str:
     from trnspec.topology.compare import difference
 
     if built.nodes != said.nodes:
-        return f"{built.nodes} against {said.nodes}"
+        return f"{built.nodes:,} chips against {said.nodes:,}"
     return difference(built.build(), said.build())

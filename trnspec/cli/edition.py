@@ -1,0 +1,99 @@
+"""``trnspec edition``: freeze the catalog, and see that nobody changed what was frozen."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path as FilePath
+
+import click
+
+from trnspec import catalog, editions
+from trnspec.errors import EditionError
+
+_CATALOG = click.option(
+    "--catalog", "root", metavar="DIR", help="The editions of this catalog instead of the shipped one."
+)
+
+
+@click.group("edition")
+def command() -> None:
+    """Freeze the catalog, list its editions, verify that none was altered.
+
+    An edition is one file, editions/NAME.json in the catalog. The same documents always give the same bytes.
+    """
+
+
+@command.command("list")
+@_CATALOG
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def list_(root: str | None, format_: str) -> None:
+    """List the editions of the catalog, oldest first, without verifying them."""
+    folder = _folder(root)
+    released = editions.released(folder)
+    rows = [
+        {"name": name, "file": str(folder / f"{name}.json"), "sha256": released.get(name)}
+        for name in editions.names(folder)
+    ]
+    if format_ == "json":
+        click.echo(json.dumps({"version": 1, "editions": rows}, indent=2, ensure_ascii=False))
+        return
+    for row in rows:
+        click.echo(f"{row['name']:<12}  {str(row['sha256'] or 'not in RELEASED')[:16]}")
+    if not rows:
+        click.echo(f"There are no editions in {folder}.")
+
+
+@command.command("freeze")
+@click.argument("name")
+@_CATALOG
+def freeze(name: str, root: str | None) -> None:
+    """Freeze the working catalog as edition NAME, such as 2026.11.
+
+    Only a catalog without findings is frozen (exit status 1 otherwise). An edition is never written over: the same
+    contents once more change nothing, other contents are refused.
+    """
+    from trnspec.api import validate
+
+    editions.named(name)
+    checked = validate([root] if root else [])
+    if not checked.report.ok:
+        click.echo(
+            f"The catalog has {len(checked.report.diagnostics)} findings; run trnspec validate. Nothing was frozen."
+        )
+        sys.exit(1)
+    graph = editions.part(checked.graph)
+    text = editions.freeze(graph, name)
+    file = editions.write(_folder(root), name, text)
+    click.echo(f"{file}: {len(graph)} documents, sha256 {editions.verify(text).sha256}")
+
+
+@command.command("verify")
+@click.argument("name", required=False)
+@_CATALOG
+def verify(name: str | None, root: str | None) -> None:
+    """Verify edition NAME, or all of them: against their own hashes and against the list of released ones.
+
+    Exit status 1 when one was altered, is missing, or was not entered in the list.
+    """
+    folder = _folder(root)
+    released = editions.released(folder)
+    known = editions.names(folder)
+    sound = True
+    for each in [name] if name else dict.fromkeys((*known, *released)):
+        try:
+            edition = editions.verify(editions.checked(folder, each))
+            if each not in released:
+                raise EditionError(f"edition {each} is sound and not in RELEASED: freeze it again to enter it")
+        except EditionError as error:
+            sound = False
+            click.echo(str(error))
+        else:
+            click.echo(f"edition {each}: {len(edition.documents)} documents, unaltered")
+    if not name and not known and not released:
+        click.echo(f"There are no editions in {folder}.")
+    sys.exit(0 if sound else 1)
+
+
+def _folder(root: str | None) -> FilePath:
+    return (FilePath(root) if root else catalog.shipped()) / editions.FOLDER

@@ -1,0 +1,444 @@
+"""The query language as text: what is written becomes a tree, and a tree is written back as the same text.
+
+Which paths and kinds there are is not known here; ``docs/reference/query.md`` tells the whole grammar.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Literal
+
+from attrs import field, frozen
+
+from trnspec.errors import QuantityError, UsageError
+from trnspec.quantity import Quantity, parse
+from trnspec.units import UNITS, Unit
+
+MAX_TEXT = 4_000
+"""Longest query that is looked at."""
+
+MAX_DEPTH = 100
+"""How deep brackets and ``not`` may be nested."""
+
+KEYWORDS = ("where", "and", "or", "not", "known", "unknown")
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">=", "~"]
+OPERATORS: dict[str, Operator] = {
+    "=": "=", "==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "~": "~",
+}  # fmt: skip
+
+
+class QueryError(UsageError):
+    """What is wrong with a query, and where: the message shows the line with a mark below the place.
+
+    Attributes:
+        text: The query.
+        start: Where the wrong part begins, in characters.
+        end: Where it ends.
+        hint: What to write instead, or an empty text.
+    """
+
+    def __init__(self, message: str, text: str, span: tuple[int, int], hint: str = "") -> None:
+        self.text, self.hint = text, hint
+        self.start, self.end = span
+        super().__init__(f"{message}{f'; {hint}' if hint else ''}\n{_marked(text, span)}")
+
+
+def _marked(text: str, span: tuple[int, int]) -> str:
+    """The line in which a span begins, with carets below it."""
+    start, end = span
+    first = text.rfind("\n", 0, start) + 1
+    last = text.find("\n", start)
+    line = text[first : len(text) if last < 0 else last]
+    before, marked = line[: start - first], line[start - first : max(end, start + 1) - first]
+    shown = "".join(c if c.isprintable() else " " for c in line)
+    return f"  {shown}\n  {' ' * _columns(before)}{'^' * max(_columns(marked), 1)}"
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    wide = sum(unicodedata.east_asian_width(c) in ("W", "F") for c in text)
+    return len(text) + wide - sum(unicodedata.category(c) in ("Mn", "Me", "Cf") for c in text)
+
+
+# The tree.  Spans tell where something stands; they play no part in equality.
+
+
+def _span() -> tuple[int, int]:
+    span: tuple[int, int] = field(default=(0, 0), eq=False, repr=False)
+    return span
+
+
+@frozen
+class Path:
+    """A dotted path: ``memory.capacity``."""
+
+    text: str
+    span: tuple[int, int] = _span()
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Its steps."""
+        return tuple(self.text.split("."))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@frozen
+class Quotient:
+    """One path over another: ``peak.dense.bf16 / memory.bandwidth``."""
+
+    top: Path
+    bottom: Path
+    span: tuple[int, int] = _span()
+
+    def __str__(self) -> str:
+        return f"{self.top} / {self.bottom}"
+
+
+@frozen
+class Measure:
+    """A quantity with its unit: ``1 TiB``."""
+
+    quantity: Quantity
+    span: tuple[int, int] = _span()
+
+    def __str__(self) -> str:
+        return self.quantity.text
+
+
+@frozen
+class Number:
+    """A number without a unit: ``16``."""
+
+    text: str
+    span: tuple[int, int] = _span()
+
+    @property
+    def value(self) -> Fraction:
+        """What it says, exactly."""
+        return Fraction(self.text.replace(",", ""))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@frozen
+class Word:
+    """A text in quotes."""
+
+    text: str
+    span: tuple[int, int] = _span()
+
+    def __str__(self) -> str:
+        escaped = self.text.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+
+
+Term = Path | Quotient
+Operand = Path | Quotient | Measure | Number | Word
+
+
+@frozen
+class Comparison:
+    """Two operands and what is asked of them; ``~`` asks whether rounding alone can explain the difference."""
+
+    left: Operand
+    operator: Operator
+    right: Operand
+    span: tuple[int, int] = _span()
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
+
+
+@frozen
+class Known:
+    """``known PATH``, or with ``unknown`` its contrary; never itself unknown."""
+
+    path: Path
+    unknown: bool = False
+
+    def __str__(self) -> str:
+        return f"{'unknown' if self.unknown else 'known'} {self.path}"
+
+
+@frozen
+class Not:
+    """The contrary; of what is unknown, unknown."""
+
+    inner: Condition
+
+    def __str__(self) -> str:
+        return f"not {_bracketed(self.inner, (And, Or))}"
+
+
+@frozen
+class And:
+    """All of some conditions, at least two."""
+
+    parts: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(_bracketed(p, (And, Or)) for p in self.parts)
+
+
+@frozen
+class Or:
+    """Any of some conditions, at least two."""
+
+    parts: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(_bracketed(p, (Or,)) for p in self.parts)
+
+
+Condition = Comparison | Known | Not | And | Or
+
+
+@frozen
+class Query:
+    """A kind, and the condition on its documents, if there is one."""
+
+    kind: str
+    where: Condition | None = None
+    text: str = field(default="", eq=False, repr=False)
+    span: tuple[int, int] = _span()
+
+    def __str__(self) -> str:
+        return self.kind if self.where is None else f"{self.kind} where {self.where}"
+
+
+def _bracketed(part: Condition, kinds: tuple[type, ...]) -> str:
+    return f"({part})" if isinstance(part, kinds) else str(part)
+
+
+# Reading.
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<word>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    | (?P<number>[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)
+    | (?P<path>[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)
+    | (?P<sign>[!<>=]=|[<>=~/()])
+    | (?P<end>\Z)
+    )""",
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+_UNIT = re.compile(r"\s*([A-Za-zµμ$%][A-Za-zµμ$%/]*)")
+_USUAL = {
+    "&": "write 'and'",
+    "|": "write 'or'",
+    "!": "write 'not', or != between two values",
+    "[": "brackets are round",
+    "{": "brackets are round",
+    "-": "there are no negative figures, and nothing is subtracted",
+    "*": "one path may be divided by another; there is no other arithmetic",
+    "+": "one path may be divided by another; there is no other arithmetic",
+    "≥": "write >=",
+    "≤": "write <=",
+    "≠": "write !=",
+    "≈": "write ~",
+    "“": 'words stand in straight quotes, "so"',
+    "‘": 'words stand in straight quotes, "so"',
+}
+
+
+@frozen
+class _Token:
+    kind: str
+    text: str
+    span: tuple[int, int]
+    unit: str = ""
+
+    @property
+    def keyword(self) -> str:
+        word = self.text.lower()
+        return word if self.kind == "path" and word in KEYWORDS else ""
+
+
+def _tokens(text: str) -> list[_Token]:
+    if len(text) > MAX_TEXT:
+        raise UsageError(f"a query has at most {MAX_TEXT:,} characters, this one has {len(text):,}")
+    found: list[_Token] = []
+    at = 0
+    while not found or found[-1].kind != "end":
+        match = _TOKEN.match(text, at)
+        if match is None:
+            start = at + len(text[at:]) - len(text[at:].lstrip())
+            if text[start] in "\"'":
+                raise QueryError("the quote is not closed", text, (start, len(text)))
+            hint = _USUAL.get(text[start], "")
+            raise QueryError(f"{text[start]!r} means nothing here", text, (start, start + 1), hint)
+        kind = str(match.lastgroup)
+        start, at = match.span(kind)
+        unit = _UNIT.match(text, at) if kind == "number" else None
+        if unit is not None and unit[1].lower() not in KEYWORDS:
+            at = unit.end()
+            found.append(_Token(kind, match[kind], (start, at), unit[1]))
+        else:
+            found.append(_Token(kind, match[kind], (start, at)))
+    return found
+
+
+class _Reader:
+    """Recursive descent over the tokens of one text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = _tokens(text)
+        self.at = 0
+        self.depth = 0
+
+    @property
+    def now(self) -> _Token:
+        return self.tokens[self.at]
+
+    def take(self) -> _Token:
+        token = self.now
+        self.at += token.kind != "end"
+        return token
+
+    def skip(self, keyword: str) -> bool:
+        found = self.now.keyword == keyword
+        self.at += found
+        return found
+
+    def refuse(self, message: str, token: _Token, hint: str = "") -> QueryError:
+        return QueryError(message, self.text, token.span, hint)
+
+    def expected(self, what: str, hint: str = "") -> QueryError:
+        token = self.now
+        got = "the query ends" if token.kind == "end" else f"{self.text[slice(*token.span)]!r} stands"
+        return self.refuse(f"{what} is expected where {got}", token, hint)
+
+    def finish(self, what: str, hint: str = "") -> None:
+        if self.now.kind != "end":
+            raise self.expected(what, hint)
+
+    def query(self) -> Query:
+        if self.now.kind != "path" or self.now.keyword:
+            raise self.expected("a kind", "such as: server where memory.capacity > 1 TiB")
+        kind = self.take()
+        where = None
+        if self.now.kind != "end":
+            if not self.skip("where"):
+                raise self.expected("'where' or the end")
+            where = self.any_of()
+            self.finish("'and', 'or' or the end", self.after())
+        return Query(kind.text, where, self.text, kind.span)
+
+    def after(self) -> str:
+        """The hint for what stands where a condition has ended."""
+        if self.now.text in OPERATORS:
+            return "a comparison has two sides; write 'and' between two comparisons"
+        if self.now.text == "/":
+            return "only a path can be divided, and only by one other path"
+        return ""
+
+    def any_of(self) -> Condition:
+        parts = [self.all_of()]
+        while self.skip("or"):
+            parts.append(self.all_of())
+        return Or(tuple(parts)) if len(parts) > 1 else parts[0]
+
+    def all_of(self) -> Condition:
+        parts = [self.one()]
+        while self.skip("and"):
+            parts.append(self.one())
+        return And(tuple(parts)) if len(parts) > 1 else parts[0]
+
+    def one(self) -> Condition:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.refuse(f"brackets and 'not' are nested more than {MAX_DEPTH} deep", self.now)
+        made = self._one()
+        self.depth -= 1
+        return made
+
+    def _one(self) -> Condition:
+        if self.skip("not"):
+            return Not(self.one())
+        if self.now.keyword in ("known", "unknown"):
+            return Known(unknown=self.take().keyword == "unknown", path=self.path())
+        if self.now.text == "(" and self.now.kind == "sign":
+            opened = self.take()
+            inner = self.any_of()
+            if self.now.text != ")":
+                if self.now.kind == "end":
+                    raise self.refuse("the bracket is not closed", opened)
+                raise self.expected("')', 'and' or 'or'", self.after())
+            self.take()
+            return inner
+        left = self.operand()
+        if self.now.text not in OPERATORS or self.now.kind != "sign":
+            hint = "ask for what is known with: known PATH" if isinstance(left, Path) else self.after()
+            raise self.expected("a comparison such as >=", hint)
+        operator = OPERATORS[self.take().text]
+        right = self.operand()
+        return Comparison(left, operator, right, (left.span[0], right.span[1]))
+
+    def operand(self) -> Operand:
+        token = self.now
+        if token.kind == "word":
+            self.take()
+            return Word(re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL), token.span)
+        if token.kind == "number":
+            return self.measure(self.take())
+        return self.term()
+
+    def measure(self, token: _Token) -> Measure | Number:
+        unit: Unit | None = UNITS.get(token.unit) if token.unit else None
+        try:
+            if not token.unit:
+                parse(f"{token.text}x")  # The same numbers are read with and without a unit.
+                return Number(token.text, token.span)
+            if unit is None:
+                UNITS.unit(token.unit)
+            separator = "" if unit is None else unit.separator
+            return Measure(parse(f"{token.text}{separator}{token.unit}"), token.span)
+        except QuantityError as error:
+            raise self.refuse(str(error), token, error.hint) from error
+
+    def term(self) -> Term:
+        top = self.path()
+        if self.now.text != "/" or self.now.kind != "sign":
+            return top
+        self.take()
+        bottom = self.path()
+        return Quotient(top, bottom, (top.span[0], bottom.span[1]))
+
+    def path(self) -> Path:
+        if self.now.kind != "path" or self.now.keyword:
+            raise self.expected("a path such as memory.capacity, or a value")
+        token = self.take()
+        return Path(token.text, token.span)
+
+
+def parse_query(text: str) -> Query:
+    """Read a query.
+
+    Raises:
+        QueryError: It does not follow the grammar; the message marks the place.
+        UsageError: It is longer than a query may be.
+    """
+    return _Reader(text).query()
+
+
+def parse_term(text: str) -> Term:
+    """Read one path, or one path over another: a column, or what to sort by.
+
+    Raises:
+        QueryError: It is something else.
+        UsageError: It is longer than a query may be.
+    """
+    reader = _Reader(text)
+    made = reader.term()
+    reader.finish("the end", "a column is a path, or one path over another")
+    return made
