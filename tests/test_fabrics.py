@@ -35,21 +35,22 @@ def test_the_rate_of_a_link_in_each_dimension(name, dims, rates):
 
 
 @pytest.mark.parametrize(
-    ("name", "nodes", "links", "degree", "diameter", "mean", "cut", "rate"),
+    ("name", "sizes", "degree", "mean", "cut"),
     [
-        ("trn1.32xlarge", 16, 32, 4, 4, 2.133, 8, 384e9),
-        ("trn2.48xlarge", 16, 32, 4, 4, 2.133, 8, 1_024e9),
-        ("trn2-ultraserver", 64, 192, 6, 6, 3.048, 32, 2_048e9),
+        ("trn1.32xlarge", (16, 32, 4), 4, 2.133, (8, 384e9, True)),
+        ("trn2.48xlarge", (16, 32, 4), 4, 2.133, (8, 1_024e9, True)),
+        ("trn2-ultraserver", (64, 192, 6), 6, 3.048, (32, 2_048e9, True)),
     ],
 )
-def test_the_published_wirings(name, nodes, links, degree, diameter, mean, cut, rate):
+def test_the_published_wirings(name, sizes, degree, mean, cut):
+    """Chips, links and diameter; then the narrowest cut into halves, in links and B/s of one direction."""
     found = built(name)
     narrowest = found.bisection("rate")
 
-    assert (nodes, links, diameter) == (found.nodes, found.links, found.diameter)
+    assert (found.nodes, found.links, found.diameter) == sizes
     assert {degree} == set(degrees(found.build()))
     assert mean == pytest.approx(found.mean_hops(self_included=False), abs=0.0005)
-    assert (cut, rate, True) == (narrowest.links, narrowest.rate, narrowest.exact)
+    assert (narrowest.links, narrowest.rate, narrowest.exact) == cut
 
 
 def test_a_chip_has_what_is_printed_of_it():

@@ -42,7 +42,9 @@ def totals(draw):
         text = _slip(text, draw(st.integers(0, 9)), draw(st.sampled_from("123456789")))
     elif how == "other":
         times = st.fractions(Fraction(1, 30), 30, max_denominator=50)
-        other = st.sampled_from([10, Fraction(1, 10), Fraction(1, servers * chips), Fraction(servers - 1 or 3, servers)])
+        other = st.sampled_from(
+            [10, Fraction(1, 10), Fraction(1, servers * chips), Fraction(servers - 1 or 3, servers)]
+        )
         text = render(right * draw(times | other), unit, draw(st.integers(1, 5)))
     return servers, chips, part.text, text, how
 

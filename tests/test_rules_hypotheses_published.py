@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from rules_world import bare, causes, claim, efa, interval, put, shipped, sites
-from rules_world import FP32
+from rules_world import FP32, bare, causes, claim, efa, interval, put, shipped, sites
 
 from trnspec.graph import Graph
 from trnspec.quantity import parse
@@ -126,7 +125,7 @@ def test_a20_fp32_is_no_quarter_of_bf16():
 
 
 def test_a22_a_word_is_no_figure():
-    """ "Yes" and "N/A" in a column of figures take part in no relation."""
+    """The words "Yes" and "N/A" in a column of figures take part in no relation."""
     graph = claim(shipped(), "trn1.32xlarge", "spec.fabric.bandwidth", "Yes")
 
     assert suspects(relations(graph)) == []
@@ -135,5 +134,3 @@ def test_a22_a_word_is_no_figure():
 def test_a28_one_digit_overlaps_with_nearly_anything():
     """1 TB/s of DMA is [0.5, 1.5): neither 0.82 nor 0.87 needs an explanation."""
     assert causes("1 TB/s", "820 GB/s", "0.87 TB/s", at=("trainium1", "dma.bandwidth"), graph=bare()) == {}
-
-

@@ -345,7 +345,7 @@ class Catalog:
         """
         from trnspec.differences import differences
 
-        told = called if called is not None else (self._told(), other._told())  # noqa: SLF001  # another of this class
+        told = called if called is not None else (self._told(), other._told())
         return differences(self.graph, other.graph, names, called=told, unknown=(self.unknown, other.unknown))
 
     def _told(self) -> str:

@@ -6,8 +6,7 @@ The rules, with their reasons, stand in ``docs/reference/dates.md``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import evolve, field, frozen
 
@@ -15,7 +14,7 @@ from trnspec.errors import QuantityError, UsageError
 from trnspec.graph import Graph, references
 from trnspec.model.document import Claim, Node
 from trnspec.model.figure import Figure
-from trnspec.model.marks import Pattern
+from trnspec.model.ref import Ref
 from trnspec.model.shape import (
     ChoiceShape,
     FigureShape,
@@ -32,11 +31,15 @@ from trnspec.model.shape import (
     spread,
     value_at,
 )
-from trnspec.model.ref import Ref
 from trnspec.model.source import Rank, Source
 from trnspec.quantity import Quantity, agrees, parse
 from trnspec.source import Path
 from trnspec.structure import plain, structure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trnspec.model.marks import Pattern
 
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?", re.ASCII)
 _RANKS: tuple[str, ...] = get_args(Rank)
@@ -145,7 +148,7 @@ class _Dated:
             return "nothing in it has a source, so nobody can say when it was published"
         if earliest[0] > self.limit:
             return f"its earliest source is {earliest[1]}, of {self._date(earliest[1])}"
-        data = plain(node)
+        data: dict[str, Any] = plain(node)
         for path in self._paths():
             chosen = self._chosen(path)
             if chosen is not None:

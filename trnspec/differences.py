@@ -5,20 +5,20 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from trnspec.errors import QuantityError, UnknownNameError
 from trnspec.diagnostics import did_you_mean
-from trnspec.graph import Graph
+from trnspec.errors import QuantityError, UnknownNameError
 from trnspec.model.document import Claim, Metadata, Node
-from trnspec.model.figure import Figure
 from trnspec.model.shape import FigureShape, ObjectShape, dotted, leaves, shape_of, spread
-from trnspec.model.source import Source
 from trnspec.quantity import Quantity, parse
-from trnspec.source import Path
 from trnspec.stated import Stated, figures
+
+if TYPE_CHECKING:
+    from trnspec.graph import Graph
+    from trnspec.source import Path
 
 _WIDTH = 80
 _TOLD_ELSEWHERE = ("source", "where")
@@ -140,7 +140,7 @@ class Differences:
         return "\n".join(_lines(self))
 
 
-def differences(  # noqa: PLR0913  # the two sides, and what is known of each
+def differences(  # the two sides, and what is known of each
     old: Graph,
     new: Graph,
     names: Iterable[str] = (),
@@ -297,7 +297,8 @@ def _lines(found: Differences) -> Iterator[str]:
             yield f"Documents {title}:"
         for each in present:
             yield from _wrapped(f"  {each.kind} {each.name}", f": {each.reason}" if each.reason else "", 6)
-    for name in dict.fromkeys(c.of for c in (*found.figures, *found.restated, *found.words, *found.claims)):
+    changes: tuple[Change | Claims, ...] = (*found.figures, *found.restated, *found.words, *found.claims)
+    for name in dict.fromkeys(c.of for c in changes):
         yield ""
         yield name
         yield from _document(found, name)

@@ -116,7 +116,7 @@ def _text(name: str, documents: list[Any]) -> str:
     """The canonical text of some documents, which are sorted already."""
     made_of = dict(sorted(Counter(str(d["kind"]) for d in documents).items()))
     header = {"format": FORMAT, "edition": name, "made_of": made_of}
-    whole = {**header, "sha256": _hash([header, documents])}
+    whole: dict[str, Any] = {**header, "sha256": _hash([header, documents])}
     whole["documents"] = [{"sha256": _hash(d), "document": d} for d in documents]
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 

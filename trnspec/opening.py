@@ -6,7 +6,6 @@ catalog, for that is what a comparison has to show.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,8 @@ from trnspec.pipeline import link, read
 from trnspec.source import Document, read_file, read_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from trnspec.plugin import Registry
 
 WORKING = "working"

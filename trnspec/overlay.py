@@ -5,8 +5,7 @@ See ``docs/reference/overlay.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
@@ -14,11 +13,15 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph import Graph, build
 from trnspec.kinds import KINDS
-from trnspec.model.document import Node
 from trnspec.pipeline import read
 from trnspec.plugin import API, Kind, Plugin, Registry
 from trnspec.source import Document, Path, Place
 from trnspec.whatif import attempt, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trnspec.model.document import Node
 
 KEYS = ("change", "add")
 """The parts of an overlay."""

@@ -17,6 +17,8 @@ from trnspec.quantity import Interval, choose_unit, render
 from trnspec.source import Path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.units import Unit
 
 _FIVE_DIGITS = 10_000

@@ -5,18 +5,21 @@ A figure that is assumed is nobody's word: it is marked as derived from what was
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
-from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.shape import FigureShape, ObjectShape, dotted, leaves, shape_at, shape_of, value_at
-from trnspec.source import Path
 from trnspec.structure import Refusal, StructureError, plain, structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trnspec.model.document import Node
+    from trnspec.source import Path
 
 
 def changed(node: Node[Any], changes: Mapping[str, Any]) -> Any:
@@ -45,9 +48,10 @@ def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], lis
     wrong: list[tuple[str, str]] = []
     for path, value in changes.items():
         hint = _misspelt(type(node.spec), steps(path))
+        if hint:
+            wrong.append((path, f"a {node.kind} has no {path}; {hint}"))
+            continue
         try:
-            if hint:
-                raise UsageError(f"a {node.kind} has no {path}; {hint}")
             put(data["spec"], path.removeprefix("spec.").split("."), value)
         except UsageError as error:
             wrong.append((path, str(error)))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
 
 from trnspec.differences import Change, Differences, Side, ratio_text
 from trnspec.opening import called, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @click.command("diff")
@@ -27,7 +30,8 @@ def command(old: str, new: str, names: tuple[str, ...], format_: str) -> None:
     1 something does, 2 misuse.
     """
     found = opened(old).diff(opened(new), *names, called=(called(old), called(new)))
-    click.echo({"text": str, "json": _json, "markdown": _markdown}[format_](found))
+    writers: dict[str, Callable[[Differences], str]] = {"text": str, "json": _json, "markdown": _markdown}
+    click.echo(writers[format_](found))
     sys.exit(1 if found else 0)
 
 

@@ -83,13 +83,15 @@ def verify(name: str | None, root: str | None) -> None:
     for each in [name] if name else dict.fromkeys((*known, *released)):
         try:
             edition = editions.verify(editions.checked(folder, each))
-            if each not in released:
-                raise EditionError(f"edition {each} is sound and not in RELEASED: freeze it again to enter it")
         except EditionError as error:
             sound = False
             click.echo(str(error))
-        else:
+            continue
+        if each in released:
             click.echo(f"edition {each}: {len(edition.documents)} documents, unaltered")
+        else:
+            sound = False
+            click.echo(f"edition {each} is sound, but not in {editions.RELEASED}: freeze it again to enter it")
     if not name and not known and not released:
         click.echo(f"There are no editions in {folder}.")
     sys.exit(0 if sound else 1)
