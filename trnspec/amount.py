@@ -31,6 +31,11 @@ _PRODUCTS: dict[tuple[Dimension, Dimension], Dimension] = {
 _LARGE = 10_000
 
 
+def quotient(top: Dimension, bottom: Dimension) -> Dimension | None:
+    """What one dimension over another measures, or ``None`` where the two cannot be divided."""
+    return Dimension.RATIO if top is bottom else _QUOTIENTS.get((top, bottom))
+
+
 @frozen(eq=False)
 class Amount:
     """A value with its dimension.  Two amounts are compared by value; ``agrees`` compares what rounding leaves open.
@@ -53,6 +58,12 @@ class Amount:
     def of(cls, quantity: Quantity) -> Amount:
         """The amount that a printed figure stands for."""
         return cls(quantity.value, quantity.dimension, quantity.interval, quantity.unit, quantity.digits)
+
+    @classmethod
+    def exact(cls, number: Fraction | int) -> Amount:
+        """A count as an amount: a ratio without rounding."""
+        value = Fraction(number)
+        return cls(value, Dimension.RATIO, Interval.point(value), UNITS.unit("x"))
 
     def __float__(self) -> float:
         """The value in base units."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import os
 
     from trnspec.differences import Differences
+    from trnspec.query import Result
 
 T = TypeVar("T")
 
@@ -291,6 +292,23 @@ class Catalog:
     def sources(self) -> Named[SourceView]:
         """The sources by name."""
         return Named(self, Source, "source")
+
+    def query(self, text: str, *, columns: Iterable[str] = (), sort: str | Iterable[str] = ()) -> Result[Bound]:
+        """The documents that fulfil a condition: ``cat.query("server where memory.capacity > 1 TiB")``.
+
+        Args:
+            text: ``KIND [where CONDITION]``; ``docs/reference/query.md`` tells the language.
+            columns: What the result shows of each: ``peak.dense.bf16 / memory.bandwidth``; the name and what is
+                compared when left out.
+            sort: What to sort by; ``-memory.capacity`` begins with the most.
+
+        Raises:
+            QueryError: The query is wrong; the message marks the place.
+        """
+        from trnspec.query import query
+
+        chosen = [sort] if isinstance(sort, str) else sort
+        return query(self.graph, text, lambda n: self[n.name], columns=columns, sort=chosen, absent=self.unknown)
 
     def replace(self, name: str, changes: Mapping[str, Any]) -> Catalog:
         """A catalog in which some figures or counts of one document are others; totals and checks follow.

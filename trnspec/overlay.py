@@ -135,8 +135,8 @@ class _Overlay:
                 continue
             node = graph.named(name)
             made, wrong = attempt(found.get(node.name, node), wanted)
-            for at, message in wrong:
-                self._mistake(self.document.place((*path, at)), message)
+            for each in wrong:
+                self._mistake(self.document.place((*path, each.at), key=each.key), each.message)
             found[node.name] = made
         return found
 

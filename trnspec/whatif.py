@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
@@ -34,34 +34,45 @@ def changed(node: Node[Any], changes: Mapping[str, Any]) -> Any:
     """
     made, wrong = attempt(node, changes)
     if wrong:
-        raise UsageError(f"{node.name} cannot be changed so: {'; '.join(message for _, message in wrong)}")
+        raise UsageError(f"{node.name} cannot be changed so: {'; '.join(w.message for w in wrong)}")
     return made.spec
 
 
-def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], list[tuple[str, str]]]:
-    """A node with some values exchanged; or the same node, and what is wrong with which change.
+@frozen
+class Wrong:
+    """What is wrong with a change.
 
-    Returns:
-        The node, and pairs of the path of a change, as it was written, and a sentence.
+    Attributes:
+        at: The path of the change, as it was written.
+        message: One sentence.
+        key: True where the path itself is wrong, and not the value.
     """
+
+    at: str
+    message: str
+    key: bool = False
+
+
+def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], list[Wrong]]:
+    """A node with some values exchanged; or the same node, and what is wrong with which change."""
     data: dict[str, Any] = plain(node)
-    wrong: list[tuple[str, str]] = []
+    wrong: list[Wrong] = []
     for path, value in changes.items():
         hint = _misspelt(type(node.spec), steps(path))
         if hint:
-            wrong.append((path, f"a {node.kind} has no {path}; {hint}"))
+            wrong.append(Wrong(path, f"a {node.kind} has no {path}; {hint}", key=True))
             continue
         try:
             put(data["spec"], path.removeprefix("spec.").split("."), value)
         except UsageError as error:
-            wrong.append((path, str(error)))
+            wrong.append(Wrong(path, str(error)))
     try:
         made = structure(node.kind, type(node.spec), node.document, data)
         for path_, value in _assumed(node, made):
             _set(data, path_, value)
         made = structure(node.kind, type(node.spec), node.document, data)
     except StructureError as error:
-        wrong += [(_blamed(changes, r), f"{r.message} (at {dotted(r.path)})") for r in error.refusals]
+        wrong += [Wrong(_blamed(changes, r), f"{r.message} (at {dotted(r.path)})") for r in error.refusals]
     if wrong:
         return node, wrong
     return evolve(made, positions=node.positions, target=node.target), []
