@@ -454,7 +454,7 @@ def unprivileged() -> list[str]:
         ("trnspec.toml", 0o000, "wire.yaml", 2, "trnspec.toml"),
     ],
 )
-def test_without_permission(here, locked, mode, path, status, message) -> None:  # noqa: PLR0913, PLR0917  # a table of cases
+def test_without_permission(here, locked, mode, path, status, message) -> None:  # a table of cases
     """A file or a folder that may not be read is named, and what may be read is."""
     if locked == "trnspec.toml":
         Path(locked).write_text("")

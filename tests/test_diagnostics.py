@@ -14,7 +14,7 @@ from trnspec.source import Place
 INFO, WARNING, ERROR = Severity.INFO, Severity.WARNING, Severity.ERROR
 
 
-def diagnostic(  # noqa: PLR0913  # they are the fields of a diagnostic
+def diagnostic(  # they are the fields of a diagnostic
     code="TRN101", severity=ERROR, *, file="a.yaml", line=1, column=1, text=""
 ) -> Diagnostic:
     return Diagnostic(code, severity, text, Location(file, Place(line, column) if line else None))

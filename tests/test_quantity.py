@@ -585,7 +585,7 @@ def test_render(value: Fraction | float, unit: str, digits: int, text: str) -> N
     assert render(value, unit, digits) == text
 
 
-@given(st.fractions(Fraction(1, 10**9), 10**20), st.sampled_from([u for u in UNITS]), st.integers(1, 15))
+@given(st.fractions(Fraction(1, 10**9), 10**20), st.sampled_from(list(UNITS)), st.integers(1, 15))
 def test_render_can_be_read(value: Fraction, unit: Unit, digits: int) -> None:
     """What is shown is a quantity, no further from the value than half a unit of the last digit."""
     got = parse(render(value, unit, digits), unit.dimension)

@@ -215,7 +215,7 @@ class Explained:
 
     Something else:
         other: Not an attribute.
-    """  # noqa: D205  # it has two lines
+    """  # it has two lines  # noqa: D205  # it has two lines
 
     short: str
     long: Bandwidth

@@ -1,9 +1,9 @@
 """trnspec: a checked catalog of accelerator hardware, and the checker that says why two figures disagree.
 
-    >>> import trnspec
-    >>> cat = trnspec.load()
-    >>> cat.chips["trainium2"].memory.capacity.to("GiB")
-    96.0
+>>> import trnspec
+>>> cat = trnspec.load()
+>>> cat.chips["trainium2"].memory.capacity.to("GiB")
+96.0
 """
 
 from __future__ import annotations

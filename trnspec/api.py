@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import stat
 import sys
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
-
-from attrs import frozen
 
 from trnspec import catalog
 from trnspec.errors import UsageError
 from trnspec.pipeline import Checked, Reading, check, link, read
 from trnspec.plugin import Registry
+from trnspec.selection import Selection, choose
 from trnspec.settings import Settings
 from trnspec.source import Limits, read_file, read_text
 
@@ -23,24 +21,12 @@ if TYPE_CHECKING:
     from trnspec.ask import Catalog
     from trnspec.graph import Graph
 
-STDIN = "-"
-"""The path that means standard input."""
-
 
 def registry() -> Registry:
     """The registry of what this installation knows."""
     from trnspec.builtin import plugin
 
     return Registry.of([plugin])
-
-
-@frozen
-class Selection:
-    """The files of a run: those to check, and those to resolve names against."""
-
-    targets: tuple[FilePath, ...]
-    stdin: bool
-    context: tuple[FilePath, ...]
 
 
 def select(paths: Iterable[str], known: Registry, settings: Settings) -> Selection:
@@ -54,66 +40,8 @@ def select(paths: Iterable[str], known: Registry, settings: Settings) -> Selecti
     Raises:
         UsageError: A path is not there or cannot be read, or a folder holds no documents.
     """
-    paths = list(paths)
-    folders = {k.folder for k in known.kinds.values()}
-    targets: dict[object, FilePath] = {}
-    roots: dict[FilePath, None] = {}
-    for path in paths or [str(catalog.shipped())]:
-        if path == STDIN:
-            continue
-        file = FilePath(path)
-        if _is_folder(file):
-            inside = list(catalog.files(file))
-            if not inside:
-                raise UsageError(f"{path} holds no .yaml files")
-            roots[file.absolute().parent if file.absolute().name in folders else file.absolute()] = None
-        else:
-            inside = [file]
-            roots[catalog.root_of(file, folders)] = None
-        for each in inside:
-            targets.setdefault(_identity(each), each)
-    for folder in settings.catalogs:
-        if not _is_folder(folder):
-            raise UsageError(f"the catalog {folder} is not a folder")
-        roots[folder.absolute()] = None
-    roots.update(dict.fromkeys(c.absolute() for p in known.plugins for c in p.catalogs))
-    context: dict[object, FilePath] = {}
-    for file in (f for root in roots for f in _context(root, folders)):
-        identity = _identity(file)
-        if identity not in targets:
-            context.setdefault(identity, file)
-    return Selection(tuple(targets.values()), STDIN in paths, tuple(context.values()))
-
-
-def _is_folder(path: FilePath) -> bool:
-    try:
-        return stat.S_ISDIR(path.stat().st_mode)
-    except FileNotFoundError:
-        what = "is a link to nothing" if path.is_symlink() else "does not exist"
-        raise UsageError(f"{path} {what}") from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-
-
-def _identity(file: FilePath) -> object:
-    """What two paths to one file have in common; one that cannot be looked at is its own."""
-    try:
-        found = file.stat()
-    except OSError:
-        return file.absolute()
-    # Some file systems number no files.
-    return (found.st_dev, found.st_ino) if found.st_ino else file.absolute()
-
-
-def _context(root: FilePath, folders: set[str]) -> Iterator[FilePath]:
-    """The documents of a catalog: those in the folders of the kinds, and those that lie directly in it."""
-    for folder in sorted(folders):
-        yield from catalog.files(root / folder)
-    try:
-        beside = sorted(root.iterdir())
-    except OSError:
-        return  # a file may be named in a folder that cannot be listed
-    yield from (f for f in beside if f.suffix in catalog.SUFFIXES and not f.name.startswith(".") and f.is_file())
+    folders = [k.folder for k in known.kinds.values()]
+    return choose(paths, folders, [c for p in known.plugins for c in p.catalogs], settings)
 
 
 def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
@@ -184,22 +112,14 @@ def graph_of(paths: Iterable[str] = (), *, settings: Settings | None = None) -> 
     Raises:
         UsageError: A path is not there.
     """
-    from trnspec.kinds import KINDS
     from trnspec.ondemand import on_demand
-    from trnspec.plugin import API, Plugin
 
     paths = list(paths)
     chosen = settings if settings is not None else Settings()
-    # The rules and codes of the real registry are no help in reading.
-    known = Registry.of([Plugin(name="trnspec", api=API, kinds=KINDS, catalogs=(catalog.shipped(),))])
-    found = select(paths, known, chosen)
-    files: dict[str, FilePath] = {}
-    for file in (*found.targets, *found.context):
-        files.setdefault(file.stem, file)
-    return on_demand(files, known, lambda: graph(paths, settings=chosen))
+    return on_demand(paths, chosen, lambda: graph(paths, settings=chosen))
 
 
-def load(  # noqa: PLR0913  # each one is independent of the others
+def load(  # each one is independent of the others
     paths: Iterable[str] = (),
     *,
     edition: str | None = None,

@@ -6,7 +6,7 @@ Everything here is a value: a catalog never changes, two of them live side by si
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
@@ -20,17 +20,14 @@ from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.document import Node
-from trnspec.model.figure import Figure
 from trnspec.model.link import Link
 from trnspec.model.server import Server
-from trnspec.model.shape import FigureShape, ListShape, MapShape, ObjectShape, Shape, dotted, value_at
+from trnspec.model.shape import dotted
 from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
-from trnspec.quantity import Quantity
-from trnspec.source import Path
-from trnspec.stated import Rival, Stated, figures, rivals
-from trnspec.totals import chips, total
+from trnspec.stated import Rival, Stated, figures, rivals, with_places
 from trnspec.topology.shapes import Shape as Fabric
+from trnspec.totals import chips, total
 
 if TYPE_CHECKING:
     import os
@@ -395,34 +392,6 @@ def _view_of(spec: Any) -> type[Bound]:
 
 
 def _bind(catalog: Catalog, node: Node[Any]) -> Bound:
-    stated = {("spec", *_path(at)): figure for at, figure in figures(catalog.graph, node).items()}
-    shape = ObjectShape(type(node.spec))
-    values = {name: _bound(getattr(node.spec, name), f.shape, ("spec", name), stated) for name, f in shape.fields.items()}
+    values = with_places(catalog.graph, node)
     spec: Any = type(node.spec)
     return _view_of(spec)(**values, node=node, catalog=catalog)
-
-
-def _path(at: str) -> Path:
-    return tuple(int(s) if s.isdigit() else s for s in at.split("."))
-
-
-def _bound(value: Any, shape: Shape, path: Path, figures: Mapping[Path, Stated]) -> Any:
-    """The same value with every figure exchanged for the one that knows where it stands."""
-    if value is None:
-        return None
-    if isinstance(shape, FigureShape):
-        return figures[path]
-    if isinstance(shape, ObjectShape):
-        parts = {n: _bound(getattr(value, n), f.shape, (*path, n), figures) for n, f in shape.fields.items()}
-        return evolve(value, **parts)
-    if isinstance(shape, ListShape):
-        return tuple(_bound(v, shape.item, (*path, i), figures) for i, v in enumerate(value))
-    if isinstance(shape, MapShape):
-        return {k: _bound(v, shape.value, (*path, k), figures) for k, v in value.items()}
-    return value
-
-
-def value(bound: Bound, path: str) -> Quantity | int | str | bool | None:
-    """What stands at a dotted path of a document: a quantity, a count or a word; ``None`` where nothing does."""
-    found = value_at(bound.node.spec, _path(path))
-    return found.value if isinstance(found, Figure) else found

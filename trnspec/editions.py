@@ -131,8 +131,8 @@ def verify(text: str | bytes) -> Edition:
     name, documents = whole["edition"], [entry["document"] for entry in whole["documents"]]
     wrong = [_called(e["document"]) for e in whole["documents"] if e["sha256"] != _hash(e["document"])]
     if wrong:
-        plural = "s do" if len(wrong) > 1 else " does"
-        raise EditionError(f"edition {name} was altered: the hash{plural} not match of {', '.join(wrong)}")
+        hashes = "the hashes do" if len(wrong) > 1 else "the hash does"
+        raise EditionError(f"edition {name} was altered: {hashes} not match of {', '.join(wrong)}")
     header = {"format": whole["format"], "edition": name, "made_of": whole["made_of"]}
     if whole["sha256"] != _hash([header, documents]):
         message = "its header, or the number or order of its documents, does not match its hash"

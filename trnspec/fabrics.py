@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trnspec.graph import Graph, figure_at
-from trnspec.model.document import Node
-from trnspec.model.fabric import Fabric as Declared
-from trnspec.model.fabric import Topology
 from trnspec.model.figure import Figure
 from trnspec.model.ultraserver import UltraServer
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Torus
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
+
+if TYPE_CHECKING:
+    from trnspec.model.document import Node
+    from trnspec.model.fabric import Fabric as Declared
+    from trnspec.model.fabric import Topology
 
 
 def shape(topology: Topology, chips: int, rates: tuple[float | None, ...] = ()) -> Shape:

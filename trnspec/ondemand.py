@@ -7,40 +7,49 @@ catalog.  What it answers is the same: where the names of files do not tell enou
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from trnspec import catalog
 from trnspec.graph import Graph
-from trnspec.pipeline import read
+from trnspec.model.kinds import HOUSE, spec_of
+from trnspec.selection import choose
 from trnspec.source import read_file
+from trnspec.structure import StructureError, structure
 
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
 
     from trnspec.model.document import Node
-    from trnspec.plugin import Registry
+    from trnspec.settings import Settings
 
 
-def on_demand(files: Mapping[str, FilePath], known: Registry, everything: Callable[[], Graph]) -> Graph:
-    """The graph of some files.
+def on_demand(paths: Iterable[str], settings: Settings, everything: Callable[[], Graph]) -> Graph:
+    """The graph of some catalogs.
 
     Args:
-        files: The files by their names without suffix.
-        known: The kinds that are read so; a document of another kind makes it necessary to read everything.
-        everything: Reads all the files; called at most once, when a name is no file's or a document is wrong, when the
-            graph is walked through, and when it is changed.
+        paths: Files and folders; nothing means the shipped catalog.
+        settings: Names further catalogs.
+        everything: Reads all of it; called at most once: when a name is no file's, when a document is wrong or of a
+            kind that a plugin brings, when the graph is walked through, and when it is changed.
+
+    Raises:
+        UsageError: A path is not there.
     """
-    return _Graph(_Nodes(files, known, everything))
+    found = choose(paths, [folder for folder, _ in HOUSE.values()], [catalog.shipped()], settings)
+    files: dict[str, FilePath] = {}
+    for file in (*found.targets, *found.context):
+        files.setdefault(file.stem, file)
+    return _Graph(_Nodes(files, everything))
 
 
 class _Nodes(Mapping[str, "Node[Any]"]):
     """The documents by name."""
 
-    def __init__(self, files: Mapping[str, FilePath], known: Registry, everything: Callable[[], Graph]) -> None:
+    def __init__(self, files: Mapping[str, FilePath], everything: Callable[[], Graph]) -> None:
         self._files = files
-        self._known = known
         self._everything = everything
         self._read: dict[str, Node[Any]] = {}
 
@@ -64,8 +73,15 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         """The document in the file of that name; ``None`` where it is not there, not sound, or called otherwise."""
         if name not in self._files:
             return None
-        node = read(read_file(self._files[name]), self._known).node
-        return node if node is not None and node.name == name else None
+        document = read_file(self._files[name])
+        kind = (document.data or {}).get("kind")
+        if document.data is None or not isinstance(kind, str) or kind not in HOUSE:
+            return None
+        try:
+            node = structure(kind, spec_of(kind), document, document.data)
+        except StructureError:
+            return None
+        return node if node.name == name else None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.all.nodes)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from trnspec.diagnostics import did_you_mean
+from trnspec.diagnostics import Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph import Graph, build
 from trnspec.kinds import KINDS
 from trnspec.pipeline import read
 from trnspec.plugin import API, Kind, Plugin, Registry
-from trnspec.source import Document, Path, Place
+from trnspec.source import Document, Path, Place, Problem
 from trnspec.whatif import attempt, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.model.document import Node
 
@@ -56,7 +56,7 @@ class _Overlay:
             yield f"{self.document.file}{where}: {message}"
 
     def apply(self) -> Graph:
-        for problem in self.document.problems:
+        for problem in _serious(self.document.problems):
             self._mistake(problem.place, f"{problem.code} {problem.message}", problem.hint)
         data = self.document.data
         if data is None:
@@ -148,6 +148,14 @@ class _Overlay:
                 ats = [at for at in wanted if steps(at) == path[: len(steps(at))]]
                 return self.document.place(("change", written, *ats[:1]))
         return self.document.place(("change",))
+
+
+def _serious(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """The problems of a text that are more than information, such as that its last line has no end."""
+    from trnspec.codes import CODES
+
+    slight = {c.id for c in CODES if c.severity is Severity.INFO}
+    return (p for p in problems if p.code not in slight)
 
 
 def _part(document: Document, path: Path, data: dict[str, Any]) -> Document:

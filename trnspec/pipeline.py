@@ -78,7 +78,7 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
             continue
         if (key,) in document.refused:
             return None, None
-        expected = " or ".join(known) if len(known) < 3 else "one of " + ", ".join(known)  # noqa: PLR2004
+        expected = " or ".join(known) if len(known) < 3 else "one of " + ", ".join(known)
         if key not in data:
             place = document.place(())
             return None, Problem("TRN102", f"the document has no {key!r}", place, f"add {key}: {expected}", ())

@@ -308,7 +308,9 @@ def _reader(graph: Graph, steps: Path) -> Read:
         if isinstance(value, (int, float)):
             number = value if isinstance(value, int) else Fraction(value)
             return Found(number, f"{value:,}")
-        word = graph.aliases.get(str(value), str(value)) if isinstance(_shape(type(node.spec), steps), RefShape) else value
+        word = (
+            graph.aliases.get(str(value), str(value)) if isinstance(_shape(type(node.spec), steps), RefShape) else value
+        )
         return Found(str(word), str(word))
 
     return read

@@ -235,7 +235,7 @@ def parse(text: str, dimension: Dimension | None = None, table: UnitTable = UNIT
         raise no_number(text, dimension)
     before, integer, decimals, exponent, space, spelling = match.groups()
     unit = table.get(spelling)
-    if unit is None or space != " " and unit.separator:
+    if unit is None or (space != " " and unit.separator):
         raise no_unit(text, match, dimension, table)
     if dimension is not None and unit.dimension is not dimension:
         meant = table.counterpart(unit, dimension)

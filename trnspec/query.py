@@ -20,7 +20,7 @@ from trnspec.model.document import Node
 from trnspec.places import Found
 from trnspec.query_check import Check, Column, Side, Test
 from trnspec.query_parser import parse_query, parse_term
-from trnspec.query_tree import And, Comparison, Condition, Known, Not, Or, Query, QueryError, Quotient, Term
+from trnspec.query_tree import Comparison, Condition, Known, Not, Or, Query, QueryError, Quotient, Term
 from trnspec.query_tree import Path as PathTerm
 from trnspec.units import Dimension
 
@@ -84,7 +84,7 @@ class Result(Sequence[T], Generic[T]):
         return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
 
 
-def query(  # noqa: PLR0913  # what is asked, of what, and how it is answered
+def query(  # what is asked, of what, and how it is answered
     graph: Graph,
     text: str,
     view: Callable[[Node[Any]], T],

@@ -29,10 +29,10 @@ class Settings:
     catalogs: tuple[FilePath, ...] = ()
 
     def reports(self, code: str) -> bool:
-        """True when findings of this code are wanted."""
+        """True when findings of this code are wanted; that a file could not be read is only hidden by ``ignore``."""
         if any(code.startswith(c) for c in self.ignore):
             return False
-        return not self.select or any(code.startswith(c) for c in self.select)
+        return not self.select or code == "TRN001" or any(code.startswith(c) for c in self.select)
 
     def severity_of(self, code: str, usual: Severity) -> Severity:
         """The severity that findings of this code have in this run."""

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from trnspec.graph import Graph
-from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.shape import dotted, spread, value_at
+from trnspec.model.shape import (
+    FigureShape,
+    ListShape,
+    MapShape,
+    ObjectShape,
+    Shape,
+    dotted,
+    spread,
+    value_at,
+)
 from trnspec.quantity import render
-from trnspec.source import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trnspec.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.source import Path
 
 
 @frozen
@@ -162,3 +174,29 @@ def rivals(graph: Graph, node: Node[Any]) -> Mapping[Path, tuple[Rival, ...]]:
         for path in spread(claim.at):
             found[path] = (*found.get(path, ()), rival)
     return found
+
+
+def with_places(graph: Graph, node: Node[Any]) -> dict[str, Any]:
+    """The fields of a spec, with every figure exchanged for the one that knows where it stands."""
+    stated = {("spec", *_path(at)): figure for at, figure in figures(graph, node).items()}
+    fields = ObjectShape(type(node.spec)).fields
+    return {name: _bound(getattr(node.spec, name), f.shape, ("spec", name), stated) for name, f in fields.items()}
+
+
+def _path(at: str) -> Path:
+    return tuple(int(s) if s.isdigit() else s for s in at.split("."))
+
+
+def _bound(value: Any, shape: Shape, path: Path, figures: Mapping[Path, Stated]) -> Any:
+    if value is None:
+        return None
+    if isinstance(shape, FigureShape):
+        return figures[path]
+    if isinstance(shape, ObjectShape):
+        parts = {n: _bound(getattr(value, n), f.shape, (*path, n), figures) for n, f in shape.fields.items()}
+        return evolve(value, **parts)
+    if isinstance(shape, ListShape):
+        return tuple(_bound(v, shape.item, (*path, i), figures) for i, v in enumerate(value))
+    if isinstance(shape, MapShape):
+        return {k: _bound(v, shape.value, (*path, k), figures) for k, v in value.items()}
+    return value

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from trnspec import catalog
 from trnspec.api import registry as installed
-from trnspec.diagnostics import Code, Report
 from trnspec.pipeline import Reading, check, read
-from trnspec.plugin import Registry
 from trnspec.settings import Settings
 from trnspec.source import read_file, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trnspec.diagnostics import Code, Report
+    from trnspec.plugin import Registry
 
 Marks = set[tuple[str, str, int]]
 """What is expected or found: (file, code, line)."""

@@ -105,7 +105,7 @@ def _misspelt(spec: type, path: Path) -> str:
     """What may be meant by a path that documents do not have; empty for one that they have."""
     for length in range(2, len(path) + 1):
         if shape_at(spec, path[1:length]) is None:
-            above = shape_at(spec, path[1 : length - 1]) if length > 2 else shape_of(spec)  # noqa: PLR2004  # below spec
+            above = shape_at(spec, path[1 : length - 1]) if length > 2 else shape_of(spec)  # below spec
             known = list(above.fields) if isinstance(above, ObjectShape) else []
             return did_you_mean(str(path[length - 1]), known) or f"known: {', '.join(known) or 'nothing below it'}"
     return ""

@@ -16,17 +16,34 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_OPTIONS = (
+    click.option("--catalog", metavar="DIR", help="Ask this catalog instead of the shipped one."),
+    click.option("--edition", metavar="NAME", help="Ask a frozen edition of it, such as 2026.11."),
+    click.option("--as-of", metavar="DATE", help="Ask only what was published by then: a day, a month or a year."),
+    click.option("--overlay", metavar="FILE", help="Lay the changes in this YAML file over it."),
+)
+
 
 def catalog_options(command: F) -> F:
-    """Adds the options that choose a catalog; the function gets them by name and hands them to :func:`load_catalog`."""
-    return click.option("--catalog", metavar="DIR", help="Ask this catalog instead of the shipped one.")(command)
+    """Adds the options that choose a catalog; the function hands them to :func:`load_catalog` by name."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
 
 
-def load_catalog(*, catalog: str | None = None) -> Catalog:
-    """The catalog that the options choose."""
+def load_catalog(
+    *,
+    catalog: str | None = None,
+    edition: str | None = None,
+    as_of: str | None = None,
+    overlay: str | None = None,
+) -> Catalog:
+    """The catalog that the options choose; it raises what :func:`trnspec.api.load` raises."""
     from trnspec.api import load
 
-    return load([catalog] if catalog else [], settings=here())
+    # An edition is whole, so the catalogs that settings name have no part in it.
+    settings = here() if edition is None else None
+    return load([catalog] if catalog else [], edition=edition, as_of=as_of, overlay=overlay, settings=settings)
 
 
 def here() -> Settings:

@@ -71,7 +71,7 @@ def command(names: tuple[str, ...], baseline: str | None, all_: bool, format_: s
     """
     graph = graph_for(**options)
     nodes = list({graph.named(name).name: graph.named(name) for name in names}.values())
-    if len(nodes) < 2:  # noqa: PLR2004  # a comparison
+    if len(nodes) < 2:  # a comparison
         raise UsageError("name at least two documents to compare")
     first = graph.named(baseline or names[0])
     if first not in nodes:
@@ -162,7 +162,7 @@ def _wide(nodes: Sequence[Node[Any]], base: int, found: Sequence[Row], *, groupe
 def _times(ratio: Amount) -> str:
     from trnspec.quantity import render
 
-    return render(ratio.value, ratio.unit, 3 if ratio.value < 1000 else 6)  # noqa: PLR2004  # all digits of a whole part
+    return render(ratio.value, ratio.unit, 3 if ratio.value < 1000 else 6)  # all digits of a whole part
 
 
 def _ratio(value: Value | None, base: Value | None) -> Amount | None:

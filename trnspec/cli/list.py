@@ -42,9 +42,9 @@ _MORE: dict[type, dict[str, str]] = {
 
 
 def _folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click passes it
-    from trnspec.kinds import KINDS
+    from trnspec.model.kinds import HOUSE
 
-    return [k.folder for k in KINDS if k.folder.startswith(incomplete.lower())]
+    return [folder for folder, _ in HOUSE.values() if folder.startswith(incomplete.lower())]
 
 
 @click.command("list")

@@ -45,6 +45,14 @@ def graph_for(*, catalog: str | None = None, **others: Any) -> Graph:
 
     if any(others.values()):
         return load_catalog(catalog=catalog, **others).graph
-    from trnspec.api import graph_of
+    # Not by way of the API, which imports what checking needs.
+    from trnspec.ondemand import on_demand
 
-    return graph_of([catalog] if catalog else [], settings=here())
+    paths, settings = [catalog] if catalog else [], here()
+
+    def everything() -> Graph:
+        from trnspec.api import graph
+
+        return graph(paths, settings=settings)
+
+    return on_demand(paths, settings, everything)

@@ -6,7 +6,7 @@ left out from the right, and a line below says which.
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -23,6 +23,8 @@ FORMATS = ("text", "json", "csv", "markdown")
 GAP = "-"
 
 _SPACE = 2
+_USUAL = 80
+_LEAST = 20
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -144,7 +146,14 @@ def shown(cell: Cell) -> str:
 
 def width() -> int:
     """The columns to print in: those of the terminal or of ``COLUMNS``, 80 in a pipe."""
-    return max(shutil.get_terminal_size((80, 24)).columns, 20)
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return max(int(given), _LEAST)
+    try:
+        # Not by way of shutil, which imports every kind of archive.
+        return max(os.get_terminal_size(sys.stdout.fileno()).columns or _USUAL, _LEAST)
+    except (OSError, AttributeError, ValueError):
+        return _USUAL
 
 
 def show(blocks: Sequence[Block]) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--severity", multiple=True, metavar="CODE=LEVEL", help="Another severity: info, warning or error.")
 @click.option("--catalog", "catalogs", multiple=True, metavar="DIR", help="Resolve names in this catalog too.")
 @click.option("--table", is_flag=True, help="Print what the checked documents hold, before the verdict.")
-def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
+def command(  # noqa: PLR0917  # one parameter for each option
     paths: tuple[str, ...],
     format_: str,
     select: tuple[str, ...],

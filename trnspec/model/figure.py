@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from attrs import frozen
 
 from trnspec.amount import Amount
@@ -9,7 +11,9 @@ from trnspec.model.marks import Text
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
 from trnspec.quantity import Interval, Quantity
-from trnspec.units import Unit
+
+if TYPE_CHECKING:
+    from trnspec.units import Unit
 
 
 def _amount(other: object) -> object:

@@ -7,12 +7,15 @@ own, imported when it is asked for, so that a run which prints text does not pay
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from importlib import import_module
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from trnspec.diagnostics import Report
 from trnspec.errors import UsageError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from trnspec.diagnostics import Report
 
 Reporter = Callable[..., str]
 """``reporter(report, *, color=False, ...) -> str``; it ignores the options that mean nothing in its format."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
 from trnspec.diagnostics import Diagnostic, Report, Severity
-from trnspec.source import Path
+
+if TYPE_CHECKING:
+    from trnspec.source import Path
 
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
@@ -68,7 +71,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def tally(report: Report) -> str:
-    """The one line that sums a report up: ``2 errors, 1 warning in 14 documents.``"""
+    """The one line that sums a report up, such as ``2 errors, 1 warning in 14 documents``."""
     counts = [(report.count(s), s.label) for s in sorted(Severity, reverse=True)]
     found = ", ".join(plural(n, noun) for n, noun in counts if n)
     where = plural(documents(report), "document")

@@ -7,12 +7,15 @@ The shape is the one that Apache Ant writes and Jenkins, GitLab and others read:
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from trnspec._version import __version__
 from trnspec.diagnostics import Diagnostic, Report, Severity
 from trnspec.reporters.common import dotted, tally, title
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 # XML 1.0 section 2.2: what is outside may not occur, not even as a character reference.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

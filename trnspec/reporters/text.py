@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity
 from trnspec.reporters.common import escape, tally, title
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 _INDENT = "    "
 _TAB = 4
@@ -50,7 +53,7 @@ def report(
         width: How many columns a source line may take, 100 by default; the findings themselves are never cut.
         texts: File name -> text, for the source lines; files that are not in it are shown without.
     """
-    pen = _Pen(color)
+    pen = _Pen(color=color)
     lines_of: dict[str, list[str]] = {}
     blocks: list[list[str]] = []
     for found in report.diagnostics:
@@ -68,7 +71,7 @@ def report(
 class _Pen:
     """Colours a text, or leaves it as it is."""
 
-    def __init__(self, color: bool) -> None:
+    def __init__(self, *, color: bool) -> None:
         self._color = color
 
     def __call__(self, style: str, text: str) -> str:

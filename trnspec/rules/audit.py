@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
 from trnspec.graph import Graph, figure_at
-from trnspec.model.document import Claim, Node
 from trnspec.model.figure import Figure
 from trnspec.model.shape import dotted
 from trnspec.model.source import Source
@@ -19,7 +17,12 @@ from trnspec.rules.hypotheses import Case, Explanation, explain, tried
 from trnspec.rules.relations import AGREES, claimed_paths, relations, sums
 from trnspec.rules.sites import Relation, Site, Term
 from trnspec.rules.views import views
-from trnspec.source import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.model.document import Claim, Node
+    from trnspec.source import Path
 
 Rounding = Literal["explains it", "explains it only if trailing zeros are no digits", "cannot explain it", "-"]
 
@@ -295,8 +298,6 @@ def _causes(
     older, newer = _date(graph, claim.source.name), _date(graph, _source(Site(site.node, site.path)))
     if claim.verdict == "superseded" and older and newer and older < newer:
         yield Explanation("older-text", f"an older text: {older} against {newer}")
-
-
 
 
 def _views(graph: Graph) -> Iterator[View]:

@@ -8,15 +8,18 @@ each group is laid at the one figure whose correction would mend most of them an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from fractions import Fraction
 from math import ceil
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.quantity import Interval, Quantity
 from trnspec.rules.sites import Relation, Site
 from trnspec.source import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Key = tuple[str, Path, int | None]
 """What tells one site from another."""

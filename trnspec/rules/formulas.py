@@ -7,16 +7,19 @@ number may be followed by words that say what it counts (``4 links``).  Dimensio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trnspec.errors import QuantityError, UsageError
-from trnspec.graph import Graph
-from trnspec.model.document import Node
 from trnspec.model.shape import dotted
 from trnspec.plugin import Finding, rule
 from trnspec.quantity import Interval, Qualifier, parse, render
 from trnspec.units import UNITS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph import Graph
+    from trnspec.model.document import Node
 
 _NUMBER = re.compile(r"(~ ?)?[0-9][0-9,]*(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORD = re.compile(r" +([A-Za-zµμ]+(?:/[A-Za-zµμ]+)*)")

@@ -7,18 +7,22 @@ hypothesis says, agrees with what the broken relations expect of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import ceil, floor
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.graph import Graph
 from trnspec.quantity import Interval, Quantity, parse, render
-from trnspec.rules.blame import Suspect
 from trnspec.rules.lookalikes import lookalikes
 from trnspec.rules.sites import Site, Term
 from trnspec.units import UNITS, Dimension, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from trnspec.rules.blame import Suspect
 
 
 @frozen
@@ -296,7 +300,7 @@ def _slip(case: Case) -> Iterator[Explanation]:
     text = render(int(meant) * step, quantity.unit, len(meant))
     if len(differing) == 1 and len(meant) > 1:
         yield Explanation("one-digit", f"one digit differs from {text}")
-    elif len(differing) == 2 and differing[1] == differing[0] + 1 and sorted(printed) == sorted(meant):  # noqa: PLR2004  # neighbours
+    elif len(differing) == 2 and differing[1] == differing[0] + 1 and sorted(printed) == sorted(meant):  # neighbours
         yield Explanation("swapped-digits", f"two digits are swapped: {text} was meant")
 
 

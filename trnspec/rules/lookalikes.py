@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -13,7 +12,12 @@ from trnspec.model.shape import dotted
 from trnspec.quantity import Quantity
 from trnspec.rules.relations import claimed_paths
 from trnspec.rules.sites import Site
-from trnspec.source import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from trnspec.source import Path
 
 RATES = ("peak", "tensor_peak")
 KINDS = ("dense", "sparse")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trnspec.graph import Graph
-from trnspec.model.document import Node
 from trnspec.plugin import Finding, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph import Graph
+    from trnspec.model.document import Node
 
 
 @rule("TRN205", "name-not-file-name", over=object)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from trnspec.diagnostics import Severity
 from trnspec.graph import Graph, at, figure_at
 from trnspec.model.chip import Chip
-from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.plugin import Finding, rule
 from trnspec.quantity import Interval, Quantity, render
 from trnspec.rules.relations import EVERY_RATE
-from trnspec.source import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.model.document import Node
+    from trnspec.source import Path
 
 WIDTHS = {
     "fp64": 64,

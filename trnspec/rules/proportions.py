@@ -6,20 +6,23 @@ generation from another by a fixed factor is wrong by what is listed here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.graph import Graph
 from trnspec.model.chip import Chip
-from trnspec.model.document import Node
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.quantity import Interval, Quantity, render
 from trnspec.rules.sites import Site
 from trnspec.totals import chips
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from trnspec.graph import Graph
+    from trnspec.model.document import Node
 
 
 @frozen
@@ -118,7 +121,9 @@ def _efa(graph: Graph) -> Iterator[Proportion]:
                 interval = site.interval.scaled(Fraction(1, found[0]))
                 shares.append(Share(f"{site.value} of {node.name}", interval, "Gbit/s", verdict))
         if isinstance(node.spec, UltraServer):
-            told += [f"{s.of} is one server's figure, 1 of {node.spec.servers.count}" for s in shares if _is_part(s, node)]
+            told += [
+                f"{s.of} is one server's figure, 1 of {node.spec.servers.count}" for s in shares if _is_part(s, node)
+            ]
     unique = tuple({(s.of, s.note): s for s in shares}.values())
     yield Proportion("EFA bandwidth per chip", unique, "; ".join(dict.fromkeys(told)))
 
@@ -137,7 +142,9 @@ def _single(graph: Graph) -> Iterator[Proportion]:
         shares.append(Share(f"{fp32.value} / {bf16.value} of {chip.name}", fp32.interval.ratio(bf16.interval)))
         own, half = _site(chip, "tensor_peak.dense.fp32"), _site(chip, "tensor_peak.dense.bf16")
         if own.value is not None and half.value is not None:
-            told.append(f"{own.value} / {half.value} = {float(own.interval.low / half.interval.low):.3g} of {chip.name}")
+            told.append(
+                f"{own.value} / {half.value} = {float(own.interval.low / half.interval.low):.3g} of {chip.name}"
+            )
     cause = "the printed peak counts engines beside the tensor engines, whose own share is " + ", ".join(told)
     yield Proportion("FP32 over BF16, dense", tuple(shares), cause)
 
@@ -149,13 +156,17 @@ def _sparse(graph: Graph) -> Iterator[Proportion]:
         for verdict in ("", "superseded"):
             shares: list[Share] = []
             for dtype in ("fp8", "bf16"):
-                sides = [[s for s, v in _said(node, f"{group}.{k}.{dtype}") if v == verdict] for k in ("sparse", "dense")]
+                sides = [
+                    [s for s, v in _said(node, f"{group}.{k}.{dtype}") if v == verdict] for k in ("sparse", "dense")
+                ]
                 if all(sides):
                     sparse, dense = sides[0][0], sides[1][0]
                     words = f"{sparse.value} / {dense.value} for {dtype} of {node.name}"
                     shares.append(Share(words, sparse.interval.ratio(dense.interval), "", verdict))
             if len(shares) > 1:
-                cause = "one sparse rate is printed for both, and dense FP8 is about twice dense BF16: two gains, not one"
+                cause = (
+                    "one sparse rate is printed for both, and dense FP8 is about twice dense BF16: two gains, not one"
+                )
                 yield Proportion(f"sparse over dense of {node.name}", tuple(shares), cause)
 
 

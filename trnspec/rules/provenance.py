@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
 from trnspec.diagnostics import Severity
 from trnspec.errors import QuantityError
-from trnspec.graph import Graph
-from trnspec.model.document import Node
 from trnspec.model.shape import dotted, shape_at
 from trnspec.model.source import Source
 from trnspec.plugin import Finding, rule
@@ -20,6 +17,12 @@ from trnspec.rules.relations import AGREES, claimed_paths, relations
 from trnspec.rules.sites import Site
 from trnspec.rules.sums import disagreement
 from trnspec.rules.views import views
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph import Graph
+    from trnspec.model.document import Node
 
 
 @rule("TRN301", "unsourced-figure", over=object)
@@ -266,7 +269,9 @@ def impossible_date(source: Node[Source], graph: Graph) -> Iterator[Finding]:
     try:
         date.fromisoformat(text)
     except ValueError as error:
-        yield Finding(("spec", "as_of"), f"{text} is not a day: {error}", "write the month alone when the day is not known")
+        yield Finding(
+            ("spec", "as_of"), f"{text} is not a day: {error}", "write the month alone when the day is not known"
+        )
 
 
 @rule("TRN403", "self-contradiction", severity=Severity.WARNING)

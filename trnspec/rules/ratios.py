@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from trnspec.diagnostics import Severity
 from trnspec.graph import Graph, at
 from trnspec.model.chip import Chip
-from trnspec.model.document import Node
 from trnspec.model.shape import dotted, shape_at
 from trnspec.plugin import Finding, rule
 from trnspec.quantity import Interval, render
 from trnspec.rules.relations import AGREES, claimed_paths
 from trnspec.rules.sites import Site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.model.document import Node
 
 
 @rule("TRN606", "ratio-mismatch", over=Chip, severity=Severity.WARNING)

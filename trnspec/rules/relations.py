@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from attrs import evolve
 
-from trnspec.graph import Graph
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
-from trnspec.model.document import Node
 from trnspec.model.fields import Rates
 from trnspec.model.link import Link
-from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 from trnspec.model.shape import FigureShape, NumberShape, shape_at, spread
 from trnspec.model.ultraserver import UltraServer
 from trnspec.rules.sites import CLAIM, Relation, Site, Term
-from trnspec.source import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trnspec.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.model.ref import Ref
+    from trnspec.source import Path
 
 AGREES = (None, "agrees")
 """The verdicts of a claim that is expected to hold."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from trnspec.diagnostics import Location
 from trnspec.errors import QuantityError
 from trnspec.graph import at, figure_at
 from trnspec.model.document import Node
@@ -15,6 +14,9 @@ from trnspec.model.figure import Figure
 from trnspec.model.shape import dotted
 from trnspec.quantity import Interval, Quantity, parse
 from trnspec.source import Path
+
+if TYPE_CHECKING:
+    from trnspec.diagnostics import Location
 
 
 @frozen

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from trnspec.graph import Graph
 from trnspec.plugin import Finding, rule
 from trnspec.quantity import Interval, Quantity, render
 from trnspec.rules.blame import Suspect, suspects
 from trnspec.rules.hypotheses import explain, sentence
 from trnspec.rules.relations import relations
 from trnspec.rules.sites import CLAIM, Relation, Site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph import Graph
 
 
 @rule("TRN402", "aggregate-mismatch")
@@ -78,7 +82,11 @@ def _arithmetic(relation: Relation, site: Site) -> str:
         shown = _show(relation.expected, site.value, [t.part.value for t in relation.terms])
         return f"{terms} = {shown} ({relation.level})" if relation.level != CLAIM else f"{terms} is adopted"
     wanted = relation.expects(site)
-    total = f"{relation.total} {relation.total.value}" if relation.is_claim else f"{relation.total} is {relation.total.value}"
+    total = (
+        f"{relation.total} {relation.total.value}"
+        if relation.is_claim
+        else f"{relation.total} is {relation.total.value}"
+    )
     if relation.is_claim or wanted is None:
         return total
     return f"{total}, which needs {_show(wanted, site.value, [relation.total.value])} here ({relation.level})"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trnspec.diagnostics import Severity
-from trnspec.graph import Graph
-from trnspec.model.document import Node
 from trnspec.model.shape import dotted
 from trnspec.plugin import Finding, rule
 from trnspec.rules.hypotheses import number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph import Graph
+    from trnspec.model.document import Node
 
 
 @rule("TRN601", "decimal-memory", severity=Severity.WARNING, over=object)

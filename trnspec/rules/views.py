@@ -6,13 +6,16 @@ import itertools
 import weakref
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from trnspec.graph import Graph
 from trnspec.rules.relations import claimed_paths, sums
 from trnspec.rules.sites import Relation, Site
 from trnspec.source import Path
+
+if TYPE_CHECKING:
+    from trnspec.graph import Graph
 
 _Sayings = Mapping[tuple[str, Path], Mapping[str, list[Site]]]
 
@@ -26,7 +29,9 @@ def views(graph: Graph) -> Mapping[str, list[Relation]]:
         found = _known[graph] = defaultdict(list)
         sayings = _sayings(graph)
         for skeleton in sums(graph):
-            where = [sayings.get((s.node.name, s.path), {}) for s in (skeleton.total, *(t.part for t in skeleton.terms))]
+            where = [
+                sayings.get((s.node.name, s.path), {}) for s in (skeleton.total, *(t.part for t in skeleton.terms))
+            ]
             for source in set(where[0]).intersection(*where[1:]):
                 found[source] += _relations(skeleton, [said[source] for said in where])
     return found

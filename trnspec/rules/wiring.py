@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trnspec.fabrics import shape
 from trnspec.graph import Graph, at
-from trnspec.model.document import Node
-from trnspec.model.fabric import Fabric, Topology
 from trnspec.model.shape import dotted
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugin import Finding, rule
 from trnspec.rules.relations import AGREES, claimed_paths
-from trnspec.source import Path
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.parse import parse
-from trnspec.topology.shapes import Shape
 from trnspec.totals import chips
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.model.document import Node
+    from trnspec.model.fabric import Fabric, Topology
+    from trnspec.source import Path
+    from trnspec.topology.shapes import Shape
 
 _PATH: Path = ("spec", "fabric", "topology")
 

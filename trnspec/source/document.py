@@ -148,7 +148,7 @@ class Problems:
         self._count: Counter[str] = Counter()
         self._first_left_out: dict[str, Place | None] = {}
 
-    def add(  # noqa: PLR0913, PLR0917  They are the fields of a Problem.
+    def add(
         self,
         code: str,
         message: str,

@@ -20,7 +20,6 @@ The search itself exchanges pairs (B. Kernighan and S. Lin, An efficient heurist
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
@@ -30,6 +29,8 @@ from trnspec.topology.fabric import Fabric, TopologyError
 from trnspec.topology.measures import cut_edges, total_rate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import numpy as np
     import numpy.typing as npt
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trnspec.topology.fabric import Fabric
-
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     import numpy.typing as npt
+
+    from trnspec.topology.fabric import Fabric
 
 
 def routing_bound(fabric: Fabric, weights: Sequence[float]) -> float:

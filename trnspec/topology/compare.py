@@ -10,11 +10,15 @@ Connected parts are matched one by one, so that many equal parts cost no more th
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from trnspec.topology.fabric import Edge, Fabric
 from trnspec.topology.measures import components, diameter, spheres
 from trnspec.topology.shapes import Chain, FullyConnected, Mesh, Ring, Shape, Single, Torus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.topology.fabric import Edge, Fabric
 
 Label = tuple[float, ...]
 
@@ -54,7 +58,7 @@ def mapping(a: Fabric, b: Fabric, weights: bool = False) -> tuple[int, ...] | No
     return tuple(image)
 
 
-def difference(a: Fabric, b: Fabric, weights: bool = False) -> str:
+def difference(a: Fabric, b: Fabric, weights: bool = False) -> str:  # noqa: PLR0911  # one return for each invariant
     """Why the fabrics are not the same up to the numbering, in one sentence; an empty text if they are."""
     for what, one, two in (
         ("chips", a.nodes, b.nodes),

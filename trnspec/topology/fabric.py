@@ -7,12 +7,15 @@ in whatever unit the caller uses throughout (the catalog uses B/s); nothing here
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from trnspec.errors import TrnspecError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 
 class TopologyError(TrnspecError, ValueError):

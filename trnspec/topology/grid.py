@@ -8,13 +8,16 @@ mean hops and bisection of tori and meshes); F. T. Leighton, Introduction to Par
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.topology.bisection import Bisection, By
 from trnspec.topology.fabric import Edge, TopologyError
 from trnspec.topology.measures import mean_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 
 @frozen

@@ -13,11 +13,13 @@ Distances are between chips; switches are passed, never start or end.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from trnspec.topology.fabric import Edge, Fabric
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trnspec.topology.fabric import Edge, Fabric
 
 Count = Literal["edges", "stages"]
 
@@ -105,9 +107,10 @@ def _balls(fabric: Fabric, count: Count) -> Iterator[list[int]]:
         yield balls
         grown = []
         for v, ball in enumerate(balls):
+            larger = ball
             for u in steps[v]:
-                ball |= balls[u]
-            grown.append(ball)
+                larger |= balls[u]
+            grown.append(larger)
         if grown == balls:
             return
         balls = grown

@@ -13,12 +13,15 @@ backtracking.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.topology.fabric import Fabric
 from trnspec.topology.measures import is_connected
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Limits of the two searches, in chips visited: a second or two.
 _EXCHANGE_WORK = 12_000_000

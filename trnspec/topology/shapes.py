@@ -8,7 +8,7 @@ forms (``trnspec.topology.grid``), the others are counted on the built fabric.  
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
@@ -16,6 +16,9 @@ from trnspec.topology import grid, measures
 from trnspec.topology.bisection import Bisection, By, bisection, check_rates
 from trnspec.topology.fabric import Edge, Fabric, TopologyError
 from trnspec.topology.grid import Axis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 
 @frozen
@@ -275,7 +278,7 @@ class FullyConnected(Shape):
 
     @property
     def links(self) -> int:
-        """n (n - 1) / 2."""
+        """As many as there are pairs: n (n - 1) / 2."""
         return self.n * (self.n - 1) // 2
 
     @property

@@ -12,13 +12,16 @@ Two wirings of several levels of switches exist, and they differ in hops:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from trnspec.topology.bisection import Bisection, By, bisection
 from trnspec.topology.fabric import Edge, Fabric, TopologyError
 from trnspec.topology.shapes import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @frozen
@@ -113,14 +116,15 @@ class Switched(Shape):
         below: tuple[int, int] = (0, 1)
         for number, level in enumerate(self.levels):
             start, step = below if self.nested and number else (0, 1)
-            for k in range(self.chips // step):
-                edges.append(Edge(start + k, first + k * step // level.size, level.rate, level.kind))
+            edges += (
+                Edge(start + k, first + k * step // level.size, level.rate, level.kind)
+                for k in range(self.chips // step)
+            )
             below = (first, level.size)
             first += self.chips // level.size
         for peer in self.peers:
-            for a in range(self.chips):
-                if a // peer.stride % 2 == 0:
-                    edges.append(Edge(a, a + peer.stride, peer.rate, peer.kind))
+            firsts = (a for a in range(self.chips) if a // peer.stride % 2 == 0)
+            edges += (Edge(a, a + peer.stride, peer.rate, peer.kind) for a in firsts)
         return Fabric(self.chips, tuple(edges), self.switches)
 
     def bisection(self, by: By = "links") -> Bisection:

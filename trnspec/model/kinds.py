@@ -1,0 +1,24 @@
+"""Which kinds of documents trnspec itself knows, told without importing any of them."""
+
+from __future__ import annotations
+
+import functools
+from importlib import import_module
+
+HOUSE = {
+    "Core": ("cores", "core"),
+    "Chip": ("chips", "chip"),
+    "Link": ("links", "link"),
+    "Server": ("servers", "server"),
+    "UltraServer": ("ultraservers", "ultraserver"),
+    "Cluster": ("clusters", "cluster"),
+    "Source": ("sources", "source"),
+}
+"""The folder of a catalog that holds the documents of a kind, and the module here that holds its class."""
+
+
+@functools.cache
+def spec_of(kind: str) -> type:
+    """The class of the specs of one of these kinds, imported now."""
+    found: type = getattr(import_module(f"trnspec.model.{HOUSE[kind][1]}"), kind)
+    return found
