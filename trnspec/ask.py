@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import attrs
 from attrs import evolve, field, frozen
 
-from trnspec.amount import Amount
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
+from trnspec.frames import Tabular
 from trnspec.graph import Graph
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
@@ -26,14 +26,15 @@ from trnspec.model.shape import dotted
 from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
 from trnspec.stated import Rival, Stated, figures, rivals, with_places
-from trnspec.topology.shapes import Shape as Fabric
 from trnspec.totals import chips, total
 
 if TYPE_CHECKING:
     import os
 
+    from trnspec.amount import Amount
     from trnspec.differences import Differences
     from trnspec.query import Result
+    from trnspec.topology.shapes import Shape as Fabric
 
 T = TypeVar("T")
 
@@ -213,7 +214,7 @@ class Named(Mapping[str, V], Generic[V]):
 
 
 @frozen(eq=False, repr=False)
-class Catalog:
+class Catalog(Tabular):
     """All documents, linked.
 
     Attributes:

@@ -5,6 +5,7 @@ The rules, with their reasons, stand in ``docs/reference/dates.md``.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -37,7 +38,7 @@ from trnspec.source import Path
 from trnspec.structure import plain, structure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.model.marks import Pattern
 
@@ -170,6 +171,15 @@ class _Dated:
             if target is Source and found is not None and isinstance(found.spec, Source):
                 yield end(found.spec.as_of), found.name
 
+    @functools.cached_property
+    def _said(self) -> Mapping[Path, list[Claim]]:
+        """The claims by the places they speak of."""
+        found: dict[Path, list[Claim]] = {}
+        for claim in self.node.claims:
+            for path in spread(claim.at):
+                found.setdefault(path, []).append(claim)
+        return found
+
     def _source(self, name: str) -> Source | None:
         found = self.graph.nodes.get(self.graph.aliases.get(name, ""))
         return found.spec if found is not None and isinstance(found.spec, Source) else None
@@ -185,10 +195,7 @@ class _Dated:
     def _paths(self) -> Iterator[Path]:
         """The figures, counts and words of the document, and those that only claims speak of."""
         spec = self.node.spec
-        seen: dict[Path, None] = {p: None for p, _, _ in leaves(spec, ObjectShape(type(spec)), ("spec",))}
-        for claim in self.node.claims:
-            seen.update(dict.fromkeys(spread(claim.at)))
-        yield from seen
+        yield from dict.fromkeys((*(p for p, _, _ in leaves(spec, ObjectShape(type(spec)), ("spec",))), *self._said))
 
     def _chosen(self, path: Path) -> _Candidate | None:
         """Who is believed at a path; ``None`` leaves what stands there, or notes that it is lost."""
@@ -216,20 +223,18 @@ class _Dated:
         return max((c for c in candidates if _same(c, decides)), key=lambda c: c.near)
 
     def _candidates(self, path: Path, shape: Shape) -> Iterator[_Candidate]:
-        for claim in self.node.claims:
+        for claim in self._said.get(path, ()):
             source = self._source(claim.source.name)
-            if path not in spread(claim.at) or claim.verdict not in (*_CURRENT, _OF_ITS_DAY) or source is None:
+            if claim.verdict not in (*_CURRENT, _OF_ITS_DAY) or source is None:
                 continue
-            says = _said(claim.says, shape)
+            says = _in_form(claim.says, shape)
             if says is not None and end(source.as_of) <= self.limit:
                 inferred = source.dating == "not-before"
                 yield _Candidate(claim, end(source.as_of), _RANKS.index(source.rank), inferred, says)
 
     def _later(self, path: Path, figure: Figure) -> str:
         """When a figure was first published."""
-        names = [
-            c.source.name for c in self.node.claims if path in spread(c.at) and c.verdict in (*_CURRENT, _OF_ITS_DAY)
-        ]
+        names = [c.source.name for c in self._said.get(path, ()) if c.verdict in (*_CURRENT, _OF_ITS_DAY)]
         ref = _cited(self.node, path, figure)
         names += [ref.name] if ref is not None else []
         dates = sorted((end(date), name) for name in names if (date := self._date(name)))
@@ -276,7 +281,7 @@ class _Dated:
         """True for a claim that has been superseded since, and was not yet: it says what is adopted."""
         chosen = self.adopted.get(path)
         shape = shape_in_document(type(self.node.spec), path)
-        says = None if shape is None else _said(claim.says, shape)
+        says = None if shape is None else _in_form(claim.says, shape)
         if chosen is None or says is None:
             return False
         return _overlap(says, chosen.says)
@@ -288,7 +293,7 @@ def _cited(node: Node[Any], path: Path, figure: Figure) -> Ref[Source] | None:
     return figure.source or (beside if isinstance(beside, Ref) else None) or node.metadata.source
 
 
-def _said(says: int | str, shape: Shape) -> Quantity | int | str | None:
+def _in_form(says: int | str, shape: Shape) -> Quantity | int | str | None:
     """What a claim says in the form that stands at such a place; ``None`` when it has another."""
     if isinstance(shape, FigureShape):
         try:

@@ -38,10 +38,15 @@ def on_demand(paths: Iterable[str], settings: Settings, everything: Callable[[],
     Raises:
         UsageError: A path is not there.
     """
-    found = choose(paths, [folder for folder, _ in HOUSE.values()], [catalog.shipped()], settings)
+    paths = list(paths)
     files: dict[str, FilePath] = {}
-    for file in (*found.targets, *found.context):
-        files.setdefault(file.stem, file)
+    if paths or settings.catalogs:
+        found = choose(paths, [folder for folder, _ in HOUSE.values()], [catalog.shipped()], settings)
+        for file in (*found.targets, *found.context):
+            files.setdefault(file.stem, file)
+    else:
+        for file in catalog.files(catalog.shipped()):
+            files.setdefault(file.stem, file)
     return _Graph(_Nodes(files, everything))
 
 
@@ -78,7 +83,7 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         if document.data is None or not isinstance(kind, str) or kind not in HOUSE:
             return None
         try:
-            node = structure(kind, spec_of(kind), document, document.data)
+            node: Node[Any] = structure(kind, spec_of(kind), document, document.data)
         except StructureError:
             return None
         return node if node.name == name else None

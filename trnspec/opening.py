@@ -48,10 +48,10 @@ def opened(text: str) -> Catalog:
         return of_revision(revision, folder or "catalog")
     if is_name(text):
         return load(edition=text)
-    if FilePath(text).is_dir():
+    if text and FilePath(text).is_dir():
         return of_folder(FilePath(text))
     raise UsageError(
-        f"{text} is not a folder; write an edition such as 2026.11, working, a catalog folder, as-of:2023-03 or git:HEAD"
+        f"{text!r} is not a folder; write an edition such as 2026.11, working, a catalog folder, as-of:2023-03 or git:HEAD"
     )
 
 

@@ -93,6 +93,54 @@ def rule(id: str, name: str, *, over: type | None = None, severity: Severity = S
     return decorate
 
 
+@frozen
+class _Function:
+    """Something a plugin computes, under a name, imported when it is first asked for.
+
+    Attributes:
+        name: A short word, unique among its like.
+        summary: One sentence for lists.
+        run: The function, or where it is: ``package.module:function``.
+    """
+
+    name: str
+    summary: str
+    run: str | Callable[..., Any] = field(repr=False)
+
+    def load(self) -> Callable[..., Any]:
+        """The function, imported now.
+
+        Raises:
+            UsageError: It cannot be imported, or is no function; the message names it and says why.
+        """
+        if not isinstance(self.run, str):
+            return self.run
+        from importlib import import_module
+
+        module, _, name = self.run.partition(":")
+        try:
+            found = getattr(import_module(module), name)
+        except Exception as error:
+            raise UsageError(f"{self.name}: {self.run} cannot be imported: {type(error).__name__}: {error}") from error
+        if not callable(found):
+            raise UsageError(f"{self.name}: {self.run} is not a function")
+        function: Callable[..., Any] = found
+        return function
+
+
+@frozen
+class Evaluator(_Function):
+    """Something that answers a question from the catalog: ``run(catalog, **inputs)`` gives a mapping of answers.
+
+    ``catalog`` is a :class:`trnspec.ask.Catalog`; the inputs are named by the function's parameters.
+    """
+
+
+@frozen
+class Exporter(_Function):
+    """Something that writes the catalog in a form of its own: ``run(catalog)`` gives a text."""
+
+
 @frozen(kw_only=True)
 class Plugin:
     """What a distribution adds.
@@ -104,6 +152,10 @@ class Plugin:
         rules: Cross-checks.
         codes: Explanations of codes that are not those of rules.
         catalogs: Folders of documents.
+        evaluators: What answers questions from the catalog.
+        exporters: What writes the catalog in other forms.
+        explanations: Functions that tell why two figures disagree: of a case to ``Explanation`` values, as in
+            ``trnspec.rules.hypotheses``.
     """
 
     name: str
@@ -112,6 +164,9 @@ class Plugin:
     rules: tuple[Rule, ...] = ()
     codes: tuple[Code, ...] = ()
     catalogs: tuple[FilePath, ...] = ()
+    evaluators: tuple[Evaluator, ...] = ()
+    exporters: tuple[Exporter, ...] = ()
+    explanations: tuple[Callable[..., Iterator[Any]], ...] = ()
 
 
 @frozen
@@ -122,14 +177,16 @@ class Registry:
     kinds: Mapping[str, Kind]
     rules: tuple[Rule, ...]
     codes: Mapping[str, Code]
+    evaluators: Mapping[str, Evaluator] = field(factory=dict)
+    exporters: Mapping[str, Exporter] = field(factory=dict)
+    explanations: tuple[Callable[..., Iterator[Any]], ...] = ()
 
     @classmethod
     def of(cls, plugins: Iterable[Plugin]) -> Registry:
         """The registry of some plugins.
 
         Raises:
-            UsageError: One was written for another :data:`API`, or two of them give the same kind or the same code;
-                both are named.
+            UsageError: One was written for another :data:`API`, or two of them give the same thing; both are named.
         """
         plugins = tuple(plugins)
         for plugin in plugins:
@@ -137,8 +194,16 @@ class Registry:
                 raise UsageError(f"the plugin {plugin.name} was written for API {plugin.api}; this is API {API}")
         kinds = _unique(((k.name, k, p) for p in plugins for k in p.kinds), "the kind")
         codes = _unique(((c.id, c, p) for p in plugins for c in _codes(p)), "the code")
-        rules = tuple(r for p in plugins for r in p.rules)
-        return cls(plugins, kinds, rules, dict(sorted(codes.items())))
+        _unique(((k.folder, k, p) for p in plugins for k in p.kinds), "the folder")
+        return cls(
+            plugins,
+            kinds,
+            tuple(r for p in plugins for r in p.rules),
+            dict(sorted(codes.items())),
+            _unique(((e.name, e, p) for p in plugins for e in p.evaluators), "the evaluator"),
+            _unique(((e.name, e, p) for p in plugins for e in p.exporters), "the exporter"),
+            tuple(e for p in plugins for e in p.explanations),
+        )
 
     def code(self, id: str) -> Code:
         """The code of that id or name.

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from attrs import field, frozen
 
 from trnspec.amount import Amount
 from trnspec.diagnostics import did_you_mean
-from trnspec.graph import Graph
+from trnspec.found import Found
 from trnspec.kinds import KINDS
-from trnspec.model.document import Node
-from trnspec.places import Found
 from trnspec.query_check import Check, Column, Side, Test
 from trnspec.query_parser import parse_query, parse_term
 from trnspec.query_tree import Comparison, Condition, Known, Not, Or, Query, QueryError, Quotient, Term
 from trnspec.query_tree import Path as PathTerm
 from trnspec.units import Dimension
+
+if TYPE_CHECKING:
+    from trnspec.graph import Graph
+    from trnspec.model.document import Node
 
 T = TypeVar("T")
 Value = Amount | int | Fraction | str | None
@@ -37,12 +39,14 @@ class Result(Sequence[T], Generic[T]):
         columns: The columns by their texts: ``memory.capacity``.
         units: The base unit of each column of figures; nothing for counts and words.
         cells: For each document a value for each column with its text; ``None`` where it is not known.
+        undecided: The documents of which nobody can tell whether they fulfil the condition.
     """
 
     rows: tuple[T, ...]
     columns: tuple[str, ...]
     units: Mapping[str, str]
     cells: tuple[tuple[Found | None, ...], ...] = field(repr=False)
+    undecided: tuple[T, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -50,7 +54,7 @@ class Result(Sequence[T], Generic[T]):
     def __getitem__(self, index: slice) -> Result[T]: ...
     def __getitem__(self, index: int | slice) -> T | Result[T]:
         if isinstance(index, slice):
-            return Result(self.rows[index], self.columns, self.units, self.cells[index])
+            return Result(self.rows[index], self.columns, self.units, self.cells[index], self.undecided)
         return self.rows[index]
 
     def __len__(self) -> int:
@@ -111,25 +115,28 @@ def query(  # what is asked, of what, and how it is answered
     spec = _kind(graph, read)
     check = Check(graph, spec, text, frozenset(absent) | frozenset(graph.broken))
     test = None if read.where is None else _test(read.where, check)
-    nodes = [n for n in graph.of(spec) if test is None or test(n) is True]
+    every: tuple[Node[Any], ...] = graph.of(spec)
+    answers = [(n, True if test is None else test(n)) for n in every]
+    nodes = [n for n, answer in answers if answer]
     for each in reversed(list(sort)):
         nodes = _sorted(nodes, each, graph, spec)
     shown = _columns(list(columns), read, check)
     return Result(
         tuple(view(n) for n in nodes),
         tuple(c.name for c in shown),
-        {c.name: c.type.base for c in shown if isinstance(c.type, Dimension)},
+        {c.name: c.holds.base for c in shown if isinstance(c.holds, Dimension)},
         tuple(tuple(c.read(n) for c in shown) for n in nodes),
+        tuple(view(n) for n, answer in answers if answer is None),
     )
 
 
-def kinds(graph: Graph) -> Mapping[str, type]:
+def kinds(graph: Graph) -> Mapping[str, type[Any]]:
     """The classes of the kinds by the names that a query may call them, in small letters."""
     named = {name: k.spec for k in KINDS for name in (k.name.lower(), k.folder)}
     return named | {n.kind.lower(): type(n.spec) for n in graph if n.kind.lower() not in named}
 
 
-def _kind(graph: Graph, read: Query) -> type:
+def _kind(graph: Graph, read: Query) -> type[Any]:
     known = kinds(graph)
     found = known.get(read.kind.lower())
     if found is None:
@@ -190,7 +197,7 @@ def _mentioned(condition: Condition) -> Iterator[Term]:
             yield from _mentioned(part)
 
 
-def _sorted(nodes: list[Node[Any]], text: str, graph: Graph, spec: type) -> list[Node[Any]]:
+def _sorted(nodes: list[Node[Any]], text: str, graph: Graph, spec: type[Any]) -> list[Node[Any]]:
     backwards = text.lstrip().startswith("-")
     # The mark stays in the text as a space, so that a wrong path is marked where it stands.
     term = parse_term(text.replace("-", " ", 1) if backwards else text)

@@ -15,11 +15,12 @@ from attrs import field, frozen
 
 from trnspec.amount import Amount, quotient
 from trnspec.diagnostics import did_you_mean
+from trnspec.found import Found, Place, Read, Sort
 from trnspec.graph import Graph
 from trnspec.model.document import Node
 from trnspec.model.marks import Date
 from trnspec.model.shape import TextShape, shape_of
-from trnspec.places import Found, Place, Sort, paths, place, why_not
+from trnspec.places import paths, place, why_not
 from trnspec.quantity import parse
 from trnspec.query_tree import Comparison, Known, Measure, Number, Operand, Path, QueryError, Quotient, Term, Word
 from trnspec.units import UNITS, Dimension
@@ -44,22 +45,22 @@ class Column:
 
     Attributes:
         name: As it is written.
-        type: A dimension, or what stands there instead; ``None`` where that differs between documents.
+        holds: A dimension, or what stands there instead; ``None`` where that differs between documents.
         read: What a document has there; ``None`` where that is not known.
         words: The words that may stand there, where the set is closed.
         target: The class of the documents that are named there.
     """
 
     name: str
-    type: Dimension | Sort | None
-    read: Callable[[Node[Any]], Found | None] = field(repr=False)
+    holds: Dimension | Sort | None
+    read: Read = field(repr=False)
     words: tuple[str, ...] = ()
-    target: type | None = None
+    target: type[Any] | None = None
 
     def __str__(self) -> str:
-        if isinstance(self.type, Dimension):
-            return f"{self.name} measures {_told(self.type)}"
-        return f"{self.name} is {_told(self.type)}"
+        if isinstance(self.holds, Dimension):
+            return f"{self.name} measures {_told(self.holds)}"
+        return f"{self.name} is {_told(self.holds)}"
 
 
 def _told(kind: Dimension | Sort | None) -> str:
@@ -80,7 +81,7 @@ class Check:
     """
 
     graph: Graph
-    spec: type
+    spec: type[Any]
     text: str
     absent: Collection[str] = ()
 
@@ -96,11 +97,11 @@ class Check:
         """
         if isinstance(term, Path):
             found = self._place(term)
-            return Column(str(term), found.type, found.read, found.words, found.target)
+            return Column(str(term), found.holds, found.read, found.words, found.target)
         top, bottom = self.column(term.top), self.column(term.bottom)
-        kind = _quotient(top.type, bottom.type)
+        kind = _quotient(top.holds, bottom.holds)
         if kind is None:
-            raise self.refuse(f"{top}, which cannot be divided by {_told(bottom.type)}", term)
+            raise self.refuse(f"{top}, which cannot be divided by {_told(bottom.holds)}", term)
         return Column(str(term), kind, lambda node: _divided(top.read(node), bottom.read(node)))
 
     def _place(self, path: Path) -> Place:
@@ -133,8 +134,8 @@ class Check:
         assert column is not None
         literal = found.right if left is not None else found.left
         self._comparable(found, column)
-        value = self._literal(found, column, literal)
-        compare = _date if column.type is Sort.DATE else _compare
+        value = self._literal(column, literal)
+        compare = _date if column.holds is Sort.DATE else _compare
         read = column.read
         if left is not None:
             return lambda node: None if (a := read(node)) is None else compare(found.operator, a.value, value)
@@ -145,18 +146,18 @@ class Check:
         """The right side, if it is a term; where a word is expected, a name without quotes is the likely slip."""
         if not isinstance(found.right, (Path, Quotient)):
             return None
-        if left is not None and left.type in (Sort.WORD, Sort.DATE) and isinstance(found.right, Path):
-            if place(self.graph, self.spec, found.right.text) is None:
-                hint = f'a word stands in quotes: "{found.right}"'
-                raise self.refuse(f"a {self.spec.__name__} has no {found.right}", found.right, hint)
+        wordly = left is not None and left.holds in (Sort.WORD, Sort.DATE) and isinstance(found.right, Path)
+        if wordly and place(self.graph, self.spec, str(found.right)) is None:
+            hint = f'a word stands in quotes: "{found.right}"'
+            raise self.refuse(f"a {self.spec.__name__} has no {found.right}", found.right, hint)
         return self.column(found.right)
 
     def _two(self, found: Comparison, left: Column, right: Column) -> Test:
         for column in (left, right):
             self._comparable(found, column)
-        if left.type is not right.type:
+        if left.holds is not right.holds:
             raise self.refuse(f"{left}, and {right}: they cannot be compared", found.right)
-        compare = _dates if left.type is Sort.DATE else _compare
+        compare = _dates if left.holds is Sort.DATE else _compare
 
         def test(node: Node[Any]) -> bool | None:
             a, b = left.read(node), right.read(node)
@@ -167,20 +168,20 @@ class Check:
     def _comparable(self, found: Comparison, column: Column) -> None:
         """Raise where a column cannot be compared, or not by this operator."""
         operand = found.left if str(found.left) == column.name else found.right
-        if column.type is Sort.GROUP:
+        if column.holds is Sort.GROUP:
             inner = [p for p in paths(self.graph, self.spec) if p.startswith(f"{column.name}.")]
             hint = f"name one of it, such as {inner[0]}" if inner else ""
             raise self.refuse(f"{column.name} is a group, which cannot be compared", operand, hint)
-        if column.type is None:
+        if column.holds is None:
             raise self.refuse(f"{column}: it cannot be compared", operand)
-        if column.type is Sort.WORD and found.operator not in _WORDLY:
+        if column.holds is Sort.WORD and found.operator not in _WORDLY:
             raise self.refuse(f"{column}, which is compared with = and != only", operand)
-        if found.operator == "~" and not isinstance(column.type, Dimension):
+        if found.operator == "~" and not isinstance(column.holds, Dimension):
             raise self.refuse(f"{column}, which has no rounding", operand, "~ compares figures; write =")
 
-    def _literal(self, found: Comparison, column: Column, literal: Operand) -> Side:
+    def _literal(self, column: Column, literal: Operand) -> Side:
         """A value as what it is compared with."""
-        kind = column.type
+        kind = column.holds
         if isinstance(kind, Dimension):
             return self._amount(kind, column, literal)
         if kind is Sort.COUNT:
@@ -241,15 +242,11 @@ def _divided(top: Found | None, bottom: Found | None) -> Found | None:
     """One value over another; not known where either is not, or where the divisor is zero."""
     if top is None or bottom is None or isinstance(top.value, str) or isinstance(bottom.value, str):
         return None
-    a = top.value if isinstance(top.value, Amount) else Amount.exact(top.value)
-    if not isinstance(bottom.value, Amount):
-        if bottom.value == 0:
-            return None
-        made = a / Fraction(bottom.value)
-    elif bottom.value.value == 0:
+    above, below = (v if isinstance(v, Amount) else Amount.exact(v) for v in (top.value, bottom.value))
+    if below.value == 0:
         return None
-    else:
-        made = a / bottom.value
+    # A count divides every figure; as an exact ratio it would divide only another.
+    made = above / below if isinstance(bottom.value, Amount) else above / below.value
     return Found(made, str(made))
 
 
@@ -257,13 +254,13 @@ def _compare(sign: str, a: Any, b: Any) -> bool | None:
     return bool(a.agrees(b)) if sign == "~" else _ORDER[sign](a, b)
 
 
-def _date(sign: str, known: str, asked: str) -> bool | None:
+def _date(sign: str, known: Any, asked: Any) -> bool | None:
     """A known date compared to the precision that is asked for; one that is less precise may leave it open."""
     if len(known) < len(asked) and asked.startswith(known):
         return None
     return _ORDER[sign](known[: len(asked)], asked)
 
 
-def _dates(sign: str, a: str, b: str) -> bool | None:
+def _dates(sign: str, a: Any, b: Any) -> bool | None:
     """Two known dates; where one is the beginning of the other, nobody can tell."""
     return None if a != b and (a.startswith(b) or b.startswith(a)) else _ORDER[sign](a, b)

@@ -38,7 +38,7 @@ def files(revision: str, folder: str, where: FilePath) -> dict[str, bytes]:
     return found
 
 
-def _git(where: FilePath, *arguments: str, given: bytes = b"", told: str = "") -> bytes:
+def _git(where: FilePath, *arguments: str, given: bytes = b"", told: str | None = None) -> bytes:
     try:
         done = subprocess.run(  # noqa: S603  # git, with arguments of our own
             ["git", "-C", os.fspath(where), *arguments],  # noqa: S607  # the user's git, wherever it is
@@ -50,6 +50,6 @@ def _git(where: FilePath, *arguments: str, given: bytes = b"", told: str = "") -
         raise UsageError("git is not installed, so no revision can be read") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        what = f"git has no {told} here" if told else "git cannot be asked"
+        what = "git cannot be asked" if told is None else f"git has no {told!r} here"
         raise UsageError(f"{what}: {said[0]}" if said else what)
     return done.stdout

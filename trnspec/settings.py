@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path as FilePath
 from typing import Any
@@ -71,6 +72,10 @@ class Settings:
                     raise UsageError(f"{name}: no code is or begins with {entry!r}; {hint}")
 
 
+_MENTIONED = re.compile(r"""^[ \t]*\[?[ \t]*["']?tool["']?[ \t]*(?:[]=]|\.[ \t]*["']?trnspec\b)""", re.MULTILINE)
+"""Where a table ``tool.trnspec`` may begin; most projects have none, and need not be parsed to know it."""
+
+
 def find(start: FilePath) -> Settings:
     """The settings that hold for a folder: the nearest ``trnspec.toml`` or ``[tool.trnspec]`` at or above it.
 
@@ -92,10 +97,13 @@ def find(start: FilePath) -> Settings:
 
 
 def _load(file: FilePath) -> dict[str, Any]:
-    import tomllib
-
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        if file.name == "pyproject.toml" and not _MENTIONED.search(text):
+            return {}
+        import tomllib
+
+        return tomllib.loads(text)
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: {error}") from error
 

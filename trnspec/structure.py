@@ -164,7 +164,8 @@ def _int_or_str(value: Any, _: Any) -> int | str:
 def _object(cls: Any, converter: Converter) -> Hook:
     from cattrs.gen import make_dict_structure_fn
 
-    inner = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True)
+    detailed = converter.detailed_validation
+    inner = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=detailed)
 
     def hook(value: Any, _: Any) -> Any:
         if type(value) is not dict:
@@ -174,10 +175,15 @@ def _object(cls: Any, converter: Converter) -> Hook:
     return hook
 
 
-@functools.cache
 def converter() -> Converter:
-    """The one converter; it holds no state that a caller could change the meaning of."""
-    made = Converter(forbid_extra_keys=True, detailed_validation=True)
+    """The converter whose errors have paths; it holds no state that a caller could change the meaning of."""
+    return _converter(detailed=True)
+
+
+@functools.cache
+def _converter(*, detailed: bool) -> Converter:
+    """The same converter twice: what is right is structured without the bookkeeping that tells where an error is."""
+    made = Converter(forbid_extra_keys=True, detailed_validation=detailed)
     factories: tuple[tuple[Callable[[Any], bool], Any], ...] = (
         (attrs.has, _object),
         (_made_of(Ref), lambda _: _ref),
@@ -246,7 +252,7 @@ def structure(kind: str, spec: type[T], document: Document, data: Mapping[str, J
                 refusals.append(Refusal((), f"{key} is missing"))
             continue
         try:
-            parts[key] = converter().structure(data[key], cls)
+            parts[key] = _structured(data[key], cls)
         except Exception as error:  # noqa: BLE001  # every refusal of a hook arrives here, as a group or alone
             refusals += [Refusal((key, *r.path), r.message) for r in _refusals(error)]
     refusals += [Refusal((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
@@ -256,6 +262,13 @@ def structure(kind: str, spec: type[T], document: Document, data: Mapping[str, J
     if refusals:
         raise StructureError(refusals)
     return Node(kind=kind, document=document, **parts)
+
+
+def _structured(value: Any, cls: Any) -> Any:
+    try:
+        return _converter(detailed=False).structure(value, cls)
+    except Exception:  # noqa: BLE001  # whatever it was, the other converter tells it with its path
+        return converter().structure(value, cls)
 
 
 _ENVELOPE = ("api_version", "kind", "metadata", "spec", "claims")

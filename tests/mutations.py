@@ -1,0 +1,281 @@
+"""Slips of those who copy figures, made in a catalog one at a time: what the rules are measured by."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections import defaultdict
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from trnspec.graph import Graph, figure_at
+from trnspec.model.figure import Figure
+from trnspec.model.server import Server
+from trnspec.model.shape import FigureShape, NumberShape, ObjectShape, dotted, leaves
+from trnspec.model.source import Source
+from trnspec.model.ultraserver import UltraServer
+from trnspec.pipeline import run, waive
+from trnspec.quantity import Interval, Quantity, parse
+from trnspec.rules.ratios import AGREES as RATIO_AGREES
+from trnspec.rules.relations import claimed_paths, relations
+from trnspec.structure import plain, structure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trnspec.diagnostics import Diagnostic
+    from trnspec.model.chip import Chip
+    from trnspec.model.document import Node
+    from trnspec.plugin import Rule
+    from trnspec.source import Path
+
+Place = tuple[str, "Path"]
+"""A document by name, and a path in it."""
+
+FACTORS = {"x2": Fraction(2), "/2": Fraction(1, 2), "x8": Fraction(8), "x1000": Fraction(1000)}
+BINARY = Fraction(1024, 1000)
+POWERS = (1, 2, 3, 4, 5)
+"""k of 1.024^k: kB for KiB, MB for MiB, and so on to PB for PiB."""
+
+KINDS = (*FACTORS, "x1.024^k", "another's value", "off by one", "swapped row", "dropped dimension")
+
+
+@frozen
+class Change:
+    """One slip.
+
+    Attributes:
+        kind: One of :data:`KINDS`.
+        name: The document that is changed.
+        edits: What is written instead, by path: a figure as printed, a count, or a list.
+        before: What stood there.
+        beyond: Whether the new value differs from the old one by more than rounding.
+    """
+
+    kind: str
+    name: str
+    edits: tuple[tuple[Path, Any], ...]
+    before: tuple[Any, ...]
+    beyond: bool = field(default=True)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """What is changed; the entries of a list count as one place each."""
+        return tuple((self.name, path) for path, _ in self.edits)
+
+    def __str__(self) -> str:
+        told = [
+            f"{dotted(path[1:])} {_text(old)} -> {_text(new)}"
+            for (path, new), old in zip(self.edits, self.before, strict=True)
+        ]
+        return f"{self.kind}: {self.name} {', '.join(told)}"
+
+
+def _text(value: Any) -> str:
+    return str(value) if not isinstance(value, list) else f"[{', '.join(map(_text, value))}]"
+
+
+def _interval(value: Figure | int) -> Interval:
+    return value.value.interval if isinstance(value, Figure) else Interval.point(value)
+
+
+def _plain(value: Figure | int) -> str | int:
+    return value.value.text if isinstance(value, Figure) else value
+
+
+def sites(node: Node[Any]) -> dict[Path, Figure | int]:
+    """Every adopted figure and count of a document, in the order of its classes."""
+    found = leaves(node.spec, ObjectShape(type(node.spec)), ("spec",))
+    return {path: v for path, shape, v in found if isinstance(shape, (FigureShape, NumberShape))}
+
+
+def changes(graph: Graph) -> Iterator[Change]:
+    """Every change of one figure, count or topology of a catalog."""
+    for node in graph:
+        if isinstance(node.spec, Source):
+            continue
+        mine = sites(node)
+        for path, value in mine.items():
+            yield from _factors(node.name, path, value)
+            yield from _others(graph, node, path, value)
+        yield from _swaps(node.name, mine)
+        yield from _dropped(node)
+
+
+def _one(kind: str, name: str, path: Path, old: Figure | int, new: str | int) -> Change:
+    after = Interval.point(new) if isinstance(new, int) else parse(new).interval
+    return Change(kind, name, ((path, new),), (_plain(old),), not _interval(old).overlaps(after))
+
+
+def _factors(name: str, path: Path, value: Figure | int) -> Iterator[Change]:
+    if isinstance(value, int):
+        for kind, factor in FACTORS.items():
+            if (value * factor).denominator == 1:
+                yield _one(kind, name, path, value, int(value * factor))
+        yield from (_one("off by one", name, path, value, n) for n in (value - 1, value + 1) if n >= 1)
+        return
+    for kind, factor in FACTORS.items():
+        yield _one(kind, name, path, value, _times(value.value, factor))
+    for k in POWERS:
+        # Whoever converts a figure writes as many digits as it had.
+        yield _one("x1.024^k", name, path, value, _times(value.value, BINARY**k, value.value.digits))
+
+
+def _times(quantity: Quantity, factor: Fraction, digits: int | None = None) -> str:
+    """The quantity times a factor, in its own unit: exact, or to so many digits."""
+    number = quantity.number * factor
+    places = 0
+    if digits is None:
+        while (number * 10**places).denominator != 1:
+            places += 1
+    else:
+        places = digits - len(str(int(number))) if number >= 1 else digits + 2
+    if places < 0:
+        step = 10**-places
+        shown = f"{round(number / step) * step:,}"
+    else:
+        whole, rest = divmod(round(number * 10**places), 10**places)
+        shown = f"{whole:,}" + (f".{rest:0{places}d}" if places else "")
+    before = f"{quantity.qualifier.value} " if quantity.qualifier.value == "up to" else quantity.qualifier.value
+    return f"{before}{shown}{quantity.unit.separator}{quantity.unit.symbol}"
+
+
+def _others(graph: Graph, node: Node[Any], path: Path, value: Figure | int) -> Iterator[Change]:
+    """What the same place of every other document of the kind says, such as another generation's."""
+    seen = set()
+    for other in graph.of(type(node.spec)):
+        found = figure_at(other, path)
+        if other.name == node.name or not isinstance(found, (Figure, int)) or _plain(found) == _plain(value):
+            continue
+        if isinstance(found, Figure) != isinstance(value, Figure) or _plain(found) in seen:
+            continue
+        seen.add(_plain(found))
+        yield _one("another's value", node.name, path, value, _plain(found))
+
+
+def _swaps(name: str, mine: dict[Path, Figure | int]) -> Iterator[Change]:
+    """Each figure or count with the next one of the same document that measures the same."""
+    last: dict[object, tuple[Path, Figure | int]] = {}
+    for path, value in mine.items():
+        measure = value.value.dimension if isinstance(value, Figure) else int
+        if measure in last:
+            other_path, other = last[measure]
+            edits = ((other_path, _plain(value)), (path, _plain(other)))
+            beyond = not _interval(value).overlaps(_interval(other))
+            yield Change("swapped row", name, edits, (_plain(other), _plain(value)), beyond)
+        last[measure] = (path, value)
+
+
+def _dropped(node: Node[Any]) -> Iterator[Change]:
+    for part in ("fabric", "between_servers"):
+        fabric = getattr(node.spec, part, None)
+        if fabric is None or fabric.topology is None:
+            continue
+        lists = {"dimensions": list(fabric.topology.dimensions), "levels": []}
+        lists["levels"] = [{"name": s.name, "count": s.count, "chips": s.chips} for s in fabric.topology.levels]
+        for key, items in lists.items():
+            for index in range(len(items)):
+                rest = items[:index] + items[index + 1 :]
+                if index == 0 or rest != items[: index - 1] + items[index:]:
+                    path: Path = ("spec", part, "topology", key)
+                    yield Change("dropped dimension", node.name, ((path, rest),), (items,))
+
+
+def determined(graph: Graph) -> dict[Place, set[str]]:
+    """The figures and counts that some other figure determines, each with how.
+
+    ``sum``: it is a total, a part or a count of a relation between adopted figures;
+    ``source``: another source says the same, with no verdict or with "agrees";
+    ``ratio``: a printed ratio divides it, with no verdict or with "agrees";
+    ``formula``: it is derived, by a formula that stands beside it;
+    ``topology``: a declared topology gives it, or is given by it.
+
+    Bounds do not determine: a sparse rate must be above the dense one, which says little of how much it is.
+    """
+    found: dict[Place, set[str]] = defaultdict(set)
+    for relation in relations(graph):
+        for site in relation.sites:
+            if site.claim is None:
+                found[site.node.name, site.path].add("source" if relation.is_claim else "sum")
+    for node in graph:
+        for path, figure in graph.figures(node).items():
+            if figure.derived is not None:
+                found[node.name, path].add("formula")
+        for place in _wired(node):
+            found[place].add("topology")
+        for place in _divided(graph, node):
+            found[place].add("ratio")
+    return dict(found)
+
+
+def _divided(graph: Graph, node: Node[Chip]) -> Iterator[Place]:
+    for ratio in getattr(node.spec, "ratios", ()):
+        older = graph.find(ratio.over)
+        if older is None or ratio.verdict not in RATIO_AGREES:
+            continue
+        for path in claimed_paths(ratio.of):
+            if figure_at(node, path) is not None and figure_at(older, path) is not None:
+                yield from ((node.name, path), (older.name, path))
+
+
+def _wired(node: Node[Any]) -> Iterator[Place]:
+    if not isinstance(node.spec, (Server, UltraServer)):
+        return
+    count = ("chips" if isinstance(node.spec, Server) else "servers", "count")
+    for part in ("fabric", "between_servers"):
+        fabric = getattr(node.spec, part, None)
+        if fabric is None or fabric.topology is None:
+            continue
+        base: Path = ("spec", part, "topology")
+        yield node.name, ("spec", *count)
+        yield from ((node.name, (*base, key)) for key in ("dimensions", "levels"))
+        yield from ((node.name, (*base, "dimensions", i)) for i in range(len(fabric.topology.dimensions)))
+        for index in range(len(fabric.topology.levels)):
+            yield from ((node.name, (*base, "levels", index, key)) for key in ("count", "chips"))
+        if fabric.links_per_chip is not None and fabric.topology.shape != "switched":
+            yield node.name, ("spec", part, "links_per_chip")
+
+
+def counts(change: Change, known: dict[Place, set[str]]) -> bool:
+    """Whether a change must be noticed: it goes beyond rounding and touches what another figure determines."""
+    return change.beyond and any(place in known for place in change.places)
+
+
+def changed(graph: Graph, change: Change) -> Graph:
+    """The catalog with a change made, by way of plain data, as if it had been read so."""
+    node = graph.named(change.name)
+    data = copy.deepcopy(plain(node))
+    for path, value in change.edits:
+        *above, last = path
+        where: Any = functools.reduce(lambda inside, step: inside[step], above, data)
+        if isinstance(where[last], dict):
+            where[last]["value"] = value
+        else:
+            where[last] = value
+    made = structure(node.kind, type(node.spec), node.document, data)
+    return graph.replace(node.name, made.spec)
+
+
+def findings(graph: Graph, rules: Iterable[Rule]) -> list[Diagnostic]:
+    """What some rules say of a catalog, waivers applied; a rule that fails says nothing of it."""
+    found = waive(run(rules, graph), graph)[0]
+
+    assert not [d for d in found if d.code == "TRN900"], found
+
+    return found
+
+
+def places(found: Iterable[Diagnostic]) -> set[tuple[str, Path]]:
+    """Where some findings are laid, by file."""
+    return {(d.where.file, d.where.path) for d in found}
+
+
+def covers(graph: Graph, change: Change, named: set[tuple[str, Path]]) -> bool:
+    """Whether one of the places is, or lies within or just above, what was changed."""
+    for name, path in change.places:
+        file = graph.named(name).document.file
+        if any(f == file and (p[: len(path)] == path or p == path[: len(p)] and len(p) > 1) for f, p in named):
+            return True
+    return False

@@ -1,0 +1,104 @@
+"""``trnspec diff``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from running import ROOT, Here, apart
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def copy(here):
+    """A copy of the catalog with one figure changed, and why."""
+    shutil.copytree(ROOT / "catalog", here.folder / "copy")
+    file = here.folder / "copy" / "chips" / "trainium2.yaml"
+    text = file.read_text(encoding="utf-8")
+
+    assert "bf16: 667 TFLOPS" in text
+
+    claim = "  - {at: spec.peak.dense.bf16, says: 667 TFLOPS, source: neuron-trainium2-2026-08, verdict: rejected, reason: a | b}\n"
+    text = text.replace("bf16: 667 TFLOPS", "bf16: 700 TFLOPS").replace("claims:\n", f"claims:\n{claim}", 1)
+    file.write_text(text, encoding="utf-8")
+    return "copy"
+
+
+def test_nothing_differs(here) -> None:
+    result = here("diff", "working", "working")
+
+    assert (0, "From the working edition to the working edition:\n  nothing differs.\n", "") == (
+        result.status,
+        result.out,
+        result.err,
+    )
+
+
+def test_a_folder(here, copy) -> None:
+    result = here("diff", "working", copy)
+
+    assert result.status == 1
+    assert "  peak.dense.bf16: 667 TFLOPS -> 700 TFLOPS  x 1.049\n" in result.out
+    assert "why  rejected: a | b\n" in result.out
+
+
+def test_json(here, copy) -> None:
+    data = json.loads(here("diff", "working", copy, "--format", "json", "--name", "trainium2").out)
+    (change,) = data["figures"]
+
+    assert ("trainium2", "peak.dense.bf16", "667 TFLOPS", "700 TFLOPS", "rejected") == (
+        change["of"],
+        change["at"],
+        change["old"]["says"],
+        change["new"]["says"],
+        change["verdict"],
+    )
+    assert {"version", "old", "new", "added", "removed", "restated", "words", "claims", "unread"} < set(data)
+
+
+def test_markdown(here, copy) -> None:
+    """A row for each change, of as many cells as the head has."""
+    lines = here("diff", "working", copy, "--format", "markdown").out.splitlines()
+    rows = [line.replace("\\|", "/") for line in lines if line.startswith("|")]
+
+    assert {8} == {row.count("|") for row in rows}
+    assert any("667 TFLOPS | 700 TFLOPS | x 1.049" in row and "rejected: a / b" in row for row in rows)
+
+
+def test_what_changed_between_two_dates(here) -> None:
+    """A document that only the later one knows is told with the reason."""
+    result = here("diff", "as-of:2023-03", "as-of:2024-03", "--name", "trn1n.32xlarge")
+
+    assert result.status == 1
+    assert "Server trn1n.32xlarge: its earliest source is neuron-trn1-2023-04, of" in result.out
+
+
+def test_a_revision(here) -> None:
+    """The repository of this very catalog, where it is one."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("the tests do not lie in a repository")
+    result = apart("diff", "git:HEAD", "git:HEAD", cwd=ROOT)
+
+    assert (0, "From git:HEAD to git:HEAD:\n  nothing differs.\n") == (result.status, result.out)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["working", "nowhere"], "'nowhere' is not a folder; write an edition"),
+        (["working", "as-of:x"], "'x' is not a date"),
+        (["working", "1999.01"], "there is no edition '1999.01'"),
+        (["working", "working", "--name", "trainum1"], "did you mean 'trainium1'"),
+        (["working"], "Missing argument 'B'"),
+    ],
+)
+def test_misuse(here, args, said) -> None:
+    result = here("diff", *args)
+
+    assert (2, "") == (result.status, result.out)
+    assert said in result.err
