@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
 from collections import defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -188,7 +189,7 @@ def determined(graph: Graph) -> dict[Place, set[str]]:
 
     ``sum``: it is a total, a part or a count of a relation between adopted figures;
     ``source``: another source says the same, with no verdict or with "agrees";
-    ``ratio``: a printed ratio divides it, with no verdict or with "agrees";
+    ``ratio``: it is a printed ratio, with no verdict or with "agrees", or one of the two figures that it divides;
     ``formula``: it is derived, by a formula that stands beside it;
     ``topology``: a declared topology gives it, or is given by it.
 
@@ -211,13 +212,13 @@ def determined(graph: Graph) -> dict[Place, set[str]]:
 
 
 def _divided(graph: Graph, node: Node[Chip]) -> Iterator[Place]:
-    for ratio in getattr(node.spec, "ratios", ()):
+    for index, ratio in enumerate(getattr(node.spec, "ratios", ())):
         older = graph.find(ratio.over)
         if older is None or ratio.verdict not in RATIO_AGREES:
             continue
         for path in claimed_paths(ratio.of):
             if figure_at(node, path) is not None and figure_at(older, path) is not None:
-                yield from ((node.name, path), (older.name, path))
+                yield from ((node.name, path), (older.name, path), (node.name, ("spec", "ratios", index, "says")))
 
 
 def _wired(node: Node[Any]) -> Iterator[Place]:
@@ -267,15 +268,58 @@ def findings(graph: Graph, rules: Iterable[Rule]) -> list[Diagnostic]:
     return found
 
 
-def places(found: Iterable[Diagnostic]) -> set[tuple[str, Path]]:
-    """Where some findings are laid, by file."""
-    return {(d.where.file, d.where.path) for d in found}
+def first_findings(graph: Graph, rules: Iterable[Rule]) -> list[Diagnostic]:
+    """What the first rule says that has anything to say; a waiver that nothing uses is no finding here."""
+    for rule in rules:
+        found = [d for d in findings(graph, [rule]) if d.code != "TRN304"]
+        if found:
+            return found
+    return []
 
 
-def covers(graph: Graph, change: Change, named: set[tuple[str, Path]]) -> bool:
-    """Whether one of the places is, or lies within or just above, what was changed."""
+@frozen
+class Outcome:
+    """What came of a change.
+
+    Attributes:
+        change: The change.
+        reported: Something was found; in the unchanged catalog nothing is.
+        laid: A finding stands at what was changed.
+        named: A finding stands there or names it as another place.
+    """
+
+    change: Change
+    reported: bool
+    laid: bool
+    named: bool
+
+
+def outcome(graph: Graph, change: Change, found: list[Diagnostic]) -> Outcome:
+    """What came of a change of a catalog, by what was found."""
+    where = {(d.where.file, d.where.path) for d in found}
+    see = {(s.file, s.path) for d in found for s in d.see}
+    return Outcome(change, bool(found), _covers(graph, change, where), _covers(graph, change, where | see))
+
+
+def _covers(graph: Graph, change: Change, named: set[tuple[str, Path]]) -> bool:
+    """Whether one of the places is, or lies within or above, what was changed."""
     for name, path in change.places:
         file = graph.named(name).document.file
-        if any(f == file and (p[: len(path)] == path or p == path[: len(p)] and len(p) > 1) for f, p in named):
+        if any(f == file and (p[: len(path)] == path or (len(p) > 1 and p == path[: len(p)])) for f, p in named):
             return True
     return False
+
+
+def edited(text: str, node: Node[Any], change: Change) -> tuple[str, set[int]]:
+    """The text of a document with a change made by hand, and the lines that were edited."""
+    lines = text.splitlines(keepends=True)
+    edits = []
+    for path, value in change.edits:
+        place = (*path, "value") if (*path, "value") in node.document.places else path
+        edits.append((node.document.places[place], json.dumps(value)))
+    # From the end, so that the columns of the edits to come stay what they are.
+    for span, new in sorted(edits, key=lambda e: (e[0].value.line, e[0].value.column), reverse=True):
+        first, last = span.value.line - 1, span.end.line - 1
+        joined = lines[first][: span.value.column - 1] + new + lines[last][span.end.column - 1 :]
+        lines[first : last + 1] = [joined]
+    return "".join(lines), {span.value.line for span, _ in edits}

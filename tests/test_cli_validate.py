@@ -375,7 +375,13 @@ def test_closed_streams(here, redirection, status) -> None:
 def test_interrupted(tmp_path: Path) -> None:
     """``Ctrl-C`` while it waits for its input."""
     process = subprocess.Popen(
-        command("validate", "-"), cwd=tmp_path, env=environment(), stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        command("validate", "-"),
+        cwd=tmp_path,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A job in the background of a script ignores the signal, and what it starts inherits that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # no threads are running
     )
     # It is asleep in the read of a pipe when it waits; before that there is nothing to interrupt.
     deadline = time.monotonic() + 30
