@@ -7,7 +7,7 @@ import pytest
 from trnspec.diagnostics import Code, Severity
 from trnspec.errors import UsageError
 from trnspec.model.chip import Chip
-from trnspec.plugin import API, Finding, Kind, Plugin, Registry, rule
+from trnspec.plugin import API, Evaluator, Exporter, Finding, Kind, Plugin, Registry, rule
 
 
 @rule("ABC01", "no-good", over=Chip, severity=Severity.WARNING)
@@ -18,7 +18,18 @@ def no_good(node, graph):
 
 CODE = Code("ABC02", "bad", Severity.ERROR, "Everything\nis bad.\n\nWhy:\n    Because.")
 KIND = Kind("Thing", "things", Chip)
-ONE = Plugin(name="one", api=API, kinds=(KIND,), rules=(no_good,), codes=(CODE,))
+SIZE = Evaluator("size", "The size of a thing.", "operator:length_hint")
+COUNT = Exporter("count", "How many there are.", len)
+ONE = Plugin(
+    name="one",
+    api=API,
+    kinds=(KIND,),
+    rules=(no_good,),
+    codes=(CODE,),
+    evaluators=(SIZE,),
+    exporters=(COUNT,),
+    explanations=(iter,),
+)
 
 
 def test_rule_of_a_function() -> None:
@@ -47,6 +58,7 @@ def test_registry() -> None:
     assert known.kinds == {"Thing": KIND}
     assert list(known.codes) == ["ABC01", "ABC02"]
     assert (no_good,) == known.rules
+    assert ({"size": SIZE}, {"count": COUNT}, (iter,)) == (known.evaluators, known.exporters, known.explanations)
     assert known.codes["ABC02"].summary == "Everything is bad."
 
 
@@ -76,6 +88,9 @@ def test_kind_of_folder() -> None:
         (Plugin(name="two", api=API, kinds=(KIND,)), "the kind Thing is given by two plugins: one and two"),
         (Plugin(name="two", api=API, codes=(CODE,)), "the code ABC02 is given by two plugins: one and two"),
         (Plugin(name="two", api=API, rules=(no_good,)), "the code ABC01 is given by two plugins: one and two"),
+        (Plugin(name="two", api=API, kinds=(Kind("Other", "things", Chip),)), "the folder things is given by two"),
+        (Plugin(name="two", api=API, evaluators=(SIZE,)), "the evaluator size is given by two plugins: one and two"),
+        (Plugin(name="two", api=API, exporters=(COUNT,)), "the exporter count is given by two plugins: one and two"),
         (Plugin(name="two", api=API + 1), f"the plugin two was written for API {API + 1}; this is API {API}"),
     ],
 )
@@ -83,3 +98,22 @@ def test_plugins_that_do_not_fit(other, message) -> None:
     """Both are named."""
     with pytest.raises(UsageError, match=message):
         Registry.of([ONE, other])
+
+
+def test_functions_are_imported_when_they_are_asked_for() -> None:
+    """By name, or as they are."""
+    assert (3, 2) == (SIZE.load()("abc"), COUNT.load()([1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        ("trnspec_no_such:f", "size: trnspec_no_such:f cannot be imported: ModuleNotFoundError"),
+        ("operator:no_such", "size: operator:no_such cannot be imported: AttributeError"),
+        ("operator", "size: operator cannot be imported"),
+        ("math:pi", "size: math:pi is not a function"),
+    ],
+)
+def test_functions_that_are_not_there(run, message) -> None:
+    with pytest.raises(UsageError, match=message):
+        Evaluator("size", "The size.", run).load()

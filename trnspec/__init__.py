@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from trnspec.ask import Catalog
     from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError
     from trnspec.model.figure import Figure
+    from trnspec.query_tree import QueryError
 
 __all__ = [
     "Amount",
     "Catalog",
     "Figure",
     "QuantityError",
+    "QueryError",
     "TrnspecError",
     "UnknownNameError",
     "UsageError",
@@ -37,6 +39,7 @@ _WHERE = {
     "Catalog": "trnspec.ask",
     "Figure": "trnspec.model.figure",
     "QuantityError": "trnspec.errors",
+    "QueryError": "trnspec.query_tree",
     "TrnspecError": "trnspec.errors",
     "UnknownNameError": "trnspec.errors",
     "UsageError": "trnspec.errors",

@@ -9,24 +9,45 @@ from typing import TYPE_CHECKING
 from trnspec import catalog
 from trnspec.errors import UsageError
 from trnspec.pipeline import Checked, Reading, check, link, read
-from trnspec.plugin import Registry
 from trnspec.selection import Selection, choose
 from trnspec.settings import Settings
 from trnspec.source import Limits, read_file, read_text
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from trnspec.ask import Catalog
+    from trnspec.discovery import Discovery
     from trnspec.graph import Graph
+    from trnspec.plugin import Plugin, Registry
 
 
 def registry() -> Registry:
-    """The registry of what this installation knows."""
+    """The registry of what this installation knows: trnspec itself and the installed plugins that work.
+
+    Raises:
+        UsageError: TRNSPEC_PLUGINS names a plugin that is not installed.
+    """
+    return plugins().registry
+
+
+def plugins() -> Discovery:
+    """The installed plugins that this process uses, and what became of each of the others.
+
+    Raises:
+        UsageError: TRNSPEC_PLUGINS names a plugin that is not installed.
+    """
+    from trnspec.discovery import installed
+
+    return installed(_core)
+
+
+def _core() -> Plugin:
+    # Imported here: where documents are read on demand and no plugin is installed, no rule is needed.
     from trnspec.builtin import plugin
 
-    return Registry.of([plugin])
+    return plugin
 
 
 def select(paths: Iterable[str], known: Registry, settings: Settings) -> Selection:
@@ -55,10 +76,19 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
             raise UsageError("there is no standard input to read")
         # One byte more than a document may have shows that it has too many.
         yield read(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
+    owner = _owners(known)
     for file in selection.targets:
-        yield read(read_file(file), known)
+        yield read(read_file(file), known, plugin=owner(file))
     for file in selection.context:
-        yield read(read_file(file), known, target=False)
+        yield read(read_file(file), known, target=False, plugin=owner(file))
+
+
+def _owners(known: Registry) -> Callable[[FilePath], str]:
+    """Tells which plugin a file belongs to; where only trnspec has catalogs there is nothing to tell apart."""
+    roots = [(c.resolve(), p.name) for p in known.plugins for c in p.catalogs]
+    if len({name for _, name in roots}) < 2:
+        return lambda file: ""  # noqa: ARG005  # it need not even be looked at
+    return lambda file: next((name for root, name in roots if file.resolve().is_relative_to(root)), "")
 
 
 def validate(
@@ -112,10 +142,14 @@ def graph_of(paths: Iterable[str] = (), *, settings: Settings | None = None) -> 
     Raises:
         UsageError: A path is not there.
     """
+    from trnspec.discovery import any_installed
     from trnspec.ondemand import on_demand
 
     paths = list(paths)
     chosen = settings if settings is not None else Settings()
+    if any_installed():
+        # A plugin may replace a document and bring kinds, so names of files do not tell enough.
+        return graph(paths, settings=chosen)
     return on_demand(paths, chosen, lambda: graph(paths, settings=chosen))
 
 

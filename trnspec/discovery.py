@@ -2,7 +2,7 @@
 
 Nothing a plugin does stops a run: one that is broken, slow, clashing or of another time becomes a :class:`Record` and
 a warning that names its distribution, and the others work.  Where no plugin is installed, nothing is imported to find
-that out: the folders of installed distributions are looked through for files that name the group.
+that out.
 """
 
 from __future__ import annotations
@@ -10,20 +10,19 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from trnspec.diagnostics import did_you_mean
+from trnspec.entries import Found, Outcome, imported
+from trnspec.entries import installed as installed_entries
 from trnspec.errors import UsageError
 from trnspec.plugin import API, GROUP, Plugin, Registry
+from trnspec.wanted import ONLY, TELL
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from collections.abc import Callable, Iterator
 
 SECONDS = 2.0
 """How long the import of one plugin may take, unless TRNSPEC_PLUGIN_SECONDS says otherwise."""
@@ -105,22 +104,11 @@ class Discovery:
         return Registry.of(self.plugins)
 
 
-@frozen
-class Found:
-    """An installed entry point that has not been imported."""
-
-    name: str
-    distribution: str
-    version: str
-    entry: EntryPoint = field(repr=False)
-
-    def record(self, status: str, message: str = "", seconds: float = 0.0) -> Record:
-        """What became of it."""
-        return Record(self.name, self.distribution, self.version, status, message, seconds)
-
-
 def chosen(environ: dict[str, str] | os._Environ[str] = os.environ) -> Choice:
-    """What the environment says: TRNSPEC_PLUGINS is a list with commas, or ``none``; unset or empty means all."""
+    """What the command line says; else TRNSPEC_PLUGINS: names with commas, or ``none``; unset or empty means all."""
+    only = ONLY.get()
+    if only is not None:
+        return Choice(only)
     text = environ.get("TRNSPEC_PLUGINS", "").strip()
     if not text:
         return Choice()
@@ -141,46 +129,15 @@ def limit(environ: dict[str, str] | os._Environ[str] = os.environ) -> float:
     return float(text)
 
 
-def folders() -> list[FilePath]:
-    """The metadata folders, on the path of this interpreter, of distributions whose entry points name the group."""
-    found: list[FilePath] = []
-    for place in dict.fromkeys(p or "." for p in sys.path):
-        try:
-            inside = sorted(e.path for e in os.scandir(place) if e.name.endswith((".dist-info", ".egg-info")))
-        except OSError:
-            continue  # what cannot be listed holds nothing that could be imported; so does the standard library's zip
-        for each in inside:
-            try:
-                with open(os.path.join(each, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123  # many files
-                    text = file.read()
-            except OSError:
-                continue
-            if GROUP.encode() in text:
-                found.append(FilePath(each))
-    return found
-
-
 def entries() -> list[Found]:
     """The plugins that are installed, trnspec itself left out, by name; none of them is imported."""
-    found: dict[str, list[Found]] = {}
-    where = [f for f in folders() if not _only_core(f)]
-    if where:
-        from importlib.metadata import PathDistribution
-
-        for folder in where:
-            distribution = PathDistribution(folder)
-            name = str((distribution.metadata or {})["Name"] or folder.name.rpartition(".")[0].partition("-")[0])
-            # The first on the path is the one that is imported.
-            if (key := re.sub(r"[-_.]+", "-", name).lower()) not in found:
-                version = str(distribution.metadata["Version"] or "")
-                points = [e for e in distribution.entry_points if e.group == GROUP and (e.name, e.value) != CORE]
-                found[key] = [Found(e.name, name, version, e) for e in points]
-    return sorted((f for each in found.values() for f in each), key=lambda f: (f.name, f.distribution))
+    return [f for f in installed_entries(GROUP) if (f.name, f.value) != CORE]
 
 
-def _only_core(folder: FilePath) -> bool:
-    """True for the metadata of trnspec itself, told without reading it."""
-    return re.fullmatch(r"trnspec-[^-]+\.(dist|egg)-info|trnspec\.egg-info", folder.name) is not None
+def any_installed() -> bool:
+    """True when a plugin may be used, so that someone who can do without need not import the rest."""
+    choice = chosen()
+    return choice.only != () and bool(entries())
 
 
 def discover(core: Callable[[], Plugin], choice: Choice, seconds: float, found: list[Found] | None = None) -> Discovery:
@@ -200,14 +157,16 @@ def discover(core: Callable[[], Plugin], choice: Choice, seconds: float, found: 
         if name not in {f.name for f in found}:
             hint = did_you_mean(name, [f.name for f in found]) or "trnspec plugin list shows those that are"
             raise UsageError(f"no plugin {name!r} is installed; {hint}")
+    wanted = [f for f in found if choice.takes(f.name)]
+    outcomes = dict(zip(wanted, imported(wanted, seconds), strict=True))
     kept = [core()]
-    takers = {key: "trnspec" for key in _gives(kept[0])}
+    takers = dict.fromkeys(_gives(kept[0]), "trnspec")
     records: list[Record] = []
     for each in found:
-        if not choice.takes(each.name):
-            records.append(each.record(LEFT_OUT, "not chosen"))
+        if each not in outcomes:
+            records.append(_record(each, LEFT_OUT, "not chosen"))
             continue
-        record, plugin = _loaded(each, seconds)
+        record, plugin = _used(each, outcomes[each], seconds)
         if plugin is not None:
             record, plugin = _settled(record, plugin, takers)
         if plugin is not None:
@@ -217,35 +176,18 @@ def discover(core: Callable[[], Plugin], choice: Choice, seconds: float, found: 
     return Discovery(tuple(kept), tuple(records))
 
 
-def _loaded(found: Found, seconds: float) -> tuple[Record, Plugin | None]:
-    """A plugin, imported in a thread that is left behind when it takes too long."""
-    from threading import Thread
+def _used(found: Found, outcome: Outcome, limit: float) -> tuple[Record, Plugin | None]:
+    """The plugin that an import gave, when it gave one."""
+    if outcome.error is not None:
+        return _record(found, BROKEN, f"its import failed: {_told(outcome.error)}", outcome.seconds), None
+    if outcome.late:
+        message = f"its import took longer than {limit:g} s (TRNSPEC_PLUGIN_SECONDS)"
+        return _record(found, SLOW, message, outcome.seconds), None
+    return _verified(found, outcome.value, outcome.seconds)
 
-    done: list[object] = []
-    failed: list[BaseException] = []
 
-    def load() -> None:
-        try:
-            done.append(found.entry.load())
-        except BaseException as error:  # noqa: BLE001  # also SystemExit: nothing in a plugin ends the run
-            failed.append(error)
-
-    began = time.perf_counter()
-    thread = Thread(target=load, name=f"trnspec plugin {found.name}", daemon=True)
-    out = sys.stdout
-    # What a plugin prints while it is imported is not part of our output, which programs may read.
-    sys.stdout = sys.stderr
-    try:
-        thread.start()
-        thread.join(seconds)
-    finally:
-        sys.stdout = out
-    took = time.perf_counter() - began
-    if failed:
-        return found.record(BROKEN, f"its import failed: {_told(failed[0])}", took), None
-    if not done:
-        return found.record(SLOW, f"its import took longer than {seconds:g} s (TRNSPEC_PLUGIN_SECONDS)", took), None
-    return _verified(found, done[0], took)
+def _record(found: Found, status: str, message: str = "", seconds: float = 0.0) -> Record:
+    return Record(found.name, found.distribution, found.version, status, message, seconds)
 
 
 def _told(error: BaseException) -> str:
@@ -260,17 +202,16 @@ def _told(error: BaseException) -> str:
 def _verified(found: Found, value: Any, took: float) -> tuple[Record, Plugin | None]:
     """The handshake: the API first, for nothing else can be trusted before."""
     if isinstance(value, Plugin) and type(value.api) is int and value.api != API:
-        status, what = (OUTDATED, "older") if value.api < API else (NEWER, "newer")
-        message = f"it was written for API {value.api}, an {what} one; this is API {API}"
-        return found.record(status, message.replace("an newer", "a newer"), took), None
+        message = f"it was written for API {value.api}, and this is API {API}"
+        return _record(found, OUTDATED if value.api < API else NEWER, message, took), None
     message = _unsound(found, value)
-    return (found.record(INVALID, message, took), None) if message else (found.record(OK, "", took), value)
+    return (_record(found, INVALID, message, took), None) if message else (_record(found, OK, "", took), value)
 
 
 def _unsound(found: Found, value: Any) -> str:
     """What is wrong with an object that should be a plugin, or an empty text."""
     if not isinstance(value, Plugin):
-        return f"{found.entry.value} is of type {type(value).__name__}; a trnspec.plugin.Plugin is expected"
+        return f"{found.value} is of type {type(value).__name__}; a trnspec.plugin.Plugin is expected"
     if type(value.api) is not int:
         return f"its api is {value.api!r}; a whole number is expected"
     if value.name != found.name:
@@ -317,18 +258,11 @@ def _settled(record: Record, plugin: Plugin, takers: dict[tuple[str, str], str])
     return record, plugin
 
 
-CHOICE: ContextVar[Choice | None] = ContextVar("trnspec_plugins", default=None)
-"""What the command line says; it wins over the environment."""
-
-
 def _warn(text: str) -> None:
     import warnings
 
     warnings.warn(text, PluginWarning, stacklevel=2)
 
-
-TELL: ContextVar[Callable[[str], None]] = ContextVar("trnspec_tell", default=_warn)
-"""What is done with a warning: Python's own way, or a line on standard error."""
 
 _kept: dict[object, Discovery] = {}
 
@@ -339,12 +273,12 @@ def installed(core: Callable[[], Plugin]) -> Discovery:
     Raises:
         UsageError: A plugin that is chosen by name is not installed, or the environment makes no sense.
     """
-    choice = CHOICE.get() or chosen()
+    choice = chosen()
     key = (choice, tuple(sys.path))
     if key not in _kept:
         # Kept, for a plugin that was slow once would be waited for again at every call.
         made = _kept[key] = discover(core, choice, limit())
         for record in made.records:
             if record.warning:
-                TELL.get()(record.warning)
+                (TELL.get() or _warn)(record.warning)
     return _kept[key]

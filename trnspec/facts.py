@@ -75,7 +75,7 @@ def in_groups(paths: Iterable[str]) -> list[str]:
     return sorted(paths, key=lambda at: (group(at) != "", order[group(at)]))
 
 
-def words(value: Stated | int | str | bool | tuple[int, ...]) -> str:
+def words(value: Stated | int | str | bool | tuple[int, ...]) -> str:  # noqa: FBT001  # a flag of a document
     """A value as people write it."""
     if isinstance(value, Stated):
         return value.value.text
@@ -140,7 +140,8 @@ def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) ->
             note=figure.note or "",
         )
     shown = value if isinstance(value, (int, str, bool, tuple)) else str(value)
-    ref = node.metadata.source
+    # A note is the catalog's own word.
+    ref = None if path[-1] == "note" else node.metadata.source
     source = None if ref is None else graph.find(ref)
     dated = source is not None and isinstance(source.spec, Source)
     return Fact(

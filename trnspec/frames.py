@@ -147,8 +147,9 @@ def _arrow(table: Table, about: dict[str, str | None]) -> pa.Table:
         "number": arrow.float64(),
         "integer": arrow.int64(),
         "string": arrow.string(),
-        "integers": arrow.list_(arrow.int64()),
-        "strings": arrow.list_(arrow.string()),
+        # The name that Parquet gives to items, so that a table is the same when it is read again.
+        "integers": arrow.list_(arrow.field("element", arrow.int64())),
+        "strings": arrow.list_(arrow.field("element", arrow.string())),
     }
     fields = [arrow.field(c.name, types[c.type], metadata=_metadata(c)) for c in table.columns]
     told = {"table": table.name, "description": table.description, **{k: v for k, v in about.items() if v is not None}}

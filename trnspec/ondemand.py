@@ -15,7 +15,6 @@ from attrs import frozen
 from trnspec import catalog
 from trnspec.graph import Graph
 from trnspec.model.kinds import HOUSE, spec_of
-from trnspec.selection import choose
 from trnspec.source import read_file
 from trnspec.structure import StructureError, structure
 
@@ -41,6 +40,8 @@ def on_demand(paths: Iterable[str], settings: Settings, everything: Callable[[],
     paths = list(paths)
     files: dict[str, FilePath] = {}
     if paths or settings.catalogs:
+        from trnspec.selection import choose
+
         found = choose(paths, [folder for folder, _ in HOUSE.values()], [catalog.shipped()], settings)
         for file in (*found.targets, *found.context):
             files.setdefault(file.stem, file)

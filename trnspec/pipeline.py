@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity, did_you_mean
-from trnspec.graph import Graph, UnresolvedError, at, build
+from trnspec.graph import Graph, NodeProblem, UnresolvedError, at, build
 from trnspec.model.document import API_VERSION, Node, Waiver
 from trnspec.model.shape import dotted, spread
 from trnspec.settings import Settings
@@ -33,6 +33,7 @@ class Reading:
         problems: What is wrong with the text or with its form.
         name: Its name, or that of its file when not even that can be read.
         target: True for a text that the caller asked to check, sound or not.
+        plugin: The plugin whose catalog it lies in; empty for a file of the user, and where no plugin has a catalog.
     """
 
     document: Document
@@ -40,10 +41,16 @@ class Reading:
     problems: tuple[Problem, ...]
     name: str
     target: bool = True
+    plugin: str = ""
 
 
-def read(document: Document, registry: Registry, *, target: bool = True) -> Reading:
+def read(document: Document, registry: Registry, *, target: bool = True, plugin: str = "") -> Reading:
     """The node in a text, and what is wrong with it."""
+    found = _read(document, registry, target=target)
+    return evolve(found, plugin=plugin) if plugin else found
+
+
+def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
     problems = list(document.problems)
     data = document.data
     name = _name(document)
@@ -117,6 +124,39 @@ def _lost(document: Document) -> Iterable[Path]:
     return (path[:-1] if path[-1] == "<<" else path for path in document.refused if path)
 
 
+def settle(readings: Iterable[Reading]) -> tuple[list[Reading], list[NodeProblem]]:
+    """The readings that count: a document of a plugin takes the place of another only where it says so.
+
+    Returns:
+        The readings without those that are replaced and those that are refused, and why the latter are.
+    """
+    readings = list(readings)
+    if not any(r.plugin for r in readings):
+        return readings, []
+    from trnspec.additions import HOUSE, replaces
+
+    house = [r for r in readings if r.plugin == HOUSE and r.node is not None]
+    taken = {n: r for r in house if r.node is not None for n in (r.node.name, *r.node.metadata.aliases)}
+    gone: set[int] = set()
+    problems: list[NodeProblem] = []
+    # In the order of the plugins, which is that of their names, whichever of them is checked.
+    for reading in sorted((r for r in readings if r.plugin not in ("", HOUSE)), key=lambda r: r.plugin):
+        node = reading.node
+        if node is None:
+            continue
+        names = (node.name, *node.metadata.aliases)
+        other = next((taken[n] for n in names if n in taken), None)
+        if other is not None and other.node is not None and (other.plugin != reading.plugin):
+            found = list(replaces(node, other.node, other.plugin))
+            problems += found
+            gone.add(id(reading) if found else id(other))
+            if found:
+                continue
+        for name in names:
+            taken[name] = reading
+    return [r for r in readings if id(r) not in gone], problems
+
+
 @frozen
 class Checked:
     """A graph with everything that was found in it.
@@ -137,7 +177,8 @@ def link(readings: Iterable[Reading]) -> tuple[Graph, list[Diagnostic]]:
 
     A document of the context that has the name of an earlier one, sound or not, is what that one stands in for.
     """
-    readings = list(readings)
+    every = list(readings)
+    readings, refused = settle(every)
     nodes: list[Node[Any]] = []
     targets = {r.node.name for r in readings if r.node is not None and r.target}
     broken: dict[str, str] = {}
@@ -148,10 +189,10 @@ def link(readings: Iterable[Reading]) -> tuple[Graph, list[Diagnostic]]:
         elif reading.target or not (node.name in broken or targets & {node.name, *node.metadata.aliases}):
             nodes.append(node)
     graph, problems = build(nodes, broken)
-    found = [_diagnostic(p, r.document) for r in readings for p in r.problems]
+    found = [_diagnostic(p, r.document) for r in every for p in r.problems]
     found += [
         evolve(_diagnostic(p.problem, p.node.document), see=p.see)
-        for p in problems
+        for p in (*refused, *problems)
         # Whoever mends a broken document need not read of all the others that refer to it.
         if p.node.target or p.problem.code != "TRN203"
     ]
@@ -254,7 +295,13 @@ def check(readings: Iterable[Reading], registry: Registry, settings: Settings = 
     readings = list(readings)
     targets = {r.document.file for r in readings if r.target}
     graph, found = link(readings)
-    found += run(registry.rules, graph)
+    if registry.explanations:
+        from trnspec.rules.hypotheses import also
+
+        with also(registry.explanations):
+            found += run(registry.rules, graph)
+    else:
+        found += run(registry.rules, graph)
     found, waived = waive(found, graph)
     shown = [_finished(d, registry, settings) for d in found if settings.reports(d.code) and _concerns(d, targets)]
     checked: dict[str, int] = {}

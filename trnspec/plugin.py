@@ -194,7 +194,7 @@ class Registry:
                 raise UsageError(f"the plugin {plugin.name} was written for API {plugin.api}; this is API {API}")
         kinds = _unique(((k.name, k, p) for p in plugins for k in p.kinds), "the kind")
         codes = _unique(((c.id, c, p) for p in plugins for c in _codes(p)), "the code")
-        _unique(((k.folder, k, p) for p in plugins for k in p.kinds), "the folder")
+        _unique(((k.folder, k, p) for p in plugins for k in p.kinds if k.folder), "the folder")
         return cls(
             plugins,
             kinds,

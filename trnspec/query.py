@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from trnspec.amount import Amount
 from trnspec.diagnostics import did_you_mean
-from trnspec.found import Found
+from trnspec.found import Found, Sort
 from trnspec.kinds import KINDS
 from trnspec.query_check import Check, Column, Side, Test
 from trnspec.query_parser import parse_query, parse_term
@@ -201,7 +201,10 @@ def _sorted(nodes: list[Node[Any]], text: str, graph: Graph, spec: type[Any]) ->
     backwards = text.lstrip().startswith("-")
     # The mark stays in the text as a space, so that a wrong path is marked where it stands.
     term = parse_term(text.replace("-", " ", 1) if backwards else text)
-    column = Check(graph, spec, text).column(term)
+    check = Check(graph, spec, text)
+    column = check.column(term)
+    if column.holds in (None, Sort.GROUP):
+        raise check.refuse(f"{column}: nothing can be sorted by it", term)
     found = [(node, column.read(node)) for node in nodes]
     known = [(node, each.value) for node, each in found if each is not None]
     known.sort(key=lambda pair: _key(pair[1]), reverse=backwards)

@@ -110,7 +110,7 @@ class Check:
             hint = why_not(self.graph, self.spec, path.text) or did_you_mean(path.text, paths(self.graph, self.spec))
             if not hint and "." not in path.text:
                 hint = f'a word stands in quotes: "{path.text}"'
-            raise self.refuse(f"a {self.spec.__name__} has no {path.text}", path, hint)
+            raise self.refuse(f"{self.spec.__name__} has no {path.text}", path, hint)
         return found
 
     def known(self, condition: Known) -> Test:
@@ -149,7 +149,7 @@ class Check:
         wordly = left is not None and left.holds in (Sort.WORD, Sort.DATE) and isinstance(found.right, Path)
         if wordly and place(self.graph, self.spec, str(found.right)) is None:
             hint = f'a word stands in quotes: "{found.right}"'
-            raise self.refuse(f"a {self.spec.__name__} has no {found.right}", found.right, hint)
+            raise self.refuse(f"{self.spec.__name__} has no {found.right}", found.right, hint)
         return self.column(found.right)
 
     def _two(self, found: Comparison, left: Column, right: Column) -> Test:

@@ -47,8 +47,9 @@ _TOKEN = re.compile(
     | (?P<sign>[!<>=]=|[<>=~/()])
     | (?P<end>\Z)
     )""",
-    re.VERBOSE | re.DOTALL | re.ASCII,
+    re.VERBOSE | re.DOTALL,
 )
+_SPACE = re.compile(r"\s*")
 _UNIT = re.compile(r"\s*([A-Za-zµμ$%][A-Za-zµμ$%/]*)")
 _USUAL = {
     "&": "write 'and'",
@@ -89,7 +90,7 @@ def _tokens(text: str) -> list[_Token]:
     while not found or found[-1].kind != "end":
         match = _TOKEN.match(text, at)
         if match is None:
-            start = at + len(text[at:]) - len(text[at:].lstrip())
+            start = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches an empty text too
             if text[start] in "\"'":
                 raise QueryError("the quote is not closed", text, (start, len(text)))
             hint = _USUAL.get(text[start], "")

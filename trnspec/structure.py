@@ -161,6 +161,7 @@ def _int_or_str(value: Any, _: Any) -> int | str:
     return value  # type: ignore[no-any-return]  # narrowed by the line above
 
 
+@functools.cache  # cattrs asks again for every class that has one of this class
 def _object(cls: Any, converter: Converter) -> Hook:
     from cattrs.gen import make_dict_structure_fn
 

@@ -7,8 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from trnspec import catalog
+from trnspec.api import plugins, validate
 from trnspec.api import registry as installed
+from trnspec.builtin import plugin as house
 from trnspec.pipeline import Reading, check, read
+from trnspec.plugin import API, Plugin, Registry, Rule
 from trnspec.settings import Settings
 from trnspec.source import read_file, read_text
 
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from trnspec.diagnostics import Code, Report
-    from trnspec.plugin import Registry
 
 Marks = set[tuple[str, str, int]]
 """What is expected or found: (file, code, line)."""
@@ -40,7 +42,8 @@ def report(
 
 
 def _context(known: Registry) -> tuple[Reading, ...]:
-    return tuple(read(read_file(f), known, target=False) for f in catalog.files(catalog.shipped()))
+    folders = dict.fromkeys((catalog.shipped(), *(c for p in known.plugins for c in p.catalogs)))
+    return tuple(read(read_file(f), known, target=False) for folder in folders for f in catalog.files(folder))
 
 
 @functools.cache
@@ -116,3 +119,70 @@ def check_code(code: Code, *, registry: Registry | None = None) -> None:
 
         assert marks == found, f"{code.id}, {heading}: {sorted(marks)} is marked, {sorted(found)} is found"
         assert heading != "Instead" or not marks, f"{code.id}: an example of what to write instead has findings"
+
+
+def check_rule(rule: Rule, *, registry: Registry | None = None) -> None:
+    """Assert that the explanation of a rule tells the truth, whether or not the rule is part of a plugin yet.
+
+    Args:
+        rule: The rule.
+        registry: The kinds and other rules; those of trnspec itself when left out.
+    """
+    if registry is None:
+        registry = Registry.of([house, Plugin(name="rule-under-test", api=API, rules=(rule,))])
+    check_code(rule.code, registry=registry)
+
+
+class PluginConformance:
+    """What every plugin must keep, as tests: subclass it in a test module, name the plugin, run pytest.
+
+    ```python
+    class TestPlugin(PluginConformance):
+        plugin = plugin
+    ```
+
+    Attributes:
+        plugin: The plugin under test.
+    """
+
+    plugin: Plugin
+
+    @property
+    def registry(self) -> Registry:
+        """The registry of trnspec itself and the plugin, and no other."""
+        return Registry.of([house, self.plugin])
+
+    def test_fits_beside_trnspec(self) -> None:
+        """It is written for this API, and gives nothing that trnspec gives."""
+        assert [p.name for p in self.registry.plugins] == ["trnspec", self.plugin.name]
+
+    def test_is_installed_and_used(self) -> None:
+        """Its distribution has an entry point, and ``trnspec plugin list`` has nothing against it."""
+        found = {r.name: (r.status, r.message) for r in plugins().records}
+
+        assert found.get(self.plugin.name, "not installed: run pip install --editable .") == ("ok", "")
+
+    def test_catalogs_have_no_findings(self) -> None:
+        """Its documents are sound, beside those of trnspec; each catalog holds some."""
+        for folder in self.plugin.catalogs:
+            found = validate([str(folder)], registry=self.registry).report
+
+            assert [f"{d.where.file}: {d.code} {d.message}" for d in found.diagnostics] == []
+            assert found.files > 0, f"{folder} holds no documents"
+
+    def test_trnspec_has_no_findings_beside_it(self) -> None:
+        """Its rules and documents find or cause nothing in the shipped catalog."""
+        found = validate(registry=self.registry).report
+
+        assert [f"{d.where.file}: {d.code} {d.message}" for d in found.diagnostics] == []
+
+    def test_explanations_tell_the_truth(self) -> None:
+        """Every example gives the findings that it marks."""
+        for code in (*self.plugin.codes, *(r.code for r in self.plugin.rules)):
+            check_code(code, registry=self.registry)
+
+    def test_functions_can_be_imported(self) -> None:
+        """What evaluators and exporters name is there."""
+        for each in (*self.plugin.evaluators, *self.plugin.exporters):
+            assert callable(each.load()), each.name
+            assert each.summary, f"{each.name} has no summary"

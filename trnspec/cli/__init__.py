@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 from importlib import import_module
@@ -25,6 +26,7 @@ COMMANDS = {
     "edition": "Freeze the catalog, list its editions, verify that none was altered.",
     "query": "Print the documents of a kind that fulfil a condition.",
     "sql": "Ask the tables of the catalog in SQL.",
+    "plugin": "List the installed plugins and what became of them; start a new one.",
     "explain": "Tell what a code means, why it matters and what to write instead.",
     "completion": "Print the completion script of a shell.",
 }
@@ -68,23 +70,39 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="trnspec", message="%(prog)s %(version)s")
-def group() -> None:
+@click.option("--plugin", "only", multiple=True, metavar="NAME", help="Use only this plugin; may be repeated.")
+@click.option("--no-plugins", "none", is_flag=True, help="Use no plugins.")
+@click.pass_context
+def group(ctx: click.Context, only: tuple[str, ...], *, none: bool) -> None:
     """A checked catalog of AWS Trainium hardware.
 
     Every figure has a source, a date and a precision; where two disagree, trnspec says why.
     """
+    if only and none:
+        raise click.UsageError("--no-plugins does not go with --plugin")
+    from trnspec.cli.session import plugins
+
+    ctx.with_resource(plugins(None if not (only or none) else only))
+
+
+def _leave_garbage() -> None:
+    # DuckDB complains aloud of what is not taken away.
+    if "duckdb" not in sys.modules:
+        gc.freeze()
 
 
 def main() -> None:
     """Run the command line: exit status 0 clean, 1 findings, 2 misuse."""
-    # A command lives for a moment; looking for garbage while it starts would take a tenth of that.
+    # A command lives for a moment; looking for garbage while it starts, and in all there is when it ends, would take a
+    # fifth of that.
     gc.set_threshold(_GARBAGE)
+    atexit.register(_leave_garbage)
     # A terminal or a file that cannot hold a character gets its number; it is no reason to fail.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        group(standalone_mode=True)
+        group(standalone_mode=True, complete_var="_TRNSPEC_COMPLETE")
     except TrnspecError as error:
         click.echo(f"trnspec: {error}", err=True)
         sys.exit(2)

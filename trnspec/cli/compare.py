@@ -69,7 +69,7 @@ def command(names: tuple[str, ...], baseline: str | None, all_: bool, format_: s
     Of a server or an UltraServer the totals over its chips are compared, computed from the parts. What a document does
     not have is shown as -, whatever the others have.
     """
-    graph = graph_for(**options)
+    graph = graph_for(*names, **options)
     nodes = list({graph.named(name).name: graph.named(name) for name in names}.values())
     if len(nodes) < 2:  # a comparison
         raise UsageError("name at least two documents to compare")

@@ -5,16 +5,22 @@ from __future__ import annotations
 import click
 
 from trnspec.api import registry
+from trnspec.builtin import plugin
+from trnspec.errors import UsageError
+from trnspec.plugin import Registry
 
 
 @click.command("explain")
 @click.argument("code", required=False)
 def command(code: str | None) -> None:
     """Tell what a code means, why it matters and what to write instead; without one, list all codes."""
-    known = registry()
     if code is None:
-        for each in known.codes.values():
+        for each in registry().codes.values():
             click.echo(f"{each.id}  {each.severity.label:<7}  {each.name:<26}  {each.summary}")
         return
-    found = known.code(code)
+    try:
+        # A code of trnspec itself is explained without importing any plugin.
+        found = Registry.of([plugin]).code(code)
+    except UsageError:
+        found = registry().code(code)
     click.echo(f"{found.id} {found.name} ({found.severity.label})\n\n{found.doc.strip()}")

@@ -101,7 +101,8 @@ def _kind_table(graph: Graph, nodes: Sequence[Node[Any]]) -> tuple[list[Column],
         columns.append(Column("title", fold=True, least=24))
         return columns, [_system(graph, n) for n in ordered]
     more = next((_MORE[c] for c in spec.__mro__ if c in _MORE), {})
-    columns = [Column("name", keep=True), *(Column(name) for name in more), Column("title", fold=True, least=24)]
+    columns = [Column("name", fold=True, least=24, keep=True), *(Column(name) for name in more)]
+    columns.append(Column("title", fold=True, least=24))
     cells = [(n.name, *(_word(n, at) for at in more.values()), n.metadata.title) for n in nodes]
     return columns, sorted(cells, key=lambda row: str(row[0]))
 

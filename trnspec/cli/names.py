@@ -34,18 +34,26 @@ def completer(folder: str = "") -> Callable[[click.Context, click.Parameter, str
     return complete
 
 
-def graph_for(*, catalog: str | None = None, **others: Any) -> Graph:
+def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
     """The graph of the catalog that the options choose, read as far as it is asked.
 
     Args:
+        names: Documents that must be in it.
         catalog: What ``--catalog`` says.
         others: The other options that choose a catalog; any of them makes it necessary to read all of it.
+
+    Raises:
+        UnknownNameError: One of the documents is not there; the message says why, or lists the nearest names.
     """
     from trnspec.cli.common import here, load_catalog
 
     if any(others.values()):
-        return load_catalog(catalog=catalog, **others).graph
+        chosen = load_catalog(catalog=catalog, **others)
+        for name in names:
+            chosen[name]  # a catalog of another day tells why it lacks a document
+        return chosen.graph
     # Not by way of the API, which imports what checking needs.
+    from trnspec.discovery import any_installed
     from trnspec.ondemand import on_demand
 
     paths, settings = [catalog] if catalog else [], here()
@@ -55,4 +63,8 @@ def graph_for(*, catalog: str | None = None, **others: Any) -> Graph:
 
         return graph(paths, settings=settings)
 
-    return on_demand(paths, settings, everything)
+    # A plugin may replace a document, and bring kinds.
+    found = everything() if any_installed() else on_demand(paths, settings, everything)
+    for name in names:
+        found.named(name)
+    return found

@@ -30,8 +30,11 @@ def command(expression: str, columns: str | None, sort: str | None, format_: str
     totals over their chips. JSON and CSV give numbers in base units. docs/reference/query.md tells the language.
     """
     found = load_catalog(**options).query(expression, columns=_split(columns), sort=_split(sort))
-    about = {"query": expression, "units": dict(found.units), "undecided": [b.name for b in found.undecided]}
-    emit(format_, lambda: _page(found), lambda: _data(found, format_), about)
+    emit(format_, lambda: _page(found), lambda: _data(found, format_), lambda: _about(expression, found))
+
+
+def _about(expression: str, found: Result[Bound]) -> dict[str, Any]:
+    return {"query": expression, "units": dict(found.units), "undecided": [b.name for b in found.undecided]}
 
 
 def _split(text: str | None) -> list[str]:
@@ -47,7 +50,7 @@ def _page(found: Result[Bound]) -> list[Block]:
 
 
 def _printed(found: Result[Bound]) -> Table:
-    columns = [Column(c, right=_right(found, i), fold=True, keep=i == 0) for i, c in enumerate(found.columns)]
+    columns = [Column(c, right=_right(found, i), fold=i > 0, keep=i == 0) for i, c in enumerate(found.columns)]
     return table(columns, [[None if c is None else c.text for c in row] for row in found.cells])
 
 

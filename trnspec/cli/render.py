@@ -220,12 +220,13 @@ def fit(found: Table, room: int) -> Layout:
         max([columns_of(c.name), *(columns_of(r[i]) for r in rows if not isinstance(r, str))])
         for i, c in enumerate(found.columns)
     ]
-    while True:
-        widths = _narrowed([natural[i] for i in chosen], [found.columns[i] for i in chosen], room)
-        may_go = [i for i in chosen[1:] if not found.columns[i].keep]
-        if sum(widths) + _SPACE * (len(widths) - 1) <= room or not may_go:
-            break
-        chosen.remove(may_go[-1])
+    least = [
+        min(n, max(c.least, columns_of(c.name))) if c.fold else n for n, c in zip(natural, found.columns, strict=True)
+    ]
+    may_go = [i for i in chosen[1:] if not found.columns[i].keep]
+    while may_go and sum(least[i] for i in chosen) + _SPACE * (len(chosen) - 1) > room:
+        chosen.remove(may_go.pop())
+    widths = _narrowed([natural[i] for i in chosen], [found.columns[i] for i in chosen], room)
     if sum(widths) + _SPACE * (len(widths) - 1) > room:
         # Nothing may go any more: every cell is folded, wherever that breaks it.
         each = max((room + _SPACE) // len(widths) - _SPACE, 1)

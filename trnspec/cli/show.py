@@ -37,7 +37,7 @@ def command(name: str, reasons: bool, format_: str, **options: Any) -> None:  # 
     An interval is what rounding leaves possible: [low, high) in the unit of the figure. Rivals, what others say, stand
     below the figure, each after the verdict on it.
     """
-    graph = graph_for(**options)
+    graph = graph_for(name, **options)
     node = graph.named(name)
     found = facts(graph, node)
     emit(

@@ -35,7 +35,7 @@ def command(statement: str, format_: str, **options: Any) -> None:
 def _table(found: pa.Table) -> Table:
     cells = [[_cell(v) for v in column.to_pylist()] for column in found.columns]
     columns = [
-        Column(name, right=_numbers(values), fold=True, keep=i == 0)
+        Column(name, right=_numbers(values), fold=i > 0, keep=i == 0)
         for i, (name, values) in enumerate(zip(found.column_names, cells, strict=True))
     ]
     return table(columns, list(zip(*cells, strict=True)))

@@ -53,7 +53,7 @@ class Part:
 @catalog_options
 def command(name: str, format_: str, **options: Any) -> None:
     """Print what the system NAME is built of: servers, chips, cores and engines, with counts and main figures."""
-    graph = graph_for(**options)
+    graph = graph_for(name, **options)
     node = graph.named(name)
     if not isinstance(node.spec, (Cluster, UltraServer, Server, Chip, Core)):
         raise UsageError(f"{node.kind} {node.name} is not built of parts")

@@ -147,7 +147,8 @@ A name or an alias that another document has already.
 
 Why:
     A reference by that name could mean either, and which one it finds would depend on the order in which the files
-    are read. Names and aliases share one space, across all kinds.
+    are read. Names and aliases share one space, across all kinds. A document of a plugin may take the place of a
+    shipped one of the same name when its `metadata.overrides` lists every place where the two differ.
 
 Example:
     ```yaml

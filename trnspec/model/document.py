@@ -58,6 +58,8 @@ class Metadata:
         where: The place in that source. Example: lines 17 to 31
         note: What a reader of the document should know.
         allow: Findings that are accepted, each with its reason.
+        overrides: In a document of a plugin that stands in for the one of the same name: every place where the two
+            differ. Nothing else may. Example: spec.memory.bandwidth
     """
 
     name: Name
@@ -67,6 +69,7 @@ class Metadata:
     where: Text | None = None
     note: Text | None = None
     allow: tuple[Waiver, ...] = ()
+    overrides: tuple[PathText, ...] = ()
 
 
 @frozen(kw_only=True)

@@ -7,6 +7,8 @@ hypothesis says, agrees with what the broken relations expect of it.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from math import ceil, floor
 from typing import TYPE_CHECKING
@@ -36,6 +38,9 @@ class Explanation:
 
     id: str
     sentence: str
+
+
+_MORE: ContextVar[tuple[Callable[[Case], Iterator[Explanation]], ...]] = ContextVar("trnspec_more", default=())
 
 
 @frozen
@@ -102,7 +107,27 @@ def tried(case: Case) -> list[Explanation]:
         return []
     gap = not case.closes(case.quantity.interval)
     found = [e for hypothesis in (_HYPOTHESES if gap else (_truncation,)) for e in hypothesis(case)]
+    if gap:
+        found += [e for hypothesis in _MORE.get() for e in _guarded(hypothesis, case)]
     return list({e.sentence: e for e in found}.values())
+
+
+@contextmanager
+def also(hypotheses: tuple[Callable[[Case], Iterator[Explanation]], ...]) -> Iterator[None]:
+    """Within it, these explanations are tried after those of the house."""
+    token = _MORE.set(hypotheses)
+    try:
+        yield
+    finally:
+        _MORE.reset(token)
+
+
+def _guarded(hypothesis: Callable[[Case], Iterator[Explanation]], case: Case) -> list[Explanation]:
+    try:
+        return list(hypothesis(case))
+    except Exception as error:  # noqa: BLE001  # a mistake of a plugin must not hide what was found
+        name = f"{hypothesis.__module__}.{getattr(hypothesis, '__qualname__', hypothesis)}"
+        return [Explanation("failed", f"unknown, and the explanation {name} failed: {type(error).__name__}: {error}")]
 
 
 def _zeros(case: Case) -> Iterator[Explanation]:

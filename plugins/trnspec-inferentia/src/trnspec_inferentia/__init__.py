@@ -1,0 +1,7 @@
+"""AWS Inferentia and Inferentia2 for trnspec: a catalog and nothing else."""
+
+from pathlib import Path
+
+from trnspec.plugin import API, Plugin
+
+plugin = Plugin(name="inferentia", api=API, catalogs=(Path(__file__).parent / "catalog",))

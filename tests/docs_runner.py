@@ -1,0 +1,102 @@
+"""Runs a page of the documentation: every python and console block, in order, against the output that it shows.
+
+A python block is an interpreter session (``>>>``) or plain code, and all of them share one namespace.  A console block
+has commands after ``$``, each followed by what it prints; ``trnspec`` runs in this process, and an exit status other
+than 0 is shown as a last line ``[exit 1]``.  A line of three dots stands for any lines.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from running import Here
+
+_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LANGUAGES = ("python", "console")
+"""The languages of the blocks that are run."""
+
+
+@frozen
+class Block:
+    """A block of a page.
+
+    Attributes:
+        page: The file.
+        line: Where its first line of code stands.
+        language: What stands behind the fence.
+        text: What stands in it.
+    """
+
+    page: Path
+    line: int
+    language: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """The blocks of a page that are run."""
+    text = page.read_text(encoding="utf-8")
+    found = _FENCE.finditer(text)
+    return [Block(page, text.count("\n", 0, m.start(2)) + 1, m[1], m[2]) for m in found if m[1] in LANGUAGES]
+
+
+@frozen
+class Runner:
+    """Runs blocks one after the other.
+
+    Attributes:
+        here: The command line in this process.
+        names: The namespace of the python blocks.
+    """
+
+    here: Here
+    names: dict[str, Any] = field(factory=dict)
+
+    def run(self, block: Block) -> None:
+        """Run one block; ``AssertionError`` with both texts where it prints something else than it shows."""
+        (self._python if block.language == "python" else self._console)(block)
+
+    def _python(self, block: Block) -> None:
+        examples = doctest.DocTestParser().get_examples(block.text)
+        if not examples:
+            exec(compile("\n" * (block.line - 1) + block.text, str(block.page), "exec"), self.names)
+            return
+        test = doctest.DocTest(examples, self.names, block.page.name, str(block.page), block.line - 1, block.text)
+        told: list[str] = []
+        # The namespace is kept, so that the next block goes on where this one ends.
+        doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=told.append, clear_globs=False)
+        self.names.update(test.globs)
+        assert not told, "".join(told)
+
+    def _console(self, block: Block) -> None:
+        for command, shown in commands(block.text):
+            name, *args = shlex.split(command)
+            assert name == "trnspec", f"{block.page}:{block.line}: only trnspec is run, not {name}"
+            result = self.here(*args)
+            printed = result.out + result.err + (f"[exit {result.status}]\n" if result.status else "")
+            assert matches(shown, printed), (
+                f"{block.page}:{block.line}: {command}\nshown:\n{shown}\nprinted:\n{printed}"
+            )
+
+
+def commands(text: str) -> Iterator[tuple[str, str]]:
+    """The commands of a console block, each with what it is shown to print; a backslash continues a command."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, shown = re.sub(r"\\\n\s*", "", part).partition("\n")
+        yield command, shown
+
+
+def matches(shown: str, printed: str) -> bool:
+    """True when a text is the one that is shown; a line of three dots stands for any lines, or none."""
+    parts = re.split(r"^\.\.\.\n", shown.rstrip("\n") + "\n", flags=re.MULTILINE)
+    pattern = r"(?:.*\n)*?".join(map(re.escape, parts))
+    return re.fullmatch(pattern, printed.rstrip("\n") + "\n") is not None

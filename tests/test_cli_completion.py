@@ -1,0 +1,80 @@
+"""``trnspec completion``: the scripts, and what they are answered."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+from running import ROOT, command, environment
+
+from trnspec.api import graph
+from trnspec.cli import COMMANDS
+
+SOURCES = {n.name for n in graph() if n.kind == "Source"}
+NAMES = set(graph().nodes)
+
+
+def completed(*words: str) -> list[str]:
+    """What bash is offered after some words, the last of which is not finished."""
+    done = subprocess.run(
+        command(),
+        cwd=ROOT,
+        env=environment(
+            _TRNSPEC_COMPLETE="bash_complete", COMP_WORDS=" ".join(["trnspec", *words]), COMP_CWORD=str(len(words))
+        ),
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_script(shell) -> None:
+    """The shell itself accepts it, where it is installed."""
+    text = subprocess.run(command("completion", shell), cwd=ROOT, capture_output=True, check=True, text=True).stdout
+
+    assert f"_TRNSPEC_COMPLETE={shell}_complete" in text
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=text, text=True, check=True, capture_output=True)
+
+
+def test_unknown_shell() -> None:
+    done = subprocess.run(command("completion", "cmd"), cwd=ROOT, capture_output=True, check=False, text=True)
+
+    assert done.returncode == 2
+    assert "'bash', 'zsh', 'fish'" in done.stderr
+
+
+def test_commands() -> None:
+    assert set(completed("")) == set(COMMANDS)
+    assert completed("sho") == ["show"]
+
+
+@pytest.mark.parametrize("given", ["show", "compare", "tree"])
+def test_names(given) -> None:
+    """Every document that begins so, and no other; a second name is completed like the first."""
+    assert set(completed(given, "trn")) == {n for n in NAMES if n.startswith("trn")}
+
+
+def test_second_name() -> None:
+    assert completed("compare", "trainium1", "trainium2") == ["trainium2"]
+
+
+def test_sources_and_kinds() -> None:
+    assert set(completed("source", "semi")) == {n for n in SOURCES if n.startswith("semi")}
+    assert completed("source", "trainium") == []
+    assert completed("list", "s") == ["servers", "sources"]
+
+
+def test_names_of_another_catalog(tmp_path) -> None:
+    (tmp_path / "chips").mkdir()
+    (tmp_path / "chips" / "mine.yaml").write_text("")
+
+    assert completed("show", "--catalog", str(tmp_path), "m") == ["mine"]
+
+
+def test_options() -> None:
+    assert {"--format", "--catalog", "--as-of"} <= set(completed("show", "--"))
+    assert completed("show", "--format", "m") == ["markdown"]

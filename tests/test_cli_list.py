@@ -1,0 +1,69 @@
+"""``trnspec list``: the documents of a kind, or of all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from running import Here
+
+from trnspec.api import graph, registry
+
+GRAPH = graph()
+KINDS = list(registry().kinds.values())
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def names(text: str) -> list[str]:
+    return [row["name"] for row in csv.DictReader(io.StringIO(text))]
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if any(n.kind == k.name for n in GRAPH)], ids=lambda k: k.folder)
+def test_kind(here, kind) -> None:
+    """By folder or by name, in any letters; every document of the kind and no other."""
+    expected = sorted(n.name for n in GRAPH if n.kind == kind.name)
+    texts = [here("list", word, "--format", "csv").out for word in (kind.folder, kind.name, kind.name.upper())]
+
+    assert sorted(names(texts[0])) == expected
+    assert len(set(texts)) == 1
+    page = here("list", kind.folder)
+    assert page.status == 0
+    assert [line for line in page.out.splitlines() if len(line) > 80] == []
+
+
+def test_all(here) -> None:
+    """Programs get every document, people the sources as a number."""
+    text = here("list").out
+
+    assert sorted(names(here("list", "--format", "csv").out)) == sorted(GRAPH.nodes)
+    assert [n.name for n in GRAPH if n.kind != "Source" and n.name not in text] == []
+    assert f"And {sum(n.kind == 'Source' for n in GRAPH)} sources: trnspec list sources." in text
+
+
+def test_totals_of_systems(here) -> None:
+    """16 x 667 TFLOPS, computed."""
+    rows = json.loads(here("list", "servers", "--format", "json").out)["rows"]
+    row = next(r for r in rows if r["name"] == "trn2.48xlarge")
+
+    assert (row["chips"], row["bf16 dense"], row["memory"]) == ("16 x trainium2", "10.672 PFLOPS", "1,536 GiB")
+
+
+def test_gap(here) -> None:
+    """Nobody prints what the link of generation 2 carries in one direction."""
+    rows = json.loads(here("list", "links", "--format", "json").out)["rows"]
+
+    assert next(r for r in rows if r["name"] == "neuronlink-v2")["per direction"] is None
+
+
+def test_unknown_kind(here) -> None:
+    result = here("list", "server5")
+
+    assert (result.status, result.out) == (2, "")
+    assert "no kind is named 'server5'; did you mean 'server'" in result.err

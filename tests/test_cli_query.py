@@ -1,0 +1,161 @@
+"""``trnspec query``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+
+import pytest
+from running import ROOT, Here, apart
+
+import trnspec
+
+QUERY = "server where peak.dense.bf16 >= 3 PFLOPS and memory.capacity > 1 TiB"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    (tmp_path / ".git").mkdir()
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def rows(text: str) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(text)["rows"]
+    return found
+
+
+def test_text(here) -> None:
+    result = here("query", "chip", "--columns", "name,memory.capacity,peak.dense.bf16 / memory.bandwidth")
+
+    assert (0, "") == (result.status, result.err)
+    assert result.out.splitlines() == [
+        "name       memory.capacity  peak.dense.bf16 / memory.bandwidth",
+        "---------  ---------------  ----------------------------------",
+        "trainium1           32 GiB                          232 FLOP/B",
+        "trainium2           96 GiB                          230 FLOP/B",
+        "trainium3          144 GiB                          137 FLOP/B",
+    ]
+
+
+def test_the_same_as_in_python(here) -> None:
+    result = here("query", QUERY, "--format", "json")
+
+    assert [b.name for b in trnspec.load().query(QUERY)] == [r["name"] for r in rows(result.out)]
+    assert len(rows(result.out)) > 1
+
+
+def test_json(here) -> None:
+    """Numbers in base units, the units beside them, and what nobody can tell."""
+    result = here(
+        "query", "chip where peak.sparse.fp8 > 1 PFLOPS", "--columns", "name,memory.capacity,dies", "--format", "json"
+    )
+    found = json.loads(result.out)
+
+    assert {"memory.capacity": "B"} == found["units"]
+    assert [{"name": "trainium2", "memory.capacity": 96 * 1024**3, "dies": 2}] == found["rows"]
+    assert ["trainium1", "trainium3"] == found["undecided"]
+
+
+def test_csv(here) -> None:
+    result = here("query", "chip", "--columns", "name,memory.capacity,dies", "--format", "csv")
+
+    assert [["name", "memory.capacity [B]", "dies"], ["trainium1", str(32 * 1024**3), ""]] == list(
+        csv.reader(result.out.splitlines())
+    )[:2]
+
+
+def test_markdown(here) -> None:
+    result = here("query", 'chip where name = "trainium2"', "--columns", "name,memory.capacity", "--format", "markdown")
+
+    assert result.out == "| name | memory.capacity |\n| --- | ---: |\n| trainium2 | 96 GiB |\n"
+
+
+@pytest.mark.parametrize(
+    "columns", ["name,title,memory.capacity,memory.bandwidth,peak.dense.bf16,sbuf,host.memory,chips.count", None]
+)
+def test_every_line_fits(here, columns) -> None:
+    options = ["--columns", columns] if columns else []
+    result = here("query", "server", *options)
+
+    assert max(map(len, result.out.splitlines())) <= 80
+    assert ("Left out for want of room" in result.out) == (columns is not None)
+
+
+def test_sort(here) -> None:
+    result = here("query", "chip", "--sort", "-memory.capacity", "--format", "json")
+    several = here(
+        "query", "server", "--columns", "name,chips.count", "--sort", "-chips.count,name", "--format", "json"
+    )
+
+    assert ["trainium3", "trainium2", "trainium1"] == [r["name"] for r in rows(result.out)]
+    counts = [(-int(str(r["chips.count"])), str(r["name"])) for r in rows(several.out)]
+    assert sorted(counts) == counts
+
+
+def test_nothing_found(here) -> None:
+    """It is no error; of whom nobody can tell is told."""
+    result = here("query", "chip where peak.sparse.fp8 > 9 PFLOPS")
+
+    assert (0, "No document fulfils it.\n\nNot known of: trainium1, trainium3.\n") == (result.status, result.out)
+
+
+def test_wrong_query(here) -> None:
+    """Status 2, one message, the place marked."""
+    result = here("query", "server where memory.capacity > 3 TB/s")
+
+    assert (2, "") == (result.status, result.out)
+    assert result.err.splitlines()[0].endswith("did you mean 3 TB?")
+    assert result.err.splitlines()[1:] == ["  server where memory.capacity > 3 TB/s", " " * 33 + "^" * 6]
+
+
+@pytest.mark.parametrize("options", [["--columns", "name,memory.capcity"], ["--sort", "-memory.capcity"]])
+def test_wrong_options(here, options) -> None:
+    result = here("query", "chip", *options)
+
+    assert result.status == 2
+    assert "did you mean 'memory.capacity'" in result.err
+
+
+def test_another_catalog(here) -> None:
+    shutil.copytree(ROOT / "catalog", here.folder / "copy")
+    file = here.folder / "copy" / "chips" / "trainium2.yaml"
+    text = file.read_text(encoding="utf-8")
+
+    assert "capacity: 96 GiB" in text
+
+    file.write_text(text.replace("capacity: 96 GiB", "capacity: 960 GiB"), encoding="utf-8")
+    (found,) = rows(here("query", "chip where memory.capacity > 500 GiB", "--catalog", "copy", "--format", "json").out)
+
+    assert found["name"] == "trainium2"
+    assert rows(here("query", "chip where memory.capacity > 500 GiB", "--format", "json").out) == []
+
+
+def test_another_date_and_an_overlay(here) -> None:
+    (here.folder / "my.yaml").write_text("change:\n  trainium1: {memory.capacity: 1 TiB}\n")
+    early = here("query", "chip", "--as-of", "2023-03", "--format", "json")
+    changed = here("query", "chip where memory.capacity >= 1 TiB", "--overlay", "my.yaml", "--format", "json")
+
+    assert ["trainium1"] == [r["name"] for r in rows(early.out)] == [r["name"] for r in rows(changed.out)]
+
+
+def test_an_edition(here) -> None:
+    shutil.copytree(ROOT / "catalog", here.folder / "copy", ignore=shutil.ignore_patterns("editions"))
+
+    assert here("edition", "freeze", "2026.11", "--catalog", "copy").status == 0
+
+    shutil.rmtree(here.folder / "copy" / "chips")
+    found = here("query", "chip", "--catalog", "copy", "--edition", "2026.11", "--format", "json")
+
+    assert list(trnspec.load().chips) == [r["name"] for r in rows(found.out)]
+
+
+def test_on_its_own(tmp_path) -> None:
+    """In a process of its own, in a pipe; none of the libraries for tables is imported."""
+    result = apart("query", QUERY, cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
+
+    assert result.status == 0
+    assert "trn2.48xlarge" in result.out
+    assert not {"pyarrow", "pandas", "polars", "duckdb", "numpy", "rich"} & {
+        line.rpartition("|")[2].strip().partition(".")[0] for line in result.err.splitlines()
+    }

@@ -1,0 +1,98 @@
+"""``trnspec source``: what rests on whom."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from running import Here
+
+from trnspec import load
+
+CATALOG = load()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def rows(here, *args: str) -> list[dict]:
+    return json.loads(here("source", *args, "--format", "json").out)["rows"]
+
+
+@pytest.mark.parametrize("name", ["neuron-trainium2-2026-08", "semianalysis-2024-12", "neuron-trn1-2023-02"])
+def test_everything_that_rests_on_one(here, name) -> None:
+    """Its adopted figures and its claims, each with its path and verdict, are those of the catalog."""
+    found = rows(here, name)
+    figures = {(d.name, at) for d in CATALOG for at, f in d.figures.items() if f.source_name == name}
+    claims = sorted((d.name, at, r.says, r.verdict) for d in CATALOG for at, rs in d.claims.items() for r in rs if r.source == name)  # fmt: skip
+    ratios = {(r["document"], r["at"]) for r in found if r["at"].startswith("ratios.")}
+    claimed = [r for r in found if r["verdict"] != "adopted" and (r["document"], r["at"]) not in ratios]
+
+    assert figures <= {(r["document"], r["at"]) for r in found}
+    assert claims == sorted((r["document"], r["at"], r["says"], r["verdict"]) for r in claimed)
+    assert {r["source"] for r in found} == {name}
+
+
+def test_page_of_one(here) -> None:
+    """Who it is, then what rests on it; the counts add up to the rows."""
+    result = here("source", "semianalysis-2024-12")
+    found = rows(here, "semianalysis-2024-12")
+    adopted = sum(r["verdict"] == "adopted" for r in found)
+
+    assert (result.status, result.err) == (0, "")
+    assert [line for line in result.out.splitlines() if len(line) > 80] == []
+    assert "SemiAnalysis (third-party)" in result.out
+    assert f"{adopted} adopted, {len(found) - adopted} claimed" in result.out
+
+
+def test_list_of_all(here) -> None:
+    """Every source with date and rank; the counts are those of the rows of each."""
+    found = rows(here)
+
+    assert {(r["source"], r["date"], r["rank"]) for r in found} == {
+        (s.name, s.as_of, s.rank) for s in CATALOG.sources.values()
+    }
+    for row in found[:: len(found) // 4]:
+        mine = rows(here, row["source"])
+        adopted = sum(r["verdict"] == "adopted" for r in mine)
+        assert (row["adopted"], row["claims"]) == (adopted, len(mine) - adopted), row["source"]
+
+
+def test_rank(here) -> None:
+    found = rows(here, "--rank", "third-party")
+
+    assert {r["source"] for r in found} == {s.name for s in CATALOG.sources.values() if s.rank == "third-party"}
+    assert found
+
+
+def test_adopted_from_third_parties(here) -> None:
+    """The figures among them are those that Python finds."""
+    found = rows(here, "--rank", "third-party", "--adopted")
+    figures = {
+        (d.name, at)
+        for d in CATALOG
+        for at, f in d.figures.items()
+        if f.source_name and CATALOG.sources[f.source_name].rank == "third-party"
+    }
+
+    assert figures
+    assert figures == {(r["document"], r["at"]) for r in found} & {(d.name, at) for d in CATALOG for at in d.figures}
+    assert {r["verdict"] for r in found} == {"adopted"}
+
+
+def test_not_a_source(here) -> None:
+    result = here("source", "trainium2")
+
+    assert (result.status, result.out) == (2, "")
+    assert "trainium2 is a Chip, not a source" in result.err
+
+
+def test_unknown(here) -> None:
+    assert "did you mean 'semianalysis-2024-12'" in here("source", "semianalysis-2024").err
+
+
+def test_nothing_rests_on_it(here) -> None:
+    assert "Nothing is adopted" in here("source", "--adopted", "--rank", "third-party", "--as-of", "2022-12").out

@@ -1,0 +1,124 @@
+"""``trnspec sql``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from running import Here, apart, environment
+
+import trnspec
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    (tmp_path / ".git").mkdir()
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def test_text(here) -> None:
+    result = here(
+        "sql", 'SELECT name, "memory.capacity" / 1024^3 AS gib, dies, aliases FROM chips ORDER BY gib DESC LIMIT 2'
+    )
+
+    assert (0, "") == (result.status, result.err)
+    assert result.out.splitlines() == [
+        "name       gib  dies  aliases",
+        "---------  ---  ----  -------",
+        "trainium3  144     -",
+        "trainium2   96     2",
+    ]
+
+
+def test_json(here) -> None:
+    result = here(
+        "sql", "SELECT document, value, unit FROM figures WHERE path = 'memory.capacity' ORDER BY 1", "--format", "json"
+    )
+
+    assert [
+        {"document": c.name, "value": float(c.memory.capacity), "unit": "B"} for c in trnspec.load().chips.values()
+    ] == json.loads(result.out)["rows"]
+
+
+def test_csv(here) -> None:
+    result = here(
+        "sql", "SELECT 1.5 AS a, NULL AS b, 'x,y' AS c, DATE '2024-02-13' AS d, [1, 2] AS e", "--format", "csv"
+    )
+
+    assert result.out == 'a,b,c,d,e\n1.5,,"x,y",2024-02-13,"1, 2"\n'
+
+
+def test_no_number_that_json_does_not_know(here) -> None:
+    result = here("sql", "SELECT 'inf'::DOUBLE AS a, 'nan'::DOUBLE AS b, 1.0 AS c", "--format", "json")
+
+    assert [{"a": "inf", "b": "nan", "c": "1.0"}] == json.loads(result.out)["rows"]
+
+
+@pytest.mark.parametrize("table", ["chips", "figures", "claims", "cores"])
+def test_every_line_fits(here, table) -> None:
+    result = here("sql", f"SELECT * FROM {table}")
+
+    assert max(map(len, result.out.splitlines())) <= 80
+    assert "Left out for want of room" in result.out
+
+
+def test_no_rows(here) -> None:
+    assert here("sql", "SELECT name FROM chips WHERE false").out == "No rows.\n"
+    assert here("sql", "SELECT name FROM chips WHERE false", "--format", "csv").out == "name\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELEC", "syntax error"),
+        ("DROP TABLE chips", "write a SELECT"),
+        ("SELECT peak.dense.bf16 FROM chips", 'SELECT name, "peak.dense.bf16" FROM chips'),
+        ("SELECT * FROM 'hosts.csv'", "disabled by configuration"),
+    ],
+)
+def test_wrong_sql(here, text, words) -> None:
+    result = here("sql", text)
+
+    assert (2, "") == (result.status, result.out)
+    assert result.err.startswith("trnspec: ")
+    assert words in result.err
+    assert "Traceback" not in result.err
+
+
+def test_two_columns_of_one_name(here) -> None:
+    """A table can have them, a JSON object cannot."""
+    assert here("sql", "SELECT 1 AS a, 2 AS a", "--format", "csv").out == "a,a\n1,2\n"
+    assert here("sql", "SELECT 1 AS a, 2 AS a", "--format", "json").status == 2
+
+
+def test_another_date(here) -> None:
+    result = here("sql", "SELECT name FROM chips", "--as-of", "2023-03", "--format", "csv")
+
+    assert result.out == "name\ntrainium1\n"
+
+
+def test_on_its_own(tmp_path) -> None:
+    result = apart("sql", "SELECT count(*) AS n FROM chips", cwd=tmp_path)
+
+    assert (0, ["n", "-", "3"], "") == (result.status, result.out.split(), result.err)
+
+
+@pytest.mark.parametrize("missing", ["duckdb", "pyarrow"])
+def test_without_the_extra(tmp_path, missing) -> None:
+    """In a process that cannot import it: one line, status 2."""
+    code = f"import sys; sys.modules[{missing!r}] = None; sys.argv = ['trnspec', 'sql', 'SELECT 1']\nfrom trnspec.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+
+    assert (2, "") == (done.returncode, done.stdout)
+    assert done.stderr.startswith(f"trnspec: {missing} is not installed")
+    assert done.stderr.endswith("pip install 'trnspec[tables]'\n")

@@ -1,0 +1,73 @@
+"""``trnspec tree``: from the UltraServer to the engines."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from running import ROOT, Here, apart
+
+from trnspec import load
+
+CATALOG = load()
+SYSTEMS = [d.name for d in CATALOG if d.kind in ("UltraServer", "Server", "Chip", "Core", "Cluster")]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def test_ultraserver(here) -> None:
+    lines = here("tree", "trn2-ultraserver").out.splitlines()
+    starts = [line.partition(":")[0] for line in lines]
+
+    assert starts[:4] == [
+        "trn2-ultraserver",
+        "└─ 4 x trn2u.48xlarge",
+        "   └─ 16 x trainium2",
+        "      └─ 8 x neuroncore-v3",
+    ]
+    assert [s for s in starts if s.endswith(("tensor", "vector", "scalar", "gpsimd"))] == [
+        "         ├─ tensor",
+        "         ├─ vector",
+        "         ├─ scalar",
+        "         └─ gpsimd",
+    ]
+    assert "64 chips, 512 cores, bf16 42.688 PFLOPS, 6,144 GiB, 185.6 TB/s" in lines[0]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_counts_multiply(here, name) -> None:
+    """How many there are of a part is the product of the counts on the way to it, and that of the catalog."""
+    result = here("tree", name, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.out)))
+    page = here("tree", name)
+
+    assert (result.status, page.status) == (0, 0)
+    assert [line for line in page.out.splitlines() if len(line) > 80] == []
+    product = {-1: 1}
+    for row in rows:
+        depth = int(row["depth"])
+        if not row["count"]:
+            break
+        product[depth] = product[depth - 1] * int(row["count"])
+        assert int(row["all together"]) == product[depth]
+        if row["kind"] == "Chip" and CATALOG[name].kind in ("Server", "UltraServer"):
+            assert int(row["all together"]) == CATALOG[name].chip_count
+
+
+def test_without_line_drawing_characters() -> None:
+    text = apart("tree", "trn2.48xlarge", cwd=ROOT, PYTHONIOENCODING="ascii").out
+
+    assert "`- 16 x trainium2" in text
+    assert text.isascii()
+
+
+def test_no_parts(here) -> None:
+    result = here("tree", "efa")
+
+    assert (result.status, result.out) == (2, "")
+    assert "Link efa is not built of parts" in result.err

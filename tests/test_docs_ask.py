@@ -1,0 +1,95 @@
+"""docs/tutorial/ask.md does what it says, block by block; and the answers to five questions stay short."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from docs_runner import Runner, blocks, commands, matches
+from running import ROOT, Here
+
+PAGE = ROOT / "docs" / "tutorial" / "ask.md"
+
+QUESTIONS = (
+    "Which system has the most HBM per chip?",
+    "How many bf16 FLOPs per byte of HBM bandwidth has each chip?",
+    "What changed for Trn1 between March 2023 and March 2024, and on whose word?",
+    "What is the bisection bandwidth of an UltraServer?",
+    "Which figures rest on third parties?",
+)
+
+
+def test_every_block(tmp_path, monkeypatch, capsys) -> None:
+    """In order, in one namespace: later blocks use what earlier ones have made."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    runner = Runner(Here(tmp_path, monkeypatch, capsys))
+    found = blocks(PAGE)
+
+    assert len(found) == PAGE.read_text(encoding="utf-8").count("\n```") // 2
+    for block in found:
+        runner.run(block)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answers_are_short(question) -> None:
+    """At most two lines of code for each question, counted in its first block."""
+    section = PAGE.read_text(encoding="utf-8").partition(f"## {question}\n")[2].partition("\n## ")[0]
+    first = re.search(r"```\w+\n(.*?)```", section, re.DOTALL)
+
+    assert first is not None
+    assert 1 <= len(re.findall(r"^(?:>>>|\.\.\.|\$) ", first[1], re.MULTILINE)) <= 2
+
+
+# The runner itself.
+
+
+@pytest.fixture
+def runner(tmp_path, monkeypatch, capsys) -> Runner:
+    return Runner(Here(tmp_path, monkeypatch, capsys))
+
+
+def page(folder, text):
+    file = folder / "page.md"
+    file.write_text(text)
+    return blocks(file)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\n>>> 1 + 1\n3\n```\n",
+        "```python\n>>> 1 + 1\n```\n",
+        "```python\nassert False\n```\n",
+        "```console\n$ trnspec --version\ntrnspec 0\n```\n",
+        "```console\n$ trnspec show nothing\n```\n",
+        "```console\n$ ls\n```\n",
+    ],
+)
+def test_runner_sees_a_difference(runner, tmp_path, text) -> None:
+    (block,) = page(tmp_path, text)
+
+    with pytest.raises(AssertionError):
+        runner.run(block)
+
+
+def test_runner_goes_on_in_one_namespace(runner, tmp_path) -> None:
+    first, second, third = page(
+        tmp_path,
+        "```python\nx = 1\n```\n```python\n>>> y = x + 1\n>>> y\n2\n```\n```yaml\nno: 1\n```\n```python\nassert y == 2\n```\n",
+    )
+    for block in (first, second, third):
+        runner.run(block)
+
+    assert (first.line, second.line) == (2, 5)
+
+
+def test_commands_of_a_block() -> None:
+    assert list(commands("$ a b\nout\nmore\n$ c \\\n  d\n")) == [("a b", "out\nmore\n"), ("c d", "")]
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [("a\n", "a\n", True), ("a\n...\nc\n", "a\nb\nb\nc\n", True), ("a\n...\n", "a\n", True), ("a\n", "a\nb\n", False), ("...\nb\n", "a\n", False)],
+)  # fmt: skip
+def test_dots_stand_for_lines(shown, printed, same) -> None:
+    assert matches(shown, printed) is same

@@ -1,0 +1,40 @@
+"""trnspec.writing: all files or none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from trnspec.writing import write
+
+
+def everything(folder) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_files_and_folders(tmp_path) -> None:
+    (tmp_path / "old").write_bytes(b"before")
+    write({tmp_path / "old": b"after", tmp_path / "a" / "b" / "new": b"\x00\r\n"})
+
+    assert {"old": b"after", "a/b/new": b"\x00\r\n"} == everything(tmp_path)
+
+
+@pytest.mark.parametrize("blocked", ["folder", "old/new"])
+def test_none_where_one_cannot_be(tmp_path, blocked) -> None:
+    """The last file cannot be written: a folder has its name, or a file stands where its folder should."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "old").write_bytes(b"before")
+    with pytest.raises(OSError, match=r"folder|old"):
+        write({tmp_path / "new": b"new", tmp_path / "old": b"after", tmp_path / blocked: b"never"})
+
+    assert {"old": b"before"} == everything(tmp_path)
+
+
+def test_permissions(tmp_path) -> None:
+    """They are those of any new file of this person."""
+    code = "import os, pathlib, sys; from trnspec.writing import write; os.umask(0o027); write({pathlib.Path(sys.argv[1]): b''})"
+    subprocess.run([sys.executable, "-c", code, tmp_path / "new"], check=True, timeout=60)
+
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640

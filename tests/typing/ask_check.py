@@ -1,0 +1,35 @@
+"""What a type checker sees of the Python API; tests/test_typing.py compares it with the comments."""
+
+from __future__ import annotations
+
+from typing import reveal_type
+
+import trnspec
+
+cat = trnspec.load()
+chip = cat.chips["trainium2"]
+server = cat.servers["trn2.48xlarge"]
+ultraserver = cat.ultraservers["trn2-ultraserver"]
+
+reveal_type(cat)  # Catalog
+reveal_type(chip.memory.capacity)  # Figure
+reveal_type(chip.memory.bandwidth)  # Figure | None
+reveal_type(chip.memory.capacity.to("GiB"))  # float
+reveal_type(float(chip.memory.capacity))  # float
+reveal_type(chip.memory.capacity + chip.memory.capacity)  # Amount
+reveal_type(2 * chip.memory.capacity)  # Amount
+reveal_type(chip.memory.capacity > chip.memory.capacity)  # bool
+reveal_type(chip.name)  # str
+reveal_type(chip.figures["memory.capacity"])  # Stated
+reveal_type(chip.figure("memory.capacity").as_of)  # str
+reveal_type(server.chips.count)  # int
+reveal_type(server.chip_count)  # int
+reveal_type(server.total("peak.dense.bf16"))  # Amount
+reveal_type(server.chip_view.memory.capacity)  # Figure
+reveal_type(ultraserver.servers.count)  # int
+reveal_type(ultraserver.topology.bisection().links)  # int
+reveal_type(ultraserver.topology.bisection().rate)  # float | None
+reveal_type(cat.links["efa"].connects)  # Literal['chips', 'servers']
+reveal_type([each.name for each in cat.chips.values()])  # list[str]
+reveal_type(cat.sources["semianalysis-2024-12"].as_of)  # str
+reveal_type(cat.replace("trainium2", {"memory.capacity": "128 GiB"}))  # Catalog

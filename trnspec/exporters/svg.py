@@ -1,0 +1,102 @@
+"""The fabric of a system as a picture: SVG that any browser shows, drawn without another program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trnspec.exporters import svg_grid, svg_line
+from trnspec.exporters.ledger import Ledger
+from trnspec.exporters.svg_canvas import Key, Picture, framed
+from trnspec.exporters.svg_switched import levels
+from trnspec.exporters.wiring import BETWEEN, DIRECT, WITHIN, LinkClass, Wiring, wiring
+from trnspec.topology.shapes import Chain, GridShape
+from trnspec.topology.switched import Switched
+
+if TYPE_CHECKING:
+    from trnspec.exporters.export import Export
+    from trnspec.graph import Graph
+    from trnspec.model.document import Node
+
+MOST = 1024
+"""The most chips that a picture shows."""
+
+_COLOURS = {WITHIN: "a", BETWEEN: "b", DIRECT: "d", f"{WITHIN} 1": "c", f"{WITHIN} 2": "a", f"{WITHIN} 3": "b"}
+
+
+def export(graph: Graph, node: Node[Any]) -> Export:
+    """The fabric of a server or an UltraServer.
+
+    Raises:
+        ExportError: It declares no fabric, or has more chips than a picture can show.
+    """
+    ledger = Ledger(graph, node, "svg")
+    found = wiring(ledger)
+    if found.chips > MOST:
+        raise ledger.refused("not-expressible", f"a picture shows {MOST:,} chips at most, not {found.chips:,}")
+    classes = {c.kind: _COLOURS.get(c.kind, "a") for c in found.classes}
+    drawn = _drawn(found, classes)
+    keys = (*_keys(found, classes), *drawn.keys)
+    words = _words(found)
+    described = f"{words}. " + ". ".join(k.words for k in keys) + "."
+    picture = Picture(drawn.width, drawn.height, drawn.parts, keys)
+    notes = [
+        *(f"Assumption: {a}" for a in ledger.assumptions),
+        *(f"Figure: {u}" for u in ledger.used),
+    ]
+    return ledger.export(framed(picture, node.metadata.title, [words], described, notes))
+
+
+def _drawn(found: Wiring, classes: dict[str, str]) -> Picture:
+    shape = found.shape
+    if isinstance(shape, Switched):
+        return levels(shape, classes, found)
+    if isinstance(shape, GridShape) and len(shape.axes) == 2:
+        return svg_grid.plane(shape, classes)
+    if isinstance(shape, GridShape) and len(shape.axes) == 3:
+        return svg_grid.planes(shape, classes, found)
+    fabric = shape.build()
+    if isinstance(shape, GridShape) and len(shape.axes) == 1 and not shape.axes[0].wrap:
+        return svg_line.row(fabric, classes)
+    return svg_line.circle(fabric, classes)
+
+
+def _words(found: Wiring) -> str:
+    """What the picture shows, in one line."""
+    shape = found.shape
+    where = f"{found.servers} servers {found.server} of {found.per_server}" if found.servers > 1 else "one server"
+    told = [f"{found.chips} {found.chip} chips", where, name_of(found)]
+    links = sum(c.count for c in found.classes)
+    told.append(f"{links:,} links" if links != 1 else "1 link")
+    if isinstance(shape, GridShape) and shape.nodes > 1:
+        told.append(f"at most {shape.diameter} hop{'s' if shape.diameter > 1 else ''}")
+    return ", ".join(told)
+
+
+def name_of(found: Wiring) -> str:
+    """The shape in words: ``4 x 4 torus``."""
+    shape = found.shape
+    if isinstance(shape, Switched):
+        count = len(shape.levels)
+        return f"{count} level{'s' if count > 1 else ''} of switches" + (" and direct links" if shape.peers else "")
+    word = type(shape).__name__.lower().replace("fullyconnected", "full connection")
+    if isinstance(shape, GridShape) and len(shape.axes) > 1:
+        return f"{'×'.join(str(a.size) for a in shape.axes)} {word}"
+    return word
+
+
+def _keys(found: Wiring, classes: dict[str, str]) -> list[Key]:
+    made = []
+    if isinstance(found.shape, Switched):
+        made += [Key("switch", f"switch: {', '.join(dict.fromkeys(found.switches))}")]
+    made += [Key(f"link {classes[c.kind]}", told(c)) for c in found.classes]
+    return made
+
+
+def told(links: LinkClass) -> str:
+    """A class of links in words, with its rate."""
+    count = f"{links.count:,} link{'s' if links.count != 1 else ''}"
+    rate = f"{links.label} each way" if links.label else "rate not known"
+    return f"{links.title}: {count}, {rate}"
+
+
+__all__ = ["Chain", "export", "name_of", "told"]

@@ -1,0 +1,158 @@
+"""The few shapes that pictures of fabrics are made of, as SVG.
+
+Colours are classes, and the classes are told once for light and once for dark; a card behind everything makes the
+picture readable on a page of any colour.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+STYLE = """\
+  .card{fill:#ffffff;stroke:#d5dae1}
+  .group{fill:#f6f8fa;stroke:#d5dae1}
+  .chip{fill:#e8f0fe;stroke:#3565c4;stroke-width:1.4}
+  .switch{fill:#fdf1d8;stroke:#a86b00;stroke-width:1.4}
+  .link{fill:none;stroke-width:1.8;stroke-linecap:round}
+  .bundle{fill:none;stroke-width:4;stroke-linecap:round}
+  .a{stroke:#3565c4}.b{stroke:#c4521a}.c{stroke:#a86b00}.d{stroke:#8a3fa0}
+  .d{stroke-dasharray:6 4}
+  text{fill:#1f2733;font-family:system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif}
+  .title{font-size:20px;font-weight:600}
+  .name{font-size:13px;font-weight:600}
+  .soft{fill:#56606d}
+  .word{font-size:13px}
+  .tag{font-size:12px}
+  .number{font-size:12px;text-anchor:middle;dominant-baseline:central}
+  .small{font-size:10.5px}
+  .middle{text-anchor:middle}
+  .halo{paint-order:stroke;stroke:#ffffff;stroke-width:5px;stroke-linejoin:round}
+  @media (prefers-color-scheme:dark){
+    .card{fill:#12161d;stroke:#39424f}
+    .group{fill:#1a2029;stroke:#39424f}
+    .chip{fill:#1b2b4d;stroke:#7ea6f5}
+    .switch{fill:#3a2c0c;stroke:#e0ab48}
+    .a{stroke:#7ea6f5}.b{stroke:#f2915c}.c{stroke:#e0ab48}.d{stroke:#d592e8}
+    text{fill:#e6eaf0}
+    .soft{fill:#a3adba}
+    .halo{stroke:#12161d}
+  }
+"""
+"""All classes; a, b, c and d colour the classes of links."""
+
+MARGIN = 28
+_LINE = 22
+
+
+def text_of(value: object) -> str:
+    """A text that may stand in XML, between tags and in quotes."""
+    return str(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+def num(value: float) -> str:
+    """A coordinate, to a tenth of a pixel and without idle zeros."""
+    return f"{round(value, 1):g}" if abs(value) < 1e5 else f"{value:.1f}"
+
+
+def line(x1: float, y1: float, x2: float, y2: float, cls: str) -> str:
+    """A straight line."""
+    return f'<line x1="{num(x1)}" y1="{num(y1)}" x2="{num(x2)}" y2="{num(y2)}" class="{cls}"/>'
+
+
+def path(data: str, cls: str) -> str:
+    """A path."""
+    return f'<path d="{data}" class="{cls}"/>'
+
+
+def rect(x: float, y: float, width: float, height: float, cls: str, radius: float = 6) -> str:
+    """A box with round corners."""
+    box = f'x="{num(x)}" y="{num(y)}" width="{num(width)}" height="{num(height)}"'
+    return f'<rect {box} rx="{num(radius)}" class="{cls}"/>'
+
+
+def text(x: float, y: float, words: object, cls: str) -> str:
+    """A text, its base line at ``y``; a ``number`` is centred on the point."""
+    return f'<text x="{num(x)}" y="{num(y)}" class="{cls}">{text_of(words)}</text>'
+
+
+def chip(x: float, y: float, width: float, height: float, label: object, cls: str = "number") -> list[str]:
+    """A chip, its centre at the point, with its number."""
+    box = rect(x - width / 2, y - height / 2, width, height, "chip", min(7, height / 3.5))
+    return [box, text(x, y, label, cls)]
+
+
+@frozen
+class Key:
+    """A line of the legend.
+
+    Attributes:
+        cls: The class of the sample; ``switch`` and ``chip`` are boxes, all others lines.
+        words: What it is.
+    """
+
+    cls: str
+    words: str
+
+
+@frozen
+class Picture:
+    """A drawing without its frame.
+
+    Attributes:
+        width: How wide it is.
+        height: How high.
+        parts: Its elements, those below first.
+        keys: What the legend says.
+    """
+
+    width: float
+    height: float
+    parts: tuple[str, ...]
+    keys: tuple[Key, ...] = field(default=())
+
+
+def framed(picture: Picture, title: str, subtitle: Iterable[str], description: str, notes: Iterable[str]) -> str:
+    """The whole file: card, title, drawing and legend.
+
+    Args:
+        picture: The drawing.
+        title: What it shows.
+        subtitle: Lines below the title.
+        description: The same for those who cannot see it.
+        notes: What the file says in comments only.
+    """
+    subtitles, keys = list(subtitle), picture.keys
+    words = [(title, 11.2), *((s, 7.2) for s in subtitles), *((k.words, 7.2) for k in keys)]
+    inner = max(picture.width, *(len(w) * each + 60 for w, each in words))
+    width = inner + 2 * MARGIN
+    top = MARGIN + 20 + _LINE * len(subtitles) + 22
+    bottom = top + picture.height + 26
+    height = bottom + _LINE * len(keys) + MARGIN - 8
+    left = MARGIN + (inner - picture.width) / 2
+    parts = [rect(0.5, 0.5, width - 1, height - 1, "card", 12), text(MARGIN, MARGIN + 18, title, "title")]
+    parts += [text(MARGIN, MARGIN + 18 + _LINE * (i + 1), s, "word soft") for i, s in enumerate(subtitles)]
+    parts += [f'<g transform="translate({num(left)} {num(top)})">', *picture.parts, "</g>"]
+    for index, key in enumerate(keys):
+        y = bottom + _LINE * index + 8
+        parts += [_sample(key.cls, MARGIN, y), text(MARGIN + 46, y + 4.5, key.words, "word")]
+    size = f'viewBox="0 0 {num(width)} {num(height)}" width="{num(width)}" height="{num(height)}"'
+    comments = "".join(f"  {text_of(n).replace('--', '- -')}\n" for n in notes)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc">\n'
+        f'<title id="title">{text_of(title)}</title>\n<desc id="desc">{text_of(description)}</desc>\n'
+        + (f"<!--\n{comments}-->\n" if comments else "")
+        + f"<style>\n{STYLE}</style>\n"
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    )
+
+
+def _sample(cls: str, x: float, y: float) -> str:
+    if cls in ("switch", "chip"):
+        return rect(x + 6, y - 7, 22, 14, cls, 4)
+    return line(x, y, x + 34, y, cls)

@@ -1,0 +1,206 @@
+"""Pictures of switched fabrics: chips below their switches, two halves face to face.
+
+A half with few chips shows every link.  In one with many, the chips that share a box have one thick line in common.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.exporters.svg_canvas import Picture, chip, line, path, rect, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trnspec.exporters.wiring import Wiring
+    from trnspec.topology.switched import Switched
+
+_MOST_IN_A_ROW = 40
+_BAR = 34
+_DROP = 44  # from the chips to a bar
+_FACE = 78  # between two halves that face each other
+
+
+@frozen
+class _Sizes:
+    chip: float
+    high: float
+    step: float
+    pad: float
+    gap: float
+    number: str
+
+
+_ROW = _Sizes(26, 26, 32, 8, 14, "number small")
+_BOX = _Sizes(25, 19, 29, 5, 7, "number small")
+
+
+@frozen
+class _Plan:
+    """How one half is laid out.
+
+    Attributes:
+        group: How many chips share a box.
+        boxes: How many boxes there are.
+        columns: How many chips stand side by side in a box.
+        rows: How many rows of them there are.
+        inner: Whether a box has a switch of its own between its rows.
+        sizes: The sizes of what is drawn.
+    """
+
+    group: int
+    boxes: int
+    columns: int
+    rows: int
+    inner: bool
+    sizes: _Sizes
+
+    @property
+    def box_width(self) -> float:
+        return (self.columns - 1) * self.sizes.step + self.sizes.chip + 2 * self.sizes.pad
+
+    @property
+    def box_height(self) -> float:
+        between = 24 if self.inner else 5
+        return self.rows * self.sizes.high + (self.rows - 1) * between + 2 * self.sizes.pad
+
+    @property
+    def width(self) -> float:
+        return self.boxes * (self.box_width + self.sizes.gap) - self.sizes.gap
+
+    def left(self, box: int) -> float:
+        return box * (self.box_width + self.sizes.gap)
+
+    def chips(self, top: float) -> list[tuple[float, float]]:
+        """The centre of each chip of the half."""
+        s, found = self.sizes, []
+        for number in range(self.group * self.boxes):
+            box, inside = divmod(number, self.group)
+            row, column = divmod(inside, self.columns)
+            y = top + s.pad + s.high / 2 + row * (s.high + (24 if self.inner else 5))
+            found.append((self.left(box) + s.pad + s.chip / 2 + column * s.step, y))
+        return found
+
+
+def levels(shape: Switched, classes: Mapping[str, str], found: Wiring) -> Picture:
+    """The whole fabric; halves that are joined by direct links face each other."""
+    outer = [level for level in shape.levels if level.size > found.per_server or level is shape.levels[-1]]
+    size = max(level.size for level in shape.levels)
+    plan = _plan(shape, found, size)
+    if plan.inner:
+        outer = [level for level in outer if level.size != plan.group] or [shape.levels[-1]]
+    halves = shape.chips // size
+    bars = len(outer) * (_BAR + 12) - 12
+    part = bars + _DROP + plan.box_height
+    facing = halves == 2
+    gap = _FACE if facing and shape.peers else 34
+    drawn: list[str] = []
+    for half in range(halves):
+        upside_down = facing and half == 1
+        top = half * (part + gap)
+        boxes_at = top if upside_down else top + bars + _DROP
+        bar_at = top + plan.box_height + _DROP if upside_down else top
+        order = outer if upside_down else outer[::-1]
+        for index, level in enumerate(order):
+            y = bar_at + index * (_BAR + 12)
+            drawn += _bars(plan, level.size, y, found.switches[shape.levels.index(level)], half * size, size)
+            near = y if upside_down else y + _BAR
+            edge = boxes_at + plan.box_height if upside_down else boxes_at
+            # Lines lie below what they join.
+            drawn = _up(plan, boxes_at, edge, near, f"{classes[level.kind]}") + drawn
+        drawn += _boxes(plan, boxes_at, half * size, found, classes[shape.levels[0].kind])
+    height = halves * part + (halves - 1) * gap
+    below = _peers(shape, plan, part, gap, bars, classes)
+    return Picture(plan.width, height + (0 if facing or not shape.peers else 40), (*below, *drawn))
+
+
+def _plan(shape: Switched, found: Wiring, size: int) -> _Plan:
+    smallest = shape.levels[0].size
+    if len(shape.levels) > 1 and smallest <= 32:
+        columns = math.ceil(smallest / 2)
+        return _Plan(smallest, size // smallest, columns, 2, True, _BOX)
+    group = found.per_server if size % found.per_server == 0 else size
+    if size <= _MOST_IN_A_ROW:
+        return _Plan(group, size // group, group, 1, False, _ROW)
+    columns = max(2, math.ceil(math.sqrt(group)))
+    return _Plan(group, size // group, columns, math.ceil(group / columns), False, _BOX)
+
+
+def _bars(plan: _Plan, joined: int, y: float, name: str, first: int, size: int) -> list[str]:
+    made: list[str] = []
+    per = max(1, joined // plan.group)
+    for index in range(size // joined):
+        x = plan.left(index * per)
+        width = per * (plan.box_width + plan.sizes.gap) - plan.sizes.gap
+        start = first + index * joined
+        made.append(rect(x, y, width, _BAR, "switch", 7))
+        words = f"{name}, chips {start} to {start + joined - 1}"
+        made.append(text(x + width / 2, y + _BAR / 2, words, "number"))
+    return made
+
+
+def _up(plan: _Plan, top: float, edge: float, near: float, cls: str) -> list[str]:
+    """The links from the chips to a bar: each its own line, or one thick line for a box."""
+    if plan.rows == 1:
+        return [line(x, y, x, near, f"link {cls}") for x, y in plan.chips(top)]
+    made = []
+    for box in range(plan.boxes):
+        x = plan.left(box) + plan.box_width / 2
+        made += [line(x, edge, x, near, f"bundle {cls}"), text(x + 6, (edge + near) / 2 + 4, f"{plan.group}×", "small")]
+    return made
+
+
+def _boxes(plan: _Plan, top: float, first: int, found: Wiring, cls: str) -> list[str]:
+    made: list[str] = []
+    s = plan.sizes
+    for box in range(plan.boxes):
+        made.append(rect(plan.left(box), top, plan.box_width, plan.box_height, "group", 8))
+    chips: list[str] = []
+    for number, (x, y) in enumerate(plan.chips(top)):
+        if plan.inner:
+            middle = top + plan.box_height / 2
+            made.append(line(x, y, x, middle, f"link {cls}"))
+        chips += chip(x, y, s.chip, s.high, first + number, s.number)
+    if plan.inner:
+        for box in range(plan.boxes):
+            x, y = plan.left(box) + s.pad, top + plan.box_height / 2 - 6
+            chips.append(rect(x, y, plan.box_width - 2 * s.pad, 12, "switch", 3))
+    del found
+    return [*made, *chips]
+
+
+def _peers(shape: Switched, plan: _Plan, part: float, gap: float, bars: float, classes: Mapping[str, str]) -> list[str]:
+    if not shape.peers:
+        return []
+    peer = shape.peers[0]
+    cls = classes[peer.kind]
+    half = plan.group * plan.boxes
+    if shape.chips != 2 * half or peer.stride != half:
+        return _loops(shape, plan, bars + _DROP, part, gap, cls)
+    above, below = part, part + gap
+    if plan.rows == 1:
+        return [line(x, above - 20, x, below + 20, f"link {cls}") for x, _ in plan.chips(0)]
+    made = []
+    for box in range(plan.boxes):
+        x = plan.left(box) + plan.box_width / 2
+        made += [line(x, above, x, below, f"bundle {cls}"), text(x + 6, above + gap / 2 + 4, f"{plan.group}×", "small")]
+    return made
+
+
+def _loops(shape: Switched, plan: _Plan, top: float, part: float, gap: float, cls: str) -> list[str]:
+    """Direct links between chips of one half: arcs below them."""
+    half = plan.group * plan.boxes
+    made = []
+    for edge in shape.build().edges:
+        if edge.b >= shape.chips:
+            continue
+        ends = []
+        for end in (edge.a, edge.b):
+            x, y = plan.chips(top + end // half * (part + gap))[end % half]
+            ends.append((x, y + plan.sizes.high / 2))
+        (x1, y1), (x2, y2) = ends
+        made.append(path(f"M{x1} {y1}C{x1} {y1 + 46} {x2} {y2 + 46} {x2} {y2}", f"link {cls}"))
+    return made
