@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from attrs import evolve
 
 from trnspec.api import registry
 from trnspec.builtin import plugin as house
 from trnspec.diagnostics import Code, Severity
+from trnspec.errors import UsageError
 from trnspec.model.link import Link
-from trnspec.plugin import Finding, Plugin, Registry, rule
+from trnspec.plugin import API, Evaluator, Finding, Kind, Plugin, Registry, rule
 from trnspec.settings import Settings
-from trnspec.testing import check_code, diagnose, examples, expected, report, split
+from trnspec.testing import PluginConformance, check_code, check_rule, diagnose, examples, expected, report, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from trnspec.graph import Graph
     from trnspec.model.document import Node
@@ -184,3 +187,89 @@ def test_rules_of_a_plugin_are_checked_alike() -> None:
     check_code(unversioned_link.code, registry=Registry.of([house, Plugin(name="x", api=1, rules=(unversioned_link,))]))
     with pytest.raises(AssertionError, match=r"XYZ001, Example: .*'XYZ001', 5.* is marked, \[\] is found"):
         check_code(unversioned_link.code, registry=KNOWN)
+
+
+# Rules and plugins of others.
+
+UNLIT = HEAD + "spec: {connects: servers}"
+
+
+@rule("ABC01", "unlit", over=Link)
+def unlit(link: Node[Link], graph: Graph) -> Iterator[Finding]:
+    """A link between servers that is called an example."""
+    if link.name == "example" and link.spec.connects == "servers":
+        yield Finding(("spec",), "it is not lit")
+
+
+def told(rule_: Any, example: str) -> Any:
+    """The rule with an explanation whose example is this."""
+    return evolve(rule_, code=evolve(rule_.code, doc=code(example).doc))
+
+
+def test_rule_that_is_in_no_plugin_yet() -> None:
+    """It is tried beside those of trnspec."""
+    check_rule(told(unlit, f"{UNLIT}  #! ABC01\n"))
+    with pytest.raises(AssertionError, match="ABC01, Example"):
+        check_rule(told(unlit, f"{UNLIT}\n"))
+
+
+def failing(plugin: Plugin) -> set[str]:
+    """The tests of the conformance class that a plugin fails."""
+    case = type("Case", (PluginConformance,), {"plugin": plugin})()
+    failed = set()
+    for name in (n for n in dir(case) if n.startswith("test_")):
+        try:
+            getattr(case, name)()
+        except (AssertionError, UsageError):
+            failed.add(name)
+    return failed
+
+
+INSTALLED = "test_is_installed_and_used"
+"""Fails for every plugin here: none of them is installed; tests/test_skeleton.py has some that are."""
+
+
+def test_plugin_that_conforms(tmp_path: Path) -> None:
+    (tmp_path / "wire.yaml").write_text(SOUND.replace("example", "wire"))
+    plugin = Plugin(
+        name="one",
+        api=API,
+        rules=(told(unlit, f"{UNLIT}  #! ABC01\n"),),
+        catalogs=(tmp_path,),
+        evaluators=(Evaluator("size", "The size.", "operator:length_hint"),),
+    )
+
+    assert {INSTALLED} == failing(plugin)
+
+
+@rule("ABC02", "complaint")
+def complaint(graph: Graph) -> Iterator[Finding]:
+    """It always complains."""
+    yield Finding(("spec",), "there is something", node=next(iter(graph)))
+
+
+@pytest.mark.parametrize(
+    ("more", "failed"),
+    [
+        ({"rules": (unlit,)}, {"test_explanations_tell_the_truth"}),
+        (
+            {"rules": (complaint,)},
+            {"test_explanations_tell_the_truth", "test_trnspec_has_no_findings_beside_it"},
+        ),
+        ({"evaluators": (Evaluator("size", "The size.", "operator:no_such"),)}, {"test_functions_can_be_imported"}),
+        ({"evaluators": (Evaluator("size", "", len),)}, {"test_functions_can_be_imported"}),
+    ],
+)
+def test_plugin_that_does_not_conform(more: dict[str, Any], failed: set[str]) -> None:
+    assert failed == failing(Plugin(name="one", api=API, **more)) - {INSTALLED}
+
+
+@pytest.mark.parametrize("more", [{"api": API + 1}, {"kinds": (Kind("Chip", "chipses", Link),)}])
+def test_plugin_that_does_not_fit(more: dict[str, Any]) -> None:
+    assert "test_fits_beside_trnspec" in failing(Plugin(**{"name": "one", "api": API, **more}))
+
+
+def test_plugin_whose_catalog_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "wire.yaml").write_text(WRONG.replace("example", "wire"))
+
+    assert {INSTALLED, "test_catalogs_have_no_findings"} == failing(Plugin(name="one", api=API, catalogs=(tmp_path,)))

@@ -14,6 +14,7 @@ from attrs import evolve, field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
+from trnspec.exporters.asking import AllExport, OneExport
 from trnspec.frames import Tabular
 from trnspec.graph import Graph
 from trnspec.model.chip import Chip
@@ -40,7 +41,7 @@ T = TypeVar("T")
 
 
 @frozen(kw_only=True, eq=False, slots=False)
-class Bound:
+class Bound(OneExport):
     """A document of a catalog: what it says, and what follows from its parts.
 
     Attributes:
@@ -214,7 +215,7 @@ class Named(Mapping[str, V], Generic[V]):
 
 
 @frozen(eq=False, repr=False)
-class Catalog(Tabular):
+class Catalog(Tabular, AllExport):
     """All documents, linked.
 
     Attributes:

@@ -26,6 +26,7 @@ COMMANDS = {
     "edition": "Freeze the catalog, list its editions, verify that none was altered.",
     "query": "Print the documents of a kind that fulfil a condition.",
     "sql": "Ask the tables of the catalog in SQL.",
+    "export": "Print a document in the form of another program, or as a picture.",
     "plugin": "List the installed plugins and what became of them; start a new one.",
     "explain": "Tell what a code means, why it matters and what to write instead.",
     "completion": "Print the completion script of a shell.",

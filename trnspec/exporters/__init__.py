@@ -41,7 +41,7 @@ class Format:
 FORMATS = {
     f.name: f
     for f in (
-        Format("json", ".json", "documents with their references replaced and their totals computed", whole=True),
+        Format("json", ".json", "documents with all their parts, totals and sources", whole=True),
         Format("dot", ".dot", "the fabric of a system, for Graphviz"),
         Format("svg", ".svg", "the fabric of a system as a picture"),
         Format("calculon", ".json", "a system of calculon"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from trnspec.exporters.export import Assumption, Export, ExportError, Used
@@ -13,6 +12,8 @@ from trnspec.totals import chips
 from trnspec.units import UNITS
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from trnspec.exporters.export import Reason
     from trnspec.graph import Graph
     from trnspec.model.chip import Chip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from trnspec.model.server import Efa
 from trnspec.model.ultraserver import UltraServer
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from trnspec.exporters.ledger import Ledger
     from trnspec.model.document import Node
 

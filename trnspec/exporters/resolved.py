@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from trnspec.exporters.ledger import Ledger, number
+from trnspec.exporters.export import Export
+from trnspec.exporters.ledger import number
 from trnspec.model.shape import EitherShape, FigureShape, ListShape, MapShape, ObjectShape, RefShape, Shape
 from trnspec.model.source import Source
 from trnspec.stated import figures, scope
-from trnspec.totals import Total, chips, sums
+from trnspec.totals import Total, sums
 
 if TYPE_CHECKING:
-    from trnspec.exporters.export import Export
     from trnspec.graph import Graph
     from trnspec.model.document import Node
     from trnspec.quantity import Interval
@@ -39,8 +39,6 @@ def export_all(graph: Graph) -> Export:
 
 
 def _export(graph: Graph, nodes: list[Node[Any]]) -> Export:
-    from trnspec.exporters.export import Export
-
     reader = _Reader(graph)
     documents = [reader.document(node, ()) for node in nodes]
     cited = {name: _source(graph, name) for name in sorted(reader.cited)}
@@ -112,7 +110,12 @@ class _Reader:
         return self.document(target, of[2])
 
     def _figure(self, figure: Stated) -> dict[str, Any]:
-        made = {**_quantity(figure.value.value, figure), "printed": figure.value.text}
+        quantity = figure.value
+        made: dict[str, Any] = {
+            "value": number(quantity.value),
+            "unit": quantity.dimension.base,
+            "printed": quantity.text,
+        }
         made["interval"] = _ends(figure.interval)
         made["scope"] = figure.scope
         if figure.source_name:
@@ -144,16 +147,9 @@ class _Reader:
         return self.graph.aliases.get(name, name)
 
 
-def _quantity(value: Any, figure: Stated) -> dict[str, Any]:
-    return {"value": number(value), "unit": figure.value.dimension.base}
-
-
 def _ends(interval: Interval) -> list[Any]:
     return [number(interval.low), None if interval.high is None else number(interval.high)]
 
 
 def _steps(at: str) -> Path:
     return tuple(int(s) if s.isdigit() else s for s in at.split("."))
-
-
-__all__ = ["FORM", "Ledger", "chips", "export", "export_all"]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.exporters import svg_grid, svg_line
 from trnspec.exporters.ledger import Ledger
-from trnspec.exporters.svg_canvas import Key, Picture, framed
+from trnspec.exporters.svg_canvas import TIMES, Key, Picture, framed
 from trnspec.exporters.svg_switched import levels
 from trnspec.exporters.wiring import BETWEEN, DIRECT, WITHIN, LinkClass, Wiring, wiring
-from trnspec.topology.shapes import Chain, GridShape
+from trnspec.topology.shapes import GridShape, Hypercube
 from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def export(graph: Graph, node: Node[Any]) -> Export:
         raise ledger.refused("not-expressible", f"a picture shows {MOST:,} chips at most, not {found.chips:,}")
     classes = {c.kind: _COLOURS.get(c.kind, "a") for c in found.classes}
     drawn = _drawn(found, classes)
-    keys = (*_keys(found, classes), *drawn.keys)
+    boxes = [k for k in drawn.keys if k.cls == "group"]
+    keys = (*boxes, *_keys(found, classes), *(k for k in drawn.keys if k not in boxes))
     words = _words(found)
     described = f"{words}. " + ". ".join(k.words for k in keys) + "."
     picture = Picture(drawn.width, drawn.height, drawn.parts, keys)
@@ -50,6 +51,8 @@ def _drawn(found: Wiring, classes: dict[str, str]) -> Picture:
     shape = found.shape
     if isinstance(shape, Switched):
         return levels(shape, classes, found)
+    if isinstance(shape, Hypercube) and shape.d == 4:
+        return svg_grid.four(shape, classes)
     if isinstance(shape, GridShape) and len(shape.axes) == 2:
         return svg_grid.plane(shape, classes)
     if isinstance(shape, GridShape) and len(shape.axes) == 3:
@@ -63,13 +66,17 @@ def _drawn(found: Wiring, classes: dict[str, str]) -> Picture:
 def _words(found: Wiring) -> str:
     """What the picture shows, in one line."""
     shape = found.shape
-    where = f"{found.servers} servers {found.server} of {found.per_server}" if found.servers > 1 else "one server"
-    told = [f"{found.chips} {found.chip} chips", where, name_of(found)]
+    servers = f" in {found.servers} {TIMES} {found.server}" if found.servers > 1 else ""
     links = sum(c.count for c in found.classes)
-    told.append(f"{links:,} links" if links != 1 else "1 link")
+    told = [name_of(found), f"{links:,} {_noun(found)}{'' if links == 1 else 's'}"]
     if isinstance(shape, GridShape) and shape.nodes > 1:
         told.append(f"at most {shape.diameter} hop{'s' if shape.diameter > 1 else ''}")
-    return ", ".join(told)
+    return f"{found.chips} {TIMES} {found.chip}{servers}: {', '.join(told)}"
+
+
+def _noun(found: Wiring) -> str:
+    # How many links a chip has to a switch is not declared; what is counted is who is joined with whom.
+    return "connection" if isinstance(found.shape, Switched) else "link"
 
 
 def name_of(found: Wiring) -> str:
@@ -80,23 +87,22 @@ def name_of(found: Wiring) -> str:
         return f"{count} level{'s' if count > 1 else ''} of switches" + (" and direct links" if shape.peers else "")
     word = type(shape).__name__.lower().replace("fullyconnected", "full connection")
     if isinstance(shape, GridShape) and len(shape.axes) > 1:
-        return f"{'×'.join(str(a.size) for a in shape.axes)} {word}"
+        return f"{TIMES.join(str(a.size) for a in shape.axes)} {word}"
     return word
 
 
 def _keys(found: Wiring, classes: dict[str, str]) -> list[Key]:
     made = []
     if isinstance(found.shape, Switched):
-        made += [Key("switch", f"switch: {', '.join(dict.fromkeys(found.switches))}")]
-    made += [Key(f"link {classes[c.kind]}", told(c)) for c in found.classes]
-    return made
+        made.append(Key("switch", f"a switch, {', '.join(dict.fromkeys(found.switches))}"))
+    return [*made, *(Key(f"link {classes[c.kind]}", told(found, c)) for c in found.classes)]
 
 
-def told(links: LinkClass) -> str:
+def told(found: Wiring, links: LinkClass) -> str:
     """A class of links in words, with its rate."""
-    count = f"{links.count:,} link{'s' if links.count != 1 else ''}"
-    rate = f"{links.label} each way" if links.label else "rate not known"
-    return f"{links.title}: {count}, {rate}"
-
-
-__all__ = ["Chain", "export", "name_of", "told"]
+    count = f"{links.count:,} {_noun(found)}{'s' if links.count != 1 else ''}"
+    if not links.label:
+        return f"{links.title}: {count}, rate not known"
+    if isinstance(found.shape, Switched):
+        return f"{links.title}: {count}, {links.label} each way per link"
+    return f"{links.title}: {count}, {links.label} each way"

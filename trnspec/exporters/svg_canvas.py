@@ -6,6 +6,7 @@ picture readable on a page of any colour.
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
@@ -19,9 +20,12 @@ STYLE = """\
   .chip{fill:#e8f0fe;stroke:#3565c4;stroke-width:1.4}
   .switch{fill:#fdf1d8;stroke:#a86b00;stroke-width:1.4}
   .link{fill:none;stroke-width:1.8;stroke-linecap:round}
-  .bundle{fill:none;stroke-width:4;stroke-linecap:round}
+  .bundle{fill:none;stroke-width:3.4;stroke-linecap:round}
   .a{stroke:#3565c4}.b{stroke:#c4521a}.c{stroke:#a86b00}.d{stroke:#8a3fa0}
-  .d{stroke-dasharray:6 4}
+  .d{stroke-dasharray:6 5}
+  .around{stroke-width:1.4}
+  .dot.a{fill:#3565c4}.dot.b{fill:#c4521a}
+  .dot{stroke-width:0}
   text{fill:#1f2733;font-family:system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif}
   .title{font-size:20px;font-weight:600}
   .name{font-size:13px;font-weight:600}
@@ -31,7 +35,6 @@ STYLE = """\
   .number{font-size:12px;text-anchor:middle;dominant-baseline:central}
   .small{font-size:10.5px}
   .middle{text-anchor:middle}
-  .halo{paint-order:stroke;stroke:#ffffff;stroke-width:5px;stroke-linejoin:round}
   @media (prefers-color-scheme:dark){
     .card{fill:#12161d;stroke:#39424f}
     .group{fill:#1a2029;stroke:#39424f}
@@ -40,13 +43,17 @@ STYLE = """\
     .a{stroke:#7ea6f5}.b{stroke:#f2915c}.c{stroke:#e0ab48}.d{stroke:#d592e8}
     text{fill:#e6eaf0}
     .soft{fill:#a3adba}
-    .halo{stroke:#12161d}
+    .dot.a{fill:#7ea6f5}.dot.b{fill:#f2915c}
   }
 """
 """All classes; a, b, c and d colour the classes of links."""
 
+TIMES = "\u00d7"
+"""The sign between a count and what is counted."""
+
 MARGIN = 28
 _LINE = 22
+_MOST_LETTERS = 76
 
 
 def text_of(value: object) -> str:
@@ -86,12 +93,17 @@ def chip(x: float, y: float, width: float, height: float, label: object, cls: st
     return [box, text(x, y, label, cls)]
 
 
+def dot(x: float, y: float, cls: str) -> str:
+    """A dot."""
+    return f'<circle cx="{num(x)}" cy="{num(y)}" r="3.4" class="{cls}"/>'
+
+
 @frozen
 class Key:
     """A line of the legend.
 
     Attributes:
-        cls: The class of the sample; ``switch`` and ``chip`` are boxes, all others lines.
+        cls: The class of the sample; ``switch`` and ``group`` are boxes, ``dot`` a dot, all others lines.
         words: What it is.
     """
 
@@ -126,20 +138,25 @@ def framed(picture: Picture, title: str, subtitle: Iterable[str], description: s
         description: The same for those who cannot see it.
         notes: What the file says in comments only.
     """
-    subtitles, keys = list(subtitle), picture.keys
-    words = [(title, 11.2), *((s, 7.2) for s in subtitles), *((k.words, 7.2) for k in keys)]
-    inner = max(picture.width, *(len(w) * each + 60 for w, each in words))
+    letters = max(_MOST_LETTERS, int((picture.width - 46) / 7.2))
+    lines = [wrapped for words in subtitle for wrapped in textwrap.wrap(words, letters)]
+    keys = [
+        (key.cls if i == 0 else "", words)
+        for key in picture.keys
+        for i, words in enumerate(textwrap.wrap(key.words, letters))
+    ]
+    inner = max(picture.width, len(title) * 11.2, *(len(w) * 7.2 for w in lines), *(len(w) * 7.2 + 46 for _, w in keys))
     width = inner + 2 * MARGIN
-    top = MARGIN + 20 + _LINE * len(subtitles) + 22
+    top = MARGIN + 20 + _LINE * len(lines) + 22
     bottom = top + picture.height + 26
     height = bottom + _LINE * len(keys) + MARGIN - 8
     left = MARGIN + (inner - picture.width) / 2
     parts = [rect(0.5, 0.5, width - 1, height - 1, "card", 12), text(MARGIN, MARGIN + 18, title, "title")]
-    parts += [text(MARGIN, MARGIN + 18 + _LINE * (i + 1), s, "word soft") for i, s in enumerate(subtitles)]
+    parts += [text(MARGIN, MARGIN + 18 + _LINE * (i + 1), words, "word soft") for i, words in enumerate(lines)]
     parts += [f'<g transform="translate({num(left)} {num(top)})">', *picture.parts, "</g>"]
-    for index, key in enumerate(keys):
+    for index, (cls, words) in enumerate(keys):
         y = bottom + _LINE * index + 8
-        parts += [_sample(key.cls, MARGIN, y), text(MARGIN + 46, y + 4.5, key.words, "word")]
+        parts += [*([_sample(cls, MARGIN, y)] if cls else []), text(MARGIN + 46, y + 4.5, words, "word")]
     size = f'viewBox="0 0 {num(width)} {num(height)}" width="{num(width)}" height="{num(height)}"'
     comments = "".join(f"  {text_of(n).replace('--', '- -')}\n" for n in notes)
     return (
@@ -153,6 +170,8 @@ def framed(picture: Picture, title: str, subtitle: Iterable[str], description: s
 
 
 def _sample(cls: str, x: float, y: float) -> str:
-    if cls in ("switch", "chip"):
+    if cls in ("switch", "group"):
         return rect(x + 6, y - 7, 22, 14, cls, 4)
+    if cls.startswith("dot"):
+        return dot(x + 17, y, cls)
     return line(x, y, x + 34, y, cls)

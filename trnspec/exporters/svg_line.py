@@ -29,7 +29,7 @@ def row(fabric: Fabric, classes: Mapping[str, str]) -> Picture:
 def circle(fabric: Fabric, classes: Mapping[str, str]) -> Picture:
     """Chips on a circle in the order of their numbers, every link a straight line: a ring, or anything else."""
     count = fabric.nodes
-    radius = max(110.0, count * (_CHIP + 22) / (2 * math.pi))
+    radius = max(110.0, count * (_CHIP + 36) / (2 * math.pi))
     middle = radius + _CHIP / 2 + 4
     at = [
         (middle + radius * math.sin(2 * math.pi * i / count), middle - radius * math.cos(2 * math.pi * i / count))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.exporters.svg_canvas import Picture, chip, line, path, rect, text
+from trnspec.exporters.svg_canvas import TIMES, Key, Picture, chip, line, path, rect, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,16 +47,16 @@ class _Plan:
         boxes: How many boxes there are.
         columns: How many chips stand side by side in a box.
         rows: How many rows of them there are.
-        inner: Whether a box has a switch of its own between its rows.
         sizes: The sizes of what is drawn.
+        inner: Whether a box has a switch of its own between its rows.
     """
 
     group: int
     boxes: int
     columns: int
     rows: int
-    inner: bool
     sizes: _Sizes
+    inner: bool = False
 
     @property
     def box_width(self) -> float:
@@ -87,11 +87,9 @@ class _Plan:
 
 def levels(shape: Switched, classes: Mapping[str, str], found: Wiring) -> Picture:
     """The whole fabric; halves that are joined by direct links face each other."""
-    outer = [level for level in shape.levels if level.size > found.per_server or level is shape.levels[-1]]
     size = max(level.size for level in shape.levels)
     plan = _plan(shape, found, size)
-    if plan.inner:
-        outer = [level for level in outer if level.size != plan.group] or [shape.levels[-1]]
+    outer = shape.levels[1:] if plan.inner else shape.levels
     halves = shape.chips // size
     bars = len(outer) * (_BAR + 12) - 12
     part = bars + _DROP + plan.box_height
@@ -110,23 +108,28 @@ def levels(shape: Switched, classes: Mapping[str, str], found: Wiring) -> Pictur
             near = y if upside_down else y + _BAR
             edge = boxes_at + plan.box_height if upside_down else boxes_at
             # Lines lie below what they join.
-            drawn = _up(plan, boxes_at, edge, near, f"{classes[level.kind]}") + drawn
-        drawn += _boxes(plan, boxes_at, half * size, found, classes[shape.levels[0].kind])
+            place = (len(outer) - outer.index(level)) / (len(outer) + 1)
+            drawn = _up(plan, boxes_at, edge, near, place, classes[level.kind]) + drawn
+        drawn += _boxes(plan, boxes_at, half * size, classes[shape.levels[0].kind])
     height = halves * part + (halves - 1) * gap
     below = _peers(shape, plan, part, gap, bars, classes)
-    return Picture(plan.width, height + (0 if facing or not shape.peers else 40), (*below, *drawn))
+    key = Key("group", f"a server, {found.server}, with {found.per_server} chips")
+    if plan.group != found.per_server:
+        key = Key("group", f"{plan.group} chips")
+    keys = (key,) if plan.boxes * halves > 1 else ()
+    return Picture(plan.width, height + (0 if facing or not shape.peers else 40), (*below, *drawn), keys)
 
 
 def _plan(shape: Switched, found: Wiring, size: int) -> _Plan:
     smallest = shape.levels[0].size
     if len(shape.levels) > 1 and smallest <= 32:
         columns = math.ceil(smallest / 2)
-        return _Plan(smallest, size // smallest, columns, 2, True, _BOX)
-    group = found.per_server if size % found.per_server == 0 else size
+        return _Plan(smallest, size // smallest, columns, 2, _BOX, inner=True)
+    group = smallest if smallest % found.per_server else found.per_server
     if size <= _MOST_IN_A_ROW:
-        return _Plan(group, size // group, group, 1, False, _ROW)
+        return _Plan(group, size // group, group, 1, _ROW)
     columns = max(2, math.ceil(math.sqrt(group)))
-    return _Plan(group, size // group, columns, math.ceil(group / columns), False, _BOX)
+    return _Plan(group, size // group, columns, math.ceil(group / columns), _BOX)
 
 
 def _bars(plan: _Plan, joined: int, y: float, name: str, first: int, size: int) -> list[str]:
@@ -142,22 +145,21 @@ def _bars(plan: _Plan, joined: int, y: float, name: str, first: int, size: int) 
     return made
 
 
-def _up(plan: _Plan, top: float, edge: float, near: float, cls: str) -> list[str]:
-    """The links from the chips to a bar: each its own line, or one thick line for a box."""
+def _up(plan: _Plan, top: float, edge: float, near: float, place: float, cls: str) -> list[str]:
+    """The links from the chips to a bar: each its own line, or one thick line for a box, so far along its side."""
     if plan.rows == 1:
         return [line(x, y, x, near, f"link {cls}") for x, y in plan.chips(top)]
     made = []
     for box in range(plan.boxes):
-        x = plan.left(box) + plan.box_width / 2
-        made += [line(x, edge, x, near, f"bundle {cls}"), text(x + 6, (edge + near) / 2 + 4, f"{plan.group}×", "small")]
+        x = plan.left(box) + plan.box_width * place
+        y = edge + math.copysign(_DROP / 2, near - edge) + 4
+        made += [line(x, edge, x, near, f"bundle {cls}"), text(x + 6, y, f"{plan.group}{TIMES}", "small")]
     return made
 
 
-def _boxes(plan: _Plan, top: float, first: int, found: Wiring, cls: str) -> list[str]:
-    made: list[str] = []
-    s = plan.sizes
-    for box in range(plan.boxes):
-        made.append(rect(plan.left(box), top, plan.box_width, plan.box_height, "group", 8))
+def _boxes(plan: _Plan, top: float, first: int, cls: str) -> list[str]:
+    s, wide, high = plan.sizes, plan.box_width, plan.box_height
+    made = [rect(plan.left(box), top, wide, high, "group", 8) for box in range(plan.boxes)]
     chips: list[str] = []
     for number, (x, y) in enumerate(plan.chips(top)):
         if plan.inner:
@@ -168,7 +170,6 @@ def _boxes(plan: _Plan, top: float, first: int, found: Wiring, cls: str) -> list
         for box in range(plan.boxes):
             x, y = plan.left(box) + s.pad, top + plan.box_height / 2 - 6
             chips.append(rect(x, y, plan.box_width - 2 * s.pad, 12, "switch", 3))
-    del found
     return [*made, *chips]
 
 
@@ -186,7 +187,10 @@ def _peers(shape: Switched, plan: _Plan, part: float, gap: float, bars: float, c
     made = []
     for box in range(plan.boxes):
         x = plan.left(box) + plan.box_width / 2
-        made += [line(x, above, x, below, f"bundle {cls}"), text(x + 6, above + gap / 2 + 4, f"{plan.group}×", "small")]
+        made += [
+            line(x, above, x, below, f"bundle {cls}"),
+            text(x + 6, above + gap / 2 + 4, f"{plan.group}{TIMES}", "small"),
+        ]
     return made
 
 

@@ -155,10 +155,10 @@ def _title(ledger: Ledger, kind: str, declared: Declared, topology: Topology) ->
     link = ledger.graph.find(declared.link)
     title = declared.link.name if link is None else link.metadata.title
     if kind == DIRECT:
-        return f"{title}, direct to the same chip of the other half"
+        return f"{title} direct to the same place of the other half"
     if topology.levels:
         level = topology.levels[int(kind.removeprefix(WITHIN) or 1) - 1]
-        return f"{title}, to a {level.name} that joins {level.chips} chips"
+        return f"{title} to the {level.name} of {level.chips} chips"
     return title
 
 
