@@ -7,7 +7,7 @@ import pytest
 import trnspec
 from trnspec.errors import UsageError
 from trnspec.exporters import FORMATS, export, export_all
-from trnspec.exporters.export import Assumption, Export, ExportError, Used, markdown
+from trnspec.exporters.exported import Assumption, Export, ExportError, Used, markdown
 
 CAT = trnspec.load()
 SYSTEMS = [*CAT.servers, *CAT.ultraservers]
@@ -16,7 +16,9 @@ FABRICLESS = {"trn1.2xlarge", "trn2.3xlarge"}
 REFUSED = {
     **{(f, n): "no-fabric" for f in set(FORMATS) - {"json"} for n in FABRICLESS},
     # What a chip has to the switch of a server alone is not adopted; nor is what the racks have to each other.
-    **{(f, n): "unknown-figure" for f in ("calculon", "llm-analysis") for n in ("trn3-gen1-server", "trn3-gen2-server")},
+    **{
+        (f, n): "unknown-figure" for f in ("calculon", "llm-analysis") for n in ("trn3-gen1-server", "trn3-gen2-server")
+    },
     **{("astra-sim", n): "unknown-figure" for n in ("trn3-gen1-server", "trn3-gen2-server", "trn3-gen1-ultraserver")},
     ("astra-sim", "trn3-gen2-ultraserver"): "not-expressible",
 }

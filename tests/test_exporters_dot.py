@@ -41,7 +41,9 @@ def expected(name: str, catalog: trnspec.Catalog = CAT) -> Counter[tuple[str, st
     return Counter((called(e.a), called(e.b)) for e in fabric.edges)
 
 
-@pytest.mark.parametrize("name", ["trn1.32xlarge", "trn2-ultraserver", "trn3-gen1-ultraserver", "trn3-gen2-ultraserver"])
+@pytest.mark.parametrize(
+    "name", ["trn1.32xlarge", "trn2-ultraserver", "trn3-gen1-ultraserver", "trn3-gen2-ultraserver"]
+)
 def test_the_links_are_those_of_the_structure(name) -> None:
     text = CAT[name].export("dot").text
 
@@ -92,7 +94,9 @@ def test_what_is_in_a_title_cannot_break_the_file() -> None:
 
 TOPOLOGIES = st.one_of(
     st.tuples(st.sampled_from(["torus", "mesh"]), st.lists(st.integers(1, 4), min_size=1, max_size=4)),
-    st.tuples(st.sampled_from(["ring", "chain", "fully-connected"]), st.lists(st.integers(1, 12), min_size=1, max_size=1)),
+    st.tuples(
+        st.sampled_from(["ring", "chain", "fully-connected"]), st.lists(st.integers(1, 12), min_size=1, max_size=1)
+    ),
     st.tuples(st.just("hypercube"), st.lists(st.integers(0, 5), min_size=1, max_size=1)),
 )
 

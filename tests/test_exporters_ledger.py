@@ -10,7 +10,7 @@ from catalogs import document, graph, source
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trnspec.exporters.export import Assumption, ExportError
+from trnspec.exporters.exported import Assumption, ExportError
 from trnspec.exporters.ledger import Ledger, in_unit, number
 
 FULL, BOX = GRAPH.named("full"), GRAPH.named("box")

@@ -8,7 +8,7 @@ import pytest
 
 import trnspec
 from trnspec.errors import TrnspecError
-from trnspec.exporters.export import ExportError
+from trnspec.exporters.exported import ExportError
 from trnspec.exporters.ledger import Ledger
 from trnspec.exporters.wiring import latency, out_of_a_chip, wiring
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from trnspec.exporters.export import Export
+    from trnspec.exporters.exported import Export
 
 
 def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
@@ -60,7 +60,7 @@ def command(format_: str, name: str | None, output: FilePath | None, **options: 
 
 
 def _page(made: Export, format_: str, name: str) -> str:
-    from trnspec.exporters.export import markdown
+    from trnspec.exporters.exported import markdown
 
     return markdown(made, f"{name}, exported to {format_}")
 

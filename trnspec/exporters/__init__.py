@@ -14,7 +14,7 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
-    from trnspec.exporters.export import Export
+    from trnspec.exporters.exported import Export
     from trnspec.graph import Graph
     from trnspec.model.document import Node
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec.exporters import export, export_all
 
 if TYPE_CHECKING:
-    from trnspec.exporters.export import Export
+    from trnspec.exporters.exported import Export
     from trnspec.graph import Graph
     from trnspec.model.document import Node
 

@@ -18,7 +18,7 @@ from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Ring, Toru
 from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
-    from trnspec.exporters.export import Export
+    from trnspec.exporters.exported import Export
     from trnspec.graph import Graph
     from trnspec.model.document import Node
 

@@ -15,7 +15,7 @@ from trnspec.exporters.network import adapter_link, adapters
 from trnspec.exporters.wiring import fabrics, latency, out_of_a_chip
 
 if TYPE_CHECKING:
-    from trnspec.exporters.export import Export
+    from trnspec.exporters.exported import Export
     from trnspec.graph import Graph
     from trnspec.model.chip import Chip
     from trnspec.model.document import Node

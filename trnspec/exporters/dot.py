@@ -15,7 +15,7 @@ from trnspec.topology.switched import Switched
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.exporters.export import Export
+    from trnspec.exporters.exported import Export
     from trnspec.graph import Graph
     from trnspec.model.document import Node
     from trnspec.topology.fabric import Fabric

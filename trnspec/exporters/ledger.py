@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.exporters.export import Assumption, Export, ExportError, Used
+from trnspec.exporters.exported import Assumption, Export, ExportError, Used
 from trnspec.model.shape import dotted
 from trnspec.quantity import Qualifier
 from trnspec.stated import Stated, figures, rivals
@@ -14,7 +14,7 @@ from trnspec.units import UNITS
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from trnspec.exporters.export import Reason
+    from trnspec.exporters.exported import Reason
     from trnspec.graph import Graph
     from trnspec.model.chip import Chip
     from trnspec.model.document import Node

@@ -16,7 +16,7 @@ from trnspec.exporters.wiring import fabrics, latency, out_of_a_chip
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from trnspec.exporters.export import Export
+    from trnspec.exporters.exported import Export
     from trnspec.graph import Graph
     from trnspec.model.chip import Chip
     from trnspec.model.document import Node

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from trnspec.exporters.export import Export
+from trnspec.exporters.exported import Export
 from trnspec.exporters.ledger import number
 from trnspec.model.shape import EitherShape, FigureShape, ListShape, MapShape, ObjectShape, RefShape, Shape
 from trnspec.model.source import Source

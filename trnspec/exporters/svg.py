@@ -13,7 +13,7 @@ from trnspec.topology.shapes import GridShape, Hypercube
 from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
-    from trnspec.exporters.export import Export
+    from trnspec.exporters.exported import Export
     from trnspec.graph import Graph
     from trnspec.model.document import Node
 
