@@ -7,8 +7,8 @@ BIN := .venv/bin
 demo: .venv/installed          ## validate the shipped catalog and show what it holds
 	$(BIN)/trnspec validate --table
 
-test: .venv/developing         ## every test
-	$(BIN)/python -m pytest $(ARGS)
+test: .venv/developing         ## every test, on all cores; ARGS='-m "not slow"' leaves out what builds and installs
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
 lint: .venv/developing         ## ruff, mypy, the floors
 	$(BIN)/ruff check .

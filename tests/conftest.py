@@ -8,21 +8,27 @@ import pytest
 
 Tell = Callable[[str, Iterable[str]], None]
 
-_TOLD = pytest.StashKey[dict[str, list[str]]]()
+_TOLD = "told at the end of the run"
 
 
 @pytest.fixture
-def tell(request: pytest.FixtureRequest) -> Tell:
+def tell(record_property: Callable[[str, object], None]) -> Tell:
     """Shows lines under a title at the end of the run, whether or not the test passes."""
 
     def keep(title: str, lines: Iterable[str]) -> None:
-        request.config.stash.setdefault(_TOLD, {})[title] = list(lines)
+        # A property of the test's report: it also comes back from the processes of pytest-xdist.
+        record_property(_TOLD, [title, *lines])
 
     return keep
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for title, lines in config.stash.get(_TOLD, {}).items():
-        terminalreporter.section(title)
-        for line in lines:
-            terminalreporter.line(line)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if getattr(report, "when", "") != "call":
+                continue
+            for name, lines in getattr(report, "user_properties", ()):
+                if name == _TOLD:
+                    terminalreporter.section(lines[0])
+                    for line in lines[1:]:
+                        terminalreporter.line(line)

@@ -7,11 +7,16 @@ from collections import Counter
 
 import pydot
 import pytest
+from any_fabric import TOPOLOGIES, with_topology
+from attrs import evolve
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import trnspec
-from trnspec.exporters.wiring import Wiring
+from trnspec.exporters import export
+from trnspec.graph import Graph
+
+# The reader itself calls what its parser has renamed.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pydot.dot_parser")
 
 CAT = trnspec.load()
 
@@ -77,38 +82,13 @@ def test_a_switched_fabric_tells_the_rate_of_a_link() -> None:
 
 
 def test_what_is_in_a_title_cannot_break_the_file() -> None:
-    from attrs import evolve
-
-    from trnspec.graph import Graph
-
     node = CAT.graph.named("trn1.32xlarge")
     odd = evolve(node, metadata=evolve(node.metadata, title='a "b" \\ c'))
     known = Graph({**CAT.graph.nodes, node.name: odd})
-    from trnspec.exporters import export
-
     text = export("dot", known, odd).text
 
     assert r'label="a \"b\" \\ c"' in text
     assert 32 == sum(links(text).values())
-
-
-TOPOLOGIES = st.one_of(
-    st.tuples(st.sampled_from(["torus", "mesh"]), st.lists(st.integers(1, 4), min_size=1, max_size=4)),
-    st.tuples(
-        st.sampled_from(["ring", "chain", "fully-connected"]), st.lists(st.integers(1, 12), min_size=1, max_size=1)
-    ),
-    st.tuples(st.just("hypercube"), st.lists(st.integers(0, 5), min_size=1, max_size=1)),
-)
-
-
-def with_topology(shape: str, dims: list[int]) -> trnspec.Catalog:
-    """The catalog with another fabric in trn1.32xlarge."""
-    count = 2 ** dims[0] if shape == "hypercube" else 1
-    for size in dims if shape != "hypercube" else []:
-        count *= size
-    dimensions = {"dimensions": dims} if shape != "hypercube" or dims[0] else {}
-    changes = {"chips.count": count, "fabric.topology": {"shape": shape, **dimensions}}
-    return CAT.replace("trn1.32xlarge", changes)
 
 
 @given(TOPOLOGIES)
@@ -117,6 +97,3 @@ def test_any_fabric(topology) -> None:
     changed = with_topology(*topology)
 
     assert expected("trn1.32xlarge", changed) == links(changed["trn1.32xlarge"].export("dot").text)
-
-
-__all__ = ["TOPOLOGIES", "Wiring", "with_topology"]

@@ -95,7 +95,7 @@ def test_what_is_not_known_of_the_way_between_servers_is_told() -> None:
 def test_latency_is_printed_or_zero() -> None:
     account = ledger("trn2.48xlarge")
 
-    assert (15 * 10**-6, 0, 0) == tuple(float(latency(account, "delay", x)) for x in ("efa-v3", "efa", None))
+    assert (15e-6, 0, 0) == tuple(float(latency(account, "delay", x)) for x in ("efa-v3", "efa", None))
     assert 2 == sum("lower bounds" in a.says for a in account.assumptions)
 
 

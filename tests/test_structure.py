@@ -173,7 +173,7 @@ def test_every_refusal_is_told_in_one_go():
         ({"claims": None}, {("claims", "None is not a list")}),
         ({"claims": {}}, {("claims", "{} is not a list")}),
     ],
-    ids=str,
+    ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
 )
 def test_the_envelope(change, expected):
     assert refused(link, {"connects": "chips"}, **change) == expected

@@ -33,7 +33,7 @@ def export(graph: Graph, node: Node[Any]) -> Export:
     found = wiring(ledger)
     if found.chips > MOST:
         raise ledger.refused("not-expressible", f"a picture shows {MOST:,} chips at most, not {found.chips:,}")
-    classes = {c.kind: _COLOURS.get(c.kind, "a") for c in found.classes}
+    classes = {**_COLOURS, **{c.kind: _COLOURS.get(c.kind, "a") for c in found.classes}}
     drawn = _drawn(found, classes)
     boxes = [k for k in drawn.keys if k.cls == "group"]
     keys = (*boxes, *_keys(found, classes), *(k for k in drawn.keys if k not in boxes))
