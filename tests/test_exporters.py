@@ -29,8 +29,7 @@ def outcome(format: str, name: str) -> str:
     try:
         made = CAT[name].export(format)
     except ExportError as error:
-        assert f"{name} cannot be exported to {format}: " in str(error)
-        return error.reason
+        return error.reason if f"{name} cannot be exported to {format}: " in str(error) else str(error)
     assert made.text.endswith("\n")
     assert made == CAT[name].export(format), "the same question has one answer"
     return ""

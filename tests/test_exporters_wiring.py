@@ -102,7 +102,7 @@ def test_latency_is_printed_or_zero() -> None:
 def test_a_shape_of_another_size_is_refused() -> None:
     changed = CAT.replace("trn1.32xlarge", {"fabric.topology.dimensions": [4, 5]})
 
-    with pytest.raises(TrnspecError, match="torus has 20 chips, and trn1.32xlarge has 16"):
+    with pytest.raises(TrnspecError, match=r"torus has 20 chips, and trn1\.32xlarge has 16"):
         wiring(ledger("trn1.32xlarge", changed))
 
 

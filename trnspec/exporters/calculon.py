@@ -143,7 +143,7 @@ def _network(*, rate_: Number, size: int, delay: Number, filled: bool) -> dict[s
 
 
 def _written(system: dict[str, Any]) -> str:
-    text = json.dumps(system, indent=2, ensure_ascii=False)
+    text = json.dumps(system, indent=2)
     # A pair of numbers reads best on one line, and so does a list of such pairs.
     pairs = re.sub(r"\[\s+([-\d.]+),\s+([-\d.]+|null)\s+\]", r"[\1, \2]", text)
     return re.sub(r"\[\s+(\[[^\[\]]*\])\s+\]", r"[\1]", pairs) + "\n"

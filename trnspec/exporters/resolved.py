@@ -42,7 +42,7 @@ def _export(graph: Graph, nodes: list[Node[Any]]) -> Export:
     reader = _Reader(graph)
     documents = [reader.document(node, ()) for node in nodes]
     cited = {name: _source(graph, name) for name in sorted(reader.cited)}
-    text = json.dumps({"form": FORM, "documents": documents, "sources": cited}, indent=2, ensure_ascii=False)
+    text = json.dumps({"form": FORM, "documents": documents, "sources": cited}, indent=2)
     return Export(text + "\n")
 
 

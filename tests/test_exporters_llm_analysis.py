@@ -1,0 +1,123 @@
+"""GPU configurations of llm-analysis, and the package itself reading them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import trnspec
+
+CAT = trnspec.load()
+FABRICS = ["trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge", "trn2u.48xlarge"]
+WHOLE = ["trn2-ultraserver", "trn3-gen1-ultraserver", "trn3-gen2-ultraserver"]
+
+VERSION = "0.2.2"
+
+
+def config(name: str, catalog: trnspec.Catalog = CAT) -> dict:
+    return json.loads(catalog[name].export("llm-analysis").text)
+
+
+def test_trn1() -> None:
+    assert {
+        "name": "trn1.32xlarge",
+        "mem_per_GPU_in_GB": 32,  # the package multiplies by 1024 ** 3
+        "hbm_bandwidth_in_GB_per_sec": 820,
+        "intra_node_bandwidth_in_GB_per_sec": 192,  # four links of 96 GB/s in both directions
+        "intra_node_min_message_latency": 0,
+        "peak_fp16_TFLOPS": 190,
+        "peak_i8_TFLOPS": 380,
+        "peak_i4_TFLOPS": 190,
+        "inter_node_bandwidth_in_GB_per_sec": 100,  # 800 Gbps
+    } == config("trn1.32xlarge")
+
+
+def test_an_ultraserver_is_one_node() -> None:
+    found = config("trn2-ultraserver")
+
+    assert (640, 1600) == (found["intra_node_bandwidth_in_GB_per_sec"], found["inter_node_bandwidth_in_GB_per_sec"])
+    assert 1.5e-6 == found["intra_node_min_message_latency"]
+
+
+def test_figures_follow_the_catalog() -> None:
+    changes = {"memory.capacity": "128 GiB", "peak.dense.fp16": "700 TFLOPS", "peak.dense.int8": "1.4 POPS"}
+    found = config("trn2.48xlarge", CAT.replace("trainium2", changes))
+
+    assert (128, 700, 1400) == (found["mem_per_GPU_in_GB"], found["peak_fp16_TFLOPS"], found["peak_i8_TFLOPS"])
+
+
+@pytest.mark.parametrize("name", [*FABRICS, *WHOLE])
+def test_what_is_assumed(name) -> None:
+    """The keys that the catalog cannot fill by itself each have a reason."""
+    made = CAT[name].export("llm-analysis")
+    assumed = {a.field for a in made.assumptions}
+    used = {u.field for u in made.used}
+
+    assert set(config(name)) - {"name"} == assumed | used
+    assert {"peak_i4_TFLOPS"} <= assumed - used
+
+
+# The package itself.
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory) -> Path:
+    """The package and what its configurations need, without the models that its other parts ask for."""
+    folder = tmp_path_factory.mktemp("llm-analysis")
+    wanted = [f"llm-analysis=={VERSION}", "fire", "termcolor"]
+    args = ["-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, *wanted]
+    done = subprocess.run([sys.executable, *args], capture_output=True, check=False, text=True)
+
+    assert done.returncode == 0, done.stderr
+    for name in [*FABRICS, *WHOLE]:
+        file = folder / "llm_analysis" / "gpu_configs" / f"{name}.json"
+        file.write_text(CAT[name].export("llm-analysis").text, encoding="utf-8")
+    return folder
+
+
+ASK = """\
+import dataclasses, json, sys
+from llm_analysis.analysis import LLMAnalysis
+from llm_analysis.config import (
+    ParallelismConfig, get_dtype_config_by_name, get_gpu_config_by_name, get_model_config_by_name
+)
+
+found = {}
+for name in sys.argv[1:]:
+    gpu = get_gpu_config_by_name(name)
+    model, parallel = get_model_config_by_name("gpt2-xl"), ParallelismConfig(tp_size=2)
+    made = {dtype: LLMAnalysis(model, gpu, get_dtype_config_by_name(dtype), parallel) for dtype in
+            ("w16a16e16", "w8a8e16", "w4a4e16")}
+    run = made["w16a16e16"].inference(batch_size_per_gpu=1, seq_len=128, num_tokens_to_generate=8)
+    found[name] = {
+        "gpu": dataclasses.asdict(gpu),
+        "rates": [each.get_TFLOPS_per_gpu() for each in made.values()],
+        "latency": run["total_latency"],
+        "left": made["w16a16e16"].gpu_config.mem_per_GPU_in_GB * 1024**3,
+    }
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_the_package_reads_it_and_calculates_with_it(package, tmp_path) -> None:
+    """Its loader takes every key as it stands, its analysis gives times, and no default of its own slips in."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | {"PYTHONPATH": str(package)}
+    args = [sys.executable, "-c", ASK, *FABRICS, *WHOLE]
+    done = subprocess.run(args, cwd=tmp_path, env=env, capture_output=True, check=False, text=True)
+
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert {*FABRICS, *WHOLE} == set(found)
+    for name, told in found.items():
+        ours = config(name)
+        assert ours == told["gpu"]
+        assert [ours["peak_fp16_TFLOPS"], ours["peak_i8_TFLOPS"], ours["peak_i4_TFLOPS"]] == told["rates"]
+        assert float(CAT[name].chip_view.memory.capacity) == told["left"], "bytes of a chip"
+        # The weights of 1.5 billion parameters in two parts must be read once for each of eight tokens.
+        assert told["latency"] > 8 * 1.5e9 / float(CAT[name].chip_view.memory.bandwidth)
