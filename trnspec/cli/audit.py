@@ -87,7 +87,7 @@ def _entry(each: Disagreement) -> list[str]:
 def _wrapped(head: str, text: str) -> list[str]:
     import textwrap
 
-    return textwrap.wrap(text, 100, initial_indent=head, subsequent_indent=" " * len(head)) or [head]
+    return textwrap.wrap(text, 80, initial_indent=head, subsequent_indent=" " * len(head)) or [head]
 
 
 def _json(result: Audit, found: list[Proportion]) -> str:

@@ -26,7 +26,7 @@ _COLUMNS = {
 
 def holdings(graph: Graph) -> str:
     """What a graph holds: the systems with their main figures, computed from their chips, and counts of the rest."""
-    header = ["system", "kind", "chips", *_COLUMNS]
+    header = ["system", "chips", *_COLUMNS]
     rows: list[list[str]] = []
     for spec in (Chip, Server, UltraServer):
         nodes = [n for n in graph.of(spec) if n.target]
@@ -57,10 +57,10 @@ def _row(graph: Graph, node: Node[Any]) -> list[str]:
     found = chips(graph, node)
     count = "" if found is None else f"{found[0]} x {found[1].name}" if found[1] is not node else ""
     figures = (total(graph, node, path) for path in _COLUMNS.values())
-    return [node.name, node.kind, count, *("-" if f is None else str(f) for f in figures)]
+    return [node.name, count, *("-" if f is None else str(f) for f in figures)]
 
 
 def _line(row: list[str], widths: list[int]) -> str:
-    left = [cell.ljust(width) for cell, width in zip(row[:3], widths[:3], strict=True)]
-    right = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
+    left = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
+    right = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
     return "  ".join([*left, *right]).rstrip()
