@@ -1,4 +1,4 @@
-"""Ten mistakes in one copy of the catalog: one run reports each with its code, line and column."""
+"""Nine mistakes in one copy of the catalog: one run reports each with its code, line and column."""
 
 from __future__ import annotations
 
