@@ -1,0 +1,7 @@
+"""NVIDIA data-center GPUs for trnspec: a catalog and nothing else."""
+
+from pathlib import Path
+
+from trnspec.plugin import Plugin
+
+plugin = Plugin(name="nvidia", api=1, catalogs=(Path(__file__).parent / "catalog",))
