@@ -7,35 +7,22 @@ import gc
 import sys
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trnspec._version import __version__
-from trnspec.errors import TrnspecError
+from trnspec.commands import COMMANDS
+from trnspec.errors import TrnspecError, UsageError
 
-COMMANDS = {
-    "validate": "Check catalog files and everything they take part in.",
-    "audit": "Print every disagreement of the catalog, recorded or found.",
-    "list": "List the documents of a kind, or of all kinds.",
-    "show": "Print every figure of a document with source, date and rivals.",
-    "compare": "Print documents side by side, with ratios.",
-    "source": "Print everything that rests on a source.",
-    "tree": "Print what a system is built of, down to the engines.",
-    "diff": "Tell what changed from A to B: documents, figures, counts, words, and why.",
-    "edition": "Freeze the catalog, list its editions, verify that none was altered.",
-    "query": "Print the documents of a kind that fulfil a condition.",
-    "sql": "Ask the tables of the catalog in SQL.",
-    "export": "Print a document in the form of another program, or as a picture.",
-    "plugin": "List the installed plugins and what became of them; start a new one.",
-    "explain": "Tell what a code means, why it matters and what to write instead.",
-    "completion": "Print the completion script of a shell.",
-}
-"""The commands with what ``--help`` says of each, so that it need not import them."""
-
+if TYPE_CHECKING:
+    from trnspec.plugin import Command
 
 _GARBAGE = 100_000
 """How many more objects there may be before the collector looks."""
+
+_PLUGINS = "trnspec.plugins"
+"""The group of entry points; the module that names it for everybody takes longer to import than ``--help`` does."""
 
 _INTERRUPTED = 130
 """128 and the number of SIGINT."""
@@ -46,12 +33,12 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click passes it
         """The names of the commands."""
-        return list(COMMANDS)
+        return [*COMMANDS]  # list is a command here, once it is imported
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click passes it
-        """The command of that name."""
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name: that of trnspec, else that of an installed plugin."""
         if cmd_name not in COMMANDS:
-            return None
+            return _added(ctx, cmd_name)
         command: click.Command = import_module(f"trnspec.cli.{cmd_name}").command
         return command
 
@@ -63,16 +50,55 @@ class LazyGroup(click.Group):
             click.echo("trnspec: interrupted", err=True)
             ctx.exit(_INTERRUPTED)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # the same
-        """The commands in ``--help``, without importing any."""
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands in ``--help``, without importing any; those of plugins apart."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([*COMMANDS.items()])
+        added = _of_plugins(ctx)
+        if added:
+            with formatter.section("Commands of plugins"):
+                formatter.write_dl([(str(name), str(command.summary)) for name, command in added.items()])
+
+
+def _of_plugins(ctx: click.Context) -> dict[str, Command]:
+    """The commands of the installed plugins that may be used, by name; nothing is imported where there are none.
+
+    Click asks for them before the options take effect, so what these say is looked up here.
+    """
+    from trnspec.entries import installed
+
+    if ctx.params.get("none") or {f.name for f in installed(_PLUGINS)} <= {"trnspec"}:
+        return {}
+    from trnspec.api import plugins as known
+    from trnspec.cli.session import plugins
+
+    with plugins(ctx.params.get("only") or None):
+        return {c.name: c for plugin in known().plugins[1:] for c in plugin.commands}
+
+
+def _added(ctx: click.Context, name: str) -> click.Command | None:
+    """The command of that name that a plugin has, imported now.
+
+    Raises:
+        UsageError: It cannot be imported, or is no click command.
+    """
+    if ctx.resilient_parsing:
+        return None  # a shell that completes a word waits for no plugin
+    found = _of_plugins(ctx).get(name)
+    if found is None:
+        return None
+    command = found.load()
+    if not isinstance(command, click.Command):
+        raise UsageError(f"{name}: {found.run} is of type {type(command).__name__}; a click.Command is expected")
+    return command
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="trnspec", message="%(prog)s %(version)s")
-@click.option("--plugin", "only", multiple=True, metavar="NAME", help="Use only this plugin; may be repeated.")
-@click.option("--no-plugins", "none", is_flag=True, help="Use no plugins.")
+@click.option(
+    "--plugin", "only", multiple=True, is_eager=True, metavar="NAME", help="Use only this plugin; may be repeated."
+)
+@click.option("--no-plugins", "none", is_flag=True, is_eager=True, help="Use no plugins.")
 @click.pass_context
 def group(ctx: click.Context, only: tuple[str, ...], *, none: bool) -> None:
     """A checked catalog of AWS Trainium hardware.

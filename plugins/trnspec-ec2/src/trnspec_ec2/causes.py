@@ -1,0 +1,133 @@
+"""Why a record and the catalog may disagree: the hypotheses of trnspec, and what a record itself tells."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from trnspec.graph import figure_at
+from trnspec.model.server import Server
+from trnspec.model.source import Source
+from trnspec.quantity import Interval, Quantity
+from trnspec.rules.hypotheses import Case, Explanation, tried
+from trnspec.rules.sites import Site, Term
+from trnspec.totals import total
+from trnspec_ec2.statements import DEVICES, Statement, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trnspec.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.source import Path
+    from trnspec_ec2.comparing import Parts
+
+_TOTAL: Path = ("spec", "stated", "memory", "capacity")
+_ONE: Path = ("spec", "memory", "capacity")
+
+
+def causes(
+    statement: Statement, target: Target, wanted: Interval | None, parts: Parts, data: Mapping[str, Any]
+) -> tuple[Explanation, ...]:
+    """The explanations that close the gap between a statement and what is wanted, the most telling first.
+
+    Args:
+        statement: What the record says.
+        target: What it is about.
+        wanted: What the catalog says there, in base units.
+        parts: The documents of the type.
+        data: The whole record.
+    """
+    found: list[Explanation] = []
+    if isinstance(statement.says, Quantity) and wanted is not None and statement.says.value != 0:
+        found += _within(statement, data)
+        if statement.id == "device-memory":
+            found += _of_many(statement.says, parts)
+        for case in _cases(statement.says, target, wanted, parts):
+            found += (e for e in tried(case) if e not in found)
+    elif isinstance(statement.says, int):
+        found += _counts(statement.says, target, parts)
+    return tuple(found)
+
+
+def _within(statement: Statement, data: Mapping[str, Any]) -> Iterator[Explanation]:
+    """The total may follow from a figure of one part that the same record has, and then that one is to blame."""
+    for info, listed, whole in DEVICES:
+        if statement.where != f"{info}.{whole}":
+            continue
+        each = [d for d in data[info].get(listed, ()) if "Count" in d and "SizeInMiB" in d.get("MemoryInfo", {})]
+        sizes = [d["Count"] * d["MemoryInfo"]["SizeInMiB"] for d in each]
+        if sizes and sum(sizes) == data[info][whole] and (len(each) > 1 or each[0]["Count"] > 1):
+            formula = " + ".join(f"{d['Count']} x {d['MemoryInfo']['SizeInMiB']:,} MiB" for d in each)
+            yield Explanation("same-record", f"it is {formula}, the figure of one chip in the same record")
+
+
+def _of_many(says: Quantity, parts: Parts) -> Iterator[Explanation]:
+    """The figure of one chip may be what all chips of another size have together."""
+    for server in parts.graph.of(Server):
+        made = total(parts.graph, server, _ONE)
+        if made is not None and made.count > 1 and float(made) == float(says) and server.name != parts.server.name:
+            sentence = f"{made} is the memory of {made.count} chips of {made.figure}, {made.part.name}: {server.name}"
+            yield Explanation("total-of-another", sentence)
+            return
+
+
+def _cases(says: Quantity, target: Target, wanted: Interval, parts: Parts) -> Iterator[Case]:
+    """The cases in which a figure can be seen: that of one chip as such, and as what all chips have."""
+    node = parts.node(target.part)
+    assert node is not None  # something is stated there
+    own = _site(node, tuple(target.path.split(".")), parts.graph)
+    if target.part == "chip" and own.path == _ONE:
+        whole = _site(parts.server, _TOTAL, parts.graph)
+        count = parts.server.spec.chips.count
+        stated = figure_at(whole.node, _TOTAL)
+        shares = ((Fraction(count), stated.value),) if stated is not None and count > 1 else ()
+        yield Case(own, says, (wanted,), (), shares, parts.graph)
+        # As what all chips together have: 16 x the figure of another generation, for instance.
+        yield Case(whole, says, (wanted.scaled(count),), (_term(parts, own),), (), parts.graph)
+    elif own.path == _TOTAL and parts.chip is not None:
+        part = _site(parts.chip, _ONE, parts.graph)
+        yield Case(own, says, (wanted,), (_term(parts, part),), (), parts.graph)
+    else:
+        yield Case(own, says, (wanted,), (), (), parts.graph)
+
+
+def _term(parts: Parts, part: Site) -> Term:
+    return Term((Site(parts.server, ("spec", "chips", "count")),), part)
+
+
+def _site(node: Node[Any], path: Path, graph: Graph) -> Site:
+    """A site whose document keeps, of its claims, what was once true.
+
+    That others have said the same, the API itself among them, explains nothing.
+    """
+    kept = tuple(c for c in node.claims if c.verdict == "superseded" and not _is_api(graph, c.source.name))
+    return Site(evolve(node, claims=kept, positions=()), path)
+
+
+def _is_api(graph: Graph, source: str) -> bool:
+    found = graph.nodes.get(source)
+    return found is not None and isinstance(found.spec, Source) and found.spec.rank == "vendor-api"
+
+
+def _counts(says: int, target: Target, parts: Parts) -> Iterator[Explanation]:
+    """Whole numbers leave little to go by: another size's, that of all chips for that of one, or the reverse."""
+    path = tuple(target.path.split("."))
+    node = parts.node(target.part)
+    assert node is not None  # something is stated there
+    count, own = parts.server.spec.chips.count, figure_at(node, path)
+    if target.path == "spec.cores.count" and count > 1 and says == count * own:
+        yield Explanation("whole-for-part", f"the total, {count} x {own}, stands for one chip")
+    if target.path == "spec.chips.count" and parts.chip is not None and parts.chip.spec.cores is not None:
+        cores = parts.chip.spec.cores.count
+        if cores > 1 and says == own * cores:
+            yield Explanation("cores-for-chips", f"cores are counted, not chips: {own} x {cores}")
+    if target.path == "spec.host.vcpus" and own == 2 * says:
+        yield Explanation("cores-for-vcpus", "physical cores are counted, not vCPUs: each has two")
+    others = [n.name for n in parts.graph.of(type(node.spec)) if n.name != node.name and figure_at(n, path) == says]
+    if others:
+        more = len(others) - 1
+        words = f"{others[0]}{f' and {more} other' + 's' * (more > 1) if more else ''}"
+        yield Explanation("neighbour", f"the count of {words} stands here")

@@ -1,0 +1,344 @@
+"""Records and the catalog side by side: what agrees, what contradicts, what either of them lacks."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from trnspec.graph import Graph, figure_at
+from trnspec.model.chip import Chip
+from trnspec.model.document import Node
+from trnspec.model.figure import Figure
+from trnspec.model.ref import Ref
+from trnspec.model.server import Server
+from trnspec.model.source import Source
+from trnspec.quantity import Interval, Quantity
+from trnspec.rules.hypotheses import Explanation
+from trnspec.rules.relations import AGREES, claimed_paths
+from trnspec.rules.sites import Site
+from trnspec.totals import total
+from trnspec_ec2.causes import causes
+from trnspec_ec2.statements import Device, Part, Statement, Target, devices, distinct, statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trnspec_ec2.reading import Record
+
+
+@frozen
+class Adopted:
+    """What the catalog says of a statement's subject.
+
+    Attributes:
+        value: The figure, count or word.
+        text: As people read it: ``16 x 96 GiB``.
+        interval: What its digits stand for, in base units, where it is a number.
+        name: The document.
+        path: Where in it.
+        source: Its source; ``derived`` where it follows from others.
+        as_of: The date of that.
+    """
+
+    value: Any
+    text: str
+    interval: Interval | None
+    name: str
+    path: str
+    source: str
+    as_of: str
+
+
+@frozen
+class Known:
+    """A contradiction that the catalog records already.
+
+    Attributes:
+        verdict: What was decided of it.
+        reason: Why.
+        name: The document that records it.
+        source: The source that says the same as the record.
+    """
+
+    verdict: str
+    reason: str
+    name: str
+    source: str
+
+
+@frozen
+class Compared:
+    """A statement of a record beside what the catalog says.
+
+    Attributes:
+        type: The instance type.
+        statement: What the record says.
+        adopted: What the catalog says; ``None`` where it says nothing.
+        target: The attribute that was compared, or that lacks.
+        agrees: True where rounding alone can explain the difference.
+        causes: Why they may differ; each closes the gap.
+        known: The record of the catalog on it, if there is one.
+    """
+
+    type: str
+    statement: Statement
+    adopted: Adopted | None
+    target: Target
+    agrees: bool = True
+    causes: tuple[Explanation, ...] = ()
+    known: Known | None = None
+
+
+@frozen
+class Lacking:
+    """An instance type with accelerators that the catalog has no document of.
+
+    Attributes:
+        type: The instance type.
+        devices: What is in it, each with the chip of the catalog, if it has one of that name.
+    """
+
+    type: str
+    devices: tuple[tuple[Device, str], ...]
+
+
+@frozen(kw_only=True)
+class Audit:
+    """What comparing some records with the catalog gave.
+
+    Attributes:
+        agreements: Statements that the catalog agrees with.
+        contradictions: Those that it does not agree with.
+        additions: Those of which it says nothing and could.
+        lacking: Types that it lacks.
+        omissions: Types of the catalog whose record tells of no accelerator, with what is in them.
+        others: How many types have no accelerator and no document.
+    """
+
+    agreements: tuple[Compared, ...]
+    contradictions: tuple[Compared, ...]
+    additions: tuple[Compared, ...]
+    lacking: tuple[Lacking, ...]
+    omissions: tuple[tuple[str, str], ...]
+    others: int = 0
+
+    @property
+    def unrecorded(self) -> tuple[Compared, ...]:
+        """The contradictions that the catalog does not record yet."""
+        return tuple(c for c in self.contradictions if c.known is None)
+
+
+def audit(records: Iterable[Record], graph: Graph) -> Audit:
+    """Compare records with a catalog."""
+    compared: list[Compared] = []
+    lacking: list[Lacking] = []
+    omissions: list[tuple[str, str]] = []
+    others = 0
+    for record in sorted(records, key=lambda r: r.name):
+        parts = Parts.of(record.name, graph)
+        found = devices(record.data)
+        if parts is None:
+            if found:
+                told = [(d, chip.name if (chip := chip_named(graph, d)) else "") for d in distinct(found)]
+                lacking.append(Lacking(record.name, tuple(told)))
+            others += not found
+            continue
+        if not found:
+            chips = parts.server.spec.chips
+            omissions.append((record.name, f"{chips.count} x {chips.chip.name}"))
+        compared += _of_record(record, parts)
+    return Audit(
+        agreements=tuple(c for c in compared if c.agrees and c.adopted is not None),
+        contradictions=tuple(c for c in compared if not c.agrees),
+        additions=tuple(_first_of_each(c for c in compared if c.adopted is None)),
+        lacking=tuple(lacking),
+        omissions=tuple(omissions),
+        others=others,
+    )
+
+
+_FOLLOWS = {"peak": {"card-peak", "cards"}, "performance-cards": {"performance"}}
+"""Contradictions that follow from others of the same record: one wrong value is one contradiction."""
+
+
+def _of_record(record: Record, parts: Parts) -> Iterator[Compared]:
+    found = [one for s in statements(record.data) if (one := _compared(s, record, parts)) is not None]
+    wrong = {c.statement.id for c in found if not c.agrees}
+    yield from (c for c in found if c.agrees or not wrong & _FOLLOWS.get(c.statement.id, set()))
+
+
+def _first_of_each(found: Iterable[Compared]) -> Iterator[Compared]:
+    """Two statements may be of one attribute; it lacks once."""
+    told: set[tuple[str, Target]] = set()
+    for each in found:
+        if (each.type, each.target) not in told:
+            told.add((each.type, each.target))
+            yield each
+
+
+@frozen
+class Parts:
+    """The documents that a record speaks of."""
+
+    graph: Graph
+    server: Node[Server]
+    chip: Node[Chip] | None
+    core: Node[Any] | None
+
+    @classmethod
+    def of(cls, name: str, graph: Graph) -> Parts | None:
+        """Those of the type of that name; ``None`` where the catalog has no such server."""
+        server: Node[Any] | None = graph.find(Ref(name))
+        if server is None or not isinstance(server.spec, Server):
+            return None
+        chip: Node[Any] | None = graph.find(server.spec.chips.chip)
+        if chip is None or not isinstance(chip.spec, Chip):
+            return cls(graph, server, None, None)
+        return cls(graph, server, chip, graph.find(chip.spec.cores.core) if chip.spec.cores else None)
+
+    def node(self, part: Part) -> Node[Any] | None:
+        """One of them."""
+        return {"server": self.server, "chip": self.chip, "core": self.core}[part]
+
+    def adopted(self, target: Target) -> Adopted | None:
+        """What stands at an attribute; the memory of all chips is computed where no page states it."""
+        node = self.node(target.part)
+        if node is None:
+            return None
+        path = tuple(target.path.split("."))
+        found = figure_at(node, path)
+        if found is None and target.path == "spec.stated.memory.capacity":
+            return self._memory()
+        if found is None:
+            return None
+        if isinstance(found, Figure):
+            source = found.source or node.metadata.source
+            name = "derived" if found.derived is not None else source.name if source else ""
+            return Adopted(found.value, str(found), found.interval, node.name, target.path, name, self.date(name))
+        name = node.metadata.source.name if node.metadata.source else ""
+        text = found.name if isinstance(found, Ref) else str(found)
+        interval = Interval.point(found) if isinstance(found, int) else None
+        if target.path == "spec.efa":
+            found = text = "yes"
+        return Adopted(found, text, interval, node.name, target.path, name, self.date(name))
+
+    def _memory(self) -> Adopted | None:
+        made = total(self.graph, self.server, ("spec", "memory", "capacity"))
+        if made is None:
+            return None
+        name = made.part.metadata.source.name if made.part.metadata.source else ""
+        text = f"{made} = {made.count} x {made.figure}" if made.count > 1 else str(made)
+        return Adopted(made, text, made.interval, made.part.name, "spec.memory.capacity", name, self.date(name))
+
+    def date(self, source: str) -> str:
+        """The date of a source."""
+        node = self.graph.nodes.get(source)
+        return node.spec.as_of if node is not None and isinstance(node.spec, Source) else ""
+
+
+def _compared(statement: Statement, record: Record, parts: Parts) -> Compared | None:
+    stated = next(((t, a) for t in statement.targets if (a := parts.adopted(t)) is not None), None)
+    if stated is None:
+        target = statement.targets[0]
+        # What a document of another kind lacks, a core for instance, no record of a server can add.
+        adds = statement.adds and parts.node(target.part) is not None
+        return Compared(record.name, statement, None, target) if adds else None
+    target, adopted = stated
+    if _agrees(statement, adopted, parts):
+        return Compared(record.name, statement, adopted, target)
+    return Compared(
+        record.name,
+        statement,
+        adopted,
+        target,
+        agrees=False,
+        causes=causes(statement, target, adopted.interval, parts, record.data),
+        known=_known(statement, target, parts),
+    )
+
+
+def _agrees(statement: Statement, adopted: Adopted, parts: Parts) -> bool:
+    says = statement.says
+    if statement.id == "chip":
+        return parts.chip is None or is_chip(parts.graph, str(says), statement.text, parts.chip)
+    if isinstance(says, Quantity):
+        same = adopted.interval is not None and says.dimension is _dimension(adopted)
+        return same and adopted.interval is not None and says.interval.overlaps(adopted.interval)
+    if isinstance(says, int):
+        return adopted.interval is not None and Fraction(says) in adopted.interval
+    return says.casefold() == str(adopted.value).casefold()
+
+
+def _dimension(adopted: Adopted) -> Any:
+    figure = getattr(adopted.value, "figure", None)
+    value = adopted.value if figure is None else figure.value
+    return getattr(value, "dimension", None)
+
+
+def _known(statement: Statement, target: Target, parts: Parts) -> Known | None:
+    """The claim of the API in the catalog that says the same and has been judged, if there is one.
+
+    What the API says of one chip may stand in the document of the server too.
+    """
+    places = [(parts.node(target.part), target.path)]
+    if statement.id in ("device-memory", "device-memory-total"):
+        places.append((parts.server, "spec.stated.memory.capacity"))
+    if statement.id == "cores":
+        places.append((parts.server, "spec.stated.cores"))
+    for node, path in places:
+        for index, claim in enumerate(node.claims if node is not None else ()):
+            assert node is not None  # there would be no claims
+            source = parts.graph.find(claim.source)
+            if claim.verdict in AGREES or source is None or source.spec.rank != "vendor-api":
+                continue
+            steps = tuple(path.split("."))
+            covers = any(steps[: len(p)] == p for p in claimed_paths(claim.at))
+            if (
+                covers
+                and _meant(statement.where, claim.where)
+                and _same(statement.says, Site(node, steps, index).value, claim.says)
+            ):
+                return Known(str(claim.verdict), claim.reason or "", node.name, claim.source.name)
+    return None
+
+
+def _meant(where: str, claimed: str | None) -> bool:
+    """True where a claim speaks of this place of the record: the figure of one chip may equal a wrong total."""
+    return claimed is None or any(where.startswith(word) for word in re.split(r"[ ,]+", claimed) if "." in word)
+
+
+def _same(says: Quantity | int | str, value: Quantity | int | None, text: int | str) -> bool:
+    if isinstance(says, Quantity) and isinstance(value, Quantity):
+        return says.dimension is value.dimension and says.value == value.value
+    return says == (value if isinstance(says, int) else text)
+
+
+def plain(text: str) -> str:
+    """A name without what people write now so, now so: capitals, spaces, hyphens."""
+    return re.sub(r"[^a-z0-9]+", "", text.lower())
+
+
+def _names(chip: Node[Chip]) -> set[str]:
+    """What a chip may be called: names, aliases, and the title with and without its maker, the first word."""
+    title = chip.metadata.title
+    return {plain(n) for n in (chip.name, *chip.metadata.aliases, title, title.partition(" ")[2])} - {""}
+
+
+def chip_named(graph: Graph, device: Device) -> Node[Chip] | None:
+    """The chip of the catalog that the API means by the name of a device; ``None`` where none or several fit."""
+    wanted = {plain(device.name), plain(device.title)} - {""}
+    found = [chip for chip in graph.of(Chip) if wanted & _names(chip)]
+    return found[0] if len(found) == 1 else None
+
+
+def is_chip(graph: Graph, name: str, full: str, chip: Node[Chip]) -> bool:
+    """True where the API's name may mean this chip: it is its name, or the beginning of it and no other chip's name."""
+    wanted = {plain(name), plain(full)} - {""}
+    if wanted & _names(chip):
+        return True
+    if any(wanted & _names(other) for other in graph.of(Chip)):
+        return False
+    return any(own.startswith(w) and not own[len(w)].isdigit() for w in wanted for own in _names(chip))

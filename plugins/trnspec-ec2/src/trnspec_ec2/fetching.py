@@ -1,0 +1,62 @@
+"""DescribeInstanceTypes asked of the API itself, with boto3 and the credentials of whoever asks."""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from importlib import import_module
+from typing import Any
+
+from attrs import frozen
+
+from trnspec.errors import UsageError
+
+
+@frozen
+class Answer:
+    """What the API answered.
+
+    Attributes:
+        data: All pages together: ``{"InstanceTypes": [...]}``.
+        date: The day of the answer in UTC, as its head says: ``2026-08-21``; empty where it says none.
+    """
+
+    data: dict[str, Any]
+    date: str
+
+
+def fetch(region: str, endpoint: str | None = None, types: tuple[str, ...] = ()) -> Answer:
+    """Ask for all instance types of a region, page by page.
+
+    Args:
+        region: The region: ``us-east-1``.
+        endpoint: Another address than that of the region.
+        types: Only these types; all when there are none.
+
+    Raises:
+        UsageError: boto3 is not installed, there are no credentials, or the API refuses; the message says why.
+    """
+    try:
+        boto3: Any = import_module("boto3")
+        errors: Any = import_module("botocore.exceptions")
+    except ImportError as error:
+        raise UsageError(f"--region needs boto3: pip install 'trnspec-ec2[boto3]' ({error})") from error
+    found: list[Any] = []
+    date = ""
+    try:
+        # A session of its own: the one that boto3 keeps would remember the credentials of another call.
+        client = boto3.Session().client("ec2", region_name=region, endpoint_url=endpoint)
+        wanted = {"InstanceTypes": list(types)} if types else {}
+        for page in client.get_paginator("describe_instance_types").paginate(**wanted):
+            found += page["InstanceTypes"]
+            date = date or _day(page.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date", ""))
+    except (errors.BotoCoreError, errors.ClientError, ValueError) as error:
+        told = " ".join(str(error).split())
+        raise UsageError(f"EC2 in {region} cannot be asked: {type(error).__name__}: {told}") from error
+    return Answer({"InstanceTypes": found}, date)
+
+
+def _day(text: str) -> str:
+    try:
+        return parsedate_to_datetime(text).date().isoformat()
+    except ValueError:
+        return ""

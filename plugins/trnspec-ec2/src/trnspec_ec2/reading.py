@@ -1,0 +1,244 @@
+"""DescribeInstanceTypes output, read: JSON becomes records whose values have the types that the API documents.
+
+What is not read is ignored; what is read is what it should be, or the one error says where it is not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from attrs import frozen
+
+from trnspec.errors import UsageError
+
+WANTED = "what `aws ec2 describe-instance-types --output json` prints is expected"
+
+MOST_BYTES = 256 * 2**20
+"""How large an input may be; all types of all of EC2 are about 6 MB."""
+
+_TYPE = re.compile(r"[a-z0-9][a-z0-9-]{0,31}\.[a-z0-9][a-z0-9-]{0,31}")
+
+COUNT = "a whole number"
+NUMBER = "a number"
+TEXT = "a text of 1 to 100 printable characters"
+FLAG = "true or false"
+
+_DEVICE = {
+    "Count": COUNT,
+    "Manufacturer": TEXT,
+    "Name": TEXT,
+    "GpuPartitionSize": NUMBER,
+    "MemoryInfo": {"SizeInMiB": COUNT},
+}
+
+SHAPE: Mapping[str, Any] = {
+    "InstanceType": TEXT,
+    "VCpuInfo": {"DefaultVCpus": COUNT, "DefaultCores": COUNT, "DefaultThreadsPerCore": COUNT},
+    "MemoryInfo": {"SizeInMiB": COUNT},
+    "ProcessorInfo": {"SustainedClockSpeedInGhz": NUMBER},
+    "InstanceStorageInfo": {"TotalSizeInGB": COUNT, "Disks": [{"Count": COUNT, "SizeInGB": COUNT}]},
+    "EbsInfo": {"EbsOptimizedInfo": {"MaximumBandwidthInMbps": COUNT}},
+    "NetworkInfo": {
+        "NetworkPerformance": TEXT,
+        "MaximumNetworkCards": COUNT,
+        "EfaSupported": FLAG,
+        "EfaInfo": {"MaximumEfaInterfaces": COUNT},
+        "NetworkCards": [
+            {"PeakBandwidthInGbps": NUMBER, "BaselineBandwidthInGbps": NUMBER, "InterfaceTypes": [TEXT]},
+        ],
+    },
+    "NeuronInfo": {
+        "NeuronDevices": [{**_DEVICE, "CoreInfo": {"Count": COUNT, "Version": COUNT}}],
+        "TotalNeuronDeviceMemoryInMiB": COUNT,
+    },
+    "GpuInfo": {"Gpus": [_DEVICE], "TotalGpuMemoryInMiB": COUNT},
+    "InferenceAcceleratorInfo": {"Accelerators": [_DEVICE], "TotalInferenceMemoryInMiB": COUNT},
+}
+"""All that is read of a record, as the reference of ``InstanceTypeInfo`` names and types it."""
+
+
+@frozen
+class Record:
+    """What the API says of one instance type.
+
+    Attributes:
+        name: The type: ``trn2.48xlarge``.
+        data: What is read of the record, in the form of :data:`SHAPE`; what the record lacks is left out.
+        place: Where it stands in the input: ``InstanceTypes[3]``.
+    """
+
+    name: str
+    data: Mapping[str, Any]
+    place: str
+
+
+def parse(text: bytes, file: str) -> tuple[Record, ...]:
+    """The records of a JSON text: the API's answer, its list of types, or one record of it.
+
+    Args:
+        text: The text, in UTF-8.
+        file: What to call it in messages.
+
+    Raises:
+        UsageError: It is no such text; the message says where and what was expected.
+    """
+    if len(text) > MOST_BYTES:
+        _wrong(file, f"more than {MOST_BYTES // 2**20} MiB")
+    try:
+        said = text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        _wrong(file, f"byte {error.start + 1} is not UTF-8")
+    if not said.strip():
+        _wrong(file, "it is empty")
+    return records(_loaded(said, file), file)
+
+
+def _loaded(text: str, file: str) -> Any:
+    try:
+        return json.loads(text, parse_float=Decimal, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        place = f"{file}:{error.lineno}:{error.colno}"
+        if not text[error.pos :].strip() or error.msg.startswith("Unterminated string"):
+            _wrong(place, f"the JSON is cut off: {error.msg}")
+        _wrong(place, f"not JSON: {error.msg}")
+    except RecursionError:
+        _wrong(file, "the JSON is nested too deep")
+    except ArithmeticError:
+        _wrong(file, "a number has an exponent that is out of bounds")
+    except ValueError as error:
+        # The function below refuses NaN; Python itself refuses whole numbers of thousands of digits.
+        _wrong(file, str(error) if "JSON" in str(error) else "a whole number has thousands of digits")
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def records(data: Any, file: str) -> tuple[Record, ...]:
+    """The records of the API's answer, whether it was read from a text or given by a program.
+
+    Args:
+        data: An object with ``InstanceTypes``, a list of records, or one record.
+        file: What to call it in messages.
+
+    Raises:
+        UsageError: It is none of these, a value has another type than the API gives it, or a type is there twice.
+    """
+    found = tuple(_records(data, file))
+    if not found:
+        _wrong(file, "it has no instance types")
+    places: dict[str, str] = {}
+    for record in found:
+        first = places.setdefault(record.name, record.place)
+        if first != record.place:
+            _wrong(f"{file}: {record.place}", f"{record.name} is here a second time, after {first}", "leave one out")
+    return found
+
+
+def _records(data: Any, file: str) -> Iterator[Record]:
+    listed, head = data, ""
+    if isinstance(data, dict) and "InstanceTypes" in data:
+        listed, head = data["InstanceTypes"], "InstanceTypes"
+    elif isinstance(data, dict) and "InstanceType" in data:
+        yield _record(data, "", file)
+        return
+    if not isinstance(listed, list):
+        if head:
+            _wrong(f"{file}: {head}", f"{_told(listed)} stands here", "a list is expected")
+        _wrong(file, f"not DescribeInstanceTypes output: {_told(data)} with {_keys(data)} is at its top")
+    for index, each in enumerate(listed):
+        yield _record(each, f"{head}[{index}]", file)
+
+
+def _record(data: Any, place: str, file: str) -> Record:
+    at = f"{file}: {place}" if place else file
+    if not isinstance(data, dict):
+        _wrong(at, f"{_told(data)} stands here", "a record of an instance type is expected, an object")
+    if data.get("InstanceType") is None:
+        _wrong(at, f"the record has no InstanceType; it has {_keys(data)}")
+    taken = _taken(data, SHAPE, place, file)
+    name = taken["InstanceType"]
+    if not _TYPE.fullmatch(name):
+        _wrong(
+            _at(file, place, "InstanceType"), f"{_told(name)} stands here", "a type such as trn1.2xlarge is expected"
+        )
+    return Record(name, taken, place or name)
+
+
+def _taken(value: Any, shape: Any, place: str, file: str) -> Any:
+    """What the shape reads of a value; nulls, which ``--query`` prints for what is not there, are left out."""
+    if isinstance(shape, Mapping):
+        if not isinstance(value, dict):
+            _wrong(_at(file, place), f"{_told(value)} stands here", "an object is expected")
+        found = ((key, _taken(value[key], shape[key], f"{place}.{key}", file)) for key in shape if _there(value, key))
+        return dict(found)
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            _wrong(_at(file, place), f"{_told(value)} stands here", "a list is expected")
+        return [_taken(each, shape[0], f"{place}[{index}]", file) for index, each in enumerate(value)]
+    return _plain(value, shape, place, file)
+
+
+def _there(value: dict[str, Any], key: str) -> bool:
+    return value.get(key) is not None
+
+
+_LONGEST = 100
+"""Characters of a text; the longest that the API prints have about forty."""
+
+_LARGEST = 10**15
+"""Above every count and size that the API can mean: a pebibyte is 2**30 MiB."""
+
+
+def _plain(value: Any, shape: str, place: str, file: str) -> Any:
+    if isinstance(value, float):
+        value = Decimal(repr(value))
+    fits = {
+        COUNT: isinstance(value, int) and not isinstance(value, bool),
+        NUMBER: isinstance(value, (int, Decimal)) and not isinstance(value, bool),
+        TEXT: isinstance(value, str) and bool(value.strip()) and value.isprintable() and len(value) <= _LONGEST,
+        FLAG: isinstance(value, bool),
+    }
+    if not fits[shape]:
+        _wrong(_at(file, place), f"{_told(value)} stands here", f"{shape} is expected")
+    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
+        if not isinstance(exponent, int) or exponent < -9 or not 0 <= value < _LARGEST:
+            told = "the number is out of bounds"
+            _wrong(_at(file, place), told, "one from 0 to 10^15 with at most nine decimals is expected")
+    return value
+
+
+def _at(file: str, place: str, key: str = "") -> str:
+    path = ".".join(p for p in (place.removeprefix("."), key) if p)
+    return f"{file}: {path}" if path else file
+
+
+def _told(value: Any) -> str:
+    """What a value is, in words that fit in a line."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        text = json.dumps(value)
+        shown = text if len(text) <= 40 else text[:36] + '..."'
+        return f"the text {shown}"
+    if isinstance(value, int):
+        return f"the number {value}" if abs(value) < _LARGEST else "a number too long to show"
+    if isinstance(value, Decimal):
+        return f"the number {value}"
+    return {"dict": "an object", "list": "a list"}.get(type(value).__name__, f"a {type(value).__name__}")
+
+
+def _keys(value: Any) -> str:
+    if not isinstance(value, dict):
+        return "no keys"
+    names = [json.dumps(str(k))[:40] for k in list(value)[:4]]
+    return ("the keys " + ", ".join(names) + (", ..." if len(value) > 4 else "")) if names else "no keys"
+
+
+def _wrong(place: str, told: str, wanted: str = WANTED) -> NoReturn:
+    raise UsageError(f"{place}: {told}; {wanted}")

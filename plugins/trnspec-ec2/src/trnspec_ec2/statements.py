@@ -1,0 +1,320 @@
+"""What a record says, one statement after the other, and which attributes of the catalog each of them is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Literal
+
+from attrs import frozen
+
+from trnspec.quantity import Quantity
+from trnspec.quantity import parse as quantity
+
+Part = Literal["server", "chip", "core"]
+"""The documents that a record speaks of: the size, the accelerator in it, and the core of that."""
+
+DEVICES = (
+    ("NeuronInfo", "NeuronDevices", "TotalNeuronDeviceMemoryInMiB"),
+    ("GpuInfo", "Gpus", "TotalGpuMemoryInMiB"),
+    ("InferenceAcceleratorInfo", "Accelerators", "TotalInferenceMemoryInMiB"),
+)
+"""Where the API tells of accelerators: the object, its list of devices, and the memory of all of them."""
+
+
+@frozen
+class Target:
+    """An attribute of the catalog.
+
+    Attributes:
+        part: Which of the documents has it.
+        path: Its dotted path: ``spec.host.vcpus``.
+    """
+
+    part: Part
+    path: str
+
+
+@frozen(kw_only=True)
+class Statement:
+    """One thing that a record says.
+
+    Attributes:
+        id: Its word for programs: ``host-memory``.
+        title: Its words for people.
+        says: A figure, a count, or a word.
+        text: As printed, where that is more than the figure.
+        where: The place in the record.
+        targets: The attributes it is about; the first of them that is stated counts.
+        adds: Whether a document that states none of them lacks something.
+    """
+
+    id: str
+    title: str
+    says: Quantity | int | str
+    text: str = ""
+    where: str
+    targets: tuple[Target, ...]
+    adds: bool = True
+
+    def __str__(self) -> str:
+        """As printed."""
+        return self.text or (f"{self.says:,}" if isinstance(self.says, int) else str(self.says))
+
+
+@frozen
+class Device:
+    """Accelerators of one sort in a record.
+
+    Attributes:
+        name: What the API calls them: ``Trainium2``.
+        maker: Who makes them, where the record says so.
+        count: How many there are; ``None`` where the record does not say.
+        where: The place in the record.
+        data: All that the record says of them.
+    """
+
+    name: str
+    maker: str
+    count: int | None
+    where: str
+    data: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        """For people: ``16 x Trainium2``."""
+        return self.title if self.count is None else f"{self.count} x {self.title}"
+
+    @property
+    def is_part(self) -> bool:
+        """True for a share of a chip: its count and memory are not those of chips."""
+        return bool(self.data.get("GpuPartitionSize", 1) != 1)
+
+    @property
+    def title(self) -> str:
+        """Maker and name: ``NVIDIA H100``."""
+        doubled = self.name.lower().startswith(self.maker.lower())
+        return self.name if doubled else f"{self.maker} {self.name}".strip()
+
+
+def devices(data: Mapping[str, Any]) -> tuple[Device, ...]:
+    """The accelerators of a record; those that the API tells of under two keys are told under both."""
+    return tuple(
+        Device(each.get("Name", ""), each.get("Manufacturer", ""), each.get("Count"), f"{info}.{listed}[{i}]", each)
+        for info, listed, _ in DEVICES
+        for i, each in enumerate(data.get(info, {}).get(listed, ()))
+    )
+
+
+def distinct(found: Iterable[Device]) -> tuple[Device, ...]:
+    """The same, with those that the API tells of under two keys told once, with all that it says of them."""
+    made: dict[str, Device] = {}
+    for each in found:
+        first = made.setdefault(each.name.casefold(), each)
+        if first is not each:
+            count = each.count if first.count is None else first.count
+            data = {**each.data, **first.data}
+            made[each.name.casefold()] = Device(first.name, first.maker or each.maker, count, first.where, data)
+    return tuple(made.values())
+
+
+def printed(number: int | Decimal, unit: str) -> Quantity:
+    """A number of the API with its unit, as the catalog writes it: ``2,048 GiB``."""
+    text = f"{number:,}" if isinstance(number, int) else f"{number:,f}"
+    return quantity(f"{text} {unit}")
+
+
+def statements(data: Mapping[str, Any]) -> tuple[Statement, ...]:
+    """Everything comparable that a record says."""
+    return (*_host(data), *_accelerators(data), *_adapters(data), *_network(data), *_storage(data))
+
+
+def _of(part: Part, *paths: str) -> tuple[Target, ...]:
+    return tuple(Target(part, f"spec.{path}") for path in paths)
+
+
+def _host(data: Mapping[str, Any]) -> Iterator[Statement]:
+    cpu = data.get("VCpuInfo", {})
+    vcpus = _of("server", "host.vcpus")
+    if "DefaultVCpus" in cpu:
+        where = "VCpuInfo.DefaultVCpus"
+        yield Statement(id="vcpus", title="vCPUs", says=cpu["DefaultVCpus"], where=where, targets=vcpus)
+    if "DefaultCores" in cpu and "DefaultThreadsPerCore" in cpu:
+        cores, threads = cpu["DefaultCores"], cpu["DefaultThreadsPerCore"]
+        yield Statement(
+            id="threads",
+            title="vCPUs, as cores x threads",
+            says=cores * threads,
+            text=f"{cores} x {threads} = {cores * threads}",
+            where="VCpuInfo.DefaultCores and VCpuInfo.DefaultThreadsPerCore",
+            targets=vcpus,
+        )
+    if "SizeInMiB" in data.get("MemoryInfo", {}):
+        says = printed(data["MemoryInfo"]["SizeInMiB"], "MiB")
+        targets = _of("server", "host.memory")
+        where = "MemoryInfo.SizeInMiB"
+        yield Statement(id="host-memory", title="host memory", says=says, where=where, targets=targets)
+    clock = data.get("ProcessorInfo", {}).get("SustainedClockSpeedInGhz")
+    if clock is not None:
+        where = "ProcessorInfo.SustainedClockSpeedInGhz"
+        targets = _of("server", "other.cpu_clock")
+        yield Statement(id="clock", title="clock", says=printed(clock, "GHz"), where=where, targets=targets)
+
+
+def _accelerators(data: Mapping[str, Any]) -> Iterator[Statement]:
+    for device in devices(data):
+        yield from _device(device)
+    for info, _, total in DEVICES:
+        size = data.get(info, {}).get(total)
+        if size is not None and not any(d.is_part for d in devices(data)):
+            yield Statement(
+                id="device-memory-total",
+                title="device memory of all chips",
+                says=printed(size, "MiB"),
+                where=f"{info}.{total}",
+                targets=_of("server", "stated.memory.capacity"),
+            )
+
+
+def _device(device: Device) -> Iterator[Statement]:
+    where, core = device.where, device.data.get("CoreInfo", {})
+    if device.name:
+        targets = _of("server", "chips.chip")
+        at = f"{where}.Name"
+        yield Statement(id="chip", title="chip", says=device.name, text=device.title, where=at, targets=targets)
+    if device.is_part:
+        return
+    if device.count is not None:
+        targets = _of("server", "chips.count")
+        yield Statement(id="chips", title="chips", says=device.count, where=f"{where}.Count", targets=targets)
+    if "Count" in core:
+        targets = _of("chip", "cores.count")
+        at = f"{where}.CoreInfo.Count"
+        yield Statement(id="cores", title="cores of a chip", says=core["Count"], where=at, targets=targets)
+    if "Version" in core:
+        at = f"{where}.CoreInfo.Version"
+        says = f"v{core['Version']}"
+        targets = _of("core", "version")
+        yield Statement(id="core-version", title="version of the core", says=says, where=at, targets=targets)
+    if "SizeInMiB" in device.data.get("MemoryInfo", {}):
+        yield Statement(
+            id="device-memory",
+            title="device memory of a chip",
+            says=printed(device.data["MemoryInfo"]["SizeInMiB"], "MiB"),
+            where=f"{where}.MemoryInfo.SizeInMiB",
+            targets=_of("chip", "memory.capacity"),
+        )
+
+
+def _adapters(data: Mapping[str, Any]) -> Iterator[Statement]:
+    network = data.get("NetworkInfo", {})
+    supported = network.get("EfaSupported")
+    cards = _of("server", "efa.cards")
+    if supported is not None:
+        says = "yes" if supported else "no"
+        where = "NetworkInfo.EfaSupported"
+        yield Statement(id="efa", title="EFA", says=says, where=where, targets=_of("server", "efa"), adds=supported)
+    most = network.get("EfaInfo", {}).get("MaximumEfaInterfaces")
+    if most is not None and supported is not False:
+        where = "NetworkInfo.EfaInfo.MaximumEfaInterfaces"
+        yield Statement(id="efa-interfaces", title="EFA interfaces", says=most, where=where, targets=cards)
+    fast = adapters(data)
+    if fast and "NetworkCards" in network:
+        where = "NetworkInfo.NetworkCards"
+        yield Statement(id="cards", title="network cards with EFA", says=len(fast), where=where, targets=cards)
+    if fast and len(fast) == len(network["NetworkCards"]) and "MaximumNetworkCards" in network:
+        where = "NetworkInfo.MaximumNetworkCards"
+        says = network["MaximumNetworkCards"]
+        yield Statement(id="cards-most", title="network cards at most", says=says, where=where, targets=cards)
+
+
+def adapters(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The network cards of a record that are adapters to other servers; none where it has no EFA."""
+    network = data.get("NetworkInfo", {})
+    if not network.get("EfaSupported"):
+        return []
+    return [c for c in network.get("NetworkCards", ()) if "efa" in c.get("InterfaceTypes", ["efa"])]
+
+
+_PERFORMANCE = re.compile(r"(?:(\d{1,4}) ?x )?(up to )?(\d{1,6}(?:\.\d{1,6})?) (?:Gigabit|Gbps)", re.IGNORECASE)
+
+
+def _rates(count: int, *, with_efa: bool) -> tuple[Target, ...]:
+    """Where the rate of so many cards together belongs: one card is the network itself, several with EFA are EFA."""
+    paths = ("network.peak", "efa.bandwidth") if with_efa else ("network.peak",)
+    return _of("server", *(paths if count == 1 else reversed(paths)))
+
+
+def _network(data: Mapping[str, Any]) -> Iterator[Statement]:
+    network = data.get("NetworkInfo", {})
+    cards = network.get("NetworkCards", [])
+    fast = adapters(data)
+    counted = fast or cards
+    where = "NetworkInfo.NetworkCards"
+    at = where + ("[0]" if len(counted) == 1 else "")
+    peaks = [c["PeakBandwidthInGbps"] for c in counted if "PeakBandwidthInGbps" in c]
+    if peaks and len(peaks) == len(counted):
+        yield Statement(
+            id="peak",
+            title="peak rate of the network cards",
+            says=printed(sum(peaks), "Gbps"),
+            where=f"{at}.PeakBandwidthInGbps" + (", added" if len(counted) > 1 else ""),
+            targets=_rates(len(counted), with_efa=bool(fast)),
+        )
+    for key, name in (("Peak", "peak"), ("Baseline", "baseline")):
+        found = [(i, c[f"{key}BandwidthInGbps"]) for i, c in enumerate(cards) if f"{key}BandwidthInGbps" in c]
+        path = "other.network_card_" + name
+        if len(cards) == 1 and name == "baseline":
+            path = "network.baseline"
+        for index, rate in found if len(cards) > 1 or name == "baseline" else ():
+            yield Statement(
+                id=f"card-{name}",
+                title=f"{name} rate of one network card",
+                says=printed(rate, "Gbps"),
+                where=f"{where}[{index}].{key}BandwidthInGbps",
+                targets=_of("server", path),
+                adds=path == "network.baseline",
+            )
+    yield from _advertised(network, with_efa=bool(fast))
+
+
+def _advertised(network: Mapping[str, Any], *, with_efa: bool) -> Iterator[Statement]:
+    text = network.get("NetworkPerformance", "")
+    found = _PERFORMANCE.fullmatch(text.strip())
+    if found is None:
+        return  # a word such as "High" says nothing that could be compared
+    count, _, rate = found.groups()
+    where = "NetworkInfo.NetworkPerformance"
+    one = Decimal(rate) if "." in rate else int(rate)
+    says = printed(one * int(count or 1), "Gbps")
+    targets = _rates(int(count or 1), with_efa=with_efa)
+    yield Statement(id="performance", title="advertised network", says=says, text=text, where=where, targets=targets)
+    if count is not None and with_efa:
+        targets = _of("server", "efa.cards")
+        title = "advertised network cards"
+        yield Statement(
+            id="performance-cards", title=title, says=int(count), text=text, where=where, targets=targets, adds=False
+        )
+
+
+def _storage(data: Mapping[str, Any]) -> Iterator[Statement]:
+    disks = data.get("InstanceStorageInfo", {})
+    targets = _of("server", "local_storage")
+    if "TotalSizeInGB" in disks:
+        where = "InstanceStorageInfo.TotalSizeInGB"
+        says = printed(disks["TotalSizeInGB"], "GB")
+        yield Statement(id="local-storage", title="local storage", says=says, where=where, targets=targets)
+    sizes = [d["Count"] * d["SizeInGB"] for d in disks.get("Disks", ()) if "Count" in d and "SizeInGB" in d]
+    if sizes and len(sizes) == len(disks["Disks"]):
+        where = "InstanceStorageInfo.Disks"
+        says = printed(sum(sizes), "GB")
+        yield Statement(id="disks", title="local disks, added", says=says, where=where, targets=targets)
+    most = data.get("EbsInfo", {}).get("EbsOptimizedInfo", {}).get("MaximumBandwidthInMbps")
+    if most is not None:
+        yield Statement(
+            id="ebs",
+            title="bandwidth to block storage",
+            says=printed(most, "Mbps"),
+            where="EbsInfo.EbsOptimizedInfo.MaximumBandwidthInMbps",
+            targets=_of("server", "network.storage"),
+        )
