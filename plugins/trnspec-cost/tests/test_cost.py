@@ -1,0 +1,134 @@
+"""The evaluator ``cost``: price times servers times hours, on the word of a source or of the caller; never a guess."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from trnspec_cost import plugin as under_test
+from trnspec_cost.evaluate import cost
+
+import trnspec
+from trnspec.api import validate
+from trnspec.builtin import plugin as house
+from trnspec.cli.eval import made
+from trnspec.evaluation import RefusalError
+from trnspec.plugin import Registry
+from trnspec.testing import EvaluatorConformance
+
+REGISTRY = Registry.of([house, under_test])
+CATALOG = trnspec.load(registry=REGISTRY)
+ARGS = '--on "trn1.32xlarge*4" --hours 10 --price "21.50 USD/h" --tokens 2e9'
+
+
+class TestCost(EvaluatorConformance):
+    plugin = under_test
+    name = "cost"
+    good = (
+        {"on": "trn1.32xlarge*4", "hours": 10.0},
+        {"on": "trn2-ultraserver", "step_time": 3.0, "steps": 1200, "price": "35.76 USD/h", "tokens": 1e9},
+        {"on": "trn1.32xlarge", "hours": 1.0, "terms": "capacity-block", "region": "Asia Pacific (Melbourne)"},
+    )
+    bad = (
+        ({"on": "trn2.48xlarge", "hours": 1.0}, "unknown-figure"),
+        ({"on": "trn1.32xlarge", "hours": 1.0, "region": "Mars"}, "unknown-figure"),
+        ({"on": "trn1.32xlarge", "hours": 1.0, "terms": "spot"}, "unknown-figure"),
+        ({"on": "trainium1", "hours": 1.0}, "misuse"),
+        ({"on": "trn1.32xlarge", "hours": 1.0, "price": "21.50"}, "misuse"),
+    )
+
+
+def test_documents_are_sound() -> None:
+    found = validate([str(under_test.catalogs[0])], registry=REGISTRY).report
+
+    assert [] == [f"{d.where.file}: {d.code} {d.message}" for d in found.diagnostics]
+    assert 4 == found.files
+
+
+def test_hand_computed() -> None:
+    """4 servers of 21.50 USD/h for 10 h are 860 USD, and each digit of the price counts."""
+    found = cost(CATALOG, on="trn1.32xlarge*4", hours=10.0)
+
+    assert {"cost": 860.0, "hourly": 86.0, "chip_hour": 21.5 / 16, "server_hours": 40.0} == pytest.approx(
+        {a.name: a.value for a in found.answers}
+    )
+    assert (859.8, 860.2) == pytest.approx((found.answer("cost").low, found.answer("cost").high))
+
+
+def test_a_price_has_source_and_date() -> None:
+    (basis,) = cost(CATALOG, on="trn1.32xlarge", hours=1.0).basis
+
+    assert ("trn1.32xlarge-on-demand", "hourly", "21.50 USD/h", "usage-ai-trainium-2026-06", "2026-06-25") == (
+        basis.of, basis.at, basis.says, basis.source, basis.as_of,
+    )  # fmt: skip
+
+
+def test_ultraserver_is_its_servers() -> None:
+    found = cost(CATALOG, on="trn2-ultraserver*2", hours=1.0, price="10 USD/h")
+
+    assert (80.0, 10 / 16) == (found["cost"], found["chip_hour"])
+
+
+def test_a_million_tokens() -> None:
+    found = cost(CATALOG, on="trn1.32xlarge", step_time=3.6, steps=1000, price="20 USD/h", tokens=4e6)
+
+    assert (20.0, 5.0) == pytest.approx((found["cost"], found["million_tokens"]))
+
+
+def test_terms_and_region_choose() -> None:
+    assert 15.49 == pytest.approx(cost(CATALOG, on="trn1.32xlarge", hours=1.0, terms="capacity-block")["cost"])
+
+
+def test_two_prices_are_ambiguous(tmp_path) -> None:
+    """A second region, and the question must say which."""
+    (tmp_path / "more.yaml").write_text(
+        "add:\n"
+        "  - api_version: trnspec/v1\n"
+        "    kind: ServerPrice\n"
+        "    metadata: {name: other-price, title: Another, source: usage-ai-trainium-2026-06}\n"
+        "    spec: {server: trn1.32xlarge, terms: on-demand, region: Elsewhere, hourly: 30 USD/h}\n"
+    )
+    more = CATALOG.overlay(tmp_path / "more.yaml")
+
+    with pytest.raises(RefusalError, match=r"2 on-demand prices of trn1\.32xlarge are known: Elsewhere, no region"):
+        cost(more, on="trn1.32xlarge", hours=1.0)
+    assert 30.0 == cost(more, on="trn1.32xlarge", hours=1.0, region="Elsewhere")["cost"]
+
+
+def test_the_catalog_of_trnspec_alone_has_no_prices() -> None:
+    with pytest.raises(RefusalError, match=r"no on-demand price of trn1\.32xlarge is known") as caught:
+        cost(trnspec.load(registry=Registry.of([house])), on="trn1.32xlarge", hours=1.0)
+    assert ("unknown-figure", "trn1.32xlarge on-demand") == (caught.value.reason, caught.value.place)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "told"),
+    [
+        ({}, "either hours, or step_time with steps"),
+        ({"hours": 1.0, "step_time": 1.0}, "either hours, or step_time with steps"),
+        ({"step_time": 1.0}, "belong together"),
+        ({"hours": 1.0, "steps": 1}, "belong together"),
+        ({"hours": 0.0}, "more than 0 is expected, not 0"),
+        ({"step_time": -1.0, "steps": 1}, "are above 0"),
+        ({"step_time": 1e308, "steps": 10**6}, "more than a number can hold"),
+        ({"hours": 1.0, "tokens": 0.0}, "tokens: more than 0"),
+        ({"hours": 1.0, "price": "3 W"}, "price: '3 W'|measures power"),
+        ({"hours": 1.0, "on": "trainium1"}, "Chip trainium1 is not rented"),
+        ({"hours": 1.0, "on": "*2"}, "servers and how many of them is expected"),
+    ],
+)
+def test_misuse(inputs, told) -> None:
+    with pytest.raises(trnspec.UsageError, match=told):
+        cost(CATALOG, **{"on": "trn1.32xlarge", **inputs})
+
+
+def test_the_readme_shows_what_is_printed(monkeypatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    command = made(under_test.evaluators[0], "the plugin")
+    done = CliRunner().invoke(command, shlex.split(ARGS))
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+    assert 0 == done.exit_code, done.output
+    assert f"$ trnspec eval {under_test.evaluators[0].name} {ARGS}\n{done.output}```" in readme

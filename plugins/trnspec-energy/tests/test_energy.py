@@ -1,0 +1,134 @@
+"""The evaluator ``energy``: power times time, with the interval of the power; never a power that nobody told."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from trnspec_energy import plugin as under_test
+from trnspec_energy.evaluate import energy
+
+import trnspec
+from trnspec.cli.eval import made
+from trnspec.evaluation import RefusalError
+from trnspec.testing import EvaluatorConformance
+
+DATA = Path(__file__).parent / "data"
+CATALOG = trnspec.load()
+ARGS = '--on "trn2.48xlarge*4" --hours 24 --power "500 W" --pue 1.1'
+
+
+class TestEnergy(EvaluatorConformance):
+    """The catalog has no power, so it is given."""
+
+    plugin = under_test
+    name = "energy"
+    good = (
+        {"on": "trn2.48xlarge", "hours": 24.0, "power": "500 W"},
+        {"on": "trn1.32xlarge*4", "step_time": 2.5, "steps": 1000, "power": "~300 W", "share": 0.7, "pue": 1.1},
+        {"on": "trainium2", "chip_hours": 10.0, "power": "up to 1 kW"},
+    )
+    bad = (
+        ({"on": "trn1.32xlarge", "hours": 1.0}, "unknown-figure"),
+        ({"on": "trn1.32xlarge"}, "misuse"),
+        ({"on": "trn1.32xlarge", "hours": 1.0, "power": "500"}, "misuse"),
+        ({"on": "nothing", "hours": 1.0}, "misuse"),
+    )
+
+
+class TestEnergyOfTheCatalog(EvaluatorConformance):
+    """With an overlay that tells a power; without the figure it refuses."""
+
+    plugin = under_test
+    name = "energy"
+    overlay = DATA / "power.yaml"
+    good = ({"on": "trn2.48xlarge*2", "hours": 24.0, "pue": 1.2}, {"on": "trn2-ultraserver", "hours": 0.5})
+    bad = (({"on": "trn1.32xlarge", "hours": 1.0}, "unknown-figure"),)
+
+
+def values(**inputs):
+    found = energy(CATALOG, **inputs)
+    return {a.name: a.value for a in found.answers}
+
+
+def test_hand_computed() -> None:
+    """16 chips of 500 W for 24 h are 192 kWh."""
+    found = energy(CATALOG, on="trn2.48xlarge", hours=24.0, power="500 W")
+
+    assert {"energy": 192 * 3.6e6, "mean_power": 8000.0, "chip_hours": 384.0} == {
+        a.name: a.value for a in found.answers
+    }
+    assert (499.5 / 500 * 192 * 3.6e6, 500.5 / 500 * 192 * 3.6e6) == pytest.approx(
+        (found.answer("energy").low, found.answer("energy").high)
+    )
+
+
+def test_three_ways_to_tell_the_time() -> None:
+    ways = [{"hours": 2.0}, {"chip_hours": 32.0}, {"step_time": 7.2, "steps": 1000}]
+
+    assert {2 * 16 * 100 * 3600.0} == {values(on="trn1.32xlarge", power="100 W", **way)["energy"] for way in ways}
+
+
+def test_share_and_building() -> None:
+    found = values(on="trn1.2xlarge*3", hours=1.0, power="100 W", share=0.5, pue=1.5)
+
+    assert (3 * 50 * 3600.0, 3 * 75 * 3600.0) == (found["energy"], found["facility_energy"])
+
+
+def test_what_is_printed_has_no_upper_end() -> None:
+    answer = energy(CATALOG, on="trainium1", hours=1.0, power=">= 100 W").answer("energy")
+
+    assert (None, True) == (answer.high, answer.low is not None)
+
+
+def test_figure_of_the_catalog_is_named_with_its_source() -> None:
+    chip = CATALOG.overlay(DATA / "power.yaml")
+    (basis,) = energy(chip, on="trn2.48xlarge", hours=1.0).basis
+
+    assert ("trainium2", "power", "450 W", "power-sheet", "2026-01") == (
+        basis.of, basis.at, basis.says, basis.source, basis.as_of,
+    )  # fmt: skip
+
+
+def test_unknown_power_is_refused() -> None:
+    with pytest.raises(RefusalError, match="no power of trainium1") as caught:
+        energy(CATALOG, on="trn1.32xlarge", hours=1.0)
+    assert ("unknown-figure", "trainium1 spec.power") == (caught.value.reason, caught.value.place)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "told"),
+    [
+        ({}, "none of them was given"),
+        ({"hours": 1.0, "chip_hours": 1.0}, "hours and chip_hours was given"),
+        ({"step_time": 1.0}, "belong together"),
+        ({"hours": 1.0, "steps": 3}, "belong together"),
+        ({"hours": 0.0}, "above 0, not 0"),
+        ({"step_time": 1e308, "steps": 1000}, "more than a number can hold"),
+        ({"hours": 1.0, "share": 1.5}, "up to 1 is expected, not 1.5"),
+        ({"hours": 1.0, "pue": 0.9}, "1 or more is expected, not 0.9"),
+        ({"hours": 1.0, "power": "500 GB"}, "measures information"),
+        ({"hours": 1.0, "power": "0 W"}, "more than 0 W"),
+    ],
+)
+def test_misuse(inputs, told) -> None:
+    with pytest.raises(trnspec.UsageError, match=told):
+        energy(CATALOG, **{"on": "trn1.32xlarge", "power": "300 W", **inputs})
+
+
+@pytest.mark.parametrize("on", ["", "*4", "trn1.32xlarge*0", "trn1.32xlarge*", "trn1.32xlarge x 4"])
+def test_no_system(on) -> None:
+    with pytest.raises(trnspec.TrnspecError):
+        energy(CATALOG, on=on, hours=1.0, power="300 W")
+
+
+def test_the_readme_shows_what_is_printed(monkeypatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    command = made(under_test.evaluators[0], "the plugin")
+    done = CliRunner().invoke(command, shlex.split(ARGS))
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+    assert 0 == done.exit_code, done.output
+    assert f"$ trnspec eval {under_test.evaluators[0].name} {ARGS}\n{done.output}```" in readme
