@@ -1,0 +1,84 @@
+"""A transformer in numbers: what its work, its parameters and its memory are counted from."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen(kw_only=True)
+class Dimensions:
+    """A transformer as floats, ready for formulas; all counts are exact below 2^53.
+
+    Matrices are told by their elements, since a matrix of ``e`` elements costs ``2 e`` FLOP a token.
+
+    Attributes:
+        layers: Layers, dense ones and those with experts.
+        expert_layers: Layers with experts.
+        hidden: Width of the residual stream.
+        vocabulary: Rows of the embedding.
+        context: Longest input it was made for.
+        heads: Query heads.
+        kv_heads: Heads of keys and values; how far tensor parallelism can split the cache.
+        qk_size: Size of one query or key as it is multiplied.
+        v_size: Size of one value as it is multiplied.
+        kv_elements: Elements of the cache for one token and layer.
+        window: Tokens a windowed layer looks back; 0 for none.
+        windowed_layers: Layers that look back no further.
+        causal: 1.0 when a token sees only those before it, 0.0 when it sees all.
+        attention_weights: Elements of the attention's matrices, one layer.
+        attention_small: Biases, norms and sinks of one layer's attention, and its two block norms.
+        matrices: Matrices of a feed-forward network or an expert: 3 with a gate, 2 without.
+        width: Inner width of a dense feed-forward network; 0 where there is none.
+        mlp_weights: Elements of a dense feed-forward network, one layer.
+        mlp_small: Its biases.
+        experts: Routed experts of a layer; 0 for none.
+        active: Routed experts that a token visits.
+        expert_width: Inner width of a routed expert.
+        expert_weights: Elements of the matrices of one routed expert.
+        expert_small: Biases of one routed expert, and its number in the router's bias.
+        shared_weights: Elements of the matrices of the shared experts of a layer, together.
+        shared_width: Inner width of the shared experts, together.
+        shared_small: Their biases.
+        router_weights: Elements of a layer's router.
+        embedding: Elements of the embedding.
+        positions: Elements of learned positions and segments.
+        head: Elements of the output matrix; counted as parameters only when untied.
+        tied: 1.0 when the output matrix is the embedding again.
+        outer_small: Norms and biases outside the layers.
+        outer_weights: Matrices outside the layers that are neither embedding nor output (BERT's pooler and transform).
+    """
+
+    layers: float
+    expert_layers: float = 0.0
+    hidden: float
+    vocabulary: float
+    context: float
+    heads: float
+    kv_heads: float
+    qk_size: float
+    v_size: float
+    kv_elements: float
+    window: float = 0.0
+    windowed_layers: float = 0.0
+    causal: float = 1.0
+    attention_weights: float
+    attention_small: float
+    matrices: float
+    width: float = 0.0
+    mlp_weights: float = 0.0
+    mlp_small: float = 0.0
+    experts: float = 0.0
+    active: float = 0.0
+    expert_width: float = 0.0
+    expert_weights: float = 0.0
+    expert_small: float = 0.0
+    shared_weights: float = 0.0
+    shared_width: float = 0.0
+    shared_small: float = 0.0
+    router_weights: float = 0.0
+    embedding: float
+    positions: float = 0.0
+    head: float
+    tied: float = 0.0
+    outer_small: float = 0.0
+    outer_weights: float = 0.0
