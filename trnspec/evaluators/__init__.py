@@ -1,0 +1,1 @@
+"""Evaluators: from a catalog and a question to an Evaluation, by way of the performance engine."""
