@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from attrs import frozen
+from attrs import field, frozen
 
 from trnspec.errors import QuantityError
 from trnspec.quantity import Interval, Quantity, choose_unit, render
-from trnspec.units import UNITS, Dimension, Unit
+from trnspec.units import UNITS, Dimension, Unit, UnitTable
 
 _QUOTIENTS: dict[tuple[Dimension, Dimension], Dimension] = {
     (Dimension.FLOP_RATE, Dimension.BANDWIDTH): Dimension.INTENSITY,
@@ -46,6 +46,7 @@ class Amount:
         interval: What the rounding of all that went into it leaves possible, in base units.
         unit: The unit it is best shown in.
         digits: Significant digits to show.
+        table: The units that ``to`` takes: those known where its figures were read.
     """
 
     value: Fraction
@@ -53,11 +54,14 @@ class Amount:
     interval: Interval
     unit: Unit
     digits: int = 4
+    table: UnitTable = field(default=UNITS, repr=False)
 
     @classmethod
     def of(cls, quantity: Quantity) -> Amount:
         """The amount that a printed figure stands for."""
-        return cls(quantity.value, quantity.dimension, quantity.interval, quantity.unit, quantity.digits)
+        return cls(
+            quantity.value, quantity.dimension, quantity.interval, quantity.unit, quantity.digits, quantity.table
+        )
 
     @classmethod
     def exact(cls, number: Fraction | int) -> Amount:
@@ -75,7 +79,7 @@ class Amount:
         Raises:
             QuantityError: ``unknown-unit`` or ``dimension``.
         """
-        found = UNITS.unit(unit, self.dimension) if isinstance(unit, str) else unit
+        found = self.table.unit(unit, self.dimension) if isinstance(unit, str) else unit
         if found.dimension is not self.dimension:
             raise QuantityError("dimension", f"{self} measures {self.dimension.word}, {found} {found.dimension.word}")
         return float(self.value / found.factor)
@@ -170,10 +174,11 @@ class Amount:
         raise QuantityError("dimension", f"{self} ({self.dimension.word}) cannot be {words} {other!r}")
 
     def _with(self, value: Fraction, interval: Interval, digits: int) -> Amount:
-        return Amount(value, self.dimension, interval, self.unit, digits)
+        return Amount(value, self.dimension, interval, self.unit, digits, self.table)
 
 
 def _made(value: Fraction, dimension: Dimension, interval: Interval, *parts: Amount) -> Amount:
     """The amount that a combination gives, to as many digits as its least precise part."""
     digits = max(3, min(p.digits for p in parts))
-    return Amount(value, dimension, interval, choose_unit(value, dimension), digits)
+    table = next((p.table for p in parts if p.table is not UNITS), UNITS)
+    return Amount(value, dimension, interval, choose_unit(value, dimension), digits, table)

@@ -18,11 +18,14 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.entries import Found, Outcome, imported
 from trnspec.entries import installed as installed_entries
 from trnspec.errors import UsageError
-from trnspec.plugin import API, GROUP, Plugin, Registry
+from trnspec.plugin import API, GROUP, Plugin, Registry, table, unit_clash
 from trnspec.wanted import ONLY, TELL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path as FilePath
+
+    from trnspec.units import UnitTable
 
 SECONDS = 2.0
 """How long the import of one plugin may take, unless TRNSPEC_PLUGIN_SECONDS says otherwise."""
@@ -140,6 +143,38 @@ def any_installed() -> bool:
     return choice.only != () and bool(entries())
 
 
+_waited: dict[tuple[tuple[Found, ...], float], list[Outcome]] = {}
+"""What :func:`simple` has imported, so that a slow plugin is not waited for twice."""
+
+
+def simple(seconds: float | None = None) -> list[FilePath] | None:
+    """The catalogs of the plugins that may be used, where they add catalogs and nothing else; else ``None``.
+
+    Such plugins cannot clash with anything, so trnspec itself need not be imported to know that they work.
+
+    Args:
+        seconds: How long the import of each may take; as long as always when left out.
+
+    Raises:
+        UsageError: The environment makes no sense.
+    """
+    choice = chosen()
+    found = [f for f in entries() if choice.takes(f.name)] if choice.only != () else []
+    if {f.name for f in found} < set(choice.only or ()):
+        return None
+    folders: dict[str, tuple[FilePath, ...]] = {}
+    patience = limit() if seconds is None else seconds
+    outcomes = _waited[tuple(found), patience] = imported(found, patience)
+    for each, outcome in zip(found, outcomes, strict=True):
+        plugin = _used(each, outcome, SECONDS)[1]
+        if plugin is None or each.name in (*folders, CORE[0]):
+            return None
+        if plugin != Plugin(name=plugin.name, api=plugin.api, catalogs=plugin.catalogs):
+            return None
+        folders[plugin.name] = plugin.catalogs
+    return [folder for given in folders.values() for folder in given]
+
+
 def discover(core: Callable[[], Plugin], choice: Choice, seconds: float, found: list[Found] | None = None) -> Discovery:
     """Import the plugins that are wanted, and keep those that work.
 
@@ -158,7 +193,8 @@ def discover(core: Callable[[], Plugin], choice: Choice, seconds: float, found: 
             hint = did_you_mean(name, [f.name for f in found]) or "trnspec plugin list shows those that are"
             raise UsageError(f"no plugin {name!r} is installed; {hint}")
     wanted = [f for f in found if choice.takes(f.name)]
-    outcomes = dict(zip(wanted, imported(wanted, seconds), strict=True))
+    waited = _waited.pop((tuple(wanted), seconds), None)
+    outcomes = dict(zip(wanted, imported(wanted, seconds) if waited is None else waited, strict=True))
     kept = [core()]
     takers = dict.fromkeys(_gives(kept[0]), "trnspec")
     records: list[Record] = []
@@ -168,7 +204,7 @@ def discover(core: Callable[[], Plugin], choice: Choice, seconds: float, found: 
             continue
         record, plugin = _used(each, outcomes[each], seconds)
         if plugin is not None:
-            record, plugin = _settled(record, plugin, takers)
+            record, plugin = _settled(record, plugin, takers, table(kept))
         if plugin is not None:
             kept.append(plugin)
             takers.update(dict.fromkeys(_gives(plugin), plugin.name))
@@ -219,6 +255,7 @@ def _unsound(found: Found, value: Any) -> str:
     try:
         for kept in _gives(value):
             hash(kept)
+        hash(tuple(u.spellings for u in value.units))
         missing = [c for c in value.catalogs if not c.is_dir()]
     except Exception as error:  # noqa: BLE001  # fields of other types than they should have
         return f"its fields are not what they should be: {_told(error)}"
@@ -238,9 +275,13 @@ def _gives(plugin: Plugin) -> Iterator[tuple[str, str]]:
         yield "evaluator", evaluator.name
     for exporter in plugin.exporters:
         yield "exporter", exporter.name
+    for command in plugin.commands:
+        yield "command", command.name
 
 
-def _settled(record: Record, plugin: Plugin, takers: dict[tuple[str, str], str]) -> tuple[Record, Plugin | None]:
+def _settled(
+    record: Record, plugin: Plugin, takers: dict[tuple[str, str], str], known: UnitTable
+) -> tuple[Record, Plugin | None]:
     """The plugin, unless it gives what another already gives, or the same thing twice."""
     seen: set[tuple[str, str]] = set()
     for key in _gives(plugin):
@@ -255,6 +296,8 @@ def _settled(record: Record, plugin: Plugin, takers: dict[tuple[str, str], str])
             seen.add(key)
             continue
         return evolve(record, status=CLASH, message=message), None
+    if reason := unit_clash(plugin, known):
+        return evolve(record, status=CLASH, message=reason), None
     return record, plugin
 
 

@@ -18,6 +18,7 @@ from trnspec.model.document import Claim, Metadata, Node
 from trnspec.model.shape import FigureShape, ObjectShape, RefShape, leaves, shape_of, value_at
 from trnspec.model.source import Source
 from trnspec.source import Path, Place, Problem
+from trnspec.units import UNITS, UnitTable
 
 if TYPE_CHECKING:
     from trnspec.model.figure import Figure
@@ -50,6 +51,11 @@ class Graph:
             for alias in node.metadata.aliases:
                 found.setdefault(alias, name)
         return found
+
+    @property
+    def units(self) -> UnitTable:
+        """The units that questions about these documents may be asked in: those of trnspec and of the plugins."""
+        return next((n.units for n in self if n.units is not UNITS), UNITS)
 
     def __iter__(self) -> Iterator[Node[Any]]:
         return iter(self.nodes.values())

@@ -7,6 +7,7 @@ catalog.  What it answers is the same: where the names of files do not tell enou
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from trnspec.graph import Graph
 from trnspec.model.kinds import HOUSE, spec_of
 from trnspec.source import read_file
 from trnspec.structure import StructureError, structure
+from trnspec.units import UNITS, UnitTable
 
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
     from trnspec.settings import Settings
 
 
-def on_demand(paths: Iterable[str], settings: Settings, everything: Callable[[], Graph]) -> Graph:
+def on_demand(
+    paths: Iterable[str], settings: Settings, everything: Callable[[], Graph], added: Iterable[FilePath] | None = ()
+) -> Graph:
     """The graph of some catalogs.
 
     Args:
@@ -33,12 +37,16 @@ def on_demand(paths: Iterable[str], settings: Settings, everything: Callable[[],
         settings: Names further catalogs.
         everything: Reads all of it; called at most once: when a name is no file's, when a document is wrong or of a
             kind that a plugin brings, when the graph is walked through, and when it is changed.
+        added: Catalogs of plugins; ``None`` where plugins add more, so that names of files do not tell enough.
 
     Raises:
         UsageError: A path is not there.
     """
     paths = list(paths)
     files: dict[str, FilePath] = {}
+    more = None if added is None else list(added)
+    if more is None or (more and (paths or settings.catalogs)):
+        return everything()
     if paths or settings.catalogs:
         from trnspec.selection import choose
 
@@ -48,7 +56,45 @@ def on_demand(paths: Iterable[str], settings: Settings, everything: Callable[[],
     else:
         for file in catalog.files(catalog.shipped()):
             files.setdefault(file.stem, file)
+        if more and not _beside(files, more):
+            return everything()
     return _Graph(_Nodes(files, everything))
+
+
+def _beside(files: dict[str, FilePath], folders: list[FilePath]) -> bool:
+    """Take in the documents of plugins, unless one of them may stand in for another or bear a name that is taken.
+
+    Names are those of files; aliases are looked for in their texts. Where a name or an alias is given twice, or may be,
+    all of it must be read to tell which document counts.
+    """
+    found = [file for folder in folders for file in catalog.files(folder)]
+    names = {file.stem for file in found}
+    if len(names) < len(found) or not names.isdisjoint(files):
+        return False
+    if any(b"overrides" in file.read_bytes() for file in found):
+        return False
+    taken = {*files, *names}
+    for file in (*files.values(), *found):
+        aliases = _aliases(file.read_bytes())
+        if aliases is None or not taken.isdisjoint(aliases):
+            return False
+        taken |= aliases
+    files.update((file.stem, file) for file in found)
+    return True
+
+
+_ALIASES = re.compile(rb"\baliases['\"]?\s*:\s*(?:\[([^\]\\]*)\]|((?:\s*- [^\n\\]*\n)+))")
+
+
+def _aliases(text: bytes) -> set[str] | None:
+    """The words of the list of aliases in a file, found without reading it as YAML; ``None`` where that is in doubt."""
+    count = text.count(b"aliases")
+    if not count:
+        return set()
+    lists = [a or b for a, b in _ALIASES.findall(text)]
+    if len(lists) < count:
+        return None
+    return {word.decode() for part in lists for word in re.findall(rb"[a-z0-9][a-z0-9.-]*", part)}
 
 
 class _Nodes(Mapping[str, "Node[Any]"]):
@@ -122,3 +168,8 @@ class _Graph(Graph):
         """Every name and alias with the name it stands for."""
         assert isinstance(self.nodes, _Nodes)
         return _Aliases(self.nodes)
+
+    @property
+    def units(self) -> UnitTable:
+        """Those of trnspec: where a plugin gives more, everything is read."""
+        return UNITS

@@ -14,6 +14,7 @@ from attrs import evolve, field, frozen
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity, did_you_mean
 from trnspec.graph import Graph, NodeProblem, UnresolvedError, at, build
 from trnspec.model.document import API_VERSION, Node, Waiver
+from trnspec.model.kinds import HOUSE
 from trnspec.model.shape import dotted, spread
 from trnspec.settings import Settings
 from trnspec.source import Document, Path, Problem
@@ -21,6 +22,7 @@ from trnspec.structure import StructureError, structure
 
 if TYPE_CHECKING:
     from trnspec.plugin import Finding, Kind, Registry, Rule
+    from trnspec.units import UnitTable
 
 
 @frozen
@@ -61,12 +63,13 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
         return Reading(document, None, (*problems, *([problem] if problem else [])), name, target)
     node: Node[Any] | None
     try:
-        node = structure(kind.name, kind.spec, document, data)
+        node = structure(kind.name, kind.spec, document, data, registry.units)
     except StructureError as refused:
-        node, found = _mend(kind, document, data, refused)
+        node, found = _mend(kind, document, data, refused, registry.units)
         problems += found
-    if node is not None and not target:
-        node = evolve(node, target=False)
+    folder = "" if kind.name in HOUSE else kind.folder
+    if node is not None and (folder or not target):
+        node = evolve(node, target=target, folder=folder)
     return Reading(document, node, tuple(problems), name, target)
 
 
@@ -95,14 +98,14 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
 
 
 def _mend(
-    kind: Kind, document: Document, data: Mapping[str, Any], refused: StructureError
+    kind: Kind, document: Document, data: Mapping[str, Any], refused: StructureError, units: UnitTable
 ) -> tuple[Node[Any] | None, list[Problem]]:
     """What the schema says of a document that the classes refused, and the node of its sound rest."""
     # Imported here: a sound file never pays for jsonschema.
     from trnspec.schema.check import check
     from trnspec.schema.prune import prune
 
-    unsound = check(kind.name, kind.spec, document, data)
+    unsound = check(kind.name, kind.spec, document, data, units)
     if not unsound and not document.refused:
         return None, [
             Problem("TRN190", f"{r.message} (at {dotted(r.path) or 'the top'})", document.place(r.path), "", r.path)
@@ -113,7 +116,7 @@ def _mend(
     if rest is None:
         return None, problems
     try:
-        node: Node[Any] = structure(kind.name, kind.spec, document, rest)
+        node: Node[Any] = structure(kind.name, kind.spec, document, rest, units)
     except StructureError:
         return None, problems
     return evolve(node, positions=positions), problems

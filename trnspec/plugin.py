@@ -16,6 +16,7 @@ from trnspec.diagnostics import Code, Location, Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.model.document import Node
 from trnspec.source import Path
+from trnspec.units import UNITS, Unit, UnitTable, extended
 
 API = 1
 """The version of everything in this module; a plugin says which one it was written for."""
@@ -141,6 +142,14 @@ class Exporter(_Function):
     """Something that writes the catalog in a form of its own: ``run(catalog)`` gives a text."""
 
 
+@frozen
+class Command(_Function):
+    """A command of the command line: ``run`` is a ``click.Command``, or where it is.
+
+    It is imported when the command is called; ``trnspec --help`` shows the summary.
+    """
+
+
 @frozen(kw_only=True)
 class Plugin:
     """What a distribution adds.
@@ -156,6 +165,8 @@ class Plugin:
         exporters: What writes the catalog in other forms.
         explanations: Functions that tell why two figures disagree: of a case to ``Explanation`` values, as in
             ``trnspec.rules.hypotheses``.
+        commands: What ``trnspec NAME`` runs.
+        units: Further units of the dimensions that there are.
     """
 
     name: str
@@ -167,6 +178,8 @@ class Plugin:
     evaluators: tuple[Evaluator, ...] = ()
     exporters: tuple[Exporter, ...] = ()
     explanations: tuple[Callable[..., Iterator[Any]], ...] = ()
+    commands: tuple[Command, ...] = ()
+    units: tuple[Unit, ...] = ()
 
 
 @frozen
@@ -180,6 +193,7 @@ class Registry:
     evaluators: Mapping[str, Evaluator] = field(factory=dict)
     exporters: Mapping[str, Exporter] = field(factory=dict)
     explanations: tuple[Callable[..., Iterator[Any]], ...] = ()
+    units: UnitTable = UNITS
 
     @classmethod
     def of(cls, plugins: Iterable[Plugin]) -> Registry:
@@ -195,6 +209,7 @@ class Registry:
         kinds = _unique(((k.name, k, p) for p in plugins for k in p.kinds), "the kind")
         codes = _unique(((c.id, c, p) for p in plugins for c in _codes(p)), "the code")
         _unique(((k.folder, k, p) for p in plugins for k in p.kinds if k.folder), "the folder")
+        _unique(((c.name, c, p) for p in plugins for c in p.commands), "the command")
         return cls(
             plugins,
             kinds,
@@ -203,6 +218,7 @@ class Registry:
             _unique(((e.name, e, p) for p in plugins for e in p.evaluators), "the evaluator"),
             _unique(((e.name, e, p) for p in plugins for e in p.exporters), "the exporter"),
             tuple(e for p in plugins for e in p.explanations),
+            table(plugins),
         )
 
     def code(self, id: str) -> Code:
@@ -226,6 +242,29 @@ class Registry:
 def _codes(plugin: Plugin) -> Iterator[Code]:
     yield from plugin.codes
     yield from (r.code for r in plugin.rules)
+
+
+def table(plugins: Iterable[Plugin]) -> UnitTable:
+    """The units that figures may be written in: those of trnspec, and those of some plugins.
+
+    Raises:
+        UsageError: One of them could be mistaken for another; the message names it and its plugin.
+    """
+    made = UNITS
+    for plugin in plugins:
+        if reason := unit_clash(plugin, made):
+            raise UsageError(f"the plugin {plugin.name}: {reason}")
+        made = extended(tuple(dict.fromkeys((*made.units[len(UNITS.units) :], *plugin.units))))
+    return made
+
+
+def unit_clash(plugin: Plugin, known: UnitTable) -> str:
+    """Why the units of a plugin cannot stand beside those that are known, or an empty text."""
+    for unit in plugin.units:
+        if reason := known.confusion(unit):
+            return reason
+        known = known.with_units(unit)
+    return ""
 
 
 V = TypeVar("V")

@@ -12,7 +12,7 @@ import enum
 import functools
 from fractions import Fraction
 
-from attrs import frozen
+from attrs import field, frozen
 
 from trnspec.errors import QuantityError, UsageError
 from trnspec.printed import (
@@ -147,6 +147,7 @@ class Quantity:
         digits: Significant digits, at least 1.
         min_digits: Less than ``digits`` where trailing zeros of an integer may be mere place holders:
             3 and 2 for 190, 4 and 3 for 3,040, 4 and 4 for 400.0.
+        table: The units that were known where it was read: what ``to`` takes. It plays no part in comparisons.
     """
 
     text: str
@@ -156,6 +157,7 @@ class Quantity:
     ulp: Fraction
     digits: int
     min_digits: int
+    table: UnitTable = field(default=UNITS, eq=False, repr=False)
 
     @property
     def dimension(self) -> Dimension:
@@ -185,14 +187,14 @@ class Quantity:
         high = None if self.qualifier in _ABOVE else (number + reach) * factor
         return Interval(low * factor, high)
 
-    def to(self, unit: str | Unit, table: UnitTable = UNITS) -> float:
-        """The value in another unit of the same dimension.
+    def to(self, unit: str | Unit, table: UnitTable | None = None) -> float:
+        """The value in another unit of the same dimension, one of its own table when none is given.
 
         Raises:
             QuantityError: ``unknown-unit`` or ``dimension``.
         """
         if isinstance(unit, str):
-            unit = table.unit(unit, self.dimension)
+            unit = (table or self.table).unit(unit, self.dimension)
         elif unit.dimension is not self.dimension:
             raise QuantityError("dimension", wrong_dimension(unit, self.dimension))
         return float(self.value / unit.factor)
@@ -258,6 +260,7 @@ def parse(text: str, dimension: Dimension | None = None, table: UnitTable = UNIT
         ulp=ulp,
         digits=digits,
         min_digits=digits if decimals else max(len(significant.rstrip("0")), 1),
+        table=table,
     )
 
 

@@ -111,7 +111,7 @@ def query(  # what is asked, of what, and how it is answered
     Raises:
         QueryError: The query, a column or what to sort by is wrong; the message marks the place.
     """
-    read = parse_query(text)
+    read = parse_query(text, graph.units)
     spec = _kind(graph, read)
     check = Check(graph, spec, text, frozenset(absent) | frozenset(graph.broken))
     test = None if read.where is None else _test(read.where, check)
@@ -133,7 +133,8 @@ def query(  # what is asked, of what, and how it is answered
 def kinds(graph: Graph) -> Mapping[str, type[Any]]:
     """The classes of the kinds by the names that a query may call them, in small letters."""
     named = {name: k.spec for k in KINDS for name in (k.name.lower(), k.folder)}
-    return named | {n.kind.lower(): type(n.spec) for n in graph if n.kind.lower() not in named}
+    brought = ((name, n) for n in graph if n.kind.lower() not in named for name in (n.kind.lower(), n.folder) if name)
+    return {name: type(n.spec) for name, n in brought} | named
 
 
 def _kind(graph: Graph, read: Query) -> type[Any]:

@@ -23,7 +23,7 @@ from trnspec.model.shape import TextShape, shape_of
 from trnspec.places import paths, place, why_not
 from trnspec.quantity import parse
 from trnspec.query_tree import Comparison, Known, Measure, Number, Operand, Path, QueryError, Quotient, Term, Word
-from trnspec.units import UNITS, Dimension
+from trnspec.units import Dimension
 
 Side = Amount | int | Fraction | str
 Test = Callable[[Node[Any]], bool | None]
@@ -207,9 +207,10 @@ class Check:
         if not isinstance(literal, Measure):
             raise self.refuse(f"{column}: it is compared with a quantity", literal, f"such as 3 {kind.usual}")
         if literal.quantity.dimension is not kind:
-            unit = UNITS.counterpart(literal.quantity.unit, kind)
+            units = self.graph.units
+            unit = units.counterpart(literal.quantity.unit, kind)
             number = literal.quantity.text.removesuffix(literal.quantity.unit.symbol)
-            hint = UNITS.choices(kind) if unit is None else f"did you mean {number.strip()} {unit}?"
+            hint = units.choices(kind) if unit is None else f"did you mean {number.strip()} {unit}?"
             raise self.refuse(f"{column}, and {literal} measures {literal.quantity.dimension.word}", literal, hint)
         return Amount.of(literal.quantity)
 

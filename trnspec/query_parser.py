@@ -29,7 +29,7 @@ from trnspec.query_tree import (
     Term,
     Word,
 )
-from trnspec.units import UNITS, Unit
+from trnspec.units import UNITS, Unit, UnitTable
 
 MAX_TEXT = 4_000
 """Longest query that is looked at."""
@@ -109,8 +109,9 @@ def _tokens(text: str) -> list[_Token]:
 class _Reader:
     """Recursive descent over the tokens of one text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, units: UnitTable = UNITS) -> None:
         self.text = text
+        self.units = units
         self.tokens = _tokens(text)
         self.at = 0
         self.depth = 0
@@ -213,15 +214,15 @@ class _Reader:
         return self.term()
 
     def measure(self, token: _Token) -> Measure | Number:
-        unit: Unit | None = UNITS.get(token.unit) if token.unit else None
+        unit: Unit | None = self.units.get(token.unit) if token.unit else None
         try:
             if not token.unit:
                 parse(f"{token.text}x")  # The same numbers are read with and without a unit.
                 return Number(token.text, token.span)
             if unit is None:
-                UNITS.unit(token.unit)
+                self.units.unit(token.unit)
             separator = "" if unit is None else unit.separator
-            return Measure(parse(f"{token.text}{separator}{token.unit}"), token.span)
+            return Measure(parse(f"{token.text}{separator}{token.unit}", None, self.units), token.span)
         except QuantityError as error:
             message = str(error) if token.unit else str(error).replace('x"', '"', 1)
             raise self.refuse(message, token, error.hint) from error
@@ -241,14 +242,14 @@ class _Reader:
         return Path(token.text, token.span)
 
 
-def parse_query(text: str) -> Query:
-    """Read a query.
+def parse_query(text: str, units: UnitTable = UNITS) -> Query:
+    """Read a query whose figures are written in the units of a table.
 
     Raises:
         QueryError: It does not follow the grammar; the message marks the place.
         UsageError: It is longer than a query may be.
     """
-    return _Reader(text).query()
+    return _Reader(text, units).query()
 
 
 def parse_term(text: str) -> Term:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from trnspec.beginnings import EVALUATOR
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
@@ -264,48 +265,11 @@ def test_large_enough() -> None:
 ''',
 }
 
-_EVALUATOR = {
-    "src/trnspec_MODULE/evaluate.py": '''\
-"""What the plugin computes."""
-
-from trnspec.ask import Catalog
-from trnspec.errors import UsageError
-
-
-def sweep(catalog: Catalog, chip: str = "trainium2") -> dict[str, float]:
-    """The time to read all device memory of a chip once, in seconds: capacity over bandwidth.
-
-    It bounds from below what a model that fills the memory needs for one token.
-
-    Raises:
-        UsageError: The chip states no bandwidth; nothing is guessed.
-    """
-    memory = catalog.chips[chip].memory
-    if memory.bandwidth is None:
-        raise UsageError(f"{chip} states no bandwidth of its device memory")
-    return {"seconds": float(memory.capacity) / float(memory.bandwidth)}
-''',
-    "tests/test_evaluate.py": '''\
-"""The evaluator computes what its formula says."""
-
-import trnspec
-from trnspec_MODULE import plugin
-
-
-def test_sweep() -> None:
-    (evaluator,) = plugin.evaluators
-    found = evaluator.load()(trnspec.load(), chip="trainium2")
-
-    # 96 GiB at 2.9 TB/s.
-    assert abs(found["seconds"] - 96 * 2**30 / 2.9e12) < 1e-12
-''',
-}
-
-_FILES = {"generation": _GENERATION, "rules": _RULES, "evaluator": _EVALUATOR}
+_FILES = {"generation": _GENERATION, "rules": _RULES, "evaluator": EVALUATOR}
 _SUMMARY = {
     "generation": ("hardware of another generation", "its catalog", "trnspec list chips"),
     "rules": ("a cross-check", "its rule", "trnspec explain LETTERS001"),
-    "evaluator": ("something that computes", "its evaluator", "trnspec plugin list --format json"),
+    "evaluator": ("something that computes", "its evaluator", "trnspec eval NAME-sweep --times 1,2,3"),
 }
 
 
@@ -335,6 +299,9 @@ def files(name: str, kind: str) -> dict[str, str]:
         **_FILES[kind],
     }
     words = {"SUMMARY": summary, "LETTERS": _letters(name), "MODULE": name.replace("-", "_"), "NAME": name}
+    if kind == "generation":
+        # Each document is a test, by the plugin of pytest that comes with trnspec.
+        texts["pyproject.toml"] += 'trnspec_catalogs = ["src/trnspec_MODULE/catalog"]\n'
     return {_filled(path, words): _filled(text, words) for path, text in texts.items()}
 
 

@@ -23,6 +23,7 @@ from trnspec.model.marks import NAME_PATTERN, Least, Measures, Pattern
 from trnspec.model.ref import Ref
 from trnspec.quantity import Quantity, parse
 from trnspec.source import Document, Json, Path
+from trnspec.units import UNITS, UnitTable
 
 if TYPE_CHECKING:
     from trnspec.units import Dimension
@@ -73,7 +74,15 @@ def _optional(annotation: Any, converter: Converter) -> Hook:
     return hook
 
 
-def _annotated(annotation: Any, converter: Converter) -> Hook:
+class _Reader(Converter):
+    """A converter that reads figures in the units of a table."""
+
+    def __init__(self, units: UnitTable, *, detailed: bool) -> None:
+        super().__init__(forbid_extra_keys=True, detailed_validation=detailed)
+        self.units = units
+
+
+def _annotated(annotation: Any, converter: _Reader) -> Hook:
     base, *marks = get_args(annotation)
     if base is Figure:
         return _figure(next((m.dimension for m in marks if isinstance(m, Measures)), None), converter)
@@ -93,26 +102,31 @@ def _annotated(annotation: Any, converter: Converter) -> Hook:
     return hook
 
 
-def _figure(dimension: Dimension | None, converter: Converter) -> Hook:
+def _figure(dimension: Dimension | None, converter: _Reader) -> Hook:
+    units = converter.units
+
     @functools.cache
     def rest() -> Hook:
         return _object(Figure, converter)
 
     def hook(value: Any, _: Any) -> Figure:
         if type(value) is str:
-            return Figure(value=parse(value, dimension))
+            return Figure(value=parse(value, dimension, units))
         figure: Figure = rest()(value, Figure)
         if dimension is not None:
-            parse(figure.value.text, dimension)
+            parse(figure.value.text, dimension, units)
         return figure
 
     return hook
 
 
-def _quantity(value: Any, _: Any) -> Quantity:
-    if type(value) is not str:
-        raise ValueError(f"{value!r} is not a figure: write it with its unit")
-    return parse(value)
+def _quantity(units: UnitTable) -> Hook:
+    def hook(value: Any, _: Any) -> Quantity:
+        if type(value) is not str:
+            raise ValueError(f"{value!r} is not a figure: write it with its unit")
+        return parse(value, None, units)
+
+    return hook
 
 
 def _ref(value: Any, _: Any) -> Ref[Any]:
@@ -176,15 +190,15 @@ def _object(cls: Any, converter: Converter) -> Hook:
     return hook
 
 
-def converter() -> Converter:
+def converter(units: UnitTable = UNITS) -> Converter:
     """The converter whose errors have paths; it holds no state that a caller could change the meaning of."""
-    return _converter(detailed=True)
+    return _converter(units, detailed=True)
 
 
 @functools.cache
-def _converter(*, detailed: bool) -> Converter:
+def _converter(units: UnitTable, *, detailed: bool) -> Converter:
     """The same converter twice: what is right is structured without the bookkeeping that tells where an error is."""
-    made = Converter(forbid_extra_keys=True, detailed_validation=detailed)
+    made = _Reader(units, detailed=detailed)
     factories: tuple[tuple[Callable[[Any], bool], Any], ...] = (
         (attrs.has, _object),
         (_made_of(Ref), lambda _: _ref),
@@ -200,7 +214,7 @@ def _converter(*, detailed: bool) -> Converter:
     made.register_structure_hook(str, _exactly(str, "a text"))
     made.register_structure_hook(bool, _exactly(bool, "true or false"))
     made.register_structure_hook(float, _number)
-    made.register_structure_hook(Quantity, _quantity)
+    made.register_structure_hook(Quantity, _quantity(units))
     made.register_structure_hook(int | str, _int_or_str)
     made.register_unstructure_hook(Quantity, lambda q: q.text)
     made.register_unstructure_hook_factory(_made_of(Ref), lambda _: str)
@@ -239,8 +253,10 @@ class Refusal:
     message: str
 
 
-def structure(kind: str, spec: type[T], document: Document, data: Mapping[str, Json]) -> Node[T]:
-    """The node that ``data`` describes.
+def structure(
+    kind: str, spec: type[T], document: Document, data: Mapping[str, Json], units: UnitTable = UNITS
+) -> Node[T]:
+    """The node that ``data`` describes, its figures read in the units of a table.
 
     Raises:
         StructureError: With every refusal and its path.
@@ -253,7 +269,7 @@ def structure(kind: str, spec: type[T], document: Document, data: Mapping[str, J
                 refusals.append(Refusal((), f"{key} is missing"))
             continue
         try:
-            parts[key] = _structured(data[key], cls)
+            parts[key] = _structured(data[key], cls, units)
         except Exception as error:  # noqa: BLE001  # every refusal of a hook arrives here, as a group or alone
             refusals += [Refusal((key, *r.path), r.message) for r in _refusals(error)]
     refusals += [Refusal((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
@@ -262,14 +278,14 @@ def structure(kind: str, spec: type[T], document: Document, data: Mapping[str, J
             refusals.append(Refusal((key,), f"{key} is not {value}"))
     if refusals:
         raise StructureError(refusals)
-    return Node(kind=kind, document=document, **parts)
+    return Node(kind=kind, document=document, units=units, **parts)
 
 
-def _structured(value: Any, cls: Any) -> Any:
+def _structured(value: Any, cls: Any, units: UnitTable) -> Any:
     try:
-        return _converter(detailed=False).structure(value, cls)
+        return _converter(units, detailed=False).structure(value, cls)
     except Exception:  # noqa: BLE001  # whatever it was, the other converter tells it with its path
-        return converter().structure(value, cls)
+        return converter(units).structure(value, cls)
 
 
 _ENVELOPE = ("api_version", "kind", "metadata", "spec", "claims")

@@ -10,6 +10,7 @@ from trnspec import catalog
 from trnspec.api import plugins, validate
 from trnspec.api import registry as installed
 from trnspec.builtin import plugin as house
+from trnspec.conformance import EvaluatorConformance as EvaluatorConformance  # noqa: PLC0414  # given on
 from trnspec.pipeline import Reading, check, read
 from trnspec.plugin import API, Plugin, Registry, Rule
 from trnspec.settings import Settings

@@ -10,9 +10,11 @@ Prefixes: k M G T P E are powers of 1,000 (SI brochure, 9th edition, table 7); K
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from typing import Any
 
 from attrs import field, frozen
 
@@ -119,6 +121,17 @@ class UnitTable:
     def __repr__(self) -> str:
         return f"UnitTable({len(self.units)} units)"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A figure that comes back from another process has the same table, not one like it.
+        return (
+            (extended, (self.units[len(UNITS.units) :],))
+            if self.units[: len(UNITS.units)] == UNITS.units
+            else (
+                UnitTable,
+                (self.units,),
+            )
+        )
+
     def __iter__(self) -> Iterator[Unit]:
         return iter(self.units)
 
@@ -149,6 +162,23 @@ class UnitTable:
             UsageError: A spelling is already taken.
         """
         return UnitTable((*self.units, *(unit for unit in dict.fromkeys(units) if unit not in self.units)))
+
+    def confusion(self, unit: Unit) -> str:
+        """Why a further unit could be mistaken for something else, or an empty text; the same unit again cannot be."""
+        if unit in self.units:
+            return ""
+        folded = {known.casefold(): (known, other) for known, other in self._index.items()}
+        for spelling in unit.spellings:
+            known, other = folded.get(spelling.casefold(), ("", None))
+            if other is not None and known == spelling:
+                return f"the unit {spelling} is known already: {other.symbol} measures {other.dimension.word}"
+            if other is not None:
+                return f"the unit {spelling} differs from {known} only in the case of letters"
+            if found := [symbol for symbol in _WORDS.get(spelling, ()) if symbol in self._index]:
+                return f"the unit {spelling} is ambiguous: people read {_alternatives(found)}"
+            if scope := self._scope(spelling):
+                return f"the unit {spelling} holds the scope of a figure: {scope}"
+        return ""
 
     def spellings(self, dimension: Dimension | None = None) -> tuple[str, ...]:
         """All symbols of a dimension (or of all), canonical ones first, then aliases."""
@@ -321,6 +351,16 @@ def _house_units() -> Iterator[Unit]:
 
 UNITS = UnitTable(tuple(_house_units()))
 """The units trnspec itself knows."""
+
+
+@functools.lru_cache(maxsize=64)
+def extended(units: tuple[Unit, ...]) -> UnitTable:
+    """The table of trnspec with some more units; the same one for the same units, so that what is made for it is kept.
+
+    Raises:
+        UsageError: A spelling is already taken.
+    """
+    return UNITS.with_units(*units) if units else UNITS
 
 
 def units_of(dimension: Dimension, table: UnitTable = UNITS) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ import attrs
 import click
 
 from trnspec import settings as settings_
-from trnspec.api import graph
+from trnspec.api import graph, registry
 from trnspec.rules.audit import Audit, Disagreement, Side, audit
+from trnspec.rules.hypotheses import also
 from trnspec.rules.proportions import Proportion, proportions
 
 
@@ -26,10 +27,11 @@ def command(names: tuple[str, ...], format_: str, catalog: str | None) -> None:
     For each figure: what is adopted, who says otherwise and when, the gap, whether rounding alone can explain it, the
     likely cause, the verdict and its reason. Exit status 1 when a disagreement was found that is not recorded.
     """
-    known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
-    chosen = frozenset(known.named(name).name for name in names)
-    result = audit(known, chosen)
-    found = [] if chosen else proportions(known)
+    with also(registry().explanations):
+        known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
+        chosen = frozenset(known.named(name).name for name in names)
+        result = audit(known, chosen)
+        found = [] if chosen else proportions(known)
     writer = {"text": _text, "json": _json, "markdown": _markdown}[format_]
     click.echo(writer(result, found))
     sys.exit(1 if any(d.verdict == "found" for d in result.disagreements) else 0)

@@ -18,6 +18,7 @@ from trnspec.model.link import Link
 from trnspec.model.server import Server
 from trnspec.model.shape import value_at
 from trnspec.model.source import Source
+from trnspec.model.transformer import Model
 from trnspec.model.ultraserver import UltraServer
 from trnspec.totals import chips, total
 
@@ -36,6 +37,7 @@ _MORE: dict[type, dict[str, str]] = {
     Core: {"version": "version", "SBUF": "sbuf.capacity", "PSUM": "psum.capacity"},
     Link: {"connects": "connects", "per direction": "bandwidth.per_direction", "both": "bandwidth.both"},
     Cluster: {"chip": "chip", "chips": "chips", "network": "network"},
+    Model: {"layers": "layers", "hidden": "hidden", "heads": "attention.heads", "vocabulary": "vocabulary"},
     Source: {"date": "as_of", "rank": "rank"},
 }
 """What the list of one kind tells beside names and titles, by heading and path."""
@@ -54,8 +56,8 @@ def _folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 def command(kind: str | None, format_: str, **options: Any) -> None:
     """List the documents of a KIND with their main figures, or those of all kinds.
 
-    KIND is chips, servers, ultraservers, cores, links, clusters or sources. Figures of servers and UltraServers are
-    totals, computed from their chips.
+    KIND is chips, servers, ultraservers, cores, links, clusters, models or sources. Figures of servers and UltraServers
+    are totals, computed from their chips.
     """
     graph = load_catalog(**options).graph
     if kind is None:
@@ -87,7 +89,9 @@ def _of_kind(graph: Graph, kind: str) -> list[Node[Any]]:
         folders = [k.folder for k in registry().kinds.values()]
         hint = did_you_mean(kind.lower(), names) or f"known: {', '.join(folders)}"
         raise UnknownNameError(f"no kind is named {kind!r}; {hint}")
-    return [n for n in graph if n.kind == names[kind.lower()].name]
+    chosen = names[kind.lower()]
+    # Also those of kinds that a plugin derives from it.
+    return [n for n in graph if n.kind == chosen.name or chosen.spec in type(n.spec).__mro__[1:]]
 
 
 def _kind_table(graph: Graph, nodes: Sequence[Node[Any]]) -> tuple[list[Column], list[tuple[Cell, ...]]]:

@@ -16,7 +16,8 @@ from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core, Engine, Engines
 from trnspec.model.server import Server
-from trnspec.model.shape import ObjectShape, leaves, value_at
+from trnspec.model.shape import ObjectShape, RefShape, leaves, value_at
+from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
 from trnspec.totals import chips, total
 
@@ -55,7 +56,7 @@ def command(name: str, format_: str, **options: Any) -> None:
     """Print what the system NAME is built of: servers, chips, cores and engines, with counts and main figures."""
     graph = graph_for(name, **options)
     node = graph.named(name)
-    if not isinstance(node.spec, (Cluster, UltraServer, Server, Chip, Core)):
+    if not isinstance(node.spec, (Cluster, UltraServer, Server, Chip, Core)) and not any(_refs(node.spec)):
         raise UsageError(f"{node.kind} {node.name} is not built of parts")
     whole = part(graph, node, None)
     emit(format_, lambda: _page(whole), lambda: _data(whole))
@@ -82,6 +83,12 @@ def _refs(spec: Any) -> Iterator[tuple[Ref[Any], int | None]]:
         yield spec.chips.chip, spec.chips.count
     elif isinstance(spec, Chip) and spec.cores is not None:
         yield spec.cores.core, spec.cores.count
+    elif not isinstance(spec, (Chip, Core)):
+        # A kind of a plugin: whatever it names, as often as the count beside the name says.
+        for path, shape, leaf in leaves(spec, ObjectShape(type(spec))):
+            if isinstance(shape, RefShape) and not issubclass(shape.target, Source):
+                count = value_at(spec, (*path[:-1], "count"))
+                yield leaf, count if isinstance(count, int) else None
 
 
 def _figures(graph: Graph, node: Node[Any]) -> Iterator[str]:

@@ -34,6 +34,7 @@ from trnspec.model.shape import (
 from trnspec.quantity import parse
 from trnspec.schema.generate import document_schema
 from trnspec.source import Document, Path, Problem
+from trnspec.units import UNITS, UnitTable
 
 if TYPE_CHECKING:
     from trnspec.units import Dimension
@@ -52,7 +53,9 @@ class Unsound:
     drop: Path
 
 
-def check(kind: str, spec: type, document: Document, data: Mapping[str, Any]) -> list[Unsound]:
+def check(
+    kind: str, spec: type, document: Document, data: Mapping[str, Any], units: UnitTable = UNITS
+) -> list[Unsound]:
     """What the schema of a kind finds wrong with a document, in the order of the document.
 
     Args:
@@ -60,9 +63,11 @@ def check(kind: str, spec: type, document: Document, data: Mapping[str, Any]) ->
         spec: The class of its specs.
         document: Where the places are.
         data: The plain data to check.
+        units: The units that figures may be written in.
     """
-    errors = (e for e in validator(kind, spec).iter_errors(data) if tuple(e.absolute_path) not in document.refused)
-    found = [u for error in errors for u in _translate(error, spec, document)]
+    made = validator(kind, spec, units)
+    errors = (e for e in made.iter_errors(data) if tuple(e.absolute_path) not in document.refused)
+    found = [u for error in errors for u in _translate(error, spec, document, units)]
     return sorted(found, key=lambda u: (u.problem.place.line, u.problem.place.column) if u.problem.place else (0, 0))
 
 
@@ -96,31 +101,32 @@ _VALIDATOR = _extend(
 
 
 @functools.cache
-def validator(kind: str, spec: type) -> Any:
+def validator(kind: str, spec: type, units: UnitTable = UNITS) -> Any:
     """The validator of a kind: JSON Schema's, but as strict as YAML and Python need it."""
-    return _VALIDATOR(document_schema(kind, spec))
+    return _VALIDATOR(document_schema(kind, spec, units))
 
 
-def _translate(error: ValidationError, spec: type, document: Document) -> Iterator[Unsound]:
+def _translate(error: ValidationError, spec: type, document: Document, units: UnitTable) -> Iterator[Unsound]:
     path: Path = tuple(error.absolute_path)
     shape = shape_in_document(spec, path)
     above = shape_in_document(spec, path[:-1]) if path and path[-1] == "value" else None
     figure = above if isinstance(above, FigureShape) else shape
     schema, instance = _mapping(error.schema), _mapping(error.instance)
-    if error.validator == "additionalProperties":
-        known = list(schema["properties"])
+    if error.validator in ("additionalProperties", "unevaluatedProperties"):
+        # Where a class is derived from another, the schema of neither has all keys.
+        known = list(shape.fields if isinstance(shape, ObjectShape) else schema["properties"])
         for key in instance:
             if key not in known:
                 yield _unknown_key(document, path, key, known)
     elif error.validator == "required":
         yield from _missing(schema, instance, document, path)
     elif isinstance(figure, FigureShape) and not (figure is shape and isinstance(error.instance, dict)):
-        yield _bad_figure(document, path, figure.dimension, error.instance)
+        yield _bad_figure(document, path, figure.dimension, error.instance, units)
     elif isinstance(shape, FigureShape):
         # The mapping form: the branch that speaks of mappings has the real causes.
         for inner in error.context or ():
             if inner.schema_path and inner.schema_path[0] == 1:
-                yield from _translate(inner, spec, document)
+                yield from _translate(inner, spec, document, units)
     else:
         yield _bad_value(document, path, shape, error)
 
@@ -148,10 +154,10 @@ def _missing(
         yield Unsound(Problem("TRN102", message, place, f"add {key}: {doc}" if doc else f"add {key}", path), path)
 
 
-def _bad_figure(document: Document, path: Path, dimension: Dimension | None, value: Any) -> Unsound:
+def _bad_figure(document: Document, path: Path, dimension: Dimension | None, value: Any, units: UnitTable) -> Unsound:
     code, message, hint = "TRN103", f"{_show(value)} at {dotted(path)} is not a figure", ""
     try:
-        parse(value, dimension)
+        parse(value, dimension, units)
     except QuantityError as error:
         hint = error.hint
         if isinstance(value, str):

@@ -11,6 +11,8 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from trnspec.model.document import API_VERSION, Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.marks import NAME_PATTERN
@@ -30,7 +32,7 @@ from trnspec.model.shape import (
     shape_of,
 )
 from trnspec.quantity import pattern
-from trnspec.units import Dimension, units_of
+from trnspec.units import UNITS, Dimension, UnitTable, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -40,19 +42,20 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
 
 
-def document_schema(kind: str, spec: type) -> Schema:
+def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
     """The schema of the documents of one kind.
 
     Args:
         kind: The name of the kind, ``Chip``.
         spec: The class of its specs.
+        table: The units that figures may be written in.
     """
-    definitions = _Definitions()
+    definitions = _Definitions(table)
     properties: Schema = {
         "api_version": {"const": API_VERSION, "description": "The version of the document format."},
         "kind": {"const": kind, "description": _summary(spec)},
         "metadata": _schema(shape_of(Metadata), definitions),
-        "spec": _schema(shape_of(spec), definitions),
+        "spec": _spec(spec, definitions),
         "claims": {
             "type": "array",
             "items": _schema(shape_of(Claim), definitions),
@@ -72,10 +75,52 @@ def document_schema(kind: str, spec: type) -> Schema:
     }
 
 
+def _spec(spec: type, definitions: _Definitions) -> Schema:
+    """The schema of a spec; of a class that is derived from that of another kind, the other's and what it adds."""
+    parent = _parent(spec)
+    if parent is None:
+        return _schema(shape_of(spec), definitions)
+    return definitions.refer(spec, spec.__name__, lambda: {**_derived(spec, parent, definitions), **_CLOSED})
+
+
+_CLOSED: Schema = {"unevaluatedProperties": False}
+
+
+def _parent(spec: type) -> type | None:
+    """The class that a class only adds fields to, or ``None`` where it changes one."""
+    above = next((c for c in spec.__mro__[1:] if attrs.has(c)), None)
+    if above is None:
+        return None
+    own, others = (ObjectShape(c).fields for c in (spec, above))
+    return above if all(own.get(name) == field for name, field in others.items()) else None
+
+
+def _derived(spec: type, parent: type, definitions: _Definitions) -> Schema:
+    """What a class adds to another, which stands by its name; open, for a third class may add to it."""
+
+    def base() -> Schema:
+        above = _parent(parent)
+        if above is not None:
+            return _derived(parent, above, definitions)
+        return {k: v for k, v in _object(ObjectShape(parent), definitions).items() if k != "additionalProperties"}
+
+    schema = _object(ObjectShape(spec), definitions)
+    inherited = ObjectShape(parent).fields
+    return {
+        "type": "object",
+        "title": schema["title"],
+        "description": schema["description"],
+        "allOf": [definitions.refer((parent, "open"), parent.__name__, base)],
+        "required": [name for name in schema["required"] if name not in inherited],
+        "properties": {name: v for name, v in schema["properties"].items() if name not in inherited},
+    }
+
+
 class _Definitions:
     """The schemas that are referred to by name: one for each class, also where two classes have the same name."""
 
-    def __init__(self) -> None:
+    def __init__(self, table: UnitTable) -> None:
+        self.table = table
         self.schemas: Schema = {}
         self._names: dict[Hashable, str] = {}
 
@@ -154,9 +199,11 @@ def _example(shape: Shape, text: str) -> Any:
 
 
 def _figure(dimension: Dimension | None, definitions: _Definitions) -> Schema:
-    text: Schema = {"type": "string", "pattern": any_pattern() if dimension is None else pattern(dimension)}
+    table = definitions.table
+    regex = any_pattern(table) if dimension is None else pattern(dimension, table)
+    text: Schema = {"type": "string", "pattern": regex}
     words = "figure" if dimension is None else dimension.name.replace("_", " ").lower()
-    units = "" if dimension is None else " Units: " + ", ".join(units_of(dimension)) + "."
+    units = "" if dimension is None else " Units: " + ", ".join(units_of(dimension, table)) + "."
     figure = _object(ObjectShape(Figure), definitions)
     figure["properties"]["value"] = {**figure["properties"]["value"], **text}
     return {
@@ -166,9 +213,9 @@ def _figure(dimension: Dimension | None, definitions: _Definitions) -> Schema:
     }
 
 
-def any_pattern() -> str:
+def any_pattern(table: UnitTable = UNITS) -> str:
     """The expression that a figure of any dimension matches."""
-    return "|".join(pattern(d) for d in Dimension)
+    return "|".join(pattern(d, table) for d in Dimension)
 
 
 def _summary(cls: type) -> str:

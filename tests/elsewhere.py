@@ -1,0 +1,57 @@
+"""An environment outside the repository that holds the wheel: what somebody who installs trnspec has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from attrs import frozen
+from running import ROOT
+
+
+@frozen
+class Elsewhere:
+    """An environment outside the repository that holds the wheel, and a folder to work in."""
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "env" / "bin" / "python"
+
+    def run(self, *args: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """A program that sees nothing of this environment's Python."""
+        hidden = ("PYTHON", "VIRTUAL_ENV", "TRNSPEC", "PYTEST", "COLUMNS")
+        env = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
+        return subprocess.run([*args], cwd=cwd or self.folder, env=env, capture_output=True, check=False, text=True)
+
+    def told(self, *args: str | Path, cwd: Path | None = None) -> str:
+        """What a program prints that must not fail."""
+        done = self.run(*args, cwd=cwd)
+
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def trnspec(self, *args: str) -> str:
+        return self.told(self.folder / "env" / "bin" / "trnspec", *args)
+
+    def pip(self, *args: str | Path) -> None:
+        self.told(self.python, "-m", "pip", *args, "--quiet")
+
+    def files(self) -> set[str]:
+        """All that is installed; what the interpreter keeps of modules it has read comes and goes."""
+        every = (self.folder / "env").rglob("*")
+        return {f.relative_to(self.folder).as_posix() for f in every if "__pycache__" not in f.parts}
+
+
+def built(folder: Path, *more: str) -> Elsewhere:
+    """A new environment in a folder, with the wheel of this checkout, and with further distributions."""
+    made = Elsewhere(folder)
+    venv.create(folder / "env", with_pip=True)
+    made.told(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
+    (wheel,) = folder.glob("*.whl")
+    made.pip("install", wheel, *more)
+    return made
