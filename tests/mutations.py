@@ -9,13 +9,16 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
+from trnspec.architecture.contradictions import contradictions
+from trnspec.architecture.counting import active_parameters_of, parameters_of
 from trnspec.graph import Graph, figure_at
 from trnspec.model.figure import Figure
 from trnspec.model.server import Server
 from trnspec.model.shape import FigureShape, NumberShape, ObjectShape, dotted, leaves
 from trnspec.model.source import Source
+from trnspec.model.transformer import Model
 from trnspec.model.ultraserver import UltraServer
 from trnspec.pipeline import run, waive
 from trnspec.quantity import Interval, Quantity, parse
@@ -87,9 +90,16 @@ def _plain(value: Figure | int) -> str | int:
 
 
 def sites(node: Node[Any]) -> dict[Path, Figure | int]:
-    """Every adopted figure and count of a document, in the order of its classes."""
+    """Every adopted figure and count that a document states, in the order of its classes."""
     found = leaves(node.spec, ObjectShape(type(node.spec)), ("spec",))
-    return {path: v for path, shape, v in found if isinstance(shape, (FigureShape, NumberShape))}
+    return {
+        path: v for path, shape, v in found if isinstance(shape, (FigureShape, NumberShape)) and _stated(node, path)
+    }
+
+
+def _stated(node: Node[Any], path: Path) -> bool:
+    """Whether it stands in the file; what is left out there has the value of its class."""
+    return path in node.document.places
 
 
 def changes(graph: Graph) -> Iterator[Change]:
@@ -191,7 +201,8 @@ def determined(graph: Graph) -> dict[Place, set[str]]:
     ``source``: another source says the same, with no verdict or with "agrees";
     ``ratio``: it is a printed ratio, with no verdict or with "agrees", or one of the two figures that it divides;
     ``formula``: it is derived, by a formula that stands beside it;
-    ``topology``: a declared topology gives it, or is given by it.
+    ``topology``: a declared topology gives it, or is given by it;
+    ``parameters``: it is a parameter count, or a dimension that enters one.
 
     Bounds do not determine: a sparse rate must be above the dense one, which says little of how much it is.
     """
@@ -208,6 +219,8 @@ def determined(graph: Graph) -> dict[Place, set[str]]:
             found[place].add("topology")
         for place in _divided(graph, node):
             found[place].add("ratio")
+        for place in _counted(node):
+            found[place].add("parameters")
     return dict(found)
 
 
@@ -219,6 +232,23 @@ def _divided(graph: Graph, node: Node[Chip]) -> Iterator[Place]:
         for path in claimed_paths(ratio.of):
             if figure_at(node, path) is not None and figure_at(older, path) is not None:
                 yield from ((node.name, path), (older.name, path), (node.name, ("spec", "ratios", index, "says")))
+
+
+def _counted(node: Node[Any]) -> Iterator[Place]:
+    """The parameter counts of a model, and the dimensions of which one more gives another count, or none."""
+    stated = node.spec.parameters if isinstance(node.spec, Model) else None
+    if stated is None:
+        return
+    counts = [c for n, c in (("total", parameters_of), ("active", active_parameters_of)) if getattr(stated, n)]
+    for path, value in sites(node).items():
+        more = _with(node.spec, path[1:], value + 1)
+        if path[1] == "parameters" or any(contradictions(more)) or any(c(more) != c(node.spec) for c in counts):
+            yield node.name, path
+
+
+def _with(spec: Any, path: Path, value: int) -> Any:
+    step, *below = path
+    return evolve(spec, **{str(step): _with(getattr(spec, str(step)), tuple(below), value) if below else value})
 
 
 def _wired(node: Node[Any]) -> Iterator[Place]:

@@ -40,7 +40,9 @@ def test_package() -> None:
     assert set(dir(trnspec)) == set(trnspec.__all__)
 
 
-@pytest.mark.parametrize("kind", ["cores", "chips", "links", "servers", "ultraservers", "clusters", "sources"])
+@pytest.mark.parametrize(
+    "kind", ["cores", "chips", "links", "servers", "ultraservers", "clusters", "models", "sources"]
+)
 def test_keys_of_a_kind(kind) -> None:
     """What IPython offers behind ``cat.chips["``: names and other names, and each of them is taken."""
     named = getattr(CATALOG, kind)

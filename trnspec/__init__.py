@@ -14,22 +14,26 @@ from trnspec._version import __version__
 
 if TYPE_CHECKING:
     from trnspec.amount import Amount
-    from trnspec.api import load, validate
+    from trnspec.api import evaluate, load, validate
     from trnspec.ask import Catalog
     from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError
+    from trnspec.evaluation import Evaluation, RefusalError
     from trnspec.model.figure import Figure
     from trnspec.query_tree import QueryError
 
 __all__ = [
     "Amount",
     "Catalog",
+    "Evaluation",
     "Figure",
     "QuantityError",
     "QueryError",
+    "RefusalError",
     "TrnspecError",
     "UnknownNameError",
     "UsageError",
     "__version__",
+    "evaluate",
     "load",
     "validate",
 ]
@@ -37,12 +41,15 @@ __all__ = [
 _WHERE = {
     "Amount": "trnspec.amount",
     "Catalog": "trnspec.ask",
+    "Evaluation": "trnspec.evaluation",
     "Figure": "trnspec.model.figure",
     "QuantityError": "trnspec.errors",
     "QueryError": "trnspec.query_tree",
+    "RefusalError": "trnspec.evaluation",
     "TrnspecError": "trnspec.errors",
     "UnknownNameError": "trnspec.errors",
     "UsageError": "trnspec.errors",
+    "evaluate": "trnspec.api",
     "load": "trnspec.api",
     "validate": "trnspec.api",
 }

@@ -1,4 +1,4 @@
-"""What a program calls: validate files, load a catalog."""
+"""What a program calls: validate files, load a catalog, evaluate."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from trnspec.source import Limits, read_file, read_text
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
 
     from trnspec.ask import Catalog
     from trnspec.discovery import Discovery
+    from trnspec.evaluation import Evaluation
     from trnspec.graph import Graph
-    from trnspec.plugin import Plugin, Registry
+    from trnspec.plugin import Evaluator, Plugin, Registry
 
 
 def registry() -> Registry:
@@ -142,15 +144,12 @@ def graph_of(paths: Iterable[str] = (), *, settings: Settings | None = None) -> 
     Raises:
         UsageError: A path is not there.
     """
-    from trnspec.discovery import any_installed
+    from trnspec.discovery import simple
     from trnspec.ondemand import on_demand
 
     paths = list(paths)
     chosen = settings if settings is not None else Settings()
-    if any_installed():
-        # A plugin may replace a document and bring kinds, so names of files do not tell enough.
-        return graph(paths, settings=chosen)
-    return on_demand(paths, chosen, lambda: graph(paths, settings=chosen))
+    return on_demand(paths, chosen, lambda: graph(paths, settings=chosen), simple())
 
 
 def load(  # each one is independent of the others
@@ -198,3 +197,45 @@ def load(  # each one is independent of the others
 
 
 _registry = registry
+
+
+def evaluate(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Evaluation:
+    """What an evaluator answers.
+
+    Args:
+        name: The name of the evaluator; ``trnspec eval`` lists them.
+        catalog: The catalog to ask; the shipped one when left out.
+        **inputs: What the evaluator asks for, by name; ``trnspec eval NAME --help`` tells.
+
+    Raises:
+        UsageError: There is no such evaluator; an input is missing, unknown or of another type; or the evaluator broke,
+            or gave something unsound. The message names which.
+        RefusalError: There is no answer, and why.
+    """
+    from trnspec.ask import Catalog
+    from trnspec.evaluating import run
+
+    chosen, giver = evaluator(name)
+    if catalog is not None and not isinstance(catalog, Catalog):
+        raise UsageError(f"the catalog is what trnspec.load() gives, not {type(catalog).__name__}")
+    return run(chosen, giver, load() if catalog is None else catalog, inputs)
+
+
+def evaluator(name: str) -> tuple[Evaluator, str]:
+    """The evaluator of that name, and who brings it: ``trnspec`` or ``the plugin energy of trnspec-energy 0.1.0``.
+
+    Raises:
+        UsageError: There is none; the message lists the nearest.
+    """
+    from trnspec.diagnostics import did_you_mean
+
+    found = plugins()
+    known = found.registry.evaluators
+    if not isinstance(name, str) or name not in known:
+        hint = did_you_mean(str(name), known) or (f"there are {', '.join(known)}" if known else "there are none")
+        raise UsageError(f"there is no evaluator {name!r}; {hint}")
+    giver = next(p.name for p in found.plugins if known[name] in p.evaluators)
+    if giver == "trnspec":
+        return known[name], giver
+    record = next(r for r in found.records if r.name == giver)
+    return known[name], f"the plugin {giver} of {record.distribution} {record.version}"

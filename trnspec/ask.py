@@ -25,6 +25,7 @@ from trnspec.model.link import Link
 from trnspec.model.server import Server
 from trnspec.model.shape import dotted
 from trnspec.model.source import Source
+from trnspec.model.transformer import Model
 from trnspec.model.ultraserver import UltraServer
 from trnspec.stated import Rival, Stated, figures, rivals, with_places
 from trnspec.totals import chips, total
@@ -124,8 +125,7 @@ class Bound(OneExport):
     @property
     def chip_count(self) -> int:
         """How many chips it has, all servers together; 0 where it has none."""
-        found = chips(self.catalog.graph, self.node)
-        return 0 if found is None else found[0]
+        return (chips(self.catalog.graph, self.node) or (0,))[0]
 
     @property
     def topology(self) -> Fabric:
@@ -173,6 +173,11 @@ class ClusterView(Bound, Cluster):
 
 
 @frozen(kw_only=True, eq=False, slots=False)
+class ModelView(Bound, Model):
+    """A model of a catalog."""
+
+
+@frozen(kw_only=True, eq=False, slots=False)
 class SourceView(Bound, Source):
     """A source of a catalog."""
 
@@ -195,8 +200,7 @@ class Named(Mapping[str, V], Generic[V]):
                 return self._catalog[name]  # type: ignore[no-any-return]  # it raises, and says why
             hint = did_you_mean(name, self._names)
             raise UnknownNameError(f"no {self._kind} is named {name!r}" + (f"; {hint}" if hint else ""))
-        found: V = self._catalog[name]
-        return found
+        return self._catalog[name]  # type: ignore[no-any-return]  # the node is of this kind
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
@@ -288,6 +292,11 @@ class Catalog(Tabular, AllExport):
         return Named(self, Cluster, "cluster")
 
     @property
+    def models(self) -> Named[ModelView]:
+        """The models by name."""
+        return Named(self, Model, "model")
+
+    @property
     def sources(self) -> Named[SourceView]:
         """The sources by name."""
         return Named(self, Source, "source")
@@ -306,8 +315,8 @@ class Catalog(Tabular, AllExport):
         """
         from trnspec.query import query
 
-        chosen = [sort] if isinstance(sort, str) else sort
-        return query(self.graph, text, lambda n: self[n.name], columns=columns, sort=chosen, absent=self.unknown)
+        by = [sort] if isinstance(sort, str) else sort
+        return query(self.graph, text, lambda n: self[n.name], columns=columns, sort=by, absent=self.unknown)
 
     def replace(self, name: str, changes: Mapping[str, Any]) -> Catalog:
         """A catalog in which some figures or counts of one document are others; totals and checks follow.
@@ -337,9 +346,7 @@ class Catalog(Tabular, AllExport):
         return evolve(self, graph=laid_over(self.graph, read_file(path)))
 
     def then(self, date: str) -> Catalog:
-        """The catalog with what was published by the end of a day, a month or a year; see ``docs/reference/dates.md``.
-
-        What it lacks for that is told in ``unknown``.
+        """The catalog with what was published by the end of a day, month or year, less what is then ``unknown``.
 
         Raises:
             UsageError: The date is not one.
@@ -371,13 +378,8 @@ class Catalog(Tabular, AllExport):
 
 
 VIEWS: dict[type, type[Bound]] = {
-    Core: CoreView,
-    Chip: ChipView,
-    Link: LinkView,
-    Server: ServerView,
-    UltraServer: UltraServerView,
-    Cluster: ClusterView,
-    Source: SourceView,
+    view.__bases__[1]: view
+    for view in (CoreView, ChipView, LinkView, ServerView, UltraServerView, ClusterView, ModelView, SourceView)
 }
 
 
@@ -394,6 +396,5 @@ def _view_of(spec: Any) -> type[Bound]:
 
 
 def _bind(catalog: Catalog, node: Node[Any]) -> Bound:
-    values = with_places(catalog.graph, node)
     spec: Any = type(node.spec)
-    return _view_of(spec)(**values, node=node, catalog=catalog)
+    return _view_of(spec)(**with_places(catalog.graph, node), node=node, catalog=catalog)

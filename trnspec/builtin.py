@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from trnspec import catalog
 from trnspec.codes import CODES
+from trnspec.commands import COMMANDS
 from trnspec.kinds import KINDS
-from trnspec.plugin import API, Plugin
-from trnspec.rules import formulas, names, plausibility, provenance, ratios, sums, units, wiring
+from trnspec.plugin import API, Command, Evaluator, Plugin
+from trnspec.rules import formulas, names, plausibility, provenance, ratios, sums, transformers, units, wiring
 
 plugin = Plugin(
     name="trnspec",
@@ -22,6 +23,8 @@ plugin = Plugin(
         sums.aggregate_mismatch,
         provenance.self_contradiction,
         formulas.derived_mismatch,
+        transformers.parameter_count,
+        transformers.impossible_dimensions,
         wiring.topology_size_mismatch,
         wiring.degree_mismatch,
         wiring.topologies_differ,
@@ -35,4 +38,30 @@ plugin = Plugin(
     ),
     codes=CODES,
     catalogs=(catalog.shipped(),),
+    evaluators=(
+        Evaluator(
+            "collective",
+            "The time of a collective: every algorithm, and what none undercuts.",
+            "trnspec.evaluators.collective:run",
+        ),
+        Evaluator(
+            "memory",
+            "The memory of a rank, whether it fits, and what would make it fit.",
+            "trnspec.evaluators.memory:run",
+        ),
+        Evaluator(
+            "roofline",
+            "What a kernel or each part of a model can reach, and what binds it.",
+            "trnspec.evaluators.roofline:run",
+        ),
+        Evaluator(
+            "inference",
+            "What serving a model takes: first token, every other token, throughput and memory.",
+            "trnspec.evaluators.inference:run",
+        ),
+        Evaluator(
+            "training", "The time of a training step with its parts, MFU and memory.", "trnspec.evaluators.training:run"
+        ),
+    ),
+    commands=tuple(Command(name, summary, f"trnspec.cli.{name}:command") for name, summary in COMMANDS.items()),
 )

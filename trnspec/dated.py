@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.model.marks import Pattern
+    from trnspec.units import UnitTable
 
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?", re.ASCII)
 _RANKS: tuple[str, ...] = get_args(Rank)
@@ -227,7 +228,7 @@ class _Dated:
             source = self._source(claim.source.name)
             if claim.verdict not in (*_CURRENT, _OF_ITS_DAY) or source is None:
                 continue
-            says = _in_form(claim.says, shape)
+            says = _in_form(claim.says, shape, self.node.units)
             if says is not None and end(source.as_of) <= self.limit:
                 inferred = source.dating == "not-before"
                 yield _Candidate(claim, end(source.as_of), _RANKS.index(source.rank), inferred, says)
@@ -281,7 +282,7 @@ class _Dated:
         """True for a claim that has been superseded since, and was not yet: it says what is adopted."""
         chosen = self.adopted.get(path)
         shape = shape_in_document(type(self.node.spec), path)
-        says = None if shape is None else _in_form(claim.says, shape)
+        says = None if shape is None else _in_form(claim.says, shape, self.node.units)
         if chosen is None or says is None:
             return False
         return _overlap(says, chosen.says)
@@ -293,11 +294,11 @@ def _cited(node: Node[Any], path: Path, figure: Figure) -> Ref[Source] | None:
     return figure.source or (beside if isinstance(beside, Ref) else None) or node.metadata.source
 
 
-def _in_form(says: int | str, shape: Shape) -> Quantity | int | str | None:
+def _in_form(says: int | str, shape: Shape, units: UnitTable) -> Quantity | int | str | None:
     """What a claim says in the form that stands at such a place; ``None`` when it has another."""
     if isinstance(shape, FigureShape):
         try:
-            return parse(str(says), shape.dimension)
+            return parse(str(says), shape.dimension, units)
         except QuantityError:
             return None
     if isinstance(shape, NumberShape):
@@ -372,8 +373,8 @@ def _without(
     rest = _copy(spec, data, (), gone)
     where = positions if positions is not None else tuple(int(node.claim_path(i)[1]) for i in range(len(node.claims)))
     kept = tuple(w for i, w in enumerate(where) if ("claims", i) not in gone)
-    made = structure(node.kind, spec, node.document, rest)
-    return evolve(made, positions=kept, target=node.target)
+    made = structure(node.kind, spec, node.document, rest, node.units)
+    return evolve(made, positions=kept, target=node.target, folder=node.folder)
 
 
 def _copy(spec: type, value: Any, path: Path, gone: set[Path | None]) -> Any:

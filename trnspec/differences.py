@@ -174,7 +174,7 @@ def differences(  # the two sides, and what is known of each
             found["removed"].append(Presence(before.kind, name, unknown[1].get(name, "")))
         elif before is not None and after is not None:
             for change in _figures(old, before, new, after):
-                found["restated" if _is_same(change) else "figures"].append(change)
+                found["restated" if _is_same(change, before, after) else "figures"].append(change)
             found["words"] += _words(before, after)
             found["claims"] += _claims(before, after)
     parts = {key: tuple(value) for key, value in found.items()}
@@ -217,11 +217,12 @@ def _side(figure: Stated | None) -> Side | None:
     return Side(figure.value.text, figure.source_name, title, figure.as_of, where, derived)
 
 
-def _is_same(change: Change) -> bool:
+def _is_same(change: Change, before: Node[Any], after: Node[Any]) -> bool:
     """True for one value on two words, or in two notations."""
     if change.old is None or change.new is None:
         return False
-    return change.old.says == change.new.says or parse(change.old.says).same_value(parse(change.new.says))
+    old, new = change.old.says, change.new.says
+    return old == new or parse(old, None, before.units).same_value(parse(new, None, after.units))
 
 
 def _judgement(after: Node[Any], at: str, figure: Stated) -> tuple[str, str]:
@@ -235,7 +236,7 @@ def _judgement(after: Node[Any], at: str, figure: Stated) -> tuple[str, str]:
 
 def _says(claim: Claim, quantity: Quantity) -> bool:
     try:
-        return parse(str(claim.says)).same_value(quantity)
+        return parse(str(claim.says), None, quantity.table).same_value(quantity)
     except QuantityError:
         return False
 

@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import EditionError, UnknownNameError, UsageError
 from trnspec.graph import Graph, build, references
+from trnspec.model.kinds import HOUSE
 from trnspec.source import Document
 from trnspec.structure import StructureError, plain, structure
 
@@ -201,7 +202,8 @@ def read(text: str | bytes, registry: Registry) -> Graph:
         file = f"edition {edition.name}: {kind.folder}/{_called(data).partition(' ')[2]}"
         document = Document(file, dict(data), {}, (), "")
         try:
-            nodes.append(structure(kind.name, kind.spec, document, data))
+            made: Node[Any] = structure(kind.name, kind.spec, document, data, registry.units)
+            nodes.append(made if kind.name in HOUSE else evolve(made, folder=kind.folder))
         except StructureError as error:
             raise EditionError(f"{file} cannot be read by this version of trnspec: {error}") from error
     graph, problems = build(nodes)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
     from trnspec.source import Path
     from trnspec.stated import Rival
+    from trnspec.units import UnitTable
 
 Type = Literal["number", "integer", "string", "integers", "strings"]
 Cell = float | int | str | tuple[int, ...] | tuple[str, ...] | None
@@ -83,7 +84,7 @@ def tables(graph: Graph) -> dict[str, Table]:
     catalogs of two dates have the same columns; of mappings such as ``other`` the keys in use.
     """
     known = {k.name: (k.folder, k.spec) for k in KINDS}
-    known |= {n.kind: (f"{n.kind.lower()}s", type(n.spec)) for n in graph if n.kind not in known}
+    known |= {n.kind: (n.folder or f"{n.kind.lower()}s", type(n.spec)) for n in graph if n.kind not in known}
     made = {folder: _kind(graph, name, folder, spec) for name, (folder, spec) in known.items()}
     return made | {"figures": _figures(graph), "claims": _claims(graph)}
 
@@ -246,7 +247,7 @@ def _claims(graph: Graph) -> Table:
 
 
 def _claim(node: Node[Any], path: Path, rival: Rival) -> tuple[Cell, ...]:
-    value, unit, low, high = _said(rival.says)
+    value, unit, low, high = _said(rival.says, node.units)
     at = value_at(node.spec, path[1:])
     adopted: str | None = None
     number: float | None = None
@@ -262,12 +263,12 @@ def _claim(node: Node[Any], path: Path, rival: Rival) -> tuple[Cell, ...]:
     )  # fmt: skip
 
 
-def _said(text: str) -> tuple[float | None, str | None, float | None, float | None]:
+def _said(text: str, units: UnitTable) -> tuple[float | None, str | None, float | None, float | None]:
     """What a claim says as numbers, where it says a figure or a count."""
     if text.isascii() and text.isdigit():
         return float(text), None, float(text), float(text)
     try:
-        quantity = parse(text)
+        quantity = parse(text, None, units)
     except QuantityError:
         return None, None, None, None
     value, low, high = _bounds(quantity)

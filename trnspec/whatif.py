@@ -67,15 +67,15 @@ def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], lis
         except UsageError as error:
             wrong.append(Wrong(path, str(error)))
     try:
-        made = structure(node.kind, type(node.spec), node.document, data)
+        made = structure(node.kind, type(node.spec), node.document, data, node.units)
         for path_, value in _assumed(node, made):
             _set(data, path_, value)
-        made = structure(node.kind, type(node.spec), node.document, data)
+        made = structure(node.kind, type(node.spec), node.document, data, node.units)
     except StructureError as error:
         wrong += [Wrong(_blamed(changes, r), f"{r.message} (at {dotted(r.path)})") for r in error.refusals]
     if wrong:
         return node, wrong
-    return evolve(made, positions=node.positions, target=node.target), []
+    return evolve(made, positions=node.positions, target=node.target, folder=node.folder), []
 
 
 def steps(path: str) -> Path:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from trnspec.graph import Graph
 
 
+_PATIENCE = 0.2
+"""How many seconds a shell that completes a word waits for a plugin."""
+
+
 def completer(folder: str = "") -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """What completes the names of documents: a file has the name of its document, so none is read.
 
@@ -28,7 +32,13 @@ def completer(folder: str = "") -> Callable[[click.Context, click.Parameter, str
 
         given = ctx.params.get("catalog")
         root = FilePath(given) if isinstance(given, str) else catalog_.shipped()
-        found = {f.stem for f in catalog_.files(root / folder)}
+        roots = [root]
+        if given is None:
+            from trnspec.discovery import simple
+
+            # Of plugins that add more than catalogs nothing is completed: they take too long to import.
+            roots += simple(_PATIENCE) or []
+        found = {f.stem for each in roots for f in catalog_.files(each / folder)}
         return [CompletionItem(name) for name in sorted(found) if name.startswith(incomplete)]
 
     return complete
@@ -53,7 +63,7 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
             chosen[name]  # a catalog of another day tells why it lacks a document
         return chosen.graph
     # Not by way of the API, which imports what checking needs.
-    from trnspec.discovery import any_installed
+    from trnspec.discovery import simple
     from trnspec.ondemand import on_demand
 
     paths, settings = [catalog] if catalog else [], here()
@@ -63,8 +73,7 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
 
         return graph(paths, settings=settings)
 
-    # A plugin may replace a document, and bring kinds.
-    found = everything() if any_installed() else on_demand(paths, settings, everything)
+    found = on_demand(paths, settings, everything, simple())
     for name in names:
         found.named(name)
     return found

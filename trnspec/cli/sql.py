@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def command(statement: str, format_: str, **options: Any) -> None:
     """Ask the tables of the catalog in SQL, by an embedded DuckDB.
 
-    There is a table for each kind (chips, servers, ultraservers, cores, links, clusters, sources) with a column for
-    each path, and figures and claims. A path is one name in double quotes: SELECT name, "memory.capacity" FROM chips.
+    There is a table for each kind (chips, servers, ultraservers, cores, links, clusters, models, sources) with a column
+    for each path, and figures and claims. A path is one name in double quotes: SELECT name, "memory.capacity" FROM chips.
     Numbers are in base units (B, B/s, FLOPS, s). 'SHOW TABLES' and 'DESCRIBE chips' tell what there is. Nothing else
     can be read, and nothing can be written. Needs the extra: pip install 'trnspec[tables]'.
     """

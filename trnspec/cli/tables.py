@@ -10,6 +10,7 @@ from trnspec.model.core import Core
 from trnspec.model.link import Link
 from trnspec.model.server import Server
 from trnspec.model.source import Source
+from trnspec.model.transformer import Model
 from trnspec.model.ultraserver import UltraServer
 from trnspec.totals import chips, total
 
@@ -36,7 +37,7 @@ def holdings(graph: Graph) -> str:
         widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
         rule = "  ".join("-" * width for width in widths)
         lines = [_line(header, widths), rule, *(_line(row, widths) for row in rows), ""]
-    others = ((Core, "core"), (Link, "link"), (Cluster, "cluster"), (Source, "source"))
+    others = ((Core, "core"), (Link, "link"), (Cluster, "cluster"), (Model, "model"), (Source, "source"))
     counts = [f"{n} {word}{'s' if n != 1 else ''}" for spec, word in others if (n := _targets(graph, spec))]
     figures = sum(len(graph.figures(n)) for n in graph if n.target)
     claims = sum(len(n.claims) for n in graph if n.target)

@@ -10,6 +10,7 @@ from trnspec.model.marks import Name, Pattern, Text
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
 from trnspec.source import Document, Path
+from trnspec.units import UNITS, UnitTable
 
 API_VERSION = "trnspec/v1"
 
@@ -108,6 +109,8 @@ class Node(Generic[T_co]):
         document: The text it was read from, with the table of places.
         positions: Where each claim stands in the file's list, when unsound ones before it were left out.
         target: True for a document that the caller asked to check; others are context, to resolve names against.
+        folder: The folder of a catalog for its kind, where a plugin brings the kind; empty for those of trnspec.
+        units: The units that its figures, and what others say of them, may be written in.
     """
 
     kind: str
@@ -117,6 +120,8 @@ class Node(Generic[T_co]):
     document: Document = field(repr=False)
     positions: tuple[int, ...] = ()
     target: bool = True
+    folder: str = ""
+    units: UnitTable = field(default=UNITS, repr=False)
 
     @property
     def name(self) -> str:

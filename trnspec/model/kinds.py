@@ -12,6 +12,8 @@ HOUSE = {
     "Server": ("servers", "server"),
     "UltraServer": ("ultraservers", "ultraserver"),
     "Cluster": ("clusters", "cluster"),
+    "Model": ("models", "transformer"),
+    "Calibration": ("calibrations", "calibration"),
     "Source": ("sources", "source"),
 }
 """The folder of a catalog that holds the documents of a kind, and the module here that holds its class."""

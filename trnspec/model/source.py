@@ -16,6 +16,7 @@ Rank = Literal[
     "vendor-figure",
     "vendor-api",
     "vendor-driver",
+    "model-publisher",
     "third-party",
 ]
 
@@ -28,7 +29,7 @@ class Source:
         publisher: Who answers for it. Example: AWS Neuron documentation
         as_of: The day, month or year that this version dates from. Example: 2024-02-13
         dating: How the date is known; "not-before" marks a date inferred from what the text mentions.
-        rank: How near the publisher stands to the hardware; it weighs when two sources disagree.
+        rank: How near the publisher stands to the hardware, or to the model; it weighs when two sources disagree.
         address: Where this version can be read. Example: https://github.com/aws-neuron/aws-neuron-sdk
         version: The revision or release that was read. Example: 82ffe529
         note: What a reader of the source should know.

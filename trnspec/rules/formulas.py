@@ -13,7 +13,7 @@ from trnspec.errors import QuantityError, UsageError
 from trnspec.model.shape import dotted
 from trnspec.plugin import Finding, rule
 from trnspec.quantity import Interval, Qualifier, parse, render
-from trnspec.units import UNITS
+from trnspec.units import UNITS, UnitTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ class FormulaError(ValueError):
     """A text that is not a formula."""
 
 
-def evaluate(text: str) -> Interval:
+def evaluate(text: str, units: UnitTable = UNITS) -> Interval:
     """What a formula gives, in base units, with the rounding of its figures carried through.
 
     Raises:
@@ -46,7 +46,7 @@ def evaluate(text: str) -> Interval:
     """
     if len(text) > MOST_CHARACTERS:
         raise FormulaError(f"a formula has at most {MOST_CHARACTERS} characters, this one has {len(text)}")
-    parser = _Parser(text)
+    parser = _Parser(text, units)
     value = parser.sum()
     if parser.rest():
         raise FormulaError(f"{parser.rest()!r} is not understood in the formula {text!r}")
@@ -56,8 +56,9 @@ def evaluate(text: str) -> Interval:
 class _Parser:
     """A descent over the three levels of the grammar."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, units: UnitTable) -> None:
         self.text = text
+        self.units = units
         self.at = 0
         self.depth = 0
 
@@ -103,14 +104,14 @@ class _Parser:
             raise FormulaError(f"a number is expected at {self.rest()!r} in the formula {self.text!r}")
         self.at = match.end()
         word = _WORD.match(self.text, self.at)
-        unit = word[1] if word is not None and word[1] in UNITS and word[1] != "x" else ""
+        unit = word[1] if word is not None and word[1] in self.units and word[1] != "x" else ""
         while word is not None and word[1] != "x":
             if "/" in word[1] and not unit:
                 raise FormulaError(f"{word[1]!r} is neither a unit nor what is counted in the formula {self.text!r}")
             self.at = word.end()
             word = None if unit else _WORD.match(self.text, self.at)
         try:
-            quantity = parse(f"{match[0]} {unit or 'x'}")
+            quantity = parse(f"{match[0]} {unit or 'x'}", None, self.units)
         except QuantityError as error:
             raise FormulaError(str(error)) from error
         # What is counted is exact, unless it is said to be about so many.
@@ -158,7 +159,7 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if figure.derived is None:
             continue
         try:
-            given = evaluate(figure.derived)
+            given = evaluate(figure.derived, node.units)
         except FormulaError as error:
             yield Finding((*path, "derived"), str(error), "write for instance: 8 x 128 x 128 x 2 x 2.4 GHz")
             continue

@@ -19,7 +19,7 @@ from trnspec.graph import Graph
 from trnspec.quantity import Interval, Quantity, parse, render
 from trnspec.rules.lookalikes import lookalikes
 from trnspec.rules.sites import Site, Term
-from trnspec.units import UNITS, Dimension, Unit
+from trnspec.units import Dimension, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -182,7 +182,7 @@ def _chained(case: Case) -> Iterator[Explanation]:
     for term, part in _alike(case):
         for outer, group in _groups(term, part):
             for digits in range(1, 6):
-                rounded = parse(render(group, quantity.unit, digits))
+                rounded = parse(render(group, quantity.unit, digits), None, quantity.table)
                 for cut, word in ((rounded, "rounded"), (_cut(group, rounded), "cut off")):
                     if cut.value != group and case.looks_like(Interval.point(cut.value * outer)):
                         sentence = f"chained rounding: {outer} x {cut}, which was {word} before it was multiplied"
@@ -204,13 +204,13 @@ def _groups(term: Term, part: Quantity) -> Iterator[tuple[Fraction, Fraction]]:
 def _cut(value: Fraction, like: Quantity) -> Quantity:
     """A value cut off, not rounded, at the last digit of a printed one."""
     step = like.ulp * 10 ** (like.digits - like.min_digits) * like.unit.factor
-    return parse(render(value // step * step, like.unit, like.digits))
+    return parse(render(value // step * step, like.unit, like.digits), None, like.table)
 
 
 def _units(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
     own = _spelled(quantity.unit)
-    for unit in UNITS:
+    for unit in quantity.table:
         if unit.dimension is not quantity.dimension or unit == quantity.unit:
             continue
         if not case.closes(quantity.interval.scaled(unit.factor / quantity.unit.factor)):
@@ -229,7 +229,9 @@ def _spelled(unit: Unit) -> tuple[str, bool, str]:
     """The letter of the prefix, whether it is a binary one, and what follows: ``("G", True, "B/s")``."""
     if unit.dimension not in (Dimension.INFORMATION, Dimension.BANDWIDTH):
         return unit.symbol, False, ""
-    at = unit.symbol.index("bit" if "bit" in unit.symbol else "B")
+    at = unit.symbol.find("bit" if "bit" in unit.symbol else "B")
+    if at < 0:  # a unit of a plugin, which has no prefix that is known
+        return unit.symbol, False, ""
     prefix = unit.symbol[:at]
     return prefix[:1].upper(), prefix.endswith("i"), unit.symbol[at:]
 

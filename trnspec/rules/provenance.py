@@ -115,7 +115,7 @@ def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding((*base, "at"), f"a {node.kind} has no {dotted(path)}", "the path is misspelt")
             elif isinstance(shape, FigureShape):
                 try:
-                    parse(str(claim.says), shape.dimension)
+                    parse(str(claim.says), shape.dimension, node.units)
                 except QuantityError as error:
                     yield Finding((*base, "says"), f"{error} (a claim on {dotted(path)})", error.hint)
             elif isinstance(shape, NumberShape) and not isinstance(claim.says, int):

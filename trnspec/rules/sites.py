@@ -17,6 +17,7 @@ from trnspec.source import Path
 
 if TYPE_CHECKING:
     from trnspec.diagnostics import Location
+    from trnspec.units import UnitTable
 
 
 @frozen
@@ -37,7 +38,7 @@ class Site:
     def value(self) -> Quantity | int | None:
         """What stands there; ``None`` where nothing does, or where a claim says a word."""
         if self.claim is not None:
-            return _said(self.node.claims[self.claim].says)
+            return _said(self.node.claims[self.claim].says, self.node.units)
         found = figure_at(self.node, self.path)
         if isinstance(found, Figure):
             return found.value
@@ -78,11 +79,11 @@ def _alike(a: Quantity | int | None, b: Quantity | int | None) -> bool:
     return isinstance(a, int) and isinstance(b, int)
 
 
-def _said(says: int | str) -> Quantity | int | None:
+def _said(says: int | str, units: UnitTable) -> Quantity | int | None:
     if isinstance(says, int):
         return says
     try:
-        return parse(says)
+        return parse(says, None, units)
     except QuantityError:
         return None
 

@@ -1,0 +1,254 @@
+"""The time and the memory of a training step once more, in plain Python, as the documentation of the formulas tells them.
+
+Loops over layers, levels, stages and chunks; no arrays, and none of the engine's formulas.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+FACTOR = {"1f1b": 1, "interleaved": 1, "zb1p": 1 / 3, "zb2p": 0, "zbv": 0, "v-half": 1 / 2, "v-min": 2 / 3}
+HELD = {"1f1b": 1, "interleaved": 1, "zb1p": 1, "zb2p": 2, "zbv": 1, "v-half": 1 / 2, "v-min": 1 / 3}
+FOLDED = {"zbv", "v-half", "v-min"}
+BYTES = {
+    "adam": (2, 2, 12), "adam-fp32-grads": (2, 4, 12), "adam-fp32": (4, 4, 8), "adam-bf16": (2, 2, 4),
+    "adam-8bit": (2, 2, 6), "sgd-momentum": (2, 2, 8),
+}  # fmt: skip
+SLOTS = ("chip", "server", "ultraserver", "network")
+
+
+class Links:
+    """The levels of links, each with the ranks of a unit, the time of a byte and the time of a step."""
+
+    def __init__(self, levels: Any, efficiency: Any) -> None:
+        self.levels = []
+        for level in levels:
+            last = level.name == "network"
+            hop = level.latency or (efficiency.network_hop if last else efficiency.hop)
+            self.levels.append((level.ranks, 1 / (level.rate * getattr(efficiency, level.name)), hop))
+
+    def within(self, n: float, stride: float) -> list[float]:
+        """How many of a group's ranks lie in one unit of each level."""
+        found = []
+        for ranks, _, _ in self.levels:
+            found.append(min(n, max(1, ranks / stride)))
+        return found
+
+    def gather(self, n: float, stride: float) -> tuple[float, float]:
+        """Latency, and time of a byte, of an all-gather by rings, level after level."""
+        before, steps, byte = 1.0, 0.0, 0.0
+        for here, (_, each, hop) in zip(self.within(n, stride), self.levels, strict=True):
+            steps += (here / before - 1) * hop
+            byte += (1 / before - 1 / here) * each
+            before = here
+        return steps, byte
+
+    def exchange(self, n: float, stride: float) -> float:
+        """Time of a byte of an all-to-all: what leaves a unit goes over the next level."""
+        before, byte = 1.0, 0.0
+        for here, (_, each, _) in zip(self.within(n, stride), self.levels, strict=True):
+            byte += (here - before) / n * each
+            before = here
+        return byte
+
+    def outermost(self, span: float) -> tuple[float, float]:
+        """Latency, and time of a byte, of the first level a unit of which holds so many ranks."""
+        for ranks, each, hop in self.levels:
+            if span <= ranks:
+                return hop, each
+        return self.levels[-1][2], self.levels[-1][1]
+
+
+def tokens_met(seq: float, window: float, causal: bool) -> float:
+    """Tokens that a query meets on average: all or half of the sequence, or of the window when that is shorter."""
+    reach = min(window, seq) if window else seq
+    return reach * (1 - reach / (2 * seq)) if causal else reach
+
+
+def layer_kinds(d: Any) -> list[tuple[bool, bool]]:
+    """For each layer whether it has experts, which the last ones have, and whether it looks back over a window."""
+    found = []
+    for i in range(int(d.layers)):
+        found.append((i >= d.layers - d.expert_layers, i < d.windowed_layers))
+    return found
+
+
+def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
+    """The parts of a training step and their total; ``x`` has the attributes of a layout."""
+    links = Links(system.levels, e)
+    weight, gradient, state = BYTES[x.optimizer]
+    wide_type = dtype if dtype in {"fp64", "fp32", "tf32", "bf16", "fp16"} else "bf16"
+    rate, score_rate = system.rates[dtype] * e.matmul, system.rates[wide_type] * e.attention
+    memory = system.bandwidth * e.memory
+    full, selective = x.recompute == "full", x.recompute == "selective"
+    tokens = x.microbatch * x.seq / x.cp
+    causal = bool(d.causal) and bool(e.causal)
+    m = x.global_batch // (x.microbatch * x.dp)
+
+    # One layer, on average, forward.
+    matmul = scores = routed_elements = kept_elements = copies_sent = 0.0
+    for expert, windowed in layer_kinds(d):
+        own = d.attention_weights + (d.shared_weights + d.router_weights if expert else d.mlp_weights)
+        met = own + (d.active * d.expert_weights if expert else 0)
+        routed = d.experts * d.expert_weights if expert else 0
+        small = d.attention_small + (d.experts * d.expert_small + d.shared_small if expert else d.mlp_small)
+        width = (d.active * d.expert_width + d.shared_width) if expert else d.width
+        if expert:
+            copies = d.active + (1 if d.shared_width else 0)
+        else:
+            copies = 1 if d.mlp_weights else 0
+        split = d.heads * (d.qk_size + d.v_size) + d.kv_elements + d.matrices * width
+        operands = tokens * (2 + 2 * copies) * d.hidden + tokens * split / x.tp + own / x.tp + routed / x.ep / x.tp
+        matmul += 2 * met * tokens / x.tp / rate + operands * 2 * e.matmul_passes / memory
+        streams = tokens / x.tp if x.sequence_parallel else tokens
+        matmul += streams * d.hidden * 2 * e.hidden_passes / memory
+        context = tokens_met(x.seq, d.window if windowed else 0, causal)
+        scores += 2 * context * d.heads * (d.qk_size + d.v_size) * tokens / x.tp / score_rate
+        scores += tokens * x.seq * d.heads / x.tp * 2 * e.score_passes / memory
+        routed_elements += routed
+        kept_elements += own + small
+        copies_sent += d.active if expert else 0
+    matmul, scores = matmul / d.layers, scores / d.layers
+    forward, backward = max(matmul + scores, e.forward), max(2 * (matmul + scores), e.backward)
+    again = forward if full else scores if selective else 0.0
+
+    # Its collectives.
+    message = tokens * d.hidden * 2
+    rounds = 6 if full else 4
+    steps, byte = links.gather(x.tp, 1)
+    reduced = sum((e.call if x.tp > 1 else 0) + 2 * (steps + byte * message) for _ in range(rounds))
+    if x.overlap:
+        reduced = max(0.0, reduced - e.tensor_overlap * (forward + backward + again))
+    steps, byte = links.gather(x.cp, x.tp)
+    cache = x.cp * tokens * d.kv_elements * 2 / min(x.tp, d.kv_heads)
+    passed = 0.0
+    for _ in range(3 + full + selective):
+        passed += (e.call if x.cp > 1 else 0) + steps + byte * cache
+    exchanged, share = 0.0, copies_sent / d.layers
+    for _ in range(rounds):
+        if x.ep > 1 and share:
+            exchanged += e.call * min(share, 1) + links.exchange(x.ep, x.tp) * message / x.tp * share
+    each = forward + backward + again + reduced + passed + exchanged
+
+    # The pipeline.
+    layers = d.layers / x.pp
+    sent = 0.0
+    if x.pp > 1:
+        hop, byte = links.outermost(x.tp * x.cp * x.dp * x.pp)
+        passes = x.interleave if x.interleave > 1 else 2 if x.schedule in FOLDED else 1
+        size = message / x.tp if x.sequence_parallel else message
+        sent = 2 * passes * (e.send + hop + byte * size)
+    bubble = FACTOR[x.schedule] / x.interleave * (x.pp - 1) * (layers * each + sent)
+    head = tokens / x.tp * d.vocabulary * (6 * d.hidden / rate + 4 * e.head_passes / memory)
+
+    # Gradients, sharded weights, the optimizer.
+    ends = d.head if x.pp > 1 else d.embedding + d.positions + (0 if d.tied else d.head) + d.outer_small + d.outer_weights
+    copies = x.dp * x.cp
+    dense = (kept_elements / x.pp + ends) / x.tp
+    routed = routed_elements / x.pp / x.tp / x.ep
+    steps, byte = links.gather(copies, x.tp)
+    part = links.gather(copies / x.ep, x.tp * x.ep)[1] if routed else 0.0
+    if x.zero == 3:
+        sizes, calls = [weight, weight, gradient] * m, 3 * m * layers
+    else:
+        sizes, calls = [gradient, weight if x.zero else gradient], 2
+    time = sum(size * (byte * dense + part * routed) for size in sizes)
+    time += calls * ((e.call / 2 if copies > 1 else 0) + steps)
+    behind = layers * each * (m if x.zero == 3 else 0.5)
+    data = max(time * e.exposed, time - e.overlap * behind)
+    mine = dense / copies + routed / (copies / x.ep) if x.zero else dense + routed
+    update = mine * state * (1 + e.optimizer_passes) / memory
+
+    found = {
+        "compute": m * layers * (forward + backward), "recompute": m * layers * again, "head": m * head,
+        "tensor": m * layers * reduced, "context": m * layers * passed, "expert": m * layers * exchanged,
+        "pipeline": m * sent, "bubble": bubble, "data": data, "optimizer": update, "fixed": e.step,
+    }  # fmt: skip
+    return found | {"total": sum(found.values())}
+
+
+def memory(d: Any, x: Any) -> float:
+    """Bytes on the rank that needs the most, of all stages."""
+    return max(memory_of(d, x, stage) for stage in range(x.pp))
+
+
+def chunks(x: Any, stage: int, layers: float) -> list[tuple[float, float]]:
+    """Where the chunks of a stage begin and end among the layers."""
+    if x.schedule in FOLDED:
+        half = layers / x.pp / 2
+        return [(i * half, (i + 1) * half) for i in (stage, 2 * x.pp - 1 - stage)]
+    size = layers / x.pp / x.interleave
+    return [((j * x.pp + stage) * size, (j * x.pp + stage + 1) * size) for j in range(x.interleave)]
+
+
+def in_flight(x: Any, stage: int) -> float:
+    """Microbatches that a stage holds at the peak, in units of all its layers."""
+    m = x.global_batch // (x.microbatch * x.dp)
+    if x.interleave > 1:
+        return min(m, ((x.interleave - 1) * x.pp + 2 * (x.pp - stage) - 1) / x.interleave)
+    deep = x.pp if x.schedule in FOLDED else x.pp - stage
+    return min(m, max(1, HELD[x.schedule] * deep))
+
+
+def memory_of(d: Any, x: Any, stage: int) -> float:
+    """Bytes on a rank of a stage."""
+    weight, gradient, state = BYTES[x.optimizer]
+    t, tokens = x.tp, x.seq / x.cp * x.microbatch
+    along = t if x.sequence_parallel else 1
+    heads_here = -(-d.kv_heads // t) / d.kv_heads
+    held = in_flight(x, stage)
+    first, last = stage == 0, stage == (0 if x.schedule in FOLDED else x.pp - 1)
+
+    def split(small: float) -> float:
+        return min(small, d.hidden) + (small - min(small, d.hidden)) / t
+
+    def kept(expert: bool, recompute: str) -> float:
+        scores = 0 if x.flash or recompute != "none" else tokens * x.seq * d.heads * 2 / t
+        if recompute == "full":
+            return tokens * d.hidden * 2 / along
+        heads = tokens * 2 * d.heads * (d.qk_size + d.v_size) / t
+        latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
+        size = tokens * d.hidden * 8 / along + heads * (2 if latent else 1) + tokens * 2 * d.kv_elements * heads_here
+        if not expert:
+            return size + scores + 2 * d.matrices * d.width * tokens / t
+        size += 2 * d.matrices * (d.expert_width * d.active + d.shared_width) * tokens / t
+        if d.experts > 1:
+            size += 4 * d.hidden * tokens * d.active
+        return size + scores + (4 * d.experts * tokens / along if d.router_weights else 0)
+
+    dense = experts = activations = 0.0
+    for i, (expert, _) in enumerate(layer_kinds(d)):
+        # A layer may lie in two stages where layers are not dealt evenly.
+        part = sum(max(0.0, min(end, i + 1) - max(begin, i)) for begin, end in chunks(x, stage, d.layers))
+        keys = d.hidden * d.kv_elements
+        dense += part * ((d.attention_weights - keys) / t + keys * heads_here + d.attention_small)
+        if expert:
+            dense += part * (d.shared_weights / t + split(d.shared_small) + d.router_weights)
+            experts += part * d.experts / x.ep * (d.expert_weights / t + split(d.expert_small))
+        else:
+            dense += part * (d.mlp_weights / t + split(d.mlp_small))
+        activations += part * held * kept(expert, x.recompute)
+    if first:
+        dense += d.embedding / t + d.positions
+    if last:
+        dense += (0 if d.tied and first else d.head / t) + d.outer_small + d.outer_weights / t
+    copies = x.dp * x.cp
+    total = activations
+    for size, spread in ((weight, x.zero >= 3), (gradient, x.zero >= 2), (state, x.zero >= 1)):
+        total += size * (dense / copies + experts / (copies / x.ep) if spread else dense + experts)
+    if first:
+        total += held * tokens * 8 / along
+    if last:
+        total += 4 * tokens * d.hidden / along + 4 * tokens * d.vocabulary / t
+    kinds = {expert for expert, _ in layer_kinds(d)}
+    if x.recompute == "full":
+        total += max(kept(expert, "none") for expert in (False, True))
+    elif x.recompute == "selective":
+        total += 0 if x.flash else tokens * x.seq * d.heads * 2 / t
+    if x.pp > 1:
+        total += 2 * tokens * d.hidden * 2 / along
+    if x.zero == 3 and copies * (copies / x.ep) > 1:
+        mlp = d.mlp_weights / t if False in kinds else 0
+        inner = d.experts / x.ep * d.expert_weights / t + d.shared_weights / t + d.router_weights if True in kinds else 0
+        total += 2 * weight * (d.attention_weights / t + max(mlp, inner))
+    return total

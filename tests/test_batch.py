@@ -1,0 +1,324 @@
+"""A batch and a sweep say what the single call says, to the last bit, whatever their order, blocks and route."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+
+import numpy as np
+import pytest
+from attrs import evolve
+from engine_samples import ESTIMATORS, FITTED, SYSTEMS, estimator, possible, sample, system
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trnspec.errors import UsageError
+from trnspec.evaluation import RefusalError
+from trnspec.perf import flat
+from trnspec.perf.batch import REASONS, Best, Block, Pareto, Top, rows, sweep
+from trnspec.perf.grid import AXES, grid
+from trnspec.perf.training import PARTS
+
+COLUMNS = (
+    *("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "schedule", "interleave", "zero"),
+    *("recompute", "sequence_parallel", "overlap", "flash", "optimizer"),
+)
+
+
+def columns(samples) -> dict:
+    return {name: np.array([getattr(s.layout, name) for s in samples]) for name in COLUMNS}
+
+
+def single(e, layout, *, memory: bool = True) -> tuple[str, float, float]:
+    """The reason, the time and the bytes that the single call gives."""
+    try:
+        found = e.step(layout)
+    except RefusalError as refused:
+        return refused.reason, 0.0, 0.0
+    needs = e.memory(layout).total if memory else 0.0
+    if needs > e.system.capacity:
+        return "does-not-fit", 0.0, needs
+    return "", found.total, needs
+
+
+@pytest.fixture(scope="module")
+def samples():
+    draw = random.Random(7)
+    return [possible(draw) if i % 2 else sample(draw, strange=0.5) for i in range(4000)]
+
+
+def test_rows_are_single_calls(samples) -> None:
+    which = np.array([s.which for s in samples])
+    found = rows(ESTIMATORS, which, memory=True, parts=PARTS, **columns(samples))
+
+    told = [(REASONS[code], t, m) for code, t, m in zip(found.code, found.time.tolist(), found.memory.tolist(), strict=True)]
+    assert told == [single(ESTIMATORS[s.which], s.layout) for s in samples]
+    reasons = {reason for reason, _, _ in told}
+    assert reasons == set(REASONS) - {"unknown-figure"}
+    for i in np.flatnonzero(found.code == 0)[:500]:
+        step = ESTIMATORS[samples[i].which].step(samples[i].layout)
+        assert [found.parts[name][i] for name in PARTS] == [getattr(step, name) for name in PARTS]
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000, 100_000])
+def test_order_and_blocks_change_nothing(samples, block, monkeypatch) -> None:
+    which, given_ = np.array([s.which for s in samples]), columns(samples)
+    whole = rows(ESTIMATORS, which, **given_)
+    order = np.random.default_rng(block).permutation(len(samples))[: 300 if block == 1 else None]
+    mixed = rows(ESTIMATORS, which[order], block=block, **{n: c[order] for n, c in given_.items()})
+
+    assert (mixed.time == whole.time[order]).all()
+    assert (mixed.code == whole.code[order]).all()
+
+    # Without remembering what links cost, every row is computed.
+    monkeypatch.setattr(flat, "_MOST", 1)
+    direct = rows(ESTIMATORS, which, block=max(block, 100), **given_)
+    assert (direct.time == whole.time).all()
+    assert (direct.code == whole.code).all()
+
+
+def test_one_value_for_all_rows(samples) -> None:
+    """Numbers in place of columns give the same bits; a batch may be about one estimator."""
+    first = next(s for s in samples if not s.reason)
+    plain = {name: getattr(first.layout, name) for name in COLUMNS}
+    expected = single(ESTIMATORS[first.which], first.layout)
+    one = rows([ESTIMATORS[first.which]], 0, memory=True, **plain)
+    assert (REASONS[one.code[0]], one.time[0], one.memory[0]) == expected
+
+    zeros = rows(ESTIMATORS, first.which, memory=True, **plain | {"zero": np.array([0, first.layout.zero, 3])})
+    for i, zero in enumerate((0, first.layout.zero, 3)):
+        told = single(ESTIMATORS[first.which], evolve(first.layout, zero=zero))
+        assert (REASONS[zeros.code[i]], zeros.time[i], zeros.memory[i]) == told
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), size=st.integers(1, 60), block=st.integers(1, 64))
+def test_rows_are_single_calls_property(seed, size, block) -> None:
+    draw = random.Random(seed)
+    found = [sample(draw, strange=0.3) for _ in range(size)]
+    told = rows(ESTIMATORS, np.array([s.which for s in found]), block=block, memory=True, **columns(found))
+
+    for s, code, time, memory in zip(found, told.code, told.time, told.memory, strict=True):
+        assert (REASONS[code], time, memory) == single(ESTIMATORS[s.which], s.layout)
+
+
+def test_no_rows() -> None:
+    none = np.array([], dtype=np.int64)
+    found = rows(ESTIMATORS, none, seq=none, global_batch=8)
+
+    assert (len(found.time), len(found.code)) == (0, 0)
+
+
+SMALL = {
+    "tp": [1, 4, 3], "pp": [1, 4], "cp": [1, 2], "ep": [1, 4], "seq": [2048, 4096], "microbatch": [1, 2],
+    "schedule": ["1f1b", ("interleaved", 2), "zbv", ("zb1p", 2)], "sequence_parallel": [False, True],
+    "recompute": ["none", "selective", "full"], "zero": [0, 1, 3], "global_batch": [64, 96, 512],
+    "overlap": [False, True], "optimizer": ["adam", "adam-bf16"],
+}  # fmt: skip
+SWEPT = tuple(
+    estimator(name, on, efficiency)
+    for name, on, efficiency in (
+        ("llama-8b", SYSTEMS[0], FITTED), ("latent", SYSTEMS[2], FITTED), ("every-second", SYSTEMS[1], FITTED),
+    )
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return sweep(SWEPT, parts=("bubble", "data"), **SMALL)
+
+
+def test_sweep_is_single_calls(whole) -> None:
+    size, found = whole.grid.size, whole.result
+    assert whole.tried == len(found.time) == size * len(SWEPT) == 3 * 82_944
+    for i in random.Random(1).sample(range(whole.tried), 6000):
+        which, number = divmod(i, size)
+        layout = whole.layout(which, number)
+        expected = single(SWEPT[which], layout)
+        assert (REASONS[found.code[i]], found.time[i], found.memory[i]) == expected, layout
+        if not expected[0]:
+            step = SWEPT[which].step(layout)
+            assert (found.parts["bubble"][i], found.parts["data"][i]) == (step.bubble, step.data)
+    counted = {r: int((found.code == c).sum()) for c, r in enumerate(REASONS) if c}
+    assert whole.refused == {r: n for r, n in counted.items() if n}
+
+
+@pytest.mark.parametrize("block", [1000, 4096, 100_000])
+def test_blocks_of_a_sweep_change_nothing(whole, block) -> None:
+    found = sweep(SWEPT, block=block, **SMALL)
+
+    assert (found.result.time == whole.result.time).all()
+    assert (found.result.code == whole.result.code).all()
+    assert (found.result.memory == whole.result.memory).all()
+
+
+def test_small_blocks_of_a_sweep() -> None:
+    """Any size of a block covers every configuration once."""
+    axes = {"tp": [1, 2, 4], "pp": [1, 2], "seq": 2048, "zero": [0, 1, 2, 3], "global_batch": [64, 128, 192, 256, 320]}
+    expected = sweep(SWEPT[0], **axes).result
+    for block in (1, 2, 3, 5, 7, 16, 19, 20, 21, 64, 119, 120):
+        found = sweep(SWEPT[0], block=block, **axes).result
+        assert (found.time == expected.time).all()
+        assert (found.code == expected.code).all()
+
+
+def test_numbers_of_a_sweep() -> None:
+    """A configuration's number counts the axes in their order, the last one fastest."""
+    made = grid(**SMALL)
+    every = itertools.product(*(made.axes[name] for name in AXES))
+    for number, values in zip(range(3000), every, strict=False):
+        chosen = dict(zip(AXES, values, strict=True))
+        layout = made.layout(number, 256)
+        schedule = chosen.pop("schedule")
+        assert (layout.schedule, layout.interleave) == schedule
+        assert {name: getattr(layout, name) for name in chosen} == chosen
+
+
+def test_top_best_pareto(whole) -> None:
+    """What is kept on the way is what one finds when everything is kept."""
+    found, size = whole.result, whole.grid.size
+    possible_ = np.flatnonzero(found.code == 0)
+    fastest = possible_[np.argsort(found.time[possible_], kind="stable")]
+    for count in (1, 10, 500):
+        top = sweep(SWEPT, keep=Top(count), block=2000, **SMALL).result
+        assert (top.which * size + top.number).tolist() == fastest[:count].tolist()
+        assert (top.time == found.time[fastest[:count]]).all()
+        assert (top.memory == found.memory[fastest[:count]]).all()
+        best = sweep(SWEPT, keep=Best(count), **SMALL).result
+        expected = [i for w in range(3) for i in fastest[fastest // size == w][:count]]
+        assert (best.which * size + best.number).tolist() == expected
+
+    front = sweep(SWEPT, keep=Pareto(), block=3000, **SMALL).result
+    kept = set((front.which * size + front.number).tolist())
+    assert len(kept) == len(front) > 3
+    assert (np.diff(front.time) > 0).all()
+    assert (np.diff(front.memory) < 0).all()
+    for i in possible_:
+        # Each is beaten or equalled by one of the front.
+        assert ((front.time <= found.time[i]) & (front.memory <= found.memory[i])).any()
+
+
+def test_any_function_of_blocks(whole) -> None:
+    def count(block: Block) -> int:
+        return int((block.code == 0).sum())
+
+    found = sweep(SWEPT, keep=count, **SMALL)
+
+    assert sum(found.result) == (whole.result.code == 0).sum()
+    assert len(found.result) > 3
+
+
+def test_pareto_of_other_costs() -> None:
+    axes = SMALL | {"zero": [0, 1]}
+    found = sweep(SWEPT[0], keep=Pareto(lambda b: (b.time, b.parts["data"])), parts=("data",), **axes)
+    every = sweep(SWEPT[0], parts=("data",), **axes).result
+
+    for i in found.result.number:
+        beaten = (every.code == 0) & (every.time <= every.time[i]) & (every.parts["data"] < every.parts["data"][i])
+        assert not beaten.any()
+    assert len(found.result)
+
+
+def test_without_memory() -> None:
+    found = sweep(SWEPT[0], memory=False, tp=[1, 8], seq=2048, global_batch=256)
+
+    assert [REASONS[c] for c in found.result.code] == ["", ""]
+    assert len(found.result.memory) == 0
+    assert sweep(SWEPT[0], tp=[1, 8], seq=2048, global_batch=256).refused == {"does-not-fit": 2}
+
+
+def test_nothing_fits() -> None:
+    for keep in (Top(3), Best(), Pareto()):
+        found = sweep(SWEPT[0], keep=keep, tp=3, seq=2048, global_batch=256)
+        assert len(found.result) == 0
+        assert found.layouts() == []
+        assert found.refused == {"rank-count": 1}
+
+
+def test_layouts_of_what_was_kept() -> None:
+    found = sweep(SWEPT[0], keep=Top(2), tp=[4, 8], pp=4, zero=1, seq=2048, global_batch=256)
+
+    for (e, layout), time in zip(found.layouts(), found.result.time, strict=True):
+        assert e.step(layout).total == time
+        assert layout.ranks == 256
+
+
+def test_unknown_figure() -> None:
+    """A link whose rate is not published refuses what needs it, and only that."""
+    on = system((("chip", 2.0, 2e11, 0.0), ("server", 32.0, 0.0, 0.0)), 32)
+    e = estimator("llama-8b", on)
+    told = sweep(e, memory=False, tp=[1, 2], pp=[1, 2], cp=[1, 2], seq=2048, global_batch=32)
+    assert told.refused == {"unknown-figure": 8}
+
+    alone = estimator("llama-8b", system((("chip", 2.0, 2e11, 0.0),), 2))
+    assert sweep(alone, memory=False, tp=[1, 2], seq=2048, global_batch=32).refused == {}
+    assert rows([e], 0, tp=2, dp=16, seq=2048, global_batch=32).code.tolist() == [REASONS.index("unknown-figure")]
+
+
+def test_equal_shares_use_no_further_link() -> None:
+    """Shares of a buffer that are equal but for their last bit are no use of a link."""
+    on = system((("server", 144.0, 1e11, 0.0), ("ultraserver", 288.0, 0.0, 0.0)), 144)
+    for tp, cp in ((3, 48), (9, 16), (12, 12), (36, 4), (48, 3), (72, 2)):
+        plan = rows([estimator("gpt", on)], 0, tp=tp, cp=cp, seq=144 * 48, global_batch=32)
+        assert REASONS[plan.code[0]] in {"", "heads-not-divisible"}
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"tpp": 1}, "'tpp' is no axis of a sweep; there are tp, pp"),
+        ({"tp": 0}, "tp is 0, and counts from 1"),
+        ({"tp": [1, 2.0]}, "tp is 2.0, and is a whole number"),
+        ({"tp": True}, "tp is True, and is a whole number"),
+        ({"tp": []}, "the axis tp has no values"),
+        ({"tp": [2, 2]}, "the axis tp has a value twice"),
+        ({"zero": 4}, "ZeRO has the stages 0 to 3, not 4"),
+        ({"schedule": "2f2b"}, "'2f2b' is no schedule; there are 1f1b"),
+        ({"schedule": "interleaved"}, "the schedule interleaved needs its chunks: ('interleaved', 2)"),
+        ({"recompute": "some"}, "recompute is 'some'; there are none, selective, full"),
+        ({"overlap": 1}, "overlap is 1, and is True or False"),
+        ({"parts": ["data", "dates"]}, "a step has no part 'dates'; there are compute"),
+        ({"block": 0}, "a block has 0 configurations, and at least 1"),
+    ],
+)
+def test_misuse_of_a_sweep(given_, message) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        sweep(SWEPT[0], **{"seq": 2048, "global_batch": 8} | given_)
+
+
+def test_a_sweep_needs_seq() -> None:
+    with pytest.raises(UsageError, match="a sweep needs seq"):
+        sweep(SWEPT[0], global_batch=8)
+
+
+@pytest.mark.parametrize(
+    ("which", "given_", "message"),
+    [
+        (0, {"tpp": 1}, "'tpp' is no column of a batch; there are tp, pp"),
+        (0, {"tp": np.array([1, 2]), "pp": np.array([1, 2, 3])}, "different lengths: 2, 3"),
+        (0, {"tp": 1.5}, "the column tp has a number that is not whole"),
+        (0, {"tp": float("nan")}, "the column tp has a number that is not whole"),
+        (0, {"zero": [0, 4]}, "the column zero has a number that is not one of 0 to 3"),
+        (0, {"overlap": 2}, "the column overlap has a number that is not one of 0 to 1"),
+        (0, {"schedule": 7}, "the column schedule has a number that is not one of 0 to 6"),
+        (0, {"schedule": "2f2b"}, "schedule is '2f2b'; there are 1f1b"),
+        (0, {"optimizer": ["adam", "eve"]}, "optimizer is 'eve'; there are adam"),
+        (0, {"tp": [[1]]}, "the column tp is one number, or one a row"),
+        (0, {"tp": "four"}, "the column tp is one number, or one a row"),
+        (9, {}, "a row names an estimator that is not there; there are 3"),
+        ([0.0], {}, "which estimator a row is about is one whole number"),
+        (0, {"parts": ["dates"]}, "a step has no part 'dates'"),
+        (0, {"block": -1}, "a block has -1 configurations"),
+    ],
+)
+def test_misuse_of_a_batch(which, given_, message) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        rows(SWEPT, which, **{"seq": 2048, "global_batch": 8} | given_)
+
+
+def test_a_batch_needs() -> None:
+    with pytest.raises(UsageError, match="a batch needs the column seq"):
+        rows(SWEPT, 0, global_batch=8)
+    with pytest.raises(UsageError, match="a batch needs an estimator"):
+        rows((), 0, seq=8, global_batch=8)

@@ -1,0 +1,129 @@
+"""``trnspec calibrate``: fits what is achieved on a chip to published measurements."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trnspec.cli.common import load_catalog
+from trnspec.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trnspec.ask import Catalog
+    from trnspec.perf.fit import Fitted
+    from trnspec.perf.measured import Case, Skipped
+
+
+@click.command("calibrate")
+@click.argument("file", metavar="DATA.csv")
+@click.option("--software", required=True, metavar="TEXT", help="What ran: Megatron-LM.")
+@click.option("--name", metavar="NAME", help="What the documents are called, after the chip: megatron-lm.")
+@click.option("--source", metavar="NAME", help="The source of the measurements, a document of the catalog.")
+@click.option("--chip", "chips", multiple=True, metavar="NAME", help="Only rows on this chip; may be repeated.")
+@click.option("--only", metavar="REGEX", help="Only rows whose id matches.")
+@click.option("--out", metavar="DIR", help="Write a document for each chip into this folder of a catalog.")
+@click.option("--force", is_flag=True, help="Write over documents that are there.")
+@click.option("--rows", "every", is_flag=True, help="Print every row with its error.")
+@click.option("--catalog", multiple=True, metavar="DIR", help="Catalogs to resolve names against; may be repeated.")
+def command(file: str, software: str, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
+    """Fit what is achieved of a chip's published figures to measurements of training steps.
+
+    DATA.csv has a row for each measured step: model, hardware, n_chips, tp, pp, dp, seq, microbatch, global_batch and
+    step_time_s, among others; docs/reference/calibrate.md tells all columns. Rows that cannot be computed are listed
+    with the reason. Errors are told of every row, and of every row as computed by a fit that had not seen its model.
+    """
+    from trnspec.perf.fit import fit
+
+    catalog = _catalog(options["catalog"])
+    cases, skipped = _cases(catalog, file, chips, only)
+    if options["out"] and not (options["name"] and options["source"]):
+        raise UsageError("--out needs --name and --source")
+    found = fit(cases)
+    _print(found, cases, skipped, every=options["every"])
+    if options["out"]:
+        _write(found, cases, file, software, options)
+
+
+def _catalog(folders: tuple[str, ...]) -> Catalog:
+    if len(folders) < 2:
+        return load_catalog(catalog=folders[0] if folders else None)
+    from trnspec.api import load
+
+    return load(folders)
+
+
+def _cases(catalog: Catalog, file: str, chips: Sequence[str], only: str | None) -> tuple[list[Case], list[Skipped]]:
+    from trnspec.perf.measured import Case, Skipped, records, training_cases
+
+    try:
+        pattern = re.compile(only or "")
+    except re.error as error:
+        raise UsageError(f"--only: {only!r} is not a regular expression: {error}") from error
+    every = list(training_cases(catalog.graph, records(FilePath(file))))
+    cases = [c for c in every if isinstance(c, Case) and pattern.search(c.id)]
+    skipped = [c for c in every if isinstance(c, Skipped) and pattern.search(c.id)]
+    return [c for c in cases if not chips or c.system.chip in chips], skipped
+
+
+def _print(found: Fitted, cases: Sequence[Case], skipped: Sequence[Skipped], *, every: bool) -> None:
+    from trnspec.perf.calibration_document import achieved
+
+    click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be computed")
+    click.echo("")
+    click.echo(f"{'error':<30}{'mean':>9}{'median':>9}{'worst':>9}")
+    for told, held in (("of the fit", False), ("of rows left out of it", True)):
+        mean, median, worst = found.summary(held=held)
+        click.echo(f"{told:<30}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
+    click.echo("")
+    click.echo("achieved")
+    for name, value in achieved(found.efficiency, found.names).items():
+        click.echo(f"  {name:<20}{value:>12}")
+    if every:
+        click.echo("")
+        for case, error, left_out in zip(cases, found.errors, found.held, strict=True):
+            click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {case.seconds:>10.4g} s  {case.id}")
+    if skipped:
+        click.echo("")
+        click.echo("cannot be computed")
+        for row in skipped:
+            click.echo(f"  {row.id}: {row.reason}")
+
+
+def _write(found: Fitted, cases: Sequence[Case], file: str, software: str, options: dict[str, Any]) -> None:
+    from datetime import UTC, datetime
+
+    from trnspec.perf.calibration_document import document
+    from trnspec.writing import write
+
+    folder = FilePath(options["out"]) / "calibrations"
+    texts = {}
+    for chip in sorted({c.system.chip for c in cases}):
+        name = f"{chip}-{options['name']}"
+        text = document(
+            found, name=name, chip=chip, of="training", software=software, source=options["source"],
+            data=FilePath(file).name, fitted=f"{datetime.now(UTC):%Y-%m-%d}",
+            schema=_schema(folder),
+        )  # fmt: skip
+        target = folder / f"{name}.yaml"
+        if target.exists() and not options["force"]:
+            raise UsageError(f"{target} is there already; --force writes over it")
+        texts[target] = text.encode()
+    write(texts)
+    click.echo("")
+    for target in texts:
+        click.echo(f"wrote {target}")
+
+
+def _schema(folder: FilePath) -> str:
+    """Where the schema lies as seen from a folder: in the nearest folder above that has one, as in a checkout."""
+    place = FilePath("schemas", "v1", "calibration.schema.json")
+    above = folder.resolve()
+    for steps, parent in enumerate([above, *above.parents]):
+        if (parent / place).is_file():
+            return "/".join([*[".."] * steps, *place.parts])
+    return "../../schemas/v1/calibration.schema.json"

@@ -1,0 +1,245 @@
+"""The time, the memory and the use of a training step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from trnspec.architecture.counting import active_parameters, parameters
+from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, RefusalError
+from trnspec.perf.activations import RECOMPUTE
+from trnspec.perf.estimate import Estimator, prepare
+from trnspec.perf.layout import Layout, Schedule, check
+from trnspec.perf.training import PARTS
+from trnspec.perf.work import model_flops_per_token, recomputed_flops_per_token
+
+if TYPE_CHECKING:
+    from trnspec.ask import Catalog
+    from trnspec.perf.memory import Memory
+    from trnspec.perf.training import Step
+
+NOTES = {
+    "compute": "layers, forward and backward",
+    "recompute": "computed again in the backward pass",
+    "head": "output matrix and loss, last stage",
+    "tensor": "tensor-parallel all-reduces not hidden",
+    "context": "keys and values between context-parallel ranks",
+    "expert": "tokens to experts and back",
+    "pipeline": "messages between stages",
+    "bubble": "first and last microbatches wait",
+    "data": "gradients and sharded weights, not hidden",
+    "optimizer": "update of the weights",
+    "fixed": "what depends on nothing",
+}
+"""What each part of a step is."""
+
+ADVICE = {
+    "compute": "computation: the rate of matrix multiplication and the work of a layer",
+    "recompute": "computing activations again, which memory would spare",
+    "head": "the output matrix on the last stage",
+    "tensor": "tensor-parallel collectives: fewer ranks, or overlap, would shorten them",
+    "context": "passing keys and values between context-parallel ranks",
+    "expert": "all-to-all of tokens between experts",
+    "pipeline": "messages between stages",
+    "bubble": "the pipeline's bubble: more microbatches or chunks would shrink it",
+    "data": "collectives over gradients and weights",
+    "optimizer": "the update of the weights, bound by device memory",
+    "fixed": "what every step costs",
+}
+"""What binds a step, by its largest part."""
+
+
+def run(  # noqa: PLR0913  # each is an axis of the question
+    catalog: Catalog,
+    *,
+    model: str,
+    on: str,
+    seq: int,
+    global_batch: int,
+    tp: int = 1,
+    pp: int = 1,
+    dp: int | None = None,
+    cp: int = 1,
+    ep: int = 1,
+    zero: int = 0,
+    microbatch: int = 1,
+    schedule: Schedule = "1f1b",
+    interleave: int = 1,
+    recompute: Literal["none", "selective", "full"] = "none",
+    sequence_parallel: bool = False,
+    overlap: bool = False,
+    flash: bool = True,
+    dtype: str = "bf16",
+    optimizer: str = "adam",
+    attention: Literal["causal", "full"] = "causal",
+    lnc: int | None = None,
+    chips: int | None = None,
+    calibration: str = "auto",
+    must_fit: bool = True,
+) -> Evaluation:
+    """The time of a training step with its parts, tokens a second, MFU, and the memory of a rank.
+
+    Args:
+        catalog: The catalog.
+        model: The name of a model, such as llama-3.1-8b.
+        on: Servers or UltraServers and how many, such as trn1.32xlarge*32.
+        seq: Tokens of a sequence.
+        global_batch: Sequences of a step, all replicas together.
+        tp: Tensor parallelism: ranks that split each matrix.
+        pp: Stages of the pipeline.
+        dp: Replicas of the data; all that the other degrees leave when not given.
+        cp: Context parallelism: ranks that split each sequence.
+        ep: Expert parallelism: ranks, among those of dp and cp, that split the experts.
+        zero: Stage of ZeRO, 0 to 3; 3 is also what FSDP does.
+        microbatch: Sequences that go through the pipeline together.
+        schedule: The pipeline's schedule.
+        interleave: Chunks of layers that a stage holds, with the interleaved schedule.
+        recompute: What is computed again in the backward pass.
+        sequence_parallel: Split norms and residuals over the tensor-parallel ranks.
+        overlap: Let tensor-parallel collectives hide behind computation.
+        flash: Never write attention's scores to memory.
+        dtype: What matrices are multiplied in.
+        optimizer: The optimizer, with the precision of its states.
+        attention: Which work counts for MFU: the half of attention that causality leaves, or all.
+        lnc: Physical cores of a logical core, which is a rank; 2 from Trainium2 on.
+        chips: Use only so many of the chips, as many of each unit.
+        calibration: The name of a calibration, auto for the chip's own, none for a bound.
+        must_fit: Refuse where a rank's memory does not hold it; else the time is told all the same.
+
+    Raises:
+        RefusalError: The layout cannot be, a figure is not published, or it does not fit.
+    """
+    estimator = prepare(catalog.graph, model, on, dtype=dtype, calibration=calibration, lnc=lnc, chips=chips)
+    if not 0 <= zero <= 3:
+        raise RefusalError("zero", f"ZeRO has the stages 0 to 3, not {zero}", place="zero")
+    others = max(1, tp * pp * cp)
+    layout = Layout(
+        tp=tp, pp=pp, dp=dp if dp is not None else max(1, int(estimator.system.ranks) // others), cp=cp, ep=ep,
+        seq=seq, global_batch=global_batch, microbatch=microbatch, schedule=schedule, interleave=interleave, zero=zero,
+        recompute=recompute, sequence_parallel=sequence_parallel, overlap=overlap, flash=flash, optimizer=optimizer,
+    )  # fmt: skip
+    check(layout, estimator.dims, int(estimator.system.ranks))
+    memory = estimator.memory(layout)
+    if must_fit and memory.total > estimator.system.capacity:
+        raise _too_large(estimator, memory)
+    found = estimator.step(layout)
+    low, high = estimator.interval(layout)
+    return Evaluation(
+        evaluator="training",
+        title=f"{estimator.name} on {estimator.system.name}: {int(estimator.system.chips):,} chips, "
+        f"{int(estimator.system.ranks):,} ranks, {layout.tokens:,} tokens a step",
+        question=_question(estimator, layout, attention),
+        answers=_answers(estimator, layout, found, (low, high), memory, attention),
+        parts=(*_parts(found), *_memory_parts(memory)),
+        binds=_binds(found, memory, estimator),
+        assumptions=_assumptions(estimator, layout, attention),
+        basis=_basis(estimator),
+        edition=catalog.edition or "",
+    )
+
+
+def _too_large(estimator: Estimator, memory: Memory) -> RefusalError:
+    import attrs
+
+    parts = {f.name: float(getattr(memory, f.name)) for f in attrs.fields(type(memory))}
+    largest = max(parts, key=lambda name: parts[name])
+    return RefusalError(
+        "does-not-fit",
+        f"a rank needs {float(memory.total) / 2**30:,.1f} GiB, most of it for {largest}, "
+        f"and has {estimator.system.capacity / 2**30:,.1f} GiB",
+        place="memory",
+        hint="trnspec eval memory tells what would make it fit; --no-must-fit tells the time all the same",
+    )
+
+
+def _answers(
+    estimator: Estimator,
+    layout: Layout,
+    found: Step,
+    interval: tuple[float, float],
+    memory: Memory,
+    attention: Literal["causal", "full"],
+) -> tuple[Answer, ...]:
+    total, (low, high) = float(found.total), interval
+    covered = estimator.calibration.coverage
+    told = f"{covered:.0%} of measurements" if covered else "what the digits of the figures leave open; a bound"
+    system = estimator.system
+    tokens = float(layout.tokens)
+    d, seq = estimator.dims, float(layout.seq)
+    work = model_flops_per_token(d, seq, "megatron" if attention == "causal" else "matmul-full") * tokens
+    again = recomputed_flops_per_token(d, seq, RECOMPUTE[layout.recompute], attention) * tokens
+    peak = system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
+    used = float(memory.total)
+    return (
+        Answer("step_time", total, "s", low, high, told),
+        Answer("throughput", tokens / total, "tokens/s", tokens / high, tokens / low, told),
+        Answer("throughput_per_chip", tokens / total / system.chips, "tokens/s"),
+        Answer("mfu", 100.0 * work / (total * peak), "%", 100.0 * work / (high * peak), 100.0 * work / (low * peak),
+               f"of the published dense {estimator.dtype} rate, attention {attention}"),
+        Answer("hfu", 100.0 * (work + again) / (total * peak), "%", note="with what is computed again"),
+        Answer("work", work, "FLOP", note="of the model, a step"),
+        Answer("memory", used, "B", note="of the rank that needs the most"),
+        Answer("capacity", system.capacity, "B", note="of a rank"),
+        Answer("fits", used <= system.capacity),
+    )  # fmt: skip
+
+
+def _parts(found: Step) -> tuple[Part, ...]:
+    return tuple(
+        Part("step_time", name, float(getattr(found, name)), NOTES[name]) for name in PARTS if getattr(found, name)
+    )
+
+
+def _memory_parts(memory: Memory) -> tuple[Part, ...]:
+    import attrs
+
+    names = [f.name for f in attrs.fields(type(memory))]
+    return tuple(Part("memory", name, float(getattr(memory, name))) for name in names if getattr(memory, name))
+
+
+def _binds(found: Step, memory: Memory, estimator: Estimator) -> str:
+    largest = max(PARTS, key=lambda name: float(getattr(found, name)))
+    share = float(getattr(found, largest)) / float(found.total)
+    told = f"{ADVICE[largest]} ({share:.0%} of the step)"
+    if memory.total > estimator.system.capacity:
+        over = float(memory.total) / estimator.system.capacity
+        told = f"it does not fit: a rank needs {over:.2f} times its memory; else {told}"
+    return told
+
+
+def _question(estimator: Estimator, layout: Layout, attention: str) -> dict[str, str | int | bool]:
+    import attrs
+
+    told: dict[str, str | int | bool] = {"model": estimator.name, "on": estimator.system.name}
+    told |= {f.name: getattr(layout, f.name) for f in attrs.fields(Layout) if f.name != "offload"}
+    told |= {"dtype": estimator.dtype, "attention": attention, "calibration": estimator.calibration.name or "none"}
+    return told
+
+
+def _assumptions(estimator: Estimator, layout: Layout, attention: str) -> tuple[Assumption, ...]:
+    system, d = estimator.system, estimator.dims
+    ranks = f"logical core of {int(system.lnc)} physical cores" if system.lnc else "chip"
+    found = [
+        Assumption("rank", f"a {ranks}, {int(system.ranks_per_chip)} a chip", "the question, or the chip's default"),
+        Assumption("rank_order", "tensor, context, data, pipeline", "neighbours are in the tensor-parallel group"),
+        Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.told),
+        Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
+        Assumption("attention_flops", attention, "the work that MFU counts"),
+        Assumption("optimizer", layout.optimizer, layout.bytes.note),
+    ]
+    if d.experts:
+        found.append(Assumption("active_parameters", f"{active_parameters(d):,.0f}", "counted from the dimensions"))
+        found.append(Assumption("experts", "loaded evenly", "no token is dropped, no expert waits"))
+    if int(d.layers) % (layout.pp * layout.interleave):
+        found.append(
+            Assumption("stages", "embedding and output take the place of a layer each", "layers do not divide")
+        )
+    for level in system.levels:
+        rate = f"{level.rate / 1e9:,.4g} GB/s a rank and direction" if level.rate else "not published"
+        found.append(Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}"))
+    return tuple(found)
+
+
+def _basis(estimator: Estimator) -> tuple[Basis, ...]:
+    """The figures it rests on; of the rates only that of the type."""
+    read = estimator.system.basis
+    return tuple(b for b in read if ".dense." not in b.at or b.at.endswith(f".{estimator.dtype}"))

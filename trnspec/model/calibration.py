@@ -1,0 +1,117 @@
+"""The kind Calibration: what was achieved of the published rates of a chip, fitted to published measurements."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from attrs import frozen
+
+from trnspec.model.chip import Chip
+from trnspec.model.fields import Duration, Ratio
+from trnspec.model.marks import Count, Date, Text
+from trnspec.model.ref import Ref
+
+
+@frozen(kw_only=True)
+class Achieved:
+    """What is achieved; what is left out is ideal: a share of 1, no passes, no time.
+
+    A pass is one time that a tensor is read or written in device memory, beyond what hides behind computation.
+
+    Attributes:
+        matmul: Share of the peak rate that large matrix multiplications reach. Example: 0.85x
+        attention: Share of the peak rate that attention's products reach. Example: 0.5x
+        matmul_passes: Passes over operands and results of each matrix multiplication. Example: 1.5x
+        hidden_passes: Passes over the residual stream in a layer's forward computation. Example: 13x
+        score_passes: Passes over the matrix of attention scores, where it is written at all. Example: 4x
+        head_passes: Passes over the logits, forward and backward together. Example: 46x
+        optimizer_passes: Passes over the optimizer's states in a step, beyond the first. Example: 2x
+        memory: Share of the peak rate of device memory. Example: 0.8x
+        forward: Least time of a layer's forward computation: the host launches it no faster. Example: 1.1 ms
+        backward: Least time of a layer's backward computation. Example: 0.75 ms
+        chip: Share of the rate between the ranks of a chip that collectives reach. Example: 0.5x
+        server: Share of the rate of the links within a server. Example: 0.9x
+        ultraserver: Share of the rate of the links between the servers of an UltraServer. Example: 0.9x
+        network: Share of the rate of the network. Example: 0.75x
+        call: Time of a collective that does not depend on its size. Example: 20 us
+        hop: Time of one step of a collective within a server or an UltraServer. Example: 10 us
+        network_hop: Time of one step over the network, where no latency is published. Example: 30 us
+        send: Time of a message between pipeline stages that does not depend on its size. Example: 13 us
+        overlap: Share of the computation that collectives over gradients and weights hide behind. Example: 0.7x
+        exposed: Share of those collectives that is exposed in any case. Example: 0.2x
+        tensor_overlap: Share of a layer's computation that its own collectives can hide behind. Example: 0.5x
+        step: Time of a step that depends on nothing. Example: 0.5 ms
+        causal: 1x where attention computes only the half that causality leaves, 0x where it computes all. Example: 1x
+    """
+
+    matmul: Ratio | None = None
+    attention: Ratio | None = None
+    matmul_passes: Ratio | None = None
+    hidden_passes: Ratio | None = None
+    score_passes: Ratio | None = None
+    head_passes: Ratio | None = None
+    optimizer_passes: Ratio | None = None
+    memory: Ratio | None = None
+    forward: Duration | None = None
+    backward: Duration | None = None
+    chip: Ratio | None = None
+    server: Ratio | None = None
+    ultraserver: Ratio | None = None
+    network: Ratio | None = None
+    call: Duration | None = None
+    hop: Duration | None = None
+    network_hop: Duration | None = None
+    send: Duration | None = None
+    overlap: Ratio | None = None
+    exposed: Ratio | None = None
+    tensor_overlap: Ratio | None = None
+    step: Duration | None = None
+    causal: Ratio | None = None
+
+
+@frozen(kw_only=True)
+class Spread:
+    """How far measurements lie from the fitted model, over rows that the fit had not seen.
+
+    Attributes:
+        rows: Rows it was fitted on. Example: 774
+        mean: Mean absolute error of rows left out of the fit in turn. Example: 0.061x
+        median: Median of the same. Example: 0.037x
+        worst: The worst of them. Example: 0.51x
+        coverage: Share of the measurements that the interval is to contain. Example: 0.8x
+        low: Measured over computed at the lower end of that interval. Example: 0.91x
+        high: Measured over computed at its upper end. Example: 1.08x
+    """
+
+    rows: Count
+    mean: Ratio
+    median: Ratio
+    worst: Ratio
+    coverage: Ratio
+    low: Ratio
+    high: Ratio
+
+
+@frozen(kw_only=True)
+class Calibration:
+    """What was achieved on a chip with some software.
+
+    Attributes:
+        chip: Which chip. Example: a100-80gb
+        of: What was measured.
+        software: What ran on it. Example: Megatron-DeepSpeed
+        fitted: When it was fitted. Example: 2026-11-21
+        data: The rows it was fitted on. Example: training_a100_vtrain.csv
+        achieved: What is achieved of the published figures.
+        spread: How far measurements lie from it.
+    """
+
+    KIND: ClassVar[str] = "Calibration"
+
+    chip: Ref[Chip]
+    of: Literal["training", "inference", "collectives"]
+    software: Text
+    fitted: Date
+    data: Text
+    achieved: Achieved
+    spread: Spread

@@ -1,0 +1,83 @@
+"""What is achieved on a chip, from the calibrations of a catalog."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+from attrs import frozen
+
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.model.calibration import Calibration
+from trnspec.perf.efficiency import IDEAL, Efficiency
+
+if TYPE_CHECKING:
+    from trnspec.graph import Graph
+    from trnspec.model.document import Node
+
+
+@frozen
+class Calibrated:
+    """What is achieved, and how sure that is.
+
+    Attributes:
+        name: The name of the calibration; empty where there is none, and the answer is a bound.
+        efficiency: What is achieved.
+        low: Measured over computed at the lower end of the interval; 1 without a calibration.
+        high: The same at the upper end.
+        coverage: Share of the measurements that the interval is to contain; 0 without a calibration.
+        told: What it was fitted on, in one sentence.
+    """
+
+    name: str = ""
+    efficiency: Efficiency = IDEAL
+    low: float = 1.0
+    high: float = 1.0
+    coverage: float = 0.0
+    told: str = "no calibration: nothing is lost, so that times are bounds"
+
+
+def calibrated(graph: Graph, chip: str, of: str, wanted: str = "auto") -> Calibrated:
+    """The calibration to use.
+
+    Args:
+        graph: The catalog.
+        chip: The name of the chip.
+        of: ``training`` or ``inference``.
+        wanted: A name, ``auto`` for the chip's own with the most rows, or ``none``.
+
+    Raises:
+        UnknownNameError: There is none of that name; the message lists the nearest.
+        UsageError: It is of something else. That it is of another chip is allowed, and told.
+    """
+    if wanted == "none":
+        return Calibrated()
+    nodes = graph.of(Calibration)
+    if wanted == "auto":
+        own = [n for n in nodes if n.spec.chip.name == chip and n.spec.of == of]
+        return _read(max(own, key=lambda n: (n.spec.spread.rows, n.name)), chip) if own else Calibrated()
+    for node in nodes:
+        if wanted in (node.name, *node.metadata.aliases):
+            if node.spec.of != of:
+                raise UsageError(f"the calibration {wanted} is of {node.spec.of}, not of {of}")
+            return _read(node, chip)
+    hint = did_you_mean(wanted, [n.name for n in nodes])
+    raise UnknownNameError(f"no calibration is named {wanted!r}" + (f"; {hint}" if hint else ""))
+
+
+def _read(node: Node[Calibration], chip: str) -> Calibrated:
+    spec = node.spec
+    names = [f.name for f in attrs.fields(Efficiency)]
+    found = {name: getattr(spec.achieved, name) for name in names}
+    values = {name: float(figure) for name, figure in found.items() if figure is not None}
+    spread = spec.spread
+    own = "" if spec.chip.name == chip else f"; fitted on {spec.chip.name}, not on {chip}"
+    return Calibrated(
+        node.name,
+        Efficiency(**values),
+        float(spread.low),
+        float(spread.high),
+        float(spread.coverage),
+        f"{spec.software}, {spread.rows} rows, {float(spread.mean):.1%} mean error on rows left out{own}",
+    )

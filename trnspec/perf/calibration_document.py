@@ -1,0 +1,93 @@
+"""A fit as a document of the kind Calibration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trnspec.model.calibration import Achieved
+from trnspec.model.shape import FigureShape, ObjectShape
+from trnspec.perf.fit import COVERAGE
+from trnspec.units import Dimension
+
+if TYPE_CHECKING:
+    from trnspec.perf.fit import Fitted
+
+_DIGITS = 4
+
+
+def document(  # noqa: PLR0913  # each is one line of it
+    found: Fitted, *, name: str, chip: str, of: str, software: str, source: str, data: str, fitted: str, schema: str
+) -> str:
+    """The YAML text of a calibration.
+
+    Args:
+        found: The fit.
+        name: The name of the document.
+        chip: The name of the chip.
+        of: ``training`` or ``inference``.
+        software: What ran.
+        source: The name of the source of the measurements.
+        data: The name of the file of measurements.
+        fitted: The day of the fit.
+        schema: Where the schema lies, for editors.
+    """
+    mean, median, worst = found.summary(held=True)
+    spread = {
+        "rows": str(len(found.held)),
+        "mean": _share(mean),
+        "median": _share(median),
+        "worst": _share(worst),
+        "coverage": _share(COVERAGE),
+        "low": _share(found.low),
+        "high": _share(found.high),
+    }
+    lines = [
+        f"# yaml-language-server: $schema={schema}",
+        "api_version: trnspec/v1",
+        "kind: Calibration",
+        "metadata:",
+        f"  name: {name}",
+        f"  title: {software} on {chip}, {of}",
+        f"  source: {source}",
+        "spec:",
+        f"  chip: {chip}",
+        f"  of: {of}",
+        f"  software: {software}",
+        f"  fitted: {fitted}",
+        f"  data: {data}",
+        "  achieved:",
+        *(f"    {key}: {value}" for key, value in achieved(found.efficiency, found.names).items()),
+        "  spread:",
+        *(f"    {key}: {value}" for key, value in spread.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
+    """What is achieved, as printed: what was fitted, and whether attention computes the half that causality leaves."""
+    found = {}
+    for name, field in ObjectShape(Achieved).fields.items():
+        if name in names or name == "causal":
+            value = float(getattr(efficiency, name))
+            time = isinstance(field.shape, FigureShape) and field.shape.dimension is Dimension.TIME
+            found[name] = _time(value) if time else _share(value)
+    return found
+
+
+def _share(value: float) -> str:
+    return f"{_plain(value)}x"
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{_plain(seconds / size)} {unit}"
+    return f"{_plain(seconds / 1e-9)} ns"
+
+
+def _plain(value: float) -> str:
+    """Four digits, never with an exponent; nothing beyond the tenth decimal."""
+    text = np.format_float_positional(value, precision=_DIGITS, unique=False, fractional=False, trim="-")
+    return text[:12].rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,280 @@
+"""Many layouts at once as numbers: what each choice means to the formulas, and why a layout cannot be.
+
+A column is a float, or an array that broadcasts with the others.  The conditions are those of
+:func:`trnspec.perf.layout.check`, in the same order; :data:`REASONS` names them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import frozen
+
+from trnspec.perf.activations import RECOMPUTE, Storing
+from trnspec.perf.layout import BUBBLES
+from trnspec.perf.memory import OPTIMIZERS, Optimizer, training_memory
+from trnspec.perf.ops import Number, floor, larger
+from trnspec.perf.plan import Plan
+from trnspec.perf.stages import SCHEDULES as STAGES
+from trnspec.perf.stages import Split, crowded
+from trnspec.perf.training import UNUSED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trnspec.architecture.dimensions import Dimensions
+
+REASONS = (
+    *("", "not-positive", "rank-count", "batch-not-divisible", "heads-not-divisible", "schedule"),
+    *("layers-not-divisible", "microbatches-not-divisible", "experts-not-divisible", "sequence-not-divisible"),
+    *("unknown-figure", "does-not-fit"),
+)
+"""By code: why a configuration has no time.  0 is that it has; of several reasons it is the first."""
+
+SCHEDULES = tuple(BUBBLES)
+"""The pipeline's schedules, by the number that stands for each in a column."""
+RECOMPUTES = tuple(RECOMPUTE)
+"""What is computed again, by the number that stands for each in a column."""
+OPTIMIZER_NAMES = tuple(OPTIMIZERS)
+"""The optimizers, by the number that stands for each in a column."""
+
+WORDS = {"schedule": SCHEDULES, "recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES}
+"""The columns that hold words, with the words."""
+COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")
+"""The columns that count from 1."""
+FLAGS = ("sequence_parallel", "overlap", "flash")
+"""The columns that hold yes or no."""
+
+
+@frozen(kw_only=True)
+class Choices:
+    """Layouts as columns of numbers; see :class:`~trnspec.perf.layout.Layout` for what they mean.
+
+    Attributes:
+        tp: Ranks that split each matrix.
+        pp: Stages of the pipeline.
+        dp: Replicas of the data.
+        cp: Ranks that split each sequence.
+        ep: Ranks that split the experts.
+        seq: Tokens of a sequence.
+        global_batch: Sequences of a step.
+        microbatch: Sequences of a microbatch.
+        interleave: Chunks of a stage.
+        bubble: The bubble over that of 1F1B.
+        sends: Messages between stages over those of 1F1B.
+        held: Activations over those of 1F1B.
+        folded: 1 where a stage has a chunk from either end of the model.
+        chunked: 1 where the schedule is the interleaved one.
+        zero: Stage of ZeRO.
+        recompute: 0 nothing, 1 the scores, 2 all is computed again.
+        sequence: 1 where norms and residuals are split.
+        overlap: 1 where tensor-parallel collectives may hide.
+        flash: 1 where scores are never written.
+        weight_bytes: Bytes of a weight.
+        gradient_bytes: Bytes of a gradient.
+        state_bytes: Bytes of the optimizer's states.
+    """
+
+    tp: Number
+    pp: Number
+    dp: Number
+    cp: Number
+    ep: Number
+    seq: Number
+    global_batch: Number
+    microbatch: Number
+    interleave: Number
+    bubble: Number
+    sends: Number
+    held: Number
+    folded: Number
+    chunked: Number
+    zero: Number
+    recompute: Number
+    sequence: Number
+    overlap: Number
+    flash: Number
+    weight_bytes: Number
+    gradient_bytes: Number
+    state_bytes: Number
+
+    def replicas(self) -> Number:
+        """Microbatches of one replica, whole only where the batch is divisible."""
+        return self.global_batch / (self.microbatch * self.dp)
+
+    def plan(self, microbatches: Number) -> Plan:
+        """The numbers that times are computed from."""
+        return Plan(
+            tp=self.tp,
+            pp=self.pp,
+            dp=self.dp,
+            cp=self.cp,
+            ep=self.ep,
+            seq=self.seq,
+            microbatch=self.microbatch,
+            microbatches=microbatches,
+            bubble=self.bubble,
+            sends=self.sends,
+            sharded=_one(self.zero >= 1.0),
+            gathered=_one(self.zero >= 3.0),
+            full=_one(self.recompute >= 2.0),
+            selective=_one(self.recompute == 1.0),
+            sequence=self.sequence,
+            overlap=self.overlap,
+            weight_bytes=self.weight_bytes,
+            gradient_bytes=self.gradient_bytes,
+            state_bytes=self.state_bytes,
+        )
+
+    def memory(self, d: Dimensions, microbatches: Number) -> Number:
+        """Bytes on the rank that needs the most, for one model."""
+        split = Split(
+            tp=self.tp,
+            pp=self.pp,
+            dp=self.dp,
+            cp=self.cp,
+            ep=self.ep,
+            interleave=self.interleave,
+            held=self.held,
+            folded=self.folded,
+        )
+        storing = Storing(recompute=self.recompute, sequence_parallel=self.sequence, flash=self.flash)
+        optimizer = Optimizer(
+            weight_bytes=self.weight_bytes, grad_bytes=self.gradient_bytes, state_bytes=self.state_bytes
+        )
+        stages = crowded(d, split)
+        if d.expert_layers in {0.0, d.layers}:
+            # All layers are of one kind, so that experts begin at neither end or at the first stage.
+            stages = stages[:2]
+        if type(self.pp) is float:
+            stages = tuple(dict.fromkeys(stages)) if all(type(s) is float for s in stages) else stages
+        most: Number = 0.0
+        for stage in stages:
+            found = training_memory(
+                d,
+                split,
+                storing,
+                optimizer,
+                seq=self.seq,
+                microbatch=self.microbatch,
+                microbatches=microbatches,
+                zero=self.zero,
+                stage=stage,
+            )
+            most = larger(most, found.total)
+        return most
+
+
+def _one(condition: Number) -> Number:
+    """1.0 where a condition holds, else 0.0."""
+    return float(condition) if type(condition) is bool else condition.astype(np.float64)
+
+
+def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
+    """What a schedule, as its number, and its chunks mean.  Arrays of whole numbers, or two numbers."""
+    if not isinstance(schedule, np.ndarray) and not isinstance(interleave, np.ndarray):
+        name, chunks = SCHEDULES[int(schedule)], float(interleave)
+        held, folded = STAGES[name]
+        return {
+            "interleave": chunks,
+            "bubble": BUBBLES[name] / chunks,
+            "sends": 1.0 + folded if chunks == 1.0 else chunks,
+            "held": held,
+            "folded": folded,
+            "chunked": float(name == "interleaved"),
+        }
+    codes, numbers = np.asarray(schedule), np.asarray(interleave, dtype=np.float64)
+    folded = _FOLDED.take(codes)
+    return {
+        "interleave": numbers,
+        "bubble": _BUBBLE.take(codes) / numbers,
+        "sends": np.where(numbers == 1.0, 1.0 + folded, numbers),
+        "held": _HELD.take(codes),
+        "folded": folded,
+        "chunked": _CHUNKED.take(codes),
+    }
+
+
+_BUBBLE = np.array([BUBBLES[name] for name in SCHEDULES])
+_HELD = np.array([STAGES[name][0] for name in SCHEDULES])
+_FOLDED = np.array([STAGES[name][1] for name in SCHEDULES])
+_CHUNKED = np.array([float(name == "interleaved") for name in SCHEDULES])
+_BYTES = {
+    "weight_bytes": np.array([float(o.weight_bytes) for o in OPTIMIZERS.values()]),
+    "gradient_bytes": np.array([float(o.grad_bytes) for o in OPTIMIZERS.values()]),
+    "state_bytes": np.array([float(o.state_bytes) for o in OPTIMIZERS.values()]),
+}
+
+
+def optimized(optimizer: Number) -> dict[str, Number]:
+    """What an optimizer, as its number, means: a number, or an array of whole numbers."""
+    if isinstance(optimizer, np.ndarray):
+        return {name: values.take(optimizer) for name, values in _BYTES.items()}
+    return {name: float(values[int(optimizer)]) for name, values in _BYTES.items()}
+
+
+def misfits(c: Choices, ranks: Number) -> NDArray[np.uint8]:
+    """What of :func:`refused` depends on the degrees of parallelism and the system's ranks alone."""
+    worst = _flagged(c.tp * c.pp * c.dp * c.cp != ranks, "rank-count")
+    return np.maximum(worst, _flagged(_broken(c.dp * c.cp / c.ep), "experts-not-divisible"))
+
+
+def refused(  # noqa: PLR0913, PLR0917  # what the conditions are about
+    c: Choices,
+    microbatches: Number,
+    heads: Number,
+    layers: Number,
+    experts: Number,
+    unknown: Number,
+    misfit: Number,
+    below: Number = False,
+) -> NDArray[np.uint8]:
+    """The codes of :data:`REASONS`, in the shape that all broadcast to; memory is not looked at.
+
+    Args:
+        c: The layouts.
+        microbatches: What :meth:`Choices.replicas` gives.
+        heads: Query heads of the model.
+        layers: Its layers.
+        experts: Its experts, 1 for none.
+        unknown: Above 0 where a link is needed whose rate is not published.
+        misfit: What :func:`misfits` gives.
+        below: Where a count is below 1, which the columns then have as 1.
+    """
+    parts = c.pp * c.interleave * (1.0 + c.folded)
+    # What tensor parallelism splits along the sequence divides what context parallelism leaves of it.
+    pieces = c.cp * (1.0 + c.sequence * (c.tp - 1.0))
+    conditions: dict[str, Number] = {
+        "not-positive": below,
+        "batch-not-divisible": _broken(microbatches),
+        "heads-not-divisible": _broken(heads / c.tp),
+        "schedule": (c.interleave > 1.0) != (c.chunked > 0.0),
+        "layers-not-divisible": _all(c.pp > 1.0, _all(_broken(layers / parts), _broken((layers + 2.0) / parts))),
+        "microbatches-not-divisible": _all(c.interleave > 1.0, _broken(microbatches / c.pp)),
+        "experts-not-divisible": _broken(experts / c.ep),
+        "sequence-not-divisible": _broken(c.seq / pieces),
+        "unknown-figure": unknown > UNUSED,
+    }
+    worst = misfit
+    for reason, condition in conditions.items():
+        if condition is not False:
+            worst = np.maximum(worst, _flagged(condition, reason))
+    return np.negative(np.asarray(worst, dtype=np.uint8))
+
+
+def _flagged(condition: Number, reason: str) -> Number:
+    """256 less the code of a reason where it holds, else 0: of several the first is the largest, and its negative the code."""
+    return np.asarray(condition, dtype=np.bool_).view(np.uint8) * np.uint8(256 - REASONS.index(reason))
+
+
+def _broken(number: Number) -> Number:
+    """Whether a number is not whole."""
+    return number != floor(number)
+
+
+def _all(a: Number, b: Number) -> Number:
+    if a is False or b is False:
+        return False
+    return b if a is True else a if b is True else np.logical_and(a, b)
+

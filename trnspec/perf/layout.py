@@ -1,0 +1,240 @@
+"""A question about training in words, checked and turned into the numbers of the formulas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from attrs import frozen
+
+from trnspec.evaluation import RefusalError
+from trnspec.perf.activations import RECOMPUTE, Storing
+from trnspec.perf.memory import OPTIMIZERS
+from trnspec.perf.plan import Plan
+from trnspec.perf.stages import SCHEDULES, Split
+
+if TYPE_CHECKING:
+    from trnspec.architecture.dimensions import Dimensions
+    from trnspec.perf.memory import Optimizer
+
+Schedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"]
+
+BUBBLES = {
+    "1f1b": 1.0,
+    "interleaved": 1.0,
+    "zb1p": 1.0 / 3.0,
+    "zb2p": 0.0,
+    "zbv": 0.0,
+    "v-half": 0.5,
+    "v-min": 2.0 / 3.0,
+}
+"""The bubble of each schedule over that of 1F1B; that of the interleaved one is divided by the chunks of a stage.
+
+1F1B and interleaved: Narayanan et al. 2021, section 2.2. The others: Qi et al. 2023 and 2024, and the table of
+github.com/sail-sg/zero-bubble-pipeline-parallelism.
+"""
+
+
+@frozen(kw_only=True)
+class Layout:
+    """How a training run is laid out, in whole numbers and words.
+
+    Attributes:
+        tp: Ranks that split each matrix.
+        pp: Stages of the pipeline.
+        dp: Replicas of the data.
+        cp: Ranks that split each sequence.
+        ep: Ranks, among those of dp and cp, that split the experts.
+        seq: Tokens of a sequence.
+        global_batch: Sequences of a step, all replicas together.
+        microbatch: Sequences that go through the pipeline together.
+        schedule: The pipeline's schedule.
+        interleave: Chunks of layers that a stage holds.
+        zero: Stage of ZeRO; 3 is also what FSDP does.
+        recompute: What is computed again in the backward pass.
+        sequence_parallel: Whether norms and residuals are split over the tensor-parallel ranks.
+        overlap: Whether tensor-parallel collectives may hide behind computation.
+        flash: Whether attention's scores are never written to memory.
+        optimizer: The optimizer, with the precision of its states.
+        offload: What is kept on the host.
+        uneven: Whether stages may hold different numbers of layers; times then are those of their mean.
+    """
+
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    cp: int = 1
+    ep: int = 1
+    seq: int
+    global_batch: int
+    microbatch: int = 1
+    schedule: Schedule = "1f1b"
+    interleave: int = 1
+    zero: int = 0
+    recompute: Literal["none", "selective", "full"] = "none"
+    sequence_parallel: bool = False
+    overlap: bool = False
+    flash: bool = True
+    optimizer: str = "adam"
+    offload: Literal["none", "optimizer", "activations", "weights"] = "none"
+    uneven: bool = False
+
+    @property
+    def ranks(self) -> int:
+        """All ranks."""
+        return self.tp * self.pp * self.dp * self.cp
+
+    @property
+    def microbatches(self) -> int:
+        """Microbatches of one replica in a step."""
+        return self.global_batch // (self.microbatch * self.dp)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a step."""
+        return self.global_batch * self.seq
+
+    @property
+    def bytes(self) -> Optimizer:
+        """Bytes of a parameter, by what they are for."""
+        return OPTIMIZERS[self.optimizer]
+
+    def plan(self) -> Plan:
+        """The numbers that times are computed from."""
+        full, selective = self.recompute == "full", self.recompute == "selective"
+        folded = SCHEDULES[self.schedule][1]
+        sizes = self.bytes
+        return Plan(
+            tp=float(self.tp),
+            pp=float(self.pp),
+            dp=float(self.dp),
+            cp=float(self.cp),
+            ep=float(self.ep),
+            seq=float(self.seq),
+            microbatch=float(self.microbatch),
+            microbatches=float(self.microbatches),
+            bubble=BUBBLES[self.schedule] / self.interleave,
+            # A schedule in the shape of a V passes every stage twice; chunks pass each stage once each.
+            sends=1.0 + folded if self.interleave == 1 else float(self.interleave),
+            sharded=float(self.zero >= 1),
+            gathered=float(self.zero >= 3),
+            full=float(full),
+            selective=float(selective),
+            sequence=float(self.sequence_parallel),
+            overlap=float(self.overlap),
+            weight_bytes=float(sizes.weight_bytes),
+            gradient_bytes=float(sizes.grad_bytes),
+            state_bytes=float(sizes.state_bytes),
+        )
+
+    def split(self) -> Split:
+        """The numbers that memory is computed from."""
+        held, folded = SCHEDULES[self.schedule]
+        return Split(
+            tp=float(self.tp),
+            pp=float(self.pp),
+            dp=float(self.dp),
+            cp=float(self.cp),
+            ep=float(self.ep),
+            interleave=float(self.interleave),
+            held=held,
+            folded=folded,
+        )
+
+    def storing(self) -> Storing:
+        """What is kept for the backward pass."""
+        return Storing(
+            recompute=RECOMPUTE[self.recompute],
+            sequence_parallel=float(self.sequence_parallel),
+            flash=float(self.flash),
+        )
+
+
+def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
+    """Whether a layout can be, for a model and so many ranks.
+
+    Args:
+        layout: The layout.
+        d: The model.
+        ranks: Ranks of the system; not checked when left out.
+
+    Raises:
+        RefusalError: It cannot; the reason and the input at fault are named.
+    """
+    for name in ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"):
+        if getattr(layout, name) < 1:
+            raise RefusalError("not-positive", f"{name} is {getattr(layout, name)}, and counts from 1", place=name)
+    if layout.optimizer not in OPTIMIZERS:
+        raise RefusalError(
+            "unknown-optimizer",
+            f"there is no optimizer {layout.optimizer}",
+            place="optimizer",
+            hint=", ".join(OPTIMIZERS),
+        )
+    if ranks is not None and layout.ranks != ranks:
+        raise RefusalError(
+            "rank-count",
+            f"tp {layout.tp} x pp {layout.pp} x dp {layout.dp} x cp {layout.cp} are {layout.ranks} ranks, "
+            f"and the system has {ranks}",
+            place="dp",
+            hint=f"dp {ranks // (layout.tp * layout.pp * layout.cp)}"
+            if ranks % (layout.tp * layout.pp * layout.cp) == 0
+            else "",
+        )
+    if layout.global_batch % (layout.microbatch * layout.dp):
+        raise RefusalError(
+            "batch-not-divisible",
+            f"a global batch of {layout.global_batch} is no whole number of microbatches of {layout.microbatch} on each "
+            f"of {layout.dp} replicas",
+            place="global_batch",
+        )
+    heads = int(d.heads)
+    if heads % layout.tp and layout.tp % heads:
+        raise RefusalError("heads-not-divisible", f"{heads} heads are not split over tp {layout.tp}", place="tp")
+    if layout.tp > heads:
+        raise RefusalError("heads-not-divisible", f"tp {layout.tp} is more than the {heads} heads", place="tp")
+    _check_pipeline(layout, int(d.layers))
+    experts = int(d.experts)
+    if layout.ep > 1 and (not experts or experts % layout.ep):
+        told = f"{experts} experts are not split over ep {layout.ep}" if experts else "the model has no experts"
+        raise RefusalError("experts-not-divisible", told, place="ep")
+    if (layout.dp * layout.cp) % layout.ep:
+        raise RefusalError(
+            "experts-not-divisible",
+            f"ep {layout.ep} does not divide dp x cp, which is {layout.dp * layout.cp}",
+            place="ep",
+        )
+    if layout.seq % layout.cp:
+        raise RefusalError(
+            "sequence-not-divisible", f"{layout.seq} tokens are not split over cp {layout.cp}", place="cp"
+        )
+    if layout.sequence_parallel and layout.seq // layout.cp % layout.tp:
+        raise RefusalError(
+            "sequence-not-divisible",
+            f"{layout.seq // layout.cp} tokens are not split over tp {layout.tp}",
+            place="sequence_parallel",
+        )
+
+
+def _check_pipeline(layout: Layout, layers: int) -> None:
+    """Layers are dealt evenly; that embedding and output take the place of a layer each is common, and allowed."""
+    if (layout.interleave > 1) != (layout.schedule == "interleaved"):
+        raise RefusalError(
+            "schedule",
+            f"the schedule {layout.schedule} does not go with {layout.interleave} chunks of a stage",
+            place="interleave",
+            hint="schedule interleaved with interleave 2 or more, or interleave 1",
+        )
+    parts = layout.pp * layout.interleave * (2 if SCHEDULES[layout.schedule][1] else 1)
+    if layout.pp > 1 and not layout.uneven and layers % parts and (layers + 2) % parts:
+        raise RefusalError(
+            "layers-not-divisible",
+            f"{layers} layers, or {layers + 2} with embedding and output, are not dealt evenly to {parts} parts of the "
+            "pipeline",
+            place="pp",
+        )
+    if layout.interleave > 1 and layout.microbatches % layout.pp:
+        raise RefusalError(
+            "microbatches-not-divisible",
+            f"the interleaved schedule needs a multiple of pp {layout.pp} microbatches, not {layout.microbatches}",
+            place="global_batch",
+        )

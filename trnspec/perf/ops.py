@@ -1,0 +1,73 @@
+"""The few operations beside ``+ - * /`` that formulas are written with: on floats they are Python's, on arrays numpy's.
+
+Only operations that IEEE 754 rounds correctly are used, and none whose result depends on the width of a vector unit
+(no ``exp``, ``log`` or ``pow``), so that one call and the same element of a batch give the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Number: TypeAlias = Any
+"""A float, or an array of float64 that broadcasts with the others; conditions are bool or arrays of bool."""
+
+
+def where(condition: Number, then: Number, otherwise: Number) -> Number:
+    """``then`` where the condition holds, else ``otherwise``; both are computed, so neither may divide by zero."""
+    if condition is True or condition is False:
+        return then if condition else otherwise
+    return np.where(condition, then, otherwise)
+
+
+def larger(a: Number, b: Number) -> Number:
+    """The larger of two."""
+    if type(a) is float and type(b) is float:
+        return max(a, b)
+    return np.maximum(a, b)
+
+
+def smaller(a: Number, b: Number) -> Number:
+    """The smaller of two."""
+    if type(a) is float and type(b) is float:
+        return min(a, b)
+    return np.minimum(a, b)
+
+
+def ceil(a: Number) -> Number:
+    """The least whole number that is not below."""
+    return float(math.ceil(a)) if type(a) is float else np.ceil(a)
+
+
+def floor(a: Number) -> Number:
+    """The largest whole number that is not above."""
+    return float(math.floor(a)) if type(a) is float else np.floor(a)
+
+
+def sqrt(a: Number) -> Number:
+    """The square root."""
+    return math.sqrt(a) if type(a) is float else np.sqrt(a)
+
+
+def both(a: Number, b: Number) -> Number:
+    """Whether both conditions hold."""
+    if type(a) is bool and type(b) is bool:
+        return a and b
+    return np.logical_and(a, b)
+
+
+def either(a: Number, b: Number) -> Number:
+    """Whether one of the conditions holds."""
+    if type(a) is bool and type(b) is bool:
+        return a or b
+    return np.logical_or(a, b)
+
+
+def steps(n: Number) -> Number:
+    """The base-2 logarithm of a whole number, rounded up: how often a group of ``n`` is halved."""
+    if type(n) is float:
+        return float(math.frexp(n - 1.0)[1]) if n > 1.0 else 0.0
+    mantissa, exponent = np.frexp(np.maximum(n, 1.0) - 1.0)
+    return np.where(mantissa == 0.0, 0.0, exponent.astype(np.float64))
