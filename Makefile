@@ -22,6 +22,7 @@ docs: .venv/developing         ## write the schemas and the reference pages that
 bench: .venv/developing        ## ratios measured side by side
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/plugins.py
+	$(BIN)/python benchmarks/engine.py
 
 clean:
 	rm -rf .venv dist build

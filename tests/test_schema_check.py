@@ -31,7 +31,7 @@ def test_what_is_told(text, told):
     assert found(NAMED + text + "\n") == told
 
 
-KINDS_LIST = "Core, Chip, Link, Server, UltraServer, Cluster, Model, Source"
+KINDS_LIST = "Core, Chip, Link, Server, UltraServer, Cluster, Model, Calibration, Source"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def column(table: str, name: str):
 
 
 def test_names() -> None:
-    kinds = ["cores", "chips", "links", "servers", "ultraservers", "clusters", "models", "sources"]
+    kinds = ["cores", "chips", "links", "servers", "ultraservers", "clusters", "models", "calibrations", "sources"]
 
     assert [*kinds, "figures", "claims"] == list(MADE)
     assert all(t.name == name for name, t in MADE.items())
@@ -190,7 +190,7 @@ def test_the_same_catalog_gives_the_same_bytes(tmp_path) -> None:
     for name in ("one", "two"):
         trnspec.load().write_csv(tmp_path / name)
 
-    assert len(list((tmp_path / "one").iterdir())) == 11
+    assert len(list((tmp_path / "one").iterdir())) == 12
     for file in (tmp_path / "one").iterdir():
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
 

@@ -40,6 +40,9 @@ plugin = Plugin(
     catalogs=(catalog.shipped(),),
     evaluators=(
         Evaluator(
+            "accuracy", "How far computed times lie from published measurements.", "trnspec.evaluators.accuracy:run"
+        ),
+        Evaluator(
             "collective",
             "The time of a collective: every algorithm, and what none undercuts.",
             "trnspec.evaluators.collective:run",

@@ -11,7 +11,7 @@ from trnspec.architecture.counting import dimensions, parameters
 from trnspec.evaluation import Answer, Assumption, Evaluation, Part, RefusalError, Table
 from trnspec.evaluators.memory_demand import PARTS, Demand
 from trnspec.evaluators.memory_fit import DEEPEST, Room, Way, nearest, neighbours
-from trnspec.perf.layout import Layout
+from trnspec.perf.layout import Layout, splits_sequence
 from trnspec.perf.lower import lower
 from trnspec.perf.memory import OPTIMIZERS, Memory
 from trnspec.perf.roofline import ELEMENT_BYTES
@@ -35,7 +35,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     cp: int = 1,
     ep: int = 1,
     zero: Literal[0, 1, 2, 3] = 0,
-    sequence_parallel: bool = False,
+    sequence_parallel: bool | None = None,
     recompute: Literal["none", "selective", "full"] = "none",
     microbatch: int = 1,
     microbatches: int | None = None,
@@ -66,7 +66,8 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         cp: Context parallelism: ranks that share each sequence.
         ep: Expert parallelism: ranks, among those of dp and cp, that share the experts.
         zero: Stage of ZeRO; 3 is also what FSDP does.
-        sequence_parallel: Split norms and residuals over the tensor-parallel ranks.
+        sequence_parallel: Split norms and residuals over the tensor-parallel ranks; where there are any and the
+            sequence divides when not given.
         recompute: What is computed again in the backward pass.
         microbatch: Sequences that go through the pipeline together.
         microbatches: Microbatches of a step and pipeline; as many as there are stages when not given.
@@ -97,7 +98,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         tp=tp, pp=pp, cp=cp, ep=ep, dp=_dp(ranks, tp, pp, cp) if dp is None else dp, seq=seq, global_batch=1,
         microbatch=microbatch, interleave=interleave, zero=zero, recompute=recompute, flash=flash,
         schedule="interleaved" if interleave > 1 and schedule == "1f1b" else schedule, optimizer=optimizer,
-        sequence_parallel=sequence_parallel, offload=offload,
+        sequence_parallel=splits_sequence(sequence_parallel, seq, tp, cp), offload=offload,
     )  # fmt: skip
     demand = Demand(
         mode=mode, layout=layout, microbatches=max(1, pp) if microbatches is None else microbatches, dropout=dropout,

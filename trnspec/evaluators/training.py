@@ -8,7 +8,7 @@ from trnspec.architecture.counting import active_parameters, parameters
 from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, RefusalError
 from trnspec.perf.activations import RECOMPUTE
 from trnspec.perf.estimate import Estimator, prepare
-from trnspec.perf.layout import Layout, Schedule, check
+from trnspec.perf.layout import Layout, Schedule, check, splits_sequence
 from trnspec.perf.training import PARTS
 from trnspec.perf.work import model_flops_per_token, recomputed_flops_per_token
 
@@ -65,7 +65,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     schedule: Schedule = "1f1b",
     interleave: int = 1,
     recompute: Literal["none", "selective", "full"] = "none",
-    sequence_parallel: bool = False,
+    sequence_parallel: bool | None = None,
     overlap: bool = False,
     flash: bool = True,
     dtype: str = "bf16",
@@ -94,7 +94,8 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         schedule: The pipeline's schedule.
         interleave: Chunks of layers that a stage holds, with the interleaved schedule.
         recompute: What is computed again in the backward pass.
-        sequence_parallel: Split norms and residuals over the tensor-parallel ranks.
+        sequence_parallel: Split norms and residuals over the tensor-parallel ranks; where there are any and the
+            sequence divides when not given.
         overlap: Let tensor-parallel collectives hide behind computation.
         flash: Never write attention's scores to memory.
         dtype: What matrices are multiplied in.
@@ -114,8 +115,9 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     others = max(1, tp * pp * cp)
     layout = Layout(
         tp=tp, pp=pp, dp=dp if dp is not None else max(1, int(estimator.system.ranks) // others), cp=cp, ep=ep,
-        seq=seq, global_batch=global_batch, microbatch=microbatch, schedule=schedule, interleave=interleave, zero=zero,
-        recompute=recompute, sequence_parallel=sequence_parallel, overlap=overlap, flash=flash, optimizer=optimizer,
+        seq=seq, global_batch=global_batch, microbatch=microbatch,
+        schedule="interleaved" if interleave > 1 and schedule == "1f1b" else schedule, interleave=interleave, zero=zero,
+        recompute=recompute, sequence_parallel=splits_sequence(sequence_parallel, seq, tp, cp), overlap=overlap, flash=flash, optimizer=optimizer,
     )  # fmt: skip
     check(layout, estimator.dims, int(estimator.system.ranks))
     memory = estimator.memory(layout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -16,16 +17,19 @@ from trnspec.perf.links import Links, links
 from trnspec.perf.ops import Number, larger
 from trnspec.perf.plan import Plan
 from trnspec.perf.terms import Terms, terms
-from trnspec.perf.training import PARTS, timed
+from trnspec.perf.training import PARTS, Step, timed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trnspec.perf.estimate import Estimator
     from trnspec.perf.machine import Machine
+    from trnspec.perf.transformer import Transformer
 
-BLOCK = 8192
+BLOCK = 16384
 """Configurations computed at once."""
+_MANY = 1 << 17
+"""Rows whose memory is computed at once."""
 _MOST = 1 << 18
 """Combinations of degrees of parallelism that what links cost is remembered for."""
 
@@ -61,16 +65,16 @@ def compute(  # noqa: PLR0913  # what is computed, and how
     chosen = {name: np.empty(size) for name in parts}
     for begin in range(0, size, block):
         at = slice(begin, min(size, begin + block))
-        c, microbatches, found, bad = batch.block(at)
-        code[at] = bad
-        if memory:
-            needs[at] = batch.memory(at, c, microbatches, code[at])
-        refusals = code[at] != 0
+        found, code[at] = batch.block(at)
         time[at] = found.total
-        np.putmask(time[at], refusals, 0.0)
         for name in parts:
             chosen[name][at] = getattr(found, name)
-            np.putmask(chosen[name][at], refusals, 0.0)
+    # Memory is computed model by model, and many rows at once leave enough of each.
+    for begin in range(0, size if memory else 0, max(block, _MANY)):
+        at = slice(begin, min(size, begin + max(block, _MANY)))
+        needs[at] = batch.memory(at, code[at])
+    for column in (time, *chosen.values()):
+        np.putmask(column, code != 0, 0.0)
     return Block(0, 0, time, code, needs, chosen)
 
 
@@ -119,8 +123,8 @@ class _Batch:
         made.remembered = _Remembered.make(made)
         return made
 
-    def block(self, at: slice) -> tuple[Choices, Number, Any, Any]:
-        """The choices of some rows, microbatches of a replica, the step's times, and the codes without memory."""
+    def block(self, at: slice) -> tuple[Step, Any]:
+        """The times of some rows, and the codes without memory."""
         which = self.which[at] if self.which.ndim else None
         columns = {n: c[at] if isinstance(c, np.ndarray) else c for n, c in self.columns.items()}
         c = _choices(columns)
@@ -130,13 +134,13 @@ class _Batch:
         use, misfit = self.remembered.find(which, columns, c)
         found = timed(each, plan, use)
         below = self.below[at] if isinstance(self.below, np.ndarray) else False
-        code = refused(c, microbatches, heads, each.layers, experts, found.unknown, misfit, below)
-        return c, microbatches, found, code
+        return found, refused(c, microbatches, heads, each.layers, experts, found.unknown, misfit, below)
 
-    def memory(self, at: slice, c: Choices, microbatches: Number, code: NDArray[np.uint8]) -> NDArray[np.float64]:
+    def memory(self, at: slice, code: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Bytes of the rows whose layouts can be, model by model; codes of those that do not fit are set."""
+        c = _choices({n: c[at] if isinstance(c, np.ndarray) else c for n, c in self.columns.items()})
+        microbatches = c.replicas()
         needs = np.zeros(len(code))
-        code[:] = np.broadcast_to(code, len(code))
         which = np.broadcast_to(self.which[at] if self.which.ndim else self.which, len(code))
         possible = np.flatnonzero(code == 0)
         order = possible[np.argsort(self.gathered.alike[which[possible]], kind="stable")]
@@ -199,7 +203,7 @@ def _float(column: Any) -> Any:
 
 
 class _Late:
-    """Figures of rows, each gathered when it is first asked for: what is used at once is still in cache."""
+    """Figures of rows, gathered whenever one is asked for and not kept: the memory that they take stays in cache."""
 
     def __init__(self, same: dict[str, float], table: dict[str, NDArray[np.float64]], places: Any) -> None:
         self.__dict__.update(same)
@@ -207,13 +211,11 @@ class _Late:
         self._places = places
 
     def __getattr__(self, name: str) -> NDArray[np.float64]:
-        """Gather a figure, and keep it."""
+        """Gather a figure."""
         try:
-            found: NDArray[np.float64] = self._table[name].take(self._places)
+            return self._table[name].take(self._places)
         except KeyError:
             raise AttributeError(name) from None
-        self.__dict__[name] = found
-        return found
 
 
 @define
@@ -229,9 +231,8 @@ class _Gathered:
     def of(cls, estimators: Sequence[Estimator]) -> _Gathered:
         lists: dict[str, list[float]] = {}
         for e in estimators:
-            made = terms(e.model, e.numbers)
-            for name in _TERMS:
-                lists.setdefault(name, []).append(float(getattr(made, name)))
+            for name, number in zip(_TERMS, _numbers(e.model, e.numbers), strict=True):
+                lists.setdefault(name, []).append(number)
             lists.setdefault("heads", []).append(e.dims.heads)
             lists.setdefault("experts", []).append(max(1.0, e.dims.experts))
         same = {name: values[0] for name, values in lists.items() if len(set(values)) == 1}
@@ -250,6 +251,13 @@ class _Gathered:
 
 
 _TERMS = tuple(f.name for f in attrs.fields(Terms))
+
+
+@lru_cache(maxsize=4096)
+def _numbers(model: Transformer, machine: Machine) -> tuple[float, ...]:
+    """The terms of a model on a machine; small batches would spend most of their time on them."""
+    made = terms(model, machine)
+    return tuple(float(getattr(made, name)) for name in _TERMS)
 
 
 @define
@@ -275,8 +283,9 @@ class _Remembered:
     @classmethod
     def make(cls, batch: _Batch) -> _Remembered:
         """Ready for the degrees that occur in a batch."""
-        machines = tuple(dict.fromkeys(e.numbers for e in batch.estimators))
-        of = np.array([machines.index(e.numbers) for e in batch.estimators])
+        numbers: dict[Machine, int] = {}
+        of = np.array([numbers.setdefault(e.numbers, len(numbers)) for e in batch.estimators])
+        machines = tuple(numbers)
         places: dict[str, Any] | None = {}
         total = len(machines)
         for name in _DEGREES:

@@ -149,6 +149,13 @@ class Layout:
         )
 
 
+def splits_sequence(wanted: bool | None, seq: int, tp: int, cp: int) -> bool:
+    """Whether norms and residuals are split over the tensor-parallel ranks: as wanted, else where they can be."""
+    if wanted is not None:
+        return wanted
+    return tp > 1 and cp > 0 and seq % cp == 0 and seq // cp % tp == 0
+
+
 def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
     """Whether a layout can be, for a model and so many ranks.
 

@@ -48,7 +48,8 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
         raise UsageError(f"{on!r} is not a system; write a name, and how many: trn1.32xlarge*32")
     node = graph.named(found["name"])
     count = int(found["count"] or 1)
-    slow, value, fast = (_some(_Lowering(graph, node, count, lnc, end).system(on), chips) for end in _NAMES)
+    known: dict[str, Mapping[str, Stated]] = {}
+    slow, value, fast = (_some(_Lowering(graph, node, count, lnc, end, known).system(on), chips) for end in _NAMES)
     return evolve(value, ends=(slow, fast))
 
 
@@ -80,14 +81,22 @@ def _some(system: System, chips: int | None) -> System:
 class _Lowering:
     """Reads figures at one end of their intervals, and keeps what it has read."""
 
-    def __init__(self, graph: Graph, node: Node[Any], count: int, lnc: int | None, end: str) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        node: Node[Any],
+        count: int,
+        lnc: int | None,
+        end: str,
+        known: dict[str, Mapping[str, Stated]],
+    ) -> None:
         self.graph = graph
         self.node = node
         self.count = count
         self.end = end
         self.wanted_lnc = lnc
         self.basis: dict[tuple[str, str], Basis] = {}
-        self._figures: dict[str, Mapping[str, Stated]] = {}
+        self._figures = known
         self.server = self._server()
         self.chip = node if self.server is None else self._found(self.server.spec.chips.chip)
 
@@ -112,11 +121,14 @@ class _Lowering:
             raise UsageError(f"{self.node.name} is built of {ref.name}, which is not in the catalog")
         return node
 
-    def read(self, node: Node[Any], at: str, *, slow_is_high: bool = False) -> float:
-        """A figure in base units, or :data:`UNKNOWN`; it joins the basis."""
+    def _figures_of(self, node: Node[Any]) -> Mapping[str, Stated]:
         if node.name not in self._figures:
             self._figures[node.name] = figures(self.graph, node)
-        figure = self._figures[node.name].get(at)
+        return self._figures[node.name]
+
+    def read(self, node: Node[Any], at: str, *, slow_is_high: bool = False) -> float:
+        """A figure in base units, or :data:`UNKNOWN`; it joins the basis."""
+        figure = self._figures_of(node).get(at)
         if figure is None:
             return UNKNOWN
         told = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.rivals)
@@ -182,7 +194,7 @@ class _Lowering:
         all_engines: dict[str, float] = {}
         tensor: dict[str, float] = {}
         for group, rates in (("peak", all_engines), ("tensor_peak", tensor)):
-            for at in figures(self.graph, self.chip):
+            for at in self._figures_of(self.chip):
                 prefix = f"{group}.dense."
                 if at.startswith(prefix):
                     rates[at.removeprefix(prefix)] = self.read(self.chip, at) / per_chip

@@ -126,10 +126,11 @@ def terms(model: Transformer, machine: Machine) -> Terms:
 
 def context(terms: Terms, seq: Number) -> Number:
     """Tokens that a query meets in an average layer, forward, over a whole sequence of ``seq`` tokens."""
-    whole = seq * (1.0 - terms.halved)
-    if never(terms.windowed):
+    halved = terms.halved
+    whole = seq * (1.0 - halved)
+    if never(windowed := terms.windowed):
         return whole
     reach = smaller(terms.window, seq)
     # Of a window w each token meets w, but the first w of the sequence, which meet w/2 on average.
-    seen = reach - terms.halved * reach * reach / seq
-    return whole + terms.windowed * (seen - whole)
+    seen = reach - halved * reach * reach / seq
+    return whole + windowed * (seen - whole)

@@ -100,8 +100,8 @@ def timed(each: Terms, plan: Plan, use: Links) -> Step:
     work, again = _layer(each, plan, tokens, share)
     computed = work + again
     reduced = rounds * (use.tensor_each + use.tensor_byte * message)
-    if not (never(plan.overlap) or never(each.tensor_overlap)):
-        reduced = larger(reduced - plan.overlap * each.tensor_overlap * computed, 0.0)
+    if not (never(plan.overlap) or never(tensor_overlap := each.tensor_overlap)):
+        reduced = larger(reduced - plan.overlap * tensor_overlap * computed, 0.0)
     passed = _context(each, plan, use, message)
     exchanged = _experts(each, plan, use, rounds, share * message)
     sent = _sends(plan, use, share, message)
@@ -116,13 +116,13 @@ def timed(each: Terms, plan: Plan, use: Links) -> Step:
     reduced, passed, exchanged = passes * reduced, passes * passed, passes * exchanged
     sent, head = plan.microbatches * sent, plan.microbatches * (tokens * share) * each.head
     total = computed + repeated + head + reduced + passed + exchanged
-    total = total + sent + bubble + data + update + each.step
-    unknown = use.unknown
-    if not never(each.used):
-        unknown = unknown + use.expert_unknown * each.used
+    fixed, unknown = each.step, use.unknown
+    total = total + sent + bubble + data + update + fixed
+    if not never(used := use.expert_unknown):
+        unknown = unknown + used * each.used
     return Step(
         *(total, computed, repeated, head, reduced, passed, exchanged),
-        *(sent, bubble, data, update, each.step, unknown),
+        *(sent, bubble, data, update, fixed, unknown),
     )
 
 
@@ -133,20 +133,20 @@ def _layer(each: Terms, plan: Plan, tokens: Number, share: Number) -> tuple[Numb
     """
     part = tokens * share
     matmul = part * each.matmul
-    if not never(each.wide):
+    if not never(wide := each.wide):
         weights = (each.weight + each.expert_weight / plan.ep) * share
-        matmul = matmul + (tokens * each.wide + part * each.split + weights) * plan.activation_bytes
-    if not never(each.stream):
+        matmul = matmul + (tokens * wide + part * each.split + weights) * plan.activation_bytes
+    if not never(stream := each.stream):
         # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
-        matmul = matmul + (tokens + plan.sequence * (part - tokens)) * (each.stream * plan.activation_bytes)
+        matmul = matmul + (tokens + plan.sequence * (part - tokens)) * (stream * plan.activation_bytes)
     scores = part * context(each, plan.seq) * each.score
-    if not never(each.score_byte):
-        scores = scores + part * plan.seq * (each.score_byte * plan.activation_bytes)
+    if not never(score_byte := each.score_byte):
+        scores = scores + part * plan.seq * (score_byte * plan.activation_bytes)
     forward = matmul + scores
-    if never(each.forward) and never(each.backward):
+    if never(least := each.forward) and never(each.backward):
         return 3.0 * forward, plan.full * forward + plan.selective * scores
     backward = larger(2.0 * forward, each.backward)
-    forward = larger(forward, each.forward)
+    forward = larger(forward, least)
     return forward + backward, plan.full * forward + plan.selective * scores
 
 
@@ -160,9 +160,9 @@ def _context(each: Terms, plan: Plan, use: Links, message: Number) -> Number:
 
 def _experts(each: Terms, plan: Plan, use: Links, rounds: Number, message: Number) -> Number:
     """Tokens go to their experts and back, forward and backward, as often as tensors are reduced."""
-    if never(each.dispatched) or never(plan.ep - 1.0):
+    if never(dispatched := each.dispatched) or never(plan.ep - 1.0):
         return 0.0
-    return rounds * (use.expert_each * each.used + use.expert_byte * message * each.dispatched)
+    return rounds * (use.expert_each * each.used + use.expert_byte * message * dispatched)
 
 
 def _sends(plan: Plan, use: Links, share: Number, message: Number) -> Number:
@@ -183,8 +183,8 @@ def _data(  # noqa: PLR0913, PLR0917  # each is known to the caller
     """
     states = (stages * each.kept + each.only + smaller(plan.pp - 1.0, 1.0) * each.last) * share
     size = use.data_byte * states
-    if not never(each.routed):
-        routed = stages * share * (each.routed / plan.ep)
+    if not never(elements := each.routed):
+        routed = stages * share * (elements / plan.ep)
         size = size + use.part_byte * routed
         # Experts are sharded over fewer ranks, since each of ep ranks has its own.
         states = states + routed + plan.sharded * (plan.ep - 1.0) * routed
@@ -194,5 +194,5 @@ def _data(  # noqa: PLR0913, PLR0917  # each is known to the caller
     calls = 2.0 + plan.gathered * (3.0 * plan.microbatches * stages - 2.0)
     time = rounds * size + calls * use.data_each
     hidden = time - each.overlap * behind
-    exposed = larger(hidden, 0.0) if never(each.exposed) else larger(time * each.exposed, hidden)
+    exposed = larger(hidden, 0.0) if never(least := each.exposed) else larger(time * least, hidden)
     return exposed, states * (1.0 + plan.sharded * use.sharded) * (plan.state_bytes * each.state)

@@ -1,0 +1,166 @@
+"""The fastest layouts of a model on a system: every one is tried."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import evolve
+
+from trnspec.errors import UsageError
+from trnspec.evaluation import Answer, Assumption, Evaluation, Part, RefusalError, Table
+from trnspec.perf.batch import Top, sweep
+from trnspec.perf.estimate import prepare
+from trnspec.perf.layout import BUBBLES
+from trnspec.perf.work import model_flops_per_token
+
+if TYPE_CHECKING:
+    from trnspec.ask import Catalog
+    from trnspec.perf.batch import Found
+    from trnspec.perf.estimate import Estimator
+    from trnspec.perf.layout import Layout
+
+COLUMNS = (
+    *("step_time", "mfu", "memory", "tp", "pp", "dp", "cp", "ep", "microbatch", "schedule", "interleave"),
+    *("zero", "recompute", "sequence_parallel"),
+)
+"""The columns of the table."""
+UNITS = ("s", "%", "B", *("" for _ in COLUMNS[3:]))
+CHUNKS = (2, 4, 8)
+"""The chunks of a stage that the interleaved schedule is tried with."""
+
+
+def run(  # noqa: PLR0913  # each is an axis of the question
+    catalog: Catalog,
+    *,
+    model: str,
+    on: str,
+    seq: int,
+    global_batch: int,
+    top: int = 10,
+    dtype: str = "bf16",
+    optimizer: str = "adam",
+    schedule: tuple[str, ...] = ("1f1b", "interleaved"),
+    microbatch: tuple[int, ...] = (1, 2, 4, 8),
+    overlap: bool = False,
+    flash: bool = True,
+    attention: Literal["causal", "full"] = "causal",
+    lnc: int | None = None,
+    calibration: str = "auto",
+) -> Evaluation:
+    """The fastest layouts of a training run that fit into memory; every layout of the choices is tried.
+
+    Tried are all powers of two for tensor, pipeline, context and expert parallelism, all stages of ZeRO, all ways of
+    recomputing, and sequence parallelism with tensor parallelism; data parallelism is what is left of the ranks.
+
+    Args:
+        catalog: The catalog.
+        model: The name of a model, such as llama-3.1-70b.
+        on: Servers or UltraServers and how many, such as trn2.48xlarge*16.
+        seq: Tokens of a sequence.
+        global_batch: Sequences of a step, all replicas together.
+        top: How many layouts are told.
+        dtype: What matrices are multiplied in.
+        optimizer: The optimizer, with the precision of its states.
+        schedule: The pipeline's schedules; the interleaved one with 2, 4 and 8 chunks of a stage.
+        microbatch: Sequences that go through the pipeline together.
+        overlap: Let tensor-parallel collectives hide behind computation.
+        flash: Never write attention's scores to memory.
+        attention: Which work counts for MFU: the half of attention that causality leaves, or all.
+        lnc: Physical cores of a logical core, which is a rank; 2 from Trainium2 on.
+        calibration: The name of a calibration, auto for the chip's own, none for a bound.
+    """
+    if top < 1:
+        raise UsageError(f"top is {top}, and counts from 1")
+    if unknown := [name for name in schedule if name not in BUBBLES]:
+        raise UsageError(f"{unknown[0]!r} is no schedule; there are {', '.join(BUBBLES)}")
+    estimator = prepare(catalog.graph, model, on, dtype=dtype, calibration=calibration, lnc=lnc)
+    ranks = int(estimator.system.ranks)
+    powers = [2**i for i in range(ranks.bit_length())]
+    axes: dict[str, Any] = {
+        "tp": [n for n in powers if n <= estimator.dims.heads],
+        "pp": [n for n in powers if n <= estimator.dims.layers + 2],
+        "cp": [n for n in powers if n <= min(seq, 64)],
+        "ep": [n for n in powers if n <= max(1.0, estimator.dims.experts)],
+        "microbatch": list(dict.fromkeys(microbatch)),
+        "schedule": [pair for name in dict.fromkeys(schedule) for pair in _chunked(name)],
+        "zero": [0, 1, 2, 3],
+        "recompute": ["none", "selective", "full"],
+        "sequence_parallel": [False, True],
+    }
+    fixed = {"seq": seq, "global_batch": global_batch, "overlap": overlap, "flash": flash, "optimizer": optimizer}
+    # Four times as many, since on one replica the stages of ZeRO are the same.
+    found = [sweep(estimator, keep=Top(4 * top), **fixed, **some) for some in _different(axes)]
+    tried = sum(f.tried for f in found)
+    refused: Counter[str] = Counter()
+    for f in found:
+        refused.update(f.refused)
+    best = _fastest(found, top)
+    if not best:
+        told = ", ".join(f"{reason} {count:,}" for reason, count in refused.most_common())
+        raise RefusalError("no-layout", f"none of {tried:,} layouts can be: {told}", place="on")
+    work = model_flops_per_token(estimator.dims, float(seq), "megatron" if attention == "causal" else "matmul-full")
+    rows = tuple(_row(estimator, layout, time, needs, work) for time, needs, layout in best)
+    return Evaluation(
+        evaluator="search",
+        title=f"{estimator.name} on {estimator.system.name}: the fastest of {tried:,} layouts, {ranks:,} ranks",
+        question={
+            "model": estimator.name, "on": estimator.system.name, "seq": seq, "global_batch": global_batch, "top": top,
+            "dtype": dtype, "optimizer": optimizer, "schedule": ",".join(schedule),
+            "microbatch": ",".join(map(str, microbatch)), "overlap": overlap, "flash": flash, "attention": attention,
+            "calibration": estimator.calibration.name or "none",
+        },
+        answers=(
+            Answer("step_time", best[0][0], "s", note="of the fastest layout that fits"),
+            Answer("mfu", rows[0][1], "%", note=f"of the published dense {dtype} rate, attention {attention}"),
+            Answer("tried", tried, note="layouts"),
+            Answer("possible", tried - refused.total(), note="layouts that fit"),
+            Answer("refused", refused.total(), note="layouts that cannot be, or do not fit"),
+        ),
+        parts=tuple(Part("refused", reason, count) for reason, count in refused.most_common()),
+        assumptions=(
+            Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.told),
+            Assumption("degrees", "powers of two", "what is tried"),
+            Assumption("rank_order", "tensor, context, data, pipeline", "neighbours are in the tensor-parallel group"),
+        ),
+        basis=tuple(b for b in estimator.system.basis if ".dense." not in b.at or b.at.endswith(f".{dtype}")),
+        tables=(Table("the fastest layouts that fit", COLUMNS, rows, UNITS),),
+        edition=catalog.edition or "",
+    )  # fmt: skip
+
+
+def _chunked(schedule: str) -> list[tuple[str, int]]:
+    return [(schedule, n) for n in CHUNKS] if schedule == "interleaved" else [(schedule, 1)]
+
+
+def _different(axes: dict[str, Any]) -> list[dict[str, Any]]:
+    """The choices in parts, so that none is tried twice: one stage has no schedule, one rank splits no sequence."""
+    found = []
+    for pp in ([1], [n for n in axes["pp"] if n > 1]):
+        for tp in ([1], [n for n in axes["tp"] if n > 1]):
+            some = axes | {"tp": tp, "pp": pp}
+            some |= {"schedule": "1f1b"} if pp == [1] else {}
+            some |= {"sequence_parallel": False} if tp == [1] else {}
+            if tp and pp:
+                found.append(some)
+    return found
+
+
+def _fastest(found: list[Found], top: int) -> list[tuple[float, float, Layout]]:
+    """Time, memory and layout of the fastest, of layouts that are the same the simplest."""
+    every = [
+        (float(time), float(needs), layout)
+        for f in found
+        for (_, layout), time, needs in zip(f.layouts(), f.result.time, f.result.memory, strict=True)
+    ]
+    kept: dict[Layout, tuple[float, float, Layout]] = {}
+    for each in sorted(every, key=lambda row: row[0]):
+        layout = each[2]
+        kept.setdefault(evolve(layout, zero=0) if layout.dp * layout.cp == 1 else layout, each)
+    return list(kept.values())[:top]
+
+
+def _row(estimator: Estimator, layout: Layout, time: float, needs: float, work: float) -> tuple[Any, ...]:
+    system = estimator.system
+    peak = system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
+    return (time, 100.0 * work * layout.tokens / (time * peak), needs, *(getattr(layout, n) for n in COLUMNS[3:]))
