@@ -24,6 +24,7 @@ import numpy as np
 
 import trnspec
 from trnspec.perf.batch import RECOMPUTES, SCHEDULES, Top, estimators, rows, sweep
+from trnspec.perf.choices import WORDS
 from trnspec.perf.grid import grid
 from trnspec.perf.layout import Layout
 from trnspec.perf.training import step
@@ -39,7 +40,9 @@ MODELS = (
 )
 SYSTEMS = ("trn1.32xlarge*32", "trn1.32xlarge*64", "trn2.48xlarge*16", "trn2u.48xlarge*8")
 VERSION = "0.2.2"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trnspec-benchmarks" / f"llm-analysis-{VERSION}"
+CACHE = (
+    Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trnspec-benchmarks" / f"llm-analysis-{VERSION}"
+)
 
 SWEPT: dict[str, Any] = {
     "tp": [1, 2, 4, 8, 16, 32], "pp": [1, 2, 4, 8], "cp": [1, 2, 4], "seq": [2048, 4096, 8192],
@@ -111,6 +114,11 @@ def layouts(made: tuple[Any, ...], columns: dict[str, Any], count: int) -> list[
         flags = {name: bool(row[name]) for name in ("sequence_parallel", "overlap")}
         single.append((made[int(columns["which"][i])], Layout(**row | words | flags)))
     return single
+
+
+def _place(name: str, value: Any) -> int:
+    """A choice as columns hold it: a word by its place."""
+    return WORDS[name].index(value) if name in WORDS else int(value)
 
 
 def peak(size: int) -> None:
@@ -203,7 +211,11 @@ def main() -> None:
 
     one = estimators(cat.graph, ("llama-3.1-70b",), SYSTEMS[:2])
     count = 2 * grid(**SWEPT).size
-    told(f"sweep, {count:,}, the ten fastest", count, *measured(lambda: sweep(one, keep=Top(10), memory=False, **SWEPT), 3))
+    told(
+        f"sweep, {count:,}, the ten fastest",
+        count,
+        *measured(lambda: sweep(one, keep=Top(10), memory=False, **SWEPT), 3),
+    )
     told(f"sweep, {count:,}, that fit into memory", count, *measured(lambda: sweep(one, keep=Top(10), **SWEPT), 3))
 
     single = layouts(made, columns, 2000)
@@ -226,7 +238,7 @@ def main() -> None:
     dense = [dense[i] for i in able]
     ours, _ = measured(lambda: [(e.step(x), e.memory(x)) for e, x in dense], 5)
     at = {id(e): i for i, e in enumerate(made)}
-    same = {name: np.tile([getattr(x, name) for _, x in dense], 25_000) for name in columns if name not in {"which"}}
+    same = {n: np.tile([_place(n, getattr(x, n)) for _, x in dense], 25_000) for n in columns if n != "which"}
     which = np.tile([at[id(e)] for e, _ in dense], 25_000)
     batch, _ = measured(lambda: rows(made, which, **same, memory=True), 3)
     alone, _ = measured(lambda: rows(made, which, **same), 3)

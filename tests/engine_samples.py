@@ -36,7 +36,9 @@ MODELS = {
 
 def system(levels: tuple[tuple[str, float, float, float], ...], ranks: float, name: str = "a-system") -> System:
     """A system of some levels: name, ranks of a unit, rate in B/s, latency in s."""
-    made = tuple(Level(name=n, ranks=r, rate=rate, latency=latency, place=f"{n} rate") for n, r, rate, latency in levels)
+    made = tuple(
+        Level(name=n, ranks=r, rate=rate, latency=latency, place=f"{n} rate") for n, r, rate, latency in levels
+    )
     rates = {"bf16": 91.75e12, "fp8": 183.5e12}
     return System(
         name=name, chip="a-chip", chips=ranks / 2, servers=max(1.0, ranks / 32), ranks=float(ranks), ranks_per_chip=2.0,

@@ -29,10 +29,7 @@ class Links:
 
     def within(self, n: float, stride: float) -> list[float]:
         """How many of a group's ranks lie in one unit of each level."""
-        found = []
-        for ranks, _, _ in self.levels:
-            found.append(min(n, max(1, ranks / stride)))
-        return found
+        return [min(n, max(1, ranks / stride)) for ranks, _, _ in self.levels]
 
     def gather(self, n: float, stride: float) -> tuple[float, float]:
         """Latency, and time of a byte, of an all-gather by rings, level after level."""
@@ -93,10 +90,8 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         routed = d.experts * d.expert_weights if expert else 0
         small = d.attention_small + (d.experts * d.expert_small + d.shared_small if expert else d.mlp_small)
         width = (d.active * d.expert_width + d.shared_width) if expert else d.width
-        if expert:
-            copies = d.active + (1 if d.shared_width else 0)
-        else:
-            copies = 1 if d.mlp_weights else 0
+        dense, shared = bool(d.mlp_weights), bool(d.shared_width)
+        copies = d.active + shared if expert else dense
         split = d.heads * (d.qk_size + d.v_size) + d.kv_elements + d.matrices * width
         operands = tokens * (2 + 2 * copies) * d.hidden + tokens * split / x.tp + own / x.tp + routed / x.ep / x.tp
         matmul += 2 * met * tokens / x.tp / rate + operands * 2 * e.matmul_passes / memory
@@ -142,7 +137,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     head = tokens / x.tp * d.vocabulary * (6 * d.hidden / rate + 4 * e.head_passes / memory)
 
     # Gradients, sharded weights, the optimizer.
-    ends = d.head if x.pp > 1 else d.embedding + d.positions + (0 if d.tied else d.head) + d.outer_small + d.outer_weights
+    ends = (
+        d.head if x.pp > 1 else d.embedding + d.positions + (0 if d.tied else d.head) + d.outer_small + d.outer_weights
+    )
     copies = x.dp * x.cp
     dense = (kept_elements / x.pp + ends) / x.tp
     routed = routed_elements / x.pp / x.tp / x.ep
@@ -190,7 +187,7 @@ def in_flight(x: Any, stage: int) -> float:
     return min(m, max(1, HELD[x.schedule] * deep))
 
 
-def memory_of(d: Any, x: Any, stage: int) -> float:
+def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything that a stage holds, one after the other
     """Bytes on a rank of a stage."""
     weight, gradient, state = BYTES[x.optimizer]
     t, tokens = x.tp, x.seq / x.cp * x.microbatch
@@ -249,6 +246,8 @@ def memory_of(d: Any, x: Any, stage: int) -> float:
         total += 2 * tokens * d.hidden * 2 / along
     if x.zero == 3 and copies * (copies / x.ep) > 1:
         mlp = d.mlp_weights / t if False in kinds else 0
-        inner = d.experts / x.ep * d.expert_weights / t + d.shared_weights / t + d.router_weights if True in kinds else 0
+        inner = (
+            d.experts / x.ep * d.expert_weights / t + d.shared_weights / t + d.router_weights if True in kinds else 0
+        )
         total += 2 * weight * (d.attention_weights / t + max(mlp, inner))
     return total

@@ -52,7 +52,9 @@ def test_rows_are_single_calls(samples) -> None:
     which = np.array([s.which for s in samples])
     found = rows(ESTIMATORS, which, memory=True, parts=PARTS, **columns(samples))
 
-    told = [(REASONS[code], t, m) for code, t, m in zip(found.code, found.time.tolist(), found.memory.tolist(), strict=True)]
+    told = [
+        (REASONS[code], t, m) for code, t, m in zip(found.code, found.time.tolist(), found.memory.tolist(), strict=True)
+    ]
     assert told == [single(ESTIMATORS[s.which], s.layout) for s in samples]
     reasons = {reason for reason, _, _ in told}
     assert reasons == set(REASONS) - {"unknown-figure"}

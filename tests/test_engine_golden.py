@@ -160,5 +160,7 @@ def test_f1_work_with_full_recomputation(layers, hidden, heads, batch, flops) ->
     found = e.step(Layout(seq=2048, global_batch=batch, recompute="full"))
 
     work = (found.compute + found.recompute + found.head) * on.rates["bf16"]
-    assert work == pytest.approx(96 * batch * 2048 * layers * hidden**2 * (1 + 2048 / 6 / hidden + 51200 / 16 / layers / hidden), rel=1e-12)
+    assert work == pytest.approx(
+        96 * batch * 2048 * layers * hidden**2 * (1 + 2048 / 6 / hidden + 51200 / 16 / layers / hidden), rel=1e-12
+    )
     assert work == pytest.approx(flops, rel=5e-7)

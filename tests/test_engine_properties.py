@@ -210,4 +210,3 @@ def test_levels_are_used_inside_out() -> None:
         assert a.tensor == b.tensor
         assert (a.context == b.context) == (x.cp == 1 or x.tp * x.cp <= 32)
     assert checked > 20
-

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import load_catalog
-from trnspec.errors import UsageError
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,12 +42,13 @@ def command(file: str, software: str, chips: tuple[str, ...], only: str | None, 
 
     catalog = _catalog(options["catalog"])
     cases, skipped = _cases(catalog, file, chips, only)
-    if options["out"] and not (options["name"] and options["source"]):
-        raise UsageError("--out needs --name and --source")
+    targets = _targets(catalog, cases, options) if options["out"] else {}
+    if not cases:
+        _print_skipped(skipped)
     found = fit(cases)
     _print(found, cases, skipped, every=options["every"])
-    if options["out"]:
-        _write(found, cases, file, software, options)
+    if targets:
+        _write(found, targets, file, software, options["source"])
 
 
 def _catalog(folders: tuple[str, ...]) -> Catalog:
@@ -89,33 +91,55 @@ def _print(found: Fitted, cases: Sequence[Case], skipped: Sequence[Skipped], *, 
             click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {case.seconds:>10.4g} s  {case.id}")
     if skipped:
         click.echo("")
+        _print_skipped(skipped)
+
+
+def _print_skipped(skipped: Sequence[Skipped]) -> None:
+    if skipped:
         click.echo("cannot be computed")
-        for row in skipped:
-            click.echo(f"  {row.id}: {row.reason}")
+    for row in skipped:
+        click.echo(f"  {row.id}: {row.reason}")
 
 
-def _write(found: Fitted, cases: Sequence[Case], file: str, software: str, options: dict[str, Any]) -> None:
+def _targets(catalog: Catalog, cases: Sequence[Case], options: dict[str, Any]) -> dict[str, FilePath]:
+    """The file for each chip; what speaks against writing it is said before the fit, which may take minutes."""
+    from trnspec.model.marks import NAME_PATTERN
+    from trnspec.model.source import Source
+
+    name, source = options["name"], options["source"]
+    if not (name and source):
+        raise UsageError("--out needs --name and --source")
+    if not re.fullmatch(NAME_PATTERN.regex, name):
+        raise UsageError(f"--name: {name!r} is not {NAME_PATTERN.words}")
+    known = [n.name for n in catalog.graph.of(Source)]
+    if source not in known:
+        hint = did_you_mean(source, known)
+        told = hint or "write one, and name its catalog with --catalog"
+        raise UnknownNameError(f"--source: no source is named {source!r}; {told}")
+    folder = FilePath(options["out"]) / "calibrations"
+    targets = {chip: folder / f"{chip}-{name}.yaml" for chip in sorted({c.system.chip for c in cases})}
+    for target in targets.values():
+        if target.exists() and not options["force"]:
+            raise UsageError(f"{target} is there already; --force writes over it")
+    return targets
+
+
+def _write(found: Fitted, targets: dict[str, FilePath], file: str, software: str, source: str) -> None:
     from datetime import UTC, datetime
 
     from trnspec.perf.calibration_document import document
     from trnspec.writing import write
 
-    folder = FilePath(options["out"]) / "calibrations"
     texts = {}
-    for chip in sorted({c.system.chip for c in cases}):
-        name = f"{chip}-{options['name']}"
+    for chip, target in targets.items():
         text = document(
-            found, name=name, chip=chip, of="training", software=software, source=options["source"],
-            data=FilePath(file).name, fitted=f"{datetime.now(UTC):%Y-%m-%d}",
-            schema=_schema(folder),
+            found, name=target.stem, chip=chip, of="training", software=software, source=source,
+            data=FilePath(file).name, fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
         )  # fmt: skip
-        target = folder / f"{name}.yaml"
-        if target.exists() and not options["force"]:
-            raise UsageError(f"{target} is there already; --force writes over it")
         texts[target] = text.encode()
     write(texts)
     click.echo("")
-    for target in texts:
+    for target in targets.values():
         click.echo(f"wrote {target}")
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 WORDS = {
     "step": "training step",
+    "memory": "memory of a rank",
     "tpot": "time per output token",
     "ttft": "time to first token",
     "collective": "collective",
@@ -169,7 +170,9 @@ def _three(errors: Sequence[float]) -> tuple[float | None, float | None, float |
 def _every(scored: Sequence[Scored]) -> Table:
     columns = ("data_set", "row", "measured", "ideal", "computed", "left_out", "low", "high")
     told = tuple(
-        (s.dataset.removesuffix(".csv"), s.id, s.measured, s.ideal, s.calibrated, s.held, s.low, s.high) for s in scored
+        (s.dataset.removesuffix(".csv"), s.id, s.measured, s.ideal, s.calibrated, s.held, s.low, s.high)
+        for s in scored
+        if s.what != "memory"
     )
     return Table("Rows", columns, told, ("", "", *("s",) * 6))
 

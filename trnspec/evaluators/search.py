@@ -88,7 +88,13 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         "recompute": ["none", "selective", "full"],
         "sequence_parallel": [False, True],
     }
-    fixed = {"seq": seq, "global_batch": global_batch, "overlap": overlap, "flash": flash, "optimizer": optimizer}
+    fixed: dict[str, Any] = {
+        "seq": seq,
+        "global_batch": global_batch,
+        "overlap": overlap,
+        "flash": flash,
+        "optimizer": optimizer,
+    }
     # Four times as many, since on one replica the stages of ZeRO are the same.
     found = [sweep(estimator, keep=Top(4 * top), **fixed, **some) for some in _different(axes)]
     tried = sum(f.tried for f in found)

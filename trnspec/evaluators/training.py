@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from trnspec.architecture.counting import active_parameters, parameters
 from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, RefusalError
+from trnspec.evaluators.memory_demand import Demand
+from trnspec.evaluators.training_offload import host_rate, offload_time
 from trnspec.perf.activations import RECOMPUTE
 from trnspec.perf.estimate import Estimator, prepare
 from trnspec.perf.layout import Layout, Schedule, check, splits_sequence
@@ -29,6 +31,7 @@ NOTES = {
     "data": "gradients and sharded weights, not hidden",
     "optimizer": "update of the weights",
     "fixed": "what depends on nothing",
+    "offload": "to the host and back, not hidden",
 }
 """What each part of a step is."""
 
@@ -44,6 +47,7 @@ ADVICE = {
     "data": "collectives over gradients and weights",
     "optimizer": "the update of the weights, bound by device memory",
     "fixed": "what every step costs",
+    "offload": "the link between a rank and its host",
 }
 """What binds a step, by its largest part."""
 
@@ -70,6 +74,8 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     flash: bool = True,
     dtype: str = "bf16",
     optimizer: str = "adam",
+    offload: Literal["none", "optimizer", "activations", "weights"] = "none",
+    host_link: str | None = None,
     attention: Literal["causal", "full"] = "causal",
     lnc: int | None = None,
     chips: int | None = None,
@@ -100,6 +106,8 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         flash: Never write attention's scores to memory.
         dtype: What matrices are multiplied in.
         optimizer: The optimizer, with the precision of its states.
+        offload: What is kept on the host.
+        host_link: The rate between a rank and its host in one direction, such as "16 GB/s"; needed to offload.
         attention: Which work counts for MFU: the half of attention that causality leaves, or all.
         lnc: Physical cores of a logical core, which is a rank; 2 from Trainium2 on.
         chips: Use only so many of the chips, as many of each unit.
@@ -118,21 +126,31 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         seq=seq, global_batch=global_batch, microbatch=microbatch,
         schedule="interleaved" if interleave > 1 and schedule == "1f1b" else schedule, interleave=interleave, zero=zero,
         recompute=recompute, sequence_parallel=splits_sequence(sequence_parallel, seq, tp, cp), overlap=overlap, flash=flash, optimizer=optimizer,
+        offload=offload,
     )  # fmt: skip
     check(layout, estimator.dims, int(estimator.system.ranks))
-    memory = estimator.memory(layout)
+    rate = host_rate(host_link) if offload != "none" else 0.0
+    _, memory, _ = Demand(mode="training", layout=layout, microbatches=layout.microbatches).worst(estimator.dims)
     if must_fit and memory.total > estimator.system.capacity:
         raise _too_large(estimator, memory)
     found = estimator.step(layout)
-    low, high = estimator.interval(layout)
+    moved = offload_time(estimator, layout, estimator.memory(layout), found, rate) if rate else 0.0
+    low, high = (end + moved for end in estimator.interval(layout))
+    times = (float(found.total) + moved, low, high)
     return Evaluation(
         evaluator="training",
         title=f"{estimator.name} on {estimator.system.name}: {int(estimator.system.chips):,} chips, "
         f"{int(estimator.system.ranks):,} ranks, {layout.tokens:,} tokens a step",
-        question=_question(estimator, layout, attention),
-        answers=_answers(estimator, layout, found, (low, high), memory, attention),
-        parts=(*_parts(found), *_memory_parts(memory)),
-        binds=_binds(found, memory, estimator),
+        question={
+            **_question(estimator, layout, attention),
+            "on": on,
+            "lnc": lnc,
+            "chips": chips,
+            "must_fit": must_fit,
+        },
+        answers=_answers(estimator, layout, times, memory, attention),
+        parts=(*_parts(found, moved), *_memory_parts(memory)),
+        binds=_binds(found, moved, memory, estimator),
         assumptions=_assumptions(estimator, layout, attention),
         basis=_basis(estimator),
         edition=catalog.edition or "",
@@ -156,12 +174,11 @@ def _too_large(estimator: Estimator, memory: Memory) -> RefusalError:
 def _answers(
     estimator: Estimator,
     layout: Layout,
-    found: Step,
-    interval: tuple[float, float],
+    times: tuple[float, float, float],
     memory: Memory,
     attention: Literal["causal", "full"],
 ) -> tuple[Answer, ...]:
-    total, (low, high) = float(found.total), interval
+    total, low, high = times
     covered = estimator.calibration.coverage
     told = f"{covered:.0%} of measurements" if covered else "what the digits of the figures leave open; a bound"
     system = estimator.system
@@ -185,10 +202,9 @@ def _answers(
     )  # fmt: skip
 
 
-def _parts(found: Step) -> tuple[Part, ...]:
-    return tuple(
-        Part("step_time", name, float(getattr(found, name)), NOTES[name]) for name in PARTS if getattr(found, name)
-    )
+def _parts(found: Step, moved: float) -> tuple[Part, ...]:
+    each = {**{name: float(getattr(found, name)) for name in PARTS}, "offload": moved}
+    return tuple(Part("step_time", name, value, NOTES[name]) for name, value in each.items() if value)
 
 
 def _memory_parts(memory: Memory) -> tuple[Part, ...]:
@@ -198,9 +214,10 @@ def _memory_parts(memory: Memory) -> tuple[Part, ...]:
     return tuple(Part("memory", name, float(getattr(memory, name))) for name in names if getattr(memory, name))
 
 
-def _binds(found: Step, memory: Memory, estimator: Estimator) -> str:
-    largest = max(PARTS, key=lambda name: float(getattr(found, name)))
-    share = float(getattr(found, largest)) / float(found.total)
+def _binds(found: Step, moved: float, memory: Memory, estimator: Estimator) -> str:
+    each = {**{name: float(getattr(found, name)) for name in PARTS}, "offload": moved}
+    largest = max(each, key=lambda name: each[name])
+    share = each[largest] / (float(found.total) + moved)
     told = f"{ADVICE[largest]} ({share:.0%} of the step)"
     if memory.total > estimator.system.capacity:
         over = float(memory.total) / estimator.system.capacity
@@ -212,7 +229,7 @@ def _question(estimator: Estimator, layout: Layout, attention: str) -> dict[str,
     import attrs
 
     told: dict[str, str | int | bool] = {"model": estimator.name, "on": estimator.system.name}
-    told |= {f.name: getattr(layout, f.name) for f in attrs.fields(Layout) if f.name != "offload"}
+    told |= {f.name: getattr(layout, f.name) for f in attrs.fields(Layout)}
     told |= {"dtype": estimator.dtype, "attention": attention, "calibration": estimator.calibration.name or "none"}
     return told
 

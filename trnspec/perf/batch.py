@@ -24,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def estimators(  # noqa: PLR0913  # what an estimator is made of
+def estimators(  # what an estimator is made of
     graph: Graph,
     models: Sequence[str],
     systems: Sequence[str],
@@ -56,7 +56,7 @@ def estimators(  # noqa: PLR0913  # what an estimator is made of
     )
 
 
-def sweep(  # noqa: PLR0913  # what is computed, and how
+def sweep(  # what is computed, and how
     prepared: Estimator | Sequence[Estimator],
     *,
     keep: Reduction | Callable[[Block], Any] | None = None,
@@ -87,7 +87,7 @@ def sweep(  # noqa: PLR0913  # what is computed, and how
     return grid.over(given, grid.grid(**axes), keep=keep, parts=parts, memory=memory, block=block)
 
 
-def rows(  # noqa: PLR0913  # what is computed, and how
+def rows(  # what is computed, and how
     prepared: Sequence[Estimator],
     which: Any,
     *,

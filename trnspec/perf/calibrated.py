@@ -49,7 +49,7 @@ def calibrated(graph: Graph, chip: str, of: str, wanted: str = "auto") -> Calibr
 
     Raises:
         UnknownNameError: There is none of that name; the message lists the nearest.
-        UsageError: It is of something else. That it is of another chip is allowed, and told.
+        UsageError: It is of something else, or a share in it is 0. That it is of another chip is allowed, and told.
     """
     if wanted == "none":
         return Calibrated()
@@ -66,11 +66,18 @@ def calibrated(graph: Graph, chip: str, of: str, wanted: str = "auto") -> Calibr
     raise UnknownNameError(f"no calibration is named {wanted!r}" + (f"; {hint}" if hint else ""))
 
 
+_RATES = ("matmul", "attention", "memory", "chip", "server", "ultraserver", "network")
+"""What rates are multiplied by."""
+
+
 def _read(node: Node[Calibration], chip: str) -> Calibrated:
     spec = node.spec
     names = [f.name for f in attrs.fields(Efficiency)]
     found = {name: getattr(spec.achieved, name) for name in names}
     values = {name: float(figure) for name, figure in found.items() if figure is not None}
+    for name in _RATES:
+        if values.get(name) == 0.0:
+            raise UsageError(f"{node.name} spec.achieved.{name} is 0x, with which nothing ever ends")
     spread = spec.spread
     own = "" if spec.chip.name == chip else f"; fitted on {spec.chip.name}, not on {chip}"
     return Calibrated(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,14 +51,14 @@ def document(  # noqa: PLR0913  # each is one line of it
         "kind: Calibration",
         "metadata:",
         f"  name: {name}",
-        f"  title: {software} on {chip}, {of}",
+        f"  title: {_text(f'{software} on {chip}, {of}')}",
         f"  source: {source}",
         "spec:",
         f"  chip: {chip}",
         f"  of: {of}",
-        f"  software: {software}",
+        f"  software: {_text(software)}",
         f"  fitted: {fitted}",
-        f"  data: {data}",
+        f"  data: {_text(data)}",
         "  achieved:",
         *(f"    {key}: {value}" for key, value in achieved(found.efficiency, found.names).items()),
         "  spread:",
@@ -74,6 +76,15 @@ def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
             time = isinstance(field.shape, FigureShape) and field.shape.dimension is Dimension.TIME
             found[name] = _time(value) if time else _share(value)
     return found
+
+
+def _text(words: str) -> str:
+    """A text as YAML: as it is where it can only be a text, else in double quotes, as in JSON."""
+    plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+,?)*", words)
+    return words if plain and words.lower() not in _WORDS else json.dumps(words, ensure_ascii=False)
+
+
+_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 def _share(value: float) -> str:

@@ -6,7 +6,7 @@ A column is a float, or an array that broadcasts with the others.  The condition
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import frozen
@@ -185,13 +185,13 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
             "chunked": float(name == "interleaved"),
         }
     codes, numbers = np.asarray(schedule), np.asarray(interleave, dtype=np.float64)
-    folded = _FOLDED.take(codes)
+    twice = _FOLDED.take(codes)
     return {
         "interleave": numbers,
         "bubble": _BUBBLE.take(codes) / numbers,
-        "sends": np.where(numbers == 1.0, 1.0 + folded, numbers),
+        "sends": np.where(numbers == 1.0, 1.0 + twice, numbers),
         "held": _HELD.take(codes),
-        "folded": folded,
+        "folded": twice,
         "chunked": _CHUNKED.take(codes),
     }
 
@@ -217,10 +217,11 @@ def optimized(optimizer: Number) -> dict[str, Number]:
 def misfits(c: Choices, ranks: Number) -> NDArray[np.uint8]:
     """What of :func:`refused` depends on the degrees of parallelism and the system's ranks alone."""
     worst = _flagged(c.tp * c.pp * c.dp * c.cp != ranks, "rank-count")
-    return np.maximum(worst, _flagged(_broken(c.dp * c.cp / c.ep), "experts-not-divisible"))
+    both: NDArray[np.uint8] = np.maximum(worst, _flagged(_broken(c.dp * c.cp / c.ep), "experts-not-divisible"))
+    return both
 
 
-def refused(  # noqa: PLR0913, PLR0917  # what the conditions are about
+def refused(  # noqa: PLR0917  # what the conditions are about
     c: Choices,
     microbatches: Number,
     heads: Number,
@@ -228,7 +229,7 @@ def refused(  # noqa: PLR0913, PLR0917  # what the conditions are about
     experts: Number,
     unknown: Number,
     misfit: Number,
-    below: Number = False,
+    below: Number = False,  # noqa: FBT002  # a condition, which may be an array
 ) -> NDArray[np.uint8]:
     """The codes of :data:`REASONS`, in the shape that all broadcast to; memory is not looked at.
 
@@ -277,4 +278,3 @@ def _all(a: Number, b: Number) -> Number:
     if a is False or b is False:
         return False
     return b if a is True else a if b is True else np.logical_and(a, b)
-

@@ -60,10 +60,13 @@ class Estimator:
         return found
 
     def interval(self, layout: Layout) -> tuple[float, float]:
-        """The shortest and the longest step that the digits of the figures and the calibration's spread leave open."""
-        plan = layout.plan()
+        """The shortest and the longest step that the digits of the figures and the calibration's spread leave open.
+
+        The computed time lies within, also where a calibration is off to one side.
+        """
+        plan, known = layout.plan(), self.calibration
         slow, fast = (step(self.model, plan, numbers).total for numbers in self.ends)
-        return fast * self.calibration.low, slow * self.calibration.high
+        return fast * min(known.low, 1.0), slow * max(known.high, 1.0)
 
     def memory(self, layout: Layout) -> Memory:
         """The bytes on the rank that needs the most."""

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 from attrs import define, field
+from numpy.typing import NDArray
 
 from trnspec.errors import UsageError
 from trnspec.perf.choices import COUNTS, FLAGS, REASONS, WORDS, Choices, misfits, optimized, refused, scheduled
+from trnspec.perf.estimate import Estimator
 from trnspec.perf.keep import Block
 from trnspec.perf.links import Links, links
-from trnspec.perf.ops import Number, larger
+from trnspec.perf.machine import Machine
 from trnspec.perf.plan import Plan
 from trnspec.perf.terms import Terms, terms
 from trnspec.perf.training import PARTS, Step, timed
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Mapping, Sequence
 
-    from trnspec.perf.estimate import Estimator
-    from trnspec.perf.machine import Machine
+    from trnspec.perf.ops import Number
     from trnspec.perf.transformer import Transformer
 
 BLOCK = 16384
@@ -42,7 +42,7 @@ DEFAULTS: dict[str, Any] = {
 DOES_NOT_FIT = REASONS.index("does-not-fit")
 
 
-def compute(  # noqa: PLR0913  # what is computed, and how
+def compute(  # what is computed, and how
     estimators: Sequence[Estimator],
     which: Any,
     columns: Mapping[str, Any],
@@ -172,18 +172,18 @@ def _read(name: str, value: Any) -> Any:
             if strange := [word for word in dict.fromkeys(column.reshape(-1).tolist()) if word not in numbers]:
                 raise UsageError(f"{name} is {strange[0]!r}; there are {', '.join(words)}")
             return numbers[str(value)] if not column.ndim else np.array([numbers[w] for w in column], dtype=np.uint8)
-        most = len(words) - 1
+        most: int | None = len(words) - 1
     else:
-        most = {"zero": 3}.get(name, 1 if name in FLAGS else None)
+        most = 3 if name == "zero" else 1 if name in FLAGS else None
     column = np.asarray(value)
     if column.ndim > 1 or column.dtype.kind not in "iubf":
         raise UsageError(f"the column {name} is one number, or one a row")
-    if column.dtype.kind == "f":
-        if not (np.isfinite(column).all() and (column == np.floor(column)).all()):
-            raise UsageError(f"the column {name} has a number that is not whole")
-    if column.dtype.kind == "f" or column.dtype == np.uint64:
+    real = column.dtype.kind == "f"
+    if real and not (np.isfinite(column).all() and (column == np.floor(column)).all()):
+        raise UsageError(f"the column {name} has a number that is not whole")
+    if real or column.dtype.kind == "b" or column.dtype == np.uint64:
         column = column.astype(np.int64)
-    if column.size and (most is not None and (column.min() < 0 or column.max() > most)):
+    if column.size and most is not None and (column.min() < 0 or column.max() > most):
         raise UsageError(f"the column {name} has a number that is not one of 0 to {most}")
     return int(column) if column.ndim == 0 else column
 
@@ -213,9 +213,10 @@ class _Late:
     def __getattr__(self, name: str) -> NDArray[np.float64]:
         """Gather a figure."""
         try:
-            return self._table[name].take(self._places)
+            found: NDArray[np.float64] = self._table[name].take(self._places)
         except KeyError:
             raise AttributeError(name) from None
+        return found
 
 
 @define
@@ -300,7 +301,14 @@ class _Remembered:
             total *= int(seen.sum())
             if most >= _MOST or total > _MOST:
                 places, total = None, 0
-        return cls(machines, of, places, np.empty((len(_LINKS), total)), np.zeros(total, dtype=np.uint8), np.zeros(total, dtype=np.bool_))
+        return cls(
+            machines,
+            of,
+            places,
+            np.empty((len(_LINKS), total)),
+            np.zeros(total, dtype=np.uint8),
+            np.zeros(total, dtype=np.bool_),
+        )
 
     def find(self, which: Any, columns: dict[str, Any], c: Choices) -> tuple[Links, Any]:
         """What links cost for some rows, and what :func:`~trnspec.perf.choices.misfits` says of them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from trnspec.perf.choices import (
     refused,
     scheduled,
 )
+from trnspec.perf.estimate import Estimator
 from trnspec.perf.keep import Block, Each, Everything, Kept
 from trnspec.perf.layout import Layout
 from trnspec.perf.links import links
@@ -31,9 +31,8 @@ from trnspec.perf.terms import terms
 from trnspec.perf.training import PARTS, Step, timed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from trnspec.perf.estimate import Estimator
     from trnspec.perf.keep import Reduction
 
 BLOCK = 16384
@@ -167,7 +166,7 @@ class Found:
         return [(self.estimators[which], self.layout(which, number)) for which, number in pairs]
 
 
-def over(  # noqa: PLR0913  # what is computed, and how
+def over(  # what is computed, and how
     estimators: Sequence[Estimator],
     axes: Grid,
     *,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 from attrs import define, field, frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 
 @frozen
@@ -110,9 +107,7 @@ class Top:
             return
         self._kept.append(found)
         self._held += len(found)
-        if self._held > 4 * self.count + 4096:
-            self._shrink()
-        elif self._held >= self.count and self._limit == float("inf"):
+        if self._held > 4 * self.count + 4096 or (self._held >= self.count and self._limit == float("inf")):
             self._shrink()
 
     def _shrink(self) -> None:

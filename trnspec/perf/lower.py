@@ -19,13 +19,13 @@ from trnspec.stated import Stated, figures
 from trnspec.topology.fabric import TopologyError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from trnspec.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.ref import Ref
 
-_ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*[*x]\s*(?P<count>[1-9][0-9]*))?\Z")
+_ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*[*x]\s*(?P<count>[1-9][0-9]{0,5}))?\Z")
 _NAMES = ("slow", "value", "fast")
 
 
@@ -57,25 +57,45 @@ def _some(system: System, chips: int | None) -> System:
     """The system of which only some chips are used: as many of each unit, whose links keep their rates."""
     if chips is None or chips == system.chips:
         return system
-    ranks = chips * system.ranks_per_chip
-    widest = next((level.ranks for level in reversed(system.levels) if level.ranks != float("inf")), 1.0)
-    units = ceil(ranks / widest)
-    if not 0 < chips <= system.chips or ranks % units:
+    inner = [level for level in system.levels if level.ranks != float("inf")]
+    shares = _evenly(chips, int(system.chips), [int(level.ranks / system.ranks_per_chip) for level in reversed(inner)])
+    if not shares or chips > system.chips:
         raise RefusalError(
             "chip-count",
             f"{chips} chips are not taken evenly from the {int(system.chips)} of {system.name}",
             place="chips",
         )
-    share = ranks / units
-    levels = tuple(
-        evolve(level, ranks=min(level.ranks, share)) if level.ranks != float("inf") else level
-        for level in system.levels
-        if level.ranks != float("inf") or units > 1
-    )
+    levels = [
+        evolve(level, ranks=share * system.ranks_per_chip) for level, share in zip(inner, shares[:0:-1], strict=True)
+    ]
+    servers = next((chips / level.ranks * system.ranks_per_chip for level in levels if level.name == "server"), 0.0)
+    widest = shares[1] if inner else 1
     return evolve(
-        system, name=f"{system.name}, {chips} chips", chips=float(chips), ranks=ranks,
-        servers=float(ceil(ranks / (system.ranks / system.servers))), levels=levels,
+        system, name=f"{system.name}, {chips} chips", chips=float(chips), ranks=chips * system.ranks_per_chip,
+        servers=servers or float(ceil(chips * system.servers / system.chips)),
+        levels=(*levels, *(level for level in system.levels if level not in inner and widest < chips)),
     )  # fmt: skip
+
+
+def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
+    """Chips of the system and of a unit of each level, from the outside; empty where they are not shared evenly.
+
+    Of each level as few units are used as share the chips evenly, and a chip is never halved.
+
+    Args:
+        chips: Chips to use.
+        whole: Chips there are.
+        units: Chips of a whole unit of each level, from the outside.
+    """
+    shares = [chips]
+    for unit in units:
+        share = shares[-1]
+        few = next((n for n in range(max(1, -(-share // unit)), whole // unit + 1) if share % n == 0), 0)
+        if chips < 1 or not few:
+            return []
+        shares.append(share // few)
+        whole = unit
+    return shares if chips > 0 else []
 
 
 class _Lowering:

@@ -11,9 +11,13 @@ from attrs import evolve, field, frozen
 from trnspec.architecture.dimensions import Dimensions
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.evaluation import RefusalError
+from trnspec.perf.efficiency import IDEAL
 from trnspec.perf.layout import Layout, check
 from trnspec.perf.lower import lower
+from trnspec.perf.machine import machine
 from trnspec.perf.system import System
+from trnspec.perf.training import UNUSED, step
+from trnspec.perf.transformer import transformer
 from trnspec.perf.work import model_flops_per_token
 
 if TYPE_CHECKING:
@@ -77,7 +81,8 @@ HARDWARE = (
     (r"h200", ("dgx-h200", "p5en.48xlarge"), ""),
     (r"p5\.", ("p5.48xlarge",), ""),
     (r"h100", ("dgx-h100", "p5.48xlarge"), ""),
-    (r"trn1n", ("trn1.32xlarge",), ""),
+    (r"trn1\.32xlarge */ *trn1n", ("trn1.32xlarge",), "trn1.32xlarge, whose network is the slower of the two"),
+    (r"trn[23][a-z0-9-]*-ultraserver", (), ""),
     (r"(?:trn[123]|inf[12])[a-z]*\.[0-9]*xlarge", (), ""),
 )
 """What people call hardware, the servers that it means, and what is taken for granted; no server: the words are one."""
@@ -99,13 +104,21 @@ def records(path: Path) -> list[Record]:
         UsageError: The file is not there, is not text, or has no rows of measurements.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            found = list(csv.DictReader(stream))
+        # Spreadsheets begin a file with a byte order mark.
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            found = list(_rows(path, csv.DictReader(stream)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{path}: it cannot be read: {error}") from error
     if not found or "kind" not in found[0]:
         raise UsageError(f"{path}: no rows of measurements; expected a CSV table with a column named kind")
     return found
+
+
+def _rows(path: Path, reader: csv.DictReader[str]) -> Iterator[Record]:
+    for row in reader:
+        if None in row:
+            raise UsageError(f"{path}:{reader.line_num}: more cells than columns; is a comma not quoted?")
+        yield {column: cell or "" for column, cell in row.items()}
 
 
 def training_cases(graph: Graph, rows: list[Record]) -> Iterator[Case | Skipped]:
@@ -115,24 +128,25 @@ def training_cases(graph: Graph, rows: list[Record]) -> Iterator[Case | Skipped]
             name = row.get("id") or f"line {number}"
             try:
                 yield _case(graph, row, name)
-            except (TrnspecError, KeyError, ValueError) as error:
+            except TrnspecError as error:
                 yield Skipped(name, str(error.args[0] if error.args else error))
 
 
 def _case(graph: Graph, row: Record, name: str) -> Case:
     told: list[str] = []
-    chips = _whole(row, "n_chips", needed=True)
-    model, dims = _model(graph, row, told)
-    system = hardware(graph, row["hardware"], chips, told)
+    chips = whole(row, "n_chips", needed=True)
+    model, dims = model_of(graph, row, told)
+    system = hardware(graph, _words(row, "hardware"), chips, told)
     layout = _layout(row, system, told)
     parts = layout.pp * layout.interleave
     if layout.pp > 1 and dims.layers % parts and (dims.layers + 2) % parts:
         told.append("stages: of different numbers of layers, of which the mean is taken")
         layout = evolve(layout, uneven=True)
-    dtype = _dtype(row.get("precision", ""), system)
+    dtype = dtype_of(row.get("precision", ""), system)
     check(layout, dims, int(system.ranks))
     seconds = _seconds(row, layout, chips, dims)
-    memory = float(row.get("mem_gib") or 0.0) * 2**30
+    _check_links(dims, layout, system, dtype)
+    memory = _number(row, "mem_gib") * 2**30
     said = " ".join(row.get(column) or "" for column in ("source", "note", "precision"))
     return Case(
         id=name, model=model, dims=dims, system=system, layout=layout, dtype=dtype, seconds=seconds, memory=memory,
@@ -164,26 +178,27 @@ def hardware(graph: Graph, words: str, chips: int, told: list[str]) -> System:
     raise UsageError(f"{words!r} is no hardware that is known here")
 
 
-def _model(graph: Graph, row: Record, told: list[str]) -> tuple[str, Dimensions]:
-    """The dimensions that a row gives, else those of the catalog's model of that name."""
-    words = row["model"]
+def model_of(graph: Graph, row: Record, told: list[str]) -> tuple[str, Dimensions]:
+    """The dimensions of the catalog's model of that name, else those that the row gives."""
+    words = _words(row, "model")
     named = _named(graph, words)
     if named is not None:
         return named
-    needed = ("layers", "hidden", "heads")
-    if not all(row.get(n) for n in needed):
+    layers, hidden, heads = (float(whole(row, n)) for n in ("layers", "hidden", "heads"))
+    if not (layers and hidden and heads):
         raise UsageError(f"the catalog has no model like {words!r}, and the row lacks its dimensions")
-    if not row.get("vocab"):
+    vocabulary, width = float(whole(row, "vocab")), float(whole(row, "ffn"))
+    if not vocabulary:
         told.append("vocabulary: 51,200")
-    gated = bool(row.get("ffn")) and float(row["ffn"]) != 4.0 * float(row["hidden"]) and "gpt" not in words.lower()
+    gated = bool(width) and width != 4.0 * hidden and "gpt" not in words.lower()
     return words, plain(
-        layers=float(row["layers"]),
-        hidden=float(row["hidden"]),
-        heads=float(row["heads"]),
-        kv_heads=float(row.get("kv_heads") or row["heads"]),
-        width=float(row.get("ffn") or 4.0 * float(row["hidden"])),
-        vocabulary=float(row.get("vocab") or 51200.0),
-        context=float(row["seq"]),
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=float(whole(row, "kv_heads")) or heads,
+        width=width or 4.0 * hidden,
+        vocabulary=vocabulary or 51200.0,
+        context=float(whole(row, "seq", needed=True)),
         form="gated" if gated else "plain",
     )
 
@@ -231,23 +246,25 @@ def _named(graph: Graph, words: str) -> tuple[str, Dimensions] | None:
 
 def _layout(row: Record, system: System, told: list[str]) -> Layout:
     ranks = int(system.ranks)
-    tp, pp, cp, ep = (_whole(row, name) or 1 for name in ("tp", "pp", "cp", "ep"))
-    dp = _whole(row, "dp") or max(1, ranks // (tp * pp * cp))
-    interleave = _whole(row, "vp") or 1
+    tp, pp, cp, ep = (whole(row, name) or 1 for name in ("tp", "pp", "cp", "ep"))
+    dp = whole(row, "dp") or max(1, ranks // (tp * pp * cp))
+    interleave = whole(row, "vp") or 1
     if ep > 1 and (dp * cp) % ep and ep % tp == 0:
         told.append(f"experts: {ep} ranks that hold whole ones taken as {ep // tp} groups of {tp} that split them")
         ep //= tp
-    zero = row.get("zero", "") or ""
-    stage = 3 if "fsdp" in zero.lower() else int(float(zero)) if zero else None
+    zero = row.get("zero", "").lower()
+    stage = 3 if "fsdp" in zero else whole(row, "zero") if zero.strip() not in _UNSTATED else None
+    if stage is not None and stage > 3:
+        raise UsageError(f"zero is {stage}; there are the stages 0 to 3")
     if stage is None:
         # Megatron and its kin shard the optimizer's states; the others say what they do.
         stage = 1 if "megatron" in (row.get("source") or "").lower() and "bridge" in (row["source"]).lower() else 0
         told.append(f"ZeRO: {stage}")
-    microbatch = _whole(row, "microbatch") or 1
+    microbatch = whole(row, "microbatch") or 1
     if not row.get("microbatch") or "microbatch size inside PP not stated" in (row.get("note") or ""):
         told.append("microbatch: 1")
         microbatch = 1
-    if not row.get("global_batch"):
+    if not whole(row, "global_batch"):
         raise RefusalError("unstated", "the row states no global batch")
     words = (row.get("recompute") or "none").lower()
     recompute: Literal["none", "selective", "full"] = (
@@ -255,15 +272,15 @@ def _layout(row: Record, system: System, told: list[str]) -> Layout:
     )
     said = f"{row.get('precision', '')} {row.get('note', '')}".lower()
     return Layout(
-        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, seq=_whole(row, "seq", needed=True),
-        global_batch=_whole(row, "global_batch", needed=True), microbatch=microbatch,
+        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, seq=whole(row, "seq", needed=True),
+        global_batch=whole(row, "global_batch", needed=True), microbatch=microbatch,
         schedule="interleaved" if interleave > 1 else "1f1b", interleave=interleave, zero=stage, recompute=recompute,
         sequence_parallel=tp > 1 and "2021" not in said and "megatron-deepspeed" not in (row.get("source") or "").lower(),
         overlap="async" in said, flash=True,
     )  # fmt: skip
 
 
-def _dtype(words: str, system: System) -> str:
+def dtype_of(words: str, system: System) -> str:
     for pattern, names in DTYPES:
         if re.search(pattern, words.lower()):
             for name in names:
@@ -274,24 +291,52 @@ def _dtype(words: str, system: System) -> str:
 
 
 def _seconds(row: Record, layout: Layout, chips: int, dims: Dimensions) -> float:
-    if row.get("step_time_s"):
-        return float(row["step_time_s"])
-    if row.get("tokens_per_s_per_chip"):
-        return layout.tokens / (float(row["tokens_per_s_per_chip"]) * chips)
-    if row.get("tflops_per_chip") and "2104.04473" in (row.get("source") or ""):
+    seconds, rate, flops = (_number(row, n) for n in ("step_time_s", "tokens_per_s_per_chip", "tflops_per_chip"))
+    if seconds:
+        return seconds
+    if rate:
+        return layout.tokens / (rate * chips)
+    if flops and "2104.04473" in (row.get("source") or ""):
         # The paper's own count of work, by which it came to its rates.
         work = model_flops_per_token(dims, float(layout.seq), "sc21") * layout.tokens
-        return float(work) / (float(row["tflops_per_chip"]) * 1e12 * chips)
+        return float(work) / (flops * 1e12 * chips)
     raise UsageError("the row states neither the time of a step nor tokens a second")
 
 
-def _whole(row: Mapping[str, str], name: str, *, needed: bool = False) -> int:
-    text = (row.get(name) or "").strip()
-    if text.lower() in ("", "n/a", "nan", "-"):
-        if needed:
-            raise UsageError(f"the row states no {name}")
-        return 0
-    value = float(text)
-    if value != int(value) or value < 0:
-        raise UsageError(f"{name} is {text}, not a whole number")
+def whole(row: Mapping[str, str], name: str, *, needed: bool = False) -> int:
+    value = _number(row, name)
+    if needed and not value:
+        raise UsageError(f"the row states no {name}")
+    if value != int(value):
+        raise UsageError(f"{name} is {row[name]}, not a whole number")
     return int(value)
+
+
+_UNSTATED = ("", "n/a", "nan", "-")
+
+
+def _number(row: Mapping[str, str], name: str) -> float:
+    """What a cell says; 0 where it says nothing."""
+    text = row.get(name, "").strip()
+    if text.lower() in _UNSTATED:
+        return 0.0
+    try:
+        value = float(text)
+    except ValueError:
+        raise UsageError(f"{name} is {text!r}, not a number") from None
+    if not (value == 0.0 or 1e-12 < value < 1e15):
+        raise UsageError(f"{name} is {text}, which no measurement is")
+    return value
+
+
+def _words(row: Mapping[str, str], name: str) -> str:
+    words = row.get(name, "")
+    if not words.strip():
+        raise UsageError(f"the row states no {name}")
+    return words
+
+
+def _check_links(dims: Dimensions, layout: Layout, system: System, dtype: str) -> None:
+    """Nothing is fitted through a link whose rate is not published: it would pass for one that takes no time."""
+    if step(transformer(dims), layout.plan(), machine(system, IDEAL, dtype)).unknown > UNUSED:
+        raise RefusalError("unknown-figure", f"the layout needs a link of {system.name} whose rate is not published")

@@ -18,7 +18,7 @@ class Scored:
     Attributes:
         dataset: The table it is from.
         id: What its row is called.
-        what: What was measured: a training step, the time per output token, the time to first token, a collective, or a
+        what: What was measured: a training step, the memory of a rank (in B, not s), the time per output token, the time to first token, a collective, or a
             matrix multiplication.
         measured: The measured time.
         ideal: The time computed from published figures alone.
@@ -30,7 +30,7 @@ class Scored:
 
     dataset: str
     id: str
-    what: Literal["step", "tpot", "ttft", "collective", "matmul"]
+    what: Literal["step", "memory", "tpot", "ttft", "collective", "matmul"]
     measured: float
     ideal: float
     calibrated: float | None = None

@@ -173,7 +173,7 @@ def _sends(plan: Plan, use: Links, share: Number, message: Number) -> Number:
     return plan.sends * (use.send_each + size * use.send_byte)
 
 
-def _data(  # noqa: PLR0913, PLR0917  # each is known to the caller
+def _data(  # each is known to the caller
     each: Terms, plan: Plan, use: Links, share: Number, stages: Number, behind: Number
 ) -> tuple[Number, Number]:
     """Exposed collectives over gradients and sharded weights, and the optimizer's time.

@@ -1,0 +1,65 @@
+"""What it costs in time to keep states, activations or weights on the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trnspec.errors import QuantityError, UsageError
+from trnspec.evaluation import RefusalError
+from trnspec.perf.stages import in_flight
+from trnspec.quantity import parse
+from trnspec.units import Dimension
+
+if TYPE_CHECKING:
+    from trnspec.perf.estimate import Estimator
+    from trnspec.perf.layout import Layout
+    from trnspec.perf.memory import Memory
+    from trnspec.perf.training import Step
+
+
+def host_rate(text: str | None) -> float:
+    """The rate of a rank's link to the host in B/s, one direction.
+
+    Raises:
+        RefusalError: ``unknown-figure``: none is given, and the catalog has none.
+        UsageError: The text is not a rate.
+    """
+    if text is None:
+        raise RefusalError(
+            "unknown-figure",
+            "no rate between a rank and its host is published in the catalog",
+            place="host_link",
+            hint='give it: --host-link "16 GB/s"',
+        )
+    try:
+        found = parse(text, Dimension.BANDWIDTH)
+    except QuantityError as error:
+        raise UsageError(f"host_link: {error}") from error
+    return float(found.value)
+
+
+def offload_time(estimator: Estimator, layout: Layout, memory: Memory, found: Step, rate: float) -> float:
+    """The time that moving to and from the host adds to a step, in s: what does not hide behind computation.
+
+    The optimizer's states stay on the host, so that gradients go there and weights come back once a step; its own time
+    on the host is left out.  Activations go out and come in for every microbatch.  Weights come in forward and backward
+    for every microbatch, and gradients go out (Ren et al. 2021, ZeRO-Offload, section 4).
+
+    Args:
+        estimator: The model and the system.
+        layout: The layout, with what is offloaded.
+        memory: The bytes of a rank without offloading.
+        found: The step without offloading.
+        rate: The rate of a rank's link to the host, in B/s.
+    """
+    sizes, passes = layout.bytes, float(layout.microbatches)
+    if layout.offload == "optimizer":
+        parameters = float(memory.optimizer) / float(sizes.state_bytes)
+        moved = parameters * float(sizes.grad_bytes + sizes.weight_bytes)
+    elif layout.offload == "activations":
+        held = float(in_flight(layout.split(), passes))
+        moved = 2.0 * float(memory.activations) / held * passes
+    else:
+        moved = passes * (2.0 * float(memory.weights) + float(memory.gradients))
+    hidden = estimator.numbers.overlap * (found.compute + found.recompute)
+    return max(0.0, moved / rate - float(hidden))

@@ -1,0 +1,169 @@
+"""Published measurements of serving, read from CSV: each row a deployment with its times, or a reason why it is none."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from trnspec.architecture.dimensions import Dimensions
+from trnspec.errors import TrnspecError, UsageError
+from trnspec.evaluation import RefusalError
+from trnspec.perf.measured import Skipped, dtype_of, hardware, model_of, whole
+from trnspec.perf.roofline import ELEMENT_BYTES
+from trnspec.perf.serving import Deployment
+from trnspec.perf.system import System
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph import Graph
+    from trnspec.perf.measured import Record
+
+OPTIMUM = "Optimum Neuron"
+"""The server whose rows are of many users at once; those of the vendor's own libraries are of one batch."""
+
+SOFTWARE = ("Transformers NeuronX", "NeuronX Distributed")
+"""What the notes of rows call the vendor's libraries."""
+
+
+@frozen(kw_only=True)
+class InferenceCase:
+    """One measurement of serving that can be computed.
+
+    Attributes:
+        id: What the row is called.
+        model: The name of the model, for grouping.
+        software: What ran.
+        dims: Its dimensions.
+        system: What it ran on.
+        plan: How it was laid out, and what was asked; ``prompts`` are those computed together.
+        dtype: What matrices were multiplied in.
+        token: The measured time per output token, in s.
+        first: The measured time to the first token, in s; 0 where none was published, or where it holds a queue.
+        interrupted: Whether the prompts of other users were computed while tokens were made.
+        host: Whether tokens were picked on the host.
+        told: What the row leaves open, and what was taken for it.
+        said: Source and note of the row.
+    """
+
+    id: str
+    model: str
+    software: str
+    dims: Dimensions = field(repr=False)
+    system: System = field(repr=False)
+    plan: Deployment
+    dtype: str
+    token: float
+    first: float = 0.0
+    interrupted: bool = False
+    host: bool = False
+    told: tuple[str, ...] = ()
+    said: str = ""
+
+
+def inference_cases(graph: Graph, rows: list[Record]) -> Iterator[InferenceCase | Skipped]:
+    """Every row of inference as a case, or as one that is skipped."""
+    most = _most(rows)
+    for number, row in enumerate(rows, 2):
+        if row.get("kind") == "infer":
+            name = row.get("id") or f"line {number}"
+            try:
+                yield _case(graph, row, name, most)
+            except (TrnspecError, KeyError, ValueError) as error:
+                yield Skipped(name, str(error.args[0] if error.args else error))
+
+
+def _most(rows: list[Record]) -> dict[tuple[str, str], int]:
+    """The most sequences of a replica that any row of a server asks for: what it was compiled for."""
+    found: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if row.get("kind") == "infer" and _software(row) == OPTIMUM:
+            found[_server(row)] = max(found.get(_server(row), 1), _each(row))
+    return found
+
+
+def _server(row: Record) -> tuple[str, str]:
+    return row["model"], row["hardware"]
+
+
+def _each(row: Record) -> int:
+    """Sequences that a replica has at once."""
+    try:
+        return max(1, whole(row, "batch_conc") // (whole(row, "dp") or 1))
+    except (UsageError, ValueError):
+        # The row itself is skipped for it.
+        return 1
+
+
+def _software(row: Record) -> str:
+    if "optimum" in (row.get("source") or "").lower() or row.get("id", "").startswith("optimum"):
+        return OPTIMUM
+    note = row.get("note") or ""
+    return next((name for name in SOFTWARE if name.lower() in note.lower()), note.split(";")[0])
+
+
+def _case(graph: Graph, row: Record, name: str, most: dict[tuple[str, str], int]) -> InferenceCase:
+    if not row.get("tpot_ms"):
+        raise UsageError("the row states no time per output token; an encoder makes none")
+    told: list[str] = []
+    model, dims = model_of(graph, row, told)
+    if not dims.causal:
+        raise UsageError(f"{model} sees all of its input at once and makes no tokens")
+    system = hardware(graph, row["hardware"], whole(row, "n_chips", needed=True), told)
+    tp, dp = whole(row, "tp", needed=True), whole(row, "dp") or 1
+    if tp * dp > system.ranks:
+        raise RefusalError("rank-count", f"tp {tp} x dp {dp} are more than the {system.ranks:g} ranks of {system.name}")
+    whole(row, "batch_conc", needed=True)
+    asked = _each(row)
+    software = _software(row)
+    words = name.lower()
+    queued = software == OPTIMUM and ("throughput" in words or "asynchronous" in words)
+    batch = asked
+    if software == OPTIMUM:
+        # What it makes tokens for does not depend on how many are asked for.
+        batch = most[_server(row)]
+        told.append(f"batch: {batch}, the most that a row of its server asks for")
+    if queued:
+        told.append("time to first token: left out, for requests wait in a queue")
+    precision = row.get("precision", "")
+    plan = Deployment(
+        tp=float(tp),
+        dp=float(dp),
+        batch=float(batch),
+        prompts=float(asked if software != OPTIMUM else 1),
+        prompt=float(whole(row, "isl", needed=True)),
+        output=float(whole(row, "osl", needed=True)),
+        weight_bytes=_weight_bytes(precision),
+    )
+    return InferenceCase(
+        id=name,
+        model=model,
+        software=software,
+        dims=dims,
+        system=system,
+        plan=plan,
+        dtype=dtype_of(precision, system),
+        token=_seconds(row, "tpot_ms"),
+        first=0.0 if queued or not row.get("ttft_ms") else _seconds(row, "ttft_ms"),
+        interrupted=queued,
+        host=software == OPTIMUM and "cpu" in words,
+        told=tuple(told),
+        said=" ".join(row.get(column) or "" for column in ("source", "note", "precision")),
+    )
+
+
+def _weight_bytes(precision: str) -> float:
+    """What ``FP16/Matmult-BF16/w:int8`` stores a weight in; of a word alone, that."""
+    found = re.search(r"w:([a-z0-9]+)", precision.lower()) or re.fullmatch(r"([a-z0-9]+)", precision.lower())
+    if found is None or found[1] not in ELEMENT_BYTES:
+        raise UsageError(f"{precision!r} does not say what weights are stored in")
+    return ELEMENT_BYTES[found[1]]
+
+
+def _seconds(row: Record, column: str) -> float:
+    value = float(row[column])
+    if not 0.0 < value < float("inf"):
+        raise UsageError(f"{column} is {row[column]}, not a time")
+    return value * 1e-3
