@@ -64,10 +64,7 @@ def tokens_met(seq: float, window: float, causal: bool) -> float:
 
 def layer_kinds(d: Any) -> list[tuple[bool, bool]]:
     """For each layer whether it has experts, which the last ones have, and whether it looks back over a window."""
-    found = []
-    for i in range(int(d.layers)):
-        found.append((i >= d.layers - d.expert_layers, i < d.windowed_layers))
-    return found
+    return [(i >= d.layers - d.expert_layers, i < d.windowed_layers) for i in range(int(d.layers))]
 
 
 def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:

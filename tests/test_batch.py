@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 from attrs import evolve
+from dims_by_hand import gpt
 from engine_samples import ESTIMATORS, FITTED, SYSTEMS, estimator, possible, sample, system
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,9 @@ from trnspec.evaluation import RefusalError
 from trnspec.perf import flat
 from trnspec.perf.batch import REASONS, Best, Block, Pareto, Top, rows, sweep
 from trnspec.perf.grid import AXES, grid
+from trnspec.perf.layout import Layout
 from trnspec.perf.training import PARTS
+from trnspec.perf.transformer import transformer
 
 COLUMNS = (
     *("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "schedule", "interleave", "zero"),
@@ -258,12 +261,17 @@ def test_unknown_figure() -> None:
     assert rows([e], 0, tp=2, dp=16, seq=2048, global_batch=32).code.tolist() == [REASONS.index("unknown-figure")]
 
 
-def test_equal_shares_use_no_further_link() -> None:
-    """Shares of a buffer that are equal but for their last bit are no use of a link."""
-    on = system((("server", 144.0, 1e11, 0.0), ("ultraserver", 288.0, 0.0, 0.0)), 144)
-    for tp, cp in ((3, 48), (9, 16), (12, 12), (36, 4), (48, 3), (72, 2)):
-        plan = rows([estimator("gpt", on)], 0, tp=tp, cp=cp, seq=144 * 48, global_batch=32)
-        assert REASONS[plan.code[0]] in {"", "heads-not-divisible"}
+@pytest.mark.parametrize(("tp", "dp"), [(30, 3), (15, 3), (11, 3), (30, 1), (1, 48)])
+def test_equal_shares_use_no_further_link(tp, dp) -> None:
+    """30 times 1/90 is above 1/3 by its last bit, and yet three groups of 30 ranks fill a server of 90."""
+    on = system((("server", float(tp * dp), 1e11, 0.0), ("ultraserver", 2.0 * tp * dp, 0.0, 0.0)), tp * dp)
+    d = gpt(24, 330 * 8, 330)
+    e = evolve(estimator("gpt", on), dims=d, model=transformer(d))
+    layout = Layout(tp=tp, dp=dp, seq=2048, global_batch=dp)
+
+    found = rows([e], 0, tp=tp, dp=dp, seq=2048, global_batch=dp)
+    assert REASONS[found.code[0]] == ""
+    assert e.step(layout).total == found.time[0] > 0.0
 
 
 @pytest.mark.parametrize(

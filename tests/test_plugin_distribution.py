@@ -20,7 +20,9 @@ ASKED = (
     ("query", "ultraserver where memory.capacity >= 2 TiB"),
     ("compare", "trainium1", "trainium2"),
     ("show", "trainium2"),
-)
+    ("eval", "training", "--model", "llama-3.1-8b", "--on", "trn1.32xlarge*2", "--tp", "8", "--zero", "1",
+     "--seq", "2048", "--global-batch", "32", "--format", "json"),
+)  # fmt: skip
 """What is asked before and after: the answers must be the same."""
 
 
@@ -38,7 +40,7 @@ def rows(text: str) -> list[str]:
 
 
 def test_a_generation_comes_and_goes(elsewhere: Elsewhere) -> None:
-    """It is listed, valid, found by queries, compared, shown and tested; then nothing of it is left."""
+    """It is listed, valid, found by queries, compared, shown, evaluated and tested; then nothing of it is left."""
     before, files = answers(elsewhere), elsewhere.files()
     elsewhere.trnspec("plugin", "new", "acme-tpu")
     made = elsewhere.folder / "trnspec-acme-tpu"
@@ -70,6 +72,11 @@ def test_a_generation_comes_and_goes(elsewhere: Elsewhere) -> None:
     compared = elsewhere.trnspec("compare", "acme-tpu-1", "trainium2").splitlines()
     assert ["bf16", "400", "TFLOPS", "667", "TFLOPS", "1.67x"] in [line.split() for line in compared]
     assert elsewhere.trnspec("show", "acme-tpu-1").startswith("acme-tpu-1: acme-tpu 1 (Chip)\n")
+    # Its chip is evaluated like any other: at 400 TFLOPS no step of it is faster than its work.
+    asked = ("training", "--model", "gpt2", "--on", "acme-tpu-1", "--seq", "1024", "--global-batch", "8")
+    told = {a["name"]: a for a in json.loads(elsewhere.trnspec("eval", *asked, "--format", "json"))["answers"]}
+    assert told["step_time"]["value"] >= told["work"]["value"] / 400e12 > 0.0
+    assert (64 * 2**30, True) == (told["capacity"]["value"], told["fits"]["value"])
     # A mistake in it is found beside the wheel as anywhere.
     server = made / "src/trnspec_acme_tpu/catalog/servers/acme-tpu-1-server.yaml"
     sound = server.read_text()

@@ -63,6 +63,9 @@ plugin = Plugin(
             "trnspec.evaluators.inference:run",
         ),
         Evaluator(
+            "search", "The fastest layouts of a training run that fit into memory.", "trnspec.evaluators.search:run"
+        ),
+        Evaluator(
             "training", "The time of a training step with its parts, MFU and memory.", "trnspec.evaluators.training:run"
         ),
     ),

@@ -131,9 +131,11 @@ class _Function:
 
 @frozen
 class Evaluator(_Function):
-    """Something that answers a question from the catalog: ``run(catalog, **inputs)`` gives a mapping of answers.
+    """Something that answers a question: ``run(catalog, *, ...)`` gives a :class:`trnspec.evaluation.Evaluation`.
 
-    ``catalog`` is a :class:`trnspec.ask.Catalog`; the inputs are named by the function's parameters.
+    ``catalog`` is a :class:`trnspec.ask.Catalog`. The inputs are the function's keyword-only parameters; their
+    annotations and the ``Args:`` of its docstring make the options of ``trnspec eval NAME``. Where there is no answer
+    it raises a :class:`trnspec.evaluation.RefusalError`.
     """
 
 

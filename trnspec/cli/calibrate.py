@@ -17,38 +17,46 @@ if TYPE_CHECKING:
 
     from trnspec.ask import Catalog
     from trnspec.perf.fit import Fitted
-    from trnspec.perf.measured import Case, Skipped
+    from trnspec.perf.measured import Case, Record, Skipped
+    from trnspec.perf.measured_inference import InferenceCase
+
+    AnyCase = Case | InferenceCase
+
+KINDS = {"train": "training", "infer": "inference"}
+"""What is fitted, by the kind of rows."""
 
 
 @click.command("calibrate")
 @click.argument("file", metavar="DATA.csv")
+@click.option("--of", type=click.Choice([*KINDS.values()]), help="What to fit to; what the rows are of if not given.")
 @click.option("--software", required=True, metavar="TEXT", help="What ran: Megatron-LM.")
 @click.option("--name", metavar="NAME", help="What the documents are called, after the chip: megatron-lm.")
 @click.option("--source", metavar="NAME", help="The source of the measurements, a document of the catalog.")
 @click.option("--chip", "chips", multiple=True, metavar="NAME", help="Only rows on this chip; may be repeated.")
 @click.option("--only", metavar="REGEX", help="Only rows whose id matches.")
 @click.option("--out", metavar="DIR", help="Write a document for each chip into this folder of a catalog.")
+@click.option("--document", "written", multiple=True, metavar="CHIP", help="Write only this chip's; may be repeated.")
 @click.option("--force", is_flag=True, help="Write over documents that are there.")
 @click.option("--rows", "every", is_flag=True, help="Print every row with its error.")
 @click.option("--catalog", multiple=True, metavar="DIR", help="Catalogs to resolve names against; may be repeated.")
 def command(file: str, software: str, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
-    """Fit what is achieved of a chip's published figures to measurements of training steps.
+    """Fit what is achieved of a chip's published figures to measurements of training steps, or of serving.
 
     DATA.csv has a row for each measured step: model, hardware, n_chips, tp, pp, dp, seq, microbatch, global_batch and
-    step_time_s, among others; docs/reference/calibrate.md tells all columns. Rows that cannot be computed are listed
+    step_time_s, among others; or for each measured deployment: model, hardware, n_chips, tp, isl, osl, batch_conc,
+    tpot_ms and ttft_ms. docs/reference/calibrate.md tells all columns. Rows that cannot be computed are listed
     with the reason. Errors are told of every row, and of every row as computed by a fit that had not seen its model.
     """
-    from trnspec.perf.fit import fit
-
     catalog = _catalog(options["catalog"])
-    cases, skipped = _cases(catalog, file, chips, only)
+    rows, of = _rows(file, options["of"])
+    cases, skipped = _cases(catalog, rows, of, chips, only)
     targets = _targets(catalog, cases, options) if options["out"] else {}
     if not cases:
         _print_skipped(skipped)
-    found = fit(cases)
+    found = _fit(cases)
     _print(found, cases, skipped, every=options["every"])
     if targets:
-        _write(found, targets, file, software, options["source"])
+        _write(found, targets, file, of=of, software=software, source=options["source"])
 
 
 def _catalog(folders: tuple[str, ...]) -> Catalog:
@@ -59,36 +67,70 @@ def _catalog(folders: tuple[str, ...]) -> Catalog:
     return load(folders)
 
 
-def _cases(catalog: Catalog, file: str, chips: Sequence[str], only: str | None) -> tuple[list[Case], list[Skipped]]:
-    from trnspec.perf.measured import Case, Skipped, records, training_cases
+def _rows(file: str, of: str | None) -> tuple[list[Record], str]:
+    """The rows of a file, and what they are of."""
+    from trnspec.perf.measured import records
+
+    rows = records(FilePath(file))
+    if of is None:
+        found = sorted({KINDS[row["kind"]] for row in rows if row.get("kind") in KINDS})
+        if len(found) > 1:
+            raise UsageError(f"{file} has rows of {' and of '.join(found)}; choose with --of")
+        of = found[0] if found else "training"
+    return rows, of
+
+
+def _fit(cases: Sequence[AnyCase]) -> Fitted:
+    from trnspec.perf.fit import fit
+    from trnspec.perf.fit_inference import fit_inference
+    from trnspec.perf.measured import Case
+    from trnspec.perf.measured_inference import InferenceCase
+
+    served = [c for c in cases if isinstance(c, InferenceCase)]
+    return fit_inference(served) if served else fit([c for c in cases if isinstance(c, Case)])
+
+
+def _cases(
+    catalog: Catalog, rows: list[Record], of: str, chips: Sequence[str], only: str | None
+) -> tuple[list[AnyCase], list[Skipped]]:
+    from trnspec.perf.measured import Skipped, training_cases
+    from trnspec.perf.measured_inference import inference_cases
 
     try:
         pattern = re.compile(only or "")
     except re.error as error:
         raise UsageError(f"--only: {only!r} is not a regular expression: {error}") from error
-    every = list(training_cases(catalog.graph, records(FilePath(file))))
-    cases = [c for c in every if isinstance(c, Case) and pattern.search(c.id)]
+    read = inference_cases if of == "inference" else training_cases
+    every: list[AnyCase | Skipped] = [*read(catalog.graph, rows)]
+    cases = [c for c in every if not isinstance(c, Skipped) and pattern.search(c.id)]
     skipped = [c for c in every if isinstance(c, Skipped) and pattern.search(c.id)]
     return [c for c in cases if not chips or c.system.chip in chips], skipped
 
 
-def _print(found: Fitted, cases: Sequence[Case], skipped: Sequence[Skipped], *, every: bool) -> None:
-    from trnspec.perf.calibration_document import achieved
+def _print(found: Fitted, cases: Sequence[AnyCase], skipped: Sequence[Skipped], *, every: bool) -> None:
+    from trnspec.perf.calibration_document import told as printed
+    from trnspec.perf.fit_inference import FittedServing
+    from trnspec.perf.measured import Case
 
     click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be computed")
     click.echo("")
-    click.echo(f"{'error':<30}{'mean':>9}{'median':>9}{'worst':>9}")
-    for told, held in (("of the fit", False), ("of rows left out of it", True)):
-        mean, median, worst = found.summary(held=held)
-        click.echo(f"{told:<30}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
+    click.echo(f"{'error':<36}{'mean':>9}{'median':>9}{'worst':>9}")
+    fits = [("", found)]
+    if isinstance(found, FittedServing) and found.first is not None:
+        fits.append((", first token", found.first))
+    for what, each in fits:
+        for told, held in (("of the fit", False), ("of rows left out of it", True)):
+            mean, median, worst = each.summary(held=held)
+            click.echo(f"{told + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
     click.echo("")
     click.echo("achieved")
-    for name, value in achieved(found.efficiency, found.names).items():
+    for name, value in printed(found).items():
         click.echo(f"  {name:<20}{value:>12}")
     if every:
         click.echo("")
         for case, error, left_out in zip(cases, found.errors, found.held, strict=True):
-            click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {case.seconds:>10.4g} s  {case.id}")
+            seconds = case.seconds if isinstance(case, Case) else case.token
+            click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {seconds:>10.4g} s  {case.id}")
     if skipped:
         click.echo("")
         _print_skipped(skipped)
@@ -101,7 +143,7 @@ def _print_skipped(skipped: Sequence[Skipped]) -> None:
         click.echo(f"  {row.id}: {row.reason}")
 
 
-def _targets(catalog: Catalog, cases: Sequence[Case], options: dict[str, Any]) -> dict[str, FilePath]:
+def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]) -> dict[str, FilePath]:
     """The file for each chip; what speaks against writing it is said before the fit, which may take minutes."""
     from trnspec.model.marks import NAME_PATTERN
     from trnspec.model.source import Source
@@ -117,14 +159,18 @@ def _targets(catalog: Catalog, cases: Sequence[Case], options: dict[str, Any]) -
         told = hint or "write one, and name its catalog with --catalog"
         raise UnknownNameError(f"--source: no source is named {source!r}; {told}")
     folder = FilePath(options["out"]) / "calibrations"
-    targets = {chip: folder / f"{chip}-{name}.yaml" for chip in sorted({c.system.chip for c in cases})}
+    chips = sorted({c.system.chip for c in cases})
+    for chip in options["written"]:
+        if chip not in chips:
+            raise UsageError(f"--document: no row is on {chip}; rows are on {', '.join(chips) or 'no chip'}")
+    targets = {chip: folder / f"{chip}-{name}.yaml" for chip in options["written"] or chips}
     for target in targets.values():
         if target.exists() and not options["force"]:
             raise UsageError(f"{target} is there already; --force writes over it")
     return targets
 
 
-def _write(found: Fitted, targets: dict[str, FilePath], file: str, software: str, source: str) -> None:
+def _write(found: Fitted, targets: dict[str, FilePath], file: str, *, of: str, software: str, source: str) -> None:
     from datetime import UTC, datetime
 
     from trnspec.perf.calibration_document import document
@@ -133,7 +179,7 @@ def _write(found: Fitted, targets: dict[str, FilePath], file: str, software: str
     texts = {}
     for chip, target in targets.items():
         text = document(
-            found, name=target.stem, chip=chip, of="training", software=software, source=source,
+            found, name=target.stem, chip=chip, of=of, software=software, source=source,
             data=FilePath(file).name, fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
         )  # fmt: skip
         texts[target] = text.encode()

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table, Value
 from trnspec.evaluators.inference_setup import Pool, Question, Setup, max_batch, memory, prepare
-from trnspec.perf.calibrated import Calibrated, calibrated
+from trnspec.perf.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.inference import Served, serve, transfer_time
 from trnspec.perf.lower import lower
 from trnspec.perf.serving import PARTS, Serving, cache_bytes, cache_share, head_share, seen
@@ -144,12 +144,6 @@ def answered(catalog: Catalog, question: Question, known: Calibrated, serving: S
     )
 
 
-def serving_of(known: Calibrated) -> Serving:
-    """What a calibration says of serving; rates and shares of links are in the numbers of a rank already."""
-    e = known.efficiency
-    return Serving(score_passes=e.score_passes, call=e.call, launch=e.forward, step=e.step, causal=e.causal)
-
-
 def _fits(setup: Setup, pool: Pool, most: int) -> None:
     held = memory(setup, pool)
     capacity = pool.system.capacity
@@ -257,17 +251,31 @@ def _answers(
         unit = _UNITS.get(name, "s")
         ends = sorted((slow[name], value, fast[name]))
         low, high = ends[0], ends[-1]
-        # The spread of a calibration is measured over computed time.
+        # The spread of a calibration is measured over computed time, that of prompts apart from that of tokens.
         if unit == "s" and name != "transfer_time":
-            low, high = low * known.low, high * known.high
+            shares = [_shares(known, case, name) for case in (fast, slow)]
+            low, high = low * shares[0][0], high * shares[1][1]
         elif unit == "tokens/s":
-            low, high = low / known.high, high / known.low
+            shares = [_shares(known, case, "latency") for case in (fast, slow)]
+            low, high = low / shares[1][1], high / shares[0][0]
         yield Answer(name, value, unit, low, high, _TOLD.get(name, ""))
     yield Answer("memory", float(held.total), "B", note="of the rank that needs the most")
     yield Answer("capacity", setup.pool.system.capacity, "B", note="of a rank")
     each = float(cache_bytes(setup.model, setup.pool.plan.cache_bytes))
     yield Answer("kv_per_token", each, "B", note="of one sequence, all layers and ranks, no head twice")
     yield Answer("max_batch", most, note="sequences of a replica that fit")
+
+
+def _shares(known: Calibrated, values: dict[str, float], name: str) -> tuple[float, float]:
+    """Measured over computed at both ends: of a time of prompts, of tokens, or of both together."""
+    first = known.first or (known.low, known.high)
+    if name not in ("time_to_first_token", "latency"):
+        return known.low, known.high
+    part = values["time_to_first_token"] / values[name]
+    return (
+        first[0] * part + known.low * (1.0 - part),
+        first[1] * part + known.high * (1.0 - part),
+    )
 
 
 def _parts(found: _Found, held: Memory) -> Iterator[Part]:

@@ -42,6 +42,14 @@ class Achieved:
         tensor_overlap: Share of a layer's computation that its own collectives can hide behind. Example: 0.5x
         step: Time of a step that depends on nothing. Example: 0.5 ms
         causal: 1x where attention computes only the half that causality leaves, 0x where it computes all. Example: 1x
+        weights: Serving: share of the peak rate of device memory that reading weights reaches. Example: 0.6x
+        cache: Serving: share of the peak rate of device memory that reading the cache reaches. Example: 0.5x
+        link: Serving: share of the peak rate of links that collectives reach. Example: 0.5x
+        additive: Serving: share of the shorter of computing and reading that the longer does not hide. Example: 0.1x
+        launch: Serving: time of a layer that depends on nothing. Example: 20 us
+        sample: Serving: time to pick a token, for each sequence. Example: 1 ms
+        request: Serving: time of a prefill that depends on nothing. Example: 15 ms
+        padding: Serving: share of the cache's empty room that is read all the same. Example: 0.9x
     """
 
     matmul: Ratio | None = None
@@ -67,6 +75,14 @@ class Achieved:
     tensor_overlap: Ratio | None = None
     step: Duration | None = None
     causal: Ratio | None = None
+    weights: Ratio | None = None
+    cache: Ratio | None = None
+    link: Ratio | None = None
+    additive: Ratio | None = None
+    launch: Duration | None = None
+    sample: Duration | None = None
+    request: Duration | None = None
+    padding: Ratio | None = None
 
 
 @frozen(kw_only=True)
@@ -103,7 +119,8 @@ class Calibration:
         fitted: When it was fitted. Example: 2026-11-21
         data: The rows it was fitted on. Example: training_a100_vtrain.csv
         achieved: What is achieved of the published figures.
-        spread: How far measurements lie from it.
+        spread: How far measurements lie from it: of inference, the time per output token.
+        first: The same of the time to the first token.
     """
 
     KIND: ClassVar[str] = "Calibration"
@@ -115,3 +132,4 @@ class Calibration:
     data: Text
     achieved: Achieved
     spread: Spread
+    first: Spread | None = None

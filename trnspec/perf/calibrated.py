@@ -11,6 +11,8 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.model.calibration import Calibration
 from trnspec.perf.efficiency import IDEAL, Efficiency
+from trnspec.perf.serving import IDEAL as IDEAL_SERVING
+from trnspec.perf.serving import Serving
 
 if TYPE_CHECKING:
     from trnspec.graph import Graph
@@ -28,6 +30,9 @@ class Calibrated:
         high: The same at the upper end.
         coverage: Share of the measurements that the interval is to contain; 0 without a calibration.
         told: What it was fitted on, in one sentence.
+        serving: What is achieved in serving beside ``efficiency``, which has what both know.
+        first: Measured over computed time to the first token, low and high; as of every other time where it was not
+            fitted apart.
     """
 
     name: str = ""
@@ -36,6 +41,8 @@ class Calibrated:
     high: float = 1.0
     coverage: float = 0.0
     told: str = "no calibration: nothing is lost, so that times are bounds"
+    serving: Serving = IDEAL_SERVING
+    first: tuple[float, float] | None = None
 
 
 def calibrated(graph: Graph, chip: str, of: str, wanted: str = "auto") -> Calibrated:
@@ -66,8 +73,17 @@ def calibrated(graph: Graph, chip: str, of: str, wanted: str = "auto") -> Calibr
     raise UnknownNameError(f"no calibration is named {wanted!r}" + (f"; {hint}" if hint else ""))
 
 
+def serving_of(known: Calibrated) -> Serving:
+    """What a calibration says of serving; rates and shares of links are in the numbers of a rank already."""
+    e = known.efficiency
+    return attrs.evolve(known.serving, score_passes=e.score_passes, call=e.call, step=e.step, causal=e.causal)
+
+
 _RATES = ("matmul", "attention", "memory", "chip", "server", "ultraserver", "network")
 """What rates are multiplied by."""
+
+_SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding")
+"""What only serving knows."""
 
 
 def _read(node: Node[Calibration], chip: str) -> Calibrated:
@@ -75,10 +91,12 @@ def _read(node: Node[Calibration], chip: str) -> Calibrated:
     names = [f.name for f in attrs.fields(Efficiency)]
     found = {name: getattr(spec.achieved, name) for name in names}
     values = {name: float(figure) for name, figure in found.items() if figure is not None}
-    for name in _RATES:
-        if values.get(name) == 0.0:
+    served = {name: float(figure) for name in _SERVING if (figure := getattr(spec.achieved, name)) is not None}
+    for name in (*_RATES, "weights", "cache", "link"):
+        if (values | served).get(name) == 0.0:
             raise UsageError(f"{node.name} spec.achieved.{name} is 0x, with which nothing ever ends")
     spread = spec.spread
+    first = spec.first
     own = "" if spec.chip.name == chip else f"; fitted on {spec.chip.name}, not on {chip}"
     return Calibrated(
         node.name,
@@ -87,4 +105,6 @@ def _read(node: Node[Calibration], chip: str) -> Calibrated:
         float(spread.high),
         float(spread.coverage),
         f"{spec.software}, {spread.rows} rows, {float(spread.mean):.1%} mean error on rows left out{own}",
+        Serving(**served),
+        None if first is None else (float(first.low), float(first.high)),
     )

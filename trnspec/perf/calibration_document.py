@@ -11,6 +11,7 @@ import numpy as np
 from trnspec.model.calibration import Achieved
 from trnspec.model.shape import FigureShape, ObjectShape
 from trnspec.perf.fit import COVERAGE
+from trnspec.perf.fit_inference import FittedServing
 from trnspec.units import Dimension
 
 if TYPE_CHECKING:
@@ -35,16 +36,9 @@ def document(  # noqa: PLR0913  # each is one line of it
         fitted: The day of the fit.
         schema: Where the schema lies, for editors.
     """
-    mean, median, worst = found.summary(held=True)
-    spread = {
-        "rows": str(len(found.held)),
-        "mean": _share(mean),
-        "median": _share(median),
-        "worst": _share(worst),
-        "coverage": _share(COVERAGE),
-        "low": _share(found.low),
-        "high": _share(found.high),
-    }
+    spreads = {"spread": found}
+    if isinstance(found, FittedServing) and found.first is not None:
+        spreads["first"] = found.first
     lines = [
         f"# yaml-language-server: $schema={schema}",
         "api_version: trnspec/v1",
@@ -60,11 +54,29 @@ def document(  # noqa: PLR0913  # each is one line of it
         f"  fitted: {fitted}",
         f"  data: {_text(data)}",
         "  achieved:",
-        *(f"    {key}: {value}" for key, value in achieved(found.efficiency, found.names).items()),
-        "  spread:",
-        *(f"    {key}: {value}" for key, value in spread.items()),
+        *(f"    {key}: {value}" for key, value in told(found).items()),
     ]
+    for key, each in spreads.items():
+        lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(each).items())]
     return "\n".join(lines) + "\n"
+
+
+def told(found: Fitted) -> dict[str, str]:
+    """What a fit found to be achieved, as printed."""
+    return achieved(found.serving if isinstance(found, FittedServing) else found.efficiency, found.names)
+
+
+def _spread(found: Fitted) -> dict[str, str]:
+    mean, median, worst = found.summary(held=True)
+    return {
+        "rows": str(len(found.held)),
+        "mean": _share(mean),
+        "median": _share(median),
+        "worst": _share(worst),
+        "coverage": _share(COVERAGE),
+        "low": _share(found.low),
+        "high": _share(found.high),
+    }
 
 
 def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TOKEN: dict[str, float] = {"weights": 0.6, "cache": 0.5, "call": 4e-5, "step": 2e-3, "padding": 0.8, "sample": 1e-3}
 """What the time of a token tells about, and where a fit begins and what it stays near where rows do not tell."""
 
-FIRST: dict[str, float] = {"matmul": 0.2, "attention": 0.2, "request": 1e-2}
+FIRST: dict[str, float] = {"matmul": 0.2, "attention": 0.02, "request": 1e-2}
 """What the time to the first token tells about beside that."""
 
 SHARES = frozenset({"weights", "cache", "padding", "matmul", "attention"})
@@ -160,7 +160,10 @@ def fit_inference(cases: Sequence[InferenceCase]) -> FittedServing:
         tokens[left_out] = some.tokens(rest)
         firsts[left_out] = some.firsts(rest)
     efficiency = Efficiency(
-        matmul=float(serving.matmul), attention=float(serving.attention), call=float(serving.call), step=float(serving.step)
+        matmul=float(serving.matmul),
+        attention=float(serving.attention),
+        call=float(serving.call),
+        step=float(serving.step),
     )
     first = None
     if timed.sum() >= LEAST:

@@ -136,7 +136,7 @@ def _case(graph: Graph, row: Record, name: str) -> Case:
     told: list[str] = []
     chips = whole(row, "n_chips", needed=True)
     model, dims = model_of(graph, row, told)
-    system = hardware(graph, _words(row, "hardware"), chips, told)
+    system = hardware(graph, cell(row, "hardware"), chips, told)
     layout = _layout(row, system, told)
     parts = layout.pp * layout.interleave
     if layout.pp > 1 and dims.layers % parts and (dims.layers + 2) % parts:
@@ -146,7 +146,7 @@ def _case(graph: Graph, row: Record, name: str) -> Case:
     check(layout, dims, int(system.ranks))
     seconds = _seconds(row, layout, chips, dims)
     _check_links(dims, layout, system, dtype)
-    memory = _number(row, "mem_gib") * 2**30
+    memory = number(row, "mem_gib") * 2**30
     said = " ".join(row.get(column) or "" for column in ("source", "note", "precision"))
     return Case(
         id=name, model=model, dims=dims, system=system, layout=layout, dtype=dtype, seconds=seconds, memory=memory,
@@ -180,7 +180,7 @@ def hardware(graph: Graph, words: str, chips: int, told: list[str]) -> System:
 
 def model_of(graph: Graph, row: Record, told: list[str]) -> tuple[str, Dimensions]:
     """The dimensions of the catalog's model of that name, else those that the row gives."""
-    words = _words(row, "model")
+    words = cell(row, "model")
     named = _named(graph, words)
     if named is not None:
         return named
@@ -271,16 +271,24 @@ def _layout(row: Record, system: System, told: list[str]) -> Layout:
         "full" if "full" in words else "selective" if "selective" in words else "none"
     )
     said = f"{row.get('precision', '')} {row.get('note', '')}".lower()
+    # Sequence parallelism came after both (Korthikanti et al. 2022); what is newer has it on by default.
+    source = (row.get("source") or "").lower()
     return Layout(
         tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, seq=whole(row, "seq", needed=True),
         global_batch=whole(row, "global_batch", needed=True), microbatch=microbatch,
         schedule="interleaved" if interleave > 1 else "1f1b", interleave=interleave, zero=stage, recompute=recompute,
-        sequence_parallel=tp > 1 and "2021" not in said and "megatron-deepspeed" not in (row.get("source") or "").lower(),
+        sequence_parallel=tp > 1 and not re.search("2104.04473|megatron-deepspeed", source),
         overlap="async" in said, flash=True,
     )  # fmt: skip
 
 
 def dtype_of(words: str, system: System) -> str:
+    """The type of a system that has a rate and that people call so.
+
+    Raises:
+        UsageError: The words are no known precision.
+        RefusalError: ``unknown-figure``: the chip has no rate for it.
+    """
     for pattern, names in DTYPES:
         if re.search(pattern, words.lower()):
             for name in names:
@@ -291,7 +299,7 @@ def dtype_of(words: str, system: System) -> str:
 
 
 def _seconds(row: Record, layout: Layout, chips: int, dims: Dimensions) -> float:
-    seconds, rate, flops = (_number(row, n) for n in ("step_time_s", "tokens_per_s_per_chip", "tflops_per_chip"))
+    seconds, rate, flops = (number(row, n) for n in ("step_time_s", "tokens_per_s_per_chip", "tflops_per_chip"))
     if seconds:
         return seconds
     if rate:
@@ -304,7 +312,12 @@ def _seconds(row: Record, layout: Layout, chips: int, dims: Dimensions) -> float
 
 
 def whole(row: Mapping[str, str], name: str, *, needed: bool = False) -> int:
-    value = _number(row, name)
+    """The whole number in a cell; 0 where it says nothing.
+
+    Raises:
+        UsageError: It is none, or it says nothing and is needed.
+    """
+    value = number(row, name)
     if needed and not value:
         raise UsageError(f"the row states no {name}")
     if value != int(value):
@@ -315,7 +328,7 @@ def whole(row: Mapping[str, str], name: str, *, needed: bool = False) -> int:
 _UNSTATED = ("", "n/a", "nan", "-")
 
 
-def _number(row: Mapping[str, str], name: str) -> float:
+def number(row: Mapping[str, str], name: str) -> float:
     """What a cell says; 0 where it says nothing."""
     text = row.get(name, "").strip()
     if text.lower() in _UNSTATED:
@@ -329,7 +342,12 @@ def _number(row: Mapping[str, str], name: str) -> float:
     return value
 
 
-def _words(row: Mapping[str, str], name: str) -> str:
+def cell(row: Mapping[str, str], name: str) -> str:
+    """The words in a cell.
+
+    Raises:
+        UsageError: There are none.
+    """
     words = row.get(name, "")
     if not words.strip():
         raise UsageError(f"the row states no {name}")

@@ -10,7 +10,7 @@ from attrs import field, frozen
 from trnspec.architecture.dimensions import Dimensions
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.evaluation import RefusalError
-from trnspec.perf.measured import Skipped, dtype_of, hardware, model_of, whole
+from trnspec.perf.measured import Skipped, cell, dtype_of, hardware, model_of, number, whole
 from trnspec.perf.roofline import ELEMENT_BYTES
 from trnspec.perf.serving import Deployment
 from trnspec.perf.system import System
@@ -66,13 +66,13 @@ class InferenceCase:
 def inference_cases(graph: Graph, rows: list[Record]) -> Iterator[InferenceCase | Skipped]:
     """Every row of inference as a case, or as one that is skipped."""
     most = _most(rows)
-    for number, row in enumerate(rows, 2):
+    for line, row in enumerate(rows, 2):
         if row.get("kind") == "infer":
-            name = row.get("id") or f"line {number}"
+            name = row.get("id") or f"line {line}"
             try:
                 yield _case(graph, row, name, most)
-            except (TrnspecError, KeyError, ValueError) as error:
-                yield Skipped(name, str(error.args[0] if error.args else error))
+            except TrnspecError as error:
+                yield Skipped(name, str(error.args[0]))
 
 
 def _most(rows: list[Record]) -> dict[tuple[str, str], int]:
@@ -85,14 +85,14 @@ def _most(rows: list[Record]) -> dict[tuple[str, str], int]:
 
 
 def _server(row: Record) -> tuple[str, str]:
-    return row["model"], row["hardware"]
+    return row.get("model", ""), row.get("hardware", "")
 
 
 def _each(row: Record) -> int:
     """Sequences that a replica has at once."""
     try:
         return max(1, whole(row, "batch_conc") // (whole(row, "dp") or 1))
-    except (UsageError, ValueError):
+    except UsageError:
         # The row itself is skipped for it.
         return 1
 
@@ -105,13 +105,14 @@ def _software(row: Record) -> str:
 
 
 def _case(graph: Graph, row: Record, name: str, most: dict[tuple[str, str], int]) -> InferenceCase:
-    if not row.get("tpot_ms"):
+    token, first = (number(row, column) * 1e-3 for column in ("tpot_ms", "ttft_ms"))
+    if not token:
         raise UsageError("the row states no time per output token; an encoder makes none")
     told: list[str] = []
     model, dims = model_of(graph, row, told)
     if not dims.causal:
         raise UsageError(f"{model} sees all of its input at once and makes no tokens")
-    system = hardware(graph, row["hardware"], whole(row, "n_chips", needed=True), told)
+    system = hardware(graph, cell(row, "hardware"), whole(row, "n_chips", needed=True), told)
     tp, dp = whole(row, "tp", needed=True), whole(row, "dp") or 1
     if tp * dp > system.ranks:
         raise RefusalError("rank-count", f"tp {tp} x dp {dp} are more than the {system.ranks:g} ranks of {system.name}")
@@ -145,8 +146,8 @@ def _case(graph: Graph, row: Record, name: str, most: dict[tuple[str, str], int]
         system=system,
         plan=plan,
         dtype=dtype_of(precision, system),
-        token=_seconds(row, "tpot_ms"),
-        first=0.0 if queued or not row.get("ttft_ms") else _seconds(row, "ttft_ms"),
+        token=token,
+        first=0.0 if queued else first,
         interrupted=queued,
         host=software == OPTIMUM and "cpu" in words,
         told=tuple(told),
@@ -160,10 +161,3 @@ def _weight_bytes(precision: str) -> float:
     if found is None or found[1] not in ELEMENT_BYTES:
         raise UsageError(f"{precision!r} does not say what weights are stored in")
     return ELEMENT_BYTES[found[1]]
-
-
-def _seconds(row: Record, column: str) -> float:
-    value = float(row[column])
-    if not 0.0 < value < float("inf"):
-        raise UsageError(f"{column} is {row[column]}, not a time")
-    return value * 1e-3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import tomllib
@@ -14,6 +15,7 @@ from trnspec_nvidia import plugin
 from trnspec import catalog as catalogs
 from trnspec.api import load, validate
 from trnspec.fabrics import fabric
+from trnspec.perf.lower import lower
 from trnspec.testing import PluginConformance
 from trnspec.topology.measures import degrees, diameter
 from trnspec.topology.switched import Switched, SwitchLevel
@@ -21,15 +23,18 @@ from trnspec.totals import sums, total
 
 ROOT = Path(__file__).parent.parent
 
-CHIPS = {"a100-40gb", "a100-80gb", "h100-sxm", "h100-96gb-hbm2e", "h200", "b200", "b300", "gb200"}
+CHIPS = {"a100-40gb", "a100-80gb", "h100-sxm", "h100-96gb-hbm2e", "h200", "b200", "b300", "gb200", "gb300"}
 EIGHT = {
+    "a100-800gbps": "a100-80gb",
     "dgx-a100-40gb": "a100-40gb",
     "dgx-a100-80gb": "a100-80gb",
     "dgx-b200": "b200",
+    "dgx-b300": "b300",
     "dgx-h100": "h100-sxm",
     "dgx-h200": "h200",
     "grand-teton-h100": "h100-96gb-hbm2e",
     "hgx-b200": "b200",
+    "hgx-h100": "h100-sxm",
     "p4d.24xlarge": "a100-40gb",
     "p4de.24xlarge": "a100-80gb",
     "p5.48xlarge": "h100-sxm",
@@ -37,10 +42,14 @@ EIGHT = {
     "p6-b200.48xlarge": "b200",
     "p6-b300.48xlarge": "b300",
 }
+TRAYS = {"gb200-nvl72": "gb200-compute-tray", "gb300-nvl72": "gb300-compute-tray"}
+"""The racks, and the server that each has eighteen of."""
+
 STATED = {
     "dgx-a100-40gb": 2,
     "dgx-a100-80gb": 2,
     "dgx-b200": 2,
+    "dgx-b300": 3,
     "dgx-h100": 1,
     "dgx-h200": 1,
     "hgx-b200": 9,
@@ -51,6 +60,7 @@ STATED = {
     "p6-b200.48xlarge": 1,
     "p6-b300.48xlarge": 1,
     "gb200-nvl72": 12,
+    "gb300-nvl72": 10,
 }
 """How many figures of a whole system its pages print that must follow from its chips."""
 
@@ -91,8 +101,8 @@ def test_catalog_is_sound():
 
 def test_every_chip_link_and_system():
     assert names(FOLDER, "chips") == CHIPS
-    assert {*EIGHT, "gb200-compute-tray"} == names(FOLDER, "servers")
-    assert {"gb200-nvl72"} == names(FOLDER, "ultraservers")
+    assert {*EIGHT, *TRAYS.values()} == names(FOLDER, "servers")
+    assert set(TRAYS) == names(FOLDER, "ultraservers")
     assert {
         "nvlink-3",
         "nvlink-4",
@@ -101,6 +111,7 @@ def test_every_chip_link_and_system():
         "pcie-gen5-x16",
         "infiniband-hdr",
         "infiniband-ndr",
+        "infiniband-xdr",
         "rdma-400g",
         "efa-v4",
     } == names(FOLDER, "links")
@@ -147,14 +158,34 @@ def test_eight_chips_at_one_switch(name):
     assert diameter(built.build()) == 2
 
 
-def test_a_rack_of_72_is_one_domain():
-    built = fabric(catalog(), catalog().named("gb200-nvl72"))
+@pytest.mark.parametrize(("rack", "tray"), TRAYS.items())
+def test_a_rack_of_72_is_one_domain(rack, tray):
+    servers = catalog().named(rack).spec.servers
 
-    assert built == Switched(72, (SwitchLevel(72),))
-    assert fabric(catalog(), catalog().named("gb200-compute-tray")) is None
+    assert (tray, 18) == (servers.server.name, servers.count)
+    assert fabric(catalog(), catalog().named(rack)) == Switched(72, (SwitchLevel(72),))
+    assert fabric(catalog(), catalog().named(tray)) is None
 
 
-@pytest.mark.parametrize("name", [*EIGHT, "gb200-compute-tray", "gb200-nvl72"])
+@pytest.mark.parametrize(
+    ("on", "chips", "levels"),
+    [
+        ("gb300-nvl72*4", 288, [("ultraserver", 72, 900e9), ("network", math.inf, 100e9)]),
+        ("dgx-gb300*4", 288, [("ultraserver", 72, 900e9), ("network", math.inf, 100e9)]),
+        ("gb300-compute-tray*2", 8, [("server", 4, 900e9), ("network", math.inf, 100e9)]),
+        ("dgx-b300*8", 64, [("server", 8, 900e9), ("network", math.inf, 100e9)]),
+        ("hgx-h100", 8, [("server", 8, 450e9)]),
+    ],
+)
+def test_systems_are_lowered(on, chips, levels):
+    """Ranks of each level, and B/s of one rank in one direction."""
+    system = lower(catalog(), on)
+
+    assert system.chips == chips
+    assert levels == [(level.name, level.ranks, level.rate) for level in system.levels]
+
+
+@pytest.mark.parametrize("name", [*EIGHT, *TRAYS, *TRAYS.values()])
 def test_links_of_a_chip(name):
     """Links times the rate of one is what the page prints of a chip, both directions added."""
     declared = catalog().named(name).spec.fabric
@@ -165,7 +196,7 @@ def test_links_of_a_chip(name):
     assert float(link.bandwidth.both) == 2 * float(link.bandwidth.per_direction)
 
 
-@pytest.mark.parametrize("name", sorted({*EIGHT, "gb200-compute-tray"} - {"hgx-b200"}))
+@pytest.mark.parametrize("name", sorted({*EIGHT, *TRAYS.values()} - {"hgx-b200", "hgx-h100"}))
 def test_between_servers_one_attribute_tells(name):
     """Cards times the rate of one, EFA and InfiniBand alike."""
     efa = catalog().named(name).spec.efa
@@ -179,8 +210,10 @@ def test_between_servers_one_attribute_tells(name):
     ("name", "per_chip"),
     [
         ("dgx-a100-80gb", 25e9),
+        ("dgx-b300", 100e9),
         ("dgx-h100", 50e9),
         ("gb200-compute-tray", 50e9),
+        ("gb300-compute-tray", 100e9),
         ("grand-teton-h100", 50e9),
         ("p4d.24xlarge", 6.25e9),
         ("p5.48xlarge", 50e9),
@@ -202,7 +235,9 @@ def test_between_servers_for_each_chip(name, per_chip):
         ("dgx-h100", "7,915.2 TFLOPS", "15.832 PFLOPS", "26.8 TB/s"),
         ("dgx-h200", "7,916 TFLOPS", "15.832 PFLOPS", "38.4 TB/s"),
         ("dgx-b200", "18 PFLOPS", "36 PFLOPS", "61.6 TB/s"),
+        ("dgx-b300", "18 PFLOPS", "36 PFLOPS", "61.6 TB/s"),
         ("gb200-nvl72", "180 PFLOPS", "360 PFLOPS", "576 TB/s"),
+        ("gb300-nvl72", "180 PFLOPS", "360 PFLOPS", "576 TB/s"),
     ],
 )
 def test_totals(name, bf16, sparse, bandwidth):
@@ -237,6 +272,7 @@ def test_ridge_points():
         "b200": 292.208,
         "b300": 292.208,
         "gb200": 312.5,
+        "gb300": 312.5,
         "h100-96gb-hbm2e": 412.083,
         "h100-sxm": 295.343,
         "h200": 206.146,

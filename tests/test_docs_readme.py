@@ -1,0 +1,56 @@
+"""What README.md shows is what is printed; how many documents there are changes too often to be compared."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+
+import pytest
+from docs_runner import blocks, commands, matches
+from running import ROOT, Here
+
+README = ROOT / "README.md"
+COUNTS = re.compile(r"[\d,]+ (documents|models|sources|figures|claims)")
+
+
+def shown() -> dict[str, str]:
+    """What README.md says a command prints, by the command; those of ``make`` are left out."""
+    found = (pair for block in blocks(README) if block.language == "console" for pair in commands(block.text))
+    return dict(found)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("command", [c for c in shown() if c != "trnspec validate catalog"])
+def test_prints(here, command) -> None:
+    program, *args = shlex.split(command)
+    printed = here(*args)
+
+    assert ("trnspec", 0, "") == (program, printed.status, printed.err)
+    assert matches(COUNTS.sub(r"N \1", shown()[command]), COUNTS.sub(r"N \1", printed.out)), printed.out
+
+
+def test_a_changed_figure(here) -> None:
+    """Of a copy of the catalog, in which one figure of a server is changed."""
+    shutil.copytree(ROOT / "catalog", here.folder / "catalog")
+    server = here.folder / "catalog" / "servers" / "trn1.32xlarge.yaml"
+    text = server.read_text(encoding="utf-8")
+    server.write_text(text.replace("tf32: 3,040 TFLOPS", "tf32: 2,850 TFLOPS"), encoding="utf-8")
+    printed = here("validate", "catalog")
+
+    assert 1 == printed.status
+    assert COUNTS.sub(r"N \1", shown()["trnspec validate catalog"]) == COUNTS.sub(r"N \1", printed.out)
+
+
+def test_python(capsys) -> None:
+    (block,) = [b for b in blocks(README) if b.language == "python"]
+    exec(compile(block.text, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+
+    assert {"230 FLOP/B", "10.672 PFLOPS"} <= set(printed.splitlines())
+    assert printed.splitlines()[-1] in README.read_text(encoding="utf-8")

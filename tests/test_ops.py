@@ -1,0 +1,83 @@
+"""The operations that formulas are written with: a float and the same element of an array give the same bits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec.perf import ops
+
+FLOATS = st.floats(-1e15, 1e15, allow_nan=False)
+POSITIVE = st.floats(0.0, 1e15)
+WHOLE = st.integers(1, 2**52).map(float)
+PAIRS = st.lists(st.tuples(FLOATS, FLOATS), min_size=1, max_size=40)
+
+
+def same(expected: list[float], actual: np.ndarray) -> None:
+    """Bit for bit; a zero has a sign."""
+    assert np.array(expected, float).tobytes() == np.asarray(actual, float).tobytes()
+
+
+@given(PAIRS)
+def test_of_two(pairs):
+    a, b = (np.array(column) for column in zip(*pairs, strict=True))
+    # The sign of a zero among equals may differ; it is nowhere divided by.
+    same([ops.larger(x, y) + 0.0 for x, y in pairs], ops.larger(a, b) + 0.0)
+    same([ops.smaller(x, y) + 0.0 for x, y in pairs], ops.smaller(a, b) + 0.0)
+    same([ops.where(x > y, x, y) for x, y in pairs], ops.where(a > b, a, b))
+
+
+@given(st.lists(FLOATS, min_size=1, max_size=40))
+def test_of_one(values):
+    a = np.array(values)
+    same([ops.ceil(x) + 0.0 for x in values], ops.ceil(a) + 0.0)
+    same([ops.floor(x) + 0.0 for x in values], ops.floor(a) + 0.0)
+
+
+@given(st.lists(POSITIVE, min_size=1, max_size=40))
+def test_square_root(values):
+    same([ops.sqrt(x) for x in values], ops.sqrt(np.array(values)))
+
+
+@given(st.lists(WHOLE, min_size=1, max_size=40))
+def test_steps(values):
+    same([ops.steps(n) for n in values], ops.steps(np.array(values)))
+    for n in values:
+        assert ops.steps(n) == (int(n) - 1).bit_length()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=20))
+def test_conditions(pairs):
+    a, b = (np.array(column) for column in zip(*pairs, strict=True))
+    assert [ops.both(x, y) for x, y in pairs] == ops.both(a, b).tolist()
+    assert [ops.either(x, y) for x, y in pairs] == ops.either(a, b).tolist()
+
+
+@pytest.mark.parametrize(
+    ("function", "value"), [(ops.ceil, 1.5), (ops.floor, 1.5), (ops.sqrt, 2.0), (ops.steps, 5.0)]
+)
+def test_a_float_stays_one(function, value):
+    """Not a numpy scalar, with which everything after it would be ten times slower."""
+    assert type(function(value)) is float
+
+
+def test_a_float_among_arrays_broadcasts():
+    a = np.array([1.0, 5.0, 3.0])
+    assert [3.0, 5.0, 3.0] == ops.larger(a, 3.0).tolist()
+    assert [1.0, 3.0, 3.0] == ops.smaller(3.0, a).tolist()
+    assert [0.0, 5.0, 0.0] == ops.where(a > 4.0, a, 0.0).tolist()
+
+
+def test_where_on_one_condition_gives_what_was_given():
+    assert "then" == ops.where(True, "then", "otherwise")
+    assert "otherwise" == ops.where(False, "then", "otherwise")
+
+
+def test_steps_of_few_and_none():
+    assert [0.0, 0.0, 1.0, 2.0, 2.0, 3.0] == [ops.steps(n) for n in (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)]
+    assert [0.0, 0.0, 1.0, 2.0, 2.0, 3.0] == ops.steps(np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])).tolist()
+    assert math.copysign(1.0, ops.steps(1.0)) == 1.0
