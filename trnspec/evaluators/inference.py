@@ -13,6 +13,7 @@ from trnspec.perf.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.inference import Served, serve, transfer_time
 from trnspec.perf.lower import lower
 from trnspec.perf.serving import PARTS, Serving, cache_bytes, cache_share, head_share, seen
+from trnspec.perf.training import UNUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -212,7 +213,7 @@ def _numbers(pool: Pool, end: int | None) -> Machine:
 
 
 def _known(served: Served, pool: Pool) -> None:
-    if served.unknown > 0.0:
+    if served.unknown > UNUSED:
         missing = next((level for level in pool.system.levels if not level.rate), None)
         link = "a link between servers" if missing is None else f"the links of the level {missing.name}"
         raise RefusalError(

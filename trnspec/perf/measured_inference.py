@@ -10,10 +10,14 @@ from attrs import field, frozen
 from trnspec.architecture.dimensions import Dimensions
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.evaluation import RefusalError
+from trnspec.perf.efficiency import IDEAL
+from trnspec.perf.inference import serve
+from trnspec.perf.machine import machine
 from trnspec.perf.measured import Skipped, cell, dtype_of, hardware, model_of, number, whole
 from trnspec.perf.roofline import ELEMENT_BYTES
-from trnspec.perf.serving import Deployment
+from trnspec.perf.serving import Deployment, Serving
 from trnspec.perf.system import System
+from trnspec.perf.transformer import transformer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,6 +142,8 @@ def _case(graph: Graph, row: Record, name: str, most: dict[tuple[str, str], int]
         output=float(whole(row, "osl", needed=True)),
         weight_bytes=_weight_bytes(precision),
     )
+    dtype = dtype_of(precision, system)
+    _check_links(dims, plan, system, dtype)
     return InferenceCase(
         id=name,
         model=model,
@@ -145,7 +151,7 @@ def _case(graph: Graph, row: Record, name: str, most: dict[tuple[str, str], int]
         dims=dims,
         system=system,
         plan=plan,
-        dtype=dtype_of(precision, system),
+        dtype=dtype,
         token=token,
         first=0.0 if queued else first,
         interrupted=queued,
@@ -153,6 +159,12 @@ def _case(graph: Graph, row: Record, name: str, most: dict[tuple[str, str], int]
         told=tuple(told),
         said=" ".join(row.get(column) or "" for column in ("source", "note", "precision")),
     )
+
+
+def _check_links(dims: Dimensions, plan: Deployment, system: System, dtype: str) -> None:
+    """Nothing is fitted through a link whose rate is not published: it would pass for one that takes no time."""
+    if serve(transformer(dims), plan, machine(system, IDEAL, dtype), Serving()).unknown > 0.0:
+        raise RefusalError("unknown-figure", f"the layout needs a link of {system.name} whose rate is not published")
 
 
 def _weight_bytes(precision: str) -> float:
