@@ -48,11 +48,11 @@ def test_example(tmp_path, monkeypatch, capsys) -> None:
 def test_columns() -> None:
     """Those that the reader of rows looks at, and no others."""
     read: set[str] = set()
-    for module in ("measured", "measured_inference"):
-        source = (ROOT / "trnspec" / "perf" / f"{module}.py").read_text(encoding="utf-8")
+    for module in (ROOT / "trnspec" / "perf").glob("measured*.py"):
+        source = module.read_text(encoding="utf-8")
         # A cell is read by its name, or by one of several that stand in brackets.
         read |= set(re.findall(r"""\brow(?:\.get\(|\[)"(\w+)\"""", source))
-        read |= set(re.findall(r"""(?:whole|_number|_words|_seconds)\(row, "(\w+)\"""", source))
+        read |= set(re.findall(r"""\w+\(row, "(\w+)\"""", source))
         for names in re.findall(r"""for (?:n|name|column) in \(("\w+"(?:, "\w+")+)\)""", source):
             read |= set(re.findall(r"\w+", names))
     told = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (`[^|]*) \|", section("Columns"), re.MULTILINE))))

@@ -8,6 +8,7 @@ import pytest
 from engine_catalogs import everything
 
 from trnspec.catalog import shipped as folder
+from trnspec.perf import measured
 from trnspec.perf.measured import Skipped, records
 from trnspec.perf.measured_inference import OPTIMUM, InferenceCase, inference_cases
 
@@ -95,14 +96,18 @@ def test_a_server_makes_tokens_for_the_batch_it_was_compiled_for(found):
         ({"precision": "BF16/w:int3"}, "'BF16/w:int3' does not say what weights are stored in"),
         ({"tpot_ms": "-3"}, "tpot_ms is -3, which no measurement is"),
         ({"tpot_ms": "nan"}, "the row states no time per output token; an encoder makes none"),
-        (
-            {"hardware": "inf1.24xlarge", "tp": "16", "precision": "bf16"},
-            "the layout needs a link of inf1.24xlarge*1 whose rate is not published",
-        ),
     ],
 )
 def test_a_row_that_cannot_be_computed_says_why(changed, reason):
     assert Skipped("r", reason) == case(**changed)
+
+
+def test_a_link_without_a_published_rate(monkeypatch):
+    monkeypatch.setattr(measured, "HARDWARE", (("b200", ("hgx-b200",), ""),))
+    asked = {"hardware": "B200", "n_chips": "16", "tp": "16", "precision": "bf16"}
+    reason = "the layout needs a link of hgx-b200*2 whose rate is not published"
+    assert Skipped("r", reason) == case(**asked)
+    assert isinstance(case(**asked | {"tp": "8"}), InferenceCase)
 
 
 def test_rows_of_other_kinds_are_none():

@@ -68,6 +68,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     microbatch: int = 1,
     schedule: Schedule = "1f1b",
     interleave: int = 1,
+    uneven: bool = False,
     recompute: Literal["none", "selective", "full"] = "none",
     sequence_parallel: bool | None = None,
     overlap: bool = False,
@@ -99,6 +100,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         microbatch: Sequences that go through the pipeline together.
         schedule: The pipeline's schedule.
         interleave: Chunks of layers that a stage holds, with the interleaved schedule.
+        uneven: Let stages hold different numbers of layers; the times are those of their mean.
         recompute: What is computed again in the backward pass.
         sequence_parallel: Split norms and residuals over the tensor-parallel ranks; where there are any and the
             sequence divides when not given.
@@ -127,6 +129,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         schedule="interleaved" if interleave > 1 and schedule == "1f1b" else schedule, interleave=interleave, zero=zero,
         recompute=recompute, sequence_parallel=splits_sequence(sequence_parallel, seq, tp, cp), overlap=overlap, flash=flash, optimizer=optimizer,
         offload=offload,
+        uneven=uneven,
     )  # fmt: skip
     check(layout, estimator.dims, int(estimator.system.ranks))
     rate = host_rate(host_link) if offload != "none" else 0.0
@@ -248,10 +251,14 @@ def _assumptions(estimator: Estimator, layout: Layout, attention: str) -> tuple[
     if d.experts:
         found.append(Assumption("active_parameters", f"{active_parameters(d):,.0f}", "counted from the dimensions"))
         found.append(Assumption("experts", "loaded evenly", "no token is dropped, no expert waits"))
-    if int(d.layers) % (layout.pp * layout.interleave):
-        found.append(
-            Assumption("stages", "embedding and output take the place of a layer each", "layers do not divide")
-        )
+    parts = layout.pp * layout.interleave
+    if int(d.layers) % parts and (int(d.layers) + 2) % parts == 0:
+        told = "embedding and output take the place of a layer each"
+        found.append(Assumption("stages", told, "layers do not divide"))
+    elif int(d.layers) % parts:
+        slowest = -(-int(d.layers) // parts) * parts / d.layers - 1.0
+        told = f"of the mean number of layers; the fullest has {slowest:.0%} more"
+        found.append(Assumption("stages", told, "the question"))
     for level in system.levels:
         rate = f"{level.rate / 1e9:,.4g} GB/s a rank and direction" if level.rate else "not published"
         found.append(Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}"))

@@ -93,7 +93,10 @@ def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
 def _text(words: str) -> str:
     """A text as YAML: as it is where it can only be a text, else in double quotes, as in JSON."""
     plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+,?)*", words)
-    return words if plain and words.lower() not in _WORDS else json.dumps(words, ensure_ascii=False)
+    if plain and words.lower() not in _WORDS:
+        return words
+    # JSON leaves some characters as they are that YAML wants escaped.
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in json.dumps(words, ensure_ascii=False))
 
 
 _WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
