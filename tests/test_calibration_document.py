@@ -18,6 +18,7 @@ from trnspec.perf.calibrated import calibrated
 from trnspec.perf.calibration_document import achieved, document
 from trnspec.perf.efficiency import IDEAL, Efficiency
 from trnspec.perf.fit import COVERAGE, TYPICAL, Fitted
+from trnspec.quantity import parse
 
 HELD = np.array([0.1234567, -0.0371234, 0.0, 0.02, -0.5])
 NAMES = tuple(TYPICAL)
@@ -81,7 +82,7 @@ def test_only_what_was_fitted_is_told():
 
 PRINTED = {
     0.723456: ("0.7235x", "723.5 ms"), 1.0: ("1x", "1 s"), 110.94321: ("110.9x", "110.9 s"), 0.0: ("0x", "0 ns"),
-    2e-5: ("0.00002x", "20 us"), 1.23456e-4: ("0.0001235x", "123.5 us"), 3.4567e-9: ("0.0000000035x", "3.457 ns"),
+    2e-5: ("0.00002x", "20 us"), 1.23456e-4: ("0.0001235x", "123.5 us"), 3.4e-9: ("0.0000000034x", "3.4 ns"),
     12345678.0: ("12350000x", "12350000 s"), 0.99999999: ("1x", "1000 ms"),
 }  # fmt: skip
 
@@ -108,11 +109,13 @@ WORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("words", WORDS)
-def test_words_stay_as_they_are(tmp_path, words):
+def test_words_stay_as_they_are(tmp_path):
     """Whatever the software and the file are called, the document is sound and says that."""
-    folder = written(tmp_path, fitted(), software=words, data=words)
-    assert [] == list(validate([str(folder)]).report.diagnostics)
-    node = load([str(folder)]).graph.named("trainium1-mine")
-    assert (words, words) == (node.spec.software, node.spec.data)
-    assert f"{words} on trainium1, training" == node.metadata.title
+    for i, words in enumerate(WORDS):
+        written(tmp_path, fitted(), name=f"mine-{i}", software=words, data=words)
+    assert [] == list(validate([str(tmp_path)]).report.diagnostics)
+    found = load([str(tmp_path)])
+    for i, words in enumerate(WORDS):
+        node = found.graph.named(f"mine-{i}")
+        assert (words, words) == (node.spec.software, node.spec.data)
+        assert f"{words} on trainium1, training" == node.metadata.title

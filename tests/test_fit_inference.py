@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -16,6 +17,7 @@ from trnspec.perf.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.calibration_document import document, told
 from trnspec.perf.decode import decode_time
 from trnspec.perf.efficiency import IDEAL, Efficiency
+from trnspec.perf.fit import COVERAGE
 from trnspec.perf.fit_inference import FIRST, LEAST, TOKEN, fit_inference, fitted, runs
 from trnspec.perf.inference import serve
 from trnspec.perf.machine import machine
@@ -135,12 +137,28 @@ def test_without_times_to_the_first_token_prompts_are_not_fitted(vendor):
 @pytest.mark.parametrize("chip", ["trainium1", "inferentia2"])
 def test_the_shipped_calibration_is_what_is_fitted(found, chip):
     (node,) = [n for n in everything().of(Calibration) if n.name == f"{chip}-neuron-decode"]
+    spec = node.spec
+    assert ("inference_neuron.csv", "Transformers NeuronX") == (spec.data, spec.software)
+    stated = {n: getattr(spec.achieved, n) for n in fields_dict(Achieved)}
+    stated = {n: float(figure) for n, figure in stated.items() if figure is not None}
+    fitted_ones = {n: float(getattr(found.serving, n)) for n in (*found.names, "causal")}
+    # Other releases of scipy may end a little elsewhere.
+    assert fitted_ones == pytest.approx(stated, rel=5e-3)
+    for spread, of in ((spec.spread, found), (spec.first, found.first)):
+        told_of = [float(getattr(spread, n)) for n in ("mean", "median", "worst", "low", "high")]
+        assert [*of.summary(held=True), of.low, of.high] == pytest.approx(told_of, rel=5e-3)
+        assert (len(of.held), COVERAGE) == (spread.rows, float(spread.coverage))
+
+
+def test_the_document_is_one_that_the_catalog_reads(found):
+    (node,) = [n for n in everything().of(Calibration) if n.name == "trainium1-neuron-decode"]
     text = document(
-        found, name=node.name, chip=chip, of="inference", software=node.spec.software, source=node.metadata.source.name,
-        data="inference_neuron.csv", fitted=str(node.spec.found), schema="x",
+        found, name=node.name, chip="trainium1", of="inference", software="Transformers NeuronX",
+        source="neuron-benchmarks-2026-08", data="inference_neuron.csv", fitted=str(node.spec.fitted),
+        schema="../../schemas/v1/calibration.schema.json",
     )  # fmt: skip
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
-    assert lines == [line for line in node.document.text.splitlines() if not line.startswith("#")]
+    bare = re.compile(r"[0-9.]+")
+    assert bare.sub("N", node.document.text) == bare.sub("N", text)
 
 
 @pytest.mark.parametrize("chip", ["trainium1", "inferentia2"])

@@ -59,7 +59,7 @@ STATED = {
     "p5en.48xlarge": 1,
     "p6-b200.48xlarge": 1,
     "p6-b300.48xlarge": 1,
-    "gb200-nvl72": 12,
+    "gb200-nvl72": 11,
     "gb300-nvl72": 10,
 }
 """How many figures of a whole system its pages print that must follow from its chips."""
@@ -142,8 +142,6 @@ def test_what_is_waived():
     waived = {(n.name, w.code, w.at) for n in catalog() if n.target for w in n.metadata.allow}
 
     assert waived == {
-        ("gb200", "TRN601", "spec.memory.capacity"),
-        ("gb200-nvl72", "TRN601", "spec.stated.memory.capacity"),
         ("h100-96gb-hbm2e", "TRN601", "spec.memory.capacity"),
     }
 
