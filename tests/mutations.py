@@ -9,12 +9,14 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import NOTHING, evolve, field, fields_dict, frozen, has
 
 from trnspec.architecture.contradictions import contradictions
 from trnspec.architecture.counting import active_parameters_of, parameters_of
 from trnspec.graph import Graph, figure_at
+from trnspec.model.document import Claim
 from trnspec.model.figure import Figure
+from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 from trnspec.model.shape import FigureShape, NumberShape, ObjectShape, dotted, leaves
 from trnspec.model.source import Source
@@ -287,6 +289,30 @@ def changed(graph: Graph, change: Change) -> Graph:
             where[last] = value
     made = structure(node.kind, type(node.spec), node.document, data)
     return graph.replace(node.name, made.spec)
+
+
+def claimed(graph: Graph, change: Change) -> Graph | None:
+    """The catalog with nothing adopted where a change is made: what stood there and what is written are claims.
+
+    ``None`` where a document cannot do without a figure, or where what stood there has no source.
+    """
+    node = graph.named(change.name)
+    ((path, said),) = change.edits
+    figure = figure_at(node, path)
+    source = (figure.source if isinstance(figure, Figure) else None) or node.metadata.source
+    holder = figure_at(node, path[:-1])
+    if source is None or not has(type(holder)) or fields_dict(type(holder))[str(path[-1])].default is NOTHING:
+        return None
+    data = copy.deepcopy(plain(node))
+    del functools.reduce(lambda inside, step: inside[step], path[:-1], data)[path[-1]]
+    at = dotted(path)
+    rivals = (Claim(at=at, says=change.before[0], source=source), Claim(at=at, says=said, source=Ref(RIVAL)))
+    made = structure(node.kind, type(node.spec), node.document, data)
+    return Graph({**graph.nodes, node.name: evolve(node, spec=made.spec, claims=rivals)})
+
+
+RIVAL = "neuron-trn1-2023-02"
+"""Who makes the claims that differ."""
 
 
 def findings(graph: Graph, rules: Iterable[Rule]) -> list[Diagnostic]:

@@ -134,9 +134,8 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     head = tokens / x.tp * d.vocabulary * (6 * d.hidden / rate + 4 * e.head_passes / memory)
 
     # Gradients, sharded weights, the optimizer.
-    ends = (
-        d.head if x.pp > 1 else d.embedding + d.positions + (0 if d.tied else d.head) + d.outer_small + d.outer_weights
-    )
+    ends = d.outer_small + d.outer_weights
+    ends += d.head if x.pp > 1 else d.embedding + d.positions + (0 if d.tied else d.head)
     copies = x.dp * x.cp
     dense = (kept_elements / x.pp + ends) / x.tp
     routed = routed_elements / x.pp / x.tp / x.ep

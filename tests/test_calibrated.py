@@ -8,9 +8,12 @@ from catalogs import document, graph, source
 from engine_catalogs import everything, shipped
 
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.model.calibration import Calibration
+from trnspec.model.calibration import Achieved, Calibration
+from trnspec.model.shape import ObjectShape
 from trnspec.perf.calibrated import Calibrated, calibrated
 from trnspec.perf.efficiency import IDEAL, Efficiency
+from trnspec.testing import diagnose, report
+from trnspec.units import Dimension
 
 
 def test_none_is_a_bound():
@@ -62,9 +65,9 @@ def test_that_of_another_chip_is_told():
 
 
 def test_a_name_that_is_not_there():
-    with pytest.raises(UnknownNameError, match="no calibration is named 'trainium1-neuro'; .*trainium1-neuron"):
+    with pytest.raises(UnknownNameError, match=r"no calibration is named 'trainium1-neuro'; .*trainium1-neuron"):
         calibrated(shipped().graph, "trainium1", "training", "trainium1-neuro")
-    with pytest.raises(UnknownNameError, match="no calibration is named 'trn1.32xlarge'"):
+    with pytest.raises(UnknownNameError, match=r"no calibration is named 'trn1\.32xlarge'"):
         calibrated(shipped().graph, "trainium1", "training", "trn1.32xlarge")
 
 
@@ -84,7 +87,7 @@ def some(*calibrations: str):
             "spec: {chip: c, of: training, software: S, fitted: 2026-11-21, data: x.csv, "
             f"achieved: {{{more[0] if more else 'matmul: 0.5x'}}}, spread: {{{spread}}}}}"
         )
-        texts.append(document("Calibration", name, spec, "source: s, aliases: [also-%s]" % name))
+        texts.append(document("Calibration", name, spec, f"source: s, aliases: [also-{name}]"))
     return graph(*texts)
 
 
@@ -108,3 +111,29 @@ def test_a_rate_of_which_nothing_is_achieved(name):
 def test_nothing_of_what_may_be_nothing():
     found = calibrated(some("a 7 overlap: 0x, causal: 0x, step: 0 s"), "c", "training").efficiency
     assert evolve(IDEAL, overlap=0.0, causal=0.0, step=0.0) == found
+
+
+TIMES = {"forward", "backward", "call", "hop", "network_hop", "send", "step"}
+
+
+def test_what_a_fit_finds_has_a_place_in_the_kind():
+    """Each number of the engine is one of the document, a time where it is one, and has the same words for it."""
+    shapes = {name: f.shape for name, f in ObjectShape(Achieved).fields.items()}
+    for each in fields(Efficiency):
+        expected = Dimension.TIME if each.name in TIMES else Dimension.RATIO
+        assert expected is shapes[each.name].dimension
+
+
+def test_a_figure_of_another_kind_is_found():
+    """A share is no time, and a time no share; what is not there is said."""
+    text = (
+        "api_version: trnspec/v1\nkind: Calibration\nmetadata: {name: mine, title: Mine, source: neuron-trn1-2026-08}\n"
+        "spec:\n  chip: trainium1\n  of: guessing\n  software: S\n  fitted: 2026-11-21\n  data: x.csv\n"
+        "  achieved: {matmul: 3 us, call: 0.5x, matmull: 1x}\n"
+        "  spread: {rows: 0, mean: 0.1x, median: 0.1x, worst: 0.2x, coverage: 0.8x, low: 0.9x}\n"
+    )
+    found = {(code, line) for _, code, line in diagnose({"calibrations/mine.yaml": text})}
+    assert {
+        ("TRN104", 6), ("TRN112", 10), ("TRN101", 10), ("TRN102", 11), ("TRN106", 11),
+    } == found  # fmt: skip
+    assert 6 == len(report({"calibrations/mine.yaml": text}).diagnostics)

@@ -96,8 +96,6 @@ def test_figures_as_printed(value):
 @given(st.floats(1e-6, 1e6), st.floats(1e-9, 1e3))
 @settings(deadline=None)
 def test_four_digits_of_every_figure(share, seconds):
-    from trnspec.quantity import parse
-
     found = achieved(evolve(IDEAL, matmul_passes=share, step=seconds), ("matmul_passes", "step"))
     assert math.isclose(share, float(parse(found["matmul_passes"]).value), rel_tol=0.5e-3, abs_tol=1e-10)
     assert math.isclose(seconds, float(parse(found["step"]).value), rel_tol=0.5e-3, abs_tol=1e-12)

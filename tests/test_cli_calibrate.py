@@ -125,7 +125,7 @@ def test_refused(here, tmp_path, case):
     options, told = REFUSED[case]
     done = here("calibrate", DATA, *options)
     assert 2 == done.status
-    assert told in " ".join(done.err.split()).replace("’", "'")
+    assert told in " ".join(done.err.split())
     assert "Traceback" not in done.err
     assert [] == [f for f in tmp_path.rglob("*") if f.is_file()]
 
@@ -174,7 +174,20 @@ def test_a_catalog_of_ones_own(here, tmp_path, rows):
         "api_version: trnspec/v1\nkind: Source\nmetadata: {name: mine-2026, title: Mine}\n"
         "spec: {publisher: Me, as_of: 2026-11-21, rank: vendor-chip-page, dating: exact}\n"
     )
-    asked = ("calibrate", DATA, "--software", "x", "--name", "x", "--source", "mine-2026", "--only", "BERT", "--out", "own")
+    asked = (
+        "calibrate",
+        DATA,
+        "--software",
+        "x",
+        "--name",
+        "x",
+        "--source",
+        "mine-2026",
+        "--only",
+        "BERT",
+        "--out",
+        "own",
+    )
     assert 2 == here(*asked).status
     assert 0 == here(*asked, "--catalog", "own").status
     assert "source: mine-2026" in (tmp_path / "own/calibrations/trainium1-x.yaml").read_text()

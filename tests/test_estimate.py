@@ -43,9 +43,7 @@ def test_by_hand(bound):
     tokens = 1024 * 8192
     layer = 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336
     found = bound.step(LAYOUT)
-    assert math.isclose(
-        3 * tokens * 32 * (2 * layer + 2 * 2 * 4096 * 8192 / 2) / rate, found.compute, rel_tol=1e-12
-    )
+    assert math.isclose(3 * tokens * 32 * (2 * layer + 2 * 2 * 4096 * 8192 / 2) / rate, found.compute, rel_tol=1e-12)
     assert math.isclose(3 * tokens * 2 * 4096 * 128256 / rate, found.head, rel_tol=1e-12)
     # Four all-reduces a layer and microbatch: of two ranks in a chip, then sixteen chips, half the buffer there.
     buffer = 8192 * 4096 * 2

@@ -127,7 +127,9 @@ def test_folds_leave_out_whole_models():
     assert np.ones(len(groups), int).tolist() == np.sum(found, axis=0).tolist()
 
 
-@pytest.mark.parametrize(("groups", "parts"), [(["a"] * 3, 3), (["a", "b"] * 10, 5), (list("abcd") * 2, 5), (list("abcdefghijkl"), 8)])
+@pytest.mark.parametrize(
+    ("groups", "parts"), [(["a"] * 3, 3), (["a", "b"] * 10, 5), (list("abcd") * 2, 5), (list("abcdefghijkl"), 8)]
+)
 def test_folds(groups, parts):
     """Every fifth row where models are few; several models at a time where they are many; every row once."""
     found = folds(groups)
@@ -139,9 +141,7 @@ def test_folds(groups, parts):
 def test_times_of_a_batch_are_those_of_each_row():
     whole = batch(CLEAN)
     for efficiency in (IDEAL, TRUE, WRITTEN):
-        each = [
-            step(transformer(c.dims), c.layout.plan(), machine(c.system, efficiency, c.dtype)).total for c in CLEAN
-        ]
+        each = [step(transformer(c.dims), c.layout.plan(), machine(c.system, efficiency, c.dtype)).total for c in CLEAN]
         assert each == whole.times(efficiency).tolist()
 
 

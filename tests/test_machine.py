@@ -56,9 +56,7 @@ def test_group_is_the_hierarchical_collective(n, stride):
     for kind, times in (("all-gather", 1.0), ("reduce-scatter", 1.0), ("all-reduce", 2.0)):
         for size in (0.0, 1e6, 1e9):
             expected = hierarchical(kind, size, spanned(n, stride), alphas, betas)
-            assert math.isclose(
-                expected, times * (found.latency + size * found.gather), rel_tol=1e-9, abs_tol=1e-18
-            )
+            assert math.isclose(expected, times * (found.latency + size * found.gather), rel_tol=1e-9, abs_tol=1e-18)
     assert (n > 1) == bool(found.many)
     assert found.unknown == 0.0
 

@@ -82,7 +82,13 @@ def one(**changed: str) -> Case | Skipped:
 def test_a_row():
     case = one()
     assert isinstance(case, Case)
-    assert ("a", "llama-3.1-8b", "bf16", 21.4, 12 * 2.0**30) == (case.id, case.model, case.dtype, case.seconds, case.memory)
+    assert ("a", "llama-3.1-8b", "bf16", 21.4, 12 * 2.0**30) == (
+        case.id,
+        case.model,
+        case.dtype,
+        case.seconds,
+        case.memory,
+    )
     assert ("trn1.32xlarge*32", 1024) == (case.system.name, case.system.ranks)
     layout = case.layout
     assert (32, 1, 32, 1, 1, 1) == (layout.tp, layout.pp, layout.dp, layout.cp, layout.ep, layout.zero)
@@ -122,7 +128,12 @@ def test_hardware(words):
 
 def test_the_dimensions_of_a_row():
     """A gate where the width is not four times the hidden one, unless it is called GPT."""
-    for words, width, matrices in (("mine", "14336", 3.0), ("mine", "16384", 2.0), ("GPT mine", "14336", 2.0), ("mine", "", 2.0)):
+    for words, width, matrices in (
+        ("mine", "14336", 3.0),
+        ("mine", "16384", 2.0),
+        ("GPT mine", "14336", 2.0),
+        ("mine", "", 2.0),
+    ):
         dims = one(model=words, ffn=width).dims
         assert (32.0, 4096.0, 8.0, matrices) == (dims.layers, dims.hidden, dims.kv_heads, dims.matrices)
         assert float(width or 4 * 4096) == dims.width
@@ -184,7 +195,9 @@ def test_a_link_without_a_rate_is_no_reason_to_fit():
 
 
 CELLS = st.one_of(
-    st.sampled_from(["", "0", "-1", "1e309", "nan", "inf", "-inf", "1e-320", "1e300", "0x10", "1_0", "١", "n/a", "*", "\x00"]),
+    st.sampled_from(
+        ["", "0", "-1", "1e309", "nan", "inf", "-inf", "1e-320", "1e300", "0x10", "1_0", "\u0661", "n/a", "*", "\x00"]
+    ),
     st.text(max_size=8),
     st.floats().map(str),
     st.integers(-5, 5000).map(str),

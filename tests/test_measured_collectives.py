@@ -119,7 +119,7 @@ def test_switches_that_reduce_are_a_group_of_their_own():
         ({"hardware": "a TPU"}, f"'a TPU' {STATED}"),
         ({"hardware": "trn9.xlarge"}, f"'trn9.xlarge' {STATED}"),
         ({"n_chips": ""}, "the row states no n_chips"),
-        ({"n_chips": "16"}, "16 ranks 1 apart reach beyond the 8 ranks of dgx-a100-80gb"),
+        ({"n_chips": "16"}, "16 ranks 1 apart, of 8 ranks that dgx-a100-80gb*1 has"),
         ({"size_bytes": "0"}, "the row states no size_bytes"),
         ({"time_us": ""}, "the row states no time_us"),
         ({"time_us": "fast"}, "time_us is 'fast', not a number"),
@@ -145,16 +145,18 @@ def test_a_product():
 
 
 def test_a_chip_of_several_ranks_is_taken_whole():
-    chip = lower(everything(), "trainium1")
+    core = lower(everything(), "trainium1")
     one = product(hardware="trainium1")
-    assert Skipped("m", "'trainium1' is no chip that is known here") == one
-    assert chip.ranks_per_chip > 1
+    assert isinstance(one, Row)
+    assert 2.0 == core.ranks_per_chip
+    assert 2.0 * 4096 * 8192 * 2048 / (2.0 * core.rate("bf16")) == pytest.approx(one.terms[1])
 
 
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
         ({"model": "matmul 4096"}, "'matmul 4096' states no shape, such as 4096x4096x4096"),
+        ({"hardware": "a TPU"}, "'a TPU' is no chip that is known here"),
         ({"precision": "int3"}, "'int3' is no precision that is known here"),
         ({"tflops_per_chip": ""}, "the row states neither a time nor a rate"),
         ({"hardware": "A100", "precision": "fp8"}, "a100-80gb has no published dense rate for fp8"),
@@ -164,10 +166,10 @@ def test_a_product_that_cannot_be_computed_says_why(changed, reason):
     assert Skipped("m", reason) == product(**changed)
 
 
-def made(numbers: tuple[float, ...], count: int = 6) -> list[Row]:
+def made(numbers: tuple[float, ...], count: int = 12) -> list[Row]:
     rows = []
     for i in range(count):
-        terms = (1.0, 1e-5 * 4.0**i, 3e-6 * 3.0**i)[: len(numbers)]
+        terms = (1.0, 1e-5 * 2.0**i, 2e-5 * 5.0 ** (2 * i % 5))[: len(numbers)]
         time = 2e-6 + sum(a * b for a, b in zip(numbers, terms, strict=True))
         rows.append(Row(id=str(i), group="g", measured=time, ideal=terms[1], fixed=2e-6, terms=terms))
     return rows

@@ -16,6 +16,7 @@ from mutations import (
     Outcome,
     changed,
     changes,
+    claimed,
     counts,
     determined,
     edited,
@@ -155,6 +156,26 @@ def test_sample_of_changes(graph: Graph, by_kind: dict[str, list[Change]], tell)
     tell(f"changes of one figure, a sample (seed {SEED})", [*_told(outcomes, sizes), *_escaped(outcomes)])
 
     assert _rate(outcomes, sizes) >= LEAST
+
+
+def test_claims_where_nothing_is_adopted(graph: Graph, tell) -> None:
+    """Every change of one of two claims is reported, wherever a document can do without the figure they speak of."""
+    possible: dict[str, list[Change]] = defaultdict(list)
+    for change in changes(graph):
+        if change.beyond and len(change.edits) == 1 and change.kind != "dropped dimension":
+            possible[change.kind].append(change)
+    rules = [r for r in registry().rules if r.code.id in FIRST]
+    tally, silent = Counter[str](), []
+    for change in _sample(possible, EACH):
+        made = claimed(graph, change)
+        if made is not None:
+            told = [d for d in findings(made, rules) if d.code in FIRST]
+            tally[change.kind] += 1
+            silent += [] if told else [str(change)]
+    tell(f"two claims, one of them changed (seed {SEED})", [f"{kind}: {n}" for kind, n in tally.items()])
+
+    assert silent == []
+    assert tally.total() > EACH
 
 
 _shared: dict[str, Graph] = {}

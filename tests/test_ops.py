@@ -57,9 +57,7 @@ def test_conditions(pairs):
     assert [ops.either(x, y) for x, y in pairs] == ops.either(a, b).tolist()
 
 
-@pytest.mark.parametrize(
-    ("function", "value"), [(ops.ceil, 1.5), (ops.floor, 1.5), (ops.sqrt, 2.0), (ops.steps, 5.0)]
-)
+@pytest.mark.parametrize(("function", "value"), [(ops.ceil, 1.5), (ops.floor, 1.5), (ops.sqrt, 2.0), (ops.steps, 5.0)])
 def test_a_float_stays_one(function, value):
     """Not a numpy scalar, with which everything after it would be ten times slower."""
     assert type(function(value)) is float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +12,11 @@ from trnspec.api import graph
 from trnspec.cli import group
 from trnspec.rules.audit import Audit, audit
 from trnspec.rules.proportions import proportions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
 
 
 @pytest.fixture(scope="module")
@@ -142,3 +148,62 @@ def test_a_part_of_the_catalog_can_be_audited() -> None:
     assert result.exit_code == 0
     assert "trn2-ultraserver" in result.output
     assert "trainium1  " not in result.output
+
+
+PAIR = {
+    "sources/old.yaml": "kind: Source\nmetadata: {name: old, title: Old}\n"
+    "spec: {publisher: Somebody, as_of: 2023-02-28, rank: vendor-guide}\n",
+    "sources/new.yaml": "kind: Source\nmetadata: {name: new, title: New}\n"
+    "spec: {publisher: Somebody, as_of: 2024-05, rank: vendor-guide}\n",
+    "chips/part.yaml": "kind: Chip\nmetadata: {name: part, title: Part, source: new}\n"
+    "spec: {peak: {dense: {bf16: 190 TFLOPS}}, memory: {capacity: 32 GiB}}\n"
+    "claims:\n"
+    "  - {at: spec.memory.bandwidth, says: 820 GB/s, source: new, where: line 7}\n"
+    "  - {at: spec.memory.bandwidth, says: 820 GiB/s, source: old}\n",
+}
+"""A catalog in which nothing is adopted of what two sources say."""
+
+
+def audited(folder: Path, files: dict[str, str], *options: str) -> Result:
+    for name, text in files.items():
+        file = folder / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"api_version: trnspec/v1\n{text}")
+    return CliRunner().invoke(group, ["audit", "part", "--catalog", str(folder), *options])
+
+
+def test_claims_that_exclude_each_other_where_nothing_is_adopted(tmp_path: Path) -> None:
+    result = audited(tmp_path, PAIR)
+    expected = """\
+part  spec.memory.bandwidth
+  adopted   nothing is adopted
+  found     820 GiB/s against 820 GB/s  +7.4 %
+            820 GiB/s: old, 2023-02-28
+            820 GB/s: new, 2024-05, line 7
+  rounding  cannot explain it
+  cause     a decimal for a binary unit or the reverse: 820 GB/s was meant
+  reason    neither claim has a verdict
+
+0 disagreements are recorded or explained, 1 are not.
+"""
+
+    assert expected == result.output
+    assert 1 == result.exit_code
+
+
+def test_the_same_pair_for_programs(tmp_path: Path) -> None:
+    (told,) = json.loads(audited(tmp_path, PAIR, "--format", "json").output)["disagreements"]
+    (row,) = [line for line in audited(tmp_path, PAIR, "--format", "markdown").output.splitlines() if "part" in line]
+
+    assert (None, "found") == (told["adopted"], told["verdict"])
+    assert [("820 GiB/s", "old"), ("820 GB/s", "new")] == [(r["says"], r["source"]) for r in told["rivals"]]
+    assert "| - | 820 GiB/s (old, 2023-02-28); 820 GB/s (new, 2024-05) | +7.4 % |" in row
+
+
+def test_a_pair_that_was_judged_is_recorded(tmp_path: Path) -> None:
+    judged = PAIR["chips/part.yaml"].replace("source: old}", "source: old, verdict: rejected, reason: Decimal.}")
+    result = audited(tmp_path, {**PAIR, "chips/part.yaml": judged})
+
+    assert "1 disagreements are recorded or explained, 0 are not." in result.output
+    assert "against" not in result.output
+    assert 0 == result.exit_code

@@ -21,7 +21,9 @@ from trnspec.perf.terms import context, terms
 from trnspec.perf.transformer import parameters, transformer
 from trnspec.perf.work import forward_flops, layer_flops, layer_traffic, span
 
-ALL = {node.name: dimensions(node.spec) for node in shipped().graph.of(Model)} | {f"made-{n}": d for n, d in MODELS.items()}
+ALL = {node.name: dimensions(node.spec) for node in shipped().graph.of(Model)} | {
+    f"made-{n}": d for n, d in MODELS.items()
+}
 NAMES = tuple(ALL)
 MACHINE = evolve(machine(SYSTEMS[0], IDEAL, "bf16"), flop=1.0, score=1.0)
 """A machine that takes a second for a FLOP."""
@@ -59,9 +61,7 @@ def test_layers_add_up(name):
     d = ALL[name]
     model = transformer(d)
     dense, expert = d.layers - d.expert_layers, d.expert_layers
-    one = {
-        kind: layer_flops(d, 1.0, 512.0, kind).matrices for kind, many in ((0.0, dense), (1.0, expert)) if many
-    }
+    one = {kind: layer_flops(d, 1.0, 512.0, kind).matrices for kind, many in ((0.0, dense), (1.0, expert)) if many}
     close(sum(many * one[kind] for kind, many in ((0.0, dense), (1.0, expert)) if many), d.layers * 2.0 * model.weights)
     # What a rank keeps and what is routed: all elements of matrices in the layers.
     held = d.layers * d.attention_weights + dense * d.mlp_weights

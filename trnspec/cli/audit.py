@@ -70,11 +70,13 @@ def _text(result: Audit, found: list[Proportion]) -> str:
 def _entry(each: Disagreement) -> list[str]:
     adopted = "nothing is adopted" if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})"
     lines = [f"{each.name}  {each.at}", f"  adopted   {adopted}"]
-    words = sorted({r.says for r in each.rivals})
-    lines.append(f"  {each.verdict:<9} {' = '.join(words)}  {_gap(each.gap)}".rstrip())
+    said = [r.says for r in each.rivals]
+    words = " against ".join(said) if each.is_pair else " = ".join(sorted(set(said)))
+    lines.append(f"  {each.verdict:<9} {words}  {_gap(each.gap)}".rstrip())
     for rival in each.rivals:
+        says = f"{rival.says}: " if each.is_pair else ""
         where = f", {rival.where}" if rival.where else ""
-        lines.append(f"            {_side(rival)}{where}")
+        lines.append(f"            {says}{_side(rival)}{where}")
     if each.rounding != "-":
         lines.append(f"  rounding  {each.rounding}")
     for index, cause in enumerate(each.causes):

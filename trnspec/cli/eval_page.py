@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trnspec.cli.render import Block, Column, Table, lines, table, wrapped, written
 from trnspec.reporters.common import escape
-from trnspec.reporters.evaluation import columns, common, interval, measure
+from trnspec.reporters.evaluation import columns, common, digits_of, interval, measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -100,7 +100,7 @@ def _edition(found: Evaluation) -> str:
 
 def _answers(found: Evaluation) -> Table:
     rows = [
-        (told(a.name), escape(measure(a.value, a.unit)), interval(a), escape(a.note)) for a in found.answers
+        (told(a.name), escape(measure(a.value, a.unit, digits=digits_of(a))), interval(a), escape(a.note)) for a in found.answers
     ]  # fmt: skip
     heads = [
         Column("answer"),

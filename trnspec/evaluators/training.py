@@ -105,7 +105,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         sequence_parallel: Split norms and residuals over the tensor-parallel ranks; where there are any and the
             sequence divides when not given.
         overlap: Let tensor-parallel collectives hide behind computation.
-        flash: Never write attention's scores to memory.
+        flash: Never write attention's scores to memory; tells memory, the time follows the calibration.
         dtype: What matrices are multiplied in.
         optimizer: The optimizer, with the precision of its states.
         offload: What is kept on the host.
@@ -150,6 +150,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
             "lnc": lnc,
             "chips": chips,
             "must_fit": must_fit,
+            "host_link": host_link,
         },
         answers=_answers(estimator, layout, times, memory, attention),
         parts=(*_parts(found, moved), *_memory_parts(memory)),
@@ -183,20 +184,21 @@ def _answers(
 ) -> tuple[Answer, ...]:
     total, low, high = times
     covered = estimator.calibration.coverage
-    told = f"{covered:.0%} of measurements" if covered else "what the digits of the figures leave open; a bound"
+    told = f"{covered:.0%} of measurements" if covered else "what the digits leave open; nothing is lost"
     system = estimator.system
     tokens = float(layout.tokens)
     d, seq = estimator.dims, float(layout.seq)
     work = model_flops_per_token(d, seq, "megatron" if attention == "causal" else "matmul-full") * tokens
     again = recomputed_flops_per_token(d, seq, RECOMPUTE[layout.recompute], attention) * tokens
     peak = system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
+    whose = "published" if estimator.dtype in system.published else "tensor engine's"
     used = float(memory.total)
     return (
         Answer("step_time", total, "s", low, high, told),
         Answer("throughput", tokens / total, "tokens/s", tokens / high, tokens / low, told),
         Answer("throughput_per_chip", tokens / total / system.chips, "tokens/s"),
         Answer("mfu", 100.0 * work / (total * peak), "%", 100.0 * work / (high * peak), 100.0 * work / (low * peak),
-               f"of the published dense {estimator.dtype} rate, attention {attention}"),
+               f"of the {whose} dense {estimator.dtype} rate, attention {attention}"),
         Answer("hfu", 100.0 * (work + again) / (total * peak), "%", note="with what is computed again"),
         Answer("work", work, "FLOP", note="of the model, a step"),
         Answer("memory", used, "B", note="of the rank that needs the most"),

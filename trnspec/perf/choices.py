@@ -6,6 +6,7 @@ A column is a float, or an array that broadcasts with the others.  The condition
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from attrs import frozen
 from trnspec.perf.activations import RECOMPUTE, Storing
 from trnspec.perf.layout import BUBBLES
 from trnspec.perf.memory import OPTIMIZERS, Optimizer, training_memory
-from trnspec.perf.ops import Number, floor, larger
+from trnspec.perf.ops import Number, floor, larger, where
 from trnspec.perf.plan import Plan
 from trnspec.perf.stages import SCHEDULES as STAGES
 from trnspec.perf.stages import Split, crowded
@@ -214,59 +215,73 @@ def optimized(optimizer: Number) -> dict[str, Number]:
     return {name: float(values[int(optimizer)]) for name, values in _BYTES.items()}
 
 
-def misfits(c: Choices, ranks: Number) -> NDArray[np.uint8]:
-    """What of :func:`refused` depends on the degrees of parallelism and the system's ranks alone."""
-    worst = _flagged(c.tp * c.pp * c.dp * c.cp != ranks, "rank-count")
-    both: NDArray[np.uint8] = np.maximum(worst, _flagged(_broken(c.dp * c.cp / c.ep), "experts-not-divisible"))
-    return both
-
-
-def refused(  # noqa: PLR0917  # what the conditions are about
-    c: Choices,
-    microbatches: Number,
-    heads: Number,
-    layers: Number,
-    experts: Number,
-    unknown: Number,
-    misfit: Number,
-    below: Number = False,  # noqa: FBT002  # a condition, which may be an array
-) -> NDArray[np.uint8]:
-    """The codes of :data:`REASONS`, in the shape that all broadcast to; memory is not looked at.
+def unfit(c: Choices, ranks: Number, heads: Number, experts: Number, unknown: Number) -> Number:
+    """What cannot be because of the degrees of parallelism; see :func:`refused`.
 
     Args:
         c: The layouts.
-        microbatches: What :meth:`Choices.replicas` gives.
+        ranks: Ranks of the system.
         heads: Query heads of the model.
-        layers: Its layers.
         experts: Its experts, 1 for none.
         unknown: Above 0 where a link is needed whose rate is not published.
-        misfit: What :func:`misfits` gives.
-        below: Where a count is below 1, which the columns then have as 1.
     """
-    parts = c.pp * c.interleave * (1.0 + c.folded)
-    # What tensor parallelism splits along the sequence divides what context parallelism leaves of it.
-    pieces = c.cp * (1.0 + c.sequence * (c.tp - 1.0))
-    conditions: dict[str, Number] = {
-        "not-positive": below,
-        "batch-not-divisible": _broken(microbatches),
+    return _first({
+        "rank-count": c.tp * c.pp * c.dp * c.cp != ranks,
         "heads-not-divisible": _broken(heads / c.tp),
-        "schedule": (c.interleave > 1.0) != (c.chunked > 0.0),
-        "layers-not-divisible": _all(c.pp > 1.0, _all(_broken(layers / parts), _broken((layers + 2.0) / parts))),
-        "microbatches-not-divisible": _all(c.interleave > 1.0, _broken(microbatches / c.pp)),
-        "experts-not-divisible": _broken(experts / c.ep),
-        "sequence-not-divisible": _broken(c.seq / pieces),
+        "experts-not-divisible": _any(_broken(experts / c.ep), _broken(c.dp * c.cp / c.ep)),
         "unknown-figure": unknown > UNUSED,
-    }
-    worst = misfit
-    for reason, condition in conditions.items():
-        if condition is not False:
-            worst = np.maximum(worst, _flagged(condition, reason))
-    return np.negative(np.asarray(worst, dtype=np.uint8))
+    })  # fmt: skip
 
 
-def _flagged(condition: Number, reason: str) -> Number:
-    """256 less the code of a reason where it holds, else 0: of several the first is the largest, and its negative the code."""
-    return np.asarray(condition, dtype=np.bool_).view(np.uint8) * np.uint8(256 - REASONS.index(reason))
+def undealt(c: Choices, layers: Number) -> Number:
+    """What cannot be because of the stages of the pipeline; see :func:`refused`."""
+    parts = c.pp * c.interleave * (1.0 + c.folded)
+    uneven = _all(_broken(layers / parts), _broken((layers + 2.0) / parts))
+    return _first({
+        "schedule": (c.interleave > 1.0) != (c.chunked > 0.0),
+        "layers-not-divisible": _all(c.pp > 1.0, uneven),
+    })  # fmt: skip
+
+
+def unsplit(c: Choices) -> Number:
+    """What cannot be because of the sequence; see :func:`refused`."""
+    # What tensor parallelism splits along the sequence divides what context parallelism leaves of it.
+    return _first({"sequence-not-divisible": _broken(c.seq / (c.cp * (1.0 + c.sequence * (c.tp - 1.0))))})
+
+
+def turns(c: Choices) -> Number:
+    """What microbatches come in a multiple of: the stages where the schedule is the interleaved one, else 1."""
+    return where(c.interleave > 1.0, c.pp, 1.0)
+
+
+def unbatched(microbatches: Number, multiple: Number) -> Number:
+    """What cannot be because of the batch; see :func:`refused`."""
+    return _first({
+        "batch-not-divisible": _broken(microbatches),
+        "microbatches-not-divisible": _broken(microbatches / multiple),
+    })  # fmt: skip
+
+
+def refused(*causes: Number) -> NDArray[np.uint8]:
+    """The codes of :data:`REASONS`, in the shape that all causes broadcast to.
+
+    A cause is 256 less the code of a reason where it holds, else 0: of several reasons the first is the largest.
+    """
+    return np.negative(np.asarray(reduce(np.maximum, causes), dtype=np.uint8))
+
+
+def _first(conditions: dict[str, Number]) -> Number:
+    """A cause from the conditions of some reasons."""
+    flags = [
+        np.asarray(condition, dtype=np.bool_).view(np.uint8) * np.uint8(256 - REASONS.index(reason))
+        for reason, condition in conditions.items()
+    ]
+    return reduce(np.maximum, flags)
+
+
+def caused(condition: Number, reason: str) -> Number:
+    """A cause from the condition of one reason."""
+    return _first({reason: condition})
 
 
 def _broken(number: Number) -> Number:
@@ -278,3 +293,7 @@ def _all(a: Number, b: Number) -> Number:
     if a is False or b is False:
         return False
     return b if a is True else a if b is True else np.logical_and(a, b)
+
+
+def _any(a: Number, b: Number) -> Number:
+    return b if a is False else a if b is False else np.logical_or(a, b)

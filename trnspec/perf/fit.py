@@ -12,6 +12,7 @@ from trnspec.errors import UsageError
 from trnspec.perf.efficiency import Efficiency
 from trnspec.perf.machine import Machine, machine
 from trnspec.perf.plan import Plan
+from trnspec.perf.system import System
 from trnspec.perf.training import step
 from trnspec.perf.transformer import Transformer, transformer
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.perf.measured import Case
-    from trnspec.perf.system import System
 
 TYPICAL: dict[str, float] = {
     "matmul": 0.8,

@@ -17,11 +17,16 @@ from trnspec.perf.choices import (
     RECOMPUTES,
     SCHEDULES,
     Choices,
-    misfits,
     optimized,
     refused,
     scheduled,
+    turns,
+    unbatched,
+    undealt,
+    unfit,
+    unsplit,
 )
+from trnspec.perf.costs import costs
 from trnspec.perf.estimate import Estimator
 from trnspec.perf.keep import Block, Each, Everything, Kept
 from trnspec.perf.layout import Layout
@@ -268,10 +273,10 @@ def _evaluated(
         zeros = np.zeros(size)
         return Block(0, 0, zeros, code, zeros if memory else zeros[:0], dict.fromkeys(parts, zeros))
     microbatches = c.replicas()
-    use, each = links(c.plan(1.0), machine), terms(estimator.model, machine)
-    found = timed(each, c.plan(microbatches), use)
-    misfit = misfits(c, system.ranks)
-    code = refused(c, microbatches, d.heads, d.layers, larger(1.0, d.experts), found.unknown, misfit)
+    plan = c.plan(microbatches)
+    found = timed(costs(terms(estimator.model, machine), plan, links(plan, machine)), c.microbatch, microbatches)
+    misfit = unfit(c, system.ranks, d.heads, larger(1.0, d.experts), found.unknown)
+    code = refused(misfit, undealt(c, d.layers), unsplit(c), unbatched(microbatches, turns(c)))
     code = np.array(np.broadcast_to(code, shape)).reshape(size)
     needs = np.zeros(0)
     if memory:

@@ -55,8 +55,15 @@ class Links:
     expert_unknown: Number
 
 
-def links(plan: Plan, machine: Machine) -> Links:
-    """What the collectives of a plan cost; of the plan only the degrees of parallelism are looked at."""
+def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links:
+    """What the collectives of a plan cost; of the plan only the degrees of parallelism are looked at.
+
+    Args:
+        plan: How the run is laid out.
+        machine: What a rank communicates with.
+        replicas: Ranks of dp and cp together, where they are known from less than the two: arrays have fewer axes then.
+    """
+    ranks = plan.dp * plan.cp if replicas is None else replicas
     tensor = group(machine, plan.tp, 1.0)
     ring_each: Number = 0.0
     ring_byte: Number = 0.0
@@ -64,11 +71,10 @@ def links(plan: Plan, machine: Machine) -> Links:
     if not never(plan.cp - 1.0):
         ring = group(machine, plan.cp, plan.tp)
         ring_each, ring_byte, passing = machine.call * ring.many + ring.latency, ring.gather, ring.unknown
-    ranks = plan.dp * plan.cp
     whole = group(machine, ranks, plan.tp)
     part = group(machine, ranks / plan.ep, plan.tp * plan.ep)
     expert_each, expert_byte, exchanging = _experts(plan, machine)
-    send_each, send_byte, sending = _sends(plan, machine)
+    send_each, send_byte, sending = _sends(plan, machine, plan.tp * ranks * plan.pp)
     return Links(
         tensor_each=machine.call * tensor.many + 2.0 * tensor.latency,
         tensor_byte=2.0 * tensor.gather,
@@ -105,11 +111,10 @@ def _experts(plan: Plan, machine: Machine) -> tuple[Number, Number, Number]:
     return machine.call * smaller(plan.ep - 1.0, 1.0), each * inverse, unknown
 
 
-def _sends(plan: Plan, machine: Machine) -> tuple[Number, Number, Number]:
+def _sends(plan: Plan, machine: Machine, span: Number) -> tuple[Number, Number, Number]:
     """A message between stages and one back, whatever they carry and for each byte, and the use of unknown links."""
     if never(plan.pp - 1.0):
         return 0.0, 0.0, 0.0
-    span = plan.tp * plan.cp * plan.dp * plan.pp
     # 1 where the pipeline reaches beyond a unit of the level.
     out_1, out_2, out_3 = (
         smaller(1.0, ceil(span * i - 1.0)) for i in (machine.inverse_1, machine.inverse_2, machine.inverse_3)

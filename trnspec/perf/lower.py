@@ -80,7 +80,7 @@ def _some(system: System, chips: int | None) -> System:
 def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
     """Chips of the system and of a unit of each level, from the outside; empty where they are not shared evenly.
 
-    Of each level as few units are used as share the chips evenly, and a chip is never halved.
+    Of each level as few units are used as can be, and a chip is never halved.
 
     Args:
         chips: Chips to use.
@@ -90,8 +90,11 @@ def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
     shares = [chips]
     for unit in units:
         share = shares[-1]
-        few = next((n for n in range(max(1, -(-share // unit)), whole // unit + 1) if share % n == 0), 0)
-        if chips < 1 or not few:
+        least = max(1, -(-share // unit))
+        # Of servers none is taken that is not needed; within an UltraServer all are there.
+        most = least if len(shares) == 1 else whole // unit
+        few = next((n for n in range(least, most + 1) if share % n == 0), 0)
+        if few * unit > whole or not few:
             return []
         shares.append(share // few)
         whole = unit

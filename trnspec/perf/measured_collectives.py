@@ -231,6 +231,10 @@ def _chip(graph: Graph, words: str, told: list[str]) -> str:
             if taken:
                 told.append(f"hardware: {taken}")
             return name
+    if words.strip() in graph:
+        return words.strip()
+    if words.strip() in graph:
+        return words.strip()
     raise UsageError(f"{words!r} is no chip that is known here")
 
 

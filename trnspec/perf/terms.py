@@ -110,8 +110,8 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         kept=model.whole + model.small,
         routed=model.routed,
         only=only,
-        # The last stage has the output matrix, of its own even where it is the embedding again.
-        last=model.output - only,
+        # The last stage has the output matrix, of its own even where it is the embedding again, and the final norm.
+        last=model.output + model.outer - only,
         dispatched=model.dispatched,
         used=smaller(model.dispatched, 1.0),
         state=(1.0 + machine.optimizer_passes) * machine.byte,

@@ -99,13 +99,17 @@ def interval(answer: Answer) -> str:
         return ""
     size, symbol = scale([value], answer.unit)
     low, high = (None if end is None else end / size for end in (answer.low, answer.high))
-    width = abs(high - low) if low is not None and high is not None else 0.0
-    digits = _DIGITS
-    if width and value:
-        # So many that the ends differ.
-        digits = min(max(digits, math.ceil(math.log10(abs(value) / size / width)) + 1), _MOST_DIGITS)
+    digits = digits_of(answer)
     ends = ("-..." if low is None else number(low, digits), "..." if high is None else number(high, digits))
     return f"[{', '.join(ends)}] {symbol}".rstrip()
+
+
+def digits_of(answer: Answer) -> int:
+    """How many digits show that the ends of an answer's interval differ, and that its value lies between them."""
+    value, low, high = answer.value, answer.low, answer.high
+    if isinstance(value, (bool, str)) or not value or low is None or high is None or low == high:
+        return _DIGITS
+    return min(max(_DIGITS, math.ceil(math.log10(abs(value) / abs(high - low))) + 1), _MOST_DIGITS)
 
 
 def columns(table: Table) -> list[Scale | None]:

@@ -15,6 +15,7 @@ from trnspec.quantity import Interval, Quantity, render
 from trnspec.rules.blame import suspects
 from trnspec.rules.hypotheses import Case, Explanation, explain, tried
 from trnspec.rules.relations import AGREES, claimed_paths, relations, sums
+from trnspec.rules.rivals import causes, conflicts
 from trnspec.rules.sites import Relation, Site, Term
 from trnspec.rules.views import views
 
@@ -52,7 +53,7 @@ class Disagreement:
         name: The document.
         at: The figure, or several, as the claim names them.
         adopted: What stands; ``None`` where nothing is adopted and nothing can be computed.
-        rivals: Who says otherwise; all of them say the same.
+        rivals: Who says otherwise; all of them say the same, except in a pair.
         gap: (rival - adopted) / adopted.
         rounding: Whether rounding alone can explain the gap.
         causes: The explanations that close the gap.
@@ -69,6 +70,11 @@ class Disagreement:
     causes: tuple[Explanation, ...] = ()
     verdict: str
     reason: str = ""
+
+    @property
+    def is_pair(self) -> bool:
+        """True for two claims that exclude each other where nothing is adopted; the gap is the first one's."""
+        return self.adopted is None and self.verdict == "found"
 
 
 @frozen
@@ -103,7 +109,7 @@ def audit(graph: Graph, names: frozenset[str] = frozenset()) -> Audit:
         graph: The catalog.
         names: The documents to speak of; all of them when empty.
     """
-    found = [*_found(graph), *_recorded(graph), *_coarse(graph), *_words(graph)]
+    found = [*_found(graph), *_pairs(graph), *_recorded(graph), *_coarse(graph), *_words(graph)]
     shown = [d for d in found if not names or d.name in names]
     views = () if names else tuple(_views(graph))
     return Audit(tuple(shown), views)
@@ -134,6 +140,25 @@ def _found(graph: Graph) -> Iterator[Disagreement]:
             causes=tuple(explain(suspect, graph)),
             verdict="found",
             reason=f"{relation.level}: {len(suspect.failing)} relation(s) fail",
+        )
+
+
+def _pairs(graph: Graph) -> Iterator[Disagreement]:
+    """Claims without a verdict that exclude each other where nothing is adopted."""
+    for conflict in conflicts(graph):
+        doubted, other = conflict.doubted, conflict.other
+        value = doubted.value
+        assert value is not None  # only what measures the same excludes each other
+        yield Disagreement(
+            name=doubted.node.name,
+            at=", ".join(dotted(path) for path in conflict.paths),
+            adopted=None,
+            rivals=tuple(_side(graph, s.node.claims[s.claim]) for s in (doubted, other) if s.claim is not None),
+            gap=_gap(doubted.interval, other.interval),
+            rounding=_rounding(value, other.interval),
+            causes=tuple(causes(conflict, graph)),
+            verdict="found",
+            reason="neither claim has a verdict",
         )
 
 

@@ -14,6 +14,7 @@ from trnspec.plugin import Finding, rule
 from trnspec.quantity import Quantity, parse
 from trnspec.rules.blame import suspects
 from trnspec.rules.relations import AGREES, claimed_paths, relations
+from trnspec.rules.rivals import conflicts, disputed
 from trnspec.rules.sites import Site
 from trnspec.rules.sums import disagreement
 from trnspec.rules.views import views
@@ -132,6 +133,10 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
         A conflict that is kept without a verdict is a conflict for every reader again.  A verdict other than "agrees"
         is worth something only with its reason.
 
+        A claim is compared with what is adopted or, where nothing is, with what can be computed.  Where neither tells,
+        claims are compared with each other, and each pair that excludes each other is reported at the one that would not
+        be adopted: the one whose source has the farther rank or, of one rank, the older date.  Words are not compared.
+
     Example:
         ```yaml
         api_version: trnspec/v1
@@ -144,6 +149,12 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
           - at: spec.peak.dense.bf16
             says: 210 TFLOPS  #! TRN303
             source: neuron-trn1-2023-02
+          - at: spec.memory.stacks.capacity
+            says: 16 GB  #! TRN303
+            source: neuron-trn1-2023-02
+          - at: spec.memory.stacks.capacity
+            says: 16 GiB
+            source: neuron-trn1-2026-08
         ```
 
     Instead:
@@ -160,6 +171,14 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
             source: neuron-trn1-2023-02
             verdict: superseded
             reason: The vendor lowered the rate in 2023-04.
+          - at: spec.memory.stacks.capacity
+            says: 16 GB
+            source: neuron-trn1-2023-02
+            verdict: rejected
+            reason: Device memory is counted in binary units.
+          - at: spec.memory.stacks.capacity
+            says: 16 GiB
+            source: neuron-trn1-2026-08
         ```
 
     Source:
@@ -174,6 +193,8 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
         if suspect.is_claim:
             finding = disagreement(suspect, graph)
             yield evolve(finding, hint=f"add a verdict and a reason; {finding.hint}")
+    for conflict in conflicts(graph):
+        yield disputed(conflict, graph)
 
 
 @rule("TRN305", "superseded-figure")

@@ -1,0 +1,239 @@
+"""What a step costs for a token, for a microbatch and in any case: each from a few of the choices of a layout.
+
+The time of a step is linear in the tokens of a microbatch and in the number of microbatches but for a few maxima.  Its
+coefficients depend on few choices each, so that a batch computes them once for each combination that occurs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.perf.machine import never
+from trnspec.perf.ops import Number, smaller
+from trnspec.perf.terms import context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trnspec.perf.links import Links
+    from trnspec.perf.plan import Plan
+    from trnspec.perf.terms import Terms
+
+
+@frozen(kw_only=True)
+class Costs:
+    """The coefficients of a step's time; "token" ones are for each token of a microbatch on a rank of cp, in s.
+
+    Attributes:
+        pieces: Tokens of a sequence on a rank of cp.
+        token: One layer forward.
+        weights: Reading the weights of a layer, in s.
+        again: Attention's scores of a layer, where they are computed again.
+        full: 1 where all of a layer is computed again.
+        forward: Least time of a layer forward, in s.
+        backward: Least time of a layer backward, in s.
+        hiding: Share of a layer's computation that collectives of tensor parallelism hide behind.
+        tensor_each: Collectives of tensor parallelism in a layer, whatever they carry, in s.
+        tensor_token: The same.
+        context_each: Passing keys and values in a layer, whatever they are, in s.
+        context_token: The same.
+        expert_each: All-to-all in a layer, whatever it carries, in s.
+        expert_token: The same.
+        send_each: A message to the next stage and one back, in s.
+        send_token: The same.
+        sends: Such messages for a microbatch.
+        waiting: Microbatches that a stage waits for in the bubble.
+        stages: Layers of a stage.
+        head: The output matrix and the loss.
+        sizes_once: Bytes of a parameter that replicas exchange in a step.
+        sizes_more: The same for each microbatch.
+        data_byte: One byte of each parameter exchanged, in s.
+        calls_once: Replicas' collectives, whatever they carry, in s.
+        calls_more: The same for each microbatch.
+        behind_once: Share of a stage's time for one microbatch that replicas' collectives hide behind.
+        behind_more: The same for each microbatch.
+        exposed: Share of the replicas' collectives that is exposed in any case.
+        state: Time of the optimizer for each byte of a parameter's states, in s.
+        state_bytes: Bytes of a parameter's states.
+        step: What depends on nothing, in s.
+        unknown: Above 0 where a link is used whose rate is not published.
+    """
+
+    pieces: Number
+    token: Number
+    weights: Number
+    again: Number
+    full: Number
+    forward: Number
+    backward: Number
+    hiding: Number
+    tensor_each: Number
+    tensor_token: Number
+    context_each: Number
+    context_token: Number
+    expert_each: Number
+    expert_token: Number
+    send_each: Number
+    send_token: Number
+    sends: Number
+    waiting: Number
+    stages: Number
+    head: Number
+    sizes_once: Number
+    sizes_more: Number
+    data_byte: Number
+    calls_once: Number
+    calls_more: Number
+    behind_once: Number
+    behind_more: Number
+    exposed: Number
+    state: Number
+    state_bytes: Number
+    step: Number
+    unknown: Number
+
+
+def costs(each: Terms, plan: Plan, use: Links) -> Costs:
+    """The coefficients of the time of a step.
+
+    Args:
+        each: What :func:`~trnspec.perf.terms.terms` gives for the model and the machine.
+        plan: How the run is laid out.
+        use: What :func:`~trnspec.perf.links.links` gives for the plan and the machine.
+    """
+    found: dict[str, Number] = {}
+    for compute in GROUPS:
+        found |= compute(each, plan, use)
+    return Costs(**found)
+
+
+def _layer(each: Terms, plan: Plan, _: Links) -> dict[str, Number]:
+    """Times of a layer forward, for a token, and what is computed again."""
+    share, wide, stream = 1.0 / plan.tp, each.wide, each.stream
+    token = share * each.matmul
+    if not never(wide):
+        token = token + (wide + share * each.split) * plan.activation_bytes
+    if not never(stream):
+        # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
+        token = token + (1.0 + plan.sequence * (share - 1.0)) * (stream * plan.activation_bytes)
+    scores = share * (context(each, plan.seq) * each.score)
+    if not never(score_byte := each.score_byte):
+        scores = scores + share * plan.seq * (score_byte * plan.activation_bytes)
+    return {"token": token + scores, "again": plan.selective * scores}
+
+
+def _share(each: Terms, plan: Plan, _: Links) -> dict[str, Number]:
+    """What needs no link and depends on little."""
+    share = 1.0 / plan.tp
+    weights: Number = 0.0
+    if not never(each.wide):
+        weights = (each.weight + each.expert_weight / plan.ep) * share * plan.activation_bytes
+    return {
+        "weights": weights,
+        "head": share * each.head,
+        "full": plan.full,
+        "forward": each.forward,
+        "backward": each.backward,
+        "hiding": plan.overlap * each.tensor_overlap,
+        "exposed": each.exposed,
+        "step": each.step,
+    }
+
+
+def _tensor(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
+    """All-reduces of a layer: two forward, two backward, two more where it is computed again."""
+    rounds = 4.0 + 2.0 * plan.full
+    message = each.hidden * plan.activation_bytes
+    return {"tensor_each": rounds * use.tensor_each, "tensor_token": rounds * (use.tensor_byte * message)}
+
+
+def _context(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
+    """Keys and values go round the context-parallel ranks: once forward, they and their gradients again backward."""
+    if never(plan.cp - 1.0):
+        return {"context_each": 0.0, "context_token": 0.0}
+    cache = each.hidden * plan.activation_bytes * (plan.cp * (each.keys / smaller(plan.tp, each.kv_heads)))
+    rounds = 3.0 + plan.full + plan.selective
+    return {"context_each": rounds * use.ring_each, "context_token": rounds * (use.ring_byte * cache)}
+
+
+def _experts(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
+    """Tokens go to their experts and back, forward and backward, as often as tensors are reduced."""
+    if never(dispatched := each.dispatched) or never(plan.ep - 1.0):
+        return {"expert_each": 0.0, "expert_token": 0.0}
+    rounds = 4.0 + 2.0 * plan.full
+    message = each.hidden * plan.activation_bytes * dispatched / plan.tp
+    return {"expert_each": rounds * (use.expert_each * each.used), "expert_token": rounds * (use.expert_byte * message)}
+
+
+def _pipeline(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
+    """Messages between stages, over the outermost link that any takes."""
+    # A message is split over the tensor-parallel ranks where the sequence is.
+    size = each.hidden * plan.activation_bytes * (1.0 + plan.sequence * (1.0 / plan.tp - 1.0))
+    return {
+        "stages": each.layers / plan.pp,
+        "send_each": use.send_each,
+        "send_token": use.send_byte * size,
+    }
+
+
+def _schedule(_: Terms, plan: Plan, __: Links) -> dict[str, Number]:
+    """How often messages are sent, and how often a stage waits for the others."""
+    return {"sends": plan.sends, "waiting": plan.bubble * (plan.pp - 1.0)}
+
+
+def _data(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
+    """Collectives over gradients and sharded weights, and the optimizer.
+
+    ZeRO 0 reduces gradients everywhere; 1 and 2 scatter them and gather the new weights; 3 gathers weights forward and
+    backward and scatters gradients for every microbatch (Rajbhandari et al. 2020, section 7).
+    """
+    share, stages = 1.0 / plan.tp, each.layers / plan.pp
+    states = (stages * each.kept + each.only + smaller(plan.pp - 1.0, 1.0) * each.last) * share
+    byte = use.data_byte * states
+    if not never(elements := each.routed):
+        routed = stages * share * (elements / plan.ep)
+        byte = byte + use.part_byte * routed
+        # Experts are sharded over fewer ranks, since each of ep ranks has its own.
+        states = states + routed + plan.sharded * (plan.ep - 1.0) * routed
+    return {
+        "data_byte": byte,
+        "calls_once": (2.0 - 2.0 * plan.gathered) * use.data_each,
+        "calls_more": 3.0 * plan.gathered * stages * use.data_each,
+        "state": states * (1.0 + plan.sharded * use.sharded) * each.state,
+        # Half a microbatch is computed backward after its first gradients are known; weights hide behind all of them.
+        "behind_once": (0.5 - 0.5 * plan.gathered) * each.overlap,
+        "behind_more": plan.gathered * each.overlap,
+    }
+
+
+def _bytes(_: Terms, plan: Plan, __: Links) -> dict[str, Number]:
+    """Tokens of a sequence, and bytes of a parameter."""
+    once = 2.0 * plan.gradient_bytes + plan.sharded * (plan.weight_bytes - plan.gradient_bytes)
+    return {
+        "pieces": plan.seq / plan.cp,
+        "sizes_once": (1.0 - plan.gathered) * once,
+        "sizes_more": plan.gathered * (plan.gradient_bytes + 2.0 * plan.weight_bytes),
+        "state_bytes": plan.state_bytes,
+    }
+
+
+def _unknown(each: Terms, _: Plan, use: Links) -> dict[str, Number]:
+    """The links that are used and not known."""
+    return {"unknown": use.unknown if never(use.expert_unknown) else use.unknown + use.expert_unknown * each.used}
+
+
+GROUPS: dict[Callable[[Terms, Plan, Links], dict[str, Number]], tuple[str, ...]] = {
+    _bytes: ("optimizer", "zero", "seq", "cp"),
+    _layer: ("recompute", "sequence_parallel", "seq", "tp", "which"),
+    _share: ("overlap", "recompute", "ep", "tp", "which"),
+    _tensor: ("recompute", "tp", "which"),
+    _context: ("recompute", "cp", "tp", "which"),
+    _experts: ("recompute", "ep", "tp", "which"),
+    _pipeline: ("sequence_parallel", "pp", "tp", "which"),
+    _schedule: ("interleave", "schedule", "pp"),
+    _data: ("zero", "pp", "ep", "tp", "which"),
+    _unknown: ("cp", "pp", "ep", "tp", "which"),
+}
+"""What computes coefficients, and the choices that any of them depends on; ``which`` is the model and the system."""
