@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from trnspec.errors import UsageError
 from trnspec.evaluation import RefusalError
-from trnspec.perf import flat
+from trnspec.perf import tables
 from trnspec.perf.batch import REASONS, Best, Block, Pareto, Top, rows, sweep
 from trnspec.perf.grid import AXES, grid
 from trnspec.perf.layout import Layout
@@ -77,7 +77,7 @@ def test_order_and_blocks_change_nothing(samples, block, monkeypatch) -> None:
     assert (mixed.code == whole.code[order]).all()
 
     # Without remembering what links cost, every row is computed.
-    monkeypatch.setattr(flat, "_MOST", 1)
+    monkeypatch.setattr(tables, "_MOST", 1)
     direct = rows(ESTIMATORS, which, block=max(block, 100), **given_)
     assert (direct.time == whole.time).all()
     assert (direct.code == whole.code).all()

@@ -183,9 +183,9 @@ def test_what_was_put_in_is_found_again(what, numbers):
     measured = np.array([r.measured for r in rows])
     assert numbers == pytest.approx(found.numbers, rel=0.05)
     assert measured == pytest.approx(found.calibrated, rel=0.01)
-    assert measured == pytest.approx(found.held, rel=0.03)
+    assert measured == pytest.approx(found.held, rel=0.05)
     low, high = found.interval(measured)
-    assert 0.97 < low <= high < 1.03
+    assert 0.95 < low <= high < 1.05
 
 
 @pytest.mark.parametrize(("what", "numbers"), [("collective", (6e-5, 1.5)), ("matmul", (2e-5, 1.1, 0.8))])

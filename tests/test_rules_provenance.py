@@ -232,7 +232,15 @@ def test_agrees_does_not_settle_it():
 
 @pytest.mark.parametrize(
     ("first", "last", "doubted"),
-    [(OLD, NEW, 0), (NEW, OLD, 1), (NEW, CHIP_PAGE, 0), (GUIDE, OLD, 0), (NEW, NEW, 1), ("nobody", OLD, 0)],
+    [
+        (OLD, NEW, 0),
+        (NEW, OLD, 1),
+        (NEW, CHIP_PAGE, 0),
+        (GUIDE, OLD, 0),
+        (NEW, NEW, 1),
+        ("nobody", OLD, 0),
+        (NEW, "trainium2", 1),
+    ],
 )
 def test_doubted_is_what_would_not_be_adopted(first, last, doubted):
     """The nearer rank before the newer text, and the first before the last."""

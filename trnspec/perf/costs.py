@@ -219,7 +219,7 @@ def _bytes(_: Terms, plan: Plan, __: Links) -> dict[str, Number]:
     }
 
 
-def _unknown(each: Terms, _: Plan, use: Links) -> dict[str, Number]:
+def missing(each: Terms, _: Plan, use: Links) -> dict[str, Number]:
     """The links that are used and not known."""
     return {"unknown": use.unknown if never(use.expert_unknown) else use.unknown + use.expert_unknown * each.used}
 
@@ -234,6 +234,6 @@ GROUPS: dict[Callable[[Terms, Plan, Links], dict[str, Number]], tuple[str, ...]]
     _pipeline: ("sequence_parallel", "pp", "tp", "which"),
     _schedule: ("interleave", "schedule", "pp"),
     _data: ("zero", "pp", "ep", "tp", "which"),
-    _unknown: ("cp", "pp", "ep", "tp", "which"),
+    missing: ("cp", "pp", "ep", "tp", "which"),
 }
 """What computes coefficients, and the choices that any of them depends on; ``which`` is the model and the system."""

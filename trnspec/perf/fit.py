@@ -60,7 +60,7 @@ SHARES = frozenset(
 )
 """What lies between 0 and 1; the others are above 0."""
 
-WEIGHT = 0.03
+WEIGHT = 0.1
 """How much it costs to leave the usual by a factor of e, beside errors of the logarithm of time."""
 
 OUTLYING = 0.1

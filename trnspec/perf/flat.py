@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import numpy as np
-from attrs import define, field
-from numpy.typing import NDArray
+from attrs import define
 
 from trnspec.errors import UsageError
-from trnspec.perf.choices import COUNTS, FLAGS, REASONS, WORDS, Choices, misfits, optimized, refused, scheduled
+from trnspec.perf.choices import COUNTS, REASONS, WORDS, caused, refused, unbatched
 from trnspec.perf.estimate import Estimator
 from trnspec.perf.keep import Block
-from trnspec.perf.links import Links, links
-from trnspec.perf.machine import Machine
-from trnspec.perf.plan import Plan
-from trnspec.perf.terms import Terms, terms
+from trnspec.perf.tables import LIMITS, Tables, as_float, columns_as_choices
 from trnspec.perf.training import PARTS, Step, timed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.perf.ops import Number
-    from trnspec.perf.transformer import Transformer
+    from numpy.typing import NDArray
 
-BLOCK = 16384
+BLOCK = 8192
 """Configurations computed at once."""
 _MANY = 1 << 17
 """Rows whose memory is computed at once."""
-_MOST = 1 << 18
-"""Combinations of degrees of parallelism that what links cost is remembered for."""
+_SEEN = 1 << 14
+"""Rows, from all over a batch, that are looked at first."""
 
 DEFAULTS: dict[str, Any] = {
     "tp": 1, "pp": 1, "dp": 1, "cp": 1, "ep": 1, "microbatch": 1, "interleave": 1, "schedule": "1f1b", "zero": 0,
@@ -66,29 +59,28 @@ def compute(  # what is computed, and how
     for begin in range(0, size, block):
         at = slice(begin, min(size, begin + block))
         found, code[at] = batch.block(at)
-        time[at] = found.total
-        for name in parts:
-            chosen[name][at] = getattr(found, name)
+        bad = code[at] != 0
+        for column, values in ((time, found.total), *((chosen[name], getattr(found, name)) for name in parts)):
+            column[at] = values
+            np.putmask(column[at], bad, 0.0)
     # Memory is computed model by model, and many rows at once leave enough of each.
     for begin in range(0, size if memory else 0, max(block, _MANY)):
         at = slice(begin, min(size, begin + max(block, _MANY)))
         needs[at] = batch.memory(at, code[at])
-    for column in (time, *chosen.values()):
-        np.putmask(column, code != 0, 0.0)
+    if memory:
+        for column in (time, *chosen.values()):
+            np.putmask(column, code == DOES_NOT_FIT, 0.0)
     return Block(0, 0, time, code, needs, chosen)
 
 
 @define
 class _Batch:
-    """The columns of a batch, checked, and what is known of its estimators."""
+    """The columns of a batch, and what is known of its estimators; ``which`` is one of the columns."""
 
     size: int
     estimators: tuple[Estimator, ...]
-    which: Any
     columns: dict[str, Any]
-    below: Any
-    gathered: _Gathered
-    remembered: _Remembered = field(init=False)
+    tables: Tables
 
     @classmethod
     def read(cls, estimators: Sequence[Estimator], which: Any, columns: Mapping[str, Any]) -> _Batch:
@@ -106,60 +98,71 @@ class _Batch:
         if len(sizes) > 1:
             raise UsageError(f"the columns of a batch have different lengths: {', '.join(map(str, sorted(sizes)))}")
         size = sizes.pop() if sizes else 1
-        if size and (index.min() < 0 or index.max() >= len(estimators)):
-            raise UsageError(f"a row names an estimator that is not there; there are {len(estimators)}")
-        if index.ndim == 0 or len(estimators) == 1:
+        if not index.ndim:
             # One estimator for all rows: its numbers are numbers, not columns.
-            estimators, index = (estimators[int(index.flat[0]) if index.size else 0],), np.zeros((), dtype=np.intp)
-        below: Any = False
-        for name in COUNTS:
-            column = read[name]
-            if isinstance(column, np.ndarray) and size and column.min() < 1:
-                below = np.logical_or(below, column < 1)
-                read[name] = np.maximum(column, 1)
-            elif not isinstance(column, np.ndarray) and column < 1:
-                below, read[name] = np.ones(size, dtype=np.bool_), 1.0
-        made = cls(size, tuple(estimators), index, read, below, _Gathered.of(estimators))
-        made.remembered = _Remembered.make(made)
-        return made
+            _check("which", index, len(estimators) - 1)
+            estimators, index = (estimators[int(index)],), 0
+        read["which"] = index
+        first = _cut(read, slice(0, size, -(-size // _SEEN))) if size else dict.fromkeys(read, 1)
+        return cls(size, tuple(estimators), read, Tables.of(estimators, size, _counted(first)[0]))
 
     def block(self, at: slice) -> tuple[Step, Any]:
         """The times of some rows, and the codes without memory."""
-        which = self.which[at] if self.which.ndim else None
-        columns = {n: c[at] if isinstance(c, np.ndarray) else c for n, c in self.columns.items()}
-        c = _choices(columns)
-        each, heads, experts = self.gathered.rows(which)
-        microbatches = c.replicas()
-        plan = c.plan(microbatches)
-        use, misfit = self.remembered.find(which, columns, c)
-        found = timed(each, plan, use)
-        below = self.below[at] if isinstance(self.below, np.ndarray) else False
-        return found, refused(c, microbatches, heads, each.layers, experts, found.unknown, misfit, below)
+        columns, below = _counted(_cut(self.columns, at))
+        for name, most in LIMITS.items():
+            _check(name, columns[name], most)
+        _check("which", columns["which"], len(self.estimators) - 1)
+        looked: Any = self.tables.look(columns)
+        microbatch, dp = as_float(columns["microbatch"]), as_float(columns["dp"])
+        microbatches = as_float(columns["global_batch"]) / (microbatch * dp)
+        found = timed(looked, microbatch, microbatches)
+        causes = (looked.unfit, looked.undealt, looked.unsplit, unbatched(microbatches, looked.turns))
+        return found, refused(*causes, caused(dp != looked.dp, "rank-count"), caused(below, "not-positive"))
 
     def memory(self, at: slice, code: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Bytes of the rows whose layouts can be, model by model; codes of those that do not fit are set."""
-        c = _choices({n: c[at] if isinstance(c, np.ndarray) else c for n, c in self.columns.items()})
-        microbatches = c.replicas()
         needs = np.zeros(len(code))
-        which = np.broadcast_to(self.which[at] if self.which.ndim else self.which, len(code))
+        columns = _cut(self.columns, at)
+        which = np.broadcast_to(columns["which"], len(code))
+        numbers: dict[Any, int] = {}
+        alike = np.array([numbers.setdefault(e.dims, len(numbers)) for e in self.estimators])
+        capacity = np.array([e.system.capacity for e in self.estimators])
         possible = np.flatnonzero(code == 0)
-        order = possible[np.argsort(self.gathered.alike[which[possible]], kind="stable")]
-        owners = which[order]
-        edges = np.flatnonzero(np.diff(self.gathered.alike[owners])) + 1
+        order = possible[np.argsort(alike[which[possible]], kind="stable")]
+        edges = np.flatnonzero(np.diff(alike[which[order]])) + 1
         for places in np.split(order, edges):
-            if not len(places):
-                continue
-            taken = attrs.evolve(
-                c, **{n: v[places] for n, v in _fields(c).items() if isinstance(v, np.ndarray) and v.ndim}
-            )
-            each = microbatches[places] if isinstance(microbatches, np.ndarray) else microbatches
-            needs[places] = taken.memory(self.estimators[int(which[places[0]])].dims, each)
-        code[needs > self.gathered.capacity[which]] = DOES_NOT_FIT
+            if len(places):
+                c = columns_as_choices(_cut(columns, places))
+                needs[places] = c.memory(self.estimators[int(which[places[0]])].dims, c.replicas())
+        code[needs > capacity[which]] = DOES_NOT_FIT
         return needs
 
 
-def _fields(c: Choices) -> dict[str, Any]:
-    return {f.name: getattr(c, f.name) for f in attrs.fields(Choices)}
+def _cut(columns: Mapping[str, Any], at: Any) -> dict[str, Any]:
+    """Some rows of the columns that are arrays."""
+    return {name: column[at] if isinstance(column, np.ndarray) else column for name, column in columns.items()}
+
+
+def _counted(columns: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Columns whose counts are at least 1, and where they were not."""
+    below: Any = False
+    for name in COUNTS:
+        column = columns[name]
+        if not isinstance(column, np.ndarray):
+            below, columns[name] = below | (column < 1), max(column, 1)
+        elif column.size and column.min() < 1:
+            below, columns[name] = below | (column < 1), np.maximum(column, 1)
+    return columns, below
+
+
+def _check(name: str, column: Any, most: int) -> None:
+    """Whether places are some that there are."""
+    column = np.asarray(column)
+    if not column.size or (column.min() >= 0 and column.max() <= most):
+        return
+    if name == "which":
+        raise UsageError(f"a row names an estimator that is not there; there are {most + 1}")
+    raise UsageError(f"the column {name} has a number that is not one of 0 to {most}")
 
 
 def _read(name: str, value: Any) -> Any:
@@ -172,9 +175,6 @@ def _read(name: str, value: Any) -> Any:
             if strange := [word for word in dict.fromkeys(column.reshape(-1).tolist()) if word not in numbers]:
                 raise UsageError(f"{name} is {strange[0]!r}; there are {', '.join(words)}")
             return numbers[str(value)] if not column.ndim else np.array([numbers[w] for w in column], dtype=np.uint8)
-        most: int | None = len(words) - 1
-    else:
-        most = 3 if name == "zero" else 1 if name in FLAGS else None
     column = np.asarray(value)
     if column.ndim > 1 or column.dtype.kind not in "iubf":
         raise UsageError(f"the column {name} is one number, or one a row")
@@ -183,174 +183,4 @@ def _read(name: str, value: Any) -> Any:
         raise UsageError(f"the column {name} has a number that is not whole")
     if real or column.dtype.kind == "b" or column.dtype == np.uint64:
         column = column.astype(np.int64)
-    if column.size and most is not None and (column.min() < 0 or column.max() > most):
-        raise UsageError(f"the column {name} has a number that is not one of 0 to {most}")
     return int(column) if column.ndim == 0 else column
-
-
-def _choices(columns: dict[str, Any]) -> Choices:
-    """The columns of a block as floats; the many that count are changed to float64 here, where they are in cache."""
-    plain = {n: _float(columns[n]) for n in (*COUNTS, *FLAGS, "zero", "recompute") if n != "interleave"}
-    plain["sequence"] = plain.pop("sequence_parallel")
-    schedule, interleave = columns["schedule"], columns["interleave"]
-    if isinstance(schedule, np.ndarray) != isinstance(interleave, np.ndarray):
-        schedule, interleave = np.broadcast_arrays(schedule, interleave)
-    return Choices(**plain, **scheduled(schedule, interleave), **optimized(columns["optimizer"]))
-
-
-def _float(column: Any) -> Any:
-    return column.astype(np.float64) if isinstance(column, np.ndarray) else float(column)
-
-
-class _Late:
-    """Figures of rows, gathered whenever one is asked for and not kept: the memory that they take stays in cache."""
-
-    def __init__(self, same: dict[str, float], table: dict[str, NDArray[np.float64]], places: Any) -> None:
-        self.__dict__.update(same)
-        self._table = table
-        self._places = places
-
-    def __getattr__(self, name: str) -> NDArray[np.float64]:
-        """Gather a figure."""
-        try:
-            found: NDArray[np.float64] = self._table[name].take(self._places)
-        except KeyError:
-            raise AttributeError(name) from None
-        return found
-
-
-@define
-class _Gathered:
-    """The numbers of some estimators in one table; what is the same for all of them stays one number."""
-
-    same: dict[str, float]
-    rows_of: dict[str, NDArray[np.float64]]
-    capacity: NDArray[np.float64]
-    alike: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, estimators: Sequence[Estimator]) -> _Gathered:
-        lists: dict[str, list[float]] = {}
-        for e in estimators:
-            for name, number in zip(_TERMS, _numbers(e.model, e.numbers), strict=True):
-                lists.setdefault(name, []).append(number)
-            lists.setdefault("heads", []).append(e.dims.heads)
-            lists.setdefault("experts", []).append(max(1.0, e.dims.experts))
-        same = {name: values[0] for name, values in lists.items() if len(set(values)) == 1}
-        alike: dict[Any, int] = {}
-        return cls(
-            same,
-            {name: np.array(values) for name, values in lists.items() if name not in same},
-            np.array([e.system.capacity for e in estimators]),
-            np.array([alike.setdefault(e.dims, len(alike)) for e in estimators]),
-        )
-
-    def rows(self, which: Any) -> tuple[Terms, Number, Number]:
-        """The numbers of the estimators that some rows are about: terms; heads and experts."""
-        found: Any = _Late(self.same, self.rows_of, which)
-        return found, found.heads, found.experts
-
-
-_TERMS = tuple(f.name for f in attrs.fields(Terms))
-
-
-@lru_cache(maxsize=4096)
-def _numbers(model: Transformer, machine: Machine) -> tuple[float, ...]:
-    """The terms of a model on a machine; small batches would spend most of their time on them."""
-    made = terms(model, machine)
-    return tuple(float(getattr(made, name)) for name in _TERMS)
-
-
-@define
-class _Remembered:
-    """What links cost by machine and degrees of parallelism: computed for each combination when it first occurs.
-
-    Where there are more combinations than are worth it, ``places`` is ``None``, and every row is computed.
-    """
-
-    machines: tuple[Machine, ...]
-    of: Any
-    places: dict[str, Any] | None
-    table: Any
-    misfits: Any
-    known: Any
-    rows_of: dict[str, Any] = field(init=False)
-    same: dict[str, float] = field(factory=dict)
-
-    def __attrs_post_init__(self) -> None:
-        """Each figure's row by its name."""
-        self.rows_of = dict(zip(_LINKS, self.table, strict=True))
-
-    @classmethod
-    def make(cls, batch: _Batch) -> _Remembered:
-        """Ready for the degrees that occur in a batch."""
-        numbers: dict[Machine, int] = {}
-        of = np.array([numbers.setdefault(e.numbers, len(numbers)) for e in batch.estimators])
-        machines = tuple(numbers)
-        places: dict[str, Any] | None = {}
-        total = len(machines)
-        for name in _DEGREES:
-            column = batch.columns[name]
-            if not isinstance(column, np.ndarray) or places is None:
-                continue
-            most = int(column.max()) if batch.size else 0
-            seen = np.zeros(min(most, _MOST) + 1, dtype=np.bool_)
-            if most < _MOST:
-                seen[column] = True
-            places[name] = (np.cumsum(seen) - 1) * total
-            total *= int(seen.sum())
-            if most >= _MOST or total > _MOST:
-                places, total = None, 0
-        return cls(
-            machines,
-            of,
-            places,
-            np.empty((len(_LINKS), total)),
-            np.zeros(total, dtype=np.uint8),
-            np.zeros(total, dtype=np.bool_),
-        )
-
-    def find(self, which: Any, columns: dict[str, Any], c: Choices) -> tuple[Links, Any]:
-        """What links cost for some rows, and what :func:`~trnspec.perf.choices.misfits` says of them."""
-        key: Any = 0 if which is None else self.of.take(which)
-        if self.places is None:
-            degrees = {name: getattr(c, name) for name in _DEGREES}
-            shape = np.broadcast_shapes(np.shape(key), *map(np.shape, degrees.values()))
-            table, misfit = self._computed(np.broadcast_to(key, shape), degrees, c)
-            return Links(*table), misfit
-        for name, places in self.places.items():
-            key = key + places.take(columns[name])
-        if not isinstance(key, np.ndarray):
-            return links(c.plan(1.0), self.machines[0]), misfits(c, self.machines[0].ranks)
-        known = self.known.take(key)
-        if not known.all():
-            keys, first = np.unique(key[~known], return_index=True)
-            rows = np.flatnonzero(~known)[first]
-            degrees = {n: v[rows] if isinstance(v := getattr(c, n), np.ndarray) else v for n in _DEGREES}
-            self.table[:, keys], self.misfits[keys] = self._computed(keys % len(self.machines), degrees, c)
-            self.known[keys] = True
-            self._settle()
-        late: Any = _Late(self.same, self.rows_of, key)
-        return late, self.misfits.take(key)
-
-    def _settle(self) -> None:
-        """What is the same in all that is known stays one number, such as times of hops that take none."""
-        known = self.table[:, self.known]
-        low, high = known.min(axis=1), known.max(axis=1)
-        self.same = {name: float(a) for name, a, b in zip(_LINKS, low, high, strict=True) if a == b}
-
-    def _computed(self, owners: Any, degrees: dict[str, Any], c: Choices) -> tuple[Any, Any]:
-        """What links cost, one row a figure, and misfits, for rows on machines of their own."""
-        made, misfit = np.empty((len(_LINKS), len(owners))), np.empty(len(owners), dtype=np.uint8)
-        for number in np.unique(owners):
-            mine = np.flatnonzero(owners == number)
-            own = {n: v[mine] if isinstance(v, np.ndarray) else v for n, v in degrees.items()}
-            found = links(Plan(**own), self.machines[int(number)])
-            misfit[mine] = misfits(attrs.evolve(c, **own), self.machines[int(number)].ranks)
-            for row, name in zip(made, _LINKS, strict=True):
-                row[mine] = getattr(found, name)
-        return made, misfit
-
-
-_DEGREES = ("tp", "pp", "dp", "cp", "ep")
-_LINKS = tuple(f.name for f in attrs.fields(Links))

@@ -22,14 +22,17 @@ from trnspec.perf.choices import COUNTS, FLAGS, WORDS, Choices, optimized, sched
 from trnspec.perf.links import Links, links
 from trnspec.perf.machine import Machine
 from trnspec.perf.ops import Number, floor, larger
-from trnspec.perf.plan import Plan
 from trnspec.perf.terms import Terms, terms
 from trnspec.perf.transformer import Transformer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
     from trnspec.perf.estimate import Estimator
+    from trnspec.perf.plan import Plan
+
+    _Formula: TypeAlias = Callable[["_Asked"], dict[str, Number]]
 
 _MOST = 1 << 20
 """Combinations of choices that a formula is evaluated on; beyond, it is evaluated for every row."""
@@ -45,7 +48,6 @@ AXES = (
     *("pp", "ep", "tp", "which"),
 )
 """The axes of the combinations; the last one is the fastest, and the longest as a rule."""
-_COUNTED = tuple(name for name in AXES if name in COUNTS)
 LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | {"zero": 3} | dict.fromkeys(FLAGS, 1)
 """The highest number of the columns that have one; all count from 0."""
 
@@ -71,17 +73,17 @@ class Figures:
         each = {f.name: getattr(made, f.name) for f in attrs.fields(Terms)}
         each["heads"] = np.array([e.dims.heads for e in estimators])
         each["experts"] = np.array([max(1.0, e.dims.experts) for e in estimators])
-        return cls({name: _plain(number) for name, number in each.items()}, machine)
+        return cls({name: plain(number) for name, number in each.items()}, machine)
 
 
 def _stacked(of: type, objects: Sequence[Any]) -> dict[str, Number]:
     """The attributes of some objects, each an array, or one number."""
     names = [f.name for f in attrs.fields(of)]
     table = np.array(list(map(attrgetter(*names), objects))).T.copy()
-    return {name: _plain(row) for name, row in zip(names, table, strict=True)}
+    return {name: plain(row) for name, row in zip(names, table, strict=True)}
 
 
-def _plain(number: Number) -> Number:
+def plain(number: Number) -> Number:
     """One number where all of an array is the same."""
     if not isinstance(number, np.ndarray):
         return number
@@ -101,7 +103,7 @@ class _Late:
             found = self._figures[name]
         except KeyError:
             raise AttributeError(name) from None
-        return found.take(self._which) if isinstance(found, np.ndarray) else found
+        return found[self._which] if isinstance(found, np.ndarray) else found
 
 
 @define(slots=False)
@@ -124,7 +126,7 @@ class _Asked:
 
 def _unfit(asked: _Asked) -> dict[str, Number]:
     """Causes for refusal that the degrees of parallelism give, and the dp that the others leave of the ranks."""
-    unknown = costs.unknown(asked.each, asked.plan, asked.use)["unknown"]
+    unknown = costs.missing(asked.each, asked.plan, asked.use)["unknown"]
     cause = unfit(asked.choices, asked.machine.ranks, asked.each.heads, asked.each.experts, unknown)
     return {"unfit": cause, "dp": asked.choices.dp}
 
@@ -137,76 +139,193 @@ def _unsplit(asked: _Asked) -> dict[str, Number]:
     return {"unsplit": unsplit(asked.choices)}
 
 
-def _priced(compute: Callable[[Terms, Plan, Links], dict[str, Number]]) -> Callable[[_Asked], dict[str, Number]]:
+def _priced(compute: Callable[[Terms, Plan, Links], dict[str, Number]]) -> _Formula:
     return lambda asked: compute(asked.each, asked.plan, asked.use)
 
 
-_FORMULAS: tuple[tuple[Callable[[_Asked], dict[str, Number]], tuple[str, ...]], ...] = (
+_FORMULAS: tuple[tuple[_Formula, tuple[str, ...]], ...] = (
     (_unfit, ("cp", "pp", "ep", "tp", "which")),
     (_undealt, ("interleave", "schedule", "pp", "which")),
     (_unsplit, ("sequence_parallel", "seq", "cp", "tp")),
     # What is not known is a cause for refusal, and need not be looked up again.
-    *((_priced(f), axes) for f, axes in costs.GROUPS.items() if f is not costs.unknown),
+    *((_priced(f), axes) for f, axes in costs.GROUPS.items() if f is not costs.missing),
 )
 
 
 @define
+class _Axis:
+    """The numbers that a column has had, and their places; where there is no lookup, each number is its own place."""
+
+    values: NDArray[np.int64]
+    lookup: NDArray[np.intp] | None = None
+
+    @property
+    def able(self) -> bool:
+        """Whether there are few enough."""
+        return self.lookup is None or len(self.values) <= _VALUES
+
+    def find(self, column: NDArray[np.int64]) -> NDArray[np.intp] | None:
+        """The places of numbers from 1; nothing where one of them is new."""
+        if self.lookup is None:
+            return column.astype(np.intp, copy=False)
+        if not self.able or column.max() >= len(self.lookup):
+            return None
+        found: NDArray[np.intp] = self.lookup.take(column)
+        return found if found.min() >= 0 else None
+
+    def grow(self, column: NDArray[np.int64]) -> None:
+        """Take up new numbers; too many, or too large ones, are no axis any more."""
+        self.values = np.union1d(self.values, column)
+        if self.values[-1] >= _LARGEST:
+            self.values = np.arange(_VALUES + 1)
+        if self.able:
+            self.lookup = np.full(int(self.values[-1]) + 1, -1, dtype=np.intp)
+            self.lookup[self.values] = np.arange(len(self.values))
+
+
+@define
 class Tables:
-    """Every formula's values on the combinations that occurred so far.
+    """The values of all formulas on the combinations of choices that occurred so far.
 
     Attributes:
         figures: The numbers of the estimators.
-        size: Rows of the batch.
-        values: The numbers that columns have had, for those that are an axis.
+        rows: Rows of the batch.
+        axes: The numbers of each column.
+        known: Values by name, each with its axes; one number where there are none.
+        rowwise: The formulas that are evaluated for every row.
     """
 
     figures: Figures
-    size: int
-    count: int
-    values: dict[str, NDArray[np.int64]] = field(factory=dict)
-    _places: dict[str, NDArray[np.intp]] = field(factory=dict)
-    _sizes: dict[str, int] = field(factory=dict)
-    tables: dict[str, tuple[tuple[str, ...], Number]] = field(factory=dict)
-    rowwise: dict[str, Callable[[_Asked], dict[str, Number]]] = field(factory=dict)
+    rows: int
+    axes: dict[str, _Axis]
+    known: dict[str, tuple[tuple[str, ...], Number]] = field(factory=dict)
+    rowwise: list[_Formula] = field(factory=list)
 
-    def places(self, columns: dict[str, Any]) -> dict[str, NDArray[np.intp]]:
-        """The places of some rows' choices on the axes, which grow by what is new."""
-        found: dict[str, NDArray[np.intp]] = {}
-        new = not self._sizes
+    @classmethod
+    def of(cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any]) -> Tables:
+        """Those of a batch; ``columns`` are of the rows that numbers are first looked for in."""
+        axes: dict[str, _Axis] = {}
         for name in AXES:
             column = columns[name]
             if not isinstance(column, np.ndarray):
-                new |= self._scalar(name, column)
-            elif name not in _COUNTED:
-                self._sizes[name] = self.count if name == "which" else LIMITS[name] + 1
-                found[name] = column.astype(np.intp, copy=False)
-            elif len(self.values.get(name, ())) <= _VALUES:
-                known = self._places.get(name)
-                if known is None or column.max() >= len(known) or (place := known.take(column)).min() < 0:
-                    new = True
-                    place = self._learn(name, column)
-                found[name] = place
+                axes[name] = _Axis(np.array([column]))
+            elif name in COUNTS:
+                axes[name] = _Axis(column[:0], np.zeros(0, dtype=np.intp))
+                axes[name].grow(column)
+            else:
+                axes[name] = _Axis(np.arange(len(estimators) if name == "which" else LIMITS[name] + 1))
+        made = cls(Figures.of(estimators), rows, axes)
+        made.build()
+        return made
+
+    def look(self, columns: dict[str, Any]) -> Looked:
+        """What rows with these columns look up."""
+        places: dict[str, NDArray[np.intp]] = {}
+        new = False
+        for name, axis in self.axes.items():
+            column = columns[name]
+            if not (isinstance(column, np.ndarray) and axis.able):
+                continue
+            found = axis.find(column)
+            if found is None:
+                new = True
+                axis.grow(column)
+                found = axis.find(column)
+            if found is not None:
+                places[name] = found
         if new:
-            self._build()
+            self.build()
+        return Looked(self, columns, places)
+
+    def build(self) -> None:
+        """Evaluate every formula whose combinations are worth it."""
+        self.known, self.rowwise = {}, []
+        asked, limit = self._combinations(), min(_MOST, _WORTH * self.rows)
+        for formula, names in _FORMULAS:
+            needed = [self.axes[name] for name in names]
+            if all(axis.able for axis in needed) and math.prod(len(axis.values) for axis in needed) <= limit:
+                self.known |= {name: _labelled(number) for name, number in formula(asked).items()}
+            else:
+                self.rowwise.append(formula)
+
+    def _combinations(self) -> _Asked:
+        """All combinations: every choice has an axis of its own, and formulas broadcast."""
+        columns: dict[str, Any] = {}
+        for after, name in enumerate(reversed(AXES)):
+            values = self.axes[name].values if self.axes[name].able else np.ones(1, dtype=np.int64)
+            columns[name] = values.reshape(-1, *[1] * after) if len(values) > 1 else int(values[0])
+        each, machine = _Late(self.figures.each, ...), _Late(self.figures.machine, ...)
+        left = machine.ranks / _product(columns["tp"], columns["pp"])
+        # The other columns are on no axis: no formula looks at them.
+        columns |= {"dp": 1, "microbatch": 1, "global_batch": 1, "flash": 1}
+        made = columns_as_choices(columns)
+        dp = larger(1.0, floor(left / made.cp))
+        return _Asked(attrs.evolve(made, dp=dp), each, machine, larger(1.0, floor(left)))
+
+
+def _product(a: Any, b: Any) -> Number:
+    return as_float(a) * as_float(b)
+
+
+def _labelled(number: Number) -> tuple[tuple[str, ...], Number]:
+    """The axes that values depend on, and the values one after the other."""
+    number = plain(number)
+    if not isinstance(number, np.ndarray):
+        return (), number
+    names = AXES[len(AXES) - number.ndim :]
+    return tuple(name for name, size in zip(names, number.shape, strict=True) if size > 1), number.reshape(-1)
+
+
+class Looked:
+    """The values of formulas for some rows, by name; looked up whenever one is asked for, and not kept."""
+
+    unknown = 0.0
+
+    def __init__(self, tables: Tables, columns: dict[str, Any], places: dict[str, NDArray[np.intp]]) -> None:
+        self._tables = tables
+        self._columns = columns
+        self._places = places
+        self._keys: dict[tuple[str, ...], NDArray[np.intp]] = {}
+
+    def __getattr__(self, name: str) -> Number:
+        if name not in self._tables.known:
+            try:
+                return self._rowwise[name]
+            except KeyError:
+                raise AttributeError(name) from None
+        axes, values = self._tables.known[name]
+        return values.take(self._key(axes)) if axes else values
+
+    def _key(self, axes: tuple[str, ...]) -> NDArray[np.intp]:
+        """The places of rows among all combinations of some axes."""
+        if axes not in self._keys:
+            first, rest = axes[0], axes[1:]
+            key = self._places[first]
+            if rest:
+                key = key * math.prod(len(self._tables.axes[name].values) for name in rest)
+                key += self._key(rest)
+            self._keys[axes] = key
+        return self._keys[axes]
+
+    @cached_property
+    def _rowwise(self) -> dict[str, Number]:
+        """The values that are in no table."""
+        figures, which = self._tables.figures, self._columns["which"]
+        asked = _Asked(columns_as_choices(self._columns), _Late(figures.each, which), _Late(figures.machine, which))
+        found: dict[str, Number] = {}
+        for formula in self._tables.rowwise:
+            found |= formula(asked)
         return found
 
-    def _scalar(self, name: str, number: int) -> bool:
-        self._sizes[name] = 1
-        return self.values.setdefault(name, np.array([number])) is None
 
-    def _learn(self, name: str, column: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Take up new numbers of a column, and say their places."""
-        had = self.values.get(name, column[:0])
-        values = np.union1d(had, column)
-        if values[-1] >= _LARGEST:
-            values = np.arange(_VALUES + 1)
-        self.values[name], self._sizes[name] = values, len(values)
-        if len(values) > _VALUES:
-            return np.zeros(0, dtype=np.intp)
-        self._places[name] = np.full(int(values[-1]) + 1, -1, dtype=np.intp)
-        self._places[name][values] = np.arange(len(values))
-        return self._places[name].take(column)
+def columns_as_choices(columns: dict[str, Any]) -> Choices:
+    """Columns of whole numbers as floats, and words as what they mean."""
+    floats = {n: as_float(columns[n]) for n in (*COUNTS, *FLAGS, "zero", "recompute") if n != "interleave"}
+    floats["sequence"] = floats.pop("sequence_parallel")
+    schedule, interleave = columns["schedule"], columns["interleave"]
+    return Choices(**floats, **scheduled(schedule, interleave), **optimized(columns["optimizer"]))
 
-    def _build(self) -> None:
-        """Evaluate all formulas that are worth it on all combinations."""
-        self.tables, self.rowwise = {}, {}
+
+def as_float(column: Any) -> Number:
+    """Whole numbers as floats."""
+    return column.astype(np.float64) if isinstance(column, np.ndarray) else float(column)

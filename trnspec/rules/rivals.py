@@ -84,10 +84,11 @@ def causes(conflict: Conflict, graph: Graph) -> list[Explanation]:
     return [*own, *(e for e in others if not own or (e.id in _EITHER and e.id not in {o.id for o in own}))]
 
 
-def source_of(site: Site, graph: Graph) -> Node[Source] | None:
-    """The source of a claim; ``None`` where its name leads nowhere, which is reported elsewhere."""
+def _source(site: Site, graph: Graph) -> Source | None:
+    """The source of a claim; ``None`` where its name leads nowhere or to something else, which is reported elsewhere."""
     assert site.claim is not None  # a conflict is made of claims
-    return graph.find(site.node.claims[site.claim].source)
+    found = graph.find(site.node.claims[site.claim].source)
+    return found.spec if found is not None and isinstance(found.spec, Source) else None
 
 
 def _open(node: Node[Any]) -> dict[Path, list[int]]:
@@ -120,16 +121,16 @@ def _relation(site: Site, other: Site) -> Relation:
 def _standing(site: Site, graph: Graph) -> tuple[int, str, int]:
     """Sorts last what would be adopted: the nearer rank, then the newer text, then what stands first."""
     assert site.claim is not None  # a conflict is made of claims
-    source = source_of(site, graph)
+    source = _source(site, graph)
     if source is None:
         return -len(_RANKS), "", -site.claim
-    return -_RANKS.index(source.spec.rank), source.spec.as_of, -site.claim
+    return -_RANKS.index(source.rank), source.as_of, -site.claim
 
 
 def _said(site: Site, graph: Graph) -> str:
     assert site.claim is not None  # a conflict is made of claims
-    source = source_of(site, graph)
-    date = f" ({source.spec.as_of})" if source is not None else ""
+    source = _source(site, graph)
+    date = f" ({source.as_of})" if source is not None else ""
     return f"{site.value}, says {site.node.claims[site.claim].source}{date}"
 
 
