@@ -47,14 +47,12 @@ class Costs:
         waiting: Microbatches that a stage waits for in the bubble.
         stages: Layers of a stage.
         head: The output matrix and the loss.
-        sizes_once: Bytes of a parameter that replicas exchange in a step.
-        sizes_more: The same for each microbatch.
+        gathered: 1 where replicas exchange weights and gradients for each microbatch, 0 where they do once in a step.
+        sizes: Bytes of a parameter that they exchange each time.
         data_byte: One byte of each parameter exchanged, in s.
-        calls_once: Replicas' collectives, whatever they carry, in s.
-        calls_more: The same for each microbatch.
-        behind_once: Share of a stage's time for one microbatch that replicas' collectives hide behind.
-        behind_more: The same for each microbatch.
-        exposed: Share of the replicas' collectives that is exposed in any case.
+        calls: What they exchange each time, whatever it is, in s.
+        behind: Share of a stage's time for one microbatch that this hides behind.
+        exposed: Share of it that is exposed in any case.
         state: Time of the optimizer for each byte of a parameter's states, in s.
         state_bytes: Bytes of a parameter's states.
         step: What depends on nothing, in s.
@@ -81,13 +79,11 @@ class Costs:
     waiting: Number
     stages: Number
     head: Number
-    sizes_once: Number
-    sizes_more: Number
+    gathered: Number
+    sizes: Number
     data_byte: Number
-    calls_once: Number
-    calls_more: Number
-    behind_once: Number
-    behind_more: Number
+    calls: Number
+    behind: Number
     exposed: Number
     state: Number
     state_bytes: Number
@@ -199,22 +195,21 @@ def _data(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
         states = states + routed + plan.sharded * (plan.ep - 1.0) * routed
     return {
         "data_byte": byte,
-        "calls_once": (2.0 - 2.0 * plan.gathered) * use.data_each,
-        "calls_more": 3.0 * plan.gathered * stages * use.data_each,
+        "calls": (2.0 + plan.gathered * (3.0 * stages - 2.0)) * use.data_each,
         "state": states * (1.0 + plan.sharded * use.sharded) * each.state,
-        # Half a microbatch is computed backward after its first gradients are known; weights hide behind all of them.
-        "behind_once": (0.5 - 0.5 * plan.gathered) * each.overlap,
-        "behind_more": plan.gathered * each.overlap,
+        # Gradients hide behind half of a microbatch, the last one's; gathered weights behind all of one.
+        "behind": (0.5 + 0.5 * plan.gathered) * each.overlap,
     }
 
 
 def _bytes(_: Terms, plan: Plan, __: Links) -> dict[str, Number]:
     """Tokens of a sequence, and bytes of a parameter."""
     once = 2.0 * plan.gradient_bytes + plan.sharded * (plan.weight_bytes - plan.gradient_bytes)
+    each = plan.gradient_bytes + 2.0 * plan.weight_bytes
     return {
         "pieces": plan.seq / plan.cp,
-        "sizes_once": (1.0 - plan.gathered) * once,
-        "sizes_more": plan.gathered * (plan.gradient_bytes + 2.0 * plan.weight_bytes),
+        "gathered": plan.gathered,
+        "sizes": once + plan.gathered * (each - once),
         "state_bytes": plan.state_bytes,
     }
 

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from trnspec.errors import UsageError
 from trnspec.perf.decode import decode_time
 from trnspec.perf.efficiency import IDEAL, Efficiency
-from trnspec.perf.fit import OUTLYING, WEIGHT, Fitted, folds
+from trnspec.perf.fit import OUTLYING, Fitted, folds
 from trnspec.perf.inference import serve
 from trnspec.perf.machine import Machine, machine
 from trnspec.perf.prefill import prefill
@@ -35,6 +35,9 @@ FIRST: dict[str, float] = {"matmul": 0.2, "attention": 0.02, "request": 1e-2}
 
 SHARES = frozenset({"weights", "cache", "padding", "matmul", "attention"})
 """What lies between 0 and 1; the others are above 0."""
+
+WEIGHT = 0.03
+"""As of training, what it costs to leave the usual by a factor of e; less, for there are fewer numbers than there."""
 
 LEAST = 8
 """Rows that are the least to fit to: more than there are numbers to find."""

@@ -61,8 +61,7 @@ def compute(  # what is computed, and how
         found, code[at] = batch.block(at)
         bad = code[at] != 0
         for column, values in ((time, found.total), *((chosen[name], getattr(found, name)) for name in parts)):
-            column[at] = values
-            np.putmask(column[at], bad, 0.0)
+            column[at] = np.where(bad, 0.0, values)
     # Memory is computed model by model, and many rows at once leave enough of each.
     for begin in range(0, size if memory else 0, max(block, _MANY)):
         at = slice(begin, min(size, begin + max(block, _MANY)))
@@ -100,24 +99,31 @@ class _Batch:
         size = sizes.pop() if sizes else 1
         if not index.ndim:
             # One estimator for all rows: its numbers are numbers, not columns.
-            _check("which", index, len(estimators) - 1)
+            _check("which", int(index), len(estimators) - 1)
             estimators, index = (estimators[int(index)],), 0
         read["which"] = index
+        for name, most in LIMITS.items():
+            if not isinstance(read[name], np.ndarray):
+                _check(name, read[name], most)
         first = _cut(read, slice(0, size, -(-size // _SEEN))) if size else dict.fromkeys(read, 1)
         return cls(size, tuple(estimators), read, Tables.of(estimators, size, _counted(first)[0]))
 
     def block(self, at: slice) -> tuple[Step, Any]:
         """The times of some rows, and the codes without memory."""
-        columns, below = _counted(_cut(self.columns, at))
-        for name, most in LIMITS.items():
+        columns, below = _cut(self.columns, at), False
+        for name, most in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
             _check(name, columns[name], most)
-        _check("which", columns["which"], len(self.estimators) - 1)
         looked: Any = self.tables.look(columns)
+        if looked is None or any(np.min(columns[name]) < 1 for name in ("dp", "microbatch", "global_batch")):
+            columns, below = _counted(columns)
+            self.tables.grow(columns)
+            looked = self.tables.look(columns)
         microbatch, dp = as_float(columns["microbatch"]), as_float(columns["dp"])
         microbatches = as_float(columns["global_batch"]) / (microbatch * dp)
         found = timed(looked, microbatch, microbatches)
         causes = (looked.unfit, looked.undealt, looked.unsplit, unbatched(microbatches, looked.turns))
-        return found, refused(*causes, caused(dp != looked.dp, "rank-count"), caused(below, "not-positive"))
+        code = refused(*causes, caused(dp != looked.dp, "rank-count"))
+        return found, code if below is False else np.where(below, REASONS.index("not-positive"), code)
 
     def memory(self, at: slice, code: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Bytes of the rows whose layouts can be, model by model; codes of those that do not fit are set."""
@@ -157,8 +163,14 @@ def _counted(columns: dict[str, Any]) -> tuple[dict[str, Any], Any]:
 
 def _check(name: str, column: Any, most: int) -> None:
     """Whether places are some that there are."""
-    column = np.asarray(column)
-    if not column.size or (column.min() >= 0 and column.max() <= most):
+    if not isinstance(column, np.ndarray):
+        within = 0 <= column <= most
+    elif column.dtype.itemsize == 8:
+        # As numbers without a sign those below 0 are large.
+        within = np.maximum.reduce(column.view(np.uint64)) <= most
+    else:
+        within = column.min() >= 0 and column.max() <= most
+    if within:
         return
     if name == "which":
         raise UsageError(f"a row names an estimator that is not there; there are {most + 1}")

@@ -13,7 +13,8 @@ from attrs import field, frozen
 
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.perf.fabric_collectives import group, timings
-from trnspec.perf.fit import COVERAGE, OUTLYING, WEIGHT
+from trnspec.perf.fit import COVERAGE, OUTLYING
+from trnspec.perf.fit_inference import WEIGHT
 from trnspec.perf.lower import lower
 from trnspec.perf.measured import Skipped, cell, dtype_of, number, whole
 from trnspec.perf.roofline import ELEMENT_BYTES, least_time

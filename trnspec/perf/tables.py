@@ -8,6 +8,7 @@ be too many combinations, a formula is evaluated for every row instead, with the
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,8 @@ _WORTH = 4
 """Combinations for each row of a batch that are worth it."""
 _VALUES = 256
 """Different numbers that a column may have to be an axis."""
+_SHARED = 1 << 13
+"""Combinations that a table may be widened to, so that rows find their places in several alike."""
 _LARGEST = 1 << 20
 """What such a number is below."""
 
@@ -165,13 +168,14 @@ class _Axis:
         return self.lookup is None or len(self.values) <= _VALUES
 
     def find(self, column: NDArray[np.int64]) -> NDArray[np.intp] | None:
-        """The places of numbers from 1; nothing where one of them is new."""
+        """The places of numbers from 1; nothing where one of them is new, or there are too many."""
         if self.lookup is None:
             return column.astype(np.intp, copy=False)
-        if not self.able or column.max() >= len(self.lookup):
+        if not self.able:
             return None
-        found: NDArray[np.intp] = self.lookup.take(column)
-        return found if found.min() >= 0 else None
+        # What is too small finds the first place of the lookup, and what is too large the last: both are empty.
+        found: NDArray[np.intp] = self.lookup.take(column, mode="clip")
+        return found if np.minimum.reduce(found) >= 0 else None
 
     def grow(self, column: NDArray[np.int64]) -> None:
         """Take up new numbers; too many, or too large ones, are no axis any more."""
@@ -179,7 +183,7 @@ class _Axis:
         if self.values[-1] >= _LARGEST:
             self.values = np.arange(_VALUES + 1)
         if self.able:
-            self.lookup = np.full(int(self.values[-1]) + 1, -1, dtype=np.intp)
+            self.lookup = np.full(int(self.values[-1]) + 2, -1, dtype=np.intp)
             self.lookup[self.values] = np.arange(len(self.values))
 
 
@@ -200,6 +204,7 @@ class Tables:
     axes: dict[str, _Axis]
     known: dict[str, tuple[tuple[str, ...], Number]] = field(factory=dict)
     rowwise: list[_Formula] = field(factory=list)
+    uses: Counter[tuple[str, ...]] = field(factory=Counter)
 
     @classmethod
     def of(cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any]) -> Tables:
@@ -218,24 +223,26 @@ class Tables:
         made.build()
         return made
 
-    def look(self, columns: dict[str, Any]) -> Looked:
-        """What rows with these columns look up."""
+    def look(self, columns: dict[str, Any]) -> Looked | None:
+        """What rows with these columns look up; nothing where :meth:`grow` is needed before."""
         places: dict[str, NDArray[np.intp]] = {}
-        new = False
         for name, axis in self.axes.items():
             column = columns[name]
-            if not (isinstance(column, np.ndarray) and axis.able):
+            if not isinstance(column, np.ndarray):
                 continue
             found = axis.find(column)
-            if found is None:
-                new = True
-                axis.grow(column)
-                found = axis.find(column)
             if found is not None:
                 places[name] = found
-        if new:
-            self.build()
+            elif axis.able or np.minimum.reduce(column) < 1:
+                return None
         return Looked(self, columns, places)
+
+    def grow(self, columns: dict[str, Any]) -> None:
+        """Take up the numbers of these columns, which are at least 1 where they count."""
+        for name, axis in self.axes.items():
+            if isinstance(columns[name], np.ndarray) and axis.able and axis.find(columns[name]) is None:
+                axis.grow(columns[name])
+        self.build()
 
     def build(self) -> None:
         """Evaluate every formula whose combinations are worth it."""
@@ -247,6 +254,28 @@ class Tables:
                 self.known |= {name: _labelled(number) for name, number in formula(asked).items()}
             else:
                 self.rowwise.append(formula)
+        self._share()
+
+    def _share(self) -> None:
+        """Let small tables have the axes of larger ones, so that rows need fewer keys; count how often each is used."""
+        shared: set[tuple[str, ...]] = set()
+        for name, (axes, values) in sorted(self.known.items(), key=lambda item: -np.size(item[1][1])):
+            able = [other for other in shared if {*axes} <= {*other} and self.size_of(other) <= _SHARED]
+            if len(axes) > 1 and axes not in shared and able:
+                wide = min(able, key=self.size_of)
+                shape = [len(self.axes[axis].values) if axis in axes else 1 for axis in wide]
+                full = np.broadcast_to(values.reshape(shape), [len(self.axes[axis].values) for axis in wide])
+                self.known[name] = wide, full.reshape(-1)
+            shared |= {axes[i:] for i in range(len(axes))}
+        self.uses = Counter(axes for axes, _ in self.known.values())
+        # A key is made of the one of all its axes but the first.
+        for count in range(len(AXES), 1, -1):
+            for axes in [axes for axes in self.uses if len(axes) == count]:
+                self.uses[axes[1:]] += 1
+
+    def size_of(self, axes: tuple[str, ...]) -> int:
+        """Combinations of some axes."""
+        return math.prod(len(self.axes[name].values) for name in axes)
 
     def _combinations(self) -> _Asked:
         """All combinations: every choice has an axis of its own, and formulas broadcast."""
@@ -286,6 +315,7 @@ class Looked:
         self._columns = columns
         self._places = places
         self._keys: dict[tuple[str, ...], NDArray[np.intp]] = {}
+        self._left: dict[tuple[str, ...], int] = {}
 
     def __getattr__(self, name: str) -> Number:
         if name not in self._tables.known:
@@ -297,15 +327,19 @@ class Looked:
         return values.take(self._key(axes)) if axes else values
 
     def _key(self, axes: tuple[str, ...]) -> NDArray[np.intp]:
-        """The places of rows among all combinations of some axes."""
-        if axes not in self._keys:
+        """The places of rows among all combinations of some axes; kept until it was asked for as often as is known."""
+        key = self._keys.pop(axes, None)
+        if key is None:
             first, rest = axes[0], axes[1:]
             key = self._places[first]
             if rest:
-                key = key * math.prod(len(self._tables.axes[name].values) for name in rest)
+                key = key * self._tables.size_of(rest)
                 key += self._key(rest)
+            self._left[axes] = self._tables.uses[axes]
+        self._left[axes] -= 1
+        if self._left[axes]:
             self._keys[axes] = key
-        return self._keys[axes]
+        return key
 
     @cached_property
     def _rowwise(self) -> dict[str, Number]:

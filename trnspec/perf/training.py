@@ -142,9 +142,8 @@ def _layer(each: Costs, tokens: Number) -> tuple[Number, Number]:
 
 def _data(each: Costs, microbatches: Number, stage: Number) -> Number:
     """Exposed collectives over gradients and sharded weights: they hide behind the computation of a stage."""
-    sizes = each.sizes_once + microbatches * each.sizes_more
-    calls = _carried(each.calls_once, each.calls_more, microbatches)
-    time = sizes * each.data_byte + calls
-    hidden = time - stage * (each.behind_once + microbatches * each.behind_more)
+    time = each.sizes * each.data_byte + each.calls
+    hidden = time - stage * each.behind
     exposed = each.exposed
-    return larger(hidden, 0.0) if never(exposed) else larger(time * exposed, hidden)
+    exposed = larger(hidden, 0.0) if never(exposed) else larger(time * exposed, hidden)
+    return exposed * (1.0 + each.gathered * (microbatches - 1.0))
