@@ -27,7 +27,7 @@ KINDS = {"train": "training", "infer": "inference"}
 
 
 @click.command("calibrate")
-@click.argument("file", metavar="DATA.csv")
+@click.argument("files", metavar="DATA.csv...", nargs=-1, required=True)
 @click.option("--of", type=click.Choice([*KINDS.values()]), help="What to fit to; what the rows are of if not given.")
 @click.option("--software", required=True, metavar="TEXT", help="What ran: Megatron-LM.")
 @click.option("--name", metavar="NAME", help="What the documents are called, after the chip: megatron-lm.")
@@ -35,20 +35,21 @@ KINDS = {"train": "training", "infer": "inference"}
 @click.option("--chip", "chips", multiple=True, metavar="NAME", help="Only rows on this chip; may be repeated.")
 @click.option("--only", metavar="REGEX", help="Only rows whose id matches.")
 @click.option("--out", metavar="DIR", help="Write a document for each chip into this folder of a catalog.")
-@click.option("--document", "written", multiple=True, metavar="CHIP", help="Write only this chip's; may be repeated.")
+@click.option("--document", "written", multiple=True, metavar="CHIP", help="Write only for this chip; may be repeated.")
 @click.option("--force", is_flag=True, help="Write over documents that are there.")
 @click.option("--rows", "every", is_flag=True, help="Print every row with its error.")
 @click.option("--catalog", multiple=True, metavar="DIR", help="Catalogs to resolve names against; may be repeated.")
-def command(file: str, software: str, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
+def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
     """Fit what is achieved of a chip's published figures to measurements of training steps, or of serving.
 
     DATA.csv has a row for each measured step: model, hardware, n_chips, tp, pp, dp, seq, microbatch, global_batch and
     step_time_s, among others; or for each measured deployment: model, hardware, n_chips, tp, isl, osl, batch_conc,
     tpot_ms and ttft_ms. docs/reference/calibrate.md tells all columns. Rows that cannot be computed are listed
     with the reason. Errors are told of every row, and of every row as computed by a fit that had not seen its model.
+    --document may name a chip that no row is on: the document then says which chips its rows are from.
     """
     catalog = _catalog(options["catalog"])
-    rows, of = _rows(file, options["of"])
+    rows, of = _rows(files, options["of"])
     cases, skipped = _cases(catalog, rows, of, chips, only)
     targets = _targets(catalog, cases, options) if options["out"] else {}
     if not cases:
@@ -56,7 +57,9 @@ def command(file: str, software: str, chips: tuple[str, ...], only: str | None, 
     found = _fit(cases)
     _print(found, cases, skipped, every=options["every"])
     if targets:
-        _write(found, targets, file, of=of, software=software, source=options["source"])
+        data = ", ".join(FilePath(file).name for file in files)
+        own = sorted({c.system.chip for c in cases})
+        _write(found, targets, own, of=of, data=data, software=software, source=options["source"])
 
 
 def _catalog(folders: tuple[str, ...]) -> Catalog:
@@ -67,15 +70,15 @@ def _catalog(folders: tuple[str, ...]) -> Catalog:
     return load(folders)
 
 
-def _rows(file: str, of: str | None) -> tuple[list[Record], str]:
-    """The rows of a file, and what they are of."""
+def _rows(files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
+    """The rows of some files, and what they are of."""
     from trnspec.perf.measured import records
 
-    rows = records(FilePath(file))
+    rows = [row for file in files for row in records(FilePath(file))]
     if of is None:
         found = sorted({KINDS[row["kind"]] for row in rows if row.get("kind") in KINDS})
         if len(found) > 1:
-            raise UsageError(f"{file} has rows of {' and of '.join(found)}; choose with --of")
+            raise UsageError(f"{', '.join(files)}: there are rows of {' and of '.join(found)}; choose with --of")
         of = found[0] if found else "training"
     return rows, of
 
@@ -161,8 +164,9 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]
     folder = FilePath(options["out"]) / "calibrations"
     chips = sorted({c.system.chip for c in cases})
     for chip in options["written"]:
-        if chip not in chips:
-            raise UsageError(f"--document: no row is on {chip}; rows are on {', '.join(chips) or 'no chip'}")
+        if chip not in catalog.chips:
+            hint = did_you_mean(chip, catalog.chips)
+            raise UnknownNameError(f"--document: no chip is named {chip!r}" + (f"; {hint}" if hint else ""))
     targets = {chip: folder / f"{chip}-{name}.yaml" for chip in options["written"] or chips}
     for target in targets.values():
         if target.exists() and not options["force"]:
@@ -170,7 +174,16 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]
     return targets
 
 
-def _write(found: Fitted, targets: dict[str, FilePath], file: str, *, of: str, software: str, source: str) -> None:
+def _write(
+    found: Fitted,
+    targets: dict[str, FilePath],
+    own: Sequence[str],
+    *,
+    of: str,
+    data: str,
+    software: str,
+    source: str,
+) -> None:
     from datetime import UTC, datetime
 
     from trnspec.perf.calibration_document import document
@@ -180,7 +193,8 @@ def _write(found: Fitted, targets: dict[str, FilePath], file: str, *, of: str, s
     for chip, target in targets.items():
         text = document(
             found, name=target.stem, chip=chip, of=of, software=software, source=source,
-            data=FilePath(file).name, fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
+            data=data, fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
+            note="" if chip in own else f"No row was measured on this chip; they are from {', '.join(own)}.",
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)

@@ -105,7 +105,7 @@ def _score(catalog: Catalog, file: Path, calibration: str, *, refit: bool) -> li
     if "train" in kinds:
         found += score_training(graph, rows, file.name, calibration=calibration, refit=refit)
     if "infer" in kinds:
-        found += score_inference(graph, rows, file.name)
+        found += score_inference(graph, rows, file.name, calibration=calibration, refit=refit)
     if "collective" in kinds:
         found += score_collectives(graph, rows, file.name)
     if "matmul" in kinds:

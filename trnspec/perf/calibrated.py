@@ -104,7 +104,8 @@ def _read(node: Node[Calibration], chip: str) -> Calibrated:
         float(spread.low),
         float(spread.high),
         float(spread.coverage),
-        f"{spec.software}, {spread.rows} rows, {float(spread.mean):.1%} mean error on rows left out{own}",
+        f"{spec.software}, {spread.rows} rows, {float(spread.mean):.1%} mean error on rows left out{own}"
+        + (f"; {node.metadata.note[0].lower()}{node.metadata.note[1:].rstrip('.')}" if node.metadata.note else ""),
         Serving(**served),
         None if first is None else (float(first.low), float(first.high)),
     )

@@ -21,7 +21,17 @@ _DIGITS = 4
 
 
 def document(  # noqa: PLR0913  # each is one line of it
-    found: Fitted, *, name: str, chip: str, of: str, software: str, source: str, data: str, fitted: str, schema: str
+    found: Fitted,
+    *,
+    name: str,
+    chip: str,
+    of: str,
+    software: str,
+    source: str,
+    data: str,
+    fitted: str,
+    schema: str,
+    note: str = "",
 ) -> str:
     """The YAML text of a calibration.
 
@@ -35,6 +45,7 @@ def document(  # noqa: PLR0913  # each is one line of it
         data: The name of the file of measurements.
         fitted: The day of the fit.
         schema: Where the schema lies, for editors.
+        note: What a reader should know, such as that the rows are of other chips.
     """
     spreads = {"spread": found}
     if isinstance(found, FittedServing) and found.first is not None:
@@ -47,6 +58,7 @@ def document(  # noqa: PLR0913  # each is one line of it
         f"  name: {name}",
         f"  title: {_text(f'{software} on {chip}, {of}')}",
         f"  source: {source}",
+        *([f"  note: {_text(note)}"] if note else []),
         "spec:",
         f"  chip: {chip}",
         f"  of: {of}",

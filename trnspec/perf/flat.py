@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-BLOCK = 8192
+BLOCK = 16384
 """Configurations computed at once."""
 _MANY = 1 << 17
 """Rows whose memory is computed at once."""
@@ -90,7 +90,7 @@ class _Batch:
         if missing := [name for name in ("seq", "global_batch") if name not in columns]:
             raise UsageError(f"a batch needs the column {missing[0]}")
         read = {name: _read(name, value) for name, value in (DEFAULTS | dict(columns)).items()}
-        index = np.asarray(which)
+        index: Any = np.asarray(which)
         if index.dtype.kind not in "iu" or index.ndim > 1:
             raise UsageError("which estimator a row is about is one whole number, or a column of them")
         sizes = {len(c) for c in (*read.values(), index) if isinstance(c, np.ndarray) and c.ndim}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,11 @@ class Figures:
 
     @classmethod
     def of(cls, estimators: Sequence[Estimator]) -> Figures:
+        """Those of some estimators; remembered, since a small batch would spend much of its time on them."""
+        return _figures(_Held(tuple(estimators)))
+
+    @classmethod
+    def computed(cls, estimators: Sequence[Estimator]) -> Figures:
         """Those of some estimators."""
         machine = _stacked(Machine, [e.numbers for e in estimators])
         model = _stacked(Transformer, [e.model for e in estimators])
@@ -77,6 +82,25 @@ class Figures:
         each["heads"] = np.array([e.dims.heads for e in estimators])
         each["experts"] = np.array([max(1.0, e.dims.experts) for e in estimators])
         return cls({name: plain(number) for name, number in each.items()}, machine)
+
+
+class _Held:
+    """Some estimators, compared as objects: what they say takes long to compare."""
+
+    def __init__(self, estimators: tuple[Estimator, ...]) -> None:
+        self.estimators = estimators
+        self._places = tuple(map(id, estimators))
+
+    def __hash__(self) -> int:
+        return hash(self._places)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and self._places == other._places
+
+
+@lru_cache(maxsize=8)
+def _figures(held: _Held) -> Figures:
+    return Figures.computed(held.estimators)
 
 
 def _stacked(of: type, objects: Sequence[Any]) -> dict[str, Number]:
@@ -179,8 +203,12 @@ class _Axis:
 
     def grow(self, column: NDArray[np.int64]) -> None:
         """Take up new numbers; too many, or too large ones, are no axis any more."""
-        self.values = np.union1d(self.values, column)
-        if self.values[-1] >= _LARGEST:
+        largest = max(0, int(column.max()), *self.values[-1:].tolist())
+        if largest < _LARGEST:
+            seen = np.zeros(largest + 1, dtype=np.bool_)
+            seen[self.values] = seen[column] = True
+            self.values = np.flatnonzero(seen)
+        else:
             self.values = np.arange(_VALUES + 1)
         if self.able:
             self.lookup = np.full(int(self.values[-1]) + 2, -1, dtype=np.intp)
@@ -197,6 +225,7 @@ class Tables:
         axes: The numbers of each column.
         known: Values by name, each with its axes; one number where there are none.
         rowwise: The formulas that are evaluated for every row.
+        uses: How often the rows of a block need the key of some axes.
     """
 
     figures: Figures
@@ -239,10 +268,12 @@ class Tables:
 
     def grow(self, columns: dict[str, Any]) -> None:
         """Take up the numbers of these columns, which are at least 1 where they count."""
-        for name, axis in self.axes.items():
-            if isinstance(columns[name], np.ndarray) and axis.able and axis.find(columns[name]) is None:
-                axis.grow(columns[name])
-        self.build()
+        found = [(axis, columns[name]) for name, axis in self.axes.items() if isinstance(columns[name], np.ndarray)]
+        new = [(axis, column) for axis, column in found if axis.able and axis.find(column) is None]
+        for axis, column in new:
+            axis.grow(column)
+        if new:
+            self.build()
 
     def build(self) -> None:
         """Evaluate every formula whose combinations are worth it."""
@@ -258,15 +289,15 @@ class Tables:
 
     def _share(self) -> None:
         """Let small tables have the axes of larger ones, so that rows need fewer keys; count how often each is used."""
-        shared: set[tuple[str, ...]] = set()
+        shared: dict[tuple[str, ...], int] = {}
         for name, (axes, values) in sorted(self.known.items(), key=lambda item: -np.size(item[1][1])):
-            able = [other for other in shared if {*axes} <= {*other} and self.size_of(other) <= _SHARED]
+            able = {size: other for other, size in shared.items() if size <= _SHARED and {*axes} <= {*other}}
             if len(axes) > 1 and axes not in shared and able:
-                wide = min(able, key=self.size_of)
+                wide = able[min(able)]
                 shape = [len(self.axes[axis].values) if axis in axes else 1 for axis in wide]
                 full = np.broadcast_to(values.reshape(shape), [len(self.axes[axis].values) for axis in wide])
                 self.known[name] = wide, full.reshape(-1)
-            shared |= {axes[i:] for i in range(len(axes))}
+            shared |= {axes[i:]: self.size_of(axes[i:]) for i in range(len(axes)) if axes[i:] not in shared}
         self.uses = Counter(axes for axes, _ in self.known.values())
         # A key is made of the one of all its axes but the first.
         for count in range(len(AXES), 1, -1):
@@ -284,16 +315,11 @@ class Tables:
             values = self.axes[name].values if self.axes[name].able else np.ones(1, dtype=np.int64)
             columns[name] = values.reshape(-1, *[1] * after) if len(values) > 1 else int(values[0])
         each, machine = _Late(self.figures.each, ...), _Late(self.figures.machine, ...)
-        left = machine.ranks / _product(columns["tp"], columns["pp"])
-        # The other columns are on no axis: no formula looks at them.
-        columns |= {"dp": 1, "microbatch": 1, "global_batch": 1, "flash": 1}
-        made = columns_as_choices(columns)
-        dp = larger(1.0, floor(left / made.cp))
-        return _Asked(attrs.evolve(made, dp=dp), each, machine, larger(1.0, floor(left)))
-
-
-def _product(a: Any, b: Any) -> Number:
-    return as_float(a) * as_float(b)
+        # The other columns are on no axis: no formula looks at them, but for dp, which the ranks tell.
+        c = columns_as_choices(columns | {"dp": 1, "microbatch": 1, "global_batch": 1, "flash": 1})
+        left = machine.ranks / (c.tp * c.pp)
+        dp = larger(1.0, floor(left / c.cp))
+        return _Asked(attrs.evolve(c, dp=dp), each, machine, larger(1.0, floor(left)))
 
 
 def _labelled(number: Number) -> tuple[tuple[str, ...], Number]:
