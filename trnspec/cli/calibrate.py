@@ -13,7 +13,7 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from trnspec.ask import Catalog
     from trnspec.perf.fit import Fitted
@@ -34,6 +34,7 @@ KINDS = {"train": "training", "infer": "inference"}
 @click.option("--source", metavar="NAME", help="The source of the measurements, a document of the catalog.")
 @click.option("--chip", "chips", multiple=True, metavar="NAME", help="Only rows on this chip; may be repeated.")
 @click.option("--only", metavar="REGEX", help="Only rows whose id matches.")
+@click.option("--also", metavar="REGEX", help="Rows that widen the interval without being fitted.")
 @click.option("--out", metavar="DIR", help="Write a document for each chip into this folder of a catalog.")
 @click.option("--document", "written", multiple=True, metavar="CHIP", help="Write only for this chip; may be repeated.")
 @click.option("--force", is_flag=True, help="Write over documents that are there.")
@@ -55,11 +56,14 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     if not cases:
         _print_skipped(skipped)
     found = _fit(cases)
+    more = _beside(catalog, rows, of, chips, cases, options["also"])
+    if more:
+        found = found.beside(_errors(found, more))
     _print(found, cases, skipped, every=options["every"])
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
         own = sorted({c.system.chip for c in cases})
-        _write(found, targets, own, of=of, data=data, software=software, source=options["source"])
+        _write(found, targets, own, len(more), of=of, data=data, software=software, source=options["source"])
 
 
 def _catalog(folders: tuple[str, ...]) -> Catalog:
@@ -91,6 +95,35 @@ def _fit(cases: Sequence[AnyCase]) -> Fitted:
 
     served = [c for c in cases if isinstance(c, InferenceCase)]
     return fit_inference(served) if served else fit([c for c in cases if isinstance(c, Case)])
+
+
+def _beside(
+    catalog: Catalog,
+    rows: list[Record],
+    of: str,
+    chips: Sequence[str],
+    cases: Sequence[AnyCase],
+    also: str | None,
+) -> list[AnyCase]:
+    """The rows that are not fitted and yet count for the interval."""
+    if also is None:
+        return []
+    fitted = {c.id for c in cases}
+    return [c for c in _cases(catalog, rows, of, chips, also)[0] if c.id not in fitted]
+
+
+def _errors(found: Fitted, cases: Sequence[AnyCase]) -> Any:
+    """Computed over measured minus 1 of some rows, by a fit to others."""
+    from trnspec.perf.fit import batch
+    from trnspec.perf.fit_inference import FittedServing, runs
+    from trnspec.perf.measured import Case
+    from trnspec.perf.measured_inference import InferenceCase
+
+    if isinstance(found, FittedServing):
+        served = runs([c for c in cases if isinstance(c, InferenceCase)])
+        return served.tokens(found.serving) / served.token - 1.0
+    steps = batch([c for c in cases if isinstance(c, Case)])
+    return steps.times(found.efficiency) / steps.seconds - 1.0
 
 
 def _cases(
@@ -178,6 +211,7 @@ def _write(
     found: Fitted,
     targets: dict[str, FilePath],
     own: Sequence[str],
+    more: int,
     *,
     of: str,
     data: str,
@@ -194,13 +228,20 @@ def _write(
         text = document(
             found, name=target.stem, chip=chip, of=of, software=software, source=source,
             data=data, fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
-            note="" if chip in own else f"No row was measured on this chip; they are from {', '.join(own)}.",
+            note=" ".join(_notes(chip, own, more)),
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)
     click.echo("")
     for target in targets.values():
         click.echo(f"wrote {target}")
+
+
+def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
+    if chip not in own:
+        yield f"No row was measured on this chip; they are from {', '.join(own)}."
+    if more:
+        yield f"The interval and the errors are also those of {more} rows that were not fitted."
 
 
 def _schema(folder: FilePath) -> str:

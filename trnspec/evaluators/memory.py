@@ -98,7 +98,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         tp=tp, pp=pp, cp=cp, ep=ep, dp=_dp(ranks, tp, pp, cp) if dp is None else dp, seq=seq, global_batch=1,
         microbatch=microbatch, interleave=interleave, zero=zero, recompute=recompute, flash=flash,
         schedule="interleaved" if interleave > 1 and schedule == "1f1b" else schedule, optimizer=optimizer,
-        sequence_parallel=splits_sequence(sequence_parallel, seq, tp, cp), offload=offload,
+        sequence_parallel=splits_sequence(seq, tp, cp, wanted=sequence_parallel), offload=offload,
     )  # fmt: skip
     demand = Demand(
         mode=mode, layout=layout, microbatches=max(1, pp) if microbatches is None else microbatches, dropout=dropout,

@@ -127,7 +127,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         tp=tp, pp=pp, dp=dp if dp is not None else max(1, int(estimator.system.ranks) // others), cp=cp, ep=ep,
         seq=seq, global_batch=global_batch, microbatch=microbatch,
         schedule="interleaved" if interleave > 1 and schedule == "1f1b" else schedule, interleave=interleave, zero=zero,
-        recompute=recompute, sequence_parallel=splits_sequence(sequence_parallel, seq, tp, cp), overlap=overlap, flash=flash, optimizer=optimizer,
+        recompute=recompute, sequence_parallel=splits_sequence(seq, tp, cp, wanted=sequence_parallel), overlap=overlap, flash=flash, optimizer=optimizer,
         offload=offload,
         uneven=uneven,
     )  # fmt: skip

@@ -81,7 +81,7 @@ def told(found: Fitted) -> dict[str, str]:
 def _spread(found: Fitted) -> dict[str, str]:
     mean, median, worst = found.summary(held=True)
     return {
-        "rows": str(len(found.held)),
+        "rows": str(len(found.errors)),
         "mean": _share(mean),
         "median": _share(median),
         "worst": _share(worst),

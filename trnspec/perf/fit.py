@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 import numpy as np
@@ -159,6 +159,10 @@ class Fitted:
     errors: Any
     held: Any
     names: tuple[str, ...]
+
+    def beside(self, errors: Any) -> Self:
+        """The same fit, whose spread is also taken over rows that were not fitted at all: their errors."""
+        return attrs.evolve(self, held=np.concatenate([self.held, errors]))
 
     def summary(self, *, held: bool) -> tuple[float, float, float]:
         """Mean, median and worst absolute error, of the fit or of the rows left out of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ BLOCK = 16384
 """Configurations computed at once."""
 _MANY = 1 << 17
 """Rows whose memory is computed at once."""
+_KEPT = 1 << 24
+"""Half of the bytes that the C library is to keep."""
 _SEEN = 1 << 14
 """Rows, from all over a batch, that are looked at first."""
 
@@ -51,6 +54,7 @@ def compute(  # what is computed, and how
         raise UsageError("a batch needs an estimator")
     if block < 1:
         raise UsageError(f"a block has {block} configurations, and at least 1")
+    _keep_pages()
     batch = _Batch.read(estimators, which, columns)
     size = batch.size
     time, code = np.empty(size), np.empty(size, dtype=np.uint8)
@@ -70,6 +74,16 @@ def compute(  # what is computed, and how
         for column in (time, *chosen.values()):
             np.putmask(column, code == DOES_NOT_FIT, 0.0)
     return Block(0, 0, time, code, needs, chosen)
+
+
+@cache
+def _keep_pages() -> None:
+    """Free one large array, once.
+
+    The GNU C library gives memory back to the system when more than twice the largest array freed so far is unused at
+    the end of its heap, 256 KiB at first: a batch of some thousand rows would spend half its time getting pages again.
+    """
+    np.empty(_KEPT, dtype=np.uint8)
 
 
 @define

@@ -149,7 +149,7 @@ class Layout:
         )
 
 
-def splits_sequence(wanted: bool | None, seq: int, tp: int, cp: int) -> bool:
+def splits_sequence(seq: int, tp: int, cp: int, *, wanted: bool | None) -> bool:
     """Whether norms and residuals are split over the tensor-parallel ranks: as wanted, else where they can be."""
     if wanted is not None:
         return wanted
