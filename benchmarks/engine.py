@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from attrs import evolve
 
 import trnspec
 from trnspec.perf.batch import RECOMPUTES, SCHEDULES, Top, estimators, rows, sweep
@@ -189,6 +190,23 @@ def theirs(cat: Any, single: list[tuple[Any, Layout]]) -> tuple[list[int], float
     return able, seconds
 
 
+def unusual(made: tuple[Any, ...], columns: dict[str, Any]) -> None:
+    """Batches that cannot use all that others do: the first about some estimators, and one with many numbers."""
+    size = min(len(columns["which"]), 10_000)
+    some = {name: column[:size] for name, column in columns.items()}
+    # Copies of the estimators are not those about which something is remembered.
+    others = iter([[evolve(e) for e in made] for _ in range(9)])
+    told(f"rows, mixed, {size:,}, the first about them", size, *measured(lambda: rows(next(others), **some), 9))
+    size = min(len(columns["which"]), 1_000_000)
+    some = {name: column[:size] for name, column in columns.items()}
+    lengths = 128 * np.random.default_rng(2).integers(1, 1025, size)
+    told(
+        f"rows, mixed, {size:,}, 1,024 lengths of sequence",
+        size,
+        *measured(lambda: rows(made, **some | {"seq": lengths}), 5),
+    )
+
+
 def main() -> None:
     """Measure, and print what was found."""
     most = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
@@ -203,6 +221,7 @@ def main() -> None:
         some = {name: column[:size] for name, column in columns.items()}
         repeats = 9 if size <= 1_000_000 else 3
         told(f"rows, mixed, {size:,}", size, *measured(lambda some=some: rows(made, **some), repeats))
+    unusual(made, columns)
     found = rows(made, **{n: c[:1_000_000] for n, c in columns.items()})
     possible = float((found.code == 0).mean())
     size = min(most, 100_000)

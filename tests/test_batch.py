@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from trnspec.errors import UsageError
 from trnspec.evaluation import RefusalError
-from trnspec.perf import tables
+from trnspec.perf import flat, tables
 from trnspec.perf.batch import REASONS, Best, Block, Pareto, Top, rows, sweep
 from trnspec.perf.grid import AXES, grid
 from trnspec.perf.layout import Layout
@@ -83,6 +83,48 @@ def test_order_and_blocks_change_nothing(samples, block, monkeypatch) -> None:
     assert (direct.code == whole.code).all()
 
 
+def test_columns_of_many_numbers(samples) -> None:
+    """Lengths of sequence of which there are too many for tables, and numbers that occur late, take other routes."""
+    chosen = [s for s in samples if not s.reason and s.layout.cp == 1 and not s.layout.sequence_parallel][:600]
+    which, given_ = np.array([s.which for s in chosen]), columns(chosen)
+    lengths = np.arange(1000, 1000 + len(chosen))
+    assert len(chosen) == 600 > tables._VALUES
+    for given_["seq"] in (lengths, lengths + tables._LARGEST, np.where(lengths == 1550, 3 * 1024, 2048)):
+        found = rows(ESTIMATORS, which, block=64, **given_)
+        expected = [
+            single(ESTIMATORS[s.which], evolve(s.layout, seq=int(seq)), memory=False)
+            for s, seq in zip(chosen, given_["seq"], strict=True)
+        ]
+        assert [(REASONS[c], t, 0.0) for c, t in zip(found.code, found.time.tolist(), strict=True)] == expected
+
+
+def test_numbers_that_occur_late(samples, monkeypatch) -> None:
+    """Tables grow when a block has numbers that none before it had."""
+    which, given_ = np.array([s.which for s in samples]), columns(samples)
+    whole = rows(ESTIMATORS, which, **given_)
+    order = np.lexsort((given_["ep"], given_["pp"], given_["tp"], given_["seq"]))
+    monkeypatch.setattr(flat, "_SEEN", 1)
+    found = rows(ESTIMATORS, which[order], block=50, **{n: c[order] for n, c in given_.items()})
+
+    assert (found.time == whole.time[order]).all()
+    assert (found.code == whole.code[order]).all()
+
+
+def test_formulas_depend_on_what_they_say(samples) -> None:
+    """A formula that looked at an axis that it does not name would be wrong where that one has too many numbers."""
+    chosen = columns(samples) | {"which": np.array([s.which for s in samples])}
+    words = {name: np.zeros(len(samples), dtype=np.int64) for name in tables.LIMITS}
+    counted = {name: np.maximum(column, 1) for name, column in chosen.items() if name not in words}
+    made = tables.Tables.of(ESTIMATORS, 1 << 20, counted | words | {"which": chosen["which"]})
+    asked = made._combinations()
+    told = 0
+    for formula, names in tables._FORMULAS:
+        for name, number in formula(asked).items():
+            told += 1
+            assert {*tables._labelled(number)[0]} <= {*names}, name
+    assert told == len(made.known) > 30
+
+
 def test_one_value_for_all_rows(samples) -> None:
     """Numbers in place of columns give the same bits; a batch may be about one estimator."""
     first = next(s for s in samples if not s.reason)
@@ -95,6 +137,17 @@ def test_one_value_for_all_rows(samples) -> None:
     for i, zero in enumerate((0, first.layout.zero, 3)):
         told = single(ESTIMATORS[first.which], evolve(first.layout, zero=zero))
         assert (REASONS[zeros.code[i]], zeros.time[i], zeros.memory[i]) == told
+
+
+def test_counts_below_one() -> None:
+    """In one number for all rows, and in a column."""
+    for name in ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"):
+        plain = {"seq": 2048, "global_batch": np.array([256, 512, 256]), "tp": 8, "pp": 4, "dp": 8, "zero": [0, 1, 3]}
+        for strange in (0, np.array([1, -1, 0])):
+            found = rows(SWEPT[:1], 0, memory=True, **plain | {name: strange})
+            told = [int(n) for n in np.broadcast_to(strange, 3)]
+            assert [REASONS[code] == "not-positive" for code in found.code] == [n < 1 for n in told], name
+            assert not found.time[found.code != 0].any()
 
 
 @settings(max_examples=60, deadline=None)

@@ -116,4 +116,4 @@ def test_words_stay_as_they_are(tmp_path):
     for i, words in enumerate(WORDS):
         node = found.graph.named(f"mine-{i}")
         assert (words, words) == (node.spec.software, node.spec.data)
-        assert f"{words} on trainium1, training" == node.metadata.title
+        assert f"{words}, training" == node.metadata.title

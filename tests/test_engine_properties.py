@@ -187,8 +187,8 @@ def test_degrees_multiply_to_the_ranks(s) -> None:
     if not s.reason:
         assert x.tp * x.pp * x.dp * x.cp == e.system.ranks
         assert x.dp * x.cp % x.ep == 0
-    with pytest.raises(RefusalError):
-        e.step(evolve(x, dp=x.dp + 1))
+        with pytest.raises(RefusalError):
+            e.step(evolve(x, dp=x.dp + 1))
 
 
 def test_levels_are_used_inside_out() -> None:

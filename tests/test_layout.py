@@ -135,9 +135,9 @@ def test_the_hint_of_a_count_that_does_not_come_out():
 
 def test_where_the_sequence_is_split_when_nobody_says():
     assert [True, False, False, True, False] == [
-        splits_sequence(None, 8192, 8, 2),
-        splits_sequence(None, 8192, 1, 1),
-        splits_sequence(None, 8190, 8, 2),
-        splits_sequence(True, 8190, 8, 2),
-        splits_sequence(False, 8192, 8, 2),
+        splits_sequence(8192, 8, 2, wanted=None),
+        splits_sequence(8192, 1, 1, wanted=None),
+        splits_sequence(8190, 8, 2, wanted=None),
+        splits_sequence(8190, 8, 2, wanted=True),
+        splits_sequence(8192, 8, 2, wanted=False),
     ]

@@ -56,7 +56,7 @@ def document(  # noqa: PLR0913  # each is one line of it
         "kind: Calibration",
         "metadata:",
         f"  name: {name}",
-        f"  title: {_text(f'{software} on {chip}, {of}')}",
+        f"  title: {_text(f'{software}, {of}')}",
         f"  source: {source}",
         *([f"  note: {_text(note)}"] if note else []),
         "spec:",

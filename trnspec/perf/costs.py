@@ -28,9 +28,10 @@ class Costs:
 
     Attributes:
         pieces: Tokens of a sequence on a rank of cp.
-        token: One layer forward.
+        token: One layer forward, attention's scores apart.
+        scores: Attention's scores of a layer forward.
         weights: Reading the weights of a layer, in s.
-        again: Attention's scores of a layer, where they are computed again.
+        selective: 1 where attention's scores are computed again.
         full: 1 where all of a layer is computed again.
         forward: Least time of a layer forward, in s.
         backward: Least time of a layer backward, in s.
@@ -61,8 +62,9 @@ class Costs:
 
     pieces: Number
     token: Number
+    scores: Number
     weights: Number
-    again: Number
+    selective: Number
     full: Number
     forward: Number
     backward: Number
@@ -100,13 +102,15 @@ def costs(each: Terms, plan: Plan, use: Links) -> Costs:
         use: What :func:`~trnspec.perf.links.links` gives for the plan and the machine.
     """
     found: dict[str, Number] = {}
-    for compute in GROUPS:
-        found |= compute(each, plan, use)
+    for local in LOCAL:
+        found |= local(each, plan)
+    for linked in LINKED:
+        found |= linked(each, plan, use)
     return Costs(**found)
 
 
-def _layer(each: Terms, plan: Plan, _: Links) -> dict[str, Number]:
-    """Times of a layer forward, for a token, and what is computed again."""
+def _layer(each: Terms, plan: Plan) -> dict[str, Number]:
+    """Times of a layer forward for a token, attention's scores apart."""
     share, wide, stream = 1.0 / plan.tp, each.wide, each.stream
     token = share * each.matmul
     if not never(wide):
@@ -114,13 +118,18 @@ def _layer(each: Terms, plan: Plan, _: Links) -> dict[str, Number]:
     if not never(stream):
         # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
         token = token + (1.0 + plan.sequence * (share - 1.0)) * (stream * plan.activation_bytes)
-    scores = share * (context(each, plan.seq) * each.score)
+    return {"token": token}
+
+
+def _scores(each: Terms, plan: Plan) -> dict[str, Number]:
+    """Times of attention's scores of a layer forward for a token."""
+    scores = context(each, plan.seq) * each.score
     if not never(score_byte := each.score_byte):
-        scores = scores + share * plan.seq * (score_byte * plan.activation_bytes)
-    return {"token": token + scores, "again": plan.selective * scores}
+        scores = scores + plan.seq * (score_byte * plan.activation_bytes)
+    return {"scores": scores / plan.tp}
 
 
-def _share(each: Terms, plan: Plan, _: Links) -> dict[str, Number]:
+def _share(each: Terms, plan: Plan) -> dict[str, Number]:
     """What needs no link and depends on little."""
     share = 1.0 / plan.tp
     weights: Number = 0.0
@@ -130,6 +139,7 @@ def _share(each: Terms, plan: Plan, _: Links) -> dict[str, Number]:
         "weights": weights,
         "head": share * each.head,
         "full": plan.full,
+        "selective": plan.selective,
         "forward": each.forward,
         "backward": each.backward,
         "hiding": plan.overlap * each.tensor_overlap,
@@ -174,7 +184,7 @@ def _pipeline(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
     }
 
 
-def _schedule(_: Terms, plan: Plan, __: Links) -> dict[str, Number]:
+def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
     """How often messages are sent, and how often a stage waits for the others."""
     return {"sends": plan.sends, "waiting": plan.bubble * (plan.pp - 1.0)}
 
@@ -202,12 +212,16 @@ def _data(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
     }
 
 
-def _bytes(_: Terms, plan: Plan, __: Links) -> dict[str, Number]:
-    """Tokens of a sequence, and bytes of a parameter."""
+def _pieces(_: Terms, plan: Plan) -> dict[str, Number]:
+    """Tokens of a sequence."""
+    return {"pieces": plan.seq / plan.cp}
+
+
+def _bytes(_: Terms, plan: Plan) -> dict[str, Number]:
+    """Bytes of a parameter, exchanged and kept."""
     once = 2.0 * plan.gradient_bytes + plan.sharded * (plan.weight_bytes - plan.gradient_bytes)
     each = plan.gradient_bytes + 2.0 * plan.weight_bytes
     return {
-        "pieces": plan.seq / plan.cp,
         "gathered": plan.gathered,
         "sizes": once + plan.gathered * (each - once),
         "state_bytes": plan.state_bytes,
@@ -219,16 +233,25 @@ def missing(each: Terms, _: Plan, use: Links) -> dict[str, Number]:
     return {"unknown": use.unknown if never(use.expert_unknown) else use.unknown + use.expert_unknown * each.used}
 
 
-GROUPS: dict[Callable[[Terms, Plan, Links], dict[str, Number]], tuple[str, ...]] = {
-    _bytes: ("optimizer", "zero", "seq", "cp"),
-    _layer: ("recompute", "sequence_parallel", "seq", "tp", "which"),
+LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
+    _pieces: ("seq", "cp"),
+    _bytes: ("optimizer", "zero"),
+    _layer: ("sequence_parallel", "tp", "which"),
+    _scores: ("seq", "tp", "which"),
     _share: ("overlap", "recompute", "ep", "tp", "which"),
+    _schedule: ("interleave", "schedule", "pp"),
+}
+"""What computes coefficients without links, and the choices that any of them depends on.
+
+``which`` is the model and the system.
+"""
+
+LINKED: dict[Callable[[Terms, Plan, Links], dict[str, Number]], tuple[str, ...]] = {
     _tensor: ("recompute", "tp", "which"),
     _context: ("recompute", "cp", "tp", "which"),
     _experts: ("recompute", "ep", "tp", "which"),
     _pipeline: ("sequence_parallel", "pp", "tp", "which"),
-    _schedule: ("interleave", "schedule", "pp"),
     _data: ("zero", "pp", "ep", "tp", "which"),
     missing: ("cp", "pp", "ep", "tp", "which"),
 }
-"""What computes coefficients, and the choices that any of them depends on; ``which`` is the model and the system."""
+"""What computes the others."""

@@ -191,10 +191,9 @@ def fit(cases: Sequence[Case]) -> Fitted:
     whole = batch(cases)
     if len(cases) < 3:
         raise UsageError(f"{len(cases)} rows are too few to fit; 3 is the least")
-    found = [_fitted(whole, flash=flash) for flash in (True, False)]
-    costs = [float(np.mean(np.abs(np.log(whole.times(e) / whole.seconds)))) for e in found]
-    flash = costs[0] <= costs[1]
-    efficiency = found[0] if flash else found[1]
+    (written, cost), (kept, less) = (_solved(whole, flash=flash) for flash in (False, True))
+    flash = less <= cost
+    efficiency = kept if flash else written
     errors = whole.times(efficiency) / whole.seconds - 1.0
     held = np.array(errors)
     for left_out in folds(whole.groups):
@@ -235,6 +234,11 @@ def _free(whole: Batch, *, flash: bool) -> tuple[str, ...]:
 
 
 def _fitted(whole: Batch, *, flash: bool) -> Efficiency:
+    return _solved(whole, flash=flash)[0]
+
+
+def _solved(whole: Batch, *, flash: bool) -> tuple[Efficiency, float]:
+    """What fits best, and what it costs: errors, and leaving the usual."""
     try:
         from scipy.optimize import least_squares
     except ImportError as error:
@@ -251,7 +255,7 @@ def _fitted(whole: Batch, *, flash: bool) -> Efficiency:
         return np.concatenate([off, WEIGHT * (at - begin)])
 
     found = least_squares(errors, begin, loss="soft_l1", f_scale=OUTLYING)
-    return efficiency(found.x)
+    return efficiency(found.x), float(found.cost)
 
 
 def _moved(name: str, value: float) -> float:

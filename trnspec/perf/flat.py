@@ -93,6 +93,7 @@ class _Batch:
     size: int
     estimators: tuple[Estimator, ...]
     columns: dict[str, Any]
+    below: bool
     tables: Tables
 
     @classmethod
@@ -119,17 +120,22 @@ class _Batch:
         for name, most in LIMITS.items():
             if not isinstance(read[name], np.ndarray):
                 _check(name, read[name], most)
+        below = False
+        for name in COUNTS:
+            if not isinstance(read[name], np.ndarray):
+                below, read[name] = below or read[name] < 1, max(read[name], 1)
         first = _cut(read, slice(0, size, -(-size // _SEEN))) if size else dict.fromkeys(read, 1)
-        return cls(size, tuple(estimators), read, Tables.of(estimators, size, _counted(first)[0]))
+        return cls(size, tuple(estimators), read, below, Tables.of(estimators, size, _counted(first)[0]))
 
     def block(self, at: slice) -> tuple[Step, Any]:
         """The times of some rows, and the codes without memory."""
-        columns, below = _cut(self.columns, at), False
+        columns, below = _cut(self.columns, at), self.below
         for name, most in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
             _check(name, columns[name], most)
         looked: Any = self.tables.look(columns)
         if looked is None or any(np.min(columns[name]) < 1 for name in ("dp", "microbatch", "global_batch")):
-            columns, below = _counted(columns)
+            columns, few = _counted(columns)
+            below = np.logical_or(below, few)
             self.tables.grow(columns)
             looked = self.tables.look(columns)
         microbatch, dp = as_float(columns["microbatch"]), as_float(columns["dp"])
@@ -168,9 +174,7 @@ def _counted(columns: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     below: Any = False
     for name in COUNTS:
         column = columns[name]
-        if not isinstance(column, np.ndarray):
-            below, columns[name] = below | (column < 1), max(column, 1)
-        elif column.size and column.min() < 1:
+        if isinstance(column, np.ndarray) and column.min() < 1:
             below, columns[name] = below | (column < 1), np.maximum(column, 1)
     return columns, below
 

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from functools import cached_property, lru_cache
-from operator import attrgetter
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, field
 from numpy.typing import NDArray
 
 from trnspec.perf import costs
 from trnspec.perf.choices import COUNTS, FLAGS, WORDS, Choices, optimized, scheduled, turns, undealt, unfit, unsplit
+from trnspec.perf.figures import Figures, Late, plain
 from trnspec.perf.links import Links, links
-from trnspec.perf.machine import Machine
 from trnspec.perf.ops import Number, floor, larger
-from trnspec.perf.terms import Terms, terms
-from trnspec.perf.transformer import Transformer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
 
     from trnspec.perf.estimate import Estimator
     from trnspec.perf.plan import Plan
+    from trnspec.perf.terms import Terms
 
     _Formula: TypeAlias = Callable[["_Asked"], dict[str, Number]]
 
@@ -43,8 +42,10 @@ _VALUES = 256
 """Different numbers that a column may have to be an axis."""
 _SHARED = 1 << 13
 """Combinations that a table may be widened to, so that rows find their places in several alike."""
+_KEPT = 1 << 18
+"""Values that are kept for the next batch about the same estimators."""
 _LARGEST = 1 << 20
-"""What such a number is below."""
+"""What the numbers of an axis are below."""
 
 AXES = (
     *("optimizer", "zero", "interleave", "schedule", "overlap", "recompute", "sequence_parallel", "seq", "cp"),
@@ -53,84 +54,6 @@ AXES = (
 """The axes of the combinations; the last one is the fastest, and the longest as a rule."""
 LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | {"zero": 3} | dict.fromkeys(FLAGS, 1)
 """The highest number of the columns that have one; all count from 0."""
-
-
-@frozen
-class Figures:
-    """The numbers of some estimators side by side: arrays, or one number where it is the same for all.
-
-    Attributes:
-        each: Those of :class:`~trnspec.perf.terms.Terms`, and ``heads`` and ``experts``, 1 for none.
-        machine: Those of :class:`~trnspec.perf.machine.Machine`.
-    """
-
-    each: dict[str, Number]
-    machine: dict[str, Number]
-
-    @classmethod
-    def of(cls, estimators: Sequence[Estimator]) -> Figures:
-        """Those of some estimators; remembered, since a small batch would spend much of its time on them."""
-        return _figures(_Held(tuple(estimators)))
-
-    @classmethod
-    def computed(cls, estimators: Sequence[Estimator]) -> Figures:
-        """Those of some estimators."""
-        machine = _stacked(Machine, [e.numbers for e in estimators])
-        model = _stacked(Transformer, [e.model for e in estimators])
-        made = terms(Transformer(**model), Machine(**machine))
-        each = {f.name: getattr(made, f.name) for f in attrs.fields(Terms)}
-        each["heads"] = np.array([e.dims.heads for e in estimators])
-        each["experts"] = np.array([max(1.0, e.dims.experts) for e in estimators])
-        return cls({name: plain(number) for name, number in each.items()}, machine)
-
-
-class _Held:
-    """Some estimators, compared as objects: what they say takes long to compare."""
-
-    def __init__(self, estimators: tuple[Estimator, ...]) -> None:
-        self.estimators = estimators
-        self._places = tuple(map(id, estimators))
-
-    def __hash__(self) -> int:
-        return hash(self._places)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held) and self._places == other._places
-
-
-@lru_cache(maxsize=8)
-def _figures(held: _Held) -> Figures:
-    return Figures.computed(held.estimators)
-
-
-def _stacked(of: type, objects: Sequence[Any]) -> dict[str, Number]:
-    """The attributes of some objects, each an array, or one number."""
-    names = [f.name for f in attrs.fields(of)]
-    table = np.array(list(map(attrgetter(*names), objects))).T.copy()
-    return {name: plain(row) for name, row in zip(names, table, strict=True)}
-
-
-def plain(number: Number) -> Number:
-    """One number where all of an array is the same."""
-    if not isinstance(number, np.ndarray):
-        return number
-    low = number.min()
-    return number if low != number.max() else float(low) if number.dtype == np.float64 else low
-
-
-class _Late:
-    """Figures of rows, gathered whenever one is asked for and not kept: the memory that they take stays in cache."""
-
-    def __init__(self, figures: dict[str, Number], which: Any) -> None:
-        self._figures = figures
-        self._which = which
-
-    def __getattr__(self, name: str) -> Number:
-        try:
-            found = self._figures[name]
-        except KeyError:
-            raise AttributeError(name) from None
-        return found[self._which] if isinstance(found, np.ndarray) else found
 
 
 @define(slots=False)
@@ -166,7 +89,11 @@ def _unsplit(asked: _Asked) -> dict[str, Number]:
     return {"unsplit": unsplit(asked.choices)}
 
 
-def _priced(compute: Callable[[Terms, Plan, Links], dict[str, Number]]) -> _Formula:
+def _local(compute: Callable[[Terms, Plan], dict[str, Number]]) -> _Formula:
+    return lambda asked: compute(asked.each, asked.plan)
+
+
+def _linked(compute: Callable[[Terms, Plan, Links], dict[str, Number]]) -> _Formula:
     return lambda asked: compute(asked.each, asked.plan, asked.use)
 
 
@@ -175,7 +102,8 @@ _FORMULAS: tuple[tuple[_Formula, tuple[str, ...]], ...] = (
     (_undealt, ("interleave", "schedule", "pp", "which")),
     (_unsplit, ("sequence_parallel", "seq", "cp", "tp")),
     # What is not known is a cause for refusal, and need not be looked up again.
-    *((_priced(f), axes) for f, axes in costs.GROUPS.items() if f is not costs.missing),
+    *((_linked(f), axes) for f, axes in costs.LINKED.items() if f is not costs.missing),
+    *((_local(f), axes) for f, axes in costs.LOCAL.items()),
 )
 
 
@@ -224,16 +152,16 @@ class Tables:
         rows: Rows of the batch.
         axes: The numbers of each column.
         known: Values by name, each with its axes; one number where there are none.
-        rowwise: The formulas that are evaluated for every row.
-        uses: How often the rows of a block need the key of some axes.
+        rowwise: The formulas that are evaluated for every row, with the columns that they look at.
+        keys: By axes the combinations of all but the first, and how often the key is needed for the rows of a block.
     """
 
     figures: Figures
     rows: int
     axes: dict[str, _Axis]
     known: dict[str, tuple[tuple[str, ...], Number]] = field(factory=dict)
-    rowwise: list[_Formula] = field(factory=list)
-    uses: Counter[tuple[str, ...]] = field(factory=Counter)
+    rowwise: dict[_Formula, tuple[str, ...]] = field(factory=dict)
+    keys: dict[tuple[str, ...], tuple[int, int]] = field(factory=dict)
 
     @classmethod
     def of(cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any]) -> Tables:
@@ -276,16 +204,26 @@ class Tables:
             self.build()
 
     def build(self) -> None:
-        """Evaluate every formula whose combinations are worth it."""
-        self.known, self.rowwise = {}, []
-        asked, limit = self._combinations(), min(_MOST, _WORTH * self.rows)
-        for formula, names in _FORMULAS:
-            needed = [self.axes[name] for name in names]
-            if all(axis.able for axis in needed) and math.prod(len(axis.values) for axis in needed) <= limit:
+        """Evaluate every formula whose combinations are worth it; the same combinations are not evaluated again."""
+        limit = min(_MOST, _WORTH * self.rows)
+        worth = tuple(
+            all(self.axes[name].able for name in names) and self.size_of(names) <= limit for _, names in _FORMULAS
+        )
+        key = (worth, *(axis.values.tobytes() for axis in self.axes.values()))
+        if key in self.figures.built:
+            self.known, self.keys, self.rowwise = self.figures.built[key]
+            return
+        asked = self._combinations()
+        self.known, self.rowwise = {}, {}
+        for (formula, names), able in zip(_FORMULAS, worth, strict=True):
+            if able:
                 self.known |= {name: _labelled(number) for name, number in formula(asked).items()}
             else:
-                self.rowwise.append(formula)
+                self.rowwise[formula] = names
         self._share()
+        self.figures.built.clear()
+        if sum(np.size(values) for _, values in self.known.values()) <= _KEPT:
+            self.figures.built[key] = self.known, self.keys, self.rowwise
 
     def _share(self) -> None:
         """Let small tables have the axes of larger ones, so that rows need fewer keys; count how often each is used."""
@@ -298,11 +236,12 @@ class Tables:
                 full = np.broadcast_to(values.reshape(shape), [len(self.axes[axis].values) for axis in wide])
                 self.known[name] = wide, full.reshape(-1)
             shared |= {axes[i:]: self.size_of(axes[i:]) for i in range(len(axes)) if axes[i:] not in shared}
-        self.uses = Counter(axes for axes, _ in self.known.values())
+        uses = Counter(axes for axes, _ in self.known.values())
         # A key is made of the one of all its axes but the first.
         for count in range(len(AXES), 1, -1):
-            for axes in [axes for axes in self.uses if len(axes) == count]:
-                self.uses[axes[1:]] += 1
+            for axes in [axes for axes in uses if len(axes) == count]:
+                uses[axes[1:]] += 1
+        self.keys = {axes: (self.size_of(axes[1:]), used) for axes, used in uses.items()}
 
     def size_of(self, axes: tuple[str, ...]) -> int:
         """Combinations of some axes."""
@@ -314,7 +253,7 @@ class Tables:
         for after, name in enumerate(reversed(AXES)):
             values = self.axes[name].values if self.axes[name].able else np.ones(1, dtype=np.int64)
             columns[name] = values.reshape(-1, *[1] * after) if len(values) > 1 else int(values[0])
-        each, machine = _Late(self.figures.each, ...), _Late(self.figures.machine, ...)
+        each, machine = Late(self.figures.each), Late(self.figures.machine)
         # The other columns are on no axis: no formula looks at them, but for dp, which the ranks tell.
         c = columns_as_choices(columns | {"dp": 1, "microbatch": 1, "global_batch": 1, "flash": 1})
         left = machine.ranks / (c.tp * c.pp)
@@ -354,24 +293,27 @@ class Looked:
 
     def _key(self, axes: tuple[str, ...]) -> NDArray[np.intp]:
         """The places of rows among all combinations of some axes; kept until it was asked for as often as is known."""
-        key = self._keys.pop(axes, None)
+        key, left = self._keys.get(axes), self._left.get(axes, 0)
         if key is None:
-            first, rest = axes[0], axes[1:]
-            key = self._places[first]
-            if rest:
-                key = key * self._tables.size_of(rest)
-                key += self._key(rest)
-            self._left[axes] = self._tables.uses[axes]
-        self._left[axes] -= 1
-        if self._left[axes]:
-            self._keys[axes] = key
+            step, left = self._tables.keys[axes]
+            key = self._places[axes[0]]
+            if len(axes) > 1:
+                key = key * step
+                key += self._key(axes[1:])
+        if left > 1:
+            self._keys[axes], self._left[axes] = key, left - 1
+        else:
+            self._keys.pop(axes, None)
         return key
 
     @cached_property
     def _rowwise(self) -> dict[str, Number]:
         """The values that are in no table."""
         figures, which = self._tables.figures, self._columns["which"]
-        asked = _Asked(columns_as_choices(self._columns), _Late(figures.each, which), _Late(figures.machine, which))
+        # Columns that none of them looks at need not become floats.
+        needed = {"dp", *chain.from_iterable(self._tables.rowwise.values())}
+        columns = {name: column if name in needed else 1 for name, column in self._columns.items()}
+        asked = _Asked(columns_as_choices(columns), Late(figures.each, which), Late(figures.machine, which))
         found: dict[str, Number] = {}
         for formula in self._tables.rowwise:
             found |= formula(asked)

@@ -129,7 +129,8 @@ def _layer(each: Costs, tokens: Number) -> tuple[Number, Number]:
 
     Backward costs twice what forward does.  The host launches a layer's kernels no faster than the calibrated least time.
     """
-    forward = tokens * each.token + each.weights
+    scores = tokens * each.scores
+    forward = tokens * each.token + each.weights + scores
     least, slowest = each.forward, each.backward
     if never(least) and never(slowest):
         work = 3.0 * forward
@@ -137,7 +138,7 @@ def _layer(each: Costs, tokens: Number) -> tuple[Number, Number]:
         backward = larger(2.0 * forward, slowest)
         forward = larger(forward, least)
         work = forward + backward
-    return work, each.full * forward + tokens * each.again
+    return work, each.full * forward + each.selective * scores
 
 
 def _data(each: Costs, microbatches: Number, stage: Number) -> Number:
