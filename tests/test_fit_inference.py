@@ -48,6 +48,13 @@ def found(vendor):
     return fit_inference(vendor)
 
 
+@pytest.fixture(scope="module")
+def wide(found, cases):
+    """The fit as it is shipped: its interval is also that of the rows of other software."""
+    others = runs([c for c in cases if c.software == OPTIMUM])
+    return found.beside(others.tokens(found.serving) / others.token - 1.0)
+
+
 def test_arrays_say_what_scalars_say(cases):
     whole = runs(cases)
     tokens, firsts = whole.tokens(TRUE), whole.firsts(TRUE)
@@ -135,7 +142,7 @@ def test_without_times_to_the_first_token_prompts_are_not_fitted(vendor):
 
 
 @pytest.mark.parametrize("chip", ["trainium1", "inferentia2"])
-def test_the_shipped_calibration_is_what_is_fitted(found, chip):
+def test_the_shipped_calibration_is_what_is_fitted(found, wide, chip):
     (node,) = [n for n in everything().of(Calibration) if n.name == f"{chip}-neuron-decode"]
     spec = node.spec
     assert ("inference_neuron.csv", "Transformers NeuronX") == (spec.data, spec.software)
@@ -144,18 +151,19 @@ def test_the_shipped_calibration_is_what_is_fitted(found, chip):
     fitted_ones = {n: float(getattr(found.serving, n)) for n in (*found.names, "causal")}
     # Other releases of scipy may end a little elsewhere.
     assert fitted_ones == pytest.approx(stated, rel=5e-3)
-    for spread, of in ((spec.spread, found), (spec.first, found.first)):
+    for spread, of in ((spec.spread, wide), (spec.first, found.first)):
         told_of = [float(getattr(spread, n)) for n in ("mean", "median", "worst", "low", "high")]
         assert [*of.summary(held=True), of.low, of.high] == pytest.approx(told_of, rel=5e-3)
-        assert (len(of.held), COVERAGE) == (spread.rows, float(spread.coverage))
+        assert (len(of.errors), COVERAGE) == (spread.rows, float(spread.coverage))
 
 
-def test_the_document_is_one_that_the_catalog_reads(found):
+def test_the_document_is_one_that_the_catalog_reads(wide):
     (node,) = [n for n in everything().of(Calibration) if n.name == "trainium1-neuron-decode"]
     text = document(
-        found, name=node.name, chip="trainium1", of="inference", software="Transformers NeuronX",
+        wide, name=node.name, chip="trainium1", of="inference", software="Transformers NeuronX",
         source="neuron-benchmarks-2026-08", data="inference_neuron.csv", fitted=str(node.spec.fitted),
         schema="../../schemas/v1/calibration.schema.json",
+        note="The interval and the errors are also those of 15 rows that were not fitted.",
     )  # fmt: skip
     bare = re.compile(r"[0-9.]+")
     assert bare.sub("N", node.document.text) == bare.sub("N", text)
@@ -165,7 +173,7 @@ def test_the_document_is_one_that_the_catalog_reads(found):
 def test_the_engine_computes_with_it_what_the_fit_computed(found, vendor, chip):
     known = calibrated(everything(), chip, "inference")
     assert f"{chip}-neuron-decode" == known.name
-    assert (0.9115, 1.175, 0.8) == (known.low, known.high, known.coverage)
+    assert (0.9229, 2.693, 0.8) == (known.low, known.high, known.coverage)
     assert (0.5295, 1.869) == known.first
     serving = serving_of(known)
     for case, error in zip(vendor, found.errors, strict=True):
