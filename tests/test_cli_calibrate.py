@@ -208,6 +208,7 @@ def test_without_scipy(here, monkeypatch):
     assert "fitting needs scipy; install trnspec with the extra calibrate" in " ".join(done.err.split())
 
 
+@pytest.mark.slow
 def test_in_a_process_of_its_own(tmp_path):
     done = apart("--no-plugins", "calibrate", DATA, *TOLD, "--only", "BERT", "--out", "mine", cwd=tmp_path)
     assert (0, "") == (done.status, done.err)

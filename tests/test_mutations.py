@@ -216,6 +216,7 @@ def _placed(found: Iterable[Diagnostic], file: str, lines: set[int], change: Cha
     return "elsewhere" if found else "escaped"
 
 
+@pytest.mark.slow
 def test_changes_in_files(graph: Graph, by_kind: dict[str, list[Change]], tmp_path: Path, tell) -> None:
     """Edits of the files are found at the very line as a rule, and otherwise that line is named beside the finding."""
     root = tmp_path / "catalog"

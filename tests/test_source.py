@@ -362,9 +362,10 @@ def test_budget(text: str, limits: Limits, expected: tuple[str, int, int]) -> No
 )  # fmt: skip
 def test_hostile_text_is_quick(text: str) -> None:
     """Deep, long and repetitive texts end with a problem, in a moment."""
-    begin = time.perf_counter()
+    # Of the processor, for others may be at work too.
+    begin = time.process_time()
     assert read_text(text).problems
-    assert time.perf_counter() - begin < 3
+    assert time.process_time() - begin < 3
 
 
 # Files.
