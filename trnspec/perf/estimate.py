@@ -70,22 +70,7 @@ class Estimator:
 
     def memory(self, layout: Layout) -> Memory:
         """The bytes on the rank that needs the most."""
-        split = layout.split()
-        found = [
-            training_memory(
-                self.dims,
-                split,
-                layout.storing(),
-                layout.bytes,
-                seq=float(layout.seq),
-                microbatch=float(layout.microbatch),
-                microbatches=float(layout.microbatches),
-                zero=float(layout.zero),
-                stage=stage,
-            )
-            for stage in dict.fromkeys(crowded(self.dims, split))
-        ]
-        return max(found, key=lambda m: float(m.total))
+        return peak(self.dims, layout)
 
     def _unknown(self) -> RefusalError:
         missing = next((level for level in self.system.levels if not level.rate), None)
@@ -94,6 +79,26 @@ class Estimator:
         return RefusalError(
             "unknown-figure", f"the layout needs {link} of {self.system.name}, whose rate is not published", place=place
         )
+
+
+def peak(d: Dimensions, layout: Layout) -> Memory:
+    """The bytes on the rank that needs the most, at the peak of a training step."""
+    split = layout.split()
+    found = [
+        training_memory(
+            d,
+            split,
+            layout.storing(),
+            layout.bytes,
+            seq=float(layout.seq),
+            microbatch=float(layout.microbatch),
+            microbatches=float(layout.microbatches),
+            zero=float(layout.zero),
+            stage=stage,
+        )
+        for stage in dict.fromkeys(crowded(d, split))
+    ]
+    return max(found, key=lambda m: float(m.total))
 
 
 def prepare(

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibrated import Calibrated, calibrated
 from trnspec.perf.efficiency import IDEAL
+from trnspec.perf.estimate import peak
 from trnspec.perf.fit import fit
 from trnspec.perf.machine import machine
 from trnspec.perf.measured import Case, Skipped, training_cases
-from trnspec.perf.memory import Memory, training_memory
 from trnspec.perf.score import Scored
-from trnspec.perf.stages import crowded
 from trnspec.perf.training import step
 from trnspec.perf.transformer import transformer
 
@@ -49,25 +48,11 @@ def score_training(
     scored: list[Scored | Skipped] = [c for c in found if isinstance(c, Skipped)]
     scored += [_scored(case, known, dataset, held.get(case.id)) for case, known in zip(cases, chosen, strict=True)]
     scored += [
-        Scored(dataset=dataset, id=c.id, what="memory", measured=c.memory, ideal=float(_memory(c).total))
+        Scored(dataset=dataset, id=c.id, what="memory", measured=c.memory, ideal=float(peak(c.dims, c.layout).total))
         for c in cases
         if c.memory
     ]
     return scored
-
-
-def _memory(case: Case) -> Memory:
-    """What a rank needs; nothing about memory is fitted."""
-    layout, split = case.layout, case.layout.split()
-    found = [
-        training_memory(
-            case.dims, split, layout.storing(), layout.bytes, seq=float(layout.seq),
-            microbatch=float(layout.microbatch), microbatches=float(layout.microbatches), zero=float(layout.zero),
-            stage=stage,
-        )
-        for stage in dict.fromkeys(crowded(case.dims, split))
-    ]  # fmt: skip
-    return max(found, key=lambda m: float(m.total))
 
 
 def _chosen(graph: Graph, case: Case, dataset: str, wanted: str) -> Calibrated:
