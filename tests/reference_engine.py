@@ -5,6 +5,7 @@ Loops over layers, levels, stages and chunks; no arrays, and none of the engine'
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 FACTOR = {"1f1b": 1, "interleaved": 1, "zb1p": 1 / 3, "zb2p": 0, "zbv": 0, "v-half": 1 / 2, "v-min": 2 / 3}
@@ -84,6 +85,8 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     for expert, windowed in layer_kinds(d):
         own = d.attention_weights + (d.shared_weights + d.router_weights if expert else d.mlp_weights)
         met = own + (d.active * d.expert_weights if expert else 0)
+        # Each rank holds whole heads of keys and values, repeated where they are fewer than the ranks.
+        met += d.hidden * d.kv_elements * (math.ceil(d.kv_heads / x.tp) * x.tp / d.kv_heads - 1)
         routed = d.experts * d.expert_weights if expert else 0
         small = d.attention_small + (d.experts * d.expert_small + d.shared_small if expert else d.mlp_small)
         width = (d.active * d.expert_width + d.shared_width) if expert else d.width

@@ -41,7 +41,8 @@ def test_by_hand(bound):
     """Matrices, causal scores and the output at the tensor engine's rate, three passes; nothing is lost."""
     rate = 91.75e12 * 1024
     tokens = 1024 * 8192
-    layer = 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336
+    # Each of the 8 heads of keys and values is on four of the 32 ranks.
+    layer = 2 * 4096**2 + 4 * 2 * 4096 * 1024 + 3 * 4096 * 14336
     found = bound.step(LAYOUT)
     assert math.isclose(3 * tokens * 32 * (2 * layer + 2 * 2 * 4096 * 8192 / 2) / rate, found.compute, rel_tol=1e-12)
     assert math.isclose(3 * tokens * 2 * 4096 * 128256 / rate, found.head, rel_tol=1e-12)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.machine import never
-from trnspec.perf.ops import Number, smaller
+from trnspec.perf.ops import Number, ceil, smaller
 from trnspec.perf.terms import context
 
 if TYPE_CHECKING:
@@ -112,7 +112,9 @@ def costs(each: Terms, plan: Plan, use: Links) -> Costs:
 def _layer(each: Terms, plan: Plan) -> dict[str, Number]:
     """Times of a layer forward for a token, attention's scores apart."""
     share, wide, stream = 1.0 / plan.tp, each.wide, each.stream
-    token = share * each.matmul
+    # Heads of keys and values are split, and where they are too few, repeated; a latent cache is one head.
+    more = ceil(each.kv_heads / plan.tp) * plan.tp / each.kv_heads - 1.0
+    token = share * (each.matmul + more * each.repeated)
     if not never(wide):
         token = token + (wide + share * each.split) * plan.activation_bytes
     if not never(stream):

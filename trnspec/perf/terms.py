@@ -22,6 +22,7 @@ class Terms:
         layers: Layers.
         hidden: Width of the residual stream.
         matmul: Time of the matrix multiplications for one token, in s.
+        repeated: Time of the matrices of keys and values for one token, in s: repeated where heads are too few to split.
         score: Time of attention for a token and a token of its context, in s.
         wide: Time of reading and writing what is on the residual stream, for a token and byte of an element, in s.
         split: The same of what tensor parallelism splits.
@@ -53,6 +54,7 @@ class Terms:
     layers: Number
     hidden: Number
     matmul: Number
+    repeated: Number
     score: Number
     wide: Number
     split: Number
@@ -94,6 +96,7 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         layers=model.layers,
         hidden=model.hidden,
         matmul=2.0 * model.weights * machine.flop,
+        repeated=2.0 * model.hidden * model.kv_elements * machine.flop,
         score=2.0 * model.scores * machine.score,
         wide=model.wide * passed,
         split=model.split * passed,
