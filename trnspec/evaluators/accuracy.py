@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from trnspec.evaluation import Value
 
 WORDS = {
-    "step": "training step",
-    "memory": "memory of a rank",
-    "tpot": "time per output token",
-    "ttft": "time to first token",
-    "collective": "collective",
-    "matmul": "matrix multiplication",
+    "step": ("training step", "step"),
+    "memory": ("memory of a rank", "memory"),
+    "tpot": ("time per output token", "output token"),
+    "ttft": ("time to first token", "first token"),
+    "collective": ("collective", "collective"),
+    "matmul": ("matrix multiplication", "matmul"),
 }
-"""What was measured, in words."""
+"""What was measured, in words for people and in a word for tables."""
 
 COLUMNS = ("data_set", "of", "rows", "ideal", "mean", "median", "worst", "inside")
 """Errors of published figures alone, then of calibrated answers, and how many lie in the interval."""
@@ -117,7 +117,7 @@ def _score(catalog: Catalog, file: Path, calibration: str, *, refit: bool) -> li
 
 def _answers(scored: Sequence[Scored]) -> tuple[Answer, ...]:
     found: list[Answer] = []
-    for what, words in WORDS.items():
+    for what, (words, _) in WORDS.items():
         some = [s for s in scored if s.what == what and s.calibrated is not None]
         if some:
             value = mean(_error(s, s.calibrated) for s in some)
@@ -144,7 +144,7 @@ def _summaries(scored: Sequence[Scored]) -> list[Table]:
     held = {name: [s for s in some if s.held is not None] for name, some in groups.items()}
     if any(held.values()):
         lines = tuple(
-            (dataset.removesuffix(".csv"), WORDS[what], len(some), *_three([_error(s, s.held) for s in some]))
+            (dataset.removesuffix(".csv"), WORDS[what][1], len(some), *_three([_error(s, s.held) for s in some]))
             for (dataset, what), some in held.items()
             if some
         )
@@ -158,7 +158,7 @@ def _line(dataset: str, what: str, some: Sequence[Scored]) -> tuple[Value | None
     fitted = [_error(s, s.calibrated) for s in some if s.calibrated is not None]
     inside = [s.low <= s.measured <= s.high for s in some if s.low is not None and s.high is not None]
     share = 100.0 * sum(inside) / len(inside) if inside else None
-    return (dataset.removesuffix(".csv"), WORDS[what], len(some), 100.0 * ideal, *_three(fitted), share)
+    return (dataset.removesuffix(".csv"), WORDS[what][1], len(some), 100.0 * ideal, *_three(fitted), share)
 
 
 def _three(errors: Sequence[float]) -> tuple[float | None, float | None, float | None]:
