@@ -47,7 +47,7 @@ def test_every_row_is_told_or_its_reason(of_trn1):
 
 def test_errors_are_those_of_the_rows(of_trn1):
     rows = table(of_trn1, "Rows").rows
-    (line,) = table(of_trn1, "Errors by data set").rows
+    (line,) = table(of_trn1, "Errors by data set, in %").rows
     ideal = [abs(row[3] / row[2] - 1.0) for row in rows]
     fitted = [abs(row[4] / row[2] - 1.0) for row in rows]
     inside = [row[6] <= row[2] <= row[7] for row in rows]
@@ -61,8 +61,8 @@ def test_errors_are_those_of_the_rows(of_trn1):
 
 def test_rows_that_the_fit_had_not_seen_are_further_off():
     found = run(shipped(), data=TRN1, refit=True)
-    ((*_, mean_seen, _, _, _),) = table(found, "Errors by data set").rows
-    ((name, of, count, unseen, *_),) = table(found, "Errors of rows that the fit had not seen").rows
+    ((*_, mean_seen, _, _, _),) = table(found, "Errors by data set, in %").rows
+    ((name, of, count, unseen, *_),) = table(found, "Errors of rows that the fit had not seen, in %").rows
 
     assert ("training_trn1", "step", 7) == (name, of, count)
     assert unseen > mean_seen
@@ -71,7 +71,7 @@ def test_rows_that_the_fit_had_not_seen_are_further_off():
 def test_without_a_calibration_there_is_a_bound_alone():
     found = run(shipped(), data=TRN1, calibration="none")
 
-    assert (None, None, None, None) == table(found, "Errors by data set").rows[0][4:]
+    assert (None, None, None, None) == table(found, "Errors by data set, in %").rows[0][4:]
     assert () == found.answers
 
 
@@ -126,7 +126,7 @@ def test_measurements_on_chips_that_are_not_known_are_refused():
 
 def test_memory_is_told_beside_time():
     found = run(trnspec.load([str(folder()), *FOLDERS]), data=str(MEASURED / "training_torchtitan.csv"))
-    lines = {row[1]: row for row in table(found, "Errors by data set").rows}
+    lines = {row[1]: row for row in table(found, "Errors by data set, in %").rows}
 
     assert {"step", "memory"} == set(lines)
     assert (9, None) == (lines["memory"][2], lines["memory"][4])

@@ -140,7 +140,7 @@ def _summaries(scored: Sequence[Scored]) -> list[Table]:
     for score in scored:
         groups.setdefault((score.dataset, score.what), []).append(score)
     lines = tuple(_line(dataset, what, some) for (dataset, what), some in groups.items())
-    found = [Table("Errors by data set", COLUMNS, lines, ("", "", "", *("%",) * 5))]
+    found = [Table("Errors by data set, in %", COLUMNS, lines)]
     held = {name: [s for s in some if s.held is not None] for name, some in groups.items()}
     if any(held.values()):
         lines = tuple(
@@ -149,7 +149,7 @@ def _summaries(scored: Sequence[Scored]) -> list[Table]:
             if some
         )
         columns = ("data_set", "of", "rows", "mean", "median", "worst")
-        found.append(Table("Errors of rows that the fit had not seen", columns, lines, ("", "", "", *("%",) * 3)))
+        found.append(Table("Errors of rows that the fit had not seen, in %", columns, lines))
     return found
 
 
