@@ -12,7 +12,7 @@ from trnspec.model.figure import Figure
 from trnspec.model.shape import dotted
 from trnspec.model.source import Source
 from trnspec.quantity import Interval, Quantity, render
-from trnspec.rules.blame import suspects
+from trnspec.rules.blame import blamed
 from trnspec.rules.hypotheses import Case, Explanation, explain, tried
 from trnspec.rules.relations import AGREES, claimed_paths, relations, sums
 from trnspec.rules.rivals import causes, conflicts
@@ -122,7 +122,7 @@ def _date(graph: Graph, name: str) -> str:
 
 def _found(graph: Graph) -> Iterator[Disagreement]:
     """What the rules would report: sums that fail and claims without a verdict that exclude what is adopted."""
-    for suspect in suspects(relations(graph)):
+    for suspect in blamed(graph):
         site, relation = suspect.site, suspect.failing[0]
         expected = relation.expects(site)
         others = tuple(

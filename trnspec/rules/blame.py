@@ -7,6 +7,7 @@ each group is laid at the one figure whose correction would mend most of them an
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from fractions import Fraction
 from math import ceil
@@ -15,11 +16,14 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.quantity import Interval, Quantity
+from trnspec.rules.relations import relations
 from trnspec.rules.sites import Relation, Site
 from trnspec.source import Path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from trnspec.graph import Graph
 
 Key = tuple[str, Path, int | None]
 """What tells one site from another."""
@@ -46,6 +50,17 @@ class Suspect:
     def expected(self) -> list[Interval]:
         """What each broken relation expects of it, in base units."""
         return [e for r in self.failing if (e := r.expects(self.site)) is not None]
+
+
+_known: weakref.WeakKeyDictionary[Graph, tuple[Suspect, ...]] = weakref.WeakKeyDictionary()
+
+
+def blamed(graph: Graph) -> tuple[Suspect, ...]:
+    """The suspects of a graph; several rules ask for them, so they are kept as long as the graph is."""
+    found = _known.get(graph)
+    if found is None:
+        found = _known[graph] = tuple(suspects(relations(graph)))
+    return found
 
 
 def suspects(relations: Iterable[Relation]) -> list[Suspect]:

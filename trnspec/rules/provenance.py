@@ -12,8 +12,8 @@ from trnspec.model.shape import dotted, shape_at
 from trnspec.model.source import Source
 from trnspec.plugin import Finding, rule
 from trnspec.quantity import Quantity, parse
-from trnspec.rules.blame import suspects
-from trnspec.rules.relations import AGREES, claimed_paths, relations
+from trnspec.rules.blame import blamed
+from trnspec.rules.relations import AGREES, claimed_paths
 from trnspec.rules.rivals import conflicts, disputed
 from trnspec.rules.sites import Site
 from trnspec.rules.sums import disagreement
@@ -189,7 +189,7 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
             if claim.verdict not in AGREES and claim.reason is None:
                 path = (*node.claim_path(index), "verdict")
                 yield Finding(path, f"{claim.verdict!r} is said without a reason", "add reason: ...", node=node)
-    for suspect in suspects(relations(graph)):
+    for suspect in blamed(graph):
         if suspect.is_claim:
             finding = disagreement(suspect, graph)
             yield evolve(finding, hint=f"add a verdict and a reason; {finding.hint}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +156,7 @@ class Relation:
             interval += term.interval
         return interval
 
-    @property
+    @functools.cached_property
     def holds(self) -> bool:
         """True when rounding alone can explain the difference between total and terms."""
         return self.expected.overlaps(self.total.interval)

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from trnspec.plugin import Finding, rule
 from trnspec.quantity import Interval, Quantity, render
-from trnspec.rules.blame import Suspect, suspects
+from trnspec.rules.blame import Suspect, blamed
 from trnspec.rules.hypotheses import explain, sentence
-from trnspec.rules.relations import relations
 from trnspec.rules.sites import CLAIM, Relation, Site
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def aggregate_mismatch(graph: Graph) -> Iterator[Finding]:
     Source:
         Moore, Kearfott, Cloud: Introduction to Interval Analysis (2009), chapter 2, for the arithmetic.
     """
-    for suspect in suspects(relations(graph)):
+    for suspect in blamed(graph):
         if not suspect.is_claim:
             yield disagreement(suspect, graph)
 
