@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.diagnostics import did_you_mean
-from trnspec.entries import Found, Outcome, imported
+from trnspec.entries import CORE, GROUP, Found, Outcome, imported
 from trnspec.entries import installed as installed_entries
 from trnspec.errors import UsageError
-from trnspec.plugin import API, GROUP, Plugin, Registry, table, unit_clash
+from trnspec.plugin import API, Plugin, Registry, table, unit_clash
 from trnspec.wanted import ONLY, TELL
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 SECONDS = 2.0
 """How long the import of one plugin may take, unless TRNSPEC_PLUGIN_SECONDS says otherwise."""
-
-CORE = ("trnspec", "trnspec.builtin:plugin")
-"""The entry point of trnspec itself, which is not loaded through the door."""
 
 OK = "ok"
 BROKEN = "broken"

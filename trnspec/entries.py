@@ -43,6 +43,18 @@ class Found:
         return reduce(getattr, filter(None, path.strip().split(".")), import_module(module.strip()))
 
 
+GROUP = "trnspec.plugins"
+"""The entry-point group whose objects are plugins."""
+
+CORE = ("trnspec", "trnspec.builtin:plugin")
+"""Name and place of the plugin that trnspec itself is."""
+
+
+def alone() -> bool:
+    """Whether trnspec is the only plugin that is installed."""
+    return all((f.name, f.value) == CORE for f in installed(GROUP))
+
+
 def folders(group: str) -> list[FilePath]:
     """The metadata folders, on the path of this interpreter, of distributions whose entry points name the group."""
     found: list[FilePath] = []

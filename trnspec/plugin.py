@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from attrs import field, frozen
 
+from trnspec import entries
 from trnspec.diagnostics import Code, Location, Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.model.document import Node
@@ -21,7 +22,7 @@ from trnspec.units import UNITS, Unit, UnitTable, extended
 API = 1
 """The version of everything in this module; a plugin says which one it was written for."""
 
-GROUP = "trnspec.plugins"
+GROUP = entries.GROUP
 """The entry-point group whose objects are :class:`Plugin` values."""
 
 

@@ -5,6 +5,7 @@ Context variables, so that two threads or two runs in one process may want diffe
 
 from __future__ import annotations
 
+import os
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -16,3 +17,8 @@ ONLY: ContextVar[tuple[str, ...] | None] = ContextVar("trnspec_only", default=No
 
 TELL: ContextVar[Callable[[str], None] | None] = ContextVar("trnspec_tell", default=None)
 """What is done with a warning of a plugin; ``None`` for Python's own way."""
+
+
+def asked() -> bool:
+    """Whether anybody has said which plugins to use."""
+    return ONLY.get() is not None or "TRNSPEC_PLUGINS" in os.environ

@@ -6,6 +6,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from trnspec import catalog as catalog_
+from trnspec.wanted import asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +45,12 @@ def completer(folder: str = "") -> Callable[[click.Context, click.Parameter, str
     return complete
 
 
+def _catalogs() -> list[FilePath] | None:
+    from trnspec.discovery import simple
+
+    return simple()
+
+
 def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
     """The graph of the catalog that the options choose, read as far as it is asked.
 
@@ -63,7 +70,7 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
             chosen[name]  # a catalog of another day tells why it lacks a document
         return chosen.graph
     # Not by way of the API, which imports what checking needs.
-    from trnspec.discovery import simple
+    from trnspec.entries import alone
     from trnspec.ondemand import on_demand
 
     paths, settings = [catalog] if catalog else [], here()
@@ -73,7 +80,7 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
 
         return graph(paths, settings=settings)
 
-    found = on_demand(paths, settings, everything, simple())
+    found = on_demand(paths, settings, everything, [] if not asked() and alone() else _catalogs())
     for name in names:
         found.named(name)
     return found
