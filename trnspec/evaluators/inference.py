@@ -132,7 +132,7 @@ def answered(catalog: Catalog, question: Question, known: Calibrated, serving: S
     q = setup.question
     return Evaluation(
         evaluator="inference",
-        title=f"{setup.name} on {setup.pool.system.name}: tp {q.tp}, {q.dp} replicas of {q.batch}, "
+        title=f"{setup.name} on {setup.pool.system.name}: tp {q.tp}, {q.dp} replica{'' if q.dp == 1 else 's'}, batch {q.batch}, "
         f"{q.prompt:,} tokens in, {q.output:,} out",
         question={**attrs.asdict(q), "calibration": known.name or "none"},
         answers=tuple(_answers(setup, known, (slow, found, fast), held, most)),
