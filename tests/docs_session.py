@@ -49,7 +49,8 @@ class Session:
         return count
 
     def _run(self, page: Path, command: str, shown: str) -> None:
-        hidden = ("PYTHON", "VIRTUAL_ENV", "TRNSPEC", "PYTEST", "COLUMNS", "NO_COLOR", "FORCE_COLOR")
+        # pytest and others print more, and in longer lines, where CI or BUILD_NUMBER tells them that nobody watches.
+        hidden = ("PYTHON", "VIRTUAL_ENV", "TRNSPEC", "PYTEST", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "CI", "BUILD_NUMBER")
         env = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
         env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
         env["PATH"] = f"{self.programs}{os.pathsep}{env['PATH']}"
