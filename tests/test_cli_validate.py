@@ -353,10 +353,12 @@ def test_reader_that_goes(here) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to write to")
-def test_full_disk(here) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_full_disk(here, unbuffered) -> None:
+    env = environment(PYTHONUNBUFFERED=unbuffered)
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            command("validate", "bad"), cwd=here.folder, stdout=full, stderr=subprocess.PIPE, check=False
+            command("validate", "bad"), cwd=here.folder, env=env, stdout=full, stderr=subprocess.PIPE, check=False
         )
 
     assert done.returncode == 2

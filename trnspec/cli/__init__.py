@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
+import os
 import sys
 from importlib import import_module
 from io import TextIOWrapper
@@ -118,6 +120,15 @@ def _leave_garbage() -> None:
         gc.freeze()
 
 
+def _drop_output() -> None:
+    """Let go of what could not be written: Python would try again at the end, fail, and exit with 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run the command line: exit status 0 clean, 1 findings, 2 misuse."""
     # A command lives for a moment; looking for garbage while it starts, and in all there is when it ends, would take a
@@ -136,4 +147,5 @@ def main() -> None:
     except OSError as error:
         # Click takes care of a reader who has gone; what is left is a full disk, for instance.
         click.echo(f"trnspec: {error}", err=True)
+        _drop_output()
         sys.exit(2)

@@ -13,10 +13,10 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from trnspec.ask import Catalog
-    from trnspec.perf.fit import Fitted
+    from trnspec.perf.fit import Apart, Fitted
     from trnspec.perf.measured import Case, Record, Skipped
     from trnspec.perf.measured_inference import InferenceCase
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 KINDS = {"train": "training", "infer": "inference"}
 """What is fitted, by the kind of rows."""
+
+LEFT_OUT = {"model": "rows", "chip": "chips"}
+"""What is left out of a fit at a time, in words: rows go with those of their model."""
 
 
 @click.command("calibrate")
@@ -47,7 +50,8 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     step_time_s, among others; or for each measured deployment: model, hardware, n_chips, tp, isl, osl, batch_conc,
     tpot_ms and ttft_ms. docs/reference/calibrate.md tells all columns. Rows that cannot be computed are listed
     with the reason. Errors are told of every row, and of every row as computed by a fit that had not seen its model.
-    --document may name a chip that no row is on: the document then says which chips its rows are from.
+    --document may name a chip that no row is on: the document then says which chips its rows are from, and its errors
+    and interval are those of rows of a chip as computed by a fit to the others, of which there must be some.
     """
     catalog = _catalog(options["catalog"])
     rows, of = _rows(files, options["of"])
@@ -55,15 +59,15 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     targets = _targets(catalog, cases, options) if options["out"] else {}
     if not cases:
         _print_skipped(skipped)
-    found = _fit(cases)
+    own = sorted({c.system.chip for c in cases})
+    fits = {apart: _fit(cases, apart) for apart in _apart(targets, own)}
     more = _beside(catalog, rows, of, chips, cases, options["also"])
     if more:
-        found = found.beside(_errors(found, more))
-    _print(found, cases, skipped, every=options["every"])
+        fits = {apart: found.beside(_errors(found, more)) for apart, found in fits.items()}
+    _print(fits, cases, skipped, every=options["every"])
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
-        own = sorted({c.system.chip for c in cases})
-        _write(found, targets, own, len(more), of=of, data=data, software=software, source=options["source"])
+        _write(fits, targets, own, len(more), of=of, data=data, software=software, source=options["source"])
 
 
 def _catalog(folders: tuple[str, ...]) -> Catalog:
@@ -87,14 +91,20 @@ def _rows(files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
     return rows, of
 
 
-def _fit(cases: Sequence[AnyCase]) -> Fitted:
+def _apart(targets: Iterable[str], own: Sequence[str]) -> list[Apart]:
+    """What rows are left out together with: as told of a chip that has rows, and of one that has none."""
+    needed: dict[Apart, None] = dict.fromkeys("model" if chip in own else "chip" for chip in targets)
+    return sorted(needed, reverse=True) or ["model"]
+
+
+def _fit(cases: Sequence[AnyCase], apart: Apart) -> Fitted:
     from trnspec.perf.fit import fit
     from trnspec.perf.fit_inference import fit_inference
     from trnspec.perf.measured import Case
     from trnspec.perf.measured_inference import InferenceCase
 
     served = [c for c in cases if isinstance(c, InferenceCase)]
-    return fit_inference(served) if served else fit([c for c in cases if isinstance(c, Case)])
+    return fit_inference(served, apart) if served else fit([c for c in cases if isinstance(c, Case)], apart)
 
 
 def _beside(
@@ -143,7 +153,7 @@ def _cases(
     return [c for c in cases if not chips or c.system.chip in chips], skipped
 
 
-def _print(found: Fitted, cases: Sequence[AnyCase], skipped: Sequence[Skipped], *, every: bool) -> None:
+def _print(fits: dict[Apart, Fitted], cases: Sequence[AnyCase], skipped: Sequence[Skipped], *, every: bool) -> None:
     from trnspec.perf.calibration_document import told as printed
     from trnspec.perf.fit_inference import FittedServing
     from trnspec.perf.measured import Case
@@ -151,12 +161,15 @@ def _print(found: Fitted, cases: Sequence[AnyCase], skipped: Sequence[Skipped], 
     click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be computed")
     click.echo("")
     click.echo(f"{'error':<36}{'mean':>9}{'median':>9}{'worst':>9}")
-    fits = [("", found)]
-    if isinstance(found, FittedServing) and found.first is not None:
-        fits.append((", first token", found.first))
-    for what, each in fits:
-        for told, held in (("of the fit", False), ("of rows left out of it", True)):
-            mean, median, worst = each.summary(held=held)
+    found = next(iter(fits.values()))
+    for what, of in (
+        ("", fits),
+        (", first token", {a: f.first for a, f in fits.items() if isinstance(f, FittedServing)}),
+    ):
+        each = {apart: fitted for apart, fitted in of.items() if fitted is not None}
+        lines = [("of the fit", fitted.summary(held=False)) for fitted in [*each.values()][:1]]
+        lines += [(f"of {LEFT_OUT[apart]} left out of it", fitted.summary(held=True)) for apart, fitted in each.items()]
+        for told, (mean, median, worst) in lines:
             click.echo(f"{told + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
     click.echo("")
     click.echo("achieved")
@@ -208,7 +221,7 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]
 
 
 def _write(
-    found: Fitted,
+    fits: dict[Apart, Fitted],
     targets: dict[str, FilePath],
     own: Sequence[str],
     more: int,
@@ -226,7 +239,7 @@ def _write(
     texts = {}
     for chip, target in targets.items():
         text = document(
-            found, name=target.stem, chip=chip, of=of, software=software, source=source,
+            fits["model" if chip in own else "chip"], name=target.stem, chip=chip, of=of, software=software, source=source,
             data=data, fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
             note=" ".join(_notes(chip, own, more)),
         )  # fmt: skip
@@ -239,7 +252,7 @@ def _write(
 
 def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
     if chip not in own:
-        yield f"No row was measured on this chip; they are from {', '.join(own)}."
+        yield f"No row was measured on this chip; they are from {', '.join(own)}, and errors those of a chip left out."
     if more:
         yield f"The interval and the errors are also those of {more} rows that were not fitted."
 

@@ -259,7 +259,13 @@ def _answers(
         elif unit == "tokens/s":
             shares = [_shares(known, case, "latency") for case in (fast, slow)]
             low, high = low / shares[1][1], high / shares[0][0]
-        yield Answer(name, value, unit, low, high, _TOLD.get(name, ""))
+        # Without a calibration nobody knows how much longer it takes.
+        yield Answer(
+            name, value, unit,
+            low if known.coverage or unit != "tokens/s" else None,
+            high if known.coverage or unit != "s" else None,
+            _TOLD.get(name, ""),
+        )  # fmt: skip
     yield Answer("memory", float(held.total), "B", note="of the rank that needs the most")
     yield Answer("capacity", setup.pool.system.capacity, "B", note="of a rank")
     each = float(cache_bytes(setup.model, setup.pool.plan.cache_bytes))

@@ -184,7 +184,7 @@ def _answers(
 ) -> tuple[Answer, ...]:
     total, low, high = times
     covered = estimator.calibration.coverage
-    told = f"{covered:.0%} of measurements" if covered else "what the digits leave open; nothing is lost"
+    told = f"{covered:.0%} of measurements" if covered else "a bound: nothing is lost"
     system = estimator.system
     tokens = float(layout.tokens)
     d, seq = estimator.dims, float(layout.seq)
@@ -194,10 +194,12 @@ def _answers(
     whose = "published" if estimator.dtype in system.published else "tensor engine's"
     used = float(memory.total)
     return (
-        Answer("step_time", total, "s", low, high, told),
-        Answer("throughput", tokens / total, "tokens/s", tokens / high, tokens / low, told),
+        # Without a calibration nobody knows how much longer it takes.
+        Answer("step_time", total, "s", low, high if covered else None, told),
+        Answer("throughput", tokens / total, "tokens/s", tokens / high if covered else None, tokens / low, told),
         Answer("throughput_per_chip", tokens / total / system.chips, "tokens/s"),
-        Answer("mfu", 100.0 * work / (total * peak), "%", 100.0 * work / (high * peak), 100.0 * work / (low * peak),
+        Answer("mfu", 100.0 * work / (total * peak), "%", 100.0 * work / (high * peak) if covered else None,
+               100.0 * work / (low * peak),
                f"of the {whose} dense {estimator.dtype} rate, attention {attention}"),
         Answer("hfu", 100.0 * (work + again) / (total * peak), "%", note="with what is computed again"),
         Answer("work", work, "FLOP", note="of the model, a step"),

@@ -10,6 +10,7 @@ from attrs import frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.model.calibration import Calibration
+from trnspec.model.chip import Chip
 from trnspec.perf.efficiency import IDEAL, Efficiency
 from trnspec.perf.serving import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving import Serving
@@ -17,6 +18,9 @@ from trnspec.perf.serving import Serving
 if TYPE_CHECKING:
     from trnspec.graph import Graph
     from trnspec.model.document import Node
+
+
+_BOUND = "no calibration: nothing is lost, so that times are bounds"
 
 
 @frozen
@@ -40,7 +44,7 @@ class Calibrated:
     low: float = 1.0
     high: float = 1.0
     coverage: float = 0.0
-    told: str = "no calibration: nothing is lost, so that times are bounds"
+    told: str = _BOUND
     serving: Serving = IDEAL_SERVING
     first: tuple[float, float] | None = None
 
@@ -63,7 +67,9 @@ def calibrated(graph: Graph, chip: str, of: str, wanted: str = "auto") -> Calibr
     nodes = graph.of(Calibration)
     if wanted == "auto":
         own = [n for n in nodes if n.spec.chip.name == chip and n.spec.of == of]
-        return _read(max(own, key=lambda n: (n.spec.spread.rows, n.name)), chip) if own else Calibrated()
+        if not own:
+            return Calibrated(told=_BOUND + _others(graph, chip, [n for n in nodes if n.spec.of == of]))
+        return _read(max(own, key=lambda n: (n.spec.spread.rows, n.name)), chip)
     for node in nodes:
         if wanted in (node.name, *node.metadata.aliases):
             if node.spec.of != of:
@@ -71,6 +77,14 @@ def calibrated(graph: Graph, chip: str, of: str, wanted: str = "auto") -> Calibr
             return _read(node, chip)
     hint = did_you_mean(wanted, [n.name for n in nodes])
     raise UnknownNameError(f"no calibration is named {wanted!r}" + (f"; {hint}" if hint else ""))
+
+
+def _others(graph: Graph, chip: str, nodes: list[Node[Calibration]]) -> str:
+    """What could be named instead: calibrations of chips of the same publisher."""
+    sources = {n.name: n.metadata.source for n in graph.of(Chip)}
+    publisher = {name: graph[source].publisher for name, source in sources.items() if source is not None}
+    alike = sorted(n.name for n in nodes if publisher.get(n.spec.chip.name, "") == publisher.get(chip))
+    return f"; {' or '.join(alike)} can be named, for what it is worth on another chip" if alike else ""
 
 
 def serving_of(known: Calibrated) -> Serving:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import attrs
 import numpy as np
@@ -68,6 +68,9 @@ OUTLYING = 0.1
 
 COVERAGE = 0.8
 """Share of the measurements that the interval is to contain."""
+
+Apart = Literal["model", "chip"]
+"""What rows are left out together with."""
 
 
 @frozen
@@ -180,13 +183,17 @@ class Fitted:
         return float(np.quantile(1.0 / (1.0 + self.held), 1.0 - (1.0 - COVERAGE) / 2.0))
 
 
-def fit(cases: Sequence[Case]) -> Fitted:
+def fit(cases: Sequence[Case], apart: Apart = "model") -> Fitted:
     """Fits to some cases; every group of them is also computed from a fit to the others.
 
     Whether attention writes its scores, and computes the half that causality leaves out, is tried both ways.
 
+    Args:
+        cases: The measurements.
+        apart: What is left out together: see :func:`left_out`.
+
     Raises:
-        UsageError: There are too few rows, or scipy is not installed.
+        UsageError: There are too few rows, or of too few chips, or scipy is not installed.
     """
     whole = batch(cases)
     if len(cases) < 3:
@@ -196,11 +203,32 @@ def fit(cases: Sequence[Case]) -> Fitted:
     efficiency = kept if flash else written
     errors = whole.times(efficiency) / whole.seconds - 1.0
     held = np.array(errors)
-    for left_out in folds(whole.groups):
-        rest = _fitted(whole.rows(~left_out), flash=flash)
-        some = whole.rows(left_out)
-        held[left_out] = some.times(rest) / some.seconds - 1.0
+    for out in left_out(whole.groups, [c.system.chip for c in cases], apart):
+        some = whole.rows(out)
+        held[out] = some.times(_fitted(whole.rows(~out), flash=flash)) / some.seconds - 1.0
     return Fitted(efficiency, errors, held, _free(whole, flash=flash))
+
+
+def left_out(groups: Sequence[str], chips: Sequence[str], apart: Apart) -> list[Any]:
+    """Masks of the rows that are computed from a fit to the others.
+
+    What a fit says of a chip that none of its rows is of is told by leaving out one chip at a time.
+
+    Args:
+        groups: The model of each row.
+        chips: The chip of each row.
+        apart: ``model``, for what :func:`folds` gives, or ``chip``.
+
+    Raises:
+        UsageError: Chips are to be left out, and the rows are of one.
+    """
+    if apart == "model":
+        return folds(groups)
+    names = sorted(set(chips))
+    if len(names) < 2:
+        raise UsageError(f"rows of {names[0]} alone do not tell how far a fit carries over to another chip")
+    which = np.array(chips)
+    return [which == name for name in names]
 
 
 def folds(groups: Sequence[str]) -> list[Any]:

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from trnspec.errors import UsageError
 from trnspec.perf.decode import decode_time
 from trnspec.perf.efficiency import IDEAL, Efficiency
-from trnspec.perf.fit import OUTLYING, Fitted, folds
+from trnspec.perf.fit import OUTLYING, Apart, Fitted, left_out
 from trnspec.perf.inference import serve
 from trnspec.perf.machine import Machine, machine
 from trnspec.perf.prefill import prefill
@@ -145,11 +145,15 @@ class FittedServing(Fitted):
     first: Fitted | None
 
 
-def fit_inference(cases: Sequence[InferenceCase]) -> FittedServing:
+def fit_inference(cases: Sequence[InferenceCase], apart: Apart = "model") -> FittedServing:
     """Fits to some cases; every group of them is also computed from a fit to the others.
 
+    Args:
+        cases: The measurements.
+        apart: What is left out together: see :func:`trnspec.perf.fit.left_out`.
+
     Raises:
-        UsageError: There are too few rows, or scipy is not installed.
+        UsageError: There are too few rows, or of too few chips, or scipy is not installed.
     """
     whole = runs(cases)
     if len(cases) < LEAST:
@@ -157,11 +161,11 @@ def fit_inference(cases: Sequence[InferenceCase]) -> FittedServing:
     timed = whole.first > 0.0
     serving = fitted(whole)
     tokens, firsts = np.empty(len(cases)), np.empty(len(cases))
-    for left_out in folds(whole.groups):
-        rest = fitted(whole.rows(~left_out))
-        some = whole.rows(left_out)
-        tokens[left_out] = some.tokens(rest)
-        firsts[left_out] = some.firsts(rest)
+    for out in left_out(whole.groups, [c.system.chip for c in cases], apart):
+        rest = fitted(whole.rows(~out))
+        some = whole.rows(out)
+        tokens[out] = some.tokens(rest)
+        firsts[out] = some.firsts(rest)
     efficiency = Efficiency(
         matmul=float(serving.matmul),
         attention=float(serving.attention),

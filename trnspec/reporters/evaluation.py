@@ -93,15 +93,20 @@ def measure(value: Value | None, unit: str = "", within: Scale | None = None, di
 
 
 def interval(answer: Answer) -> str:
-    """The interval of an answer in the unit that its value is shown in: ``[3.21, 3.98] s``; empty where it has none."""
+    """The interval of an answer in the unit that its value is shown in: ``[3.21, 3.98] s``; empty where it has none.
+
+    Of a bound, whose other end nobody knows, ``at least 3.21 s`` or ``at most 3.98 s``.
+    """
     value = answer.value
     if isinstance(value, (bool, str)) or (answer.low is None and answer.high is None):
         return ""
     size, symbol = scale([value], answer.unit)
     low, high = (None if end is None else end / size for end in (answer.low, answer.high))
     digits = digits_of(answer)
-    ends = ("-..." if low is None else number(low, digits), "..." if high is None else number(high, digits))
-    return f"[{', '.join(ends)}] {symbol}".rstrip()
+    if low is None or high is None:
+        words, end = ("at most", high) if low is None else ("at least", low)
+        return f"{words} {number(end or 0.0, digits)} {symbol}".rstrip()
+    return f"[{number(low, digits)}, {number(high, digits)}] {symbol}".rstrip()
 
 
 def digits_of(answer: Answer) -> int:
