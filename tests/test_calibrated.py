@@ -24,7 +24,12 @@ def test_none_is_a_bound():
 
 
 def test_a_chip_without_one_has_a_bound():
-    assert Calibrated() == calibrated(shipped().graph, "trainium2", "training")
+    """Those of other chips of its publisher are named; nothing is taken of them."""
+    found = calibrated(everything(), "trainium2", "training")
+    assert Calibrated() == evolve(found, told=Calibrated().told)
+    assert f"{Calibrated().told}; trainium1-neuron can be named, for what it is worth on another chip" == found.told
+    # Nothing is like a chip that nobody has published.
+    assert Calibrated().told == calibrated(everything(), "larch-1", "training").told
 
 
 def test_auto_is_the_one_with_the_most_rows():

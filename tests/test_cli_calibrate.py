@@ -7,7 +7,7 @@ import re
 import sys
 
 import pytest
-from running import Here, apart
+from running import ROOT, Here, apart
 
 from trnspec.api import load, validate
 from trnspec.catalog import shipped
@@ -79,6 +79,41 @@ def test_what_it_writes(here, tmp_path):
     for name in ("matmul", "network", "forward"):
         assert " ".join(told[name]) == getattr(node.spec.achieved, name).value.text
     assert "trainium1-mine" == calibrated(graph, "trainium1", "training", "trainium1-mine").name
+
+
+SERVED = DATA.with_name("inference_neuron.csv")
+INFERENTIA = ROOT / "plugins/trnspec-inferentia/src/trnspec_inferentia/catalog"
+
+
+def test_a_document_for_a_chip_without_rows(here, tmp_path):
+    """Its errors are those of a chip left out; beside it the document of a chip that has rows."""
+    asked = ("--only", "^(trn1|inf2)-", "--catalog", ROOT / "catalog", "--catalog", INFERENTIA, "--out", "mine")
+    done = here("calibrate", SERVED, *TOLD, *asked, "--document", "trainium2", "--document", "trainium1")
+    assert (0, "") == (done.status, done.err)
+    lines = ("of the fit", "of rows left out of it", "of chips left out of it")
+    told = re.findall(r"^(of [a-z ]+?)(, first token)? +([\d.]+)% +([\d.]+)% +([\d.]+)%$", done.out, re.MULTILINE)
+    assert [*((line, "") for line in lines), *((line, ", first token") for line in lines)] == [t[:2] for t in told]
+    graph = load([str(ROOT / "catalog"), str(INFERENTIA), str(tmp_path / "mine")]).graph
+    own, carried = (graph.named(f"{chip}-mine") for chip in ("trainium1", "trainium2"))
+    assert own.spec.achieved == carried.spec.achieved
+    for node, row in ((own, told[1]), (carried, told[2])):
+        assert [float(x) for x in row[2:]] == pytest.approx(
+            [100 * float(getattr(node.spec.spread, n)) for n in ("mean", "median", "worst")], abs=0.06
+        )
+    assert own.metadata.note is None
+    assert (
+        "No row was measured on this chip; they are from inferentia2, trainium1, and errors those of a chip left out."
+        == carried.metadata.note
+    )
+
+
+def test_rows_of_one_chip_say_nothing_of_another(here, tmp_path):
+    done = here("calibrate", DATA, *TOLD, "--document", "trainium2", "--out", "mine")
+    assert 2 == done.status
+    assert "rows of trainium1 alone do not tell how far a fit carries over to another chip" in " ".join(
+        done.err.split()
+    )
+    assert [] == [f for f in tmp_path.rglob("*") if f.is_file()]
 
 
 def test_it_does_not_write_over_what_is_there(here, tmp_path, monkeypatch):

@@ -89,10 +89,18 @@ def test_intervals():
         answer = found.answer(name)
         assert answer.low < answer.value < answer.high
     assert "80% of measurements" == found.answer("step_time").note
-    bound = asked(**ISSUE, calibration="none")
-    assert "digits" in bound.answer("step_time").note
+
+
+def test_without_a_calibration_it_is_a_bound():
+    found, bound = asked(**ISSUE), asked(**ISSUE, calibration="none")
+    assert "a bound: nothing is lost" == bound.answer("step_time").note
     assert bound["step_time"] < found["step_time"]
     assert bound["mfu"] < 100.0
+    # How much longer it takes nobody knows.
+    ends = {a.name: (a.low is None, a.high is None) for a in bound.answers if (a.low, a.high) != (None, None)}
+    assert {"step_time": (False, True), "throughput": (True, False), "mfu": (True, False)} == ends
+    assert 0.9 * bound["step_time"] < bound.answer("step_time").low < bound["step_time"]
+    assert bound["mfu"] < bound.answer("mfu").high < 1.1 * bound["mfu"]
 
 
 def test_it_is_what_the_engine_says():

@@ -14,7 +14,7 @@ from trnspec.errors import UsageError
 from trnspec.perf.calibrated import Calibrated
 from trnspec.perf.efficiency import IDEAL, Efficiency
 from trnspec.perf.estimate import Estimator
-from trnspec.perf.fit import COVERAGE, SHARES, TYPICAL, Fitted, _free, batch, fit, folds
+from trnspec.perf.fit import COVERAGE, SHARES, TYPICAL, Fitted, _free, batch, fit, folds, left_out
 from trnspec.perf.machine import machine
 from trnspec.perf.training import step
 from trnspec.perf.transformer import transformer
@@ -114,14 +114,38 @@ def test_without_scipy(monkeypatch):
         fit(CLEAN[:5])
 
 
+def test_chips_are_left_out_whole():
+    masks = left_out(["m"] * 5, ["b", "a", "b", "c", "a"], "chip")
+    assert [[0, 1, 0, 0, 1], [1, 0, 1, 0, 0], [0, 0, 0, 1, 0]] == [m.astype(int).tolist() for m in masks]
+    by_model = left_out(["m", "n"] * 3, ["b"] * 6, "model")
+    assert [m.tolist() for m in folds(["m", "n"] * 3)] == [m.tolist() for m in by_model]
+    with pytest.raises(UsageError, match="rows of b alone do not tell how far a fit carries over to another chip"):
+        left_out(["m", "n"], ["b", "b"], "chip")
+
+
+def test_what_a_fit_says_of_a_chip_it_has_not_seen():
+    """Nothing that was measured of a chip changes what is computed for it."""
+    some = [evolve(c, system=evolve(c.system, chip=c.system.name)) for c in CLEAN]
+    own = np.array([c.system.chip == "system-0" for c in some])
+    assert 0 < own.sum() < len(some)
+    found = fit(some, "chip")
+    assert found.efficiency == fit(some).efficiency
+    # Both achieve the same, so that either tells the other.
+    assert found.summary(held=True)[0] < 0.05
+    slower = [evolve(c, seconds=1.5 * c.seconds) if o else c for c, o in zip(some, own, strict=True)]
+    again = fit(slower, "chip")
+    assert ((1.0 + found.held[own]) / 1.5).tolist() == pytest.approx((1.0 + again.held[own]).tolist())
+    assert found.held[~own].tolist() != again.held[~own].tolist()
+
+
 def test_folds_leave_out_whole_models():
     """So that a row left out is of a model that the fit has not seen."""
     groups = [c.model for c in CLEAN]
     found = folds(groups)
     assert len(MODELS) == len(found)
-    for left_out in found:
-        out = {g for g, o in zip(groups, left_out, strict=True) if o}
-        kept = {g for g, o in zip(groups, left_out, strict=True) if not o}
+    for mask in found:
+        out = {g for g, o in zip(groups, mask, strict=True) if o}
+        kept = {g for g, o in zip(groups, mask, strict=True) if not o}
         assert len(out) == 1
         assert not out & kept
     assert np.ones(len(groups), int).tolist() == np.sum(found, axis=0).tolist()

@@ -49,10 +49,22 @@ def found(vendor):
 
 
 @pytest.fixture(scope="module")
-def wide(found, cases):
+def carried(vendor):
+    """The same fit, with the errors of what it says of a chip that it has not seen."""
+    return fit_inference(vendor, "chip")
+
+
+@pytest.fixture(scope="module")
+def others(found, cases):
+    """The errors of rows of other software, which none is fitted to."""
+    rows = runs([c for c in cases if c.software == OPTIMUM])
+    return rows.tokens(found.serving) / rows.token - 1.0
+
+
+@pytest.fixture(scope="module")
+def wide(found, others):
     """The fit as it is shipped: its interval is also that of the rows of other software."""
-    others = runs([c for c in cases if c.software == OPTIMUM])
-    return found.beside(others.tokens(found.serving) / others.token - 1.0)
+    return found.beside(others)
 
 
 def test_arrays_say_what_scalars_say(cases):
@@ -118,6 +130,20 @@ def test_a_row_left_out_is_computed_without_its_model(vendor, found):
             )
 
 
+def test_a_chip_left_out_is_computed_without_its_rows(vendor, found, carried):
+    """What carries over to the other chip: nothing that was measured of one changes what is computed for it."""
+    assert found.serving == carried.serving
+    assert {"trainium1", "inferentia2"} == {c.system.chip for c in vendor}
+    own = [c.system.chip == "inferentia2" for c in vendor]
+    rest = fitted(runs([c for c, out in zip(vendor, own, strict=True) if not out]))
+    some = runs([c for c, out in zip(vendor, own, strict=True) if out])
+    assert (some.tokens(rest) / some.token - 1.0).tolist() == carried.held[own].tolist()
+    # Each chip is told to 7 % by the other, no worse than by its own rows of other models.
+    assert 0.072 == pytest.approx(carried.summary(held=True)[0], rel=0.02)
+    with pytest.raises(UsageError, match="rows of trainium1 alone do not tell how far a fit carries over"):
+        fit_inference([c for c in vendor if c.system.chip == "trainium1"], "chip")
+
+
 def test_rows_of_few_models_are_left_out_by_configuration(cases):
     some = [c for c in cases if c.software == OPTIMUM]
     groups = runs(some).groups
@@ -141,8 +167,11 @@ def test_without_times_to_the_first_token_prompts_are_not_fitted(vendor):
     assert (1.0, 1.0, 0.0) == (found.serving.matmul, found.serving.attention, found.serving.request)
 
 
-@pytest.mark.parametrize("chip", ["trainium1", "inferentia2"])
-def test_the_shipped_calibration_is_what_is_fitted(found, wide, chip):
+@pytest.mark.parametrize("chip", ["trainium1", "inferentia2", "trainium2", "trainium3"])
+def test_the_shipped_calibration_is_what_is_fitted(found, carried, others, chip):
+    """Of a chip that no row is on the errors are those of a chip left out at a time."""
+    found = carried if chip in {"trainium2", "trainium3"} else found
+    wide = found.beside(others)
     (node,) = [n for n in everything().of(Calibration) if n.name == f"{chip}-neuron-decode"]
     spec = node.spec
     assert ("inference_neuron.csv", "Transformers NeuronX") == (spec.data, spec.software)

@@ -31,7 +31,10 @@ def test_measure(value, unit, shown) -> None:
     [
         (Answer("t", 3.57, "s", 3.21, 3.98), "[3.21, 3.98] s"),
         (Answer("t", 3.57, "s", 3.5695, 3.5705), "[3.5695, 3.5705] s"),
-        (Answer("t", 3.57, "s", 3.21), "[3.21, ...] s"),
+        (Answer("t", 3.57, "s", 3.21), "at least 3.21 s"),
+        (Answer("t", 1.6872, "s", 1.6863), "at least 1.6863 s"),
+        (Answer("r", 3570.0, "tokens/s", None, 3980.0), "at most 3.98 k tokens/s"),
+        (Answer("t", 3.57, "s", 3.57), "at least 3.57 s"),
         (Answer("t", 0.0, "s", 0.0, 0.0), "[0, 0] s"),
         (Answer("t", 3.57, "s"), ""),
         (Answer("t", True), ""),

@@ -111,8 +111,12 @@ def interval(answer: Answer) -> str:
 
 def digits_of(answer: Answer) -> int:
     """How many digits show that the ends of an answer's interval differ, and that its value lies between them."""
-    value, low, high = answer.value, answer.low, answer.high
-    if isinstance(value, (bool, str)) or not value or low is None or high is None or low == high:
+    value = answer.value
+    if isinstance(value, (bool, str)) or not value:
+        return _DIGITS
+    # Of a bound the distance to its only end.
+    low, high = (value if end is None else end for end in (answer.low, answer.high))
+    if low == high:
         return _DIGITS
     return min(max(_DIGITS, math.ceil(math.log10(abs(value) / abs(high - low))) + 1), _MOST_DIGITS)
 
