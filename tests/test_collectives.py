@@ -78,6 +78,21 @@ def test_published_v4p_times_are_those_of_whole_buffers():
     assert pytest.approx(186.41e-6, rel=1e-4) == reduce * 4 / 3
 
 
+def test_published_v5e_times_of_four_in_a_row():
+    # bf16[2048, 8192] over four chips, 45 GB/s a link each way: 377 us as printed where the row is closed to a ring (with
+    # 34e6 bytes, every block counted), 560 us where it is not, since blocks go three hops one way; 680 us were measured.
+    array, link = 2.0 * 2048 * 8192, 45e9
+    ring, row = c.bidirectional_ring_all_gather(array, 4.0, 0.0, link), c.ring_all_gather(array, 4.0, 0.0, link)
+
+    assert pytest.approx(377.8e-6, rel=1e-3) == ring * 4 / 3 * 34e6 / array
+    assert near(3 * array / 4 / link) == row
+    assert ("559", True) == (f"{1e6 * row:.0f}", row < 680e-6)
+    # bf16[256, 256]: three hops of a microsecond each, and sending; 8 us were measured.
+    small = c.ring_all_gather(2.0 * 256 * 256, 4.0, 1e-6, link)
+    assert near(3e-6 + 3 * 2.0 * 256 * 64 / link) == small
+    assert 3e-6 < small < 8e-6
+
+
 @pytest.mark.parametrize(("busbw", "across"), [(377.34e9, 36.52e9), (381.80e9, 36.95e9)])
 def test_hierarchical_all_reduce_needs_a_published_rate_across_servers(busbw, across):
     # 32 accelerators in 4 servers of 8: the rate that takes as long as the bus bandwidth says.
