@@ -75,7 +75,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     wide_type = dtype if dtype in {"fp64", "fp32", "tf32", "bf16", "fp16"} else "bf16"
     rate, score_rate = system.rates[dtype] * e.matmul, system.rates[wide_type] * e.attention
     memory = system.bandwidth * e.memory
-    full, selective = x.recompute == "full", x.recompute == "selective"
+    full, selective, operators = (x.recompute == word for word in ("full", "selective", "operators"))
     tokens = x.microbatch * x.seq / x.cp
     causal = bool(d.causal) and bool(e.causal)
     m = x.global_batch // (x.microbatch * x.dp)
@@ -105,11 +105,11 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         copies_sent += d.active if expert else 0
     matmul, scores = matmul / d.layers, scores / d.layers
     forward, backward = max(matmul + scores, e.forward), max(2 * (matmul + scores), e.backward)
-    again = forward if full else scores if selective else 0.0
+    again = forward if full else forward / 2 if operators else scores if selective else 0.0
 
     # Its collectives.
     message = tokens * d.hidden * 2
-    rounds = 6 if full else 4
+    rounds = 6 if full else 5 if operators else 4
     steps, byte = links.gather(x.tp, 1)
     reduced = sum((e.call if x.tp > 1 else 0) + 2 * (steps + byte * message) for _ in range(rounds))
     if x.overlap:
@@ -117,8 +117,8 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     steps, byte = links.gather(x.cp, x.tp)
     cache = x.cp * tokens * d.kv_elements * 2 / min(x.tp, d.kv_heads)
     passed = 0.0
-    for _ in range(3 + full + selective):
-        passed += (e.call if x.cp > 1 else 0) + steps + byte * cache
+    for part in (1, 1, 1, 1 if full or selective else 0.5 if operators else 0):
+        passed += part * ((e.call if x.cp > 1 else 0) + steps + byte * cache)
     exchanged, share = 0.0, copies_sent / d.layers
     for _ in range(rounds):
         if x.ep > 1 and share:
@@ -131,8 +131,11 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     if x.pp > 1:
         hop, byte = links.outermost(x.tp * x.cp * x.dp * x.pp)
         passes = x.interleave if x.interleave > 1 else 2 if x.schedule in FOLDED else 1
-        size = message / x.tp if x.sequence_parallel else message
-        sent = 2 * passes * (e.send + hop + byte * size)
+        sent = e.send + hop + byte * message / x.tp
+        if not x.sequence_parallel and x.tp > 1:
+            steps, byte = links.gather(x.tp, 1)
+            sent += e.call / 2 + steps + byte * message
+        sent = 2 * passes * sent
     bubble = FACTOR[x.schedule] / x.interleave * (x.pp - 1) * (layers * each + sent)
     head = tokens / x.tp * d.vocabulary * (6 * d.hidden / rate + 4 * e.head_passes / memory)
 
@@ -186,6 +189,29 @@ def in_flight(x: Any, stage: int) -> float:
     return min(m, max(1, HELD[x.schedule] * deep))
 
 
+def operators(d: Any, x: Any, *, expert: bool) -> float:
+    """Bytes of the tensors that a layer keeps with selective checkpointing of operators."""
+    t, tokens = x.tp, x.seq // x.cp * x.microbatch
+    # Elements by whether all ranks of tensor parallelism hold them, or each a share.
+    whole, shared = 0, d.heads * d.qk_size + d.heads * d.v_size
+    if d.kv_elements == d.kv_heads * (d.qk_size + d.v_size):
+        shared += math.ceil(d.kv_heads / t) * t * d.v_size
+    else:
+        shared += d.heads * (d.qk_size + d.v_size)
+    widths = [d.width]
+    if expert:
+        widths = [d.expert_width] * int(d.active) + ([d.shared_width] if d.shared_width else [])
+    for width in widths:
+        shared += width
+        whole += d.hidden if d.matrices == 3 else 0
+    stream = d.hidden * (3 if t > 1 else 1)
+    if x.sequence_parallel:
+        shared += stream
+    else:
+        whole += d.hidden
+    return 2 * tokens * (whole + shared / t)
+
+
 def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything that a stage holds, one after the other
     """Bytes on a rank of a stage."""
     weight, gradient, state = BYTES[x.optimizer]
@@ -202,6 +228,8 @@ def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything 
         scores = 0 if x.flash or recompute != "none" else tokens * x.seq * d.heads * 2 / t
         if recompute == "full":
             return tokens * d.hidden * 2 / along
+        if recompute == "operators":
+            return operators(d, x, expert=expert)
         heads = tokens * 2 * d.heads * (d.qk_size + d.v_size) / t
         latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
         size = tokens * d.hidden * 8 / along + heads * (2 if latent else 1) + tokens * 2 * d.kv_elements * heads_here
@@ -235,9 +263,9 @@ def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything 
     if first:
         total += held * tokens * 8 / along
     if last:
-        total += 4 * tokens * d.hidden / along + 4 * tokens * d.vocabulary / t
+        total += 4 * tokens * d.hidden / along + (4 if x.fused_loss else 14) * tokens * d.vocabulary / t
     kinds = {expert for expert, _ in layer_kinds(d)}
-    if x.recompute == "full":
+    if x.recompute in {"full", "operators"}:
         total += max(kept(expert, "none") for expert in (False, True))
     elif x.recompute == "selective":
         total += 0 if x.flash else tokens * x.seq * d.heads * 2 / t

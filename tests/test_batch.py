@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from trnspec.errors import UsageError
 from trnspec.evaluation import RefusalError
 from trnspec.perf import flat, tables
-from trnspec.perf.batch import REASONS, Best, Block, Pareto, Top, rows, sweep
+from trnspec.perf.batch import REASONS, RECOMPUTES, Best, Block, Pareto, Top, rows, sweep
 from trnspec.perf.grid import AXES, grid
 from trnspec.perf.layout import Layout
 from trnspec.perf.training import PARTS
@@ -25,7 +25,7 @@ from trnspec.perf.transformer import transformer
 
 COLUMNS = (
     *("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "schedule", "interleave", "zero"),
-    *("recompute", "sequence_parallel", "overlap", "flash", "optimizer"),
+    *("recompute", "sequence_parallel", "overlap", "flash", "fused_loss", "optimizer"),
 )
 
 
@@ -139,6 +139,25 @@ def test_one_value_for_all_rows(samples) -> None:
         assert (REASONS[zeros.code[i]], zeros.time[i], zeros.memory[i]) == told
 
 
+def test_words_by_their_places() -> None:
+    """A column has the place of a word, which is not the number that formulas take."""
+    e, words = SWEPT[0], ("full", "operators", "none", "selective", "operators")
+    places = [RECOMPUTES.index(word) for word in words]
+    assert [2, 3, 0, 1, 3] == places
+    plain = {"tp": 8, "pp": 4, "dp": 8, "cp": 1, "seq": 2048, "global_batch": 256}
+    expected = [single(e, Layout(**plain, recompute=word)) for word in words]
+    assert 4 == len(set(expected))
+    for given_ in (places, list(words), np.array(places, dtype=np.uint8), np.array(places, dtype=np.float64)):
+        found = rows([e], 0, memory=True, recompute=given_, **plain)
+        assert expected == [
+            (REASONS[c], t, m) for c, t, m in zip(found.code, found.time.tolist(), found.memory.tolist(), strict=True)
+        ]
+    for word, place, told in zip(words, places, expected, strict=True):
+        for given_ in (word, place):
+            one = rows([e], 0, memory=True, recompute=given_, **plain)
+            assert told == (REASONS[one.code[0]], one.time[0], one.memory[0])
+
+
 def test_counts_below_one() -> None:
     """In one number for all rows, and in a column."""
     for name in ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"):
@@ -171,8 +190,9 @@ def test_no_rows() -> None:
 SMALL = {
     "tp": [1, 4, 3], "pp": [1, 4], "cp": [1, 2], "ep": [1, 4], "seq": [2048, 4096], "microbatch": [1, 2],
     "schedule": ["1f1b", ("interleaved", 2), "zbv", ("zb1p", 2)], "sequence_parallel": [False, True],
-    "recompute": ["none", "selective", "full"], "zero": [0, 1, 3], "global_batch": [64, 96, 512],
+    "recompute": ["none", "selective", "operators", "full"], "zero": [0, 1, 3], "global_batch": [64, 96, 512],
     "overlap": [False, True], "optimizer": ["adam", "adam-bf16"],
+    "fused_loss": [False, True],
 }  # fmt: skip
 SWEPT = tuple(
     estimator(name, on, efficiency)
@@ -189,7 +209,7 @@ def whole():
 
 def test_sweep_is_single_calls(whole) -> None:
     size, found = whole.grid.size, whole.result
-    assert whole.tried == len(found.time) == size * len(SWEPT) == 3 * 82_944
+    assert whole.tried == len(found.time) == size * len(SWEPT) == 3 * 221_184
     for i in random.Random(1).sample(range(whole.tried), 6000):
         which, number = divmod(i, size)
         layout = whole.layout(which, number)

@@ -9,6 +9,7 @@ import pytest
 import reference_engine
 from engine_samples import ESTIMATORS, MODELS, SYSTEMS, possible
 
+from trnspec.perf.activations import RECOMPUTE
 from trnspec.perf.layout import BUBBLES
 from trnspec.perf.training import PARTS
 
@@ -26,7 +27,7 @@ def test_samples_cover_everything(samples) -> None:
         ESTIMATORS[s.which].name, s.layout.schedule, f"zero {s.layout.zero}", s.layout.recompute, s.layout.optimizer,
         f"levels {len(ESTIMATORS[s.which].system.levels)}",
     ))  # fmt: skip
-    wanted = {*MODELS, *BUBBLES, *(f"zero {i}" for i in range(4)), "none", "selective", "full"}
+    wanted = {*MODELS, *BUBBLES, *(f"zero {i}" for i in range(4)), *RECOMPUTE}
     wanted |= {*reference_engine.BYTES, *(f"levels {len(s.levels)}" for s in SYSTEMS)}
 
     assert set(seen) == wanted

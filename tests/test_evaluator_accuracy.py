@@ -115,6 +115,20 @@ def test_the_calibration_is_that_of_the_table_then_of_the_software():
     assert {s.id: s.calibrated for s in named} != mine
 
 
+def test_rows_that_no_fit_has_seen_need_no_fit():
+    """Those of tables that no calibration was fitted on; their error is that of the calibrated answer."""
+    cat = trnspec.load([str(folder()), *FOLDERS])
+    found = run(cat, data=str(MEASURED / "training_korthikanti.csv"))
+    ((*_, ideal, mean, median, worst, _),) = table(found, "Errors by data set, in %").rows
+    ((_, _, count, *unseen),) = table(found, "Errors of rows that the fit had not seen, in %").rows
+
+    assert (8, [mean, median, worst]) == (count, unseen)
+    # Of the best other tool it is 3.65 %.
+    assert mean < 3.65 < ideal
+    fitted = score_training(cat.graph, records(MEASURED / "training_megatron_sc21.csv"), "training_megatron_sc21.csv")
+    assert {None} == {s.held for s in fitted if not isinstance(s, Skipped)}
+
+
 def test_measurements_on_chips_that_are_not_known_are_refused():
     with pytest.raises(RefusalError) as caught:
         run(shipped(), data=str(MEASURED / "training_a100_vtrain.csv"))
@@ -129,7 +143,9 @@ def test_memory_is_told_beside_time():
     lines = {row[1]: row for row in table(found, "Errors by data set, in %").rows}
 
     assert {"step", "memory"} == set(lines)
-    assert (9, None) == (lines["memory"][2], lines["memory"][4])
+    assert (8, None) == (lines["memory"][2], lines["memory"][4])
+    reasons = {row[2]: row[1] for row in table(found, "Rows that cannot be computed").rows}
+    assert 1 == reasons["its memory: the row does not state the microbatch"]
 
 
 def test_a_row_of_a_kind_that_is_not_known_is_told(tmp_path):

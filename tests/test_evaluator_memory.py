@@ -74,6 +74,34 @@ def test_what_makes_it_fit():
         assert (total, True) == (again["total"], again["fits"]), change
 
 
+def test_the_loss_of_operators_one_after_the_other():
+    question = {**LLAMA, "tp": 4, "zero": 3, "sequence_parallel": False}
+    fused, plain = asked(**question), asked(**question, fused_loss=False)
+    # Ten bytes more of each logit, a quarter of which are on a rank.
+    assert parts(fused)["outside"] + 10 * 8192 * 128256 / 4 == parts(plain)["outside"]
+    assert (True, False) == (fused.question["fused_loss"], plain.question["fused_loss"])
+    assert {n: v for n, v in parts(fused).items() if n != "outside"} == {
+        n: v for n, v in parts(plain).items() if n != "outside"
+    }
+
+
+def test_a_fused_loss_and_more_recomputing_are_told_as_ways():
+    question = {**LLAMA, "tp": 4, "zero": 3, "sequence_parallel": False}
+    found = asked(**question, microbatch=4, recompute="full", fused_loss=False)
+    fused = asked(**question, microbatch=4, recompute="full")
+    assert (False, True) == (found["fits"], fused["fits"])
+    single = {row[0]: (row[1], row[3]) for row in table(found, "one setting changed").rows}
+    assert (fused["total"], True) == single["fused_loss no -> yes"]
+    assert "fused_loss no -> yes" in {row[0] for row in table(found, "what fits").rows}
+    # A loss that is fused is no way to need less.
+    found = asked(**question, microbatch=2)
+    assert not any("fused_loss" in row[0] for t in found.tables for row in t.rows)
+    assert "recompute none -> operators" in {row[0] for row in table(found, "what fits").rows}
+    assert asked(**question, microbatch=2, recompute="operators")["fits"]
+    found = asked(**question, microbatch=4, recompute="operators")
+    assert "recompute operators -> full" in {row[0] for row in table(found, "one setting changed").rows}
+
+
 def test_several_changes():
     found = asked(
         model="llama-3.1-70b", on="trn2.48xlarge*4", seq=8192, tp=8, pp=4, microbatches=16, sequence_parallel=False

@@ -13,6 +13,7 @@ from running import Here, apart
 
 import trnspec
 from trnspec.api import evaluate
+from trnspec.architecture.counting import dimensions
 from trnspec.ask import Catalog
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluating import unsound
@@ -20,6 +21,7 @@ from trnspec.evaluation import Evaluation, RefusalError
 from trnspec.perf.estimate import prepare
 from trnspec.perf.layout import Layout
 from trnspec.perf.training import PARTS
+from trnspec.perf.work import model_flops_per_token, recomputed_flops_per_token
 
 GIB = 2**30
 ISSUE = {
@@ -245,6 +247,16 @@ def test_less_is_never_slower():
     time = asked(**ISSUE)["step_time"]
     assert time < asked(**ISSUE, recompute="selective")["step_time"] < asked(**ISSUE, recompute="full")["step_time"]
     assert asked(**ISSUE, recompute="full")["hfu"] > asked(**ISSUE, recompute="full")["mfu"]
+    ways = [asked(**ISSUE, recompute=word) for word in ("none", "selective", "operators", "full")]
+    times, memory, hfu = ([way[answer] for way in ways] for answer in ("step_time", "memory", "hfu"))
+    assert times == sorted(set(times))
+    assert [memory[0]] * 2 == memory[:2], "scores are not written"
+    assert memory[1] > memory[3]
+    # Three passes and a half over the matrices, three over the scores.
+    d, seq = dimensions(shipped().models[ISSUE["model"]].node.spec), float(ISSUE["seq"])
+    model, scores = (model_flops_per_token(d, seq, "megatron"), recomputed_flops_per_token(d, seq, 1.0, "causal"))
+    matrices = recomputed_flops_per_token(d, seq, 2.0, "causal") - scores
+    assert math.isclose((model + matrices / 2) / model, hfu[2] / ways[2]["mfu"], rel_tol=1e-12)
     assert asked(**ISSUE, attention="full")["mfu"] > asked(**ISSUE)["mfu"]
     assert asked(**ISSUE, recompute="full")["memory"] < asked(**ISSUE)["memory"]
     assert asked(**{**ISSUE, "global_batch": 2048})["step_time"] > 1.9 * time

@@ -22,7 +22,7 @@ class TestTraining(EvaluatorConformance):
         },
         {
             "model": "gpt2-large", "on": "trn1.32xlarge", "chips": 4, "seq": 1024, "global_batch": 64, "overlap": True,
-            "flash": False, "attention": "full", "optimizer": "adam-fp32", "dtype": "fp32", "must_fit": True,
+            "flash": False, "fused_loss": False, "recompute": "operators", "attention": "full", "optimizer": "adam-fp32", "dtype": "fp32", "must_fit": True,
         },
     )  # fmt: skip
     bad = (
@@ -44,6 +44,7 @@ class TestMemory(EvaluatorConformance):
     name = "memory"
     good = (
         {**LLAMA, "tp": 32, "zero": 1},
+        {**LLAMA, "tp": 8, "zero": 3, "recompute": "operators", "fused_loss": False},
         {"model": "mixtral-8x7b", "on": "trn2-ultraserver", "seq": 4096, "tp": 8, "pp": 4, "ep": 8, "zero": 1},
         {"model": "llama-3.1-70b", "on": "trn2.48xlarge", "seq": 8192, "mode": "inference", "tp": 16},
     )

@@ -34,6 +34,7 @@ PLANS = {
     "zero 3": ({"zero": 3}, {"sharded": 1.0, "gathered": 1.0}),
     "full": ({"recompute": "full"}, {"full": 1.0}),
     "selective": ({"recompute": "selective"}, {"selective": 1.0}),
+    "operators": ({"recompute": "operators"}, {"full": 0.5}),
     "sequence": ({"sequence_parallel": True}, {"sequence": 1.0}),
     "overlap": ({"overlap": True}, {"overlap": 1.0}),
     "interleaved": ({"schedule": "interleaved", "interleave": 4}, {"bubble": 0.25, "sends": 4.0}),
@@ -46,6 +47,7 @@ PLANS = {
     "32 bit": ({"optimizer": "adam-fp32"}, {"weight_bytes": 4.0, "gradient_bytes": 4.0, "state_bytes": 8.0}),
     "momentum": ({"optimizer": "sgd-momentum"}, {"state_bytes": OPTIMIZERS["sgd-momentum"].state_bytes}),
     "not flash": ({"flash": False}, {}),
+    "not fused": ({"fused_loss": False}, {}),
 }
 
 
@@ -69,10 +71,14 @@ def test_split(schedule):
 
 def test_storing():
     plain = BASE.storing()
-    assert (0.0, 0.0, 1.0) == (plain.recompute, plain.sequence_parallel, plain.flash)
+    assert (0.0, 0.0, 1.0, 1.0) == (plain.recompute, plain.sequence_parallel, plain.flash, plain.fused_loss)
     other = evolve(BASE, recompute="full", sequence_parallel=True, flash=False).storing()
-    assert (2.0, 1.0, 0.0) == (other.recompute, other.sequence_parallel, other.flash)
-    assert 1.0 == evolve(BASE, recompute="selective").storing().recompute
+    assert (2.0, 1.0, 0.0, 1.0) == (other.recompute, other.sequence_parallel, other.flash, other.fused_loss)
+    assert (1.0, 0.0) == (
+        evolve(BASE, fused_loss=False).storing().flash,
+        evolve(BASE, fused_loss=False).storing().fused_loss,
+    )
+    assert [1.0, 1.5] == [evolve(BASE, recompute=word).storing().recompute for word in ("selective", "operators")]
 
 
 REFUSED = [

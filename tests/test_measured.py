@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from trnspec.catalog import shipped as folder
 from trnspec.errors import UsageError
+from trnspec.model.calibration import Calibration
 from trnspec.perf import measured as module
 from trnspec.perf.layout import check
 from trnspec.perf.measured import Case, Skipped, records, training_cases
@@ -20,6 +21,8 @@ DATA = folder() / "measured"
 MODEL = "the catalog has no model like {!r}, and the row lacks its dimensions"
 FILES = {
     "training_a100_vtrain.csv": (774, {}),
+    "training_h100.csv": (12, {}),
+    "training_korthikanti.csv": (8, {}),
     "training_megatron_bridge.csv": (96, {
         **{MODEL.format(n): many for n, many in {
             "DeepSeekV4 Flash": 1, "Nemotron_3_5_Lightning": 1, "Nemotron_3_Super": 14, "Nemotron_3_Ultra": 1,
@@ -44,6 +47,12 @@ FILES = {
 
 def test_every_file_is_known():
     assert {f.name for f in DATA.glob("*.csv")} == set(FILES)
+
+
+def test_what_is_kept_out_of_every_fit():
+    fitted = {name for n in everything().of(Calibration) for name in n.spec.data.split(", ")}
+    files = {name for name, (many, _) in FILES.items() if many}
+    assert {"training_h100.csv", "training_korthikanti.csv"} == files - fitted
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -95,6 +104,40 @@ def test_a_row():
     assert ("none", "1f1b", 1, 1024, 8192) == (
         layout.recompute, layout.schedule, layout.microbatch, layout.global_batch, layout.seq,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, (True, False)),
+        ({"sequence_parallel": "no", "overlap": "yes"}, (False, True)),
+        ({"source": "arXiv 2104.04473", "note": "async"}, (False, True)),
+        ({"source": "arXiv 2104.04473", "sequence_parallel": "yes", "overlap": "no", "note": "async"}, (True, False)),
+        ({"tp": "1", "dp": "1024", "sequence_parallel": "yes"}, (False, False)),
+    ],
+)
+def test_what_a_row_says_outright(changed, expected):
+    layout = one(**changed).layout
+    assert expected == (layout.sequence_parallel, layout.overlap)
+
+
+def test_what_is_computed_again():
+    words = {
+        "": "none", "None": "none", "selective": "selective", "core attn (selective)": "selective", "full": "full",
+        "full (selective layers)": "full", "selective(op)": "operators", "Selective op": "operators", "operators": "operators",
+    }  # fmt: skip
+    assert words == {said: one(recompute=said).layout.recompute for said in words}
+
+
+def test_torchtitan_computes_its_loss_operator_by_operator():
+    for told in ({"source": "pytorch+torchtitan:benchmarks/x.md"}, {"software": "torchtitan 0.2"}):
+        assert not one(**told).layout.fused_loss
+    assert one().layout.fused_loss
+    found = {
+        name: {c.layout.fused_loss for c in training_cases(everything(), records(DATA / name)) if isinstance(c, Case)}
+        for name in ("training_torchtitan.csv", "training_mpt.csv", "training_trn1.csv")
+    }
+    assert {"training_torchtitan.csv": {False}, "training_mpt.csv": {True}, "training_trn1.csv": {True}} == found
 
 
 def test_tokens_a_second_give_the_time():
@@ -169,6 +212,8 @@ REASONS = [
     ({"step_time_s": "-1"}, "step_time_s is -1, which no measurement is"),
     ({"step_time_s": "inf"}, "step_time_s is inf, which no measurement is"),
     ({"step_time_s": "fast"}, "step_time_s is 'fast', not a number"),
+    ({"sequence_parallel": "perhaps"}, "sequence_parallel is 'perhaps', neither yes nor no"),
+    ({"overlap": "1"}, "overlap is '1', neither yes nor no"),
     ({"mem_gib": "much"}, "mem_gib is 'much', not a number"),
 ]  # fmt: skip
 

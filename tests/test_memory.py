@@ -11,6 +11,7 @@ from dims_by_hand import (
     GPT_1T,
     GPT_22B,
     GPT_175B,
+    GPT_530B,
     LATENT,
     LLAMA_2_7B,
     LLAMA_2_13B,
@@ -21,10 +22,13 @@ from dims_by_hand import (
     experts,
     llama,
 )
+from engine_catalogs import everything
 
+from trnspec.catalog import shipped as shipped_folder
 from trnspec.errors import UsageError
 from trnspec.perf.activations import layer_activations, recompute_code
 from trnspec.perf.architecture import parameters
+from trnspec.perf.measured import Case, records, training_cases
 from trnspec.perf.memory import (
     OPTIMIZERS,
     Optimizer,
@@ -40,6 +44,7 @@ from trnspec.perf.memory import (
     spread,
     training_memory,
 )
+from trnspec.perf.score_training import peak
 from trnspec.perf.stages import SCHEDULES, in_flight, stage_layers
 
 GIB = 2.0**30
@@ -71,6 +76,15 @@ def test_activations_in_print(d, batch, tp, pp, v, gib, percent):
     assert all(math.isclose(e, a, rel_tol=1e-12) for e, a in zip(gib, found, strict=True)), found
     if percent:
         assert list(percent) == [round(100 * f / found[0], 2) for f in found[1:]]
+
+
+def test_the_530b_of_figure_1():
+    """Korthikanti et al. 2022, with the numbers that calculon keeps of it (calculon/llm/validation.py)."""
+    split = Split(tp=8.0, pp=35.0, interleave=3.0)
+    only = evolve(bare(GPT_530B), attention_small=0.0, embedding=0.0, head=0.0, outer_small=0.0)
+    state = model_state(only, evolve(split, interleave=1.0), MEGATRON).total
+    found = (state, *(layers(GPT_530B, split, KEPT[name], 1) for name in ("none", "selective+sp")))
+    assert pytest.approx((31.640625, 114.0234375, 23.076171875), rel=1e-4) == tuple(f / GIB for f in found)
 
 
 def test_one_layer_is_the_printed_formula():
@@ -280,6 +294,83 @@ def test_recomputing_holds_a_layer_in_passing():
     assert 32 * 1024 * 1024 * 2 == found.recomputed
 
 
+OPERATORS = Storing(recompute=1.5)
+KEPT_OPERATORS = {
+    # What goes in, queries, values, attention's output, gate, down.
+    "gated": (LLAMA_3_8B, {}, 0.0, {}, 4096 + 4096 + 1024 + 4096 + 14336 + 4096),
+    # The sixth of six multiplications is none that is kept.
+    "plain": (GPT_22B, {}, 0.0, {}, 6144 + 6144 + 6144 + 6144 + 24576),
+    "experts": (MIXTRAL, {}, 1.0, {}, 4096 + 4096 + 1024 + 4096 + 2 * (14336 + 4096)),
+    # The keys and values of all heads are made of the compressed vector.
+    "latent": (LATENT, {}, 0.0, {}, 2048 + 16 * 192 + 16 * (192 + 128) + 16 * 128 + 10944 + 2048),
+    # The sum of each rank is whole.
+    "split": (LLAMA_3_8B, {"tp": 8.0}, 0.0, {}, 2 * 4096 + (4096 + 1024 + 4096 + 14336) / 8),
+    # Two reduce-scatters of what is split along the sequence.
+    "sequence": (LLAMA_3_8B, {"tp": 8.0}, 0.0, {"sequence_parallel": 1.0},
+                 4096 + (3 * 4096 + 4096 + 1024 + 4096 + 14336) / 8),
+    "repeated": (LLAMA_3_8B, {"tp": 16.0}, 0.0, {}, 2 * 4096 + 128 + (4096 + 4096 + 14336) / 16),
+    "whole experts": (MIXTRAL, {"tp": 2.0, "ep": 2.0, "expert_tp": 1.0}, 1.0, {},
+                      4096 + (4096 + 1024 + 4096) / 2 + (14336 + 4096)),
+    # One rank has no reduce-scatter.
+    "alone": (LLAMA_3_8B, {}, 0.0, {"sequence_parallel": 1.0}, 31744),
+    "scores": (LLAMA_3_8B, {}, 0.0, {"flash": 0.0}, 31744),
+    "32 bit": (LLAMA_3_8B, {"cp": 4.0}, 0.0, {"element_bytes": 4.0}, 31744 / 2),
+}  # fmt: skip
+"""A model, its split, whether the layer has experts, what else is asked, and the elements that are kept of a token."""
+
+
+@pytest.mark.parametrize("case", KEPT_OPERATORS)
+def test_what_checkpointing_of_operators_keeps(case):
+    d, split, expert, more, elements = KEPT_OPERATORS[case]
+    kept = evolve(OPERATORS, **more)
+    assert 2 * 1024 * 3 * elements == layer_activations(d, Split(**split), kept, 1024.0, 3.0, expert)
+
+
+def test_checkpointing_of_operators_holds_a_layer_in_passing():
+    ask = {"seq": 1024.0, "microbatch": 1.0, "microbatches": 1.0}
+    for flash in (0.0, 1.0):
+        found = activations(LLAMA_3_8B, Split(), evolve(OPERATORS, flash=flash), **ask)
+        assert layer_activations(LLAMA_3_8B, Split(), Storing(flash=flash), 1024.0, 1.0) == found.recomputed
+        assert 32 * 2 * 1024 * 31744 == found.layers
+
+
+def test_a_loss_of_operators_one_after_the_other():
+    ask = {"seq": 1024.0, "microbatch": 2.0, "microbatches": 1.0}
+    for tp in (1, 8):
+        split, stream, logits = Split(tp=float(tp)), 2 * 2 * 2048 * 4096, 2048 * 128256 / tp
+        found = [activations(LLAMA_3_8B, split, Storing(fused_loss=f), **ask) for f in (1.0, 0.0)]
+        assert [stream + 4 * logits, stream + 14 * logits] == [f.output for f in found]
+        assert found[0]._replace(output=0.0) == found[1]._replace(output=0.0)
+
+
+TITAN = {
+    "titan-8b-8-bf16 eager": 82.4, "titan-8b-8-float8 compile": 76.8, "titan-8b-128-bf16 eager": 67.0,
+    "titan-8b-128-bf16 compile": 62.0, "titan-8b-128-float8 compile": 61.8, "titan-8b-cp1": 83.9, "titan-8b-cp2": 84.2,
+    "titan-8b-cp8": 84.5,
+}  # fmt: skip
+"""GiB of the rows of pytorch/torchtitan that say what their memory depends on."""
+
+
+def test_measured_memory_of_torchtitan():
+    # Of the others one does not state its microbatch, one not its batch.
+    found = {
+        c.id: c
+        for c in training_cases(everything(), records(shipped_folder() / "measured" / "training_torchtitan.csv"))
+        if isinstance(c, Case) and c.memory and not any("microbatch" in told for told in c.told)
+    }
+    assert TITAN == {name: c.memory / GIB for name, c in found.items()}
+    needs = {name: peak(c.dims, c.layout).total for name, c in found.items()}
+    # By hand for 128 ranks: 16 B of a 128th of the parameters; 32 layers; logits, and what goes into norm and output; a
+    # layer computed again; the weights of two.
+    tokens, each = 2 * 8192, 2 * (4096 + 1024) * 4096 + 3 * 4096 * 14336
+    hand = 8_030_261_248 / 8, 32 * 2 * tokens * 31744, 14 * tokens * 128256 + tokens * 4 * 4096 + 8 * tokens
+    hand = (*hand, 2 * tokens * (6.5 * 4096 + 3 * 14336), 2 * 2 * each)
+    assert math.isclose(sum(hand), needs["titan-8b-128-bf16 eager"], rel_tol=1e-12)
+    errors = {name: needs[name] / c.memory - 1.0 for name, c in found.items()}
+    assert all(abs(e) < 0.1 for e in errors.values()), errors
+    assert 2.4 == round(100 * sum(map(abs, errors.values())) / len(errors), 1)
+
+
 def test_buffers_of_communication():
     split, kept = Split(pp=2.0, dp=4.0), Storing()
     ask = {"seq": 1024.0, "microbatch": 2.0, "microbatches": 4.0}
@@ -307,6 +398,7 @@ def test_optimizers():
 
 
 def test_words_for_recomputing():
-    assert [0.0, 1.0, 2.0, 1.5] == [recompute_code(word) for word in ("none", "selective", "full", 1.5)]
-    with pytest.raises(UsageError, match="'half' is no way of recomputing; there are none, selective, full"):
+    words = ("none", "selective", "operators", "full", 1.25)
+    assert [0.0, 1.0, 1.5, 2.0, 1.25] == [recompute_code(word) for word in words]
+    with pytest.raises(UsageError, match="'half' is no way of recomputing; there are none, selective, full, operators"):
         recompute_code("half")

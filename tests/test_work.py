@@ -97,6 +97,8 @@ def test_full_recompute_is_the_model_and_the_layers_forward_again():
     assert work.recomputed_flops_per_token(GPT_3, 2048.0, 0.0, "full") == 0.0
     selective = work.recomputed_flops_per_token(GPT_3, 2048.0, 1.0, "full")
     assert selective == work.attention_flops(GPT_3, 2048.0, "full") / 3
+    # Half of the matrices, and none of the scores.
+    assert (again - selective) / 2 == work.recomputed_flops_per_token(GPT_3, 2048.0, 1.5, "full")
 
 
 def test_days_of_training():
@@ -282,7 +284,7 @@ def test_one_call_and_the_element_of_a_batch_have_the_same_bits(d, seqs):
     def calls(seq):
         yield from (work.model_flops_per_token(d, seq, name) for name in work.CONVENTIONS)
         yield from (work.attention_flops(d, seq, convention) for convention in ("full", "causal"))
-        yield from (work.recomputed_flops_per_token(d, seq, r, "causal") for r in (0.0, 1.0, 2.0))
+        yield from (work.recomputed_flops_per_token(d, seq, r, "causal") for r in (0.0, 1.0, 1.5, 2.0))
         yield work.layer_flops(d, seq, seq, 1.0).total
         yield work.layer_traffic(d, seq, seq, 1.0).total
         yield work.head_traffic(d, seq)

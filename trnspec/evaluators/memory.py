@@ -11,7 +11,7 @@ from trnspec.architecture.counting import dimensions, parameters
 from trnspec.evaluation import Answer, Assumption, Evaluation, Part, RefusalError, Table
 from trnspec.evaluators.memory_demand import PARTS, Demand
 from trnspec.evaluators.memory_fit import DEEPEST, Room, Way, nearest, neighbours
-from trnspec.perf.layout import Layout, splits_sequence
+from trnspec.perf.layout import Layout, Recompute, splits_sequence
 from trnspec.perf.lower import lower
 from trnspec.perf.memory import OPTIMIZERS, Memory
 from trnspec.perf.roofline import ELEMENT_BYTES
@@ -36,12 +36,13 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     ep: int = 1,
     zero: Literal[0, 1, 2, 3] = 0,
     sequence_parallel: bool | None = None,
-    recompute: Literal["none", "selective", "full"] = "none",
+    recompute: Recompute = "none",
     microbatch: int = 1,
     microbatches: int | None = None,
     schedule: Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"] = "1f1b",
     interleave: int = 1,
     flash: bool = True,
+    fused_loss: bool = True,
     dropout: bool = False,
     dtype: str = "bf16",
     optimizer: Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-bf16", "adam-8bit", "sgd-momentum"] = "adam",
@@ -68,12 +69,14 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         zero: Stage of ZeRO; 3 is also what FSDP does.
         sequence_parallel: Split norms and residuals over the tensor-parallel ranks; where there are any and the
             sequence divides when not given.
-        recompute: What is computed again in the backward pass.
+        recompute: What is computed again in the backward pass: attention's scores (selective), all but the results of every
+            second matrix multiplication and of attention (operators, as PyTorch does), or all of each layer (full).
         microbatch: Sequences that go through the pipeline together.
         microbatches: Microbatches of a step and pipeline; as many as there are stages when not given.
         schedule: The pipeline's schedule.
         interleave: Chunks of layers that a stage holds; more than one is the interleaved schedule.
         flash: Never write attention's scores to memory.
+        fused_loss: Keep 4 bytes of each logit for the loss; else the 14 in 16 bits that PyTorch's operators need.
         dropout: Keep masks of dropout, one byte an element.
         dtype: The data type of activations, in inference also of weights.
         optimizer: The optimizer, with the precision of weights, gradients and states.
@@ -97,6 +100,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     layout = Layout(
         tp=tp, pp=pp, cp=cp, ep=ep, dp=_dp(ranks, tp, pp, cp) if dp is None else dp, seq=seq, global_batch=1,
         microbatch=microbatch, interleave=interleave, zero=zero, recompute=recompute, flash=flash,
+        fused_loss=fused_loss,
         schedule="interleaved" if interleave > 1 and schedule == "1f1b" else schedule, optimizer=optimizer,
         sequence_parallel=splits_sequence(seq, tp, cp, wanted=sequence_parallel), offload=offload,
     )  # fmt: skip
@@ -245,7 +249,10 @@ def _asked(demand: Demand, kv_dtype: str) -> dict[str, str | int | bool]:
     layout = demand.layout
     if demand.mode == "inference":
         return {"batch": demand.batch, "context": demand.context, "prefill": demand.prefill, "kv_dtype": kv_dtype}
-    names = ("zero", "sequence_parallel", "recompute", "microbatch", "schedule", "interleave", "flash", "optimizer")
+    names = (
+        *("zero", "sequence_parallel", "recompute", "microbatch", "schedule", "interleave", "flash", "fused_loss"),
+        "optimizer",
+    )
     asked = {name: getattr(layout, name) for name in names}
     return {**asked, "microbatches": demand.microbatches, "dropout": demand.dropout}
 

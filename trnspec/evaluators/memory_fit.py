@@ -21,9 +21,9 @@ DEEPEST = 3
 SHOWN = 12
 """So many ways to fit are told at the most."""
 
-_TRAINING = ("tp", "pp", "cp", "ep", "zero", "recompute", "sequence_parallel", "microbatch", "offload")
+_TRAINING = ("tp", "pp", "cp", "ep", "zero", "recompute", "sequence_parallel", "fused_loss", "microbatch", "offload")
 _INFERENCE = ("tp", "pp", "ep", "batch", "prefill")
-_RECOMPUTE = ("none", "selective", "full")
+_RECOMPUTE = ("none", "selective", "operators", "full")
 
 
 @frozen
@@ -93,7 +93,11 @@ Option = tuple[str, Any, Any]
 
 
 def _options(demand: Demand) -> Mapping[str, list[Option]]:
-    """For each setting the values beyond its own that need less memory, the nearest first."""
+    """For each setting the values beyond its own that need less memory, the nearest first.
+
+    Where many ranks of tensor parallelism split the sequence, ``operators`` may need more than ``selective``; what needs too
+    much is not told as a way to fit.
+    """
     layout = demand.layout
     found: dict[str, list[Option]] = {}
     for name in _TRAINING if demand.mode == "training" else _INFERENCE:
@@ -107,7 +111,7 @@ def _options(demand: Demand) -> Mapping[str, list[Option]]:
             values = list(range(now + 1, 4))
         elif name == "recompute":
             values = list(_RECOMPUTE[_RECOMPUTE.index(now) + 1 :])
-        elif name == "sequence_parallel":
+        elif name in ("sequence_parallel", "fused_loss"):
             values = [] if now else [True]
         elif name == "offload":
             values = ["optimizer"] if now == "none" else []

@@ -44,14 +44,16 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     microbatch: tuple[int, ...] = (1, 2, 4, 8),
     overlap: bool = False,
     flash: bool = True,
+    fused_loss: bool = True,
     attention: Literal["causal", "full"] = "causal",
     lnc: int | None = None,
     calibration: str = "auto",
 ) -> Evaluation:
     """The fastest layouts of a training run that fit into memory; every layout of the choices is tried.
 
-    Tried are all powers of two for tensor, pipeline, context and expert parallelism, all stages of ZeRO, all ways of
-    recomputing, and sequence parallelism with tensor parallelism; data parallelism is what is left of the ranks.
+    Tried are all powers of two for tensor, pipeline, context and expert parallelism, all stages of ZeRO, recomputing nothing,
+    attention's scores or all, and sequence parallelism with tensor parallelism; data parallelism is what is left of the
+    ranks.
 
     Args:
         catalog: The catalog.
@@ -66,6 +68,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         microbatch: Sequences that go through the pipeline together.
         overlap: Let tensor-parallel collectives hide behind computation.
         flash: Never write attention's scores to memory.
+        fused_loss: Keep 4 bytes of each logit for the loss; else the 14 that PyTorch's operators need.
         attention: Which work counts for MFU: the half of attention that causality leaves, or all.
         lnc: Physical cores of a logical core, which is a rank; 2 from Trainium2 on.
         calibration: The name of a calibration, auto for the chip's own, none for a bound.
@@ -93,6 +96,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         "global_batch": global_batch,
         "overlap": overlap,
         "flash": flash,
+        "fused_loss": fused_loss,
         "optimizer": optimizer,
     }
     # Four times as many, since on one replica the stages of ZeRO are the same.
@@ -113,7 +117,8 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         question={
             "model": estimator.name, "on": estimator.system.name, "seq": seq, "global_batch": global_batch, "top": top,
             "dtype": dtype, "optimizer": optimizer, "schedule": ",".join(schedule),
-            "microbatch": ",".join(map(str, microbatch)), "overlap": overlap, "flash": flash, "attention": attention,
+            "microbatch": ",".join(map(str, microbatch)), "overlap": overlap, "flash": flash, "fused_loss": fused_loss,
+            "attention": attention,
             "calibration": estimator.calibration.name or "none",
         },
         answers=(

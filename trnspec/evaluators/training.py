@@ -10,7 +10,7 @@ from trnspec.evaluators.memory_demand import Demand
 from trnspec.evaluators.training_offload import host_rate, offload_time
 from trnspec.perf.activations import RECOMPUTE
 from trnspec.perf.estimate import Estimator, prepare
-from trnspec.perf.layout import Layout, Schedule, check, splits_sequence
+from trnspec.perf.layout import Layout, Recompute, Schedule, check, splits_sequence
 from trnspec.perf.training import PARTS
 from trnspec.perf.work import model_flops_per_token, recomputed_flops_per_token
 
@@ -69,10 +69,11 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     schedule: Schedule = "1f1b",
     interleave: int = 1,
     uneven: bool = False,
-    recompute: Literal["none", "selective", "full"] = "none",
+    recompute: Recompute = "none",
     sequence_parallel: bool | None = None,
     overlap: bool = False,
     flash: bool = True,
+    fused_loss: bool = True,
     dtype: str = "bf16",
     optimizer: str = "adam",
     offload: Literal["none", "optimizer", "activations", "weights"] = "none",
@@ -101,11 +102,13 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         schedule: The pipeline's schedule.
         interleave: Chunks of layers that a stage holds, with the interleaved schedule.
         uneven: Let stages hold different numbers of layers; the times are those of their mean.
-        recompute: What is computed again in the backward pass.
+        recompute: What is computed again in the backward pass: attention's scores (selective), all but the results of every
+            second matrix multiplication and of attention (operators, as PyTorch does), or all of each layer (full).
         sequence_parallel: Split norms and residuals over the tensor-parallel ranks; where there are any and the
             sequence divides when not given.
         overlap: Let tensor-parallel collectives hide behind computation.
         flash: Never write attention's scores to memory; tells memory, the time follows the calibration.
+        fused_loss: Keep 4 bytes of each logit for the loss; else the 14 that PyTorch's operators need; tells memory.
         dtype: What matrices are multiplied in.
         optimizer: The optimizer, with the precision of its states.
         offload: What is kept on the host.
@@ -127,7 +130,8 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         tp=tp, pp=pp, dp=dp if dp is not None else max(1, int(estimator.system.ranks) // others), cp=cp, ep=ep,
         seq=seq, global_batch=global_batch, microbatch=microbatch,
         schedule="interleaved" if interleave > 1 and schedule == "1f1b" else schedule, interleave=interleave, zero=zero,
-        recompute=recompute, sequence_parallel=splits_sequence(seq, tp, cp, wanted=sequence_parallel), overlap=overlap, flash=flash, optimizer=optimizer,
+        recompute=recompute, sequence_parallel=splits_sequence(seq, tp, cp, wanted=sequence_parallel), overlap=overlap, flash=flash,
+        fused_loss=fused_loss, optimizer=optimizer,
         offload=offload,
         uneven=uneven,
     )  # fmt: skip

@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from attrs import frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.ops import Number, both, ceil, either, larger, where
+from trnspec.perf.ops import Number, both, ceil, larger, somewhere, where
 from trnspec.perf.stages import Split, in_flight, stage_layers
 
 if TYPE_CHECKING:
     from trnspec.architecture.dimensions import Dimensions
 
-RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
-"""What is computed again in the backward pass, as the number that formulas take."""
+RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0, "operators": 1.5}
+"""What is computed again in the backward pass, as the number that formulas take.
+
+``selective`` is that of Korthikanti et al. 2022; ``operators`` is PyTorch's selective checkpointing of operators, see
+:func:`kept_operators`.  A new word goes to the end: columns of batches name words by their places.
+"""
 
 
 def recompute_code(recompute: str | Number) -> Number:
@@ -40,9 +44,12 @@ class Storing:
     """What is kept for the backward pass, and in which form.
 
     Attributes:
-        recompute: 0.0 nothing is computed again, 1.0 the scores (selective), 2.0 all but a layer's input (full).
+        recompute: 0.0 nothing is computed again, 1.0 the scores (selective), 1.5 all but the results of some operators
+            (see :func:`kept_operators`), 2.0 all but a layer's input (full).
         sequence_parallel: 1.0 when what tensor parallelism leaves whole is split along the sequence.
         flash: 1.0 when scores are never written (FlashAttention; its row sums, 4 bytes a head and token, not counted).
+        fused_loss: 1.0 when a logit takes 4 bytes; 0.0 when the loss is computed operator by operator, see
+            :func:`logit_bytes`.
         dropout: 1.0 when masks of dropout are kept, one byte an element.
         element_bytes: Bytes of an activation.
         form: ``counted`` from the dimensions, or ``published``: attention as wide as the network, as many keys as
@@ -53,6 +60,7 @@ class Storing:
     recompute: Number = 0.0
     sequence_parallel: Number = 0.0
     flash: Number = 1.0
+    fused_loss: Number = 1.0
     dropout: Number = 0.0
     element_bytes: Number = 2.0
     form: Literal["counted", "published"] = "counted"
@@ -106,7 +114,50 @@ def layer_activations(
     kept = whole + _attention(d, split, storing, tokens) + _feed_forward(d, split, storing, tokens, expert)
     full = tokens * d.hidden * storing.element_bytes / along
     scored = where(storing.recompute >= 1.0, 0.0, _scores(d, split, storing, seq, microbatch))
-    return where(storing.recompute >= 2.0, full, kept + scored)
+    found = where(storing.recompute >= 2.0, full, kept + scored)
+    operators = storing.recompute == RECOMPUTE["operators"]
+    # Most batches have no such row, and then it is not computed for any.
+    if not somewhere(operators):
+        return found
+    return where(operators, full + kept_operators(d, split, storing, tokens, expert), found)
+
+
+def kept_operators(d: Dimensions, split: Split, storing: Storing, tokens: Number, expert: Number) -> Number:
+    """Bytes that PyTorch's selective checkpointing of operators keeps of a layer beside its input.
+
+    ``torch.utils.checkpoint`` with a policy keeps what some operators give and computes the rest of a block again.  The
+    policy that pytorch/torchtitan calls ``op`` keeps every second multiplication of matrices in forward order, the first
+    of them included, attention's output and what reduce-scatters give.  Of queries, keys, values, output, gate, up and
+    down these are queries, values, gate and down; without a gate queries, values and up.
+
+    What tensor parallelism makes of it: queries, values, attention's output and gate are split; down gives a sum of its
+    own on each rank, as wide as the network and of all tokens, which is kept as it is; with sequence parallelism two
+    reduce-scatters follow, and what they give is split along the sequence.  So for many ranks of tensor parallelism it
+    may keep more than ``selective`` does.
+
+    Approximations: every layer counts from the queries on.  Experts are taken as a dense network, slot by slot; their
+    router is not counted among the multiplications and computed again, as is what is sent to them.  Of latent attention
+    queries are kept and the keys and values of all heads that are made of the compressed vector, as with queries that
+    are not compressed themselves.  Attention counts as one operator also where its scores are written.  Its row sums are not
+    counted, masks of dropout are drawn again, and the form ``published`` makes no difference.
+
+    Args:
+        d: The transformer.
+        split: How it is split.
+        storing: What is kept.
+        tokens: Tokens of a microbatch on a rank.
+        expert: 1.0 for a layer with experts.
+    """
+    tp, slots = split.tp, tokens * d.active
+    gated = where(d.matrices > 2.0, 1.0, 0.0)
+    latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
+    values = where(latent, d.heads * (d.qk_size + d.v_size) / tp, d.kv_heads * d.v_size * shared_heads(d, tp))
+    attention = tokens * (d.heads * (d.qk_size + d.v_size) / tp + values)
+    scattered = where(both(storing.sequence_parallel > 0.0, tp > 1.0), 2.0 * tokens * d.hidden / tp, 0.0)
+    dense = d.width * tokens / tp + gated * d.hidden * tokens
+    routed = d.expert_width * slots / tp + gated * d.hidden * slots * (split.expert_split / tp)
+    shared = where(d.shared_width > 0.0, d.shared_width * tokens / tp + gated * d.hidden * tokens, 0.0)
+    return storing.element_bytes * (attention + scattered + dense * (1.0 - expert) + (routed + shared) * expert)
 
 
 def _scores(d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number) -> Number:
@@ -157,7 +208,7 @@ def activations(
 
     Outside the layers, after Korthikanti et al. 2022, section 4.3, and Megatron-LM's estimator: token numbers of 8 bytes
     and the mask of the embedding's dropout for every microbatch in flight; on the last stage the inputs of final norm and
-    output, and logits of 4 bytes, for one microbatch.
+    output, and logits, of 4 bytes there (see :func:`logit_bytes`), for one microbatch.
 
     Args:
         d: The transformer.
@@ -173,7 +224,8 @@ def activations(
     dense_each, expert_each = (layer_activations(d, split, storing, seq, microbatch, kind) for kind in (0.0, 1.0))
     tokens = seq / split.cp * microbatch
     along = where(storing.sequence_parallel > 0.0, split.tp, 1.0)
-    output = 2.0 * storing.element_bytes * tokens * d.hidden / along + 4.0 * tokens * d.vocabulary / split.tp
+    logits = logit_bytes(storing) * tokens * d.vocabulary / split.tp
+    output = 2.0 * storing.element_bytes * tokens * d.hidden / along + logits
     return Activations(
         layers=held * (dense * dense_each + experts * expert_each),
         embedding=split.first(stage) * held * tokens * (8.0 + storing.dropout * d.hidden) / along,
@@ -182,8 +234,22 @@ def activations(
     )
 
 
+def logit_bytes(storing: Storing) -> Number:
+    """Bytes of a logit at the peak of the loss.
+
+    Fused: 4, the logits in 32 bit and no copy (Korthikanti et al. 2022, section 4.3, and Megatron-LM).  Else, as of
+    ``torch.nn.functional.cross_entropy`` of a 32-bit copy, the logits as they are multiplied, and in 32 bit the logarithm of
+    their softmax (which follows the copy) and its and the copy's gradients: 2 + 4 + 4 + 4 = 14 in 16 bits.
+    """
+    return where(storing.fused_loss > 0.0, 4.0, storing.element_bytes + 12.0)
+
+
 def _recomputed(d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number) -> Number:
-    """One layer of the larger kind while it is computed again: all of it with ``full``, the scores with ``selective``."""
+    """One layer of the larger kind while it is computed again.
+
+    All of it with ``full`` and ``operators`` (which has most of it again before its backward pass is done), the scores with
+    ``selective``.
+    """
     nothing = Storing(
         sequence_parallel=storing.sequence_parallel,
         flash=storing.flash,
@@ -194,6 +260,5 @@ def _recomputed(d: Dimensions, split: Split, storing: Storing, seq: Number, micr
     dense, expert = (layer_activations(d, split, nothing, seq, microbatch, kind) for kind in (0.0, 1.0))
     everything = larger(dense, expert)
     scores = _scores(d, split, storing, seq, microbatch)
-    selective = both(storing.recompute >= 1.0, storing.recompute < 2.0)
-    passing = where(selective, scores, everything)
-    return where(either(selective, storing.recompute >= 2.0), passing, 0.0)
+    passing = where(storing.recompute < RECOMPUTE["operators"], scores, everything)
+    return where(storing.recompute >= 1.0, passing, 0.0)

@@ -69,7 +69,7 @@ def sweep(  # what is computed, and how
 
     Axes are those of :data:`trnspec.perf.grid.AXES`, each one value or a list: ``tp``, ``pp``, ``cp``, ``ep``, ``seq``,
     ``microbatch``, ``schedule`` (a word, or a word and the chunks of a stage: ``("interleaved", 2)``),
-    ``sequence_parallel``, ``flash``, ``recompute``, ``overlap``, ``optimizer``, ``zero``, ``global_batch``.
+    ``sequence_parallel``, ``flash``, ``fused_loss``, ``recompute``, ``overlap``, ``optimizer``, ``zero``, ``global_batch``.
 
     Args:
         prepared: One estimator or several; see :func:`estimators`.
@@ -99,8 +99,8 @@ def rows(  # what is computed, and how
     """A batch of configurations that have nothing in common.
 
     A column is an array of length n, or one value for all rows: ``seq``, ``global_batch``, ``tp``, ``pp``, ``dp``, ``cp``,
-    ``ep``, ``microbatch``, ``interleave``, ``zero``; ``sequence_parallel``, ``overlap``, ``flash`` (0 or 1); and
-    ``schedule``, ``recompute``, ``optimizer``: words, or their places in :data:`SCHEDULES`, :data:`RECOMPUTES` and
+    ``ep``, ``microbatch``, ``interleave``, ``zero``; ``sequence_parallel``, ``overlap``, ``flash``, ``fused_loss`` (0 or
+    1); and ``schedule``, ``recompute``, ``optimizer``: words, or their places in :data:`SCHEDULES`, :data:`RECOMPUTES` and
     :data:`OPTIMIZER_NAMES`.  What is not given is as in :class:`~trnspec.perf.layout.Layout`.
 
     Args:

@@ -16,7 +16,7 @@ from trnspec.perf.activations import RECOMPUTE, Storing
 from trnspec.perf.layout import BUBBLES
 from trnspec.perf.memory import OPTIMIZERS, Optimizer, training_memory
 from trnspec.perf.ops import Number, floor, larger, where
-from trnspec.perf.plan import Plan
+from trnspec.perf.plan import Plan, computed_again
 from trnspec.perf.stages import SCHEDULES as STAGES
 from trnspec.perf.stages import Split, crowded
 from trnspec.perf.training import UNUSED
@@ -36,7 +36,7 @@ REASONS = (
 SCHEDULES = tuple(BUBBLES)
 """The pipeline's schedules, by the number that stands for each in a column."""
 RECOMPUTES = tuple(RECOMPUTE)
-"""What is computed again, by the number that stands for each in a column."""
+"""What is computed again, by the number that stands for each in a column; formulas take another, see :func:`recomputed`."""
 OPTIMIZER_NAMES = tuple(OPTIMIZERS)
 """The optimizers, by the number that stands for each in a column."""
 
@@ -44,7 +44,7 @@ WORDS = {"schedule": SCHEDULES, "recompute": RECOMPUTES, "optimizer": OPTIMIZER_
 """The columns that hold words, with the words."""
 COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")
 """The columns that count from 1."""
-FLAGS = ("sequence_parallel", "overlap", "flash")
+FLAGS = ("sequence_parallel", "overlap", "flash", "fused_loss")
 """The columns that hold yes or no."""
 
 
@@ -68,10 +68,11 @@ class Choices:
         folded: 1 where a stage has a chunk from either end of the model.
         chunked: 1 where the schedule is the interleaved one.
         zero: Stage of ZeRO.
-        recompute: 0 nothing, 1 the scores, 2 all is computed again.
+        recompute: 0 nothing, 1 the scores, 1.5 all but some operators, 2 all is computed again.
         sequence: 1 where norms and residuals are split.
         overlap: 1 where tensor-parallel collectives may hide.
         flash: 1 where scores are never written.
+        fused_loss: 1 where the loss keeps 4 bytes of a logit.
         weight_bytes: Bytes of a weight.
         gradient_bytes: Bytes of a gradient.
         state_bytes: Bytes of the optimizer's states.
@@ -96,6 +97,7 @@ class Choices:
     sequence: Number
     overlap: Number
     flash: Number
+    fused_loss: Number
     weight_bytes: Number
     gradient_bytes: Number
     state_bytes: Number
@@ -106,6 +108,7 @@ class Choices:
 
     def plan(self, microbatches: Number) -> Plan:
         """The numbers that times are computed from."""
+        full, selective = computed_again(self.recompute)
         return Plan(
             tp=self.tp,
             pp=self.pp,
@@ -119,8 +122,8 @@ class Choices:
             sends=self.sends,
             sharded=_one(self.zero >= 1.0),
             gathered=_one(self.zero >= 3.0),
-            full=_one(self.recompute >= 2.0),
-            selective=_one(self.recompute == 1.0),
+            full=full,
+            selective=selective,
             sequence=self.sequence,
             overlap=self.overlap,
             weight_bytes=self.weight_bytes,
@@ -140,7 +143,9 @@ class Choices:
             held=self.held,
             folded=self.folded,
         )
-        storing = Storing(recompute=self.recompute, sequence_parallel=self.sequence, flash=self.flash)
+        storing = Storing(
+            recompute=self.recompute, sequence_parallel=self.sequence, flash=self.flash, fused_loss=self.fused_loss
+        )
         optimizer = Optimizer(
             weight_bytes=self.weight_bytes, grad_bytes=self.gradient_bytes, state_bytes=self.state_bytes
         )
@@ -201,6 +206,7 @@ _BUBBLE = np.array([BUBBLES[name] for name in SCHEDULES])
 _HELD = np.array([STAGES[name][0] for name in SCHEDULES])
 _FOLDED = np.array([STAGES[name][1] for name in SCHEDULES])
 _CHUNKED = np.array([float(name == "interleaved") for name in SCHEDULES])
+_RECOMPUTED = np.array(list(RECOMPUTE.values()))
 _BYTES = {
     "weight_bytes": np.array([float(o.weight_bytes) for o in OPTIMIZERS.values()]),
     "gradient_bytes": np.array([float(o.grad_bytes) for o in OPTIMIZERS.values()]),
@@ -213,6 +219,13 @@ def optimized(optimizer: Number) -> dict[str, Number]:
     if isinstance(optimizer, np.ndarray):
         return {name: values.take(optimizer) for name, values in _BYTES.items()}
     return {name: float(values[int(optimizer)]) for name, values in _BYTES.items()}
+
+
+def recomputed(recompute: Number) -> Number:
+    """The number that formulas take for a word of :data:`RECOMPUTES` by its place: a number, or an array of whole numbers."""
+    if isinstance(recompute, np.ndarray):
+        return _RECOMPUTED.take(recompute)
+    return float(_RECOMPUTED[int(recompute)])
 
 
 def unfit(c: Choices, ranks: Number, heads: Number, experts: Number, unknown: Number) -> Number:

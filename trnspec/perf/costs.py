@@ -32,7 +32,7 @@ class Costs:
         scores: Attention's scores of a layer forward.
         weights: Reading the weights of a layer, in s.
         selective: 1 where attention's scores are computed again.
-        full: 1 where all of a layer is computed again.
+        full: The share of a layer that is computed again.
         forward: Least time of a layer forward, in s.
         backward: Least time of a layer backward, in s.
         hiding: Share of a layer's computation that collectives of tensor parallelism hide behind.
@@ -176,13 +176,18 @@ def _experts(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
 
 
 def _pipeline(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
-    """Messages between stages, over the outermost link that any takes."""
-    # A message is split over the tensor-parallel ranks where the sequence is.
-    size = each.hidden * plan.activation_bytes * (1.0 + plan.sequence * (1.0 / plan.tp - 1.0))
+    """Messages between stages, over the outermost link that any takes.
+
+    Each tensor-parallel rank sends its part; where the sequence is not split, the parts are gathered on arrival
+    (Narayanan et al. 2021, section 4.1).
+    """
+    size = each.hidden * plan.activation_bytes
+    # A message and one back are gathered in the time of one all-reduce.
+    gathered = (1.0 - plan.sequence) * smaller(plan.pp - 1.0, 1.0)
     return {
         "stages": each.layers / plan.pp,
-        "send_each": use.send_each,
-        "send_token": use.send_byte * size,
+        "send_each": use.send_each + gathered * use.tensor_each,
+        "send_token": size * (use.send_byte / plan.tp + gathered * use.tensor_byte),
     }
 
 

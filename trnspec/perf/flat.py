@@ -31,7 +31,8 @@ _SEEN = 1 << 14
 
 DEFAULTS: dict[str, Any] = {
     "tp": 1, "pp": 1, "dp": 1, "cp": 1, "ep": 1, "microbatch": 1, "interleave": 1, "schedule": "1f1b", "zero": 0,
-    "recompute": "none", "sequence_parallel": False, "overlap": False, "flash": True, "optimizer": "adam",
+    "recompute": "none", "sequence_parallel": False, "overlap": False, "flash": True, "fused_loss": True,
+    "optimizer": "adam",
 }  # fmt: skip
 """What a column is where it is not given, as in :class:`~trnspec.perf.layout.Layout`."""
 

@@ -18,6 +18,7 @@ from trnspec.perf.choices import (
     SCHEDULES,
     Choices,
     optimized,
+    recomputed,
     refused,
     scheduled,
     turns,
@@ -46,7 +47,8 @@ _INNER = 64
 """Combinations of the innermost axes that are worth an axis of their own."""
 
 AXES = (
-    *("tp", "pp", "cp", "ep", "seq", "microbatch", "schedule", "sequence_parallel", "flash", "recompute", "overlap"),
+    *("tp", "pp", "cp", "ep", "seq", "microbatch", "schedule", "sequence_parallel", "flash", "fused_loss"),
+    *("recompute", "overlap"),
     *("optimizer", "zero", "global_batch"),
 )
 """The axes, in the order in which configurations are counted, the last one fastest: few quantities depend on the last."""
@@ -89,7 +91,7 @@ def grid(**axes: Any) -> Grid:
     """
     defaults: dict[str, Any] = {
         "tp": 1, "pp": 1, "cp": 1, "ep": 1, "microbatch": 1, "schedule": "1f1b", "sequence_parallel": False,
-        "flash": True, "recompute": "none", "overlap": False, "optimizer": "adam", "zero": 0,
+        "flash": True, "fused_loss": True, "recompute": "none", "overlap": False, "optimizer": "adam", "zero": 0,
     }  # fmt: skip
     for name in axes:
         if name not in AXES:
@@ -251,13 +253,15 @@ def _column(column: Any) -> Any:
 
 
 def _choices(columns: dict[str, Any], ranks: int) -> Choices:
-    schedule, interleave, optimizer = (columns.pop(name) for name in ("schedule", "interleave", "optimizer"))
+    names = ("schedule", "interleave", "optimizer", "recompute")
+    schedule, interleave, optimizer, recompute = (columns.pop(name) for name in names)
     if isinstance(schedule, np.ndarray) or isinstance(interleave, np.ndarray):
         shape = np.broadcast_shapes(np.shape(schedule), np.shape(interleave))
         schedule = np.broadcast_to(np.asarray(schedule).astype(np.intp), shape)
         interleave = np.broadcast_to(np.asarray(interleave), shape)
     floats = {name: c.astype(np.float64) if isinstance(c, np.ndarray) else c for name, c in columns.items()}
     floats["sequence"] = floats.pop("sequence_parallel")
+    floats["recompute"] = recomputed(recompute)
     dp = larger(1.0, floor(float(ranks) / (floats["tp"] * floats["pp"] * floats["cp"])))
     return Choices(dp=dp, **floats, **scheduled(schedule, interleave), **optimized(optimizer))
 

@@ -9,7 +9,7 @@ from attrs import frozen
 from trnspec.evaluation import RefusalError
 from trnspec.perf.activations import RECOMPUTE, Storing
 from trnspec.perf.memory import OPTIMIZERS
-from trnspec.perf.plan import Plan
+from trnspec.perf.plan import Plan, computed_again
 from trnspec.perf.stages import SCHEDULES, Split
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trnspec.perf.memory import Optimizer
 
 Schedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"]
+Recompute = Literal["none", "selective", "operators", "full"]
 
 BUBBLES = {
     "1f1b": 1.0,
@@ -54,6 +55,7 @@ class Layout:
         sequence_parallel: Whether norms and residuals are split over the tensor-parallel ranks.
         overlap: Whether tensor-parallel collectives may hide behind computation.
         flash: Whether attention's scores are never written to memory.
+        fused_loss: Whether the loss keeps 4 bytes of a logit, not the 14 of operators one after the other.
         optimizer: The optimizer, with the precision of its states.
         offload: What is kept on the host.
         uneven: Whether stages may hold different numbers of layers; times then are those of their mean.
@@ -70,10 +72,11 @@ class Layout:
     schedule: Schedule = "1f1b"
     interleave: int = 1
     zero: int = 0
-    recompute: Literal["none", "selective", "full"] = "none"
+    recompute: Recompute = "none"
     sequence_parallel: bool = False
     overlap: bool = False
     flash: bool = True
+    fused_loss: bool = True
     optimizer: str = "adam"
     offload: Literal["none", "optimizer", "activations", "weights"] = "none"
     uneven: bool = False
@@ -100,7 +103,7 @@ class Layout:
 
     def plan(self) -> Plan:
         """The numbers that times are computed from."""
-        full, selective = self.recompute == "full", self.recompute == "selective"
+        full, selective = computed_again(RECOMPUTE[self.recompute])
         folded = SCHEDULES[self.schedule][1]
         sizes = self.bytes
         return Plan(
@@ -117,8 +120,8 @@ class Layout:
             sends=1.0 + folded if self.interleave == 1 else float(self.interleave),
             sharded=float(self.zero >= 1),
             gathered=float(self.zero >= 3),
-            full=float(full),
-            selective=float(selective),
+            full=full,
+            selective=selective,
             sequence=float(self.sequence_parallel),
             overlap=float(self.overlap),
             weight_bytes=float(sizes.weight_bytes),
@@ -146,6 +149,7 @@ class Layout:
             recompute=RECOMPUTE[self.recompute],
             sequence_parallel=float(self.sequence_parallel),
             flash=float(self.flash),
+            fused_loss=float(self.fused_loss),
         )
 
 

@@ -12,7 +12,7 @@ from trnspec.architecture.dimensions import Dimensions
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.evaluation import RefusalError
 from trnspec.perf.efficiency import IDEAL
-from trnspec.perf.layout import Layout, check
+from trnspec.perf.layout import Layout, Recompute, check
 from trnspec.perf.lower import lower
 from trnspec.perf.machine import machine
 from trnspec.perf.system import System
@@ -266,20 +266,29 @@ def _layout(row: Record, system: System, told: list[str]) -> Layout:
         microbatch = 1
     if not whole(row, "global_batch"):
         raise RefusalError("unstated", "the row states no global batch")
-    words = (row.get("recompute") or "none").lower()
-    recompute: Literal["none", "selective", "full"] = (
-        "full" if "full" in words else "selective" if "selective" in words else "none"
-    )
     said = f"{row.get('precision', '')} {row.get('note', '')}".lower()
     # Sequence parallelism came after both (Korthikanti et al. 2022); what is newer has it on by default.
     source = (row.get("source") or "").lower()
+    software = source + (row.get("software") or "").lower()
     return Layout(
         tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, seq=whole(row, "seq", needed=True),
         global_batch=whole(row, "global_batch", needed=True), microbatch=microbatch,
-        schedule="interleaved" if interleave > 1 else "1f1b", interleave=interleave, zero=stage, recompute=recompute,
-        sequence_parallel=tp > 1 and not re.search("2104.04473|megatron-deepspeed", source),
-        overlap="async" in said, flash=True,
+        schedule="interleaved" if interleave > 1 else "1f1b", interleave=interleave, zero=stage,
+        recompute=_recompute((row.get("recompute") or "none").lower()),
+        sequence_parallel=tp > 1 and flag(row, "sequence_parallel", not re.search("2104.04473|megatron-deepspeed", source)),
+        overlap=flag(row, "overlap", "async" in said), flash=True,
+        # It computes the loss with PyTorch's own operators.
+        fused_loss="torchtitan" not in software,
     )  # fmt: skip
+
+
+def _recompute(words: str) -> Recompute:
+    """What some words, in small letters, say is computed again; torchtitan's option "op" is of operators."""
+    if "full" in words:
+        return "full"
+    if re.search(r"operator|selective *\(? *op\b", words):
+        return "operators"
+    return "selective" if "selective" in words else "none"
 
 
 def dtype_of(words: str, system: System) -> str:
@@ -340,6 +349,20 @@ def number(row: Mapping[str, str], name: str) -> float:
     if not (value == 0.0 or 1e-12 < value < 1e15):
         raise UsageError(f"{name} is {text}, which no measurement is")
     return value
+
+
+def flag(row: Mapping[str, str], name: str, unstated: object) -> bool:
+    """Whether a cell says yes; ``unstated`` where it says nothing.
+
+    Raises:
+        UsageError: It says something else.
+    """
+    words = row.get(name, "").strip().lower()
+    if words in _UNSTATED:
+        return bool(unstated)
+    if words not in ("yes", "no"):
+        raise UsageError(f"{name} is {row[name]!r}, neither yes nor no")
+    return words == "yes"
 
 
 def cell(row: Mapping[str, str], name: str) -> str:

@@ -58,11 +58,9 @@ def both(a: Number, b: Number) -> Number:
     return np.logical_and(a, b)
 
 
-def either(a: Number, b: Number) -> Number:
-    """Whether one of the conditions holds."""
-    if type(a) is bool and type(b) is bool:
-        return a or b
-    return np.logical_or(a, b)
+def somewhere(condition: Number) -> bool:
+    """Whether a condition holds for any element."""
+    return condition if type(condition) is bool else bool(np.any(condition))
 
 
 def steps(n: Number) -> Number:

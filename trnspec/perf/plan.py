@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from trnspec.perf.ops import Number
+from trnspec.perf.ops import Number, where
 
 
 @frozen(kw_only=True)
@@ -24,7 +24,7 @@ class Plan:
         sends: Messages between stages over those of 1F1B.
         sharded: 1 where the optimizer's states are sharded over the replicas: ZeRO 1, 2 and 3.
         gathered: 1 where the weights are too, and are gathered for every use: ZeRO 3, which FSDP also does.
-        full: 1 where all of a layer is computed again in the backward pass.
+        full: The share of a layer that is computed again in the backward pass: 1 for all; see :func:`computed_again`.
         selective: 1 where only attention's scores are.
         sequence: 1 where norms and residuals are split over the tensor-parallel ranks.
         overlap: 1 where tensor-parallel collectives may hide behind computation.
@@ -54,3 +54,17 @@ class Plan:
     gradient_bytes: Number = 2.0
     state_bytes: Number = 12.0
     activation_bytes: Number = 2.0
+
+
+def computed_again(recompute: Number) -> tuple[Number, Number]:
+    """How much of a layer's forward pass is computed again, and how much of attention's scores alone.
+
+    With ``operators`` it is half of the layer: every second multiplication and, as an approximation, half of the rest.
+    What lies between the multiplications is computed again all of it, attention's scores not at all.  The same half is
+    taken of its communication, of which reduce-scatters are kept and all-gathers are not.
+
+    Args:
+        recompute: 0.0 none, 1.0 selective, 1.5 operators, 2.0 full; see :data:`trnspec.perf.activations.RECOMPUTE`.
+    """
+    full = where(recompute >= 2.0, 1.0, where(recompute >= 1.5, 0.5, 0.0))
+    return full, where(recompute == 1.0, 1.0, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from trnspec.model.calibration import Calibration
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from trnspec.graph import Graph
     from trnspec.perf.measured import Record
+
+_ASSUMED = "microbatch: 1"
+"""What a case tells where its row leaves out what memory depends on most."""
 
 LEAST = 5
 """Rows of one calibration below which leaving some out says nothing."""
@@ -44,14 +48,15 @@ def score_training(
     found = list(training_cases(graph, rows))
     cases = [c for c in found if isinstance(c, Case)]
     chosen = [_chosen(graph, case, dataset, calibration) for case in cases]
-    held = _held(cases, chosen) if refit else {}
+    held = _unseen(graph, cases, chosen, dataset) | (_held(cases, chosen, dataset, graph) if refit else {})
     scored: list[Scored | Skipped] = [c for c in found if isinstance(c, Skipped)]
     scored += [_scored(case, known, dataset, held.get(case.id)) for case, known in zip(cases, chosen, strict=True)]
-    scored += [
-        Scored(dataset=dataset, id=c.id, what="memory", measured=c.memory, ideal=float(peak(c.dims, c.layout).total))
-        for c in cases
-        if c.memory
-    ]
+    for case in cases:
+        if case.memory and _ASSUMED in case.told:
+            scored.append(Skipped(case.id, "its memory: the row does not state the microbatch"))
+        elif case.memory:
+            ideal = float(peak(case.dims, case.layout).total)
+            scored.append(Scored(dataset=dataset, id=case.id, what="memory", measured=case.memory, ideal=ideal))
     return scored
 
 
@@ -60,14 +65,19 @@ def _chosen(graph: Graph, case: Case, dataset: str, wanted: str) -> Calibrated:
     if wanted != "auto":
         return calibrated(graph, chip, "training", wanted)
     own = [n for n in graph.of(Calibration) if n.spec.chip.name == chip and n.spec.of == "training"]
-    said = case.said.lower()
+    said = _words(case.said)
     for fits in (
         [n for n in own if n.spec.data == dataset],
-        [n for n in own if n.spec.software.split()[0].lower() in said],
+        [n for n in own if _words(n.spec.software) in said],
     ):
         if fits:
             return calibrated(graph, chip, "training", max(fits, key=lambda n: n.spec.spread.rows).name)
     return calibrated(graph, chip, "training", "auto")
+
+
+def _words(text: str) -> str:
+    """A text in small letters and single spaces: ``megatron bridge`` is in a source called Megatron-Bridge."""
+    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
 
 
 def _scored(case: Case, known: Calibrated, dataset: str, held: float | None) -> Scored:
@@ -87,11 +97,31 @@ def _scored(case: Case, known: Calibrated, dataset: str, held: float | None) -> 
     )  # fmt: skip
 
 
-def _held(cases: Sequence[Case], chosen: Sequence[Calibrated]) -> dict[str, float]:
+def _unseen(graph: Graph, cases: Sequence[Case], chosen: Sequence[Calibrated], dataset: str) -> dict[str, float]:
+    """For each row whose calibration was fitted on other tables alone its time: no fit has seen it."""
+    return {
+        case.id: _seconds(case, known)
+        for case, known in zip(cases, chosen, strict=True)
+        if known.name and dataset not in _data(graph, known)
+    }
+
+
+def _data(graph: Graph, known: Calibrated) -> list[str]:
+    """The tables that a calibration was fitted on."""
+    return next((n.spec.data.split(", ") for n in graph.of(Calibration) if n.name == known.name), [])
+
+
+def _seconds(case: Case, known: Calibrated) -> float:
+    numbers = machine(case.system, known.efficiency, case.dtype)
+    return float(step(transformer(case.dims), case.layout.plan(), numbers).total)
+
+
+def _held(cases: Sequence[Case], chosen: Sequence[Calibrated], dataset: str, graph: Graph) -> dict[str, float]:
     """For each row the time of a fit that had not seen its model, among the rows of the same calibration."""
     groups: dict[str, list[Case]] = {}
     for case, known in zip(cases, chosen, strict=True):
-        groups.setdefault(known.name or case.system.chip, []).append(case)
+        if not known.name or dataset in _data(graph, known):
+            groups.setdefault(known.name or case.system.chip, []).append(case)
     found: dict[str, float] = {}
     for some in groups.values():
         if len(some) >= LEAST:

@@ -19,7 +19,19 @@ from attrs import define, field
 from numpy.typing import NDArray
 
 from trnspec.perf import costs
-from trnspec.perf.choices import COUNTS, FLAGS, WORDS, Choices, optimized, scheduled, turns, undealt, unfit, unsplit
+from trnspec.perf.choices import (
+    COUNTS,
+    FLAGS,
+    WORDS,
+    Choices,
+    optimized,
+    recomputed,
+    scheduled,
+    turns,
+    undealt,
+    unfit,
+    unsplit,
+)
 from trnspec.perf.figures import Figures, Late, plain
 from trnspec.perf.links import Links, links
 from trnspec.perf.ops import Number, floor, larger
@@ -255,7 +267,8 @@ class Tables:
             columns[name] = values.reshape(-1, *[1] * after) if len(values) > 1 else int(values[0])
         each, machine = Late(self.figures.each), Late(self.figures.machine)
         # The other columns are on no axis: no formula looks at them, but for dp, which the ranks tell.
-        c = columns_as_choices(columns | {"dp": 1, "microbatch": 1, "global_batch": 1, "flash": 1})
+        others = ("dp", "microbatch", "global_batch", "flash", "fused_loss")
+        c = columns_as_choices(columns | dict.fromkeys(others, 1))
         left = machine.ranks / (c.tp * c.pp)
         dp = larger(1.0, floor(left / c.cp))
         return _Asked(attrs.evolve(c, dp=dp), each, machine, larger(1.0, floor(left)))
@@ -322,8 +335,9 @@ class Looked:
 
 def columns_as_choices(columns: dict[str, Any]) -> Choices:
     """Columns of whole numbers as floats, and words as what they mean."""
-    floats = {n: as_float(columns[n]) for n in (*COUNTS, *FLAGS, "zero", "recompute") if n != "interleave"}
+    floats = {n: as_float(columns[n]) for n in (*COUNTS, *FLAGS, "zero") if n != "interleave"}
     floats["sequence"] = floats.pop("sequence_parallel")
+    floats["recompute"] = recomputed(columns["recompute"])
     schedule, interleave = columns["schedule"], columns["interleave"]
     return Choices(**floats, **scheduled(schedule, interleave), **optimized(columns["optimizer"]))
 

@@ -308,17 +308,21 @@ def _multiplied(d: Dimensions) -> tuple[Number, Number]:
 def recomputed_flops_per_token(
     d: Dimensions, seq: Number, recompute: Number, convention: AttentionConvention
 ) -> Number:
-    """FLOP of one token that are computed again in the backward pass: nothing, the scores, or all layers forward.
+    """FLOP of one token that are computed again in the backward pass: nothing, the scores, or layers forward.
+
+    With ``operators`` every second multiplication of a layer is, and counts as half of its FLOP; attention's scores are not,
+    since its output is kept.
 
     Args:
         d: The transformer.
         seq: Tokens of a sequence.
-        recompute: 0.0 none, 1.0 selective (scores and values), 2.0 full.
+        recompute: 0.0 none, 1.0 selective (scores and values), 1.5 operators, 2.0 full.
         convention: ``full`` or ``causal``.
     """
     layers, router = _multiplied(d)
     scores = _scores_all(d, seq, convention)
-    return where(recompute >= 2.0, 2.0 * (layers + router) + scores, where(recompute >= 1.0, scores, 0.0))
+    some = where(recompute >= 1.5, layers + router, where(recompute >= 1.0, scores, 0.0))
+    return where(recompute >= 2.0, 2.0 * (layers + router) + scores, some)
 
 
 def attention_ratio(d: Dimensions, seq: Number, convention: AttentionConvention = "full") -> Number:
