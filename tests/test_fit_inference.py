@@ -107,7 +107,7 @@ def test_picking_tokens_on_the_host_is_told_from_the_rest(cases):
 def test_the_vendors_rows(found, vendor):
     # The study of these rows came to 7.5 % and 4.5 %.
     mean, median, worst = found.summary(held=True)
-    assert (0.0745, 0.0445, 0.293) == pytest.approx((mean, median, worst), rel=0.02)
+    assert (0.0744, 0.0392, 0.297) == pytest.approx((mean, median, worst), rel=0.02)
     assert mean < 0.09
     assert found.summary(held=False)[0] < mean
     assert "sample" not in found.names
@@ -138,8 +138,8 @@ def test_a_chip_left_out_is_computed_without_its_rows(vendor, found, carried):
     rest = fitted(runs([c for c, out in zip(vendor, own, strict=True) if not out]))
     some = runs([c for c, out in zip(vendor, own, strict=True) if out])
     assert (some.tokens(rest) / some.token - 1.0).tolist() == carried.held[own].tolist()
-    # Each chip is told to 7 % by the other, no worse than by its own rows of other models.
-    assert 0.072 == pytest.approx(carried.summary(held=True)[0], rel=0.02)
+    # Each chip is told to 7 to 8 % by the other, about as well as by its own rows of other models.
+    assert 0.0747 == pytest.approx(carried.summary(held=True)[0], rel=0.02)
     with pytest.raises(UsageError, match="rows of trainium1 alone do not tell how far a fit carries over"):
         fit_inference([c for c in vendor if c.system.chip == "trainium1"], "chip")
 
@@ -202,8 +202,8 @@ def test_the_document_is_one_that_the_catalog_reads(wide):
 def test_the_engine_computes_with_it_what_the_fit_computed(found, vendor, chip):
     known = calibrated(everything(), chip, "inference")
     assert f"{chip}-neuron-decode" == known.name
-    assert (0.9229, 2.693, 0.8) == (known.low, known.high, known.coverage)
-    assert (0.5295, 1.869) == known.first
+    assert (0.9197, 2.782, 0.8) == (known.low, known.high, known.coverage)
+    assert (0.54, 1.86) == known.first
     serving = serving_of(known)
     for case, error in zip(vendor, found.errors, strict=True):
         if case.system.chip == chip:

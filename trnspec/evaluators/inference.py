@@ -109,11 +109,21 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         chunk=chunk, dtype=dtype, weights=weights, kv=kv, draft=draft, acceptance=acceptance, speculate=speculate,
         prefill_on=prefill_on, lnc=lnc,
     )  # fmt: skip
-    known = calibrated(catalog.graph, lower(catalog.graph, on, lnc=lnc).chip, "inference", calibration)
-    return answered(catalog, question, known)
+    graph = catalog.graph
+    known = calibrated(graph, lower(graph, on, lnc=lnc).chip, "inference", calibration)
+    elsewhere = None
+    if prefill_on is not None:
+        elsewhere = calibrated(graph, lower(graph, prefill_on).chip, "inference", calibration)
+    return answered(catalog, question, known, elsewhere=elsewhere)
 
 
-def answered(catalog: Catalog, question: Question, known: Calibrated, serving: Serving | None = None) -> Evaluation:
+def answered(
+    catalog: Catalog,
+    question: Question,
+    known: Calibrated,
+    serving: Serving | None = None,
+    elsewhere: Calibrated | None = None,
+) -> Evaluation:
     """The answer to a question with what is achieved.
 
     Args:
@@ -121,8 +131,9 @@ def answered(catalog: Catalog, question: Question, known: Calibrated, serving: S
         question: The question.
         known: What is achieved of rates and links, and how sure that is.
         serving: What is achieved beside that; what the calibration says when left out.
+        elsewhere: What is achieved where prompts are computed, if that is another system.
     """
-    setup = prepare(catalog.graph, question, known)
+    setup = prepare(catalog.graph, question, known, elsewhere)
     achieved = serving_of(known) if serving is None else serving
     held = memory(setup, setup.pool)
     most = max_batch(setup, setup.pool.system.capacity)
@@ -178,7 +189,7 @@ def _found(setup: Setup, serving: Serving, end: int | None = None) -> _Found:
     first, sent, chips, rate = served.first, 0.0, pool.chips, float(given * replicas)
     extra: dict[str, float] = {}
     if before is not None:
-        other = serve(setup.model, before.plan, _numbers(before, end), serving, schedule="static")
+        other = serve(setup.model, before.plan, _numbers(before, end), serving_of(before.known), schedule="static")
         _known(other, before)
         first, sent = other.first, _sent(setup, before, end)
         chips += before.chips
@@ -241,6 +252,12 @@ _TOLD = {
     "transfer_time": "of the cache of one prompt",
     "prefill_share": "of equal replicas, how many compute prompts when neither pool waits",
 }
+_OF_TOKENS = ("time_per_output_token", "step_at_first", "step_at_last")
+"""What does not wait for a prompt of its own."""
+
+_TIMED = ("time_to_first_token", "time_per_output_token", "throughput")
+"""What tells how sure it is; the others are as sure."""
+
 _UNITS = {"throughput": "tokens/s", "throughput_per_chip": "tokens/s", "prefill_share": ""}
 
 
@@ -248,24 +265,27 @@ def _answers(
     setup: Setup, known: Calibrated, cases: tuple[_Found, _Found, _Found], held: Memory, most: int
 ) -> Iterator[Answer]:
     slow, found, fast = (case.values for case in cases)
+    prompts = known if setup.before is None else setup.before.known
     for name, value in found.items():
         unit = _UNITS.get(name, "s")
         ends = sorted((slow[name], value, fast[name]))
-        low, high = ends[0], ends[-1]
+        low: float | None = ends[0]
+        high: float | None = ends[-1]
+        used = [prompts] if name == "time_to_first_token" else [known] if name in _OF_TOKENS else [prompts, known]
+        bound = not all(each.coverage for each in used)
         # The spread of a calibration is measured over computed time, that of prompts apart from that of tokens.
-        if unit == "s" and name != "transfer_time":
-            shares = [_shares(known, case, name) for case in (fast, slow)]
-            low, high = low * shares[0][0], high * shares[1][1]
+        if name == "transfer_time":
+            high = None
+        elif unit == "s":
+            shares = [_shares(prompts, known, case, name) for case in (fast, slow)]
+            # Without a calibration nobody knows how much longer it takes.
+            low, high = ends[0] * shares[0][0], None if bound else ends[-1] * shares[1][1]
         elif unit == "tokens/s":
-            shares = [_shares(known, case, "latency") for case in (fast, slow)]
-            low, high = low / shares[1][1], high / shares[0][0]
-        # Without a calibration nobody knows how much longer it takes.
-        yield Answer(
-            name, value, unit,
-            low if known.coverage or unit != "tokens/s" else None,
-            high if known.coverage or unit != "s" else None,
-            _TOLD.get(name, ""),
-        )  # fmt: skip
+            shares = [_shares(prompts, known, case, "latency") for case in (fast, slow)]
+            low, high = None if bound else ends[0] / shares[1][1], ends[-1] / shares[0][0]
+        sure = "a bound: nothing is lost" if bound else f"{min(each.coverage for each in used):.0%} of measurements"
+        told = "; ".join(filter(None, (_TOLD.get(name, ""), sure if name in _TIMED else "")))
+        yield Answer(name, value, unit, low, high, told)
     yield Answer("memory", float(held.total), "B", note="of the rank that needs the most")
     yield Answer("capacity", setup.pool.system.capacity, "B", note="of a rank")
     each = float(cache_bytes(setup.model, setup.pool.plan.cache_bytes))
@@ -273,10 +293,10 @@ def _answers(
     yield Answer("max_batch", most, note="sequences of a replica that fit")
 
 
-def _shares(known: Calibrated, values: dict[str, float], name: str) -> tuple[float, float]:
+def _shares(prompts: Calibrated, known: Calibrated, values: dict[str, float], name: str) -> tuple[float, float]:
     """Measured over computed at both ends: of a time of prompts, of tokens, or of both together."""
-    first = known.first or (known.low, known.high)
-    if name not in ("time_to_first_token", "latency"):
+    first = prompts.first or (prompts.low, prompts.high)
+    if name in _OF_TOKENS:
         return known.low, known.high
     part = values["time_to_first_token"] / values[name]
     return (
@@ -337,6 +357,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
         yield Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}")
     if setup.before is not None:
         told = setup.before
+        yield Assumption("prefill_calibration", told.known.name or "none", told.known.told)
         yield Assumption(
             "prefill_layout",
             f"tp {told.plan.tp:g} x pp {told.plan.pp:g} x dp {told.plan.dp:g}",

@@ -65,6 +65,7 @@ class Pool:
         plan: The layout.
         numbers: The numbers of one rank.
         ends: The same at the slow, and at the fast end of the published figures.
+        known: What is achieved on it.
         network: What its servers reach others by, as printed, and at the slow and the fast end; empty where nothing is
             sent to others.
     """
@@ -73,6 +74,7 @@ class Pool:
     plan: Deployment
     numbers: Machine = field(repr=False)
     ends: tuple[Machine, Machine] = field(repr=False)
+    known: Calibrated
     network: tuple[Level, ...] = ()
 
     @property
@@ -120,8 +122,14 @@ class Setup:
         return evolve(self, question=evolve(self.question, batch=batch), pool=evolve(self.pool, plan=plan))
 
 
-def prepare(graph: Graph, question: Question, known: Calibrated) -> Setup:
+def prepare(graph: Graph, question: Question, known: Calibrated, elsewhere: Calibrated | None = None) -> Setup:
     """What a question is answered with.
+
+    Args:
+        graph: The catalog.
+        question: The question.
+        known: What is achieved where tokens are made.
+        elsewhere: What is achieved where prompts are computed, if that is another system; the same when left out.
 
     Raises:
         UsageError: A name is of the wrong kind.
@@ -162,7 +170,7 @@ def prepare(graph: Graph, question: Question, known: Calibrated) -> Setup:
         copies = max(1, int(other.ranks) // (wide * question.pp))
         check(evolve(asked, tp=wide, dp=copies, ep=1), dims, int(other.ranks), "prefill_on")
         plan = evolve(_plan(asked, wide, copies), ep=1.0, batch=1.0, prompts=1.0)
-        before = _pool(other, plan, asked, known, _network(graph, other, question.prefill_on))
+        before = _pool(other, plan, asked, elsewhere or known, _network(graph, other, question.prefill_on))
     drafting = None
     if question.draft is not None:
         small = dimensions(model_named(graph, question.draft).spec)
@@ -238,7 +246,7 @@ def _plan(question: Question, tp: int, dp: int) -> Deployment:
 def _pool(system: System, plan: Deployment, question: Question, known: Calibrated, network: tuple[Level, ...]) -> Pool:
     assert system.ends is not None
     slow, fast = (machine(end, known.efficiency, question.dtype) for end in system.ends)
-    return Pool(system, plan, machine(system, known.efficiency, question.dtype), (slow, fast), network)
+    return Pool(system, plan, machine(system, known.efficiency, question.dtype), (slow, fast), known, network)
 
 
 def _network(graph: Graph, system: System, on: str) -> tuple[Level, ...]:

@@ -244,12 +244,15 @@ def go(model: Transformer, plan: Deployment, machine: Machine, serving: Serving,
     tokens = load.tokens
     # An expert serves the tokens of all replicas that share the experts, and a replica has 1/ep of them.
     routed = model.routed * share / plan.ep * touched(model, ceil(tokens) * plan.ep)
-    flops = 2.0 * tokens * model.weights * share
+    heads = head_share(model, plan.tp)
+    # Whole heads on every rank: those of queries padded, those of keys and values repeated where they are too few.
+    more = model.scores * (heads * plan.tp - 1.0) + model.kv_elements * (cache_share(model, plan.tp) * plan.tp - 1.0)
+    more = model.hidden * more
+    flops = 2.0 * tokens * (model.weights + more) * share
     compute = flops * machine.flop / serving.matmul
-    read = (model.whole * share + routed) * plan.weight_bytes * machine.byte / serving.weights
+    read = ((model.whole + more) * share + routed) * plan.weight_bytes * machine.byte / serving.weights
     matrices = _longer(compute, read, serving)
 
-    heads = head_share(model, plan.tp)
     scored = 2.0 * load.pairs * model.scores * heads * machine.score / serving.attention
     cached = load.cached * model.kv_elements * cache_share(model, plan.tp) * plan.cache_bytes
     looked = cached * machine.byte / serving.cache
