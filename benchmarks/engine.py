@@ -61,7 +61,10 @@ def mixed(made: tuple[Any, ...], size: int) -> dict[str, Any]:
     tp, pp, cp = draw.choice([1, 2, 4, 8, 16, 32], size), draw.choice([1, 2, 4, 8], size), draw.choice([1, 2, 4], size)
     ranks = np.array([int(e.system.ranks) for e in made])[which]
     routed = np.array([e.dims.experts > 0 for e in made])[which]
-    schedule = draw.integers(0, len(SCHEDULES), size)
+    # One stage has no schedule, and positions that are learned end where they end.
+    schedule = np.where(pp > 1, draw.integers(0, len(SCHEDULES), size), SCHEDULES.index("1f1b"))
+    longest = np.array([e.dims.context if e.dims.positions else np.inf for e in made])[which]
+    seq = np.minimum(draw.choice([2048, 4096, 8192, 16384], size), longest).astype(int)
     return {
         "which": which,
         "tp": tp,
@@ -69,13 +72,13 @@ def mixed(made: tuple[Any, ...], size: int) -> dict[str, Any]:
         "cp": cp,
         "dp": np.maximum(1, ranks // (tp * pp * cp)),
         "ep": np.where(routed, draw.choice([1, 2, 4, 8], size), 1),
-        "seq": draw.choice([2048, 4096, 8192, 16384], size),
+        "seq": seq,
         "global_batch": draw.choice([512, 1024, 2048, 4096], size),
         "microbatch": draw.choice([1, 2, 4], size),
         "schedule": schedule,
         "interleave": np.where(schedule == SCHEDULES.index("interleaved"), draw.choice([2, 4], size), 1),
         "zero": draw.integers(0, 4, size),
-        "recompute": draw.integers(0, 3, size),
+        "recompute": draw.integers(0, len(RECOMPUTES), size),
         "sequence_parallel": draw.integers(0, 2, size),
         "overlap": draw.integers(0, 2, size),
         "optimizer": draw.integers(0, 6, size),

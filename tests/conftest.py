@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says something about the machine, which others use as well.
+settings.register_profile("trnspec", settings(), deadline=None)
+settings.load_profile("trnspec")
 
 Tell = Callable[[str, Iterable[str]], None]
 

@@ -18,8 +18,9 @@ from trnspec.perf.system import Level, System
 from trnspec.perf.transformer import transformer
 
 MODELS = {
-    "gpt": gpt(24, 2048, 16),
-    "gpt-3": gpt(96, 12288, 96),
+    "gpt": gpt(24, 2048, 16, context=16384.0),
+    # As many positions as GPT-3 has learned.
+    "gpt-3": gpt(96, 12288, 96, context=2048.0),
     "llama-8b": LLAMA_3_8B,
     "llama-70b": LLAMA_3_70B,
     "mha": llama(32, 4096, 32, 32, 11008, 32000),
@@ -30,7 +31,7 @@ MODELS = {
         experts(llama(60, 7168, 128, 128, 2048, 129280), 256, 8), kv_heads=1.0, kv_elements=576.0, expert_layers=57.0,
         mlp_weights=3.0 * 7168 * 18432, width=18432.0, shared_weights=3.0 * 7168 * 2048, shared_width=2048.0,
     ),
-    "encoder": evolve(gpt(24, 1024, 16, 30522.0, 512.0), causal=0.0),
+    "encoder": evolve(gpt(24, 1024, 16, 30522.0, 4096.0), causal=0.0),
 }  # fmt: skip
 
 

@@ -133,6 +133,7 @@ RAISED: dict[str, BaseException] = {
     "KeyError: 'no'": KeyError("no"),
     "ZeroDivisionError: division by zero": ZeroDivisionError("division by zero"),
     "SystemExit: 3": SystemExit(3),
+    "GeneratorExit": GeneratorExit(),
     "RecursionError: two lines": RecursionError("two\nlines"),
     "MuteError: its message cannot be shown": MuteError(),
 }

@@ -13,8 +13,12 @@ from trnspec.perf.fit import batch
 from trnspec.perf.layout import Layout
 from trnspec.perf.measured import Case
 
+LONG = 8192.0
+"""Tokens of the longest sequence; whoever trained with it had as many positions."""
+
 MODELS = {
-    "gpt-1b": gpt(24, 2048, 16), "gpt-22b": gpt(48, 6144, 64), "gpt-175b": GPT_3, "llama-8b": LLAMA_3_8B,
+    "gpt-1b": evolve(gpt(24, 2048, 16), context=LONG), "gpt-22b": evolve(gpt(48, 6144, 64), context=LONG),
+    "gpt-175b": evolve(GPT_3, context=LONG), "llama-8b": LLAMA_3_8B,
     "llama-70b": LLAMA_3_70B, "llama-7b": llama(32, 4096, 32, 32, 11008, 32000),
 }  # fmt: skip
 

@@ -48,7 +48,7 @@ def single(e, layout, *, memory: bool = True) -> tuple[str, float, float]:
 @pytest.fixture(scope="module")
 def samples():
     draw = random.Random(7)
-    return [possible(draw) if i % 2 else sample(draw, strange=0.5) for i in range(4000)]
+    return [possible(draw) if i % 2 else sample(draw, strange=0.5) for i in range(5000)]
 
 
 def test_rows_are_single_calls(samples) -> None:
@@ -320,6 +320,50 @@ def test_layouts_of_what_was_kept() -> None:
     for (e, layout), time in zip(found.layouts(), found.result.time, strict=True):
         assert e.step(layout).total == time
         assert layout.ranks == 256
+
+
+LONG = ("gpt", "encoder", "llama-8b", "windows")
+"""Models with 16,384 and 4,096 learned positions, and with none."""
+
+
+def test_sequences_longer_than_the_positions() -> None:
+    """Where positions are learned, a sequence has no more tokens than they are; by columns, sweeps and single calls."""
+    made = tuple(estimator(name, SYSTEMS[1]) for name in LONG)
+    seqs, which = (a.ravel() for a in np.meshgrid([4096, 4097, 16384, 16385, 1 << 21], range(4)))
+    given_ = {"tp": 8, "dp": 8, "seq": seqs, "global_batch": 64}
+    told = [REASONS[code] for code in rows(made, which, **given_).code]
+    limits = [{"gpt": 16384, "encoder": 4096}.get(LONG[w], 1 << 30) for w in which]
+    assert ["context" if s > most else "" for s, most in zip(seqs, limits, strict=True)] == told
+    layouts = [Layout(tp=8, dp=8, seq=int(s), global_batch=64) for s in seqs]
+    assert [single(made[w], x, memory=False)[0] for w, x in zip(which, layouts, strict=True)] == told
+    for w, e in enumerate(made):
+        found = sweep(e, memory=False, tp=8, seq=sorted({*seqs.tolist()}), global_batch=64)
+        assert [REASONS[c] for c in found.result.code] == [t for t, v in zip(told, which, strict=True) if v == w]
+    # One number for all rows, and so many lengths that they are no axis.
+    assert ["context"] == [REASONS[c] for c in rows(made, 1, **given_ | {"seq": 8192}).code]
+    many = np.arange(4000, 4400)
+    code = rows(made, 1, tp=8, dp=8, seq=many, global_batch=64).code
+    assert [REASONS.index("context") if s > 4096 else 0 for s in many] == code.tolist()
+
+
+def test_a_context_is_told_before_a_figure_that_is_missing() -> None:
+    on = system((("chip", 2.0, 2e11, 0.0), ("server", 32.0, 0.0, 0.0)), 32)
+    e, layout = estimator("encoder", on), Layout(dp=32, seq=8192, global_batch=32)
+    assert ("context", 0.0, 0.0) == single(e, layout)
+    assert ["context"] == [REASONS[c] for c in rows([e], 0, dp=32, seq=8192, global_batch=32).code]
+
+
+def test_one_stage_has_no_schedule() -> None:
+    """Whatever other than 1F1B is asked of it is refused; sweeps and columns say what single calls do."""
+    schedules = ["1f1b", "zb1p", "zb2p", "zbv", "v-half", "v-min", ("interleaved", 2)]
+    told = sweep(SWEPT[0], memory=False, tp=8, pp=[1, 2], schedule=schedules, seq=2048, global_batch=512)
+    layouts = [told.layout(0, n) for n in range(told.tried)]
+    assert [(x.pp == 1 and x.schedule != "1f1b") * "schedule" for x in layouts] == [
+        REASONS[c] for c in told.result.code
+    ]
+    columns_ = {n: np.array([getattr(x, n) for x in layouts]) for n in COLUMNS}
+    assert rows(SWEPT[:1], 0, **columns_).code.tolist() == told.result.code.tolist()
+    assert [single(SWEPT[0], x, memory=False)[0] for x in layouts] == [REASONS[c] for c in told.result.code]
 
 
 def test_unknown_figure() -> None:

@@ -12,6 +12,8 @@ from running import ROOT, Here, apart
 from trnspec.api import load, validate
 from trnspec.catalog import shipped
 from trnspec.perf.calibrated import calibrated
+from trnspec.perf.measured import Skipped, training_cases
+from trnspec.perf.measured_inference import inference_cases
 
 DATA = shipped() / "measured" / "training_trn1.csv"
 TOLD = ("--software", "Neuron", "--name", "mine", "--source", "neuron-benchmarks-2026-08")
@@ -166,9 +168,9 @@ def test_refused(here, tmp_path, case):
 
 
 FILES = {
-    "nothing": (None, "it cannot be read"),
+    "nothing": (None, "trnspec: rows.csv: it cannot be read: there is no such file"),
     "empty": (b"", "no rows of measurements"),
-    "binary": (bytes(range(256)), "it cannot be read"),
+    "binary": (bytes(range(256)), "trnspec: rows.csv: it cannot be read: it is not text in UTF-8"),
     "another table": (b"a,b\n1,2\n", "a column named kind"),
     "cells too many": (b"kind,id\ntrain,a,b\n", "rows.csv:2: more cells than columns"),
     "no rows of training": (b"kind,id\nother,a\n", "there are no rows to fit"),
@@ -183,6 +185,39 @@ def test_a_wrong_file(here, tmp_path, case):
     done = here("calibrate", "rows.csv", "--software", "x")
     assert (2, "") == (done.status, done.out)
     assert told in " ".join(done.err.split())
+
+
+def test_a_folder(here):
+    done = here("calibrate", ".", "--software", "x")
+    assert (2, "", "trnspec: .: it cannot be read: it is a folder; name a file in it") == (
+        done.status,
+        done.out,
+        " ".join(done.err.split()),
+    )
+
+
+ON = {"model": "Llama-3.1-8B", "hardware": "trn1.32xlarge", "precision": "BF16"}
+NEEDED = {
+    "train": ON | {"n_chips": "512", "seq": "8192", "global_batch": "1024", "step_time_s": "21.4"},
+    "infer": ON | {"n_chips": "16", "tp": "32", "isl": "128", "osl": "128", "batch_conc": "4", "tpot_ms": "9.5"},
+}
+
+
+@pytest.mark.parametrize("kind", NEEDED)
+def test_the_help_names_the_columns_that_are_needed(here, kind):
+    """These are enough, and a row that lacks any of them cannot be computed."""
+    row = {"kind": kind} | NEEDED[kind]
+    told = here("calibrate", "--help").out
+    _, _, after = " ".join(told.split()).partition(f"the kind {kind}, and needs ")
+    needed, _, _ = after.partition(";")
+    graph = load().graph
+    read = {"train": training_cases, "infer": inference_cases}[kind]
+
+    assert set(NEEDED[kind]) == set(re.findall(r"[a-z_]+", needed)) - {"and"}
+    assert [False] == [isinstance(case, Skipped) for case in read(graph, [row])]
+    for name in NEEDED[kind]:
+        assert [True] == [isinstance(case, Skipped) for case in read(graph, [row | {name: ""}])], name
+    assert [] == [*read(graph, [NEEDED[kind]])]
 
 
 def test_why_no_row_can_be_computed_is_said(here, rows):

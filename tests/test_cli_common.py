@@ -67,3 +67,15 @@ def test_misuse(here, args, message) -> None:
 
         assert (result.status, result.out) == (2, "")
         assert message in result.err
+
+
+def test_a_catalog_is_asked_beside_the_others(here) -> None:
+    """What the help says: its documents come before others of their names, and the others are there too."""
+    text = (ROOT / "catalog" / "chips" / "trainium1.yaml").read_text()
+    (here.folder / "mine" / "chips").mkdir(parents=True)
+    (here.folder / "mine" / "chips" / "trainium1.yaml").write_text(text.replace("bf16: 190 TFLOPS", "bf16: 210 TFLOPS"))
+    rows = {line.split()[0]: line for line in here("list", "chips", "--catalog", "mine").out.splitlines()[2:]}
+
+    assert {"trainium1", "trainium2", "trainium3"} == set(rows)
+    assert ("210 TFLOPS" in rows["trainium1"], "667 TFLOPS" in rows["trainium2"]) == (True, True)
+    assert "Ask the documents in this folder too" in here("list", "--help").out

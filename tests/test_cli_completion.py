@@ -59,7 +59,7 @@ def test_names(given) -> None:
 
 
 def test_second_name() -> None:
-    assert completed("compare", "trainium1", "trainium2") == ["trainium2"]
+    assert completed("compare", "trainium1", "trn2.48") == ["trn2.48xlarge"]
 
 
 def test_sources_and_kinds() -> None:

@@ -122,6 +122,19 @@ def test_a_form_of_a_plugin(here, monkeypatch) -> None:
     assert "did you mean 'names'" in here("export", "nams").err
 
 
+def test_a_form_of_a_plugin_that_breaks(here, monkeypatch) -> None:
+    from trnspec import api
+    from trnspec.plugin import API, Exporter, Plugin, Registry
+
+    mine = Plugin(name="mine", api=API, exporters=(Exporter("names", "the names", lambda _: 1 / 0),))
+    known = api.registry()
+    monkeypatch.setattr(api, "registry", lambda: Registry.of([*known.plugins, mine]))
+
+    done = here("export", "names")
+    told = "names, which a plugin adds, failed: ZeroDivisionError: division by zero"
+    assert (2, "", f"trnspec: {told}\n") == (done.status, done.out, done.err)
+
+
 def test_what_is_imported(tmp_path) -> None:
     """Starting is cheap: a picture needs neither numpy nor jsonschema nor the tables."""
     import subprocess

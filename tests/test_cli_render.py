@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 from fractions import Fraction
 
@@ -90,6 +91,17 @@ def test_folding_comes_before_leaving_out() -> None:
     )
 
 
+def test_units_below_headings() -> None:
+    """In one line, however many the headings have; programs get them in one."""
+    columns = [Column("a"), Column("step\ntime", right=True, unit="ms"), Column("x", right=True, unit="GiB")]
+    found = table(columns, [("b", "1.5", "20")], "--format json")
+
+    assert lines(found, 80) == ["   step", "   time    x", "a    ms  GiB", "-  ----  ---", "b   1.5   20"]
+    assert written(found, "markdown").splitlines()[0] == "| a | step time ms | x GiB |"
+    told = "".join(lines(found, 8)).replace(" ", "")
+    assert told.endswith("Leftoutforwantofroom:x.Awiderpage(COLUMNS)or--formatjsonhasall.")
+
+
 def test_indent_of_a_folded_cell_is_kept() -> None:
     found = table([Column("a", fold=True)], [("  " + "word " * 6,)])
 
@@ -167,3 +179,18 @@ def test_terminal(columns) -> None:
     assert [line for line in text.splitlines() if columns_of(line) > columns and "\x1b" not in line] == []
     assert "trn2u.48xlarge" in text
     assert "\x1b[" in colored
+
+
+def test_a_terminal_cuts_nothing_off() -> None:
+    """The words of a page that is as wide as its room are those that a pipe gets."""
+    args = ("eval", "roofline", "--on", "trainium2")
+    told = on_terminal(*args, columns=80, TERM="xterm", NO_COLOR="1")
+    piped = subprocess.run(
+        command(*args), cwd=ROOT, env=environment(COLUMNS="80"), capture_output=True, check=True, text=True
+    ).stdout
+
+    assert words(piped) == words(re.sub(r"\x1b\[[0-9;]*m", "", told))
+
+
+def words(text: str) -> list[str]:
+    return sorted(w for w in text.split() if w.strip("-─"))

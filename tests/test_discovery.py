@@ -132,6 +132,31 @@ def test_between_plugins_the_first_by_name_wins(site) -> None:
     assert found["beta"]["message"] == "the code ABC001 is given by alpha already"
 
 
+def test_two_distributions_with_one_plugin(site) -> None:
+    """By its name it could not be told from itself, so the message names the other distribution."""
+    site.plugin("acme")
+    module = site.add("other", (site.folder / "trnspec_acme.py").read_text())
+    points = site.folder / f"{module.stem}-1.0.dist-info" / "entry_points.txt"
+    points.write_text(points.read_text().replace("other =", "acme ="))
+    done = site.run("plugin", "list")
+
+    told = "the plugin acme is given by trnspec-acme 1.0 already"
+    assert f"trnspec: warning: the plugin acme of trnspec-other 1.0 is left out: {told}\n" == done.err
+    assert done.out.splitlines()[2].endswith(told)
+
+
+def test_the_giver_is_the_one_that_is_used(site) -> None:
+    """Where the first distribution of a name is broken, the second is the one to blame for its evaluators."""
+    site.add("acme", "raise ValueError")
+    module = site.add(
+        "other", HEAD + "plugin = Plugin(name='acme', api=API, evaluators=(Evaluator('e', 'E.', 'a:b'),))"
+    )
+    points = site.folder / f"{module.stem}-1.0.dist-info" / "entry_points.txt"
+    points.write_text(points.read_text().replace("other =", "acme ="))
+
+    assert "the evaluator e of the plugin acme of trnspec-other 1.0 cannot be used" in site.run("eval", "e").err
+
+
 def test_evaluators_clash_too(site) -> None:
     for name in ("alpha", "beta"):
         site.plugin(name, "evaluators=(Evaluator('same', 'It says the same.', 'a:b'),)")

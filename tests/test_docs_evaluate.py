@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 
@@ -12,6 +13,7 @@ from running import ROOT, Here
 
 from trnspec.cli.eval import MOST
 from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, Table
+from trnspec.perf.choices import REASONS
 
 TUTORIAL = ROOT / "docs" / "tutorial" / "write-an-evaluator.md"
 REFERENCE = ROOT / "docs" / "reference" / "evaluate.md"
@@ -60,6 +62,27 @@ def test_reference_runs(tmp_path, monkeypatch, capsys) -> None:
 
     assert "[exit 2]\n" == rest
     assert (2, True) == (done.status, done.err.startswith(shown.splitlines()[1] + "; "))
+
+
+REFUSING = (
+    *("evaluators/training", "evaluators/training_offload", "evaluators/memory", "evaluators/memory_demand"),
+    *("evaluators/inference", "evaluators/inference_setup", "perf/layout", "perf/estimate", "perf/lower"),
+)
+"""The modules that refuse questions about training, memory and serving."""
+
+
+def test_reference_tells_every_reason() -> None:
+    calls = [
+        node
+        for module in REFUSING
+        for node in ast.walk(ast.parse((ROOT / "trnspec" / f"{module}.py").read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and "RefusalError" == node.func.id
+    ]
+    given = {ast.literal_eval(call.args[0]) for call in calls} | set(REASONS[1:])
+    rows = re.findall(r"^\| (`[a-z`, -]+`) \|.*\|.*\|$", REFERENCE.read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert len(calls) > 30
+    assert given == {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)}
 
 
 def test_reference_tells_every_field() -> None:

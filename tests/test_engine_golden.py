@@ -13,7 +13,7 @@ from trnspec.perf.estimate import Estimator
 from trnspec.perf.layout import Layout
 from trnspec.perf.machine import machine
 from trnspec.perf.memory import in_flight
-from trnspec.perf.training import PARTS
+from trnspec.perf.training import PARTS, step
 from trnspec.perf.transformer import transformer
 
 FREE = 1e300
@@ -112,9 +112,14 @@ def test_pp4_a_v_sends_twice() -> None:
 @pytest.mark.parametrize("schedule", ["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"])
 def test_pp5_one_stage_has_no_bubble(schedule) -> None:
     chunks = 2 if schedule == "interleaved" else 1
-    found = layers_alone(96, 1).step(Layout(seq=2048, global_batch=8, schedule=schedule, interleave=chunks))
+    alone, layout = layers_alone(96, 1), Layout(seq=2048, global_batch=8, schedule=schedule, interleave=chunks)
+    found = step(alone.model, layout.plan(), alone.numbers)
 
     assert found.bubble == found.pipeline == 0.0
+    # So that a schedule is of no use there, and whoever asks for one is told.
+    if schedule != "1f1b":
+        with pytest.raises(RefusalError, match="one stage"):
+            alone.step(layout)
 
 
 def test_pp5_fewer_microbatches_than_stages() -> None:

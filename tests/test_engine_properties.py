@@ -118,7 +118,7 @@ def test_one_rank_alone_sends_nothing(s) -> None:
     """5. On one rank there is no communication and no bubble."""
     e = ESTIMATORS[s.which]
     one = evolve(e, system=evolve(e.system, ranks=1.0))
-    layout = evolve(s.layout, tp=1, pp=1, dp=1, cp=1, ep=1)
+    layout = evolve(s.layout, tp=1, pp=1, dp=1, cp=1, ep=1, schedule="1f1b", interleave=1)
     assume(layout.global_batch % layout.microbatch == 0)
     found = one.step(layout)
 

@@ -66,6 +66,26 @@ def test_refusal() -> None:
 
 
 @pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        (int, "0", 0), (int, "8", 8), (int, "192", 192), (int, "-16", -16), (int, "1024", 1024), (int, "00", 0),
+        (float, "0.096", 0.096), (float, ".096", 0.096), (float, "100.5", 100.5), (float, "0", 0.0),
+        (str, "096", "096"),
+    ],
+)  # fmt: skip
+def test_numbers_as_text(type_, text, value) -> None:
+    assert value == Input("n", type_).read(text)
+
+
+@pytest.mark.parametrize("type_", [int, float])
+@pytest.mark.parametrize("text", ["4,096", "1,024", "1,048,576", "16,000"])
+def test_thousands_are_no_values(type_, text) -> None:
+    """What a comma leaves of 4,096 is no number: two values would be made of one."""
+    with pytest.raises(UsageError, match=r"n: '0.*' is no number; commas stand between values here"):
+        _ = [Input("n", type_).read(part) for part in text.split(",")]
+
+
+@pytest.mark.parametrize(
     ("given", "told"),
     [
         ({}, "the evaluator sweep needs chip (a text)"),
@@ -100,7 +120,10 @@ def test_whole_numbers_are_numbers() -> None:
     ("name", "told"),
     [
         ("swep", "there is no evaluator 'swep'; did you mean 'sweep'?"),
-        ("absent", "absent: trnspec_nowhere:run cannot be imported: ModuleNotFoundError"),
+        (
+            "absent",
+            "of the plugin samples of trnspec-samples 1.0 cannot be used: absent: trnspec_nowhere:run cannot be imported",
+        ),
         (3, "there is no evaluator 3"),
     ],
 )

@@ -12,6 +12,8 @@ from engine_catalogs import FOLDERS, everything, shipped
 import trnspec
 from trnspec.builtin import plugin as house
 from trnspec.catalog import shipped as folder
+from trnspec.cli.eval_page import page
+from trnspec.cli.render import lines
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation import RefusalError
 from trnspec.evaluators.accuracy import run
@@ -22,6 +24,8 @@ from trnspec.perf.score_training import score_training
 from trnspec.testing import EvaluatorConformance
 
 MEASURED = folder() / "measured"
+UNSEEN = "Errors of rows that the fit had not seen"
+IDEAL = "Errors without calibration: of published figures alone"
 TRN1 = str(MEASURED / "training_trn1.csv")
 
 
@@ -47,7 +51,7 @@ def test_every_row_is_told_or_its_reason(of_trn1):
 
 def test_errors_are_those_of_the_rows(of_trn1):
     rows = table(of_trn1, "Rows").rows
-    (line,) = table(of_trn1, "Errors by data set, in %").rows
+    (line,) = table(of_trn1, "Errors by data set").rows
     ideal = [abs(row[3] / row[2] - 1.0) for row in rows]
     fitted = [abs(row[4] / row[2] - 1.0) for row in rows]
     inside = [row[6] <= row[2] <= row[7] for row in rows]
@@ -56,27 +60,37 @@ def test_errors_are_those_of_the_rows(of_trn1):
     assert ("training_trn1", "step", len(rows)) == line[:3]
     assert [100.0 * x for x in expected] == pytest.approx(list(line[3:]), rel=1e-12)
     assert of_trn1["step_error"] == pytest.approx(100.0 * mean(fitted), rel=1e-12)
+    ((*_, of_mean, of_median, of_worst),) = table(of_trn1, IDEAL).rows
+    expected = [100.0 * x for x in (mean(ideal), median(ideal), max(ideal))]
+    assert expected == pytest.approx([of_mean, of_median, of_worst], rel=1e-12)
     assert all(row[3] < row[2] for row in rows), "published figures alone are faster than anybody was"
 
 
 def test_rows_that_the_fit_had_not_seen_are_further_off():
     found = run(shipped(), data=TRN1, refit=True)
-    ((*_, mean_seen, _, _, _),) = table(found, "Errors by data set, in %").rows
-    ((name, of, count, unseen, *_),) = table(found, "Errors of rows that the fit had not seen, in %").rows
+    ((*_, mean_seen, _, _, _),) = table(found, "Errors by data set").rows
+    ((name, of, count, unseen, *_),) = table(found, UNSEEN).rows
 
     assert ("training_trn1", "step", 7) == (name, of, count)
     assert unseen > mean_seen
+    assert (mean_seen, unseen) == (found["step_error"], found["step_unseen_error"])
+    assert [
+        ("step_error", "of the fit: mean of 7 rows, training step"),
+        ("step_unseen_error", "of rows that the fit had not seen: mean of 7"),
+        ("step_unseen_median", "the same: median"),
+    ] == [(a.name, a.note) for a in found.answers[:3]]
 
 
 def test_without_a_calibration_there_is_a_bound_alone():
     found = run(shipped(), data=TRN1, calibration="none")
 
-    assert (None, None, None, None) == table(found, "Errors by data set, in %").rows[0][4:]
+    assert (None, None, None, None) == table(found, "Errors by data set").rows[0][4:]
     assert () == found.answers
+    assert ["Errors by data set", IDEAL] == [t.title for t in found.tables if t.title.startswith("Errors")]
 
 
 def test_what_was_computed_is_met_exactly(tmp_path):
-    """A row whose time is what the engine says is off by nothing, and lies in the interval."""
+    """A row whose time is what the engine says is off by nothing, and lies in the interval; no fit has seen it."""
     estimator = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge*32")
     row = {
         "kind": "train", "id": "made", "model": "llama-3.1-8b", "hardware": "trn1.32xlarge", "n_chips": "512", "tp": "32",
@@ -90,7 +104,9 @@ def test_what_was_computed_is_met_exactly(tmp_path):
 
     assert isinstance(scored, Scored)
     assert "trainium1-neuron" == estimator.calibration.name
-    assert (0.0, 100.0) == (found["step_error"], found["inside"])
+    assert {"step_unseen_error": 0.0, "step_unseen_median": 0.0, "inside": 100.0} == {
+        a.name: a.value for a in found.answers
+    }
 
 
 def write(file, row):
@@ -119,10 +135,13 @@ def test_rows_that_no_fit_has_seen_need_no_fit():
     """Those of tables that no calibration was fitted on; their error is that of the calibrated answer."""
     cat = trnspec.load([str(folder()), *FOLDERS])
     found = run(cat, data=str(MEASURED / "training_korthikanti.csv"))
-    ((*_, ideal, mean, median, worst, _),) = table(found, "Errors by data set, in %").rows
-    ((_, _, count, *unseen),) = table(found, "Errors of rows that the fit had not seen, in %").rows
+    ((*_, ideal, mean, median, worst, _),) = table(found, "Errors by data set").rows
+    ((_, _, count, *unseen),) = table(found, UNSEEN).rows
 
     assert (8, [mean, median, worst]) == (count, unseen)
+    assert [("step_unseen_error", mean), ("step_unseen_median", median)] == [
+        (a.name, a.value) for a in found.answers if a.name.startswith("step")
+    ]
     # Of the best other tool it is 3.65 %.
     assert mean < 3.65 < ideal
     fitted = score_training(cat.graph, records(MEASURED / "training_megatron_sc21.csv"), "training_megatron_sc21.csv")
@@ -140,10 +159,13 @@ def test_measurements_on_chips_that_are_not_known_are_refused():
 
 def test_memory_is_told_beside_time():
     found = run(trnspec.load([str(folder()), *FOLDERS]), data=str(MEASURED / "training_torchtitan.csv"))
-    lines = {row[1]: row for row in table(found, "Errors by data set, in %").rows}
+    lines = {row[1]: row for row in table(found, "Errors by data set").rows}
 
     assert {"step", "memory"} == set(lines)
     assert (8, None) == (lines["memory"][2], lines["memory"][4])
+    # Nothing is fitted to memory, so that its error is the same with and without.
+    assert lines["memory"][3] == found["memory_error"]
+    assert "nothing is fitted: mean of 8 rows, memory of a rank" == found.answer("memory_error").note
     reasons = {row[2]: row[1] for row in table(found, "Rows that cannot be computed").rows}
     assert 1 == reasons["its memory: the row does not state the microbatch"]
 
@@ -178,6 +200,15 @@ def test_skipped_rows_have_reasons():
 
     assert all(s.reason for s in found if isinstance(s, Skipped))
     assert not any(math.isnan(s.ideal) for s in found if isinstance(s, Scored))
+
+
+def test_the_page_is_not_wider_than_a_page():
+    """With the longest names there are, and all columns."""
+    found = run(trnspec.load([str(folder()), *FOLDERS]), data=str(MEASURED / "training_megatron_bridge.csv"))
+    told = [line for b in page(found, 80) for line in (b.splitlines() if isinstance(b, str) else lines(b, 80))]
+
+    assert max(map(len, told)) <= 80
+    assert not any("Left out" in line for line in told)
 
 
 class TestConformance(EvaluatorConformance):

@@ -150,6 +150,43 @@ def test_a_size_is_a_quantity_of_information():
     assert "dimension" == caught.value.reason
 
 
+@pytest.mark.parametrize("size", ["64MiB", "64", "", "64 GB/s"])
+def test_what_is_no_size_is_told_with_its_place_and_an_example(size):
+    with pytest.raises(QuantityError, match=r"^size: .*; write it such as 64 MiB$"):
+        run(CAT, kind="broadcast", size=size, on="trn2.48xlarge")
+
+
+@pytest.mark.parametrize("size", ["~64 MiB", "up to 64 MiB"])
+def test_what_may_be_many_sizes_is_refused(size):
+    with pytest.raises(RefusalError) as caught:
+        run(CAT, kind="broadcast", size=size, on="trn2.48xlarge")
+
+    assert ("not-exact", "size") == (caught.value.reason, caught.value.place)
+
+
+@pytest.mark.parametrize(("ranks", "words"), [(1, "among 1 rank of"), (2, "among 2 ranks of")])
+def test_one_rank_is_told_in_the_singular(ranks, words):
+    assert words in run(CAT, kind="broadcast", size="0 MiB", on="trn2.48xlarge", ranks=ranks).title
+
+
+@pytest.mark.parametrize(("kind", "told"), [("broadcast", "scatters"), ("send", "gathers"), ("all-reduce", "")])
+def test_a_buffer_that_is_spread_on_the_way_is_told(kind, told):
+    found = run(CAT, kind=kind, size="1 GiB", on="trn2.48xlarge*4")
+    whole = run(CAT, kind=kind, size="1 GiB", on="trn2.48xlarge*4", ranks=64)
+
+    assert [told] * bool(told) == [told for a in found.assumptions if a.name == "spread" and told in a.why]
+    # On one server chains carry the whole buffer.
+    assert "spread" not in {a.name for a in whole.assumptions}
+
+
+def test_a_broadcast_over_the_network_uses_all_ranks_of_a_server():
+    broadcast, reduced = (run(CAT, kind=k, size="1 GiB", on="trn2.48xlarge*4") for k in ("broadcast", "all-reduce"))
+
+    assert broadcast["time"] < reduced["time"]
+    # S / 64 ranks, each at 400 GB/s / 64.
+    assert near(GIB / 400e9) == next(p.value for p in broadcast.parts if p.name == "network_bandwidth")
+
+
 def test_an_unknown_system_is_named():
     with pytest.raises(UnknownNameError, match=r"trn1\.32xlarge"):
         run(CAT, kind="all-reduce", size="1 MiB", on="trn1.32xlrge")

@@ -118,7 +118,7 @@ def test_what_no_change_makes_fit():
     # 16 B of 405.85 billion parameters over 16 GiB.
     assert found.binds.endswith(
         "no change of up to 3 settings makes it fit on 32 ranks: "
-        "the parameters with gradients and optimizer alone fill 378"
+        "the parameters with gradients and optimizer alone fill the memory of 378 ranks"
     )
 
 
@@ -183,7 +183,14 @@ def test_two_layers_stay_on_the_device(what, stays):
     ("question", "reason", "place"),
     [
         ({"tp": 4, "dp": 8}, "rank-count", "dp"),
-        ({"tp": 3}, "rank-count", "dp"),
+        ({"tp": 3}, "rank-count", "tp"),
+        ({"tp": 4, "cp": 3}, "rank-count", "cp"),
+        ({"schedule": "zb2p"}, "schedule", "schedule"),
+        ({"interleave": 2}, "schedule", "interleave"),
+        ({"model": "gpt2", "seq": 2048}, "context", "seq"),
+        ({"model": "bert-large", "seq": 513}, "context", "seq"),
+        ({"model": "gpt2", "mode": "inference", "seq": 1024, "context": 1025, "tp": 4}, "context", "context"),
+        ({"model": "gpt2", "mode": "inference", "seq": 1024, "prefill": 1025, "tp": 4}, "context", "prefill"),
         ({"tp": 64}, "heads-not-divisible", "tp"),
         ({"pp": 64}, "layers-not-divisible", "pp"),
         ({"pp": 4, "interleave": 3, "tp": 4}, "layers-not-divisible", "pp"),
@@ -202,6 +209,25 @@ def test_refusals(question, reason, place):
     with pytest.raises(RefusalError) as caught:
         run(CATALOG, **{**LLAMA, **question})
     assert (reason, place) == (caught.value.reason, caught.value.place), caught.value
+
+
+def test_what_was_taken_for_something_else_is_told():
+    def told(**question):
+        names = ("context", "schedule", "not_used")
+        return {a.name: (a.value, a.why) for a in asked(**{**LLAMA, **question}).assumptions if a.name in names}
+
+    assert {} == told(tp=4)
+    assert {"schedule": ("interleaved", "1f1b with 2 chunks of a stage")} == told(pp=4, interleave=2)
+    assert {} == told(pp=4, interleave=2, schedule="interleaved")
+    assert {"not_used": ("context 0, prefill 100", "counts in inference only")} == told(prefill=100, context=0)
+    serving = {"mode": "inference", "tp": 8}
+    assert {} == told(**serving, context=4096, prefill=100, batch=8, kv_dtype="fp8")
+    ignored = told(**serving, zero=1, recompute="full", dropout=True, microbatches=4)
+    assert {"not_used": ("zero 1, recompute full, microbatches 4, dropout true", "counts in training only")} == ignored
+    longer = {"context": ("131,072 tokens", "made for fewer than are asked for")}
+    assert longer == told(seq=262144, tp=8) == told(**serving, context=131073)
+    # What a cache holds counts, and not the length that it is not asked for.
+    assert {} == told(**serving, seq=262144, context=4096, prefill=4096)
 
 
 def test_a_capacity_of_nothing_is_refused():

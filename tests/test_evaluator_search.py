@@ -68,6 +68,25 @@ def test_nothing_faster_was_missed() -> None:
     assert [row["step_time"] for row in rows(found)] == sorted(times)[:5]
 
 
+@pytest.mark.parametrize(
+    ("on", "calibration", "told"),
+    [("trn1.2xlarge", "auto", "% of measurements"), ("trn1.2xlarge", "none", "a bound: nothing is lost")],
+)
+def test_the_interval_is_that_of_training(on, calibration, told) -> None:
+    question = {"model": "llama-3.2-1b", "on": on, "seq": 1024, "global_batch": 8, "calibration": calibration}
+    found = run(CAT, **question)
+    again = train(CAT, **question, **layout(rows(found)[0]))
+
+    for name in ("step_time", "throughput", "mfu"):
+        mine, theirs = found.answer(name), again.answer(name)
+        assert (mine.value, mine.low, mine.high) == (theirs.value, theirs.low, theirs.high)
+    step = found.answer("step_time")
+    assert step.note.startswith("of the fastest layout that fits; ")
+    assert step.note.endswith(told)
+    assert (step.high is None) == (calibration == "none")
+    assert {a.name: a.value for a in found.assumptions}["calibration"] == found.question["calibration"]
+
+
 class TestConformance(EvaluatorConformance):
     """It keeps what every evaluator keeps."""
 

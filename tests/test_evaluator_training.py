@@ -100,7 +100,8 @@ def test_without_a_calibration_it_is_a_bound():
     assert bound["mfu"] < 100.0
     # How much longer it takes nobody knows.
     ends = {a.name: (a.low is None, a.high is None) for a in bound.answers if (a.low, a.high) != (None, None)}
-    assert {"step_time": (False, True), "throughput": (True, False), "mfu": (True, False)} == ends
+    rates = ("throughput", "throughput_per_chip", "mfu", "hfu")
+    assert {"step_time": (False, True), **dict.fromkeys(rates, (True, False))} == ends
     assert 0.9 * bound["step_time"] < bound.answer("step_time").low < bound["step_time"]
     assert bound["mfu"] < bound.answer("mfu").high < 1.1 * bound["mfu"]
 
@@ -136,6 +137,33 @@ def test_assumptions():
     experts = {a.name for a in asked(model="mixtral-8x7b", on="trn2-ultraserver", seq=4096, global_batch=256, tp=8,
                                      ep=8, zero=1).assumptions}  # fmt: skip
     assert {"active_parameters", "experts"} <= experts
+
+
+def test_what_was_taken_for_something_else_is_told():
+    names = ("context", "schedule", "update", "host_link")
+
+    def told(**question):
+        found = asked(**{**ISSUE, "must_fit": False, **question})
+        return {a.name: (a.value, a.why) for a in found.assumptions if a.name in names}
+
+    assert {} == told()
+    staged = {"pp": 4, "tp": 8, "interleave": 2}
+    assert {"schedule": ("interleaved", "1f1b with 2 chunks of a stage")} == told(**staged)
+    assert {} == told(**staged, schedule="interleaved")
+    assert {"context": ("131,072 tokens", "made for fewer than are asked for")} == told(seq=262144)
+    assert {} == told(model="bert-large", tp=1, dp=1024, seq=512)
+    linked = {"host_link": "16 GB/s"}
+    assert {"host_link": ("not used", "nothing is kept on the host")} == told(**linked)
+    assert asked(**ISSUE).answers == asked(**ISSUE, **linked).answers
+    host = told(**linked, offload="optimizer")
+    assert {"update": "on the host"} == {name: value for name, (value, _) in host.items()}
+    assert {} == told(**linked, offload="activations")
+
+
+def test_a_count_of_ranks_that_nothing_makes_right():
+    with pytest.raises(RefusalError, match=r"tp 3 x pp 1 x cp 1 does not divide the 1,024 ranks") as refused:
+        asked(**{k: v for k, v in {**ISSUE, "tp": 3}.items() if k != "dp"})
+    assert "tp 2 or tp 4" == refused.value.hint
 
 
 def test_basis():
@@ -203,7 +231,17 @@ REFUSED = [
     ({"pp": 4, "tp": 8, "interleave": 2, "global_batch": 96 * 2, "dp": 32, "microbatch": 1}, "microbatches-not-divisible",
      "global_batch"),
     ({"ep": 2}, "experts-not-divisible", "ep"),
-    ({"cp": 3, "dp": None}, "rank-count", "dp"),
+    ({"cp": 3, "dp": None}, "rank-count", "cp"),
+    ({"tp": 3, "dp": None}, "rank-count", "tp"),
+    ({"tp": 3, "dp": 341}, "rank-count", "tp"),
+    ({"model": "bert-large", "tp": 1, "dp": None, "seq": 513}, "context", "seq"),
+    ({"model": "gpt2", "tp": 1, "dp": None, "seq": 4096}, "context", "seq"),
+    ({"schedule": "zbv"}, "schedule", "schedule"),
+    ({"schedule": "interleaved", "interleave": 2}, "schedule", "interleave"),
+    ({"interleave": 2}, "schedule", "interleave"),
+    *(({"offload": "optimizer", "host_link": text}, "not-exact", "host_link") for text in (
+        "~16 GB/s", ">= 16 GB/s", "<= 16 GB/s", "up to 16 GB/s", "over 16 GB/s")),
+    *(({"offload": what, "host_link": "0 GB/s"}, "not-positive", "host_link") for what in ("optimizer", "none")),
     ({"seq": 8191, "cp": 2, "dp": 16}, "sequence-not-divisible", "cp"),
     ({"seq": 8191, "sequence_parallel": True}, "sequence-not-divisible", "sequence_parallel"),
     ({"dtype": "mxfp8"}, "unknown-figure", "trainium1 spec.peak.dense.mxfp8"),

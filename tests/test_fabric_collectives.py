@@ -1,22 +1,18 @@
 """Algorithms laid on declared topologies: against the closed forms, and against what nothing can undercut."""
 
-import functools
-
 import pytest
 from attrs import evolve
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from inferentia import catalog as inferentia
+from made_systems import on, system
 
 import trnspec
-from trnspec.api import graph
 from trnspec.evaluation import RefusalError
 from trnspec.perf import collectives as c
 from trnspec.perf.fabric_bounds import bound
 from trnspec.perf.fabric_collectives import Launch, chosen, group, listed, plans, timings
 from trnspec.perf.fabric_rates import Rates, fabric_level
-from trnspec.perf.lower import lower
-from trnspec.perf.system import UNKNOWN, Level, System
+from trnspec.perf.system import UNKNOWN
 from trnspec.topology.shapes import Chain, Explicit, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 
@@ -37,38 +33,6 @@ LINKED = [
 
 def near(value):
     return pytest.approx(value, rel=1e-12, abs=0.0)
-
-
-@functools.cache
-def system(name):
-    return lower(inferentia() if name.startswith("inf") else graph(), name)
-
-
-def on(shape, link=10.0, degree=2.0, per_chip=1.0, latency=0.0):
-    """A server of one fabric whose links carry ``link``."""
-    level = Level(
-        name="server",
-        ranks=shape.nodes * per_chip,
-        rate=link * degree / per_chip,
-        latency=latency,
-        shape=shape,
-        place="p",
-    )
-    inner = (Level(name="chip", ranks=per_chip, rate=1e6, place="m"),) if per_chip > 1 else ()
-    return System(
-        name="made",
-        chip="chip",
-        chips=float(shape.nodes),
-        servers=1.0,
-        ranks=shape.nodes * per_chip,
-        ranks_per_chip=per_chip,
-        lnc=0.0,
-        rates={},
-        published={},
-        capacity=1.0,
-        bandwidth=1.0,
-        levels=(*inner, level),
-    )
 
 
 def takes(where, kind, algorithm, size=GIB, of=None, launch=None):

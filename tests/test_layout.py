@@ -86,6 +86,9 @@ REFUSED = [
         "tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")),
     ({"optimizer": "lion"}, "unknown-optimizer", "optimizer", "no optimizer lion"),
     ({"dp": 8}, "rank-count", "dp", "512 ranks, and the system has 1024"),
+    ({"tp": 3}, "rank-count", "tp", "tp 3 x pp 4 x cp 2 does not divide the 1,024 ranks"),
+    ({"pp": 3}, "rank-count", "pp", "tp 8 x pp 3 x cp 2 does not divide the 1,024 ranks"),
+    ({"cp": 256}, "rank-count", "cp", "tp 8 x pp 4 x cp 256 does not divide the 1,024 ranks"),
     ({"global_batch": 250}, "batch-not-divisible", "global_batch", "250 is no whole number of microbatches of 2"),
     ({"microbatch": 32}, "batch-not-divisible", "global_batch", "of 32 on each of 16 replicas"),
     ({"tp": 64, "pp": 1, "dp": 8}, "heads-not-divisible", "tp", "tp 64 is more than the 32 heads"),
@@ -94,6 +97,8 @@ REFUSED = [
     ({"pp": 4, "layers": 33.0}, "layers-not-divisible", "pp", "33 layers, or 35 with embedding and output"),
     ({"schedule": "zbv", "layers": 36.0}, "layers-not-divisible", "pp", "not dealt evenly to 8 parts"),
     ({"interleave": 2, "schedule": "zb1p"}, "schedule", "interleave", "does not go with 2 chunks"),
+    ({"pp": 1, "dp": 64, "schedule": "zbv"}, "schedule", "schedule", "pp 1 is one stage, and zbv is a schedule of several"),
+    ({"pp": 1, "dp": 64, "schedule": "interleaved", "interleave": 2}, "schedule", "interleave", "pp 1 is one stage"),
     ({"schedule": "interleaved"}, "schedule", "interleave", "interleaved does not go with 1 chunks"),
     ({"schedule": "interleaved", "interleave": 2, "global_batch": 192}, "microbatches-not-divisible", "global_batch",
      "multiple of pp 4 microbatches, not 6"),
@@ -103,6 +108,9 @@ REFUSED = [
     ({"seq": 8191}, "sequence-not-divisible", "cp", "8191 tokens are not split over cp 2"),
     ({"seq": 8190, "sequence_parallel": True}, "sequence-not-divisible", "sequence_parallel",
      "4095 tokens are not split over tp 8"),
+    ({"positions": 1.0, "seq": 16384}, "context", "seq", "16,384 tokens of a sequence are more than the 8,192 positions"),
+    ({"positions": 1.0}, None, "", ""),
+    ({"seq": 16384}, None, "", ""),
 ]  # fmt: skip
 
 
@@ -110,7 +118,12 @@ REFUSED = [
 def test_refused(asked, reason, place, told):
     asked = dict(asked)
     ranks, layers, experts = asked.pop("ranks", 1024), asked.pop("layers", 32.0), asked.pop("experts", 0)
-    d = evolve(MIXTRAL if experts else LLAMA_3_8B, layers=layers, **({"experts": float(experts)} if experts else {}))
+    d = evolve(
+        MIXTRAL if experts else LLAMA_3_8B,
+        layers=layers,
+        positions=asked.pop("positions", 0.0),
+        **({"experts": float(experts)} if experts else {}),
+    )
     layout = evolve(BASE, **asked)
     if reason is None:
         check(layout, d, ranks)
@@ -134,9 +147,20 @@ def test_the_hint_of_a_count_that_does_not_come_out():
     with pytest.raises(RefusalError) as refused:
         check(evolve(BASE, dp=8), LLAMA_3_8B, 1024)
     assert "dp 16" == refused.value.hint
-    with pytest.raises(RefusalError) as refused:
-        check(evolve(BASE, dp=8), LLAMA_3_8B, 1000)
-    assert "" == refused.value.hint
+    for asked, ranks, hint in (
+        ({"tp": 3}, 1024, "tp 2 or tp 4"),
+        # Of what divides the ranks only what divides the heads too.
+        ({"tp": 5, "pp": 1, "cp": 1}, 72, "tp 4 or tp 8"),
+        ({"tp": 64, "pp": 1, "cp": 1}, 32, "tp 32"),
+        ({"pp": 5}, 1024, "pp 4 or pp 8"),
+        ({"cp": 100}, 1024, "cp 32"),
+        # Nothing will do where pp alone does not divide the ranks.
+        ({"tp": 7, "pp": 3, "cp": 1}, 1024, ""),
+        ({}, 1000, ""),
+    ):
+        with pytest.raises(RefusalError) as refused:
+            check(evolve(BASE, dp=8, **asked), LLAMA_3_8B, ranks)
+        assert hint == refused.value.hint
 
 
 def test_where_the_sequence_is_split_when_nobody_says():

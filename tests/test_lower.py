@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from catalogs import document, graph, source
@@ -227,6 +228,26 @@ def test_some_chips_that_are_not_taken_evenly(on, chips):
 def test_what_is_no_system(on, told):
     with pytest.raises(UsageError, match=told):
         lower(everything(), on)
+
+
+@pytest.mark.parametrize(
+    ("on", "meant"),
+    [
+        ("TRN1.32xlarge*32", ["trn1.32xlarge*32"]), ("TRN1.32XLARGE", ["trn1.32xlarge"]),
+        (" Trn1.32xlarge X 4 ", ["trn1.32xlarge x 4"]), ("Trainium2", ["trainium2"]),
+        ("trn1_32xlarge*2", ["trn1.32xlarge*2", "trn1n.32xlarge*2", "trn1.2xlarge*2"]),
+        ("ZZZ*2", []), ("TRN1.32xlarge*0", []), ("A" * 5000, []),
+    ],
+)  # fmt: skip
+def test_what_may_be_meant(on, meant):
+    """Names are in small letters; the hint keeps how many, and each of its systems is one."""
+    with pytest.raises(UsageError, match="is not a system") as refused:
+        lower(everything(), on)
+    _, _, hint = str(refused.value).partition("; ")
+    assert meant == re.findall(r"'([^']+)'", hint)
+    assert meant or hint == "write a name, and how many: trn1.32xlarge*32"
+    for each in meant:
+        assert lower(everything(), each).chips > 0
 
 
 def test_a_name_that_is_not_there():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 from running import Here, apart
 
 from trnspec._version import __version__
-from trnspec.cli import COMMANDS
+from trnspec.cli import COMMANDS, _told
 
 
 @pytest.fixture
@@ -46,6 +47,17 @@ def test_misuse(here, args) -> None:
 
     assert (result.status, result.out) == (2, "")
     assert "No such" in result.err
+
+
+def test_what_could_not_be_written_is_named(tmp_path) -> None:
+    """A file by its name; standard output only where that is what failed (tests/test_cli_validate.py has a full disk)."""
+    (tmp_path / "file").write_text("")
+    done = apart("export", "json", "--output", "file/x.json", cwd=tmp_path)
+
+    assert (2, "") == (done.status, done.out)
+    assert re.fullmatch(r"trnspec: file[/\w.]*: [A-Z][a-z ]+\n", done.err)
+    assert "No space left on device" == _told(OSError(28, "No space left on device"))
+    assert "a/b: Permission denied" == _told(PermissionError(13, "Permission denied", b"a/b"))
 
 
 def test_help_imports_no_command() -> None:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 
 import pytest
+from attrs import evolve
 from engine_catalogs import everything, shipped
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -191,7 +192,7 @@ REASONS = [
     ({"n_chips": "1e99"}, "n_chips is 1e99"),
     ({"n_chips": "many"}, "n_chips is 'many', not a number"),
     ({"tp": "inf"}, "tp is inf"),
-    ({"tp": "3", "dp": ""}, "are 1023 ranks, and the system has 1024"),
+    ({"tp": "3", "dp": ""}, "tp 3 x pp 1 x cp 1 does not divide the 1,024 ranks"),
     ({"model": ""}, "the row states no model"),
     ({"model": "mine", "layers": ""}, "no model like 'mine', and the row lacks its dimensions"),
     ({"model": "mine", "heads": "0"}, "no model like 'mine', and the row lacks its dimensions"),
@@ -200,7 +201,9 @@ REASONS = [
     ({"hardware": "abacus"}, "'abacus' is no hardware that is known here"),
     ({"hardware": "trn9.32xlarge"}, "no hardware that is known here"),
     ({"hardware": "trn1.99xlarge"}, "the catalog has no document named trn1.99xlarge"),
-    ({"precision": ""}, "'' is no precision that is known here"),
+    ({"precision": ""}, "the row states no precision"),
+    ({"precision": "n/a"}, "the row states no precision"),
+    ({"precision": "int9"}, "'int9' is no precision that is known here"),
     ({"precision": "nvfp4"}, "trainium1 has no published dense rate for fp4"),
     ({"zero": "4"}, "zero is 4"),
     ({"zero": "many"}, "zero is 'many', not a number"),
@@ -224,6 +227,15 @@ def test_a_row_that_is_no_case(changed, reason):
     assert isinstance(found, Skipped)
     assert "a" == found.id
     assert reason in found.reason
+
+
+def test_a_sequence_longer_than_what_the_catalog_says_was_learned():
+    """The published model has 2,048 positions, and what was measured as many as its sequences have tokens."""
+    row = {"model": "mpt-7b", "hardware": "trn1.32xlarge", "tp": "8", "dp": "", "microbatch": "1"}
+    short, long = (one(**row, seq=seq) for seq in ("2048", "16384"))
+    assert (2048.0, 16384.0) == (short.dims.context, long.dims.context)
+    assert evolve(long.dims, context=2048.0) == short.dims
+    assert {"context"} == {t.split(":")[0] for t in long.told} - {t.split(":")[0] for t in short.told}
 
 
 def test_a_link_without_a_rate_is_no_reason_to_fit():

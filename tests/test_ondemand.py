@@ -8,6 +8,7 @@ import time
 import pytest
 from running import ROOT
 
+from trnspec.additions import CatalogWarning
 from trnspec.api import graph, graph_of
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.facts import facts
@@ -66,14 +67,38 @@ def test_walking_through_it() -> None:
     assert next(n for n in found if n.name == "trainium2") is chip
 
 
-def test_broken_document_is_not_there(copy) -> None:
-    """As in the whole graph: what refers to it finds nothing."""
-    (copy / "chips" / "trainium2.yaml").write_text("kind: [")
+def test_the_shipped_document_stays_where_a_nearer_one_is_broken(copy) -> None:
+    """As in the whole graph, and it is told."""
+    file = copy / "chips" / "trainium2.yaml"
+    file.write_text("kind: [")
     found = graph_of([str(copy)])
 
-    # The shipped catalog is context, and does not hide that the nearer document is broken.
-    assert "trainium2" not in graph([str(copy)])
-    assert "trainium2" not in found
+    with pytest.warns(CatalogWarning, match=f"^{file}:1:7: TRN004 .* not closed; the document is left out"):
+        assert (ROOT / "catalog/chips/trainium2.yaml").samefile(found.named("trainium2").document.file)
+    with pytest.warns(CatalogWarning, match=f"^{file}:1:7: "):
+        assert found.named("trainium2").spec == graph([str(copy)]).named("trainium2").spec
+
+
+def test_an_error_beside_what_can_be_used_is_told(copy) -> None:
+    """The document is used; that a part of it is not there is told where it is read."""
+    file = copy / "chips" / "trainium2.yaml"
+    file.write_text(file.read_text().replace("\nspec:\n", "\nspec:\n  dies: 2\n  dies: 3\n", 1))
+    found = graph_of([str(copy)])
+
+    assert "trainium1" == found.named("trainium1").name
+    with pytest.warns(CatalogWarning, match=f"^{file}:.*; the rest of the document is used"):
+        assert str(file) == found.named("trainium2").document.file
+
+
+def test_catalogs_of_the_settings_come_before_the_shipped_one(copy) -> None:
+    """On demand as in the whole graph."""
+    file = copy / "chips" / "trainium1.yaml"
+    file.write_text(file.read_text().replace("bf16: 190 TFLOPS", "bf16: 210 TFLOPS"))
+    settings = Settings(catalogs=(copy,))
+    found, whole = graph_of(settings=settings), graph(settings=settings)
+
+    assert {str(file)} == {g.named("trainium1").document.file for g in (found, whole)}
+    assert set(WHOLE.nodes) == set(whole.nodes)
 
 
 def test_name_that_is_not_the_files(copy) -> None:

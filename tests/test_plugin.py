@@ -91,6 +91,7 @@ def test_kind_of_folder() -> None:
         (Plugin(name="two", api=API, kinds=(Kind("Other", "things", Chip),)), "the folder things is given by two"),
         (Plugin(name="two", api=API, evaluators=(SIZE,)), "the evaluator size is given by two plugins: one and two"),
         (Plugin(name="two", api=API, exporters=(COUNT,)), "the exporter count is given by two plugins: one and two"),
+        (Plugin(name="one", api=API), "two plugins are named one; a name is that of one plugin"),
         (Plugin(name="two", api=API + 1), f"the plugin two was written for API {API + 1}; this is API {API}"),
     ],
 )

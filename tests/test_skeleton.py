@@ -85,13 +85,13 @@ def run(*args: str | Path, cwd: Path) -> str:
 
 @pytest.mark.slow
 def test_new_plugins_pass_their_own_tests(tmp_path) -> None:
-    """Made, installed with pip, tested, listed, asked, and uninstalled without a trace: one of each kind, together."""
+    """Made, installed with pip, tested, listed, asked, and uninstalled without a trace: two of each kind, together."""
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
     (site,) = (tmp_path / "env" / "lib").glob("python*/site-packages")
     # What this environment has, trnspec itself among it, lies beside what is installed there.
     (site / "beside.pth").write_text(f"import site; site.addsitedir({DEPENDENCIES!r})\n")
-    made = [write(f"new-{kind}", kind, tmp_path) for kind in KINDS]
+    made = [write(f"{which}-{kind}", kind, tmp_path) for which in ("new", "other") for kind in KINDS]
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", *made, cwd=tmp_path)
     for folder in made:
         assert " passed" in run(python, "-m", "pytest", "-q", "-W", "error", cwd=folder).splitlines()[-1]

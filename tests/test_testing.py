@@ -201,6 +201,26 @@ def unlit(link: Node[Link], graph: Graph) -> Iterator[Finding]:
         yield Finding(("spec",), "it is not lit")
 
 
+@rule("DEF01", "unlanes", over=Link)
+def unlanes(link: Node[Link], graph: Graph) -> Iterator[Finding]:
+    """A link that is called an example and has no lanes."""
+    if link.name == "example" and link.spec.lanes is None:
+        yield Finding(("spec",), "it has no lanes")
+
+
+def test_diagnose_looks_at_the_plugins_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What else is installed finds nothing in the tests of a plugin."""
+    one, two = (Plugin(name=r.code.id.lower(), api=API, rules=(r,)) for r in (unlit, unlanes))
+    monkeypatch.setattr("trnspec.testing.installed", lambda: Registry.of([house, one, two]))
+
+    assert {"ABC01", "DEF01"} == {code for _, code, _ in diagnose(f"{UNLIT}\n")}
+    assert {("links/example.yaml", "ABC01", 4)} == diagnose(f"{UNLIT}\n", plugins=[one])
+    assert {("links/example.yaml", "DEF01", 4)} == diagnose(f"{UNLIT}\n", plugins=iter([two]))
+    assert set() == diagnose(f"{UNLIT}\n", plugins=())
+    with pytest.raises(UsageError, match="give one of the two"):
+        diagnose(UNLIT, plugins=[one], registry=KNOWN)
+
+
 def told(rule_: Any, example: str) -> Any:
     """The rule with an explanation whose example is this."""
     return evolve(rule_, code=evolve(rule_.code, doc=code(example).doc))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import re
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trnspec.errors import QuantityError, UsageError
 from trnspec.units import MAX_SYMBOL, UNITS, Dimension, Unit, UnitTable, units_of
@@ -112,7 +115,12 @@ def test_units_print_and_pickle() -> None:
             None,
             'did you mean "Gbit" (125,000,000 B), "Gbit/s" (125,000,000 B/s) or "GB" (1,000,000,000 B)?',
         ),
-        ("Gb", Dimension.BANDWIDTH, 'did you mean "Gbit/s" (125,000,000 B/s)?'),
+        (
+            "Gb",
+            Dimension.BANDWIDTH,
+            'did you mean "Gbit/s" (125,000,000 B/s) or "GB/s" (1,000,000,000 B/s)?',
+        ),
+        ("Mib", Dimension.INFORMATION, 'did you mean "MiB" (1,048,576 B) or "Mibit" (131,072 B)?'),
         (
             "GBps",
             Dimension.BANDWIDTH,
@@ -133,6 +141,46 @@ def test_hint_for_unknown_unit(spelling: str, dimension: Dimension | None, hint:
     with pytest.raises(QuantityError) as caught:
         UNITS.unit(spelling, dimension)
     assert (caught.value.reason, caught.value.hint) == ("unknown-unit", hint)
+
+
+SLIPS = [
+    ("Mib", None, ["MiB", "Mibit"]), ("Gib", None, ["GiB", "Gibit"]), ("gib", None, ["GiB", "Gibit"]),
+    ("GIb", Dimension.INFORMATION, ["GiB", "Gibit"]), ("kib", None, ["KiB", "Kibit"]),
+    ("Gib", Dimension.BANDWIDTH, ["GiB/s", "Gibit/s"]), ("mib/s", None, ["MiB/s", "Mibit/s"]),
+    ("Tibps", Dimension.BANDWIDTH, ["TiB/s", "Tibit/s"]), ("Gib/s", Dimension.INFORMATION, ["GiB", "Gibit"]),
+    ("GIB", None, ["GiB"]), ("kiB", None, ["KiB"]), ("giB", Dimension.BANDWIDTH, ["GiB/s"]),
+    ("MIB/s", None, ["MiB/s"]),
+    ("gB", None, ["GB", "GiB"]), ("gB", Dimension.BANDWIDTH, ["GB/s", "GiB/s"]), ("GB/S", None, ["GB/s", "GiB/s"]),
+    ("gb/s", None, ["Gbit/s", "GB/s"]), ("gb/s", Dimension.INFORMATION, ["Gbit", "GB"]),
+    ("gbps", Dimension.BANDWIDTH, ["Gbit/s", "GB/s"]), ("tb/s", None, ["Tbit/s", "TB/s"]),
+    ("Tb", None, ["Tbit", "Tbit/s", "TB"]), ("Tb", Dimension.BANDWIDTH, ["Tbit/s", "TB/s"]),
+    ("GBPS", None, ["GB/s", "GiB/s", "Gbit/s"]), ("KBPS", Dimension.BANDWIDTH, ["kB/s", "KiB/s", "kbit/s"]),
+    ("b", Dimension.INFORMATION, ["bit", "B"]), ("b/s", None, ["bit/s", "B/s"]), ("b", Dimension.BANDWIDTH, ["bit/s", "B/s"]),
+    ("BPS", None, ["B/s", "bit/s"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spelling", "dimension", "units"), SLIPS)
+def test_a_slip_of_case(spelling: str, dimension: Dimension | None, units: list[str]) -> None:
+    """The nearest spelling is first, and where a bit may be meant for a byte both are there."""
+    assert spelling not in UNITS
+    assert units == re.findall(r'"([^"]+)"', UNITS.suggest(spelling, dimension))
+
+
+@given(
+    st.sampled_from((*UNITS.spellings(Dimension.INFORMATION), *UNITS.spellings(Dimension.BANDWIDTH))),
+    st.data(),
+)
+def test_a_slip_of_case_is_answered_with_the_unit(spelling: str, data: st.DataObject) -> None:
+    """Whatever letters change their case: what is no unit then is answered with the one that was meant.
+
+    A small b stays: a capital one says bytes.
+    """
+    changed = "".join(c if c == "b" else data.draw(st.sampled_from([c.lower(), c.upper()])) for c in spelling)
+    if changed not in UNITS:
+        meant = UNITS.unit(spelling)
+
+        assert f'"{meant}"' in UNITS.suggest(changed, meant.dimension)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +41,25 @@ def test_permissions(tmp_path) -> None:
     subprocess.run([sys.executable, "-c", code, tmp_path / "new"], check=True, timeout=60)
 
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
+
+
+def test_what_is_no_file_stays_what_it_is(tmp_path) -> None:
+    """A pipe gets what is written, and is not replaced by a file: root could replace a device so."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    write({pipe: b"through", tmp_path / "file": b"beside"})
+
+    assert b"through" == reader.communicate(timeout=60)[0]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert b"beside" == (tmp_path / "file").read_bytes()
+
+
+def test_the_name_in_an_error_is_that_of_the_file(tmp_path) -> None:
+    place = Path("/proc/no-such-place.json")
+    if not place.parent.is_dir():
+        pytest.skip("there is no /proc")
+    with pytest.raises(OSError, match="no-such-place") as caught:
+        write({place: b""})
+
+    assert str(place) == caught.value.filename

@@ -1,20 +1,73 @@
-"""A document of a plugin that bears the name of another: refused, unless it says what it changes, and changes no more."""
+"""Documents that are added: what is told of those with errors, and when one of a plugin may bear the name of another.
+
+The latter is refused, unless it says what it changes, and changes no more.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from trnspec.graph import NodeProblem, at
 from trnspec.model.shape import FigureShape, ObjectShape, dotted, leaves, spread
 from trnspec.source import Path, Problem
+from trnspec.wanted import TELL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
+    from trnspec.diagnostics import Diagnostic
     from trnspec.model.document import Node
+    from trnspec.plugin import Registry
 
 HOUSE = "trnspec"
 """The plugin that trnspec itself is; only its documents can be replaced."""
+
+
+MOST = 3
+"""How many documents with errors are warned of; the others are counted."""
+
+
+class CatalogWarning(UserWarning):
+    """A document of a catalog has errors, so that it, or a part of it, is not there."""
+
+
+def tell(faults: Sequence[tuple[Diagnostic, bool]], known: Registry, giver: Callable[[str], str]) -> None:
+    """Warn of documents with errors, in a line each.
+
+    Args:
+        faults: The errors, and whether the document of each is left out.
+        known: Tells the folders of the kinds.
+        giver: Who brings the document in a file; an empty text where it is no plugin.
+    """
+    first: dict[str, tuple[Diagnostic, bool]] = {}
+    for found, lost in faults:
+        first.setdefault(found.where.file, (found, lost))
+    folders = {file: _catalog_of(file, known) for file in first}
+    for number, (file, (found, lost)) in enumerate(first.items()):
+        if number == MOST:
+            roots = dict.fromkeys(folders[f] for f in list(first)[MOST:])
+            _warn(f"and {len(first) - MOST} more: trnspec validate {' '.join(map(str, roots))}")
+            break
+        of = giver(file) or f"the catalog {folders[file]}"
+        used = "the document is left out" if lost else "the rest of the document is used"
+        _warn(f"{found.where}: {found.code} {found.name}: {found.message.rstrip('.')}; {used} ({of})")
+
+
+def _catalog_of(file: str, known: Registry) -> FilePath:
+    parent = FilePath(file).parent
+    return parent.parent if parent.name in {k.folder for k in known.kinds.values()} else parent
+
+
+def _warn(text: str) -> None:
+    made = " ".join(text.split())
+    teller = TELL.get()
+    if teller is not None:
+        teller(made)
+        return
+    import warnings
+
+    warnings.warn(made, CatalogWarning, stacklevel=4)
 
 
 def replaces(node: Node[Any], other: Node[Any], owner: str) -> Iterator[NodeProblem]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from trnspec import catalog
 from trnspec.errors import UsageError
-from trnspec.pipeline import Checked, Reading, check, link, read
+from trnspec.pipeline import Checked, Reading, check, faults, link, read
 from trnspec.selection import Selection, choose
 from trnspec.settings import Settings
 from trnspec.source import Limits, read_file, read_text
@@ -52,19 +52,20 @@ def _core() -> Plugin:
     return plugin
 
 
-def select(paths: Iterable[str], known: Registry, settings: Settings) -> Selection:
+def select(paths: Iterable[str], known: Registry, settings: Settings, *, every: bool = False) -> Selection:
     """The files that some arguments mean; one that is named twice, by whatever path, is one file.
 
     Args:
         paths: Files, folders, or ``-`` for standard input; nothing means the shipped catalog.
         known: Tells which folders hold documents of which kind, and which catalogs are installed.
         settings: Names further catalogs to resolve against.
+        every: Nothing means every catalog: those of the settings, the shipped one, and those of plugins.
 
     Raises:
         UsageError: A path is not there or cannot be read, or a folder holds no documents.
     """
     folders = [k.folder for k in known.kinds.values()]
-    return choose(paths, folders, [c for p in known.plugins for c in p.catalogs], settings)
+    return choose(paths, folders, [c for p in known.plugins for c in p.catalogs], settings, every=every)
 
 
 def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
@@ -79,10 +80,11 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
         # One byte more than a document may have shows that it has too many.
         yield read(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
     owner = _owners(known)
+    layer = selection.layers.get
     for file in selection.targets:
-        yield read(read_file(file), known, plugin=owner(file))
+        yield read(read_file(file), known, plugin=owner(file), layer=layer(file, 0))
     for file in selection.context:
-        yield read(read_file(file), known, target=False, plugin=owner(file))
+        yield read(read_file(file), known, target=False, plugin=owner(file), layer=layer(file, 0))
 
 
 def _owners(known: Registry) -> Callable[[FilePath], str]:
@@ -98,6 +100,7 @@ def validate(
     *,
     settings: Settings | None = None,
     registry: Registry | None = None,
+    every: bool = False,
 ) -> Checked:
     """Check documents and everything they take part in.
 
@@ -105,6 +108,8 @@ def validate(
         paths: Files, folders, or ``-``; nothing means the shipped catalog.
         settings: What to report; the usual settings when left out.
         registry: The kinds and rules; those of this installation when left out.
+        every: Nothing means every catalog, as for ``trnspec validate``: the shipped one, those that the settings name,
+            and those of plugins.
 
     Raises:
         UsageError: A path is not there, or a setting names a code that is not known.
@@ -112,14 +117,17 @@ def validate(
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
     chosen.verify(known.codes)
-    return check(readings(select(paths, known, chosen), known), known, chosen)
+    return check(readings(select(paths, known, chosen, every=every), known), known, chosen)
 
 
 def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:
     """The documents of some catalogs, linked: what queries and audits work on.
 
+    Documents with errors are warned of, a few of them: in a program with :class:`trnspec.additions.CatalogWarning`. One
+    that cannot be used is left out, and that of another catalog which has its name stays.
+
     Args:
-        paths: Files and folders; nothing means the shipped catalog.
+        paths: Files and folders, which come before the catalogs of the settings, and these before the shipped one.
         settings: Names further catalogs.
         registry: The kinds; those of this installation when left out.
 
@@ -128,7 +136,14 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
     """
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
-    return link(readings(select(paths, known, chosen), known))[0]
+    made, found = link(readings(select(paths, known, chosen, every=True), known), hides=False)
+    if found:
+        from trnspec.additions import tell
+
+        owner = _owners(known)
+        giver = plugins().giver if registry is None else "the plugin {}".format
+        tell(faults(found, made, known, chosen), known, lambda file: (name := owner(FilePath(file))) and giver(name))
+    return made
 
 
 def graph_of(paths: Iterable[str] = (), *, settings: Settings | None = None) -> Graph:
@@ -225,17 +240,17 @@ def evaluator(name: str) -> tuple[Evaluator, str]:
     """The evaluator of that name, and who brings it: ``trnspec`` or ``the plugin energy of trnspec-energy 0.1.0``.
 
     Raises:
-        UsageError: There is none; the message lists the nearest.
+        UsageError: There is none, and the message lists the nearest; or it cannot be imported, or its inputs are not
+            told as they should be, and the message names who brings it.
     """
     from trnspec.diagnostics import did_you_mean
+    from trnspec.evaluating import asked
 
     found = plugins()
     known = found.registry.evaluators
     if not isinstance(name, str) or name not in known:
         hint = did_you_mean(str(name), known) or (f"there are {', '.join(known)}" if known else "there are none")
         raise UsageError(f"there is no evaluator {name!r}; {hint}")
-    giver = next(p.name for p in found.plugins if known[name] in p.evaluators)
-    if giver == "trnspec":
-        return known[name], giver
-    record = next(r for r in found.records if r.name == giver)
-    return known[name], f"the plugin {giver} of {record.distribution} {record.version}"
+    giver = found.giver(next(p.name for p in found.plugins if known[name] in p.evaluators))
+    asked(known[name], giver)
+    return known[name], giver

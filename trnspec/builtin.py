@@ -40,7 +40,10 @@ plugin = Plugin(
     catalogs=(catalog.shipped(),),
     evaluators=(
         Evaluator(
-            "accuracy", "How far computed times lie from published measurements.", "trnspec.evaluators.accuracy:run"
+            "accuracy",
+            "How far computed times lie from published measurements.",
+            "trnspec.evaluators.accuracy:run",
+            rows=True,
         ),
         Evaluator(
             "collective",
@@ -63,7 +66,10 @@ plugin = Plugin(
             "trnspec.evaluators.inference:run",
         ),
         Evaluator(
-            "search", "The fastest layouts of a training run that fit into memory.", "trnspec.evaluators.search:run"
+            "search",
+            "The fastest layouts of a training run that fit into memory.",
+            "trnspec.evaluators.search:run",
+            rows=True,
         ),
         Evaluator(
             "training", "The time of a training step with its parts, MFU and memory.", "trnspec.evaluators.training:run"

@@ -38,9 +38,11 @@ OUTDATED = "outdated"
 NEWER = "newer"
 INVALID = "invalid"
 LEFT_OUT = "left-out"
+FAULTY = "faulty"
 """The statuses of a record: it works; its import raised; its import took too long; something it gives is given already;
 it was written for an older or a newer API; it is not a plugin, or not the one its entry point names; the user did not
-want it."""
+want it; it is used, and something it names cannot be imported or its documents have errors, which only
+``trnspec plugin list`` looks for."""
 
 
 class PluginWarning(UserWarning):
@@ -55,9 +57,11 @@ class Record:
         name: The name of its entry point, which is also the plugin's.
         distribution: The distribution that brings it: what ``pip uninstall`` takes.
         version: The version of that distribution.
-        status: One word: ``ok``, ``broken``, ``slow``, ``clash``, ``outdated``, ``newer``, ``invalid``, ``left-out``.
-        message: Why it is not used; empty when it is.
+        status: One word: ``ok``, ``broken``, ``slow``, ``clash``, ``outdated``, ``newer``, ``invalid``, ``left-out``,
+            ``faulty``.
+        message: Why it is not used, or what of it is faulty; empty when all is well.
         seconds: How long its import took; 0 when it was not imported.
+        faults: What cannot be imported, and errors in documents, a line each.
     """
 
     name: str
@@ -66,11 +70,12 @@ class Record:
     status: str
     message: str = ""
     seconds: float = 0.0
+    faults: tuple[str, ...] = ()
 
     @property
     def warning(self) -> str:
         """One line for the user, or an empty text when there is nothing to warn of."""
-        if self.status in (OK, LEFT_OUT):
+        if self.status in (OK, LEFT_OUT, FAULTY):
             return ""
         made = f"the plugin {self.name} of {self.distribution} {self.version} is left out: {self.message}"
         return " ".join(made.split())
@@ -102,6 +107,13 @@ class Discovery:
     def registry(self) -> Registry:
         """All that these plugins add."""
         return Registry.of(self.plugins)
+
+    def giver(self, name: str) -> str:
+        """Who a plugin that is used is, for messages: ``trnspec`` or ``the plugin energy of trnspec-energy 0.1.0``."""
+        if name == CORE[0]:
+            return name
+        record = next(r for r in self.records if r.name == name and r.status == OK)
+        return f"the plugin {name} of {record.distribution} {record.version}"
 
 
 def chosen(environ: dict[str, str] | os._Environ[str] = os.environ) -> Choice:
@@ -205,6 +217,8 @@ def discover(core: Callable[[], Plugin], choice: Choice, seconds: float, found: 
         if plugin is not None:
             kept.append(plugin)
             takers.update(dict.fromkeys(_gives(plugin), plugin.name))
+            # By its name alone a reader could not tell it from the one that is left out.
+            takers["plugin", plugin.name] = f"{record.distribution} {record.version}"
         records.append(record)
     return Discovery(tuple(kept), tuple(records))
 
@@ -212,7 +226,7 @@ def discover(core: Callable[[], Plugin], choice: Choice, seconds: float, found: 
 def _used(found: Found, outcome: Outcome, limit: float) -> tuple[Record, Plugin | None]:
     """The plugin that an import gave, when it gave one."""
     if outcome.error is not None:
-        return _record(found, BROKEN, f"its import failed: {_told(outcome.error)}", outcome.seconds), None
+        return _record(found, BROKEN, f"its import failed: {told(outcome.error)}", outcome.seconds), None
     if outcome.late:
         message = f"its import took longer than {limit:g} s (TRNSPEC_PLUGIN_SECONDS)"
         return _record(found, SLOW, message, outcome.seconds), None
@@ -223,8 +237,8 @@ def _record(found: Found, status: str, message: str = "", seconds: float = 0.0) 
     return Record(found.name, found.distribution, found.version, status, message, seconds)
 
 
-def _told(error: BaseException) -> str:
-    # Not even the message of an error need be sound.
+def told(error: BaseException) -> str:
+    """An error of a plugin in words: its type, and its message where even that is sound."""
     try:
         text = str(error)
     except Exception:  # noqa: BLE001
@@ -255,7 +269,7 @@ def _unsound(found: Found, value: Any) -> str:
         hash(tuple(u.spellings for u in value.units))
         missing = [c for c in value.catalogs if not c.is_dir()]
     except Exception as error:  # noqa: BLE001  # fields of other types than they should have
-        return f"its fields are not what they should be: {_told(error)}"
+        return f"its fields are not what they should be: {told(error)}"
     return f"its catalog {missing[0]} is not a folder" if missing else ""
 
 

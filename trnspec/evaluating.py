@@ -33,17 +33,18 @@ def run(evaluator: Evaluator, giver: str, catalog: Any, given: Mapping[str, Any]
         given: Inputs by name.
 
     Raises:
-        UsageError: An input is missing, unknown or wrong; or the evaluator broke, or what it gave is unsound.
+        UsageError: An input is missing, unknown or wrong; or the evaluator cannot be imported, or broke, or what it gave
+            is unsound.
         RefusalError: There is no answer.
     """
     who = f"the evaluator {evaluator.name} of {giver}"
-    function = evaluator.load()
-    values = bound(_asked(function, evaluator.name), given, evaluator.name)
+    function, inputs_ = asked(evaluator, giver)
+    values = bound(inputs_, given, evaluator.name)
     try:
         found = function(catalog, **values)
-    except TrnspecError:
+    except (TrnspecError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # whatever it raises, it ends with a message and no more than this question
         raise UsageError(f"{who} broke: {_told(error)}") from error
     try:
         wrong = next(unsound(found, evaluator.name), "")
@@ -60,6 +61,19 @@ def run(evaluator: Evaluator, giver: str, catalog: Any, given: Mapping[str, Any]
         edition=evaluation.edition or catalog.edition or "",
         as_of=evaluation.as_of or catalog.as_of or "",
     )
+
+
+def asked(evaluator: Evaluator, giver: str) -> tuple[Callable[..., Any], tuple[Input, ...]]:
+    """The function of an evaluator, imported now, and its inputs.
+
+    Raises:
+        UsageError: It cannot be imported, or its inputs are not told as they should be; the message names both.
+    """
+    try:
+        function = evaluator.load()
+        return function, _asked(function, evaluator.name)
+    except UsageError as error:
+        raise UsageError(f"the evaluator {evaluator.name} of {giver} cannot be used: {error}") from error
 
 
 _kept = functools.lru_cache(64)(inputs)

@@ -20,12 +20,14 @@ from trnspec.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-RESERVED = ("catalog", "edition", "as_of", "overlay", "format", "format_", "help")
+RESERVED = ("catalog", "edition", "as_of", "overlay", "format", "format_", "table", "help")
 """Names that the command line needs for itself."""
 
 _WORDS = {str: "a text", int: "a whole number", float: "a finite number", bool: "true or false"}
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+# Digits and no point before it: 0.096 is a number like any other.
+_AFTER_THOUSANDS = re.compile(r"0\d\d(\.\d*)?", re.ASCII)
 _MOST = 64
 
 
@@ -89,8 +91,13 @@ class Input:
         """One value that the command line gives.
 
         Raises:
-            UsageError: The text is not one: ``8k`` and ``1_024`` are no whole numbers.
+            UsageError: The text is not one: ``8k`` and ``1_024`` are no whole numbers, and ``096`` is not what anybody
+                means, but what the comma between values leaves of ``4,096``.
         """
+        if self.type in (int, float) and _AFTER_THOUSANDS.fullmatch(text):
+            raise UsageError(
+                f"{self.name}: {text!r} is no number; commas stand between values here, so write 4096 for 4,096"
+            )
         if self.type is int and _INTEGER.fullmatch(text):
             return self._check(int(text))
         if self.type is float and _DECIMAL.fullmatch(text):

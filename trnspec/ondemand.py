@@ -50,7 +50,7 @@ def on_demand(
     if paths or settings.catalogs:
         from trnspec.selection import choose
 
-        found = choose(paths, [folder for folder, _ in HOUSE.values()], [catalog.shipped()], settings)
+        found = choose(paths, [folder for folder, _ in HOUSE.values()], [catalog.shipped()], settings, every=True)
         for file in (*found.targets, *found.context):
             files.setdefault(file.stem, file)
     else:
@@ -122,12 +122,15 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         return self._read[name]
 
     def _one(self, name: str) -> Node[Any] | None:
-        """The document in the file of that name; ``None`` where it is not there, not sound, or called otherwise."""
+        """The document in the file of that name; ``None`` where it is not there, not sound, or called otherwise.
+
+        Where it is not sound, everything is read, and that warns of it.
+        """
         if name not in self._files:
             return None
         document = read_file(self._files[name])
         kind = (document.data or {}).get("kind")
-        if document.data is None or not isinstance(kind, str) or kind not in HOUSE:
+        if document.data is None or document.problems or not isinstance(kind, str) or kind not in HOUSE:
             return None
         try:
             node: Node[Any] = structure(kind, spec_of(kind), document, document.data)

@@ -36,6 +36,7 @@ class Reading:
         name: Its name, or that of its file when not even that can be read.
         target: True for a text that the caller asked to check, sound or not.
         plugin: The plugin whose catalog it lies in; empty for a file of the user, and where no plugin has a catalog.
+        layer: Which catalog it is of, the nearest to the user first; a document stands in for those of later layers.
     """
 
     document: Document
@@ -44,12 +45,13 @@ class Reading:
     name: str
     target: bool = True
     plugin: str = ""
+    layer: int = 0
 
 
-def read(document: Document, registry: Registry, *, target: bool = True, plugin: str = "") -> Reading:
+def read(document: Document, registry: Registry, *, target: bool = True, plugin: str = "", layer: int = 0) -> Reading:
     """The node in a text, and what is wrong with it."""
     found = _read(document, registry, target=target)
-    return evolve(found, plugin=plugin) if plugin else found
+    return evolve(found, plugin=plugin, layer=layer) if plugin or layer else found
 
 
 def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
@@ -175,22 +177,33 @@ class Checked:
     texts: Mapping[str, str] = field(repr=False)
 
 
-def link(readings: Iterable[Reading]) -> tuple[Graph, list[Diagnostic]]:
-    """The graph of some readings, targets first, and all that is wrong so far, unfiltered.
+def link(readings: Iterable[Reading], *, hides: bool = True) -> tuple[Graph, list[Diagnostic]]:
+    """The graph of some readings, and all that is wrong so far, unfiltered.
 
-    A document of the context that has the name of an earlier one, sound or not, is what that one stands in for.
+    A document of the context that has the name of an earlier one is what that one stands in for; so is every document
+    that has the name of a sound one of an earlier layer.
+
+    Args:
+        readings: Targets first, and in the order of their layers.
+        hides: Whether a document that is too unsound to use hides those of the context that have its name, so that
+            whoever refers to it is told.
     """
     every = list(readings)
     readings, refused = settle(every)
     nodes: list[Node[Any]] = []
     targets = {r.node.name for r in readings if r.node is not None and r.target}
     broken: dict[str, str] = {}
+    nearest: dict[str, int] = {}
     for reading in readings:
         node = reading.node
         if node is None:
             broken.setdefault(reading.name, reading.document.file)
-        elif reading.target or not (node.name in broken or targets & {node.name, *node.metadata.aliases}):
+        elif nearest.setdefault(node.name, reading.layer) == reading.layer and (
+            reading.target or not ((hides and node.name in broken) or targets & {node.name, *node.metadata.aliases})
+        ):
             nodes.append(node)
+    if not hides:
+        broken = {name: file for name, file in broken.items() if name not in nearest}
     graph, problems = build(nodes, broken)
     found = [_diagnostic(p, r.document) for r in every for p in r.problems]
     found += [
@@ -221,6 +234,19 @@ def _text_at(document: Document, problem: Problem) -> str:
         if span.value.line <= len(lines):
             return lines[span.value.line - 1][span.value.column - 1 : span.end.column - 1]
     return ""
+
+
+def faults(
+    found: Iterable[Diagnostic], graph: Graph, registry: Registry, settings: Settings
+) -> list[tuple[Diagnostic, bool]]:
+    """The errors that :func:`link` found, in reading order, each with whether its document is left out of the graph.
+
+    Settings can hide an error of a document that is used, but not that a document is not there.
+    """
+    used = {node.document.file for node in graph}
+    made = sorted((_finished(d, registry, settings) for d in found if d.code != "TRN203"), key=lambda d: d.order)
+    told = [(d, d.where.file not in used) for d in made]
+    return [(d, lost) for d, lost in told if lost or (d.severity is Severity.ERROR and settings.reports(d.code))]
 
 
 def run(rules: Iterable[Rule], graph: Graph) -> list[Diagnostic]:

@@ -122,7 +122,7 @@ class _Function:
         module, _, name = self.run.partition(":")
         try:
             found = getattr(import_module(module), name)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise UsageError(f"{self.name}: {self.run} cannot be imported: {type(error).__name__}: {error}") from error
         if not callable(found):
             raise UsageError(f"{self.name}: {self.run} is not a function")
@@ -137,7 +137,12 @@ class Evaluator(_Function):
     ``catalog`` is a :class:`trnspec.ask.Catalog`. The inputs are the function's keyword-only parameters; their
     annotations and the ``Args:`` of its docstring make the options of ``trnspec eval NAME``. Where there is no answer
     it raises a :class:`trnspec.evaluation.RefusalError`.
+
+    Attributes:
+        rows: Its answer is its first table, which ``--format csv`` prints; the answers only sum it up.
     """
+
+    rows: bool = field(default=False, kw_only=True)
 
 
 @frozen
@@ -209,6 +214,10 @@ class Registry:
         for plugin in plugins:
             if plugin.api != API:
                 raise UsageError(f"the plugin {plugin.name} was written for API {plugin.api}; this is API {API}")
+        names = [p.name for p in plugins]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                raise UsageError(f"two plugins are named {name}; a name is that of one plugin")
         kinds = _unique(((k.name, k, p) for p in plugins for k in p.kinds), "the kind")
         codes = _unique(((c.id, c, p) for p in plugins for c in _codes(p)), "the code")
         _unique(((k.folder, k, p) for p in plugins for k in p.kinds if k.folder), "the folder")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 from trnspec import catalog
 from trnspec.errors import UsageError
@@ -22,15 +23,28 @@ STDIN = "-"
 
 @frozen
 class Selection:
-    """The files of a run: those to check, and those to resolve names against."""
+    """The files of a run: those to check, and those to resolve names against.
+
+    Attributes:
+        targets: Those to check.
+        stdin: Whether standard input is one more of them.
+        context: Those to resolve names against.
+        layers: How far the catalog of a file is from the user, where it is not as near as can be.
+    """
 
     targets: tuple[FilePath, ...]
     stdin: bool
     context: tuple[FilePath, ...]
+    layers: Mapping[FilePath, int] = field(factory=dict)
 
 
 def choose(
-    paths: Iterable[str], folders: Collection[str], catalogs: Iterable[FilePath], settings: Settings
+    paths: Iterable[str],
+    folders: Collection[str],
+    catalogs: Iterable[FilePath],
+    settings: Settings,
+    *,
+    every: bool = False,
 ) -> Selection:
     """The files that some arguments mean; one that is named twice, by whatever path, is one file.
 
@@ -39,11 +53,14 @@ def choose(
         folders: The folders of a catalog that hold documents.
         catalogs: The catalogs that are installed.
         settings: Names further catalogs to resolve against.
+        every: Where no path is named, take every catalog for one that is, those that the settings name first.
 
     Raises:
         UsageError: A path is not there or cannot be read, or a folder holds no documents.
     """
     paths = list(paths)
+    if every and not paths:
+        return _every(catalogs, settings)
     targets: dict[object, FilePath] = {}
     roots: dict[FilePath, None] = {}
     for path in paths or [str(catalog.shipped())]:
@@ -60,17 +77,37 @@ def choose(
             roots[catalog.root_of(file, folders)] = None
         for each in inside:
             targets.setdefault(_identity(each), each)
+    roots.update(dict.fromkeys(folder.absolute() for folder in _named(settings)))
+    installed = dict.fromkeys(c.absolute() for c in catalogs)
+    roots.update(installed)
+    context: dict[object, FilePath] = {}
+    layers: dict[FilePath, int] = {}
+    for number, root in enumerate(roots, 1):
+        for file in _context(root, folders):
+            identity = _identity(file)
+            if identity not in targets and context.setdefault(identity, file) is file:
+                # Between plugins it is not their order that decides.
+                layers[file] = number if root not in installed else len(roots) + 1
+    return Selection(tuple(targets.values()), STDIN in paths, tuple(context.values()), layers)
+
+
+def _named(settings: Settings) -> tuple[FilePath, ...]:
     for folder in settings.catalogs:
         if not _is_folder(folder):
             raise UsageError(f"the catalog {folder} is not a folder")
-        roots[folder.absolute()] = None
-    roots.update(dict.fromkeys(c.absolute() for c in catalogs))
-    context: dict[object, FilePath] = {}
-    for file in (f for root in roots for f in _context(root, folders)):
-        identity = _identity(file)
-        if identity not in targets:
-            context.setdefault(identity, file)
-    return Selection(tuple(targets.values()), STDIN in paths, tuple(context.values()))
+    return settings.catalogs
+
+
+def _every(catalogs: Iterable[FilePath], settings: Settings) -> Selection:
+    """All documents of all catalogs: those of the user, each a layer of its own, and those that are installed."""
+    targets: dict[object, FilePath] = {}
+    layers: dict[FilePath, int] = {}
+    layered = [[folder] for folder in _named(settings)] + [list(dict.fromkeys((catalog.shipped(), *catalogs)))]
+    for number, roots in enumerate(layered):
+        for file in (f for root in roots for f in catalog.files(root)):
+            if targets.setdefault(_identity(file), file) is file:
+                layers[file] = number
+    return Selection(tuple(targets.values()), stdin=False, context=(), layers=layers)
 
 
 def _is_folder(path: FilePath) -> bool:

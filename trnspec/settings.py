@@ -21,7 +21,7 @@ class Settings:
         select: Codes, or beginnings of codes, to report; everything when empty.
         ignore: Codes, or beginnings of codes, not to report; it wins over ``select``.
         severity: Another severity for a code, or for a beginning of codes; the longest match counts.
-        catalogs: Folders of documents to resolve names against, beside the shipped catalog.
+        catalogs: Folders of documents beside the shipped catalog, before which they come.
     """
 
     select: tuple[str, ...] = ()

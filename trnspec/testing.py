@@ -11,13 +11,14 @@ from trnspec.api import plugins, validate
 from trnspec.api import registry as installed
 from trnspec.builtin import plugin as house
 from trnspec.conformance import EvaluatorConformance as EvaluatorConformance  # noqa: PLC0414  # given on
+from trnspec.errors import UsageError
 from trnspec.pipeline import Reading, check, read
 from trnspec.plugin import API, Plugin, Registry, Rule
 from trnspec.settings import Settings
 from trnspec.source import read_file, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.diagnostics import Code, Report
 
@@ -26,15 +27,27 @@ Marks = set[tuple[str, str, int]]
 
 
 def report(
-    files: Mapping[str, str] | str, *, registry: Registry | None = None, settings: Settings | None = None
+    files: Mapping[str, str] | str,
+    *,
+    plugins: Iterable[Plugin] | None = None,
+    registry: Registry | None = None,
+    settings: Settings | None = None,
 ) -> Report:
     """The report on some texts, checked as if they lay in a catalog beside the shipped one.
 
     Args:
         files: Texts by file name, or a single text, which is split and named as an example is.
-        registry: The kinds and rules; those of this installation when left out.
+        plugins: The plugins that are used beside trnspec, whatever else is installed; all that are when left out.
+        registry: The kinds and rules, in place of ``plugins``.
         settings: What to report.
+
+    Raises:
+        UsageError: Both ``plugins`` and ``registry`` are given, or two plugins give the same.
     """
+    if plugins is not None and registry is not None:
+        raise UsageError("plugins make a registry; give one of the two")
+    if plugins is not None:
+        registry = Registry.of([house, *plugins])
     known = registry if registry is not None else installed()
     texts = dict(split(files, known)) if isinstance(files, str) else files
     readings = [read(read_text(text, name), known) for name, text in texts.items()]
@@ -53,11 +66,16 @@ def _shipped() -> tuple[Reading, ...]:
     return _context(installed())
 
 
-def diagnose(files: Mapping[str, str] | str, *, registry: Registry | None = None) -> Marks:
-    """What is found in some texts, as a set of (file, code, line); see :func:`report`."""
+def diagnose(
+    files: Mapping[str, str] | str, *, plugins: Iterable[Plugin] | None = None, registry: Registry | None = None
+) -> Marks:
+    """What is found in some texts, as a set of (file, code, line); see :func:`report`.
+
+    Name the plugin under test in ``plugins``: what the rules of others find is not for its tests to say.
+    """
     return {
         (d.where.file, d.code, d.where.place.line if d.where.place else 0)
-        for d in report(files, registry=registry).diagnostics
+        for d in report(files, plugins=plugins, registry=registry).diagnostics
     }
 
 

@@ -204,7 +204,7 @@ class UnitTable:
         """A hint for a spelling that is in no unit: the usual mistakes first, then the nearest spellings."""
         if scope := self._scope(spelling):
             return scope
-        found = self._ambiguous(spelling) or self._near(spelling)
+        found = self._ambiguous(spelling, dimension) or self._near(spelling)
         # What fits the place is the better guess, but a guess that does not fit is better than none.
         fitting = [symbol for symbol in found if dimension is None or self._index[symbol].dimension is dimension]
         if not fitting and not found:
@@ -225,15 +225,26 @@ class UnitTable:
                 )
         return ""
 
-    def _ambiguous(self, spelling: str) -> list[str]:
-        """The readings of ``KB``, ``Gb`` and the like, which people use for two or three different things."""
-        match = re.fullmatch(r"([kmgtpe])i?([bB])(ps|/s|/sec)?", spelling, re.IGNORECASE)
+    def _ambiguous(self, spelling: str, dimension: Dimension | None) -> list[str]:
+        """The readings of ``KB``, ``Gb``, ``Mib`` and the like, which people use for two or three different things.
+
+        A capital B is a byte. A small one is a bit or, by a slip, a byte, and so is the B of ``GBPS``, where all
+        letters are capitals: both readings are given. What has the i of a binary prefix is no decimal unit; there
+        the byte is the likelier one. What the place expects says whether a rate is meant; else the spelling does.
+        """
+        match = re.fullmatch(r"(?:([kmgtpe])(i)?)?(b)(ps|/s|/sec)?", spelling, re.IGNORECASE)
         if match is None:
             return []
-        letter, rate = match[1], "/s" if match[3] else ""
-        decimal = "k" if letter in "kK" else letter.upper()
-        byte, binary, bit = f"{decimal}B{rate}", f"{letter.upper()}iB{rate}", f"{decimal}bit{rate}"
-        readings = [byte, binary] if match[2] == "B" else [bit, f"{decimal}bit/s", byte]
+        letter, binary, told, ending = (match[1] or "").upper(), match[2], match[3], match[4]
+        rated = dimension is Dimension.BANDWIDTH or (ending and dimension is not Dimension.INFORMATION)
+        rate = "/s" if rated else ""
+        prefix = f"{letter}i" if binary else "k" if letter == "K" else letter
+        byte, bit = f"{prefix}B{rate}", f"{prefix}bit{rate}"
+        if told == "B":
+            readings = [byte] if binary else [byte, f"{letter}iB{rate}"]
+            readings += [bit] if ending == "PS" else []
+        else:
+            readings = [byte, bit] if binary else [bit, f"{prefix}bit/s", byte]
         return [symbol for symbol in dict.fromkeys(readings) if symbol in self._index]
 
     def _near(self, spelling: str) -> list[str]:

@@ -13,17 +13,25 @@ if TYPE_CHECKING:
 def write(files: Mapping[FilePath, bytes]) -> None:
     """Write some files; their folders are made. Where one cannot be written, those that were there stay as they were.
 
+    What is there and is neither file nor folder, such as ``/dev/stdout``, is written to and stays what it is.
+
     Raises:
         OSError: A file cannot be written.
     """
     import tempfile
     from pathlib import Path as FilePath
 
+    devices = {file: contents for file, contents in files.items() if _device(file)}
     waiting: list[tuple[FilePath, FilePath]] = []
     try:
         for file, contents in files.items():
+            if file in devices:
+                continue
             file.parent.mkdir(parents=True, exist_ok=True)
-            number, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+            try:
+                number, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(file)) from error
             waiting.append((FilePath(temporary), file))
             with os.fdopen(number, "wb") as stream:
                 stream.write(contents)
@@ -38,9 +46,17 @@ def write(files: Mapping[FilePath, bytes]) -> None:
             temporary_file, file = waiting[0]
             temporary_file.replace(file)
             waiting.pop(0)
+        for file, contents in devices.items():
+            with file.open("wb") as stream:
+                stream.write(contents)
     finally:
         for temporary_file, _ in waiting:
             temporary_file.unlink(missing_ok=True)
+
+
+def _device(file: FilePath) -> bool:
+    """Whether something is there that a new file must not take the place of."""
+    return file.exists() and not file.is_file() and not file.is_dir()
 
 
 def _mask() -> int:

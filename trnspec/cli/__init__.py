@@ -129,6 +129,18 @@ def _drop_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _told(error: OSError) -> str:
+    """What could not be used and why, in words: a file by its name, else standard output where click was writing."""
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {reason}"
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    writing = trace is not None and trace.tb_frame.f_globals.get("__name__") == click.utils.__name__
+    return f"cannot write to standard output: {reason}" if writing else reason
+
+
 def main() -> None:
     """Run the command line: exit status 0 clean, 1 findings, 2 misuse."""
     # A command lives for a moment; looking for garbage while it starts, and in all there is when it ends, would take a
@@ -146,6 +158,6 @@ def main() -> None:
         sys.exit(2)
     except OSError as error:
         # Click takes care of a reader who has gone; what is left is a full disk, for instance.
-        click.echo(f"trnspec: {error}", err=True)
+        click.echo(f"trnspec: {_told(error)}", err=True)
         _drop_output()
         sys.exit(2)

@@ -20,7 +20,9 @@ from trnspec.rules.proportions import Proportion, proportions
 @click.command("audit")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--format", "format_", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
-@click.option("--catalog", metavar="DIR", help="Audit this catalog instead of the shipped one.")
+@click.option(
+    "--catalog", metavar="DIR", help="Audit with the documents in this folder; they come before others of their names."
+)
 def command(names: tuple[str, ...], format_: str, catalog: str | None) -> None:
     """Print every disagreement of the catalog, or of the documents NAME, recorded or found.
 

@@ -46,10 +46,11 @@ LEFT_OUT = {"model": "rows", "chip": "chips"}
 def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
     """Fit what is achieved of a chip's published figures to measurements of training steps, or of serving.
 
-    DATA.csv has a row for each measured step: model, hardware, n_chips, tp, pp, dp, seq, microbatch, global_batch and
-    step_time_s, among others; or for each measured deployment: model, hardware, n_chips, tp, isl, osl, batch_conc,
-    tpot_ms and ttft_ms. docs/reference/calibrate.md tells all columns. Rows that cannot be computed are listed
-    with the reason. Errors are told of every row, and of every row as computed by a fit that had not seen its model.
+    DATA.csv is a table whose first line names its columns. A measured step is a row with the kind train, and needs
+    model, hardware, n_chips, seq, global_batch, precision and step_time_s; tp, pp, dp, microbatch and others say how it
+    was laid out. A measured deployment is a row with the kind infer, and needs model, hardware, n_chips, tp, isl, osl,
+    batch_conc, precision and tpot_ms; ttft_ms is fitted too. The column kind is needed. docs/reference/calibrate.md
+    tells all columns. Rows that cannot be computed are listed with the reason. Errors are told of every row, and of every row as computed by a fit that had not seen its model.
     --document may name a chip that no row is on: the document then says which chips its rows are from, and its errors
     and interval are those of rows of a chip as computed by a fit to the others, of which there must be some.
     """

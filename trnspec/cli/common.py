@@ -17,8 +17,14 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option("--catalog", metavar="DIR", help="Ask this catalog instead of the shipped one."),
-    click.option("--edition", metavar="NAME", help="Ask a frozen edition of it, such as 2026.11."),
+    click.option(
+        "--catalog", metavar="DIR", help="Ask the documents in this folder too; they come before others of their names."
+    ),
+    click.option(
+        "--edition",
+        metavar="NAME",
+        help="Ask a frozen edition, such as 2026.11, of the shipped catalog or that in DIR.",
+    ),
     click.option("--as-of", metavar="DATE", help="Ask only what was published by then: a day, a month or a year."),
     click.option("--overlay", metavar="FILE", help="Lay the changes in this YAML file over it."),
 )

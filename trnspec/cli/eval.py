@@ -6,18 +6,19 @@ import inspect
 import itertools
 import json
 import re
+import shlex
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import frozen
+from attrs import evolve, frozen
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.render import Column, Table, format_option, show, table, width, wrapped, written
+from trnspec.cli.render import Column, format_option, show, table, width, wrapped, written
 from trnspec.errors import UsageError
 from trnspec.evaluation import Evaluation, RefusalError
-from trnspec.inputs import Input, bound, inputs, parts
+from trnspec.inputs import Input, inputs, parts
 from trnspec.plugin import Evaluator
 
 if TYPE_CHECKING:
@@ -93,11 +94,13 @@ def made(evaluator: Evaluator, giver: str) -> click.Command:
     asked = inputs(function, evaluator.name)
     text, _ = parts(inspect.getdoc(function) or "")
 
-    def run(format_: str, **options: Any) -> None:
+    def run(format_: str, table: str | None, **options: Any) -> None:
+        if table is not None and format_ != "csv":
+            raise UsageError("--table tells which table --format csv prints; the other formats have all of them")
         catalog = {n: options.pop(n) for n in ("catalog", "edition", "as_of", "overlay")}
         given, varied = _given(asked, options)
         asked_of = {n: v for n, v in catalog.items() if v is not None}
-        asking = Asking(evaluator, giver, load_catalog(**catalog), given, asked_of)
+        asking = Asking(evaluator, giver, load_catalog(**catalog), given, asked_of, table)
         if varied:
             _sweep(asking, varied, format_)
         else:
@@ -105,6 +108,7 @@ def made(evaluator: Evaluator, giver: str) -> click.Command:
 
     function_: Callable[..., Any] = catalog_options(format_option(run))
     shared = list(reversed(function_.__click_params__))  # type: ignore[attr-defined]  # where click keeps them
+    shared.append(click.Option(["--table"], metavar="TITLE", help="Which table --format csv prints."))
     options = [_option(i) for i in asked]
     return click.Command(
         evaluator.name,
@@ -200,6 +204,7 @@ class Asking:
         catalog: The catalog, a :class:`trnspec.ask.Catalog`.
         given: The inputs that have one value.
         options: The options that chose the catalog.
+        table: The title of the table that is wanted, or words of it; nothing for what CSV has without.
     """
 
     evaluator: Evaluator
@@ -207,6 +212,7 @@ class Asking:
     catalog: Any
     given: Mapping[str, Any]
     options: Mapping[str, str]
+    table: str | None = None
 
     @property
     def beside(self) -> str:
@@ -218,14 +224,23 @@ class Asking:
         """What the evaluator finds; what it prints is no part of the answer and goes to standard error."""
         from contextlib import redirect_stdout
 
+        from trnspec.cli.eval_page import is_command
         from trnspec.evaluating import run
 
         with redirect_stdout(sys.stderr):
-            return run(self.evaluator, self.giver, self.catalog, {**self.given, **more})
+            found = run(self.evaluator, self.giver, self.catalog, {**self.given, **more})
+        if not self.options:
+            return found
+        # A command that is an answer asks the same catalog.
+        chosen = shlex.join(w for n, v in self.options.items() for w in (f"--{n.replace('_', '-')}", v))
+        return evolve(
+            found,
+            answers=tuple(evolve(a, value=f"{a.value} {chosen}") if is_command(a.value) else a for a in found.answers),
+        )
 
 
 def _one(asking: Asking, format_: str) -> None:
-    from trnspec.reporters.evaluation import record, refusal, sentence
+    from trnspec.reporters.evaluation import refusal, sentence
 
     try:
         found = asking.evaluation()
@@ -238,21 +253,16 @@ def _one(asking: Asking, format_: str) -> None:
     if format_ == "json":
         click.echo(_json({**found.to_dict(), "asked_of": asking.options}))
     elif format_ == "csv":
-        only = found.tables[0] if not found.answers else None
-        cells = record(found)
-        heads = list(cells) if only is None else _heads(only.columns, only.units)
-        click.echo(written(table(heads, [list(cells.values())] if only is None else only.rows), "csv"), nl=False)
+        from trnspec.cli.eval_csv import one
+
+        click.echo(written(one(asking, found), "csv"), nl=False)
     else:
         from trnspec.cli.eval_page import markdown, page
 
         if format_ == "markdown":
             click.echo(markdown(found, asking.beside), nl=False)
         else:
-            show(page(found, width(), asking.beside))
-
-
-def _heads(names: Sequence[str], units: Sequence[str]) -> list[str]:
-    return [f"{n} [{u}]" if u else n for n, u in zip(names, units or ("",) * len(names), strict=True)]
+            show(page(found, width(), asking.beside, rows=asking.evaluator.rows))
 
 
 def _json(data: Mapping[str, Any]) -> str:
@@ -262,7 +272,8 @@ def _json(data: Mapping[str, Any]) -> str:
 def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) -> None:
     from math import prod
 
-    from trnspec.cli.eval_page import swept
+    from trnspec.cli.eval_csv import flat, many
+    from trnspec.cli.eval_page import marked, swept
     from trnspec.reporters.evaluation import measure, refusal, sentence
 
     evaluator, given = asking.evaluator, asking.given
@@ -285,37 +296,20 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
         head = {"evaluator": evaluator.name, "asked_of": asking.options, "given": given, "swept": list(varied)}
         click.echo(_json({**head, "rows": told_}))
     elif format_ == "csv":
-        click.echo(written(_flat_rows(asking, rows), "csv"), nl=False)
+        click.echo(written(many(asking, rows), "csv"), nl=False)
     elif format_ == "markdown":
-        click.echo(written(swept(rows), "markdown"), nl=False)
+        told = marked(rows)
+        click.echo(written(swept(rows), "markdown") + (f"\n{told}\n" if told else ""), nl=False)
     else:
-        rest = ", ".join(f"{n} {measure(v)}" for n, v in _flat(given).items())
+        rest = ", ".join(f"{n} {measure(v)}" for n, v in flat(given).items())
         head_ = f"{len(rows)} combinations" + (f", {rest}" if rest else "")
         chosen_ = ", ".join(f"{n.replace('_', ' ')} {v}" for n, v in asking.options.items())
-        show([wrapped(f"{evaluator.name}: ", f"{head_}; {chosen_}" if chosen_ else head_), swept(rows)])
+        note = marked(rows)
+        head_ = wrapped(f"{evaluator.name}: ", f"{head_}; {chosen_}" if chosen_ else head_)
+        whole = "--format json" if evaluator.rows else "--format csv"
+        show([head_, swept(rows, whole), *([wrapped("", note)] if note else [])])
     refused = [f for _, f in rows if isinstance(f, RefusalError)]
     if len(refused) == len(rows):
         if format_ == "csv":
             click.echo(sentence(evaluator.name, refused[0]), err=True)
         click.get_current_context().exit(_REFUSED)
-
-
-def _flat_rows(asking: Asking, rows: Sequence[Row]) -> Table:
-    """A sweep as one table of base units; of a refusal, the question and why there is no answer."""
-    from trnspec.reporters.evaluation import record
-
-    name = asking.evaluator.name
-    asked = bound(inputs(asking.evaluator.load(), name), {**asking.given, **rows[0][0]}, name)
-    flat = [
-        {**_flat({**asked, **c}), "refused": f.reason, "message": str(f), "place": f.place}
-        if isinstance(f, RefusalError)
-        else record(f)
-        for c, f in rows
-    ]
-    last = ("refused", "message", "place")
-    heads = [*dict.fromkeys(n for r in flat for n in r if n not in last), *last]
-    return table(heads, [[r.get(h) for h in heads] for r in flat])
-
-
-def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: ", ".join(map(str, v)) if isinstance(v, tuple) else v for n, v in values.items()}

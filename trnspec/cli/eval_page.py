@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING
 
-from trnspec.cli.render import Block, Column, Table, lines, table, wrapped, written
+from trnspec.cli.render import Block, Column, Table, columns_of, fit, lines, table, wrapped, written
 from trnspec.reporters.common import escape
-from trnspec.reporters.evaluation import columns, common, digits_of, interval, measure
+from trnspec.reporters.evaluation import columns, common, digits_of, edge, interval, measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trnspec.evaluation import Evaluation, RefusalError, Value
+    from trnspec.evaluation import Answer, Evaluation, RefusalError, Value
     from trnspec.evaluation import Table as Rows
 
 _BAR = 20
 _AGREES = re.compile(r", agrees\b")
+_ANY = 10_000
+"""A width in which every table fits."""
+_JSON = "--format json"
+_COMMAND = "trnspec "
+"""What an answer begins with that is a command."""
+_BOUNDS = ">= (at least) and <= (at most) stand before bounds: their other end is not known."
+_OPTION = re.compile(r" (?=--)")
 
 Row = tuple["Mapping[str, Value | None]", "Evaluation | RefusalError"]
 """One row of a sweep: the inputs that vary, and what came of it."""
@@ -27,19 +35,29 @@ def told(name: str) -> str:
     return name.replace("_", " ")
 
 
-def sections(found: Evaluation, *, spread: bool = True) -> Iterator[tuple[str, Block]]:
+def sections(found: Evaluation, room: int | None = None, *, rows: bool = False) -> Iterator[tuple[str, Block]]:
     """The parts of the page: a heading, which may be empty, and what stands under it.
 
     Args:
         found: The evaluation.
-        spread: Rivals of a figure take a line of their own, from edge to edge; those that agree are counted.
+        room: How wide the page is, nothing for any width. Where it is told rivals of a figure take a line of their own,
+            from edge to edge, and those that agree are counted.
+        rows: The first table is the answer.
     """
-    if found.answers:
+    if not all(is_command(a.value) for a in found.answers):
         yield "", _answers(found)
+    for answer in found.answers:
+        if is_command(answer.value):
+            yield told(answer.name) + (f": {escape(answer.note)}" if answer.note else ""), _pasted(answer, room)
     for name in dict.fromkeys(p.of for p in found.parts):
         yield f"What {told(name)} is made of", _parts(found, name)
-    for rows in found.tables:
-        yield escape(rows.title), _rows(rows)
+    marks = {a.name: edge(a) for a in found.answers}
+    for number, each in enumerate(found.tables):
+        title = shlex.quote(each.title)
+        first = number == 0 and (rows or not found.answers)
+        yield escape(each.title), _rows(each, marks, "--format csv" if first else f"--format csv --table {title}", room)
+    if any(marks.get(c) for each in found.tables for c in each.columns):
+        yield "", wrapped("", _BOUNDS, room or _ANY)
     if found.assumptions:
         yield (
             "Assumptions",
@@ -50,27 +68,28 @@ def sections(found: Evaluation, *, spread: bool = True) -> Iterator[tuple[str, B
                     Column("why", fold=True, least=16),
                 ],
                 [(told(a.name), escape(a.value), escape(a.why)) for a in found.assumptions],
+                _JSON,
             ),
         )
     if found.basis:
-        yield "Figures it rests on", _basis(found, spread=spread)
+        yield "Figures it rests on", _basis(found, spread=room is not None)
 
 
-def page(found: Evaluation, room: int, beside: str = "") -> list[Block]:
-    """An evaluation as blocks of text; ``beside`` tells what was done to the catalog."""
+def page(found: Evaluation, room: int, beside: str = "", *, rows: bool = False) -> list[Block]:
+    """An evaluation as blocks of text; ``beside`` tells what was done to the catalog, ``rows`` is the evaluator's."""
     head = [wrapped("", escape(f"{found.evaluator}: {found.title}"), room)]
     question = {n: v for n, v in found.question.items() if v is not None and v != ""}
     if question:
         head.append(wrapped("  asked  ", ", ".join(f"{n} {escape(measure(v))}" for n, v in question.items()), room))
     head.append(wrapped("  from   ", _edition(found) + beside, room))
     blocks: list[Block] = ["\n".join(head)]
-    for heading, block in sections(found):
+    for number, (heading, block) in enumerate(sections(found, room, rows=rows)):
         if heading:
             blocks.append(wrapped("", heading, room))
         # Lines from edge to edge are no headings, as which a terminal would show them in the first column.
         edged = isinstance(block, Table) and any(isinstance(row, str) for row in block.rows)
         blocks.append("\n".join(lines(block, room)) if isinstance(block, Table) and edged else block)
-        if not heading and found.binds:
+        if number == 0 and found.answers and found.binds:
             blocks.append(wrapped("What binds: ", escape(found.binds), room))
     if found.binds and not found.answers:
         blocks.append(wrapped("What binds: ", escape(found.binds), room))
@@ -86,7 +105,7 @@ def markdown(found: Evaluation, beside: str = "") -> str:
         made.append(f"Asked: {asked}; from {_edition(found)}{beside}.\n")
     if found.binds:
         made.append(f"What binds: {escape(found.binds)}\n")
-    for heading, block in sections(found, spread=False):
+    for heading, block in sections(found):
         if heading:
             made.append(f"### {heading}\n")
         made.append(written(block, "markdown") if isinstance(block, Table) else f"{block}\n")
@@ -100,7 +119,7 @@ def _edition(found: Evaluation) -> str:
 
 def _answers(found: Evaluation) -> Table:
     rows = [
-        (told(a.name), escape(measure(a.value, a.unit, digits=digits_of(a))), interval(a), escape(a.note)) for a in found.answers
+        (told(a.name), escape(measure(a.value, a.unit, digits=digits_of(a))), interval(a), escape(a.note)) for a in found.answers if not is_command(a.value)
     ]  # fmt: skip
     heads = [
         Column("answer"),
@@ -110,7 +129,7 @@ def _answers(found: Evaluation) -> Table:
     ]
     # A column that would be empty is left out.
     kept = [i for i in range(4) if i < 2 or any(row[i] for row in rows)]
-    return table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
+    return table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows], _JSON)
 
 
 def _parts(found: Evaluation, name: str) -> Table:
@@ -134,20 +153,65 @@ def _parts(found: Evaluation, name: str) -> Table:
         Column("note", fold=True, least=16),
     ]
     kept = [i for i in range(5) if i < 4 or any(row[i] for row in rows)]
-    return table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
+    return table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows], _JSON)
 
 
-def _rows(rows: Rows) -> Table:
-    units = rows.units or ("",) * len(rows.columns)
-    scales = columns(rows)
-    cells = [
-        [escape(measure(v, u, s)) for v, u, s in zip(row, units, scales, strict=True)] for row in rows.rows
-    ]  # fmt: skip
-    heads = [
-        Column(told(name), right=any(_numeric(row[i]) for row in rows.rows), fold=i > 0, keep=i == 0)
-        for i, name in enumerate(rows.columns)
-    ]
-    return table(heads, cells)
+def _rows(rows: Rows, marks: Mapping[str, str], whole: str, room: int | None) -> Table:
+    """A table of the evaluation; where it is too wide, units go into the headings, and those into several lines.
+
+    Args:
+        rows: The table.
+        marks: What stands before the values of some columns: of those that are called as an answer that is a bound.
+        whole: The options that print all of it.
+        room: How wide the page is, nothing for any width.
+    """
+    made = _units(rows, marks, whole)
+    for space in (" ", "\n"):
+        if room is not None and sum(n + 2 for n in fit(made, _ANY).widths) - 2 > room:
+            made = _units(rows, marks, whole, space)
+    return made
+
+
+def _units(rows: Rows, marks: Mapping[str, str], whole: str, space: str = "") -> Table:
+    """A table with its units behind each number; in the headings where it is told what stands between their words."""
+    made: list[list[str]] = []
+    heads: list[Column] = []
+    for i, (name, unit, scale) in enumerate(
+        zip(rows.columns, rows.units or ("",) * len(rows.columns), columns(rows), strict=True)
+    ):
+        values = [row[i] for row in rows.rows]
+        numbers = any(map(_numeric, values))
+        head, mark, above, within = told(name), marks.get(name, ""), "", scale
+        head = head.replace(" ", space or " ")
+        if space and numbers and scale is not None and scale[1] and unit != "USD":
+            above, within = scale[1], (scale[0], "")
+        cells = [escape(measure(v, unit, within)) for v in values]
+        made.append([f"{mark} {c}" if mark and _numeric(v) else c for v, c in zip(values, cells, strict=True)])
+        # Words may be folded, numbers not.
+        right = numbers or bool(unit)
+        heads.append(Column(head, right=right, fold=i > 0 and not right, keep=i == 0, unit=above))
+    return table(heads, list(zip(*made, strict=True)), whole)
+
+
+def is_command(value: Value) -> bool:
+    """True of an answer that is a command of trnspec: ``trnspec eval training --model ...``."""
+    return isinstance(value, str) and value.startswith(_COMMAND)
+
+
+def _pasted(answer: Answer, room: int | None) -> str:
+    """A command as a shell takes it: on a page in lines that it joins, in Markdown in one line of a block of code."""
+    text = escape(str(answer.value))
+    if room is None:
+        return f"```sh\n{text}\n```"
+    made: list[str] = []
+    line = ""
+    for part in _OPTION.split(text):
+        if line and columns_of(f"{line} {part} \\") > room:
+            made.append(f"{line} \\")
+            line = f"  {part}"
+        else:
+            line = f"{line} {part}" if line else part
+    return "\n".join([*made, line])
 
 
 def _numeric(value: Value | None) -> bool:
@@ -171,31 +235,63 @@ def _basis(found: Evaluation, *, spread: bool) -> Table:
         Column("source", fold=True, least=16, keep=True),
         Column("date", keep=True),
     ]
-    return table(heads, rows)
+    return table(heads, rows, _JSON)
 
 
-def swept(rows: Sequence[Row]) -> Table:
-    """A sweep as one table: the inputs that vary, the answers, and why there are none where there are none."""
+def swept(rows: Sequence[Row], whole: str = "--format csv") -> Table:
+    """A sweep as one table: the inputs that vary, the answers, and why there are none where there are none.
+
+    Args:
+        rows: The combinations.
+        whole: The options that print all of it.
+    """
     answers: dict[str, str] = {}
     for _, found in rows:
         if not isinstance(found, Exception):
             answers.update({a.name: a.unit for a in found.answers if a.name not in answers})
-    values = {name: [None if isinstance(f, Exception) else _value(f, name) for _, f in rows] for name in answers}
-    scales = {name: common(values[name], unit) for name, unit in answers.items()}
+    given = [_answer(f) for _, f in rows]
+    scales = {name: common([_value(g.get(name)) for g in given], unit) for name, unit in answers.items()}
     varied = list(rows[0][0])
     refused = any(isinstance(f, Exception) for _, f in rows)
+    used = [_calibration(f) for _, f in rows]
+    several = "calibration" not in varied and len({*used} - {None}) > 1
     cells = []
-    for number, (given, found) in enumerate(rows):
-        row = [escape(measure(given[name])) for name in varied]
-        row += [escape(measure(values[n][number], u, scales[n])) for n, u in answers.items()]
+    for number, (chosen, found) in enumerate(rows):
+        row = [escape(measure(chosen[name])) for name in varied]
+        row += [escape(measure(used[number]))] if several else []
+        for name, unit in answers.items():
+            answer = given[number].get(name)
+            shown = escape(measure(_value(answer), unit, scales[name]))
+            row.append(f"{edge(answer)} {shown}" if answer is not None and edge(answer) else shown)
         if refused:
             row.append(f"{found.reason}: {escape(str(found))}" if isinstance(found, Exception) else "")
         cells.append(row)
     heads = [Column(n, right=_numeric(rows[0][0][n]), keep=True) for n in varied]
-    heads += [Column(told(n), right=any(map(_numeric, values[n])), keep=i == 0) for i, n in enumerate(answers)]
     # Beside the inputs, why there is no answer matters most; it is folded before an answer is left out.
-    return table([*heads, *([Column("refused", fold=True, least=16, keep=True)] if refused else [])], cells)
+    heads += [Column("calibration", fold=True, least=16, keep=True)] if several else []
+    heads += [
+        Column(told(n), right=any(_numeric(_value(g.get(n))) for g in given), keep=i == 0)
+        for i, n in enumerate(answers)
+    ]
+    return table([*heads, *([Column("refused", fold=True, least=16, keep=True)] if refused else [])], cells, whole)
 
 
-def _value(found: Evaluation, name: str) -> Value | None:
-    return next((a.value for a in found.answers if a.name == name), None)
+def marked(rows: Sequence[Row]) -> str:
+    """What the marks in a sweep mean; empty where there are none."""
+    bounds = [f for _, f in rows if not isinstance(f, Exception) and any(map(edge, f.answers))]
+    if not bounds:
+        return ""
+    ideal = all(_calibration(f) == "none" for f in bounds)
+    return f"{_BOUNDS} Without a calibration nothing is lost." if ideal else _BOUNDS
+
+
+def _calibration(found: Evaluation | RefusalError) -> Value | None:
+    return None if isinstance(found, Exception) else found.question.get("calibration")
+
+
+def _answer(found: Evaluation | RefusalError) -> dict[str, Answer]:
+    return {} if isinstance(found, Exception) else {a.name: a for a in found.answers}
+
+
+def _value(answer: Answer | None) -> Value | None:
+    return None if answer is None else answer.value

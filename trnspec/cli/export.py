@@ -10,7 +10,7 @@ import click
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.names import completer, graph_for
 from trnspec.diagnostics import did_you_mean
-from trnspec.errors import UsageError
+from trnspec.errors import TrnspecError, UsageError
 from trnspec.exporters import FORMATS, export, export_all
 
 if TYPE_CHECKING:
@@ -76,7 +76,13 @@ def _of_plugin(format_: str, name: str | None, options: dict[str, Any]) -> str:
         raise UsageError(f"there is no export format {format_!r}; {hint}")
     if name is not None:
         raise UsageError(f"{format_}, which a plugin adds, writes the whole catalog; leave out {name}")
-    made = known[format_].load()(load_catalog(**options))
+    catalog = load_catalog(**options)
+    try:
+        made = known[format_].load()(catalog)
+    except TrnspecError:
+        raise
+    except Exception as error:  # code of others must not break this
+        raise UsageError(f"{format_}, which a plugin adds, failed: {type(error).__name__}: {error}") from error
     if not isinstance(made, str):
         raise UsageError(f"{format_}, which a plugin adds, gave no text")
     return made

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trnspec.discovery import Discovery, Record
+    from trnspec.plugin import Command, Evaluator, Exporter, Plugin
+
+_SHOWN = 3
+"""How many faults of a plugin the table shows; JSON has all of them."""
 
 
 @click.group("plugin")
@@ -16,12 +26,16 @@ def command() -> None:
 @command.command("list")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def list_(format_: str) -> None:
-    """List the installed plugins: which are used, and why the others are not."""
+    """List the installed plugins: which are used, and why the others are not.
+
+    Of those that are used, what they name is imported and their catalogs are checked: one is faulty where something
+    cannot be imported or a document has an error.
+    """
     from attrs import asdict
 
     from trnspec.api import plugins
 
-    records = plugins().records
+    records = _looked_into(plugins())
     if format_ == "json":
         click.echo(json.dumps({"version": 1, "plugins": [asdict(r) for r in records]}, indent=2, ensure_ascii=False))
         return
@@ -34,6 +48,87 @@ def list_(format_: str) -> None:
     for row, message in zip((heads, *rows), ("", *(r.message for r in records)), strict=True):
         cells = [*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=False)), row[3].rjust(widths[3])]
         click.echo("  ".join([*cells, " ".join(message.split())]).rstrip())
+
+
+def _looked_into(found: Discovery) -> list[Record]:
+    """What became of the plugins, with what is wrong with those that are used."""
+    from attrs import evolve
+
+    from trnspec.discovery import FAULTY, OK
+
+    used = {p.name: p for p in found.plugins[1:]}
+    wrong = _of_documents(found)
+    records: list[Record] = []
+    for record in found.records:
+        faults = (*_of_functions(record, used[record.name]), *wrong[record.name]) if record.status == OK else ()
+        more = [f"and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
+        message = "; ".join([*faults[:_SHOWN], *more])
+        records.append(evolve(record, status=FAULTY, message=message, faults=faults) if faults else record)
+    return records
+
+
+def _of_functions(record: Record, plugin: Plugin) -> Iterator[str]:
+    """What cannot be imported of all that a plugin names, or is not what it should be."""
+    from trnspec.discovery import limit, told
+    from trnspec.entries import Found, imported
+    from trnspec.errors import UsageError
+    from trnspec.inputs import inputs
+
+    named: list[tuple[str, Evaluator | Exporter | Command]] = [("evaluator", e) for e in plugin.evaluators]
+    named += [("exporter", e) for e in plugin.exporters]
+    named += [("command", c) for c in plugin.commands]
+    elsewhere = [f for _, f in named if isinstance(f.run, str)]
+    places = [Found(f.name, record.distribution, record.version, str(f.run)) for f in elsewhere]
+    outcomes = dict(zip(map(id, elsewhere), imported(places, limit()), strict=True))
+    for what, each in named:
+        outcome = outcomes.get(id(each))
+        if outcome is not None and (outcome.late or outcome.error is not None):
+            why = "it took longer than TRNSPEC_PLUGIN_SECONDS" if outcome.error is None else told(outcome.error)
+            yield f"the {what} {each.name}: {each.run} cannot be imported: {' '.join(why.split())}"
+            continue
+        try:
+            value = each.load()
+            if what == "evaluator":
+                inputs(value, each.name)
+        except UsageError as error:
+            yield f"the {what} {error}" if str(error).startswith(each.name) else f"the {what} {each.name}: {error}"
+            continue
+        if not (isinstance(value, click.Command) if what == "command" else callable(value)):
+            expected = "a click.Command" if what == "command" else "a function"
+            yield f"the {what} {each.name} is of type {type(value).__name__}; {expected} is expected"
+    yield from (f"the rule {r.code.id} {r.code.name} is no function" for r in plugin.rules if not callable(r.check))
+
+
+def _of_documents(found: Discovery) -> Mapping[str, list[str]]:
+    """By the name of each plugin, the errors in its documents, and its rules that fail; settings hide none of them."""
+    from trnspec import catalog
+    from trnspec.api import validate
+    from trnspec.diagnostics import Severity
+    from trnspec.errors import UsageError
+
+    used = found.plugins[1:]
+    roots = [(c.resolve(), p.name) for p in used for c in p.catalogs]
+    rules = {r.code.id: p.name for p in used for r in p.rules}
+    wrong: dict[str, list[str]] = {p.name: [] for p in used}
+    for root, name in roots:
+        try:
+            list(catalog.files(root))
+        except UsageError as error:
+            wrong[name].append(str(error))
+    if any(wrong.values()) or not (roots or rules):
+        return wrong
+    for each in validate(registry=found.registry, every=True).report.diagnostics:
+        message = " ".join(each.message.split())
+        if each.code == "TRN900":
+            # "rule ACME001 name failed: ...": it is a fault of who wrote the rule, and not of the document.
+            name, told = rules.get(message.split()[1], ""), message
+        else:
+            file = FilePath(each.where.file).resolve()
+            name = next((n for root, n in roots if file.is_relative_to(root)), "")
+            told = f"{each.where}: {each.code} {each.name}: {message}"
+        if name and each.severity is Severity.ERROR and told not in wrong[name]:
+            wrong[name].append(told)
+    return wrong
 
 
 @command.command("new")

@@ -41,11 +41,12 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: Its heading.
+        name: Its heading; of several lines where there are line breaks in it.
         right: True for numbers, which stand at the right.
         fold: True where long cells may be folded into several lines.
         least: How narrow it may become by that.
         keep: True for a column that is never left out.
+        unit: The unit of its numbers, below the heading, where they are shown without.
     """
 
     name: str
@@ -53,6 +54,12 @@ class Column:
     fold: bool = False
     least: int = 8
     keep: bool = False
+    unit: str = ""
+
+    @property
+    def heading(self) -> list[str]:
+        """The lines of the heading."""
+        return [*self.name.split("\n"), *([self.unit] if self.unit else [])]
 
 
 @frozen
@@ -62,16 +69,18 @@ class Table:
     Attributes:
         columns: The columns.
         rows: A cell for each column, or a text alone for a heading between rows.
+        whole: The options that print all of it; told where columns are left out.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...] | str, ...]
+    whole: str = "--format csv"
 
 
-def table(columns: Sequence[str | Column], rows: Sequence[Sequence[Cell] | str]) -> Table:
+def table(columns: Sequence[str | Column], rows: Sequence[Sequence[Cell] | str], whole: str = "--format csv") -> Table:
     """A table; a column that is given by its name alone is an ordinary one."""
     made = tuple(Column(c) if isinstance(c, str) else c for c in columns)
-    return Table(made, tuple(r if isinstance(r, str) else tuple(r) for r in rows))
+    return Table(made, tuple(r if isinstance(r, str) else tuple(r) for r in rows), whole)
 
 
 Block = str | Table
@@ -101,7 +110,7 @@ def emit(
 def written(found: Table, format_: str, about: Mapping[str, Any] = {}) -> str:
     """A table as CSV, JSON or Markdown, with a newline at the end."""
     rows = [row for row in found.rows if not isinstance(row, str)]
-    names = [c.name for c in found.columns]
+    names = [" ".join(c.heading) for c in found.columns]
     if format_ == "csv":
         import csv
         import io
@@ -180,10 +189,14 @@ def _on_terminal(blocks: Sequence[Block], room: int) -> None:
             console.print(Text(block))
             continue
         layout = fit(block, room)
-        made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _SPACE, 0, 0), show_edge=False)
-        for column, size in zip(layout.columns, layout.widths, strict=True):
+        # The box has a space of its own between columns.
+        made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _SPACE - 1, 0, 0), show_edge=False)
+        for column, size, head in zip(layout.columns, layout.widths, _heads(layout), strict=True):
             made.add_column(
-                Text(column.name), justify="right" if column.right else "left", overflow="fold", min_width=size
+                Text("\n".join(head)),
+                justify="right" if column.right else "left",
+                overflow="fold",
+                min_width=size,
             )
         for row in layout.rows:
             if isinstance(row, str):
@@ -192,7 +205,7 @@ def _on_terminal(blocks: Sequence[Block], room: int) -> None:
                 made.add_row(*(Text(cell, "dim" if cell == GAP else "") for cell in row))
         console.print(made)
         if layout.left_out:
-            console.print(Text(_left_out(layout.left_out), "italic"))
+            console.print(Text(_left_out(layout.left_out, block.whole), "italic"))
 
 
 @frozen
@@ -217,12 +230,10 @@ def fit(found: Table, room: int) -> Layout:
     chosen = list(range(len(found.columns)))
     rows = [r if isinstance(r, str) else tuple(shown(c) for c in r) for r in found.rows]
     natural = [
-        max([columns_of(c.name), *(columns_of(r[i]) for r in rows if not isinstance(r, str))])
+        max([_heading(c), *(columns_of(r[i]) for r in rows if not isinstance(r, str))])
         for i, c in enumerate(found.columns)
     ]
-    least = [
-        min(n, max(c.least, columns_of(c.name))) if c.fold else n for n, c in zip(natural, found.columns, strict=True)
-    ]
+    least = [min(n, max(c.least, _heading(c))) if c.fold else n for n, c in zip(natural, found.columns, strict=True)]
     may_go = [i for i in chosen[1:] if not found.columns[i].keep]
     while may_go and sum(least[i] for i in chosen) + _SPACE * (len(chosen) - 1) > room:
         chosen.remove(may_go.pop())
@@ -231,16 +242,21 @@ def fit(found: Table, room: int) -> Layout:
         # Nothing may go any more: every cell is folded, wherever that breaks it.
         each = max((room + _SPACE) // len(widths) - _SPACE, 1)
         widths = [min(w, each) for w in widths]
-    left = tuple(c.name for i, c in enumerate(found.columns) if i not in chosen)
+    left = tuple(c.name.replace("\n", " ") for i, c in enumerate(found.columns) if i not in chosen)
     kept = tuple(r if isinstance(r, str) else tuple(r[i] for i in chosen) for r in rows)
     return Layout(tuple(found.columns[i] for i in chosen), tuple(widths), kept, left)
+
+
+def _heading(column: Column) -> int:
+    """How wide the heading of a column is."""
+    return max(map(columns_of, column.heading))
 
 
 def _narrowed(widths: list[int], columns: list[Column], room: int) -> list[int]:
     """The widths with the widest column that may be folded made narrower, again and again, as far as it goes."""
     widths = list(widths)
     while sum(widths) + _SPACE * (len(widths) - 1) > room:
-        folding = [i for i, c in enumerate(columns) if c.fold and widths[i] > max(c.least, columns_of(c.name))]
+        folding = [i for i, c in enumerate(columns) if c.fold and widths[i] > max(c.least, _heading(c))]
         if not folding:
             break
         widths[max(folding, key=lambda i: widths[i])] -= 1
@@ -250,8 +266,7 @@ def _narrowed(widths: list[int], columns: list[Column], room: int) -> list[int]:
 def lines(found: Table, room: int) -> list[str]:
     """A table as plain lines, none longer than ``room`` columns of text."""
     layout = fit(found, room)
-    heads = [_folded(c.name, w) for c, w in zip(layout.columns, layout.widths, strict=True)]
-    made = [*_side_by_side(heads, layout), _SPACE * " "]
+    made = [*_side_by_side(_heads(layout), layout), _SPACE * " "]
     made[-1] = (_SPACE * " ").join("-" * w for w in layout.widths)
     for row in layout.rows:
         if isinstance(row, str):
@@ -259,12 +274,23 @@ def lines(found: Table, room: int) -> list[str]:
         else:
             made += _side_by_side([_folded(c, w) for c, w in zip(row, layout.widths, strict=True)], layout)
     if layout.left_out:
-        made += ["", *_folded(_left_out(layout.left_out), room)]
+        made += ["", *_folded(_left_out(layout.left_out, found.whole), room)]
     return made
 
 
-def _left_out(names: Sequence[str]) -> str:
-    return f"Left out for want of room: {', '.join(names)}. A wider page (COLUMNS) or --format csv has all."
+def _heads(layout: Layout) -> list[list[str]]:
+    """The lines of each heading; where there are units they end in one line, so that units stand beside units."""
+    heads = [
+        [line for part in c.heading for line in _folded(part, w)]
+        for c, w in zip(layout.columns, layout.widths, strict=True)
+    ]
+    if any(c.unit for c in layout.columns):
+        heads = [[""] * (max(map(len, heads)) - len(h)) + h for h in heads]
+    return heads
+
+
+def _left_out(names: Sequence[str], whole: str) -> str:
+    return f"Left out for want of room: {', '.join(names)}. A wider page (COLUMNS) or {whole} has all."
 
 
 def _side_by_side(cells: list[list[str]], layout: Layout) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trnspec import catalog
 from trnspec import settings as settings_
 from trnspec.api import validate
 from trnspec.diagnostics import Severity
@@ -28,7 +29,13 @@ if TYPE_CHECKING:
 @click.option("--select", multiple=True, metavar="CODE", help="Report only codes that begin so; may be repeated.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="Do not report codes that begin so; may be repeated.")
 @click.option("--severity", multiple=True, metavar="CODE=LEVEL", help="Another severity: info, warning or error.")
-@click.option("--catalog", "catalogs", multiple=True, metavar="DIR", help="Resolve names in this catalog too.")
+@click.option(
+    "--catalog",
+    "catalogs",
+    multiple=True,
+    metavar="DIR",
+    help="Resolve names in this catalog too, and check it where no PATH is given; may be repeated.",
+)
 @click.option("--table", is_flag=True, help="Print what the checked documents hold, before the verdict.")
 def command(  # noqa: PLR0917  # one parameter for each option
     paths: tuple[str, ...],
@@ -41,8 +48,9 @@ def command(  # noqa: PLR0917  # one parameter for each option
 ) -> None:
     """Check catalog files and everything they take part in.
 
-    PATH is a file, a folder, or - for standard input; without one, the shipped catalog is checked. Names in them
-    resolve against the catalog they lie in and the shipped one. Exit status: 0 clean, 1 findings, 2 misuse.
+    PATH is a file, a folder, or - for standard input; names in them resolve against the catalog they lie in, those of
+    --catalog and of the settings, the shipped one and those of plugins. Without PATH all these catalogs are checked.
+    Exit status: 0 clean, 1 findings, 2 misuse.
     """
     given = Settings(
         select=_codes(select),
@@ -52,7 +60,9 @@ def command(  # noqa: PLR0917  # one parameter for each option
     )
     if table and format_ != "text":
         raise UsageError(f"--table is for people; it does not go with --format {format_}")
-    checked = validate(paths, settings=settings_.find(_here()).merged(given))
+    if not paths:
+        _hold_something(given.catalogs)
+    checked = validate(paths, settings=settings_.find(_here()).merged(given), every=True)
     color = sys.stdout is not None and use_color(sys.stdout, os.environ)
     if table:
         from trnspec.cli.tables import holdings
@@ -65,6 +75,13 @@ def command(  # noqa: PLR0917  # one parameter for each option
     if text:
         click.echo(text, color=color)
     sys.exit(0 if checked.report.ok else 1)
+
+
+def _hold_something(folders: tuple[FilePath, ...]) -> None:
+    """Refuse a catalog that is named to be checked and holds nothing to check, as a PATH of that kind is."""
+    for folder in folders:
+        if folder.is_dir() and not any(catalog.files(folder)):
+            raise UsageError(f"{folder} holds no .yaml files")
 
 
 def _here() -> FilePath:

@@ -31,7 +31,8 @@ WORDS = {
 """What was measured, in words for people and in a word for tables."""
 
 COLUMNS = ("data_set", "of", "rows", "ideal", "mean", "median", "worst", "inside")
-"""Errors of published figures alone, then of calibrated answers, and how many lie in the interval."""
+"""Mean error of published figures alone, then errors of calibrated answers, and how many lie in the interval."""
+UNITS = ("", "", "", *("%",) * 5)
 
 
 def run(
@@ -77,6 +78,7 @@ def run(
         answers=_answers(scored),
         assumptions=(
             Assumption("error", "computed over measured, minus 1, without its sign", ""),
+            Assumption("seen", "the rows that a calibration was fitted to", "their errors are those of the fit"),
             Assumption("ideal", "published figures alone, nothing lost", "a bound of the time, not an estimate of it"),
             Assumption("left_out", "fits that had not seen the row", "of training: that had not seen its model"),
         ),
@@ -116,12 +118,23 @@ def _score(catalog: Catalog, file: Path, calibration: str, *, refit: bool) -> li
 
 
 def _answers(scored: Sequence[Scored]) -> tuple[Answer, ...]:
+    """Errors of the fit apart from those of rows that no fit has seen: the one says little of the other."""
     found: list[Answer] = []
     for what, (words, _) in WORDS.items():
-        some = [s for s in scored if s.what == what and s.calibrated is not None]
-        if some:
-            value = mean(_error(s, s.calibrated) for s in some)
-            found.append(Answer(f"{what}_error", 100.0 * value, "%", note=f"mean, {len(some):,} rows, {words}"))
+        some = [s for s in scored if s.what == what]
+        fitted = [_error(s, s.calibrated) for s in some if s.calibrated is not None and not s.unseen]
+        held = [_error(s, s.held) for s in some if s.held is not None]
+        if fitted:
+            told = f"of the fit: mean of {len(fitted):,} rows, {words}"
+            found.append(Answer(f"{what}_error", 100.0 * mean(fitted), "%", note=told))
+        if held:
+            told = f"of rows that the fit had not seen: mean of {len(held):,}"
+            found.append(Answer(f"{what}_unseen_error", 100.0 * mean(held), "%", note=told))
+            found.append(Answer(f"{what}_unseen_median", 100.0 * median(held), "%", note="the same: median"))
+        if what == "memory" and some:
+            counted = [_error(s, s.ideal) for s in some]
+            told = f"nothing is fitted: mean of {len(counted):,} rows, {words}"
+            found.append(Answer(f"{what}_error", 100.0 * mean(counted), "%", note=told))
     inside = [s.low <= s.measured <= s.high for s in scored if s.low is not None and s.high is not None]
     if inside:
         share = 100.0 * sum(inside) / len(inside)
@@ -135,21 +148,26 @@ def _error(score: Scored, value: float | None) -> float:
 
 
 def _summaries(scored: Sequence[Scored]) -> list[Table]:
-    """Errors with and without calibration, and of rows left out of the fit, where there are any."""
+    """Errors with calibration; of rows that no fit has seen, where there are any; and without calibration."""
     groups: dict[tuple[str, str], list[Scored]] = {}
     for score in scored:
         groups.setdefault((score.dataset, score.what), []).append(score)
     lines = tuple(_line(dataset, what, some) for (dataset, what), some in groups.items())
-    found = [Table("Errors by data set, in %", COLUMNS, lines)]
-    held = {name: [s for s in some if s.held is not None] for name, some in groups.items()}
-    if any(held.values()):
+    found = [Table("Errors by data set", COLUMNS, lines, UNITS)]
+    held = {group: [_error(s, s.held) for s in some if s.held is not None] for group, some in groups.items()}
+    ideal = {group: [_error(s, s.ideal) for s in some] for group, some in groups.items()}
+    for title, errors in (
+        ("Errors of rows that the fit had not seen", held),
+        ("Errors without calibration: of published figures alone", ideal),
+    ):
         lines = tuple(
-            (dataset.removesuffix(".csv"), WORDS[what][1], len(some), *_three([_error(s, s.held) for s in some]))
-            for (dataset, what), some in held.items()
+            (dataset.removesuffix(".csv"), WORDS[what][1], len(some), *_three(some))
+            for (dataset, what), some in errors.items()
             if some
         )
-        columns = ("data_set", "of", "rows", "mean", "median", "worst")
-        found.append(Table("Errors of rows that the fit had not seen, in %", columns, lines))
+        if lines:
+            columns = ("data_set", "of", "rows", "mean", "median", "worst")
+            found.append(Table(title, columns, lines, ("", "", "", *("%",) * 3)))
     return found
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec import quantity
-from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, Table, Value
+from trnspec.errors import QuantityError
+from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table, Value
 from trnspec.perf import collectives
 from trnspec.perf.fabric_bounds import Bound, bound
 from trnspec.perf.fabric_collectives import ALIASES, IDEAL, Plan, Timing, chosen, group, plans, stage_of, timed
@@ -32,6 +33,11 @@ _COVERS = {
     "chip": "between ranks of one chip, through its memory",
     "fabric": "over the links between chips",
     "network": "over the network",
+}
+
+_SPREAD = {
+    "broadcast": "the first rank scatters the buffer over the ranks around it, and an all-gather joins it everywhere",
+    "send": "the first rank scatters the buffer over the ranks around it, and the last gathers it, over all links",
 }
 
 
@@ -76,12 +82,12 @@ def run(
 
     Raises:
         QuantityError: The size is not one.
-        RefusalError: ``rank-count``, ``unknown-figure``, ``unknown-topology`` or ``unknown-algorithm``.
+        RefusalError: ``rank-count``, ``unknown-figure``, ``unknown-topology``, ``unknown-algorithm`` or ``not-exact``.
     """
-    parsed = quantity.parse(size, Dimension.INFORMATION)
-    whole = float(parsed)
+    whole = _size(size)
     system = lower(catalog.graph, on, lnc=lnc)
     of = group(system, ranks, stride)
+    count = len(of.ranks)
     named = {plan.name: plan for plan in plans(system, of, kind)}
     rates = Rates(system)
     timings = [timed(plan, rates, whole, IDEAL) for plan in named.values()]
@@ -91,12 +97,12 @@ def run(
     found = _Found(system, of, kind, whole, plan, best, _fast(system, plan, whole), least)
     return Evaluation(
         evaluator="collective",
-        title=f"{kind} of {size} among {len(of.ranks)} ranks of {system.name}",
+        title=f"{kind} of {size} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
         question={
             "kind": kind,
             "size": size,
             "on": on,
-            "ranks": len(of.ranks),
+            "ranks": count,
             "stride": stride,
             "algorithm": algorithm,
             "lnc": int(system.lnc) or None,
@@ -108,6 +114,27 @@ def run(
         basis=_basis(found),
         tables=(_table(found, timings, named),),
     )
+
+
+def _size(text: str) -> float:
+    """The buffer in B.
+
+    Raises:
+        QuantityError: The text is no size.
+        RefusalError: ``not-exact``: it is an approximation or a bound, with which the time would be one too.
+    """
+    try:
+        found = quantity.parse(text, Dimension.INFORMATION)
+    except QuantityError as error:
+        raise QuantityError(error.reason, f"size: {error}; write it such as 64 MiB", error.hint) from error
+    if found.qualifier is not quantity.Qualifier.EXACT:
+        raise RefusalError(
+            "not-exact",
+            f"{text} may be many sizes, and the time needs one",
+            place="size",
+            hint="give one number and its unit, such as 64 MiB",
+        )
+    return float(found)
 
 
 def _fast(system: System, plan: Plan, size: float) -> Timing:
@@ -209,6 +236,8 @@ def _assumptions(found: _Found) -> tuple[Assumption, ...]:
         )
     if "network" in stages:
         made.append(Assumption("network", "every rank has an equal share, and no other", "all ranks send at once"))
+    if found.kind in _SPREAD and found.plan.parts > 1.0:
+        made.append(Assumption("spread", f"{found.plan.parts:g} parts", _SPREAD[found.kind]))
     if found.kind == "all-to-all":
         made.append(Assumption("size", "what one rank sends, all blocks together", "as nccom-test counts"))
     return tuple(made)

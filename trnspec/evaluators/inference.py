@@ -8,7 +8,7 @@ import attrs
 from attrs import evolve, frozen
 
 from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table, Value
-from trnspec.evaluators.inference_setup import Pool, Question, Setup, max_batch, memory, prepare
+from trnspec.evaluators.inference_setup import Pool, Question, Setup, idle, max_batch, memory, prepare
 from trnspec.perf.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.inference import Served, serve, transfer_time
 from trnspec.perf.lower import lower
@@ -30,7 +30,7 @@ NOTES = {
     "expert": "tokens to experts and back",
     "pipeline": "messages between stages",
     "launch": "what a layer takes in any case",
-    "fixed": "what depends on nothing",
+    "fixed": "a fixed time of every pass, whatever the model",
     "draft": "the draft's steps",
     "waiting": "prefill of other requests",
     "transfer": "the cache, from where it was computed to where tokens are made",
@@ -145,7 +145,7 @@ def answered(
         evaluator="inference",
         title=f"{setup.name} on {setup.pool.system.name}: tp {q.tp}, {q.dp} replica{'' if q.dp == 1 else 's'}, batch {q.batch}, "
         f"{q.prompt:,} tokens in, {q.output:,} out",
-        question={**attrs.asdict(q), "calibration": known.name or "none"},
+        question={**q.told(), "calibration": known.name or "none"},
         answers=tuple(_answers(setup, known, (slow, found, fast), held, most)),
         parts=tuple(_parts(found, held)),
         binds=_binds(setup, achieved, found),
@@ -333,6 +333,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
     system, plan = pool.system, pool.plan
     ranks = f"a logical core of {int(system.lnc)} physical cores" if system.lnc else "a chip"
     yield Assumption("rank", f"{ranks}, {int(system.ranks_per_chip)} a chip", "the question, or the chip's default")
+    yield from idle(setup)
     yield Assumption("calibration", known.name or "none", known.told)
     yield Assumption("weights", f"{plan.weight_bytes:g} B", q.weights or f"as dtype, {q.dtype}")
     yield Assumption("cache", f"{plan.cache_bytes:g} B an element", q.kv or f"as dtype, {q.dtype}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from trnspec.architecture.counting import dimensions
 from trnspec.architecture.dimensions import Dimensions
-from trnspec.evaluation import RefusalError
+from trnspec.evaluation import Assumption, RefusalError
+from trnspec.perf.calibrated import Calibrated
 from trnspec.perf.inference import Speculation
+from trnspec.perf.layout import check_context
 from trnspec.perf.lower import lower
 from trnspec.perf.machine import Machine, machine
 from trnspec.perf.memory import Memory, inference_memory
@@ -21,8 +23,9 @@ from trnspec.perf.system import Level, System
 from trnspec.perf.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.graph import Graph
-    from trnspec.perf.calibrated import Calibrated
 
 BYTES = {
     "fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "cfp8": 1.0, "int8": 1.0,
@@ -54,6 +57,11 @@ class Question:
     speculate: int = 4
     prefill_on: str | None = None
     lnc: int | None = None
+
+    def told(self) -> dict[str, str | float | None]:
+        """The inputs by name; of those that nothing uses, as where no token is drafted, without a value."""
+        unused = {} if self.draft is not None else {"acceptance": None, "speculate": None}
+        return {**asdict(self), **unused}
 
 
 @frozen
@@ -156,6 +164,8 @@ def prepare(graph: Graph, question: Question, known: Calibrated, elsewhere: Cali
         raise RefusalError(
             "not-a-decoder", f"{node.name} sees all of its input at once and makes no tokens", place="model"
         )
+    check_context(question.prompt, dims, "prompt")
+    check_context(question.prompt + question.output, dims, "output")
     system = lower(graph, question.on, lnc=question.lnc)
     tp = question.tp or default_tp(int(dims.heads), domain(system), int(system.ranks) // question.pp)
     dp = question.dp or max(1, int(system.ranks) // (tp * question.pp))
@@ -177,11 +187,25 @@ def prepare(graph: Graph, question: Question, known: Calibrated, elsewhere: Cali
         if small.vocabulary != dims.vocabulary:
             told = f"{question.draft} knows {small.vocabulary:,.0f} tokens, and {node.name} {dims.vocabulary:,.0f}"
             raise RefusalError("vocabulary", told, place="draft", hint="a draft has the vocabulary of its model")
+        check_context(question.prompt + question.output, small, "draft")
         drafted = Speculation(
             model=transformer(small), drafted=float(question.speculate), acceptance=question.acceptance
         )
         drafting = (drafted, small)
     return Setup(asked, node.name, dims, transformer(dims), pool, before, drafting).with_batch(question.batch)
+
+
+def idle(setup: Setup) -> Iterator[Assumption]:
+    """Ranks that no replica has, told as an assumption: of where tokens are made, and of where prompts are computed."""
+    for name, pool in (("idle_ranks", setup.pool), ("prefill_idle_ranks", setup.before)):
+        if pool is None:
+            continue
+        plan, ranks = pool.plan, int(pool.system.ranks)
+        rest = ranks - int(pool.ranks * plan.dp)
+        if rest:
+            replicas = "replica" if plan.dp == 1.0 else "replicas"
+            told = f"{plan.dp:,.0f} {replicas} of tp {plan.tp:g} x pp {plan.pp:g}; a chip's throughput is of those"
+            yield Assumption(name, f"{rest:,} of {ranks:,}", told)
 
 
 def domain(system: System) -> int:
@@ -209,9 +233,11 @@ def check(question: Question, d: Dimensions, ranks: int, where: str = "") -> Non
     tp, dp = question.tp or 1, question.dp or 1
     pp, ep = question.pp, question.ep
     if tp * pp * dp > ranks:
+        # Of several degrees the first with which there are too many, whatever those after it are.
+        name, before = ("tp", 1) if tp > ranks else ("pp", tp) if tp * pp > ranks else ("dp", tp * pp)
         raise RefusalError(
-            "rank-count", f"tp {tp} x pp {pp} x dp {dp} are {tp * pp * dp} ranks, and the system has {ranks}",
-            place=where or "dp",
+            "rank-count", f"tp {tp} x pp {pp} x dp {dp} are {tp * pp * dp:,} ranks, and the system has {ranks:,}",
+            place=where or name, hint=f"{name} up to {ranks // before}",
         )  # fmt: skip
     if tp > d.heads:
         raise RefusalError("heads-not-divisible", f"tp {tp} is more than the {d.heads:g} heads", place=where or "tp")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +18,8 @@ from trnspec.perf.memory import OPTIMIZERS, Memory
 from trnspec.perf.roofline import ELEMENT_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from trnspec.architecture.dimensions import Dimensions
     from trnspec.ask import Catalog
     from trnspec.perf.system import System
@@ -120,6 +123,14 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     if not fits:
         found = nearest(d, demand, room)
         tables += (_ways("one setting changed", neighbours(d, demand, room), room), _ways("what fits", found, room))
+    others: dict[str, dict[str, object]] = {
+        "inference": {
+            "zero": zero, "sequence_parallel": sequence_parallel, "recompute": recompute, "microbatch": microbatch,
+            "microbatches": microbatches, "schedule": schedule, "interleave": interleave, "flash": flash,
+            "fused_loss": fused_loss, "dropout": dropout, "optimizer": optimizer,
+        },
+        "training": {"batch": batch, "context": context, "prefill": prefill, "kv_dtype": kv_dtype},
+    }  # fmt: skip
     question = {
         "model": node.name, "on": system.name, "mode": mode, "seq": seq, "tp": tp, "pp": pp, "dp": layout.dp, "cp": cp,
         "ep": ep, "dtype": dtype, "offload": offload, **_asked(demand, kv_dtype or dtype),
@@ -131,7 +142,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         answers=_answers(system, room, total, host, fits=fits),
         parts=tuple(Part("total", name, float(getattr(needed, name)), note) for name, note in PARTS.items()),
         binds=_binds(needed, stage, total, room, host, _advice(d, demand, room, found)),
-        assumptions=_assumptions(d, demand, system),
+        assumptions=(*_assumptions(d, demand, system), *_taken(d, demand, schedule, others[mode])),
         basis=system.basis_of("capacity", "memory"),
         tables=tables,
         edition=catalog.edition or "",
@@ -198,7 +209,7 @@ def _binds(  # one sentence of all of it
 ) -> str:
     largest = max(PARTS, key=lambda name: float(getattr(needed, name)))
     share = float(getattr(needed, largest)) / total if total else 0.0
-    told = f"{largest} are {share:.0%} of what stage {stage} needs"
+    told = f"{largest}: {share:.0%} of what stage {stage} needs"
     if total <= room.device and host <= room.host:
         return told
     if total <= room.device:
@@ -220,7 +231,7 @@ def _advice(d: Dimensions, demand: Demand, room: Room, found: tuple[Way, ...]) -
     nothing = f"no change of up to {DEEPEST} settings makes it fit on {room.ranks:,} ranks"
     if least <= room.ranks:
         return nothing
-    return f"{nothing}: {what} alone fill {least:,}"
+    return f"{nothing}: {what} alone fill the memory of {least:,} ranks"
 
 
 def _stages(d: Dimensions, demand: Demand) -> Table:
@@ -275,6 +286,22 @@ def _assumptions(d: Dimensions, demand: Demand, system: System) -> tuple[Assumpt
         Assumption("optimizer", size, f"weight, gradient and state of a parameter: {sizes.note}"),
         Assumption("experts", "balanced", "every expert is sent as many tokens"),
     )
+
+
+_DEFAULTS = {name: each.default for name, each in inspect.signature(run).parameters.items()}
+
+
+def _taken(d: Dimensions, demand: Demand, schedule: str, unused: Mapping[str, object]) -> Iterator[Assumption]:
+    """What of the question was taken for something else, is of no use in its mode, or is more than a model was made for."""
+    if demand.tokens > d.context:
+        yield Assumption("context", f"{d.context:,.0f} tokens", "made for fewer than are asked for")
+    if demand.mode == "training" and demand.layout.schedule != schedule:
+        told = f"{schedule} with {demand.layout.interleave} chunks of a stage"
+        yield Assumption("schedule", demand.layout.schedule, told)
+    named = [f"{n} {str(v).lower() if isinstance(v, bool) else v}" for n, v in unused.items() if v != _DEFAULTS[n]]
+    if named:
+        other = "inference" if demand.mode == "training" else "training"
+        yield Assumption("not_used", ", ".join(named), f"counts in {other} only")
 
 
 assert tuple(PARTS) == tuple(f.name for f in attrs.fields(Memory))  # the parts of an answer are all there are

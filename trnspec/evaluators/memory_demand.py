@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from trnspec.errors import UsageError
 from trnspec.evaluation import RefusalError
 from trnspec.perf.activations import layer_activations
-from trnspec.perf.layout import Layout, check
+from trnspec.perf.layout import Layout, check, check_context
 from trnspec.perf.memory import Memory, inference_memory, training_memory
 
 if TYPE_CHECKING:
@@ -77,6 +77,14 @@ class Demand:
             # The batch is not an input here; the microbatches that make it are.
             refusal.place = "microbatches" if refusal.place == "global_batch" else refusal.place
             raise
+        if self.mode == "inference":
+            check_context(self.context, d, "context")
+            check_context(self.prefill, d, "prefill")
+
+    @property
+    def tokens(self) -> int:
+        """The most tokens of a sequence."""
+        return self.layout.seq if self.mode == "training" else max(self.context, self.prefill)
 
     def stage(self, d: Dimensions, stage: int) -> tuple[Memory, float]:
         """The bytes on a rank of a stage, and those that it keeps on the host."""

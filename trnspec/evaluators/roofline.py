@@ -123,8 +123,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         answers, parts, table = _of_model(each, roof)
         answers += _ridge_answers(roof)
         tables = (table, *tables)
-        largest = max(each, key=lambda p: p.count * roof.time(p.flops, p.traffic)[0])
-        binds = f"the {largest.name}, bound by {roof.binds(largest.flops / largest.traffic)}, take the largest share of the time"
+        binds = _longest(each, roof)
         title = f"{model} forward in {kernel} on one {system.chip}: {phase}, {batch:,} x {seq:,} tokens"
         assumptions += (
             *_sizes(dtype),
@@ -232,6 +231,14 @@ def _binds(roof: _Roof, found: tuple[Answer, ...]) -> str:
     if roof.binds(intensity) == "compute":
         return f"computation: {intensity:,.4g} FLOP/B is not below the ridge point of {roof.ridge:,.4g} FLOP/B"
     return f"memory bandwidth: {intensity:,.4g} FLOP/B is below the ridge point of {roof.ridge:,.4g} FLOP/B"
+
+
+def _longest(each: list[Piece], roof: _Roof) -> str:
+    """What binds the part of a model that takes the most time."""
+    times = [p.count * roof.time(p.flops, p.traffic)[0] for p in each]
+    time, part = max(zip(times, each, strict=True), key=lambda pair: pair[0])
+    what = "computation" if roof.binds(part.flops / part.traffic) == "compute" else "memory bandwidth"
+    return f"{what}, of the part that takes longest: {part.name}, {time / math.fsum(times):.0%} of the time"
 
 
 def _model(  # noqa: PLR0917  # each is an axis of the question

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,6 +11,7 @@ from attrs import evolve
 
 from trnspec.errors import UsageError
 from trnspec.evaluation import Answer, Assumption, Evaluation, Part, RefusalError, Table
+from trnspec.evaluators import training
 from trnspec.perf.batch import Top, sweep
 from trnspec.perf.estimate import prepare
 from trnspec.perf.layout import BUBBLES
@@ -25,7 +28,9 @@ COLUMNS = (
     *("zero", "recompute", "sequence_parallel"),
 )
 """The columns of the table."""
-UNITS = ("s", "%", "B", *("" for _ in COLUMNS[3:]))
+LAYOUT = COLUMNS[3:]
+"""Those that tell a layout, each called as the input of the evaluator of training."""
+UNITS = ("s", "%", "B", *("" for _ in LAYOUT))
 CHUNKS = (2, 4, 8)
 """The chunks of a stage that the interleaved schedule is tried with."""
 
@@ -111,6 +116,15 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         raise RefusalError("no-layout", f"none of {tried:,} layouts can be: {told}", place="on")
     work = model_flops_per_token(estimator.dims, float(seq), "megatron" if attention == "causal" else "matmul-full")
     rows = tuple(_row(estimator, layout, time, needs, work) for time, needs, layout in best)
+    first = best[0][2]
+    asked = {
+        "model": model, "on": on, "seq": seq, "global_batch": global_batch,
+        **{name: getattr(first, name) for name in LAYOUT},
+        "overlap": overlap, "flash": flash, "fused_loss": fused_loss, "dtype": dtype, "optimizer": optimizer,
+        "attention": attention, "lnc": lnc, "calibration": calibration,
+    }  # fmt: skip
+    again = training.run(catalog, **asked)
+    step = again.answer("step_time")
     return Evaluation(
         evaluator="search",
         title=f"{estimator.name} on {estimator.system.name}: the fastest of {tried:,} layouts, {ranks:,} ranks",
@@ -122,11 +136,13 @@ def run(  # noqa: PLR0913  # each is an axis of the question
             "calibration": estimator.calibration.name or "none",
         },
         answers=(
-            Answer("step_time", best[0][0], "s", note="of the fastest layout that fits"),
-            Answer("mfu", rows[0][1], "%", note=f"of the published dense {dtype} rate, attention {attention}"),
+            evolve(step, note=f"of the fastest layout that fits; {step.note}"),
+            again.answer("throughput"),
+            again.answer("mfu"),
             Answer("tried", tried, note="layouts"),
             Answer("possible", tried - refused.total(), note="layouts that fit"),
             Answer("refused", refused.total(), note="layouts that cannot be, or do not fit"),
+            Answer("command", _command(asked), note="the fastest layout alone"),
         ),
         parts=tuple(Part("refused", reason, count) for reason, count in refused.most_common()),
         assumptions=(
@@ -174,4 +190,16 @@ def _fastest(found: list[Found], top: int) -> list[tuple[float, float, Layout]]:
 def _row(estimator: Estimator, layout: Layout, time: float, needs: float, work: float) -> tuple[Any, ...]:
     system = estimator.system
     peak = system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
-    return (time, 100.0 * work * layout.tokens / (time * peak), needs, *(getattr(layout, n) for n in COLUMNS[3:]))
+    return (time, 100.0 * work * layout.tokens / (time * peak), needs, *(getattr(layout, n) for n in LAYOUT))
+
+
+def _command(asked: dict[str, Any]) -> str:
+    """The command that computes the layout alone: the layout in full, of the rest what is not so without being said."""
+    defaults = {n: p.default for n, p in inspect.signature(training.run).parameters.items()}
+    words = ["trnspec", "eval", "training"]
+    for name, value in asked.items():
+        if name not in LAYOUT and value == defaults[name]:
+            continue
+        word = name.replace("_", "-")
+        words += [f"--{'' if value else 'no-'}{word}"] if isinstance(value, bool) else [f"--{word}", str(value)]
+    return shlex.join(words)

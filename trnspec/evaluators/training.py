@@ -15,6 +15,8 @@ from trnspec.perf.training import PARTS
 from trnspec.perf.work import model_flops_per_token, recomputed_flops_per_token
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.ask import Catalog
     from trnspec.perf.memory import Memory
     from trnspec.perf.training import Step
@@ -30,7 +32,7 @@ NOTES = {
     "bubble": "first and last microbatches wait",
     "data": "gradients and sharded weights, not hidden",
     "optimizer": "update of the weights",
-    "fixed": "what depends on nothing",
+    "fixed": "a fixed time of every step, whatever the model",
     "offload": "to the host and back, not hidden",
 }
 """What each part of a step is."""
@@ -46,7 +48,7 @@ ADVICE = {
     "bubble": "the pipeline's bubble: more microbatches or chunks would shrink it",
     "data": "collectives over gradients and weights",
     "optimizer": "the update of the weights, bound by device memory",
-    "fixed": "what every step costs",
+    "fixed": "a fixed time of every step, whatever the model",
     "offload": "the link between a rank and its host",
 }
 """What binds a step, by its largest part."""
@@ -100,7 +102,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         zero: Stage of ZeRO, 0 to 3; 3 is also what FSDP does.
         microbatch: Sequences that go through the pipeline together.
         schedule: The pipeline's schedule.
-        interleave: Chunks of layers that a stage holds, with the interleaved schedule.
+        interleave: Chunks of layers that a stage holds; 1F1B with more than one is the interleaved schedule.
         uneven: Let stages hold different numbers of layers; the times are those of their mean.
         recompute: What is computed again in the backward pass: attention's scores (selective), all but the results of every
             second matrix multiplication and of attention (operators, as PyTorch does), or all of each layer (full).
@@ -112,7 +114,8 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         dtype: What matrices are multiplied in.
         optimizer: The optimizer, with the precision of its states.
         offload: What is kept on the host.
-        host_link: The rate between a rank and its host in one direction, such as "16 GB/s"; needed to offload.
+        host_link: The rate between a rank and its host in one direction, such as "16 GB/s"; needed to offload, and
+            of no use else.
         attention: Which work counts for MFU: the half of attention that causality leaves, or all.
         lnc: Physical cores of a logical core, which is a rank; 2 from Trainium2 on.
         chips: Use only so many of the chips, as many of each unit.
@@ -136,12 +139,13 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         uneven=uneven,
     )  # fmt: skip
     check(layout, estimator.dims, int(estimator.system.ranks))
-    rate = host_rate(host_link) if offload != "none" else 0.0
+    # What is no rate is refused also where it is of no use.
+    rate = host_rate(host_link) if offload != "none" or host_link is not None else 0.0
     _, memory, _ = Demand(mode="training", layout=layout, microbatches=layout.microbatches).worst(estimator.dims)
     if must_fit and memory.total > estimator.system.capacity:
         raise _too_large(estimator, memory)
     found = estimator.step(layout)
-    moved = offload_time(estimator, layout, estimator.memory(layout), found, rate) if rate else 0.0
+    moved = offload_time(estimator, layout, estimator.memory(layout), found, rate) if offload != "none" else 0.0
     low, high = (end + moved for end in estimator.interval(layout))
     times = (float(found.total) + moved, low, high)
     return Evaluation(
@@ -159,7 +163,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         answers=_answers(estimator, layout, times, memory, attention),
         parts=(*_parts(found, moved), *_memory_parts(memory)),
         binds=_binds(found, moved, memory, estimator),
-        assumptions=_assumptions(estimator, layout, attention),
+        assumptions=(*_assumptions(estimator, layout, attention), *_taken(estimator, layout, schedule, host_link)),
         basis=_basis(estimator),
         edition=catalog.edition or "",
     )
@@ -201,11 +205,14 @@ def _answers(
         # Without a calibration nobody knows how much longer it takes.
         Answer("step_time", total, "s", low, high if covered else None, told),
         Answer("throughput", tokens / total, "tokens/s", tokens / high if covered else None, tokens / low, told),
-        Answer("throughput_per_chip", tokens / total / system.chips, "tokens/s"),
+        Answer("throughput_per_chip", tokens / total / system.chips, "tokens/s",
+               tokens / high / system.chips if covered else None, tokens / low / system.chips),
         Answer("mfu", 100.0 * work / (total * peak), "%", 100.0 * work / (high * peak) if covered else None,
                100.0 * work / (low * peak),
                f"of the {whose} dense {estimator.dtype} rate, attention {attention}"),
-        Answer("hfu", 100.0 * (work + again) / (total * peak), "%", note="with what is computed again"),
+        Answer("hfu", 100.0 * (work + again) / (total * peak), "%",
+               100.0 * (work + again) / (high * peak) if covered else None, 100.0 * (work + again) / (low * peak),
+               "with what is computed again"),
         Answer("work", work, "FLOP", note="of the model, a step"),
         Answer("memory", used, "B", note="of the rank that needs the most"),
         Answer("capacity", system.capacity, "B", note="of a rank"),
@@ -271,6 +278,20 @@ def _assumptions(estimator: Estimator, layout: Layout, attention: str) -> tuple[
         rate = f"{level.rate / 1e9:,.4g} GB/s a rank and direction" if level.rate else "not published"
         found.append(Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}"))
     return tuple(found)
+
+
+def _taken(estimator: Estimator, layout: Layout, schedule: str, host_link: str | None) -> Iterator[Assumption]:
+    """What of the question was taken for something else, is of no use, or goes beyond what a model was made for."""
+    context = estimator.dims.context
+    if layout.seq > context:
+        yield Assumption("context", f"{context:,.0f} tokens", "made for fewer than are asked for")
+    if layout.schedule != schedule:
+        yield Assumption("schedule", layout.schedule, f"{schedule} with {layout.interleave} chunks of a stage")
+    if layout.offload == "optimizer":
+        told = "as long as on the device; the rate of the host's memory is not published"
+        yield Assumption("update", "on the host", told)
+    if host_link is not None and layout.offload == "none":
+        yield Assumption("host_link", "not used", "nothing is kept on the host")
 
 
 def _basis(estimator: Estimator) -> tuple[Basis, ...]:

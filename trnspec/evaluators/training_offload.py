@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trnspec.errors import QuantityError, UsageError
 from trnspec.evaluation import RefusalError
 from trnspec.perf.stages import in_flight
-from trnspec.quantity import parse
+from trnspec.quantity import Qualifier, parse
 from trnspec.units import Dimension
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ def host_rate(text: str | None) -> float:
     """The rate of a rank's link to the host in B/s, one direction.
 
     Raises:
-        RefusalError: ``unknown-figure``: none is given, and the catalog has none.
+        RefusalError: ``unknown-figure``: none is given, and the catalog has none; ``not-positive``: it is 0, at which
+            nothing arrives; ``not-exact``: it is an approximation or a bound, with which the time would be one too.
         UsageError: The text is not a rate.
     """
     if text is None:
@@ -35,15 +36,26 @@ def host_rate(text: str | None) -> float:
         found = parse(text, Dimension.BANDWIDTH)
     except QuantityError as error:
         raise UsageError(f"host_link: {error}") from error
+    if found.qualifier is not Qualifier.EXACT:
+        kind = "about" if found.qualifier is Qualifier.ABOUT else "a bound of"
+        raise RefusalError(
+            "not-exact",
+            f"{text} is only {kind} the rate between a rank and its host, and the time needs a number",
+            place="host_link",
+            hint='the rate to compute with: --host-link "16 GB/s"',
+        )
+    if not found.value:
+        raise RefusalError("not-positive", f"host_link is {text}, and nothing would arrive", place="host_link")
     return float(found.value)
 
 
 def offload_time(estimator: Estimator, layout: Layout, memory: Memory, found: Step, rate: float) -> float:
     """The time that moving to and from the host adds to a step, in s: what does not hide behind computation.
 
-    The optimizer's states stay on the host, so that gradients go there and weights come back once a step; its own time
-    on the host is left out.  Activations go out and come in for every microbatch.  Weights come in forward and backward
-    for every microbatch, and gradients go out (Ren et al. 2021, ZeRO-Offload, section 4).
+    The optimizer's states stay on the host, where weights are updated: gradients go there and weights come back once a
+    step (Ren et al. 2021, ZeRO-Offload, section 4).  The rate of the host's memory is not in the catalog; the update is
+    taken to be as long as on the device, where it is a part of ``found``: a host is rarely faster.  Activations go out and come in for every microbatch.  Weights come in forward and backward
+    for every microbatch, and gradients go out.
 
     Args:
         estimator: The model and the system.

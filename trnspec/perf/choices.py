@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 REASONS = (
     *("", "not-positive", "rank-count", "batch-not-divisible", "heads-not-divisible", "schedule"),
     *("layers-not-divisible", "microbatches-not-divisible", "experts-not-divisible", "sequence-not-divisible"),
-    *("unknown-figure", "does-not-fit"),
+    *("context", "unknown-figure", "does-not-fit"),
 )
 """By code: why a configuration has no time.  0 is that it has; of several reasons it is the first."""
 
@@ -250,8 +250,10 @@ def undealt(c: Choices, layers: Number) -> Number:
     """What cannot be because of the stages of the pipeline; see :func:`refused`."""
     parts = c.pp * c.interleave * (1.0 + c.folded)
     uneven = _all(_broken(layers / parts), _broken((layers + 2.0) / parts))
+    # 1F1B alone has as large a bubble as itself.
+    staged = _all(c.pp == 1.0, c.bubble != 1.0)
     return _first({
-        "schedule": (c.interleave > 1.0) != (c.chunked > 0.0),
+        "schedule": _any((c.interleave > 1.0) != (c.chunked > 0.0), staged),
         "layers-not-divisible": _all(c.pp > 1.0, uneven),
     })  # fmt: skip
 
@@ -260,6 +262,16 @@ def unsplit(c: Choices) -> Number:
     """What cannot be because of the sequence; see :func:`refused`."""
     # What tensor parallelism splits along the sequence divides what context parallelism leaves of it.
     return _first({"sequence-not-divisible": _broken(c.seq / (c.cp * (1.0 + c.sequence * (c.tp - 1.0))))})
+
+
+def unlearned(c: Choices, longest: Number) -> Number:
+    """What cannot be because of positions that are learned; see :func:`refused`.
+
+    Args:
+        c: The layouts.
+        longest: The most tokens of a sequence, see :func:`trnspec.perf.layout.longest`.
+    """
+    return _first({"context": c.seq > longest})
 
 
 def turns(c: Choices) -> Number:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.topology import grid
 from trnspec.topology.fabric import Fabric
@@ -38,6 +38,8 @@ class Routes:
 
     shape: Shape | None
     per_chip: int = 1
+    # What was searched already: several algorithms go the same rounds.
+    _rounds: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = field(factory=dict, eq=False, repr=False)
 
     @cached_property
     def switched(self) -> bool:
@@ -133,11 +135,6 @@ class Routes:
         if chips not in self._rounds:
             self._rounds[chips] = self._search(chips)
         return self._rounds[chips]
-
-    @cached_property
-    def _rounds(self) -> dict[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-        """What was searched already: several algorithms go the same rounds."""
-        return {}
 
     def _search(self, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         from trnspec.topology.rings import hamiltonian_rings

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 Schedule = tuple[tuple[float, tuple["Send", ...]], ...]
 """Phases: steps, and the sends of all of them together."""
 
-PASSES = ("all-reduce", "all-gather", "reduce-scatter")
-
 
 def _times(kind: Kind) -> int:
     """An all-reduce is two passes, each of the time of the other."""
@@ -61,9 +59,10 @@ def direct(kind: Kind, n: int) -> Schedule:
 
 
 def direct_one_step(kind: Kind, n: int) -> Schedule:
-    """All-reduce: everyone sends everything to everyone."""
-    assert kind == "all-reduce"
-    return ((1.0, tuple((i, j, 1.0) for i in range(n) for j in range(n) if i != j)),)
+    """All-reduce: everyone sends everything to everyone.  Broadcast: member 0 does."""
+    assert kind in ("all-reduce", "broadcast")
+    senders = 1 if kind == "broadcast" else n
+    return ((1.0, tuple((i, j, 1.0) for i in range(senders) for j in range(n) if i != j)),)
 
 
 def tree(kind: Kind, n: int) -> Schedule:
@@ -84,10 +83,79 @@ def chain(kind: Kind, n: int) -> Schedule:
     return ((0.0, tuple((i, i + 1, 1.0) for i in range(n - 1))),)
 
 
+def chains(n: int, last: int | None = None) -> Schedule:
+    """Two chains around a circle from member 0, one each way, each with half of the buffer; else as :func:`chain`.
+
+    To all members, or only as far as one of them.
+    """
+    ends = (n - 1, n - 1) if last is None else (last, n - last)
+    sends = (
+        (turn * i % n, turn * (i + 1) % n, 0.5) for turn, end in zip((1, -1), ends, strict=True) for i in range(end)
+    )
+    return ((0.0, tuple(sends)),)
+
+
 def straight(kind: Kind, n: int) -> Schedule:
     """The first member sends to the last."""
     assert kind == "send"
     return ((1.0, ((0, n - 1, 1.0),)),)
+
+
+# What one member has, in equal parts to all: a reduce-scatter, backwards an all-gather, of which only what member 0 sends
+# is left.  No link carries more of it, and it takes the same steps.  Then an all-gather makes a broadcast of it (M.
+# Barnett et al., Interprocessor collective communication library, 1994; Thakur et al. 2005, section 4.2; Chan et al.
+# 2007), a gather a send.
+
+
+def ring_scatter(n: int) -> Schedule:
+    """One way round: a link carries the parts of all behind it."""
+    return ((float(n - 1), tuple((i, i + 1, (n - 1 - i) / n) for i in range(n - 1))),)
+
+
+def bidirectional_ring_scatter(n: int) -> Schedule:
+    """Both ways round, by the shorter one; the part of the opposite member half by either."""
+    turns = ((i, (n - 1 - 2 * i) / (2 * n)) for i in range(n // 2))
+    sends = tuple((turn * i % n, turn * (i + 1) % n, share) for i, share in turns for turn in (1, -1))
+    return ((float(n // 2), sends),)
+
+
+def recursive_scatter(n: int) -> Schedule:
+    """Recursive halving: half of what a member has to one that has nothing, as many parts as bits."""
+    bits = n.bit_length() - 1
+    phases = []
+    for step in reversed(range(bits)):
+        sends: list[Send] = []
+        for part in range(bits):
+            reached = sum(1 << (later + part) % bits for later in range(step + 1, bits))
+            sends += [
+                (i, i ^ 1 << (step + part) % bits, 2**step / n / bits) for i in range(n) if i | reached == reached
+            ]
+        phases.append((1.0, tuple(sends)))
+    return tuple(phases)
+
+
+def direct_scatter(n: int) -> Schedule:
+    """To all at once."""
+    return ((1.0, tuple((0, i, 1 / n) for i in range(1, n))),)
+
+
+def backwards(schedule: Schedule) -> Schedule:
+    """The last phase first, and each send the other way: a gather from a scatter."""
+    return tuple((steps, tuple((b, a, share) for a, b, share in sends)) for steps, sends in reversed(schedule))
+
+
+def towards(schedule: Schedule, last: int) -> Schedule:
+    """What of a broadcast that sends the buffer whole leads to one member; each phase stays, if only with nothing."""
+    wanted = {last}
+    phases = []
+    for steps, sends in reversed(schedule):
+        kept = []
+        for a, b, share in reversed(sends):
+            if b in wanted:
+                wanted.add(a)
+                kept.append((a, b, share))
+        phases.append((steps, tuple(kept)))
+    return tuple(reversed(phases))
 
 
 SCHEDULES: dict[str, Callable[[Kind, int], Schedule]] = {
@@ -102,12 +170,20 @@ SCHEDULES: dict[str, Callable[[Kind, int], Schedule]] = {
 }
 
 
+SCATTERS: dict[str, Callable[[int], Schedule]] = {
+    "ring": ring_scatter,
+    "bidirectional-ring": bidirectional_ring_scatter,
+    "recursive": recursive_scatter,
+    "direct": direct_scatter,
+}
+
+
 def possible(kind: Kind, n: int) -> tuple[str, ...]:
-    """The schedules of a collective among ``n`` members."""
-    if kind == "send":
-        return ("send",)
-    if kind == "broadcast":
-        return ("tree", "pipelined")
+    """The schedules of a collective among ``n`` members; of a broadcast and a send by those of ``SCATTERS`` too."""
+    whole = {
+        "send": ("send", "tree", "pipelined"),
+        "broadcast": ("tree", "pipelined", "direct-one-step"),
+        "all-reduce": ("direct-one-step",),
+    }
     halving = ("recursive",) if n & (n - 1) == 0 else ()
-    once = ("direct-one-step",) if kind == "all-reduce" else ()
-    return ("ring", "bidirectional-ring", *halving, "direct", *once)
+    return ("ring", "bidirectional-ring", *halving, "direct", *whole.get(kind, ()))

@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 from attrs import field, frozen
 
+from trnspec.perf.layout import longest
 from trnspec.perf.machine import Machine
 from trnspec.perf.ops import Number
 from trnspec.perf.terms import Terms, terms
@@ -26,7 +27,8 @@ class Figures:
     """The numbers of some estimators side by side: arrays, or one number where it is the same for all.
 
     Attributes:
-        each: Those of :class:`~trnspec.perf.terms.Terms`, and ``heads`` and ``experts``, 1 for none.
+        each: Those of :class:`~trnspec.perf.terms.Terms`, and ``heads``, ``experts``, 1 for none, and ``longest``, the most
+            tokens of a sequence.
         machine: Those of :class:`~trnspec.perf.machine.Machine`.
         built: What was computed from them last, by what it was computed for.
     """
@@ -48,6 +50,7 @@ class Figures:
         made = terms(Transformer(**model), Machine(**machine))
         each = {f.name: getattr(made, f.name) for f in attrs.fields(Terms)}
         each["heads"] = np.array([e.dims.heads for e in estimators])
+        each["longest"] = np.array([longest(e.dims) for e in estimators])
         each["experts"] = np.array([max(1.0, e.dims.experts) for e in estimators])
         return cls({name: plain(number) for name, number in each.items()}, machine)
 

@@ -142,7 +142,7 @@ class _Batch:
         microbatch, dp = as_float(columns["microbatch"]), as_float(columns["dp"])
         microbatches = as_float(columns["global_batch"]) / (microbatch * dp)
         found = timed(looked, microbatch, microbatches)
-        causes = (looked.unfit, looked.undealt, looked.unsplit, unbatched(microbatches, looked.turns))
+        causes = (looked.unfit, looked.undealt, looked.unsplit, looked.unlearned, unbatched(microbatches, looked.turns))
         code = refused(*causes, caused(dp != looked.dp, "rank-count"))
         return found, code if below is False else np.where(below, REASONS.index("not-positive"), code)
 

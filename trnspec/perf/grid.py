@@ -25,12 +25,13 @@ from trnspec.perf.choices import (
     unbatched,
     undealt,
     unfit,
+    unlearned,
     unsplit,
 )
 from trnspec.perf.costs import costs
 from trnspec.perf.estimate import Estimator
 from trnspec.perf.keep import Block, Each, Everything, Kept
-from trnspec.perf.layout import Layout
+from trnspec.perf.layout import Layout, longest
 from trnspec.perf.links import links
 from trnspec.perf.ops import Number, floor, larger
 from trnspec.perf.terms import terms
@@ -280,7 +281,8 @@ def _evaluated(
     plan = c.plan(microbatches)
     found = timed(costs(terms(estimator.model, machine), plan, links(plan, machine)), c.microbatch, microbatches)
     misfit = unfit(c, system.ranks, d.heads, larger(1.0, d.experts), found.unknown)
-    code = refused(misfit, undealt(c, d.layers), unsplit(c), unbatched(microbatches, turns(c)))
+    split = (undealt(c, d.layers), unsplit(c), unlearned(c, longest(d)))
+    code = refused(misfit, *split, unbatched(microbatches, turns(c)))
     code = np.array(np.broadcast_to(code, shape)).reshape(size)
     needs = np.zeros(0)
     if memory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
@@ -13,6 +14,8 @@ from trnspec.perf.plan import Plan, computed_again
 from trnspec.perf.stages import SCHEDULES, Split
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trnspec.architecture.dimensions import Dimensions
     from trnspec.perf.memory import Optimizer
 
@@ -182,15 +185,7 @@ def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
             hint=", ".join(OPTIMIZERS),
         )
     if ranks is not None and layout.ranks != ranks:
-        raise RefusalError(
-            "rank-count",
-            f"tp {layout.tp} x pp {layout.pp} x dp {layout.dp} x cp {layout.cp} are {layout.ranks} ranks, "
-            f"and the system has {ranks}",
-            place="dp",
-            hint=f"dp {ranks // (layout.tp * layout.pp * layout.cp)}"
-            if ranks % (layout.tp * layout.pp * layout.cp) == 0
-            else "",
-        )
+        raise _miscounted(layout, int(d.heads), ranks)
     if layout.global_batch % (layout.microbatch * layout.dp):
         raise RefusalError(
             "batch-not-divisible",
@@ -224,6 +219,66 @@ def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
             f"{layout.seq // layout.cp} tokens are not split over tp {layout.tp}",
             place="sequence_parallel",
         )
+    check_context(layout.seq, d, "seq")
+
+
+def _miscounted(layout: Layout, heads: int, ranks: int) -> RefusalError:
+    """The wrong count of ranks: of dp where it could be another, else of the first degree with which none is right."""
+    for name, product in (
+        ("tp", layout.tp),
+        ("pp", layout.tp * layout.pp),
+        ("cp", layout.tp * layout.pp * layout.cp),
+    ):
+        if ranks % product:
+            told = f"tp {layout.tp} x pp {layout.pp} x cp {layout.cp}"
+            others = layout.tp * layout.pp * layout.cp // getattr(layout, name)
+            able = [n for n in range(1, ranks // others + 1) if ranks % (n * others) == 0]
+            if name == "tp":
+                able = [n for n in able if heads % n == 0]
+            return RefusalError(
+                "rank-count",
+                f"{told} does not divide the {ranks:,} ranks",
+                place=name,
+                hint=nearest(name, getattr(layout, name), able),
+            )
+    return RefusalError(
+        "rank-count",
+        f"tp {layout.tp} x pp {layout.pp} x dp {layout.dp} x cp {layout.cp} are {layout.ranks} ranks, "
+        f"and the system has {ranks}",
+        place="dp",
+        hint=f"dp {ranks // (layout.tp * layout.pp * layout.cp)}",
+    )
+
+
+def nearest(name: str, now: int, able: Sequence[int]) -> str:
+    """A hint: the nearest degrees of the able ones, which rise, on both sides; empty where there are none."""
+    found = [*[n for n in able if n < now][-1:], *[n for n in able if n > now][:1]]
+    return " or ".join(f"{name} {n}" for n in found)
+
+
+def longest(d: Dimensions) -> float:
+    """The most tokens of a sequence that a model can be given: what it has learned positions for, else any number."""
+    return d.context if d.positions else math.inf
+
+
+def check_context(tokens: int, d: Dimensions, place: str) -> None:
+    """Whether a model can be given so many tokens; one that does not learn its positions can be given any number.
+
+    Args:
+        tokens: Tokens of a sequence.
+        d: The model.
+        place: The input that asks for them.
+
+    Raises:
+        RefusalError: ``context``: some of them would have no position.
+    """
+    if tokens > longest(d):
+        raise RefusalError(
+            "context",
+            f"{tokens:,} tokens of a sequence are more than the {d.context:,.0f} positions that the model has learned",
+            place=place,
+            hint=f"up to {d.context:,.0f} tokens",
+        )
 
 
 def _check_pipeline(layout: Layout, layers: int) -> None:
@@ -234,6 +289,13 @@ def _check_pipeline(layout: Layout, layers: int) -> None:
             f"the schedule {layout.schedule} does not go with {layout.interleave} chunks of a stage",
             place="interleave",
             hint="schedule interleaved with interleave 2 or more, or interleave 1",
+        )
+    if layout.pp == 1 and layout.schedule != "1f1b":
+        raise RefusalError(
+            "schedule",
+            f"pp 1 is one stage, and {layout.schedule} is a schedule of several",
+            place="interleave" if layout.interleave > 1 else "schedule",
+            hint="pp 2 or more, or neither schedule nor interleave",
         )
     parts = layout.pp * layout.interleave * (2 if SCHEDULES[layout.schedule][1] else 1)
     if layout.pp > 1 and not layout.uneven and layers % parts and (layers + 2) % parts:

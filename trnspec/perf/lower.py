@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from trnspec.diagnostics import nearest
 from trnspec.errors import UsageError
 from trnspec.evaluation import Basis, RefusalError
 from trnspec.fabrics import fabric as shape_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from trnspec.model.ref import Ref
 
 _ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*[*x]\s*(?P<count>[1-9][0-9]{0,5}))?\Z")
+_MISSPELLED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,79}?)(?P<count>|\s*[*xX]\s*[1-9][0-9]{0,5})")
 _NAMES = ("slow", "value", "fast")
 
 
@@ -45,12 +47,23 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
     """
     found = _ON.match(on.strip())
     if found is None:
-        raise UsageError(f"{on!r} is not a system; write a name, and how many: trn1.32xlarge*32")
+        hint = _meant(graph, on.strip()) or "write a name, and how many: trn1.32xlarge*32"
+        raise UsageError(f"{on!r} is not a system; {hint}")
     node = graph.named(found["name"])
     count = int(found["count"] or 1)
     known: dict[str, Mapping[str, Stated]] = {}
     slow, value, fast = (_some(_Lowering(graph, node, count, lnc, end, known).system(on), chips) for end in _NAMES)
     return evolve(value, ends=(slow, fast))
+
+
+def _meant(graph: Graph, on: str) -> str:
+    """The systems that may be meant where letters of the name alone are wrong, capitals for instance; else nothing."""
+    parts = _MISSPELLED.fullmatch(on)
+    if parts is None:
+        return ""
+    name, count = parts["name"].lower(), parts["count"].lower()
+    names = [name] if name in graph.aliases else nearest(name, graph.aliases)
+    return f"did you mean {' or '.join(repr(n + count) for n in names)}?" if names else ""
 
 
 def _some(system: System, chips: int | None) -> System:

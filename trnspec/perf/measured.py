@@ -12,7 +12,7 @@ from trnspec.architecture.dimensions import Dimensions
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.evaluation import RefusalError
 from trnspec.perf.efficiency import IDEAL
-from trnspec.perf.layout import Layout, Recompute, check
+from trnspec.perf.layout import Layout, Recompute, check, longest
 from trnspec.perf.lower import lower
 from trnspec.perf.machine import machine
 from trnspec.perf.system import System
@@ -108,10 +108,20 @@ def records(path: Path) -> list[Record]:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             found = list(_rows(path, csv.DictReader(stream)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: it cannot be read: {error}") from error
+        raise UsageError(f"{path}: it cannot be read: {_reason(error)}") from error
     if not found or "kind" not in found[0]:
         raise UsageError(f"{path}: no rows of measurements; expected a CSV table with a column named kind")
     return found
+
+
+def _reason(error: OSError | UnicodeDecodeError | csv.Error) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    if isinstance(error, IsADirectoryError):
+        return "it is a folder; name a file in it"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not text in UTF-8"
+    return str(getattr(error, "strerror", None) or error)
 
 
 def _rows(path: Path, reader: csv.DictReader[str]) -> Iterator[Record]:
@@ -143,6 +153,9 @@ def _case(graph: Graph, row: Record, name: str) -> Case:
         told.append("stages: of different numbers of layers, of which the mean is taken")
         layout = evolve(layout, uneven=True)
     dtype = dtype_of(row.get("precision", ""), system)
+    if layout.seq > longest(dims):
+        told.append(f"context: {layout.seq:,} tokens, the row's; positions counted for {dims.context:,.0f}")
+        dims = evolve(dims, context=float(layout.seq))
     check(layout, dims, int(system.ranks))
     seconds = _seconds(row, layout, chips, dims)
     _check_links(dims, layout, system, dtype)
@@ -295,9 +308,11 @@ def dtype_of(words: str, system: System) -> str:
     """The type of a system that has a rate and that people call so.
 
     Raises:
-        UsageError: The words are no known precision.
+        UsageError: There are no words, or they are no known precision.
         RefusalError: ``unknown-figure``: the chip has no rate for it.
     """
+    if words.strip().lower() in _UNSTATED:
+        raise UsageError("the row states no precision")
     for pattern, names in DTYPES:
         if re.search(pattern, words.lower()):
             for name in names:

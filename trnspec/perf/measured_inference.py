@@ -132,7 +132,7 @@ def _case(graph: Graph, row: Record, name: str, most: dict[tuple[str, str], int]
         told.append(f"batch: {batch}, the most that a row of its server asks for")
     if queued:
         told.append("time to first token: left out, for requests wait in a queue")
-    precision = row.get("precision", "")
+    precision = cell(row, "precision")
     plan = Deployment(
         tp=float(tp),
         dp=float(dp),

@@ -122,7 +122,9 @@ def held_parameters(
     tp = split.tp
     dense, expert = stage_layers(d, split, stage)
     keys = d.hidden * d.kv_elements
-    attention = (d.attention_weights - keys) / tp + keys * shared_heads(d, tp) + d.attention_small
+    # Whole query heads too, padded where they do not divide, which only serving allows.
+    padded = ceil(d.heads / tp) * tp / d.heads
+    attention = (d.attention_weights - keys) / tp * padded + keys * shared_heads(d, tp) + d.attention_small
     mlp = d.mlp_weights / tp + _biases(d.mlp_small, d.hidden, tp)
     shared = d.shared_weights / tp + _biases(d.shared_small, d.hidden, tp)
     one = d.expert_weights / split.expert_split + _biases(d.expert_small, d.hidden, split.expert_split)

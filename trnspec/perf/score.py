@@ -53,6 +53,11 @@ class Scored:
     low: float | None = None
     high: float | None = None
 
+    @property
+    def unseen(self) -> bool:
+        """True where the calibration was fitted to other rows, so that its own answer is one to a row left out."""
+        return self.held is not None and self.held == self.calibrated
+
 
 def score_inference(
     graph: Graph, rows: list[Record], dataset: str, *, calibration: str = "auto", refit: bool = True

@@ -30,6 +30,7 @@ from trnspec.perf.choices import (
     turns,
     undealt,
     unfit,
+    unlearned,
     unsplit,
 )
 from trnspec.perf.figures import Figures, Late, plain
@@ -101,6 +102,10 @@ def _unsplit(asked: _Asked) -> dict[str, Number]:
     return {"unsplit": unsplit(asked.choices)}
 
 
+def _unlearned(asked: _Asked) -> dict[str, Number]:
+    return {"unlearned": unlearned(asked.choices, asked.each.longest)}
+
+
 def _local(compute: Callable[[Terms, Plan], dict[str, Number]]) -> _Formula:
     return lambda asked: compute(asked.each, asked.plan)
 
@@ -113,6 +118,7 @@ _FORMULAS: tuple[tuple[_Formula, tuple[str, ...]], ...] = (
     (_unfit, ("cp", "pp", "ep", "tp", "which")),
     (_undealt, ("interleave", "schedule", "pp", "which")),
     (_unsplit, ("sequence_parallel", "seq", "cp", "tp")),
+    (_unlearned, ("seq", "which")),
     # What is not known is a cause for refusal, and need not be looked up again.
     *((_linked(f), axes) for f, axes in costs.LINKED.items() if f is not costs.missing),
     *((_local(f), axes) for f, axes in costs.LOCAL.items()),

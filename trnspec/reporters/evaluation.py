@@ -109,6 +109,14 @@ def interval(answer: Answer) -> str:
     return f"[{number(low, digits)}, {number(high, digits)}] {symbol}".rstrip()
 
 
+def edge(answer: Answer) -> str:
+    """``>=`` before a value that is only known to be at least so much, ``<=`` at most; empty before any other."""
+    value = answer.value
+    if isinstance(value, (bool, str)) or (answer.low is None) == (answer.high is None):
+        return ""
+    return ">=" if answer.high is None else "<="
+
+
 def digits_of(answer: Answer) -> int:
     """How many digits show that the ends of an answer's interval differ, and that its value lies between them."""
     value = answer.value
@@ -148,16 +156,24 @@ def sentence(evaluator: str, error: RefusalError) -> str:
     return "\n".join(lines)
 
 
-def record(found: Evaluation) -> dict[str, Any]:
-    """An evaluation as one flat record: the question, then the answers with their units and intervals.
+def cells(found: Evaluation) -> dict[str, dict[str, Any]]:
+    """Each answer as cells under headings: its value, with its unit, and the ends of its interval where it has one.
 
     A name that the question has already is told apart as ``answer NAME``.
     """
-    made: dict[str, Any] = dict(found.question)
+    made: dict[str, dict[str, Any]] = {}
     for answer in found.answers:
         name = f"answer {answer.name}" if answer.name in found.question else answer.name
         unit = f" [{answer.unit}]" if answer.unit else ""
-        made[f"{name}{unit}"] = answer.value
+        made[name] = {f"{name}{unit}": answer.value}
         if answer.low is not None or answer.high is not None:
-            made[f"{name} low{unit}"], made[f"{name} high{unit}"] = answer.low, answer.high
+            made[name] |= {f"{name} low{unit}": answer.low, f"{name} high{unit}": answer.high}
+    return made
+
+
+def record(found: Evaluation) -> dict[str, Any]:
+    """An evaluation as one flat record: the question, then the answers with their units and intervals."""
+    made: dict[str, Any] = dict(found.question)
+    for each in cells(found).values():
+        made |= each
     return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 
 import pytest
 from ec2_world import FILE, catalog, installed, put, record, run
@@ -76,6 +77,50 @@ def test_why_a_trainium2_has_512_gib(kept) -> None:
         found.known.name,
         found.known.source,
     )
+
+
+def labelled(text: str) -> list[list[str]]:
+    """The labels below each contradiction, in order."""
+    blocks = [block.splitlines() for block in text.split("\n\n") if "\n  record " in block]
+    return [[line.split()[0] for line in b[1:] if re.match(r"  [a-z]|        or ", line)] for b in blocks]
+
+
+def test_beside_a_recorded_reason_a_cause_is_a_guess() -> None:
+    """What somebody has found out comes first; where nothing is recorded the causes are all there is."""
+    kept = run("audit", FILE, "--type", "trn2.3xlarge").out
+
+    assert [
+        ["record", "catalog", "known", "perhaps", "or"],
+        ["record", "catalog", "known", "perhaps"],
+        ["record", "catalog", "known", "perhaps"],
+    ] == labelled(kept)
+    changed = record("trn1.32xlarge")
+    put(changed, "VCpuInfo.DefaultCores", 60)
+    put(changed, "MemoryInfo.SizeInMiB", 512)
+    new = run("audit", "-", stdin=json.dumps([changed]).encode()).out
+
+    assert [["record", "catalog", "cause", "new"]] * 2 == labelled(new)
+    assert "  cause     none of the usual causes closes the gap\n" in new
+
+
+def test_another_figure_of_the_document_is_told_by_its_path(kept) -> None:
+    (found,) = (c for c in kept.contradictions if (c.type, c.statement.where) == ("trn2.3xlarge", CARD))
+
+    assert [("swapped-row", "the figure at spec.network.baseline of trn2.3xlarge stands here: 50.0 Gbps")] == [
+        (c.id, c.sentence) for c in found.causes
+    ]
+
+
+@pytest.mark.parametrize(("path", "says", "figure"), [(ONE, 224, "224 MiB"), (ALL, 16 * 224, "16 x 224 MiB")])
+def test_another_figure_of_the_chip_is_told_by_its_path(path, says, figure) -> None:
+    """As such, and times how many chips there are."""
+    changed = record("trn2.48xlarge")
+    put(changed, ONE, 98304)
+    put(changed, ALL, 16 * 98304)
+    put(changed, path, says)
+    (found,) = audited(changed).contradictions
+
+    assert [f"the figure at spec.sbuf of trainium2 stands here: {figure}"] == [c.sentence for c in found.causes]
 
 
 def test_the_total_follows_from_the_part(kept) -> None:

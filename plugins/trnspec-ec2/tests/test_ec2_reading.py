@@ -155,7 +155,10 @@ def test_values_of_other_types(more, message) -> None:
     ("args", "stdin", "message"),
     [
         (["-"], b"{", "trnspec: <stdin>:1:2: the JSON is cut off: Expecting property name enclosed in double quotes"),
-        (["no-such.json"], b"", "trnspec: [Errno 2] No such file or directory: 'no-such.json'"),
+        (["no-such.json"], b"", "trnspec: no-such.json: there is no such file"),
+        (["no-such.json/x"], b"", "trnspec: no-such.json/x: there is no such file"),
+        (["."], b"", "trnspec: .: it is a folder; name a file in it"),
+        (["/dev/null/x"], b"", "trnspec: /dev/null/x: it cannot be read: Not a directory"),
         ([], b"", "trnspec: name a file, - for standard input, or a region to ask with --region; one of them"),
         (["-", "--region", "x"], b"", "trnspec: name a file, - for standard input, or a region to ask with --region"),
         (["-", "--endpoint-url", "http://x"], b"", "trnspec: --endpoint-url goes with --region"),

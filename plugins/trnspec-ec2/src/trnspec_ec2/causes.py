@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from trnspec.source import Path
     from trnspec_ec2.comparing import Parts
 
+_ROW = re.compile(r"the figure of (?P<row>\S+)(?P<more>.*) stands here: (?P<figure>.*)")
 _TOTAL: Path = ("spec", "stated", "memory", "capacity")
 _ONE: Path = ("spec", "memory", "capacity")
 
@@ -46,7 +48,7 @@ def causes(
         if statement.id == "device-memory":
             found += _of_many(statement.says, parts)
         for case in _cases(statement.says, target, wanted, parts):
-            found += (e for e in tried(case) if e not in found)
+            found += (e for e in (_placed(e, case) for e in tried(case)) if e not in found)
     elif isinstance(statement.says, int):
         found += _counts(statement.says, target, parts)
     return tuple(found)
@@ -92,6 +94,21 @@ def _cases(says: Quantity, target: Target, wanted: Interval, parts: Parts) -> It
         yield Case(own, says, (wanted,), (_term(parts, part),), (), parts.graph)
     else:
         yield Case(own, says, (wanted,), (), (), parts.graph)
+
+
+def _placed(found: Explanation, case: Case) -> Explanation:
+    """Where another figure of a document stands here, that one by its whole path: ``baseline`` alone says nothing."""
+    told = _ROW.fullmatch(found.sentence) if found.id == "swapped-row" else None
+    if told is None:
+        return found
+    # A figure of a part is multiplied by how many parts there are.
+    sites = [t.part for t in case.terms] if " x " in told["figure"] else [case.site]
+    for site in sites:
+        for path in ((*site.path[:-1], told["row"]), ("spec", *told["row"].split("."))):
+            if figure_at(site.node, path) is not None:
+                where = f"{'.'.join(map(str, path))} of {site.node.name}{told['more']}"
+                return evolve(found, sentence=f"the figure at {where} stands here: {told['figure']}")
+    return found
 
 
 def _term(parts: Parts, part: Site) -> Term:

@@ -24,7 +24,7 @@ _OPTIONS = (
     click.option("--endpoint-url", "endpoint", metavar="URL", help="Ask this address instead of the region's."),
     click.option("--type", "types", multiple=True, metavar="NAME", help="Only this instance type; may be repeated."),
     click.option("--as-of", metavar="DATE", help="The day the API said so, where it was not asked now."),
-    click.option("--catalog", metavar="DIR", help="Compare with this catalog instead of the shipped one."),
+    click.option("--catalog", metavar="DIR", help="Compare with the documents in this folder too."),
 )
 
 
@@ -149,14 +149,26 @@ def _records(
     else:
         assert file is not None  # there is no region
         name = file
-        with FilePath(file).open("rb") as stream:
-            found = parse(stream.read(MOST_BYTES + 1), name)
+        found = parse(_contents(FilePath(file), MOST_BYTES + 1), name)
     names = {r.name for r in found}
     for each in types:
         if each not in names:
             hint = did_you_mean(each, names)
             raise UsageError(f"{name} has no instance type {each!r}" + (f"; {hint}" if hint else ""))
     return tuple(r for r in found if not types or r.name in types), name, date
+
+
+def _contents(file: FilePath, most: int) -> bytes:
+    """At most so many bytes of a file."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(most)
+    except FileNotFoundError:
+        raise UsageError(f"{file}: there is no such file") from None
+    except IsADirectoryError:
+        raise UsageError(f"{file}: it is a folder; name a file in it") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file}: it cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _date(text: str | None) -> str:

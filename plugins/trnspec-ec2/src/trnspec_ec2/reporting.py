@@ -88,15 +88,17 @@ def _contradiction(each: Compared, origin: Origin) -> Iterator[str]:
     yield f"            {each.statement.where}"
     yield f"  catalog   {adopted.text}  ({_source(adopted)})"
     yield f"            {adopted.path} of {adopted.name}"
+    if each.known is not None:
+        told = f"{each.known.verdict} in {each.known.name}, of {each.known.source}: {each.known.reason}"
+        yield from _wrapped("  known     ", told)
+    # What arithmetic alone suggests is a guess beside a reason that somebody has found.
+    label = "  perhaps   " if each.known is not None and each.known.reason else "  cause     "
     for index, cause in enumerate(each.causes):
-        yield from _wrapped("  cause     " if index == 0 else "        or  ", cause.sentence)
-    if not each.causes:
+        yield from _wrapped(label if index == 0 else "        or  ", cause.sentence)
+    if not each.causes and each.known is None:
         yield "  cause     none of the usual causes closes the gap"
     if each.known is None:
         yield "  new       the catalog does not record it"
-    else:
-        told = f"{each.known.verdict} in {each.known.name}, of {each.known.source}: {each.known.reason}"
-        yield from _wrapped("  known     ", told)
 
 
 def _source(adopted: Adopted) -> str:
