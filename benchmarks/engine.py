@@ -251,7 +251,11 @@ def main() -> None:
     used = json.loads(done.stdout)
     print(f"a sweep of {used['tried']:,}, ten kept: peak memory of the process {used['MiB']:.0f} MiB")
 
-    dense = [(e, x) for e, x in single if not e.dims.experts and x.cp == 1 and x.schedule == "1f1b"]
+    dense = [
+        (e, x)
+        for e, x in single
+        if not e.dims.experts and x.cp == 1 and x.schedule == "1f1b" and x.recompute != "operators"
+    ]
     try:
         able, other = theirs(cat, dense)
     except (subprocess.CalledProcessError, OSError) as error:
