@@ -7,7 +7,7 @@ BIN := .venv/bin
 demo: .venv/installed          ## validate the shipped catalog and show what it holds
 	$(BIN)/trnspec validate --table
 
-test: .venv/developing         ## every test, on all cores; ARGS='-m "not slow"' leaves out what builds and installs
+test: .venv/developing         ## every test, on all cores; ARGS='-m "not slow"' leaves out what takes long
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
 lint: .venv/developing         ## ruff, mypy, the floors

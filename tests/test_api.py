@@ -63,6 +63,7 @@ def shared(tmp_path_factory):
     return root, reading
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_each_file_alone_is_clean(shared, name) -> None:
     """A file of a copy resolves against the copy first and the shipped catalog second, and nothing is found."""

@@ -15,6 +15,8 @@ from trnspec.perf.calibrated import calibrated
 from trnspec.perf.measured import Skipped, training_cases
 from trnspec.perf.measured_inference import inference_cases
 
+pytestmark = pytest.mark.slow
+
 DATA = shipped() / "measured" / "training_trn1.csv"
 TOLD = ("--software", "Neuron", "--name", "mine", "--source", "neuron-benchmarks-2026-08")
 
@@ -278,7 +280,6 @@ def test_without_scipy(here, monkeypatch):
     assert "fitting needs scipy; install trnspec with the extra calibrate" in " ".join(done.err.split())
 
 
-@pytest.mark.slow
 def test_in_a_process_of_its_own(tmp_path):
     done = apart("--no-plugins", "calibrate", DATA, *TOLD, "--only", "BERT", "--out", "mine", cwd=tmp_path)
     assert (0, "") == (done.status, done.err)

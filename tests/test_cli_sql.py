@@ -11,6 +11,8 @@ from running import Here, apart, environment
 
 import trnspec
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def here(tmp_path, monkeypatch, capsys) -> Here:

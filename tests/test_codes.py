@@ -121,6 +121,7 @@ def test_names_are_unique_words_joined_by_hyphens() -> None:
 # What the explanations say.
 
 
+@pytest.mark.slow
 @EACH
 def test_explanation_is_true(code: Code) -> None:
     """Its examples give exactly the findings that they mark."""

@@ -46,13 +46,14 @@ def expected(name: str, catalog: trnspec.Catalog = CAT) -> Counter[tuple[str, st
     return Counter((called(e.a), called(e.b)) for e in fabric.edges)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
         "trn1.32xlarge",
         "trn2-ultraserver",
         "trn3-gen1-ultraserver",
-        pytest.param("trn3-gen2-ultraserver", marks=pytest.mark.slow),
+        "trn3-gen2-ultraserver",
     ],
 )
 def test_the_links_are_those_of_the_structure(name) -> None:
@@ -97,6 +98,7 @@ def test_what_is_in_a_title_cannot_break_the_file() -> None:
     assert 32 == sum(links(text).values())
 
 
+@pytest.mark.slow
 @given(TOPOLOGIES)
 @settings(max_examples=12, deadline=None)
 def test_any_fabric(topology) -> None:

@@ -63,6 +63,7 @@ def broken(where, of, size, launch):
     return slow + fast
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     name=st.sampled_from(servers()),

@@ -150,6 +150,7 @@ def test_share_without_a_rival(graph: Graph, tell) -> None:
     assert models < 0.5
 
 
+@pytest.mark.slow
 def test_sample_of_changes(graph: Graph, by_kind: dict[str, list[Change]], tell) -> None:
     """At least 95 in 100 changes of what another figure determines are reported, by all rules together."""
     rules = registry().rules

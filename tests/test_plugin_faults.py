@@ -13,6 +13,8 @@ from trnspec.additions import MOST, CatalogWarning
 from trnspec.api import graph
 from trnspec.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 WRONG = CHIP.replace("64 GiB", "64 Gib")
 BROKEN = {**ACME, "chips/acme-1.yaml": WRONG}
 ACME_IS = "the plugin acme of trnspec-acme 1.0"

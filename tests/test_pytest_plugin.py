@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from running import environment
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 

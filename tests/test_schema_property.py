@@ -40,6 +40,7 @@ def structured(kind: str, data: Any) -> Node[Any] | None:
         return None
 
 
+@pytest.mark.slow
 @EACH
 @quick
 @given(data=st.data())
@@ -59,6 +60,7 @@ def test_what_the_schema_allows_is_structured_and_comes_back(kind, data):
     assert plain(second) == again
 
 
+@pytest.mark.slow
 @EACH
 @settings(quick, max_examples=120)
 @given(data=st.data())
@@ -69,6 +71,7 @@ def test_schema_and_classes_agree_on_damaged_documents(kind, data):
     assert (structured(kind, document) is None) == bool(found), found
 
 
+@pytest.mark.slow
 @EACH
 @settings(quick, max_examples=60)
 @given(data=st.data())

@@ -35,6 +35,7 @@ def server():
     made.stop()
 
 
+@pytest.mark.slow
 def test_over_the_wire(server) -> None:
     done = run("audit", *REGION, "--endpoint-url", server, "--type", "trn1.32xlarge", "--format", "json")
     data = json.loads(done.out)
@@ -46,6 +47,7 @@ def test_over_the_wire(server) -> None:
     assert ("EC2 in us-east-1", 10) == (data["records"]["from"], len(data["records"]["as_of"]))
 
 
+@pytest.mark.slow
 def test_all_types_in_the_process() -> None:
     """The memory of a Trainium2 among them, which the API has wrong."""
     with mock_aws():

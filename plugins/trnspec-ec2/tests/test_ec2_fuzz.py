@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from ec2_world import _kept, catalog, put, record, run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -131,6 +132,7 @@ PLACES = {
 }
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=15, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(PLACES)), st.none(), max_size=5), st.data())
 def test_drafts_of_any_record_are_sound(tmp_path_factory, places, data) -> None:

@@ -97,6 +97,7 @@ def test_drafts_of_every_type_are_sound_and_say_what_the_records_say(tmp_path) -
     assert {"trn2.3xlarge", "trn2.48xlarge"} == {c.type for c in found.contradictions}
 
 
+@pytest.mark.slow
 def test_each_draft_is_sound_by_itself(tmp_path) -> None:
     """Also those of types that the catalog has: the draft stands in for its document."""
     names = [r["InstanceType"] for r in json.loads(FILE.read_text())["InstanceTypes"] if "NeuronInfo" in r]
