@@ -24,11 +24,11 @@ import numpy as np
 from attrs import evolve
 
 import trnspec
-from trnspec.perf.batch import RECOMPUTES, SCHEDULES, Top, estimators, rows, sweep
-from trnspec.perf.choices import WORDS
-from trnspec.perf.grid import grid
-from trnspec.perf.layout import Layout
-from trnspec.perf.training import step
+from trnspec.perf.sweep.batch import RECOMPUTES, SCHEDULES, Top, estimators, rows, sweep
+from trnspec.perf.sweep.columns import WORDS
+from trnspec.perf.sweep.grid import grid
+from trnspec.perf.training.step import step
+from trnspec.perf.work.layout import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable

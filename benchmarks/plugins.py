@@ -31,7 +31,7 @@ COMMANDS = {
 }
 SOUND = '''
 from trnspec.model.chip import Chip
-from trnspec.plugin import API, Plugin, rule
+from trnspec.plugins.api import API, Plugin, rule
 
 @rule("MANY{number:02}", "many-{number:02}", over=Chip)
 def check(chip, graph):

@@ -10,13 +10,14 @@ import pytest
 from attrs import evolve
 from running import ROOT
 
-from trnspec import catalog
 from trnspec.api import Selection, readings, registry, select, validate
+from trnspec.checks.runner import check
 from trnspec.errors import UsageError
-from trnspec.pipeline import Reading, check, read
-from trnspec.plugin import API, Plugin, Registry
-from trnspec.settings import Settings
-from trnspec.source import read_file
+from trnspec.loading.files import documents_in, shipped
+from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.settings import Settings
+from trnspec.plugins.api import API, Plugin, Registry
+from trnspec.yaml import read_file
 
 KNOWN = registry()
 FILES = sorted(f.relative_to(ROOT / "catalog").as_posix() for f in (ROOT / "catalog").rglob("*.yaml"))
@@ -161,7 +162,7 @@ def chosen(*paths: str) -> Selection:
 def test_nothing_means_the_shipped_catalog() -> None:
     found = chosen()
 
-    assert tuple(catalog.files(catalog.shipped())) == found.targets
+    assert tuple(documents_in(shipped())) == found.targets
     assert (found.stdin, found.context) == (False, ())
 
 
@@ -204,7 +205,7 @@ def test_stdin_alone_has_no_targets() -> None:
     found = chosen("-")
 
     assert (found.stdin, found.targets) == (True, ())
-    assert set(catalog.files(catalog.shipped())) == set(found.context)
+    assert set(documents_in(shipped())) == set(found.context)
 
 
 def test_hidden_and_strange_neighbours_are_no_context(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from trnspec import errors
 from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity, did_you_mean, nearest
 from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError
-from trnspec.source import Place
+from trnspec.yaml import Place
 
 INFO, WARNING, ERROR = Severity.INFO, Severity.WARNING, Severity.ERROR
 

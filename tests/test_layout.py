@@ -1,173 +1,113 @@
-"""Layouts in words: their numbers, and every reason why one cannot be."""
+"""The house rules that tools can check: floors, lengths, docstrings, the pattern of the hook."""
 
 from __future__ import annotations
 
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
-from attrs import evolve, fields
-from dims_by_hand import LLAMA_3_8B, MIXTRAL
+from running import ROOT
 
-from trnspec.evaluation import RefusalError
-from trnspec.perf.layout import BUBBLES, Layout, check, splits_sequence
-from trnspec.perf.memory import OPTIMIZERS
-from trnspec.perf.plan import Plan
-from trnspec.perf.stages import SCHEDULES
+from trnspec import yaml
+from trnspec.api import registry
 
-BASE = Layout(tp=8, pp=4, dp=16, cp=2, seq=8192, global_batch=256, microbatch=2)
-"""1,024 ranks, eight microbatches of a replica."""
+MODULES = sorted(f.relative_to(ROOT).as_posix() for f in (ROOT / "trnspec").rglob("*.py"))
+MOST_LINES = 400
 
 
-def test_counts():
-    assert (1024, 8, 256 * 8192) == (BASE.ranks, BASE.microbatches, BASE.tokens)
-
-
-def test_plan():
-    assert Plan(
-        tp=8.0, pp=4.0, dp=16.0, cp=2.0, ep=1.0, seq=8192.0, microbatch=2.0, microbatches=8.0, bubble=1.0, sends=1.0,
-        weight_bytes=2.0, gradient_bytes=2.0, state_bytes=12.0,
-    ) == BASE.plan()  # fmt: skip
-    assert {float} == {type(getattr(BASE.plan(), f.name)) for f in fields(Plan)}
-
-
-PLANS = {
-    "zero 1": ({"zero": 1}, {"sharded": 1.0}),
-    "zero 2": ({"zero": 2}, {"sharded": 1.0}),
-    "zero 3": ({"zero": 3}, {"sharded": 1.0, "gathered": 1.0}),
-    "full": ({"recompute": "full"}, {"full": 1.0}),
-    "selective": ({"recompute": "selective"}, {"selective": 1.0}),
-    "operators": ({"recompute": "operators"}, {"full": 0.5}),
-    "sequence": ({"sequence_parallel": True}, {"sequence": 1.0}),
-    "overlap": ({"overlap": True}, {"overlap": 1.0}),
-    "interleaved": ({"schedule": "interleaved", "interleave": 4}, {"bubble": 0.25, "sends": 4.0}),
-    "zb1p": ({"schedule": "zb1p"}, {"bubble": 1.0 / 3.0}),
-    "zb2p": ({"schedule": "zb2p"}, {"bubble": 0.0}),
-    # In the shape of a V every stage is passed twice.
-    "zbv": ({"schedule": "zbv"}, {"bubble": 0.0, "sends": 2.0}),
-    "v-half": ({"schedule": "v-half"}, {"bubble": 0.5, "sends": 2.0}),
-    "v-min": ({"schedule": "v-min"}, {"bubble": 2.0 / 3.0, "sends": 2.0}),
-    "32 bit": ({"optimizer": "adam-fp32"}, {"weight_bytes": 4.0, "gradient_bytes": 4.0, "state_bytes": 8.0}),
-    "momentum": ({"optimizer": "sgd-momentum"}, {"state_bytes": OPTIMIZERS["sgd-momentum"].state_bytes}),
-    "not flash": ({"flash": False}, {}),
-    "not fused": ({"fused_loss": False}, {}),
-}
-
-
-@pytest.mark.parametrize("case", PLANS)
-def test_plan_of(case):
-    asked, changed = PLANS[case]
-    assert evolve(BASE.plan(), **changed) == evolve(BASE, **asked).plan()
-
-
-def test_every_schedule_has_a_bubble_and_memory():
-    assert set(BUBBLES) <= set(SCHEDULES)
-
-
-@pytest.mark.parametrize("schedule", BUBBLES)
-def test_split(schedule):
-    interleave = 3 if schedule == "interleaved" else 1
-    split = evolve(BASE, schedule=schedule, interleave=interleave).split()
-    assert (8.0, 4.0, 16.0, 2.0, 1.0) == (split.tp, split.pp, split.dp, split.cp, split.ep)
-    assert (float(interleave), *SCHEDULES[schedule]) == (split.interleave, split.held, split.folded)
-
-
-def test_storing():
-    plain = BASE.storing()
-    assert (0.0, 0.0, 1.0, 1.0) == (plain.recompute, plain.sequence_parallel, plain.flash, plain.fused_loss)
-    other = evolve(BASE, recompute="full", sequence_parallel=True, flash=False).storing()
-    assert (2.0, 1.0, 0.0, 1.0) == (other.recompute, other.sequence_parallel, other.flash, other.fused_loss)
-    assert (1.0, 0.0) == (
-        evolve(BASE, fused_loss=False).storing().flash,
-        evolve(BASE, fused_loss=False).storing().fused_loss,
+def test_floors() -> None:
+    """A module imports only from the floors below it, and each library has its own place."""
+    done = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        text=True,
     )
-    assert [1.0, 1.5] == [evolve(BASE, recompute=word).storing().recompute for word in ("selective", "operators")]
+
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"Contracts: [1-9]\d* kept, 0 broken", done.stdout)
 
 
-REFUSED = [
-    *(({name: value}, "not-positive", name, f"{name} is {value}") for value in (0, -2) for name in (
-        "tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")),
-    ({"optimizer": "lion"}, "unknown-optimizer", "optimizer", "no optimizer lion"),
-    ({"dp": 8}, "rank-count", "dp", "512 ranks, and the system has 1024"),
-    ({"tp": 3}, "rank-count", "tp", "tp 3 x pp 4 x cp 2 does not divide the 1,024 ranks"),
-    ({"pp": 3}, "rank-count", "pp", "tp 8 x pp 3 x cp 2 does not divide the 1,024 ranks"),
-    ({"cp": 256}, "rank-count", "cp", "tp 8 x pp 4 x cp 256 does not divide the 1,024 ranks"),
-    ({"global_batch": 250}, "batch-not-divisible", "global_batch", "250 is no whole number of microbatches of 2"),
-    ({"microbatch": 32}, "batch-not-divisible", "global_batch", "of 32 on each of 16 replicas"),
-    ({"tp": 64, "pp": 1, "dp": 8}, "heads-not-divisible", "tp", "tp 64 is more than the 32 heads"),
-    ({"tp": 3, "pp": 1, "dp": 16, "cp": 1, "ranks": 48}, "heads-not-divisible", "tp", "32 heads are not split over tp 3"),
-    ({"pp": 16, "dp": 4, "schedule": "1f1b", "layers": 30.0}, None, "", ""),
-    ({"pp": 4, "layers": 33.0}, "layers-not-divisible", "pp", "33 layers, or 35 with embedding and output"),
-    ({"schedule": "zbv", "layers": 36.0}, "layers-not-divisible", "pp", "not dealt evenly to 8 parts"),
-    ({"interleave": 2, "schedule": "zb1p"}, "schedule", "interleave", "does not go with 2 chunks"),
-    ({"pp": 1, "dp": 64, "schedule": "zbv"}, "schedule", "schedule", "pp 1 is one stage, and zbv is a schedule of several"),
-    ({"pp": 1, "dp": 64, "schedule": "interleaved", "interleave": 2}, "schedule", "interleave", "pp 1 is one stage"),
-    ({"schedule": "interleaved"}, "schedule", "interleave", "interleaved does not go with 1 chunks"),
-    ({"schedule": "interleaved", "interleave": 2, "global_batch": 192}, "microbatches-not-divisible", "global_batch",
-     "multiple of pp 4 microbatches, not 6"),
-    ({"ep": 2}, "experts-not-divisible", "ep", "the model has no experts"),
-    ({"ep": 16, "experts": 8}, "experts-not-divisible", "ep", "8 experts are not split over ep 16"),
-    ({"ep": 3, "experts": 9}, "experts-not-divisible", "ep", "ep 3 does not divide dp x cp, which is 32"),
-    ({"seq": 8191}, "sequence-not-divisible", "cp", "8191 tokens are not split over cp 2"),
-    ({"seq": 8190, "sequence_parallel": True}, "sequence-not-divisible", "sequence_parallel",
-     "4095 tokens are not split over tp 8"),
-    ({"positions": 1.0, "seq": 16384}, "context", "seq", "16,384 tokens of a sequence are more than the 8,192 positions"),
-    ({"positions": 1.0}, None, "", ""),
-    ({"seq": 16384}, None, "", ""),
-]  # fmt: skip
+def test_no_module_is_long() -> None:
+    lengths = {m: len((ROOT / m).read_text(encoding="utf-8").splitlines()) for m in MODULES}
+
+    assert {m: n for m, n in lengths.items() if n > MOST_LINES} == {}
 
 
-@pytest.mark.parametrize(("asked", "reason", "place", "told"), REFUSED, ids=lambda x: str(x)[:50])
-def test_refused(asked, reason, place, told):
-    asked = dict(asked)
-    ranks, layers, experts = asked.pop("ranks", 1024), asked.pop("layers", 32.0), asked.pop("experts", 0)
-    d = evolve(
-        MIXTRAL if experts else LLAMA_3_8B,
-        layers=layers,
-        positions=asked.pop("positions", 0.0),
-        **({"experts": float(experts)} if experts else {}),
-    )
-    layout = evolve(BASE, **asked)
-    if reason is None:
-        check(layout, d, ranks)
-        return
-    with pytest.raises(RefusalError) as refused:
-        check(layout, d, ranks)
-    assert (reason, place) == (refused.value.reason, refused.value.place)
-    assert told in str(refused.value)
+def undocumented(tree: ast.Module) -> list[str]:
+    """The public classes and functions without a docstring, methods of public classes among them."""
+
+    def walk(body: list[ast.stmt], outer: str) -> list[str]:
+        found = []
+        for node in body:
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.name[0] != "_":
+                if ast.get_docstring(node) is None:
+                    found.append(outer + node.name)
+                if isinstance(node, ast.ClassDef):
+                    found += walk(node.body, f"{outer}{node.name}.")
+        return found
+
+    return ([] if ast.get_docstring(tree) else ["the module"]) + walk(tree.body, "")
 
 
-def test_what_can_be():
-    check(BASE, LLAMA_3_8B, 1024)
-    check(BASE, LLAMA_3_8B)
-    check(evolve(BASE, ep=8, zero=3), MIXTRAL, 1024)
-    check(evolve(BASE, schedule="interleaved", interleave=2), LLAMA_3_8B, 1024)
-    # Stages may hold different numbers of layers where that is asked for.
-    check(evolve(BASE, uneven=True), evolve(LLAMA_3_8B, layers=33.0), 1024)
+def test_the_test_sees_what_is_missing() -> None:
+    """A class, its method and a function; what begins with an underscore is nobody's business."""
+    text = '"""M."""\nclass A:\n    def b(self): ...\n    def _c(self): ...\ndef d():\n    """D."""\ndef e(): ...\n'
+
+    assert undocumented(ast.parse(text)) == ["A", "A.b", "e"]
 
 
-def test_the_hint_of_a_count_that_does_not_come_out():
-    with pytest.raises(RefusalError) as refused:
-        check(evolve(BASE, dp=8), LLAMA_3_8B, 1024)
-    assert "dp 16" == refused.value.hint
-    for asked, ranks, hint in (
-        ({"tp": 3}, 1024, "tp 2 or tp 4"),
-        # Of what divides the ranks only what divides the heads too.
-        ({"tp": 5, "pp": 1, "cp": 1}, 72, "tp 4 or tp 8"),
-        ({"tp": 64, "pp": 1, "cp": 1}, 32, "tp 32"),
-        ({"pp": 5}, 1024, "pp 4 or pp 8"),
-        ({"cp": 100}, 1024, "cp 32"),
-        # Nothing will do where pp alone does not divide the ranks.
-        ({"tp": 7, "pp": 3, "cp": 1}, 1024, ""),
-        ({}, 1000, ""),
-    ):
-        with pytest.raises(RefusalError) as refused:
-            check(evolve(BASE, dp=8, **asked), LLAMA_3_8B, ranks)
-        assert hint == refused.value.hint
+@pytest.mark.parametrize("module", MODULES)
+def test_public_names_have_docstrings(module) -> None:
+    tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
+    # The method of a protocol that is private, or one that overrides, is read where it is declared.
+    assert undocumented(tree) == []
 
 
-def test_where_the_sequence_is_split_when_nobody_says():
-    assert [True, False, False, True, False] == [
-        splits_sequence(8192, 8, 2, wanted=None),
-        splits_sequence(8192, 1, 1, wanted=None),
-        splits_sequence(8190, 8, 2, wanted=None),
-        splits_sequence(8190, 8, 2, wanted=True),
-        splits_sequence(8192, 8, 2, wanted=False),
+# The hook.
+
+
+def hook_pattern() -> str:
+    """The pattern in .pre-commit-hooks.yaml; our reader wants a mapping, so the one item is read as such."""
+    text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    data = yaml.read_text(re.sub(r"^- ", "  ", text)).data
+
+    assert data is not None
+    assert data["entry"] == "trnspec validate"
+    return str(data["files"])
+
+
+def matched(files: list[Path]) -> set[str]:
+    names = (f.relative_to(ROOT).as_posix() for f in files)
+    return {n for n in names if re.search(hook_pattern(), n)}
+
+
+def test_hook_sees_every_catalog_file() -> None:
+    files = list((ROOT / "catalog").rglob("*.yaml"))
+
+    assert {f.relative_to(ROOT).as_posix() for f in files} == matched(files)
+
+
+def test_hook_knows_the_folder_of_every_kind() -> None:
+    names = [f"{k.folder}/x.{end}" for k in registry().kinds.values() for end in ("yaml", "yml")]
+
+    assert names == [n for n in names if re.search(hook_pattern(), n) and re.search(hook_pattern(), f"a/b/{n}")]
+
+
+def test_hook_leaves_other_files_alone() -> None:
+    """The files of the tests, which are wrong on purpose, and what lies in folders with similar names."""
+    others = [
+        "chips.yaml",
+        "mychips/x.yaml",
+        "chips/x.json",
+        "chips/old/x.yaml",
+        "sources/x.yaml.bak",
+        "pyproject.toml",
     ]
+
+    assert set() == matched(list((ROOT / "tests" / "data").rglob("*")))
+    assert [n for n in others if re.search(hook_pattern(), n)] == []

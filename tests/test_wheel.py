@@ -73,7 +73,7 @@ def test_contents(wheel: Path) -> None:
 
 
 def test_nothing_of_the_checkout_is_seen(elsewhere: Path) -> None:
-    probe = "import trnspec.catalog as c; print(c.__file__); print(c.shipped()); print(c.schemas())"
+    probe = "import trnspec.loading.files as c; print(c.__file__); print(c.shipped()); print(c.schemas())"
     done = run(elsewhere / "env" / "bin" / "python", "-I", "-c", probe, cwd=elsewhere)
 
     assert len(done.stdout.splitlines()) == 3

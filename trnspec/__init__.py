@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from trnspec._version import __version__
 
 if TYPE_CHECKING:
-    from trnspec.amount import Amount
     from trnspec.api import evaluate, load, validate
-    from trnspec.ask import Catalog
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.catalog.query.tree import QueryError
     from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError
-    from trnspec.evaluation import Evaluation, RefusalError
+    from trnspec.evaluation.result import Evaluation, RefusalError
     from trnspec.model.figure import Figure
-    from trnspec.query_tree import QueryError
+    from trnspec.quantities.amount import Amount
 
 __all__ = [
     "Amount",
@@ -39,13 +39,13 @@ __all__ = [
 ]
 
 _WHERE = {
-    "Amount": "trnspec.amount",
-    "Catalog": "trnspec.ask",
-    "Evaluation": "trnspec.evaluation",
+    "Amount": "trnspec.quantities.amount",
+    "Catalog": "trnspec.catalog.catalog",
+    "Evaluation": "trnspec.evaluation.result",
     "Figure": "trnspec.model.figure",
     "QuantityError": "trnspec.errors",
-    "QueryError": "trnspec.query_tree",
-    "RefusalError": "trnspec.evaluation",
+    "QueryError": "trnspec.catalog.query.tree",
+    "RefusalError": "trnspec.evaluation.result",
     "TrnspecError": "trnspec.errors",
     "UnknownNameError": "trnspec.errors",
     "UsageError": "trnspec.errors",

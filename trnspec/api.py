@@ -6,23 +6,24 @@ import sys
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from trnspec import catalog
+from trnspec.checks.runner import Checked, check, faults
 from trnspec.errors import UsageError
-from trnspec.pipeline import Checked, Reading, check, faults, link, read
-from trnspec.selection import Selection, choose
-from trnspec.settings import Settings
-from trnspec.source import Limits, read_file, read_text
+from trnspec.loading.files import shipped
+from trnspec.loading.pipeline import Reading, link, read
+from trnspec.loading.selection import Selection, choose
+from trnspec.loading.settings import Settings
+from trnspec.yaml import Limits, read_file, read_text
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from trnspec.ask import Catalog
-    from trnspec.discovery import Discovery
-    from trnspec.evaluation import Evaluation
-    from trnspec.graph import Graph
-    from trnspec.plugin import Evaluator, Plugin, Registry
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluation.result import Evaluation
+    from trnspec.graph.graph import Graph
+    from trnspec.plugins.api import Evaluator, Plugin, Registry
+    from trnspec.plugins.discovery import Discovery
 
 
 def registry() -> Registry:
@@ -40,7 +41,7 @@ def plugins() -> Discovery:
     Raises:
         UsageError: TRNSPEC_PLUGINS names a plugin that is not installed.
     """
-    from trnspec.discovery import installed
+    from trnspec.plugins.discovery import installed
 
     return installed(_core)
 
@@ -123,7 +124,7 @@ def validate(
 def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:
     """The documents of some catalogs, linked: what queries and audits work on.
 
-    Documents with errors are warned of, a few of them: in a program with :class:`trnspec.additions.CatalogWarning`. One
+    Documents with errors are warned of, a few of them: in a program with :class:`trnspec.loading.precedence.CatalogWarning`. One
     that cannot be used is left out, and that of another catalog which has its name stays.
 
     Args:
@@ -138,7 +139,7 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
     chosen = settings if settings is not None else Settings()
     made, found = link(readings(select(paths, known, chosen, every=True), known), hides=False)
     if found:
-        from trnspec.additions import tell
+        from trnspec.loading.precedence import tell
 
         owner = _owners(known)
         giver = plugins().giver if registry is None else "the plugin {}".format
@@ -159,8 +160,8 @@ def graph_of(paths: Iterable[str] = (), *, settings: Settings | None = None) -> 
     Raises:
         UsageError: A path is not there.
     """
-    from trnspec.discovery import simple
-    from trnspec.ondemand import on_demand
+    from trnspec.loading.index import on_demand
+    from trnspec.plugins.discovery import simple
 
     paths = list(paths)
     chosen = settings if settings is not None else Settings()
@@ -192,18 +193,18 @@ def load(  # each one is independent of the others
         UnknownNameError: There is no such edition.
         EditionError: The edition was altered.
     """
-    from trnspec.ask import Catalog
+    from trnspec.catalog.catalog import Catalog
 
     if edition is None:
         made = Catalog(graph(paths, settings=settings, registry=registry))
     else:
-        from trnspec.editions import FOLDER, checked
-        from trnspec.editions import read as thawed
+        from trnspec.catalog.versions.editions import FOLDER, checked
+        from trnspec.catalog.versions.editions import read as thawed
 
         roots = list(paths)
         if len(roots) > 1 or settings is not None:
             raise UsageError("an edition is whole: it takes one catalog folder at most, and no settings")
-        folder = (FilePath(roots[0]) if roots else catalog.shipped()) / FOLDER
+        folder = (FilePath(roots[0]) if roots else shipped()) / FOLDER
         known = registry if registry is not None else _registry()
         made = Catalog(thawed(checked(folder, edition), known), edition)
     if as_of is not None:
@@ -227,8 +228,8 @@ def evaluate(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Eva
             or gave something unsound. The message names which.
         RefusalError: There is no answer, and why.
     """
-    from trnspec.ask import Catalog
-    from trnspec.evaluating import run
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluation.runner import run
 
     chosen, giver = evaluator(name)
     if catalog is not None and not isinstance(catalog, Catalog):
@@ -244,7 +245,7 @@ def evaluator(name: str) -> tuple[Evaluator, str]:
             told as they should be, and the message names who brings it.
     """
     from trnspec.diagnostics import did_you_mean
-    from trnspec.evaluating import asked
+    from trnspec.evaluation.runner import asked
 
     found = plugins()
     known = found.registry.evaluators

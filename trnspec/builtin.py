@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from trnspec import catalog
-from trnspec.codes import CODES
-from trnspec.commands import COMMANDS
-from trnspec.kinds import KINDS
-from trnspec.plugin import API, Command, Evaluator, Plugin
-from trnspec.rules import formulas, names, plausibility, provenance, ratios, sums, transformers, units, wiring
+from trnspec.checks.codes import CODES
+from trnspec.checks.rules import derived, names, plausibility, provenance, ratios, topology, totals, transformers, units
+from trnspec.loading.files import shipped
+from trnspec.plugins.api import API, Command, Evaluator, Plugin
+from trnspec.plugins.builtin_commands import COMMANDS
+from trnspec.plugins.builtin_kinds import KINDS
 
 plugin = Plugin(
     name="trnspec",
@@ -20,14 +20,14 @@ plugin = Plugin(
         provenance.conflict_without_verdict,
         provenance.superseded_figure,
         provenance.impossible_date,
-        sums.aggregate_mismatch,
+        totals.aggregate_mismatch,
         provenance.self_contradiction,
-        formulas.derived_mismatch,
+        derived.derived_mismatch,
         transformers.parameter_count,
         transformers.impossible_dimensions,
-        wiring.topology_size_mismatch,
-        wiring.degree_mismatch,
-        wiring.topologies_differ,
+        topology.topology_size_mismatch,
+        topology.degree_mismatch,
+        topology.topologies_differ,
         units.decimal_memory,
         plausibility.sparse_below_dense,
         plausibility.narrow_type_slower,
@@ -37,7 +37,7 @@ plugin = Plugin(
         plausibility.tensor_above_chip,
     ),
     codes=CODES,
-    catalogs=(catalog.shipped(),),
+    catalogs=(shipped(),),
     evaluators=(
         Evaluator(
             "accuracy",

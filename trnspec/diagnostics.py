@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from trnspec.source import Path, Place
+from trnspec.yaml import Path, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec._version import __version__
-from trnspec.commands import COMMANDS
 from trnspec.errors import TrnspecError, UsageError
+from trnspec.plugins.builtin_commands import COMMANDS
 
 if TYPE_CHECKING:
-    from trnspec.plugin import Command
+    from trnspec.plugins.api import Command
 
 _GARBAGE = 100_000
 """How many more objects there may be before the collector looks."""
@@ -67,7 +67,7 @@ def _of_plugins(ctx: click.Context) -> dict[str, Command]:
 
     Click asks for them before the options take effect, so what these say is looked up here.
     """
-    from trnspec.entries import installed
+    from trnspec.plugins.entry_points import installed
 
     if ctx.params.get("none") or {f.name for f in installed(_PLUGINS)} <= {"trnspec"}:
         return {}

@@ -10,11 +10,11 @@ from typing import Any
 import attrs
 import click
 
-from trnspec import settings as settings_
 from trnspec.api import graph, registry
-from trnspec.rules.audit import Audit, Disagreement, Side, audit
-from trnspec.rules.hypotheses import also
-from trnspec.rules.proportions import Proportion, proportions
+from trnspec.checks.reconcile.audit import Audit, Disagreement, Side, audit
+from trnspec.checks.reconcile.hypotheses import also
+from trnspec.checks.reconcile.proportions import Proportion, proportions
+from trnspec.loading import settings as settings_
 
 
 @click.command("audit")

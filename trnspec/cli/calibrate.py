@@ -15,10 +15,10 @@ from trnspec.errors import UnknownNameError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from trnspec.ask import Catalog
-    from trnspec.perf.fit import Apart, Fitted
-    from trnspec.perf.measured import Case, Record, Skipped
-    from trnspec.perf.measured_inference import InferenceCase
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.perf.calibration.fit_training import Apart, Fitted
+    from trnspec.perf.calibration.measured_inference import InferenceCase
+    from trnspec.perf.calibration.measured_training import Case, Record, Skipped
 
     AnyCase = Case | InferenceCase
 
@@ -81,7 +81,7 @@ def _catalog(folders: tuple[str, ...]) -> Catalog:
 
 def _rows(files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
     """The rows of some files, and what they are of."""
-    from trnspec.perf.measured import records
+    from trnspec.perf.calibration.measured_training import records
 
     rows = [row for file in files for row in records(FilePath(file))]
     if of is None:
@@ -99,10 +99,10 @@ def _apart(targets: Iterable[str], own: Sequence[str]) -> list[Apart]:
 
 
 def _fit(cases: Sequence[AnyCase], apart: Apart) -> Fitted:
-    from trnspec.perf.fit import fit
-    from trnspec.perf.fit_inference import fit_inference
-    from trnspec.perf.measured import Case
-    from trnspec.perf.measured_inference import InferenceCase
+    from trnspec.perf.calibration.fit_inference import fit_inference
+    from trnspec.perf.calibration.fit_training import fit
+    from trnspec.perf.calibration.measured_inference import InferenceCase
+    from trnspec.perf.calibration.measured_training import Case
 
     served = [c for c in cases if isinstance(c, InferenceCase)]
     return fit_inference(served, apart) if served else fit([c for c in cases if isinstance(c, Case)], apart)
@@ -125,10 +125,10 @@ def _beside(
 
 def _errors(found: Fitted, cases: Sequence[AnyCase]) -> Any:
     """Computed over measured minus 1 of some rows, by a fit to others."""
-    from trnspec.perf.fit import batch
-    from trnspec.perf.fit_inference import FittedServing, runs
-    from trnspec.perf.measured import Case
-    from trnspec.perf.measured_inference import InferenceCase
+    from trnspec.perf.calibration.fit_inference import FittedServing, runs
+    from trnspec.perf.calibration.fit_training import batch
+    from trnspec.perf.calibration.measured_inference import InferenceCase
+    from trnspec.perf.calibration.measured_training import Case
 
     if isinstance(found, FittedServing):
         served = runs([c for c in cases if isinstance(c, InferenceCase)])
@@ -140,8 +140,8 @@ def _errors(found: Fitted, cases: Sequence[AnyCase]) -> Any:
 def _cases(
     catalog: Catalog, rows: list[Record], of: str, chips: Sequence[str], only: str | None
 ) -> tuple[list[AnyCase], list[Skipped]]:
-    from trnspec.perf.measured import Skipped, training_cases
-    from trnspec.perf.measured_inference import inference_cases
+    from trnspec.perf.calibration.measured_inference import inference_cases
+    from trnspec.perf.calibration.measured_training import Skipped, training_cases
 
     try:
         pattern = re.compile(only or "")
@@ -155,9 +155,9 @@ def _cases(
 
 
 def _print(fits: dict[Apart, Fitted], cases: Sequence[AnyCase], skipped: Sequence[Skipped], *, every: bool) -> None:
-    from trnspec.perf.calibration_document import told as printed
-    from trnspec.perf.fit_inference import FittedServing
-    from trnspec.perf.measured import Case
+    from trnspec.perf.calibration.document import told as printed
+    from trnspec.perf.calibration.fit_inference import FittedServing
+    from trnspec.perf.calibration.measured_training import Case
 
     click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be computed")
     click.echo("")
@@ -195,7 +195,7 @@ def _print_skipped(skipped: Sequence[Skipped]) -> None:
 
 def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]) -> dict[str, FilePath]:
     """The file for each chip; what speaks against writing it is said before the fit, which may take minutes."""
-    from trnspec.model.marks import NAME_PATTERN
+    from trnspec.model.annotations import NAME_PATTERN
     from trnspec.model.source import Source
 
     name, source = options["name"], options["source"]
@@ -234,8 +234,8 @@ def _write(
 ) -> None:
     from datetime import UTC, datetime
 
-    from trnspec.perf.calibration_document import document
-    from trnspec.writing import write
+    from trnspec.atomic_write import write
+    from trnspec.perf.calibration.document import document
 
     texts = {}
     for chip, target in targets.items():

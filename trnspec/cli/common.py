@@ -11,8 +11,8 @@ import click
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
-    from trnspec.ask import Catalog
-    from trnspec.settings import Settings
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.loading.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +54,7 @@ def load_catalog(
 
 def here() -> Settings:
     """The settings of the current folder."""
-    from trnspec import settings
+    from trnspec.loading import settings
 
     try:
         return settings.find(FilePath.cwd())

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import frozen
 
-from trnspec.amount import Amount
 from trnspec.cli.common import catalog_options
 from trnspec.cli.names import completer, graph_for
 from trnspec.cli.render import Block, Cell, Column, Table, emit, format_option, table, wrapped
 from trnspec.errors import UsageError
-from trnspec.facts import facts, group, in_groups, words
+from trnspec.graph.facts import facts, group, in_groups, words
+from trnspec.graph.provenance import Stated
+from trnspec.graph.totals import sums
 from trnspec.model.chip import Chip
-from trnspec.stated import Stated
-from trnspec.totals import sums
+from trnspec.quantities.amount import Amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.graph import Graph
+    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
 
@@ -119,8 +119,8 @@ def _amount(value: Amount | int | None) -> Amount | None:
     if isinstance(value, int):
         from fractions import Fraction
 
-        from trnspec.quantity import Interval
-        from trnspec.units import UNITS, Dimension
+        from trnspec.quantities.quantity import Interval
+        from trnspec.quantities.units import UNITS, Dimension
 
         return Amount(Fraction(value), Dimension.RATIO, Interval.point(value), UNITS.unit("x"), 4)
     return value
@@ -160,7 +160,7 @@ def _wide(nodes: Sequence[Node[Any]], base: int, found: Sequence[Row], *, groupe
 
 
 def _times(ratio: Amount) -> str:
-    from trnspec.quantity import render
+    from trnspec.quantities.quantity import render
 
     return render(ratio.value, ratio.unit, 3 if ratio.value < 1000 else 6)  # all digits of a whole part
 

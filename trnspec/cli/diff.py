@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from trnspec.differences import Change, Differences, Side, ratio_text
-from trnspec.opening import called, opened
+from trnspec.catalog.versions.diff import Change, Differences, Side, ratio_text
+from trnspec.cli.opening import called, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,9 @@ from pathlib import Path as FilePath
 
 import click
 
-from trnspec import catalog, editions
+from trnspec.catalog.versions import editions
 from trnspec.errors import EditionError
+from trnspec.loading.files import shipped
 
 _CATALOG = click.option(
     "--catalog", "root", metavar="DIR", help="The editions of this catalog instead of the shipped one."
@@ -98,4 +99,4 @@ def verify(name: str | None, root: str | None) -> None:
 
 
 def _folder(root: str | None) -> FilePath:
-    return (FilePath(root) if root else catalog.shipped()) / editions.FOLDER
+    return (FilePath(root) if root else shipped()) / editions.FOLDER

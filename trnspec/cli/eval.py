@@ -17,9 +17,9 @@ from attrs import evolve, frozen
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.render import Column, format_option, show, table, width, wrapped, written
 from trnspec.errors import UsageError
-from trnspec.evaluation import Evaluation, RefusalError
-from trnspec.inputs import Input, inputs, parts
-from trnspec.plugin import Evaluator
+from trnspec.evaluation.inputs import Input, inputs, parts
+from trnspec.evaluation.result import Evaluation, RefusalError
+from trnspec.plugins.api import Evaluator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -201,7 +201,7 @@ class Asking:
     Attributes:
         evaluator: The evaluator.
         giver: Who brings it.
-        catalog: The catalog, a :class:`trnspec.ask.Catalog`.
+        catalog: The catalog, a :class:`trnspec.catalog.catalog.Catalog`.
         given: The inputs that have one value.
         options: The options that chose the catalog.
         table: The title of the table that is wanted, or words of it; nothing for what CSV has without.
@@ -225,7 +225,7 @@ class Asking:
         from contextlib import redirect_stdout
 
         from trnspec.cli.eval_page import is_command
-        from trnspec.evaluating import run
+        from trnspec.evaluation.runner import run
 
         with redirect_stdout(sys.stderr):
             found = run(self.evaluator, self.giver, self.catalog, {**self.given, **more})
@@ -240,7 +240,7 @@ class Asking:
 
 
 def _one(asking: Asking, format_: str) -> None:
-    from trnspec.reporters.evaluation import refusal, sentence
+    from trnspec.output.reporters.evaluation import refusal, sentence
 
     try:
         found = asking.evaluation()
@@ -274,7 +274,7 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
 
     from trnspec.cli.eval_csv import flat, many
     from trnspec.cli.eval_page import marked, swept
-    from trnspec.reporters.evaluation import measure, refusal, sentence
+    from trnspec.output.reporters.evaluation import measure, refusal, sentence
 
     evaluator, given = asking.evaluator, asking.given
     count = prod(map(len, varied.values()))

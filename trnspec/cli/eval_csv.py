@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.cli.render import Table, table
 from trnspec.errors import UsageError
-from trnspec.evaluation import RefusalError
-from trnspec.inputs import bound, inputs
-from trnspec.reporters.evaluation import cells, record
+from trnspec.evaluation.inputs import bound, inputs
+from trnspec.evaluation.result import RefusalError
+from trnspec.output.reporters.evaluation import cells, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trnspec.cli.eval import Asking
     from trnspec.cli.eval_page import Row
-    from trnspec.evaluation import Evaluation
-    from trnspec.evaluation import Table as Rows
+    from trnspec.evaluation.result import Evaluation
+    from trnspec.evaluation.result import Table as Rows
 
 REFUSED = ("refused", "message", "place", "hint")
 """The last columns of every sweep: why a combination has no answer; empty where it has one."""

@@ -7,14 +7,14 @@ import shlex
 from typing import TYPE_CHECKING
 
 from trnspec.cli.render import Block, Column, Table, columns_of, fit, lines, table, wrapped, written
-from trnspec.reporters.common import escape
-from trnspec.reporters.evaluation import columns, common, digits_of, edge, interval, measure
+from trnspec.output.reporters.common import escape
+from trnspec.output.reporters.evaluation import columns, common, digits_of, edge, interval, measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trnspec.evaluation import Answer, Evaluation, RefusalError, Value
-    from trnspec.evaluation import Table as Rows
+    from trnspec.evaluation.result import Answer, Evaluation, RefusalError, Value
+    from trnspec.evaluation.result import Table as Rows
 
 _BAR = 20
 _AGREES = re.compile(r", agrees\b")

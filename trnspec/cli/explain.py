@@ -7,7 +7,7 @@ import click
 from trnspec.api import registry
 from trnspec.builtin import plugin
 from trnspec.errors import UsageError
-from trnspec.plugin import Registry
+from trnspec.plugins.api import Registry
 
 
 @click.command("explain")

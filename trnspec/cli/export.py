@@ -11,14 +11,14 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.names import completer, graph_for
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import TrnspecError, UsageError
-from trnspec.exporters import FORMATS, export, export_all
+from trnspec.output.exporters import FORMATS, export, export_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from click.shell_completion import CompletionItem
 
-    from trnspec.exporters.exported import Export
+    from trnspec.output.exporters.exported import Export
 
 
 def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
@@ -60,7 +60,7 @@ def command(format_: str, name: str | None, output: FilePath | None, **options: 
 
 
 def _page(made: Export, format_: str, name: str) -> str:
-    from trnspec.exporters.exported import markdown
+    from trnspec.output.exporters.exported import markdown
 
     return markdown(made, f"{name}, exported to {format_}")
 
@@ -92,7 +92,7 @@ def _write(output: FilePath | None, text: str, beside: Mapping[str, str]) -> Non
     if output is None:
         click.echo(text, nl=False)
         return
-    from trnspec.writing import write
+    from trnspec.atomic_write import write
 
     write({output: text.encode(), **{output.parent / n: t.encode() for n, t in beside.items()}})
     told = [str(output), *(str(output.parent / n) for n in beside)]

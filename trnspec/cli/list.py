@@ -10,22 +10,22 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.render import Block, Cell, Column, emit, format_option, table
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
-from trnspec.facts import words
+from trnspec.graph.facts import words
+from trnspec.graph.totals import chips, total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.link import Link
+from trnspec.model.reflection import value_at
 from trnspec.model.server import Server
-from trnspec.model.shape import value_at
 from trnspec.model.source import Source
-from trnspec.model.transformer import Model
+from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
-from trnspec.totals import chips, total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trnspec.graph import Graph
+    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
 _SYSTEM = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from trnspec import catalog as catalog_
-from trnspec.wanted import asked
+from trnspec.loading.files import documents_in, shipped
+from trnspec.plugins.selection import asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import click
     from click.shell_completion import CompletionItem
 
-    from trnspec.graph import Graph
+    from trnspec.graph.graph import Graph
 
 
 _PATIENCE = 0.2
@@ -32,21 +32,21 @@ def completer(folder: str = "") -> Callable[[click.Context, click.Parameter, str
         from click.shell_completion import CompletionItem
 
         given = ctx.params.get("catalog")
-        root = FilePath(given) if isinstance(given, str) else catalog_.shipped()
+        root = FilePath(given) if isinstance(given, str) else shipped()
         roots = [root]
         if given is None:
-            from trnspec.discovery import simple
+            from trnspec.plugins.discovery import simple
 
             # Of plugins that add more than catalogs nothing is completed: they take too long to import.
             roots += simple(_PATIENCE) or []
-        found = {f.stem for each in roots for f in catalog_.files(each / folder)}
+        found = {f.stem for each in roots for f in documents_in(each / folder)}
         return [CompletionItem(name) for name in sorted(found) if name.startswith(incomplete)]
 
     return complete
 
 
 def _catalogs() -> list[FilePath] | None:
-    from trnspec.discovery import simple
+    from trnspec.plugins.discovery import simple
 
     return simple()
 
@@ -70,8 +70,8 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
             chosen[name]  # a catalog of another day tells why it lacks a document
         return chosen.graph
     # Not by way of the API, which imports what checking needs.
-    from trnspec.entries import alone
-    from trnspec.ondemand import on_demand
+    from trnspec.loading.index import on_demand
+    from trnspec.plugins.entry_points import alone
 
     paths, settings = [catalog] if catalog else [], here()
 

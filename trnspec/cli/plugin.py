@@ -11,8 +11,8 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trnspec.discovery import Discovery, Record
-    from trnspec.plugin import Command, Evaluator, Exporter, Plugin
+    from trnspec.plugins.api import Command, Evaluator, Exporter, Plugin
+    from trnspec.plugins.discovery import Discovery, Record
 
 _SHOWN = 3
 """How many faults of a plugin the table shows; JSON has all of them."""
@@ -54,7 +54,7 @@ def _looked_into(found: Discovery) -> list[Record]:
     """What became of the plugins, with what is wrong with those that are used."""
     from attrs import evolve
 
-    from trnspec.discovery import FAULTY, OK
+    from trnspec.plugins.discovery import FAULTY, OK
 
     used = {p.name: p for p in found.plugins[1:]}
     wrong = _of_documents(found)
@@ -69,10 +69,10 @@ def _looked_into(found: Discovery) -> list[Record]:
 
 def _of_functions(record: Record, plugin: Plugin) -> Iterator[str]:
     """What cannot be imported of all that a plugin names, or is not what it should be."""
-    from trnspec.discovery import limit, told
-    from trnspec.entries import Found, imported
     from trnspec.errors import UsageError
-    from trnspec.inputs import inputs
+    from trnspec.evaluation.inputs import inputs
+    from trnspec.plugins.discovery import limit, told
+    from trnspec.plugins.entry_points import Found, imported
 
     named: list[tuple[str, Evaluator | Exporter | Command]] = [("evaluator", e) for e in plugin.evaluators]
     named += [("exporter", e) for e in plugin.exporters]
@@ -101,10 +101,10 @@ def _of_functions(record: Record, plugin: Plugin) -> Iterator[str]:
 
 def _of_documents(found: Discovery) -> Mapping[str, list[str]]:
     """By the name of each plugin, the errors in its documents, and its rules that fail; settings hide none of them."""
-    from trnspec import catalog
     from trnspec.api import validate
     from trnspec.diagnostics import Severity
     from trnspec.errors import UsageError
+    from trnspec.loading.files import documents_in
 
     used = found.plugins[1:]
     roots = [(c.resolve(), p.name) for p in used for c in p.catalogs]
@@ -112,7 +112,7 @@ def _of_documents(found: Discovery) -> Mapping[str, list[str]]:
     wrong: dict[str, list[str]] = {p.name: [] for p in used}
     for root, name in roots:
         try:
-            list(catalog.files(root))
+            list(documents_in(root))
         except UsageError as error:
             wrong[name].append(str(error))
     if any(wrong.values()) or not (roots or rules):
@@ -146,7 +146,7 @@ def new(name: str, kind: str, into: str) -> None:
 
     The folder must not exist yet. NAME is made of lower-case letters, digits and hyphens: acme-tpu.
     """
-    from trnspec.skeleton import write
+    from trnspec.plugins.scaffold.writer import write
 
     folder = write(name, kind, FilePath(into))
     click.echo(f"{folder}: a plugin with its own tests. Next:\n")

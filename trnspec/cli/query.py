@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trnspec.amount import Amount
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.render import Block, Cell, Column, Table, emit, format_option, table, wrapped
+from trnspec.quantities.amount import Amount
 
 if TYPE_CHECKING:
-    from trnspec.ask import Bound
-    from trnspec.found import Found
-    from trnspec.query import Result
+    from trnspec.catalog.query.run import Result
+    from trnspec.catalog.views import Bound
+    from trnspec.graph.values import Found
 
 
 @click.command("query")

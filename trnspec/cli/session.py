@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trnspec.wanted import ONLY, TELL
+from trnspec.plugins.selection import ONLY, TELL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,18 +9,18 @@ import click
 from trnspec.cli.common import catalog_options
 from trnspec.cli.names import completer, graph_for
 from trnspec.cli.render import Block, Cell, Column, Table, emit, format_option, table, wrapped
-from trnspec.facts import Fact, facts, group, in_groups
+from trnspec.graph.facts import Fact, facts, group, in_groups
 from trnspec.model.chip import Chip
-from trnspec.quantity import render
+from trnspec.quantities.quantity import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trnspec.graph import Graph
+    from trnspec.graph.graph import Graph
+    from trnspec.graph.totals import Sum, Total
     from trnspec.model.document import Node
-    from trnspec.quantity import Interval
-    from trnspec.totals import Sum, Total
-    from trnspec.units import Unit
+    from trnspec.quantities.quantity import Interval
+    from trnspec.quantities.units import Unit
 
 
 _Row = tuple[Cell, ...] | str
@@ -119,7 +119,7 @@ def _sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
     if isinstance(node.spec, Chip):
         return ()
     # A question about a chip does not pay for the classes of servers.
-    from trnspec.totals import sums
+    from trnspec.graph.totals import sums
 
     return sums(graph, node)
 

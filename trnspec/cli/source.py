@@ -11,13 +11,13 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.names import completer
 from trnspec.cli.render import Block, Cell, Column, Table, emit, format_option, table, wrapped
 from trnspec.errors import UnknownNameError
-from trnspec.facts import facts
+from trnspec.graph.facts import facts
 from trnspec.model.source import Rank, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from trnspec.graph import Graph
+    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trnspec.graph.totals import chips, total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.link import Link
 from trnspec.model.server import Server
 from trnspec.model.source import Source
-from trnspec.model.transformer import Model
+from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
-from trnspec.totals import chips, total
 
 if TYPE_CHECKING:
-    from trnspec.graph import Graph
+    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
 _COLUMNS = {

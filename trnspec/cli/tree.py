@@ -12,19 +12,19 @@ from trnspec.cli.common import catalog_options
 from trnspec.cli.names import completer, graph_for
 from trnspec.cli.render import Block, Cell, Table, emit, format_option, table, width, wrapped
 from trnspec.errors import UsageError
+from trnspec.graph.totals import chips, total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core, Engine, Engines
+from trnspec.model.reflection import ObjectShape, RefShape, leaves, value_at
 from trnspec.model.server import Server
-from trnspec.model.shape import ObjectShape, RefShape, leaves, value_at
 from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
-from trnspec.totals import chips, total
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from trnspec.graph import Graph
+    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.ref import Ref
 

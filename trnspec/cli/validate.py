@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trnspec import catalog
-from trnspec import settings as settings_
 from trnspec.api import validate
 from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
-from trnspec.reporters import FORMATS, render, use_color
-from trnspec.settings import Settings
+from trnspec.loading import settings as settings_
+from trnspec.loading.files import documents_in
+from trnspec.loading.settings import Settings
+from trnspec.output.reporters import FORMATS, render, use_color
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -80,7 +80,7 @@ def command(  # noqa: PLR0917  # one parameter for each option
 def _hold_something(folders: tuple[FilePath, ...]) -> None:
     """Refuse a catalog that is named to be checked and holds nothing to check, as a PATH of that kind is."""
     for folder in folders:
-        if folder.is_dir() and not any(catalog.files(folder)):
+        if folder.is_dir() and not any(documents_in(folder)):
             raise UsageError(f"{folder} holds no .yaml files")
 
 

@@ -7,18 +7,18 @@ from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
-from trnspec.catalog import shipped
 from trnspec.errors import UsageError
-from trnspec.evaluation import Answer, Assumption, Evaluation, RefusalError, Table
-from trnspec.perf.measured import Skipped, records
-from trnspec.perf.score import Scored, score_collectives, score_inference, score_matmul
-from trnspec.perf.score_training import score_training
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Table
+from trnspec.loading.files import shipped
+from trnspec.perf.calibration.measured_training import Skipped, records
+from trnspec.perf.calibration.score import Scored, score_collectives, score_inference, score_matmul
+from trnspec.perf.calibration.score_training import score_training
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trnspec.ask import Catalog
-    from trnspec.evaluation import Value
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluation.result import Value
 
 WORDS = {
     "step": ("training step", "step"),

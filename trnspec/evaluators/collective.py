@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec import quantity
 from trnspec.errors import QuantityError
-from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table, Value
-from trnspec.perf import collectives
-from trnspec.perf.fabric_bounds import Bound, bound
-from trnspec.perf.fabric_collectives import ALIASES, IDEAL, Plan, Timing, chosen, group, plans, stage_of, timed
-from trnspec.perf.fabric_groups import Group
-from trnspec.perf.fabric_rates import Rates, fabric_level
-from trnspec.perf.lower import lower
-from trnspec.perf.system import System
+from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table, Value
+from trnspec.perf.collectives import closed_forms
+from trnspec.perf.collectives.bounds import Bound, bound
+from trnspec.perf.collectives.groups import Group
+from trnspec.perf.collectives.link_rates import Rates, fabric_level
+from trnspec.perf.collectives.timing import ALIASES, IDEAL, Plan, Timing, chosen, group, plans, stage_of, timed
+from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.system import System
+from trnspec.quantities import quantity
+from trnspec.quantities.units import Dimension
 from trnspec.topology.switched import Switched
-from trnspec.units import Dimension
 
 if TYPE_CHECKING:
-    from trnspec.ask import Catalog
+    from trnspec.catalog.catalog import Catalog
 
-Kind = collectives.Kind
+Kind = closed_forms.Kind
 
 _FIGURES = {
     "chip": ("memory.bandwidth",),
@@ -145,7 +145,7 @@ def _fast(system: System, plan: Plan, size: float) -> Timing:
 
 def _answers(found: _Found) -> tuple[Answer, ...]:
     timing, fast = found.timing, found.fast
-    factor = float(collectives.bus_factor(found.kind, float(len(found.of.ranks))))
+    factor = float(closed_forms.bus_factor(found.kind, float(len(found.of.ranks))))
     answers = [Answer("time", timing.time, "s", fast.time, note="of published rates, of which nothing is lost")]
     # One rank, or nothing to send without latency: no time, so no bandwidth.
     if timing.time:

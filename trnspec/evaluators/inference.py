@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Literal
 import attrs
 from attrs import evolve, frozen
 
-from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table, Value
+from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table, Value
 from trnspec.evaluators.inference_setup import Pool, Question, Setup, idle, max_batch, memory, prepare
-from trnspec.perf.calibrated import Calibrated, calibrated, serving_of
-from trnspec.perf.inference import Served, serve, transfer_time
-from trnspec.perf.lower import lower
-from trnspec.perf.serving import PARTS, Serving, cache_bytes, cache_share, head_share, seen
-from trnspec.perf.training import UNUSED
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
+from trnspec.perf.lowering.lower import lower
+from trnspec.perf.serving.forward_pass import PARTS, Serving, cache_bytes, cache_share, head_share, seen
+from trnspec.perf.serving.request import Served, serve, transfer_time
+from trnspec.perf.training.step import UNUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.ask import Catalog
-    from trnspec.perf.machine import Machine
-    from trnspec.perf.memory import Memory
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.perf.lowering.machine import Machine
+    from trnspec.perf.work.memory import Memory
 
 NOTES = {
     "matrices": "the layers' matrices: computing with them, or reading them",

@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import asdict, evolve, field, frozen
 
-from trnspec.architecture.counting import dimensions
-from trnspec.architecture.dimensions import Dimensions
-from trnspec.evaluation import Assumption, RefusalError
-from trnspec.perf.calibrated import Calibrated
-from trnspec.perf.inference import Speculation
-from trnspec.perf.layout import check_context
-from trnspec.perf.lower import lower
-from trnspec.perf.machine import Machine, machine
-from trnspec.perf.memory import Memory, inference_memory
-from trnspec.perf.named import model_named
-from trnspec.perf.serving import Deployment
-from trnspec.perf.stages import Split, crowded
-from trnspec.perf.system import Level, System
-from trnspec.perf.transformer import Transformer, transformer
+from trnspec.evaluation.result import Assumption, RefusalError
+from trnspec.model.transformers.counting import dimensions
+from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.lowering.calibrated import Calibrated
+from trnspec.perf.lowering.lookup import model_named
+from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.machine import Machine, machine
+from trnspec.perf.lowering.system import Level, System
+from trnspec.perf.serving.forward_pass import Deployment
+from trnspec.perf.serving.request import Speculation
+from trnspec.perf.work.layout import check_context
+from trnspec.perf.work.memory import Memory, inference_memory
+from trnspec.perf.work.stages import Split, crowded
+from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.graph import Graph
+    from trnspec.graph.graph import Graph
 
 BYTES = {
     "fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "cfp8": 1.0, "int8": 1.0,

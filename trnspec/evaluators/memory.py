@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
-from trnspec.architecture.counting import dimensions, parameters
-from trnspec.evaluation import Answer, Assumption, Evaluation, Part, RefusalError, Table
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table
 from trnspec.evaluators.memory_demand import PARTS, Demand
 from trnspec.evaluators.memory_fit import DEEPEST, Room, Way, nearest, neighbours
-from trnspec.perf.layout import Layout, Recompute, splits_sequence
-from trnspec.perf.lower import lower
-from trnspec.perf.memory import OPTIMIZERS, Memory
+from trnspec.model.transformers.counting import dimensions, parameters
+from trnspec.perf.lowering.lower import lower
 from trnspec.perf.roofline import ELEMENT_BYTES
+from trnspec.perf.work.layout import Layout, Recompute, splits_sequence
+from trnspec.perf.work.memory import OPTIMIZERS, Memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trnspec.architecture.dimensions import Dimensions
-    from trnspec.ask import Catalog
-    from trnspec.perf.system import System
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.lowering.system import System
 
 
 def run(  # noqa: PLR0913  # each is an axis of the question

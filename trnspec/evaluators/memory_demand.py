@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 from attrs import evolve, frozen
 
 from trnspec.errors import UsageError
-from trnspec.evaluation import RefusalError
-from trnspec.perf.activations import layer_activations
-from trnspec.perf.layout import Layout, check, check_context
-from trnspec.perf.memory import Memory, inference_memory, training_memory
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.work.activations import layer_activations
+from trnspec.perf.work.layout import Layout, check, check_context
+from trnspec.perf.work.memory import Memory, inference_memory, training_memory
 
 if TYPE_CHECKING:
-    from trnspec.architecture.dimensions import Dimensions
-    from trnspec.perf.activations import Storing
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.work.activations import Storing
 
 PARTS = {
     "weights": "weights that the rank holds",

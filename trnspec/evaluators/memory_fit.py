@@ -12,8 +12,8 @@ from trnspec.errors import TrnspecError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trnspec.architecture.dimensions import Dimensions
     from trnspec.evaluators.memory_demand import Demand
+    from trnspec.model.transformers.dimensions import Dimensions
 
 DEEPEST = 3
 """So many settings are changed at once at the most."""

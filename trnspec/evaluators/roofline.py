@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
-from trnspec.architecture.counting import dimensions
 from trnspec.errors import UsageError
-from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table
-from trnspec.perf.lower import lower
+from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table
+from trnspec.graph.provenance import figures
+from trnspec.model.transformers.counting import dimensions
+from trnspec.perf.lowering.lower import lower
 from trnspec.perf.roofline import ELEMENT_BYTES, Piece, attainable, least_time, pieces, ridge
-from trnspec.perf.work import matmul_flops, matmul_traffic
-from trnspec.stated import figures
+from trnspec.perf.work.flops import matmul_flops, matmul_traffic
 
 if TYPE_CHECKING:
-    from trnspec.ask import Catalog
-    from trnspec.perf.system import System
-    from trnspec.stated import Stated
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.graph.provenance import Stated
+    from trnspec.perf.lowering.system import System
 
 _MATMUL = re.compile(r"([1-9][0-9]{0,11})x([1-9][0-9]{0,11})x([1-9][0-9]{0,11})", re.ASCII)
 

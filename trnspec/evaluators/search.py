@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import evolve
 
 from trnspec.errors import UsageError
-from trnspec.evaluation import Answer, Assumption, Evaluation, Part, RefusalError, Table
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table
 from trnspec.evaluators import training
-from trnspec.perf.batch import Top, sweep
-from trnspec.perf.estimate import prepare
-from trnspec.perf.layout import BUBBLES
-from trnspec.perf.work import model_flops_per_token
+from trnspec.perf.sweep.batch import Top, sweep
+from trnspec.perf.training.estimator import prepare
+from trnspec.perf.work.flops import model_flops_per_token
+from trnspec.perf.work.layout import BUBBLES
 
 if TYPE_CHECKING:
-    from trnspec.ask import Catalog
-    from trnspec.perf.batch import Found
-    from trnspec.perf.estimate import Estimator
-    from trnspec.perf.layout import Layout
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.perf.sweep.batch import Found
+    from trnspec.perf.training.estimator import Estimator
+    from trnspec.perf.work.layout import Layout
 
 COLUMNS = (
     *("step_time", "mfu", "memory", "tp", "pp", "dp", "cp", "ep", "microbatch", "schedule", "interleave"),

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from trnspec.architecture.counting import active_parameters, parameters
-from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, RefusalError
+from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, RefusalError
 from trnspec.evaluators.memory_demand import Demand
 from trnspec.evaluators.training_offload import host_rate, offload_time
-from trnspec.perf.activations import RECOMPUTE
-from trnspec.perf.estimate import Estimator, prepare
-from trnspec.perf.layout import Layout, Recompute, Schedule, check, splits_sequence
-from trnspec.perf.training import PARTS
-from trnspec.perf.work import model_flops_per_token, recomputed_flops_per_token
+from trnspec.model.transformers.counting import active_parameters, parameters
+from trnspec.perf.training.estimator import Estimator, prepare
+from trnspec.perf.training.step import PARTS
+from trnspec.perf.work.activations import RECOMPUTE
+from trnspec.perf.work.flops import model_flops_per_token, recomputed_flops_per_token
+from trnspec.perf.work.layout import Layout, Recompute, Schedule, check, splits_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.ask import Catalog
-    from trnspec.perf.memory import Memory
-    from trnspec.perf.training import Step
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.perf.training.step import Step
+    from trnspec.perf.work.memory import Memory
 
 NOTES = {
     "compute": "layers, forward and backward",

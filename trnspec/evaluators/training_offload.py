@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trnspec.errors import QuantityError, UsageError
-from trnspec.evaluation import RefusalError
-from trnspec.perf.stages import in_flight
-from trnspec.quantity import Qualifier, parse
-from trnspec.units import Dimension
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.work.stages import in_flight
+from trnspec.quantities.quantity import Qualifier, parse
+from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from trnspec.perf.estimate import Estimator
-    from trnspec.perf.layout import Layout
-    from trnspec.perf.memory import Memory
-    from trnspec.perf.training import Step
+    from trnspec.perf.training.estimator import Estimator
+    from trnspec.perf.training.step import Step
+    from trnspec.perf.work.layout import Layout
+    from trnspec.perf.work.memory import Memory
 
 
 def host_rate(text: str | None) -> float:

@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 from attrs import frozen
 
+from trnspec.model.annotations import Count, Date, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Duration, Ratio
-from trnspec.model.marks import Count, Date, Text
 from trnspec.model.ref import Ref
 
 

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from attrs import field, frozen
 
+from trnspec.model.annotations import Count, Date, Text
 from trnspec.model.core import Core
 from trnspec.model.document import PathText, Verdict
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak, Power, Ratio
 from trnspec.model.link import Link
-from trnspec.model.marks import Count, Date, Text
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
 

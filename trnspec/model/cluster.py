@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 
 from attrs import frozen
 
+from trnspec.model.annotations import Pattern, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Bandwidth
-from trnspec.model.marks import Pattern, Text
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 

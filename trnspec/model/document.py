@@ -6,11 +6,11 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from attrs import field, frozen
 
-from trnspec.model.marks import Name, Pattern, Text
+from trnspec.model.annotations import Name, Pattern, Text
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
-from trnspec.source import Document, Path
-from trnspec.units import UNITS, UnitTable
+from trnspec.quantities.units import UNITS, UnitTable
+from trnspec.yaml import Document, Path
 
 API_VERSION = "trnspec/v1"
 

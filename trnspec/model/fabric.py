@@ -6,9 +6,9 @@ from typing import Literal
 
 from attrs import frozen
 
+from trnspec.model.annotations import Count, Text
 from trnspec.model.fields import Bandwidth
 from trnspec.model.link import Link
-from trnspec.model.marks import Count, Text
 from trnspec.model.ref import Ref
 
 

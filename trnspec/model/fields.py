@@ -10,9 +10,9 @@ from typing import Annotated
 
 from attrs import frozen
 
+from trnspec.model.annotations import Measures
 from trnspec.model.figure import Figure
-from trnspec.model.marks import Measures
-from trnspec.units import Dimension
+from trnspec.quantities.units import Dimension
 
 Capacity = Annotated[Figure, Measures(Dimension.INFORMATION)]
 Bandwidth = Annotated[Figure, Measures(Dimension.BANDWIDTH)]

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.amount import Amount
-from trnspec.model.marks import Text
+from trnspec.model.annotations import Text
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
-from trnspec.quantity import Interval, Quantity
+from trnspec.quantities.amount import Amount
+from trnspec.quantities.quantity import Interval, Quantity
 
 if TYPE_CHECKING:
-    from trnspec.units import Unit
+    from trnspec.quantities.units import Unit
 
 
 def _amount(other: object) -> object:

@@ -12,7 +12,7 @@ HOUSE = {
     "Server": ("servers", "server"),
     "UltraServer": ("ultraservers", "ultraserver"),
     "Cluster": ("clusters", "cluster"),
-    "Model": ("models", "transformer"),
+    "Model": ("models", "transformers.model"),
     "Calibration": ("calibrations", "calibration"),
     "Source": ("sources", "source"),
 }

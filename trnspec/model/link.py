@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from attrs import field, frozen
 
+from trnspec.model.annotations import Count, Text
 from trnspec.model.fields import AnyFigure, Bandwidth, Duration
-from trnspec.model.marks import Count, Text
 
 
 @frozen(kw_only=True)

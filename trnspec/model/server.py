@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from attrs import field, frozen
 
+from trnspec.model.annotations import Count, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fabric import Fabric
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak
 from trnspec.model.link import Link
-from trnspec.model.marks import Count, Text
 from trnspec.model.ref import Ref
 
 

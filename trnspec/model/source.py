@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from attrs import frozen
 
-from trnspec.model.marks import Date, Text
+from trnspec.model.annotations import Date, Text
 
 Rank = Literal[
     "vendor-chip-page",

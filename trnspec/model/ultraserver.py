@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from attrs import field, frozen
 
+from trnspec.model.annotations import Count
 from trnspec.model.fabric import Fabric
 from trnspec.model.fields import AnyFigure, Bandwidth, Peak
-from trnspec.model.marks import Count
 from trnspec.model.ref import Ref
 from trnspec.model.server import Host, MemoryTotal, Server
 

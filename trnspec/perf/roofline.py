@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from trnspec.perf.ops import Number, larger, smaller
-from trnspec.perf.work import head_flops, head_traffic, layer_flops, layer_traffic, span
+from trnspec.perf.work.flops import head_flops, head_traffic, layer_flops, layer_traffic, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.architecture.dimensions import Dimensions
-    from trnspec.perf.work import AttentionConvention
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.work.flops import AttentionConvention
 
 ELEMENT_BYTES = {
     "fp32": 4.0,

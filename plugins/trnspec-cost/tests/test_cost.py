@@ -14,8 +14,8 @@ import trnspec
 from trnspec.api import validate
 from trnspec.builtin import plugin as house
 from trnspec.cli.eval import made
-from trnspec.evaluation import RefusalError
-from trnspec.plugin import Registry
+from trnspec.evaluation.result import RefusalError
+from trnspec.plugins.api import Registry
 from trnspec.testing import EvaluatorConformance
 
 REGISTRY = Registry.of([house, under_test])

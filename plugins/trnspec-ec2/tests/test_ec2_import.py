@@ -10,8 +10,8 @@ from trnspec_ec2 import plugin
 from trnspec_ec2.comparing import audit
 from trnspec_ec2.reading import records
 
-from trnspec import catalog as catalogs
 from trnspec.api import graph, validate
+from trnspec.loading.files import documents_in, shipped
 from trnspec.testing import PluginConformance
 
 TRN2 = """\
@@ -247,9 +247,9 @@ def test_the_schema_is_found_beside_the_catalog(tmp_path) -> None:
 
 def test_names_of_drafts_are_those_of_no_shipped_document(tmp_path) -> None:
     drafted(*installed().values())
-    shipped = {f.stem for f in catalogs.files(catalogs.shipped())}
+    names = {f.stem for f in documents_in(shipped())}
 
-    assert set() == {f.stem for f in (tmp_path / "drafts").rglob("*.yaml")} & shipped
+    assert set() == {f.stem for f in (tmp_path / "drafts").rglob("*.yaml")} & names
     assert "trn1.2xlarge" in catalog()
 
 

@@ -12,7 +12,7 @@ from trnspec_energy.evaluate import energy
 
 import trnspec
 from trnspec.cli.eval import made
-from trnspec.evaluation import RefusalError
+from trnspec.evaluation.result import RefusalError
 from trnspec.testing import EvaluatorConformance
 
 DATA = Path(__file__).parent / "data"

@@ -10,13 +10,13 @@ import pytest
 from inferentia import FOLDER, catalog
 from trnspec_inferentia import plugin
 
-from trnspec import catalog as catalogs
 from trnspec.api import validate
-from trnspec.fabrics import fabric
-from trnspec.plugin import API
+from trnspec.graph.fabrics import fabric
+from trnspec.graph.totals import sums, total
+from trnspec.loading.files import documents_in, shipped
+from trnspec.plugins.api import API
 from trnspec.topology.measures import device_rates
 from trnspec.topology.shapes import Chain, Ring
-from trnspec.totals import sums, total
 
 SIZES = {
     "inf1.xlarge": 1,
@@ -31,7 +31,7 @@ SIZES = {
 
 
 def names(folder, *kinds):
-    return {f.stem for kind in kinds for f in catalogs.files(folder / kind)}
+    return {f.stem for kind in kinds for f in documents_in(folder / kind)}
 
 
 def built(name):
@@ -49,7 +49,7 @@ def test_catalog_is_sound():
     checked = validate([str(FOLDER)])
 
     assert [] == list(checked.report.diagnostics)
-    assert {n.name for n in catalog() if n.target} == {f.stem for f in catalogs.files(FOLDER)}
+    assert {n.name for n in catalog() if n.target} == {f.stem for f in documents_in(FOLDER)}
 
 
 def test_every_size_and_part():
@@ -61,7 +61,7 @@ def test_every_size_and_part():
 def test_nothing_is_copied_from_the_shipped_catalog():
     kinds = ("chips", "cores", "links", "servers", "sources")
 
-    assert set() == names(FOLDER, *kinds) & names(catalogs.shipped(), *kinds)
+    assert set() == names(FOLDER, *kinds) & names(shipped(), *kinds)
 
 
 def test_every_source_is_used():

@@ -10,8 +10,8 @@ from inferentia import catalog
 
 from trnspec.errors import QuantityError
 from trnspec.model.figure import Figure
-from trnspec.model.shape import ObjectShape, leaves, spread
-from trnspec.quantity import parse
+from trnspec.model.reflection import ObjectShape, leaves, spread
+from trnspec.quantities.quantity import parse
 
 with (Path(__file__).parent / "data" / "facts.csv").open(encoding="utf-8", newline="") as table:
     ROWS = list(csv.DictReader(table))

@@ -10,7 +10,7 @@ from trnspec_nvidia import plugin
 from trnspec.api import graph
 
 if TYPE_CHECKING:
-    from trnspec.graph import Graph
+    from trnspec.graph.graph import Graph
 
 FOLDER = plugin.catalogs[0]
 

@@ -12,14 +12,14 @@ import pytest
 from nvidia_catalog import FOLDER, catalog
 from trnspec_nvidia import plugin
 
-from trnspec import catalog as catalogs
 from trnspec.api import load, validate
-from trnspec.fabrics import fabric
-from trnspec.perf.lower import lower
+from trnspec.graph.fabrics import fabric
+from trnspec.graph.totals import sums, total
+from trnspec.loading.files import documents_in, shipped
+from trnspec.perf.lowering.lower import lower
 from trnspec.testing import PluginConformance
 from trnspec.topology.measures import degrees, diameter
 from trnspec.topology.switched import Switched, SwitchLevel
-from trnspec.totals import sums, total
 
 ROOT = Path(__file__).parent.parent
 
@@ -66,7 +66,7 @@ STATED = {
 
 
 def names(folder, *kinds):
-    return {f.stem for kind in kinds for f in catalogs.files(folder / kind)}
+    return {f.stem for kind in kinds for f in documents_in(folder / kind)}
 
 
 def install(folder):
@@ -96,7 +96,7 @@ def test_catalog_is_sound():
     checked = validate([str(FOLDER)])
 
     assert [] == list(checked.report.diagnostics)
-    assert {n.name for n in catalog() if n.target} == {f.stem for f in catalogs.files(FOLDER)}
+    assert {n.name for n in catalog() if n.target} == {f.stem for f in documents_in(FOLDER)}
 
 
 def test_every_chip_link_and_system():
@@ -126,7 +126,7 @@ def test_chips_of_every_server():
 def test_nothing_is_copied_from_the_shipped_catalog():
     kinds = ("chips", "cores", "links", "servers", "ultraservers", "sources")
 
-    assert set() == names(FOLDER, *kinds) & names(catalogs.shipped(), *kinds)
+    assert set() == names(FOLDER, *kinds) & names(shipped(), *kinds)
 
 
 def test_every_source_is_used():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from nvidia_catalog import catalog
 
-from trnspec.quantity import parse
+from trnspec.quantities.quantity import parse
 
 DATA = Path(__file__).parent / "data"
 RECORDS = json.loads((DATA / "ec2.json").read_text(encoding="utf-8"))["records"]

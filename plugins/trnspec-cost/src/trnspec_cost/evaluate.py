@@ -7,19 +7,20 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from trnspec.errors import QuantityError, UsageError
-from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, RefusalError
+from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, RefusalError
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
-from trnspec.quantity import parse
-from trnspec.units import Dimension
+from trnspec.quantities.quantity import parse
+from trnspec.quantities.units import Dimension
 from trnspec_cost.price import ServerPrice
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from trnspec.ask import Bound, Catalog
-    from trnspec.quantity import Interval
-    from trnspec.stated import Stated
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.catalog.views import Bound
+    from trnspec.graph.provenance import Stated
+    from trnspec.quantities.quantity import Interval
 
 _ON = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
 _HOUR = 3600.0

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from attrs import frozen
 
+from trnspec.model.annotations import Text
 from trnspec.model.fields import Price
-from trnspec.model.marks import Text
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 

@@ -13,7 +13,7 @@ import click
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
-    from trnspec.graph import Graph
+    from trnspec.graph.graph import Graph
     from trnspec_ec2.reading import Record
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,7 +61,7 @@ def audit_(  # noqa: PLR0913, PLR0917  # one parameter for each option
     Exit status: 0 clean, 1 contradictions, 2 misuse.
     """
     from trnspec.api import registry
-    from trnspec.rules.hypotheses import also
+    from trnspec.checks.reconcile.hypotheses import also
     from trnspec_ec2 import reporting
     from trnspec_ec2.comparing import audit
 
@@ -98,7 +98,7 @@ def import_(  # noqa: PLR0913, PLR0917  # one parameter for each option
     Without --type, those with accelerators that the catalog lacks. Exit status: 0 when all of them were drafted, 1 when
     some cannot be, 2 misuse.
     """
-    from trnspec.writing import write
+    from trnspec.atomic_write import write
     from trnspec_ec2.drafting import draft, lacking
 
     records, _, date = _records(file, region, endpoint, types, as_of)
@@ -187,7 +187,7 @@ def _graph(catalog: str | None) -> Graph:
 
 
 def _origin(source: str | None, date: str, region: str | None, graph: Graph) -> Any:
-    from trnspec.model.marks import NAME_PATTERN
+    from trnspec.model.annotations import NAME_PATTERN
     from trnspec.model.source import Source
     from trnspec_ec2.drafting import Origin
 

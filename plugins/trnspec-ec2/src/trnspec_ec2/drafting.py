@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.graph import Graph, figure_at
+from trnspec.graph.graph import Graph, figure_at
 from trnspec.model.core import Core
 from trnspec.model.ref import Ref
-from trnspec.quantity import Interval, Quantity
+from trnspec.quantities.quantity import Interval, Quantity
 from trnspec_ec2.comparing import chip_named
 from trnspec_ec2.statements import Device, Statement, devices, distinct, printed, statements
 from trnspec_ec2.yaml_text import document

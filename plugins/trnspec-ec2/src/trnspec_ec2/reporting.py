@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, frozen
 
-from trnspec.quantity import Quantity, render
+from trnspec.quantities.quantity import Quantity, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

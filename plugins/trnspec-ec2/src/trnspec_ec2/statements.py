@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from trnspec.quantity import Quantity
-from trnspec.quantity import parse as quantity
+from trnspec.quantities.quantity import Quantity
+from trnspec.quantities.quantity import parse as quantity
 
 Part = Literal["server", "chip", "core"]
 """The documents that a record speaks of: the size, the accelerator in it, and the core of that."""

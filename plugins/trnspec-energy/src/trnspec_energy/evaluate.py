@@ -7,13 +7,14 @@ import re
 from typing import TYPE_CHECKING
 
 from trnspec.errors import QuantityError, UsageError
-from trnspec.evaluation import Answer, Assumption, Basis, Evaluation, Part, RefusalError
-from trnspec.quantity import parse
-from trnspec.units import Dimension
+from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, RefusalError
+from trnspec.quantities.quantity import parse
+from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from trnspec.ask import Bound, Catalog
-    from trnspec.quantity import Interval
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.catalog.views import Bound
+    from trnspec.quantities.quantity import Interval
 
 _ON = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
 _HOUR = 3600.0

@@ -1,0 +1,176 @@
+"""trnspec.catalog.query.parser: what follows the grammar comes back as it was; what does not is marked where it is wrong."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec.catalog.query.parser import KEYWORDS, MAX_DEPTH, MAX_TEXT, parse_query, parse_term
+from trnspec.catalog.query.tree import (
+    OPERATORS,
+    And,
+    Comparison,
+    Known,
+    Measure,
+    Not,
+    Number,
+    Or,
+    Path,
+    Query,
+    QueryError,
+    Quotient,
+    Word,
+)
+from trnspec.errors import UsageError
+from trnspec.quantities.quantity import parse
+from trnspec.quantities.units import UNITS
+
+A, B = Path("a"), Path("b.c")
+THREE = Comparison(A, "=", Number("3"))
+FOUR = Comparison(B, "=", Number("4"))
+FIVE = Comparison(A, ">", Number("5"))
+
+# What follows the grammar.
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("a = 3 and b.c = 4 or a > 5", Or((And((THREE, FOUR)), FIVE))),
+        ("a = 3 and (b.c = 4 or a > 5)", And((THREE, Or((FOUR, FIVE))))),
+        ("not a = 3 and b.c = 4", And((Not(THREE), FOUR))),
+        ("not (a = 3 and b.c = 4)", Not(And((THREE, FOUR)))),
+        ("((a=3))", THREE),
+        ("NOT known a OR Unknown b.c", Or((Not(Known(A)), Known(B, unknown=True)))),
+        ("a == 3", THREE),
+        ("a / b.c ~ 2.90 TB/s", Comparison(Quotient(A, B), "~", Measure(parse("2.90 TB/s")))),
+        ("a<1,000GB/s", Comparison(A, "<", Measure(parse("1,000 GB/s")))),
+        ("a > 6.7 x", Comparison(A, ">", Measure(parse("6.7x")))),
+        ("1e3 W != a", Comparison(Measure(parse("1e3 W")), "!=", A)),
+        (r"""a = 'it\'s "so"\\'""", Comparison(A, "=", Word('it\'s "so"\\'))),
+        ("a\n =\t3", THREE),
+        ("other.some-thing = 3", Comparison(Path("other.some-thing"), "=", Number("3"))),
+        ("fabric.topology.dimensions.0 = 4", Comparison(Path("fabric.topology.dimensions.0"), "=", Number("4"))),
+    ],
+)
+def test_conditions(text, where) -> None:
+    assert Query("chip", where) == parse_query(f"chip where {text}")
+
+
+def test_kind_alone() -> None:
+    assert (Query("Chip"), "Chip") == (parse_query(" Chip "), str(parse_query(" Chip ")))
+
+
+@pytest.mark.parametrize(("text", "term"), [("a", A), (" a/b.c ", Quotient(A, B))])
+def test_terms(text, term) -> None:
+    assert term == parse_term(text)
+
+
+steps = st.from_regex(r"[a-z_][a-z0-9_-]{0,6}", fullmatch=True)
+paths = st.lists(steps, min_size=1, max_size=3).map(".".join).filter(lambda p: p.lower() not in KEYWORDS).map(Path)
+numbers = st.from_regex(r"(0|[1-9][0-9]{0,2}(,[0-9]{3})?)(\.[0-9]{1,3})?(e-?[1-9])?", fullmatch=True)
+units = st.sampled_from([u for unit in UNITS for u in unit.spellings])
+measures = st.builds(lambda n, u: Measure(parse(f"{n}{UNITS.unit(u).separator}{u}")), numbers, units)
+operands = st.one_of(
+    paths, st.builds(Quotient, paths, paths), measures, st.builds(Number, numbers), st.builds(Word, st.text(max_size=8))
+)
+conditions = st.recursive(
+    st.builds(Comparison, operands, st.sampled_from(sorted(set(OPERATORS.values()))), operands)
+    | st.builds(Known, paths, st.booleans()),
+    lambda inner: (
+        st.builds(Not, inner)
+        | st.builds(And, st.lists(inner, min_size=2, max_size=3).map(tuple))
+        | st.builds(Or, st.lists(inner, min_size=2, max_size=3).map(tuple))
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.builds(Query, steps.filter(lambda s: s not in KEYWORDS), st.none() | conditions))
+def test_round_trip(query) -> None:
+    """Every tree is written as a text that gives the same tree again."""
+    assert query == parse_query(str(query))
+
+
+@given(st.text() | st.text(alphabet="ab.=<>~!/()\"'\\ 3Gx,-\nnotadr").map(lambda t: f"chip where {t}"))
+def test_any_text_is_a_query_or_an_error(text) -> None:
+    """Whatever is written, it is read or refused; an error marks a place in the text, and a tree reads back."""
+    wrong: QueryError | None = None
+    try:
+        query = parse_query(text)
+    except QueryError as error:
+        wrong = error
+    if wrong is None:
+        assert query == parse_query(str(query))
+    else:
+        assert 0 <= wrong.start <= wrong.end <= len(text)
+        assert set(str(wrong).split("\n")[-1].strip()) == {"^"}
+
+
+# What does not.
+
+
+def shown(text: str) -> list[str]:
+    with pytest.raises(QueryError) as caught:
+        parse_query(text)
+    return str(caught.value).split("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "marks", "words"),
+    [
+        ("", "^", "a kind is expected where the query ends"),
+        ("where a = 3", "^^^^^", "a kind is expected where 'where' stands"),
+        ("chip a = 3", "     ^", "'where' or the end is expected"),
+        ("chip where", "          ^", "a path such as memory.capacity, or a value is expected where the query ends"),
+        ("chip where a", "            ^", "known PATH"),
+        ("chip where a < b < c", "                 ^", "write 'and' between two comparisons"),
+        ("chip where (a = 3", "           ^", "the bracket is not closed"),
+        ("chip where a = 3)", "                ^", "'and', 'or' or the end is expected"),
+        ("chip where (a = c b", "                  ^", "')', 'and' or 'or' is expected"),
+        ("chip where a = 3 TB/x", "               ^^^^^^", 'unknown unit "TB/x"'),
+        ("chip where a = 3 tb", "               ^^^^", 'or "TB" (1,000,000,000,000 B)'),
+        ("chip where a = 007", "               ^^^", '"007"'),
+        ("chip where a = 3 GB / b", "                    ^", "only a path can be divided"),
+        ("chip where a / b / c = 3", "                 ^", "only by one other path"),
+        ("chip where a = b and and c = 3", "                     ^^^", "is expected where 'and' stands"),
+        ("chip where a = 'b", "               ^^", "the quote is not closed"),
+        ("chip where a & b", "             ^", "write 'and'"),
+        ("chip where a ≥ 3", "             ^", "write >="),
+        ("chip where a = -3", "               ^", "no negative figures"),
+        ("chip where known 3 GB", "                 ^^^^", "a path such as"),
+        ('chip where a = "日本" ;', "                      ^", "';' means nothing here"),
+    ],
+)
+def test_mistakes(text, marks, words) -> None:
+    message, line, below = shown(text)
+
+    assert words in message
+    assert (f"  {text}", f"  {marks}") == (line, below)
+
+
+def test_the_line_of_the_mistake() -> None:
+    """Of a query on several lines the one that is wrong is shown."""
+    assert ["   and b ? 4", "         ^"] == shown("chip where a = 3\n and b ? 4\n and c = 5")[1:]
+
+
+def test_wide_characters_move_the_mark() -> None:
+    """The mark stands below the place on a terminal, where some characters take two columns."""
+    assert "  " + " " * 15 + "^" == shown("c where a='日' ?")[2]
+
+
+def test_budgets() -> None:
+    deep = "not " * MAX_DEPTH
+    with pytest.raises(QueryError, match="deep"):
+        parse_query(f"chip where {deep} a = 3")
+    with pytest.raises(UsageError, match="characters"):
+        parse_query("chip where a = 3" + " " * MAX_TEXT)
+
+    assert parse_query(f"chip where {deep[4:]} a = 3").where is not None
+
+
+@pytest.mark.parametrize("text", ["", "a / ", "a = 3", "a / b / c", '"a"', "3 GB", "a, b"])
+def test_no_term(text) -> None:
+    with pytest.raises(QueryError):
+        parse_term(text)

@@ -1,0 +1,410 @@
+"""trnspec.catalog.query.run: which documents are found, in which order, with which cells."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+import pytest
+from asking import CAT
+from hypothesis import given
+from hypothesis import strategies as st
+from running import ROOT
+
+import trnspec
+from trnspec.catalog.query.tree import QueryError
+from trnspec.errors import QuantityError, UnknownNameError, UsageError
+from trnspec.quantities.amount import Amount
+from trnspec.quantities.units import Dimension
+
+SHIPPED = trnspec.load()
+
+
+def names(text: str) -> list[str]:
+    return [b.name for b in CAT.query(text)]
+
+
+# Kinds and paths.
+
+
+@pytest.mark.parametrize("kind", ["chip", "chips", "Chip", "CHIPS"])
+def test_kinds(kind) -> None:
+    assert ["bare", "full"] == names(kind)
+
+
+def test_rows_are_documents() -> None:
+    (row,) = CAT.query('server where name = "box"')
+
+    assert row is CAT.servers["box"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        # figures of the document, of its parts, totals
+        ("chip where memory.capacity > 60 GiB", ["full"]),
+        ("server where memory.capacity = 400 GiB", ["box"]),
+        ("server where memory.capacity <= 100 GiB", ["tin"]),
+        ("server where chip.memory.capacity = 100 GiB", ["box"]),
+        ("server where chips.chip.memory.capacity = 100 GiB", ["box"]),
+        ("server where stated.memory.capacity = 400 GB", ["box"]),
+        ("server where core.sbuf.capacity = 24 MiB", ["box"]),
+        ("server where cores.count = 32", ["box"]),
+        ("server where host.memory = 200 GiB", ["box"]),
+        ("ultraserver where memory.capacity = 1,200 GiB", ["rack"]),
+        ("ultraserver where chips.count = 12 and servers.count = 3", ["rack"]),
+        ("ultraserver where host.memory = 600 GiB and host.vcpus = 96", ["rack"]),
+        ("ultraserver where efa.cards = 24 and efa.bandwidth = 300 Gbps", ["rack"]),
+        ("ultraserver where server.memory.capacity = 400 GiB", ["rack"]),
+        ("ultraserver where server.chips.count = 4", ["rack"]),
+        ("ultraserver where core.engines.tensor.clock = 2.8 GHz", ["rack"]),
+        ("chip where other.share > 20x", ["full"]),
+        ("chip where other.share > 20", ["full"]),
+        # counts, words, names, dates
+        ("server where chips.count >= 3", ["box"]),
+        ("server where fabric.topology.dimensions.0 = 2", ["box"]),
+        ('server where chip = "full"', ["box"]),
+        ('server where chip = "whole"', ["box"]),
+        ('server where chips.chip != "whole"', ["tin"]),
+        ('server where chip.name = "bare"', ["tin"]),
+        ('server where fabric.topology.shape = "torus"', ["box"]),
+        ('chip where title = "T" and memory.technology = "HBM"', ["full"]),
+        ('chip where name = "whole"', ["full"]),
+        ('chip where source = "page"', ["bare", "full"]),
+        ('chip where kind = "Chip"', ["bare", "full"]),
+        ('source where rank = "third-party"', ["old"]),
+        ('source where as_of >= "2024"', ["page"]),
+        ('source where as_of = "2024"', ["page"]),
+        ('source where as_of > "2024"', []),
+        ('source where as_of < "2024-02"', ["old"]),
+        # either side, two paths
+        ("server where 3 < chips.count", ["box"]),
+        ("server where 4 > chips.count", ["tin"]),
+        ("server where memory.capacity > host.memory", ["box"]),
+        ("server where stated.memory.capacity ~ memory.capacity", ["box"]),
+        ("server where stated.memory.capacity = memory.capacity", []),
+        ("chip where launched = launched", ["full"]),
+        ("server where fabric.link.other.odd = 1 GB", ["box"]),
+        # arithmetic
+        ("chip where peak.dense.bf16 / memory.bandwidth = 200 FLOP/B", ["full"]),
+        ("server where memory.capacity / chips.count = 50 GiB", ["tin"]),
+        ("server where memory.capacity / host.memory = 2", ["box"]),
+        ("server where cores.count / chips.count = 8x", ["box"]),
+        # rounding
+        ("chip where memory.bandwidth ~ 3.4 TB/s", ["full"]),
+        ("chip where memory.bandwidth ~ 4.6 TB/s", []),
+        ("chip where peak.dense.bf16 ~ 0.60 PFLOPS", ["full"]),
+        # what is there at all
+        ("chip where known peak.sparse", ["full"]),
+        ("chip where unknown peak.sparse.bf16", ["bare"]),
+        ("server where known peak", ["box"]),
+        ("server where known fabric.topology.dimensions", ["box"]),
+        ("chip where known peak.sparse.fp64", []),
+    ],
+)
+def test_found(text, found) -> None:
+    assert found == names(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "undecided"),
+    [
+        ("peak.dense.bf16 > 1 TFLOPS", ["full"], ["bare"]),
+        ("not peak.dense.bf16 > 1 TFLOPS", [], ["bare"]),
+        ("peak.dense.bf16 != 1 TFLOPS", ["full"], ["bare"]),
+        ("peak.dense.bf16 < 1 TFLOPS or memory.capacity < 60 GiB", ["bare"], []),
+        ("peak.dense.bf16 < 1 TFLOPS and memory.capacity < 60 GiB", [], ["bare"]),
+        ("peak.dense.bf16 > 1 TFLOPS and memory.capacity > 60 GiB", ["full"], []),
+        ("unknown peak.dense.bf16 or peak.dense.bf16 > 1 TFLOPS", ["bare", "full"], []),
+        ("peak.dense.bf16 / memory.bandwidth > 1 FLOP/B", ["full"], ["bare"]),
+        ('launched < "2022-10-15"', [], ["bare", "full"]),
+        ('launched < "2022-11-15"', ["full"], ["bare"]),
+    ],
+)
+def test_not_known(text, found, undecided) -> None:
+    """A comparison with what nobody published is neither true nor false."""
+    result = CAT.query(f"chip where {text}")
+
+    assert (found, undecided) == ([b.name for b in result], [b.name for b in result.undecided])
+
+
+# A comparison of random conditions with plain Python on plain numbers.
+
+_GI = 1024**3
+PLAIN = {
+    "full": {"memory.capacity": 100 * _GI, "dies": 2, "peak.dense.bf16": 600 * 10**12, "memory.bandwidth": 3 * 10**12},
+    "bare": {"memory.capacity": 50 * _GI, "dies": None, "peak.dense.bf16": None, "memory.bandwidth": None},
+}
+_SIGNS = {
+    "=": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def compared(path, sign, number, unit, size, turned):
+    """A comparison as a text, and as a function of plain numbers."""
+
+    def plain(values):
+        value = values[path]
+        if value is None:
+            return None
+        return _SIGNS[sign](number * size, value) if turned else _SIGNS[sign](value, number * size)
+
+    sides = (path, f"{number} {unit}".strip())
+    return f" {sign} ".join(reversed(sides) if turned else sides), plain
+
+
+def divided(sign, number):
+    def plain(values):
+        a, b = values["peak.dense.bf16"], values["memory.bandwidth"]
+        return None if a is None or b is None else _SIGNS[sign](Fraction(a, b), number)
+
+    return f"peak.dense.bf16 / memory.bandwidth {sign} {number} FLOP/B", plain
+
+
+def known(path, *, unknown):
+    return f"{'unknown' if unknown else 'known'} {path}", lambda values: (values[path] is None) is unknown
+
+
+def negated(inner):
+    text, plain = inner
+    return f"not ({text})", lambda values: None if plain(values) is None else not plain(values)
+
+
+def joined(word, parts):
+    def plain(values):
+        answers = [p(values) for _, p in parts]
+        if (word == "or") in answers:
+            return word == "or"
+        return None if None in answers else word == "and"
+
+    return "(" + f" {word} ".join(text for text, _ in parts) + ")", plain
+
+
+signs = st.sampled_from(sorted(_SIGNS))
+leaves = st.one_of(
+    st.builds(compared, st.just("memory.capacity"), signs, st.sampled_from([49, 50, 51, 100]), st.just("GiB"), st.just(_GI), st.booleans()),
+    st.builds(compared, st.just("peak.dense.bf16"), signs, st.sampled_from([599, 600, 601]), st.just("TFLOPS"), st.just(10**12), st.booleans()),
+    st.builds(compared, st.just("memory.bandwidth"), signs, st.sampled_from([2999, 3000]), st.just("GB/s"), st.just(10**9), st.booleans()),
+    st.builds(compared, st.just("dies"), signs, st.integers(1, 3), st.just(""), st.just(1), st.booleans()),
+    st.builds(divided, signs, st.sampled_from([199, 200, 201])),
+    st.builds(known, st.sampled_from(sorted(PLAIN["full"])), unknown=st.booleans()),
+)  # fmt: skip
+conditions = st.recursive(
+    leaves,
+    lambda inner: (
+        st.builds(negated, inner)
+        | st.builds(joined, st.sampled_from(["and", "or"]), st.lists(inner, min_size=2, max_size=3))
+    ),
+    max_leaves=10,
+)
+
+
+@given(conditions)
+def test_the_same_as_plain_python(condition) -> None:
+    text, plain = condition
+    result = CAT.query(f"chip where {text}")
+    answers = {name: plain(values) for name, values in PLAIN.items()}
+
+    assert {n for n, a in answers.items() if a is True} == {b.name for b in result}
+    assert {n for n, a in answers.items() if a is None} == {b.name for b in result.undecided}
+
+
+# The page that tells the language.
+
+PAGE = (ROOT / "docs" / "reference" / "query.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+EXAMPLES = [line for kind, text in BLOCKS if not kind for line in text.splitlines() if re.match(r"\w+ where ", line)]
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_examples_of_the_page(text) -> None:
+    """Every example can be asked, and is true of some document or shows what is not known."""
+    found = SHIPPED.query(text)
+
+    assert len(found) or found.undecided
+
+
+def test_the_page_has_examples() -> None:
+    assert len(EXAMPLES) > 10
+
+
+def test_the_mistake_on_the_page() -> None:
+    (told,) = [text for kind, text in BLOCKS if kind == "text"]
+    with pytest.raises(QueryError) as caught:
+        SHIPPED.query("server where memory.capacity > 3 TB/s")
+
+    assert told.rstrip("\n") == str(caught.value)
+
+
+def test_the_paths_of_the_page() -> None:
+    rows = re.findall(r"^\| `([^|]+)` \| ((?:a|those)[^|]+) \|", PAGE, flags=re.MULTILINE)
+    asked = [
+        (kind, path)
+        for paths, owners in rows
+        for path in paths.split("`, `")
+        for kind in re.findall("chip|UltraServer|server", owners)
+    ]
+
+    assert len(asked) > 12
+    for kind, path in asked:
+        assert SHIPPED.query(kind, columns=[path]).columns == (path,)
+
+
+# Mistakes.
+
+
+@pytest.mark.parametrize(
+    ("text", "marked", "words"),
+    [
+        ("sever", "sever", "did you mean 'server'"),
+        ("chip where memory.capcity > 3 GB", "memory.capcity", "did you mean 'memory.capacity'"),
+        ("chip where chips.count > 3", "chips.count", "Chip has no chips.count"),
+        ("chip where other.shre > 3", "other.shre", "did you mean 'other.share'"),
+        ("chip where known memory.capcity", "memory.capcity", "did you mean"),
+        ("chip where memory.capacity > 3 GB/s", "3 GB/s", "measures bandwidth; did you mean 3 GB?"),
+        ("chip where memory.capacity > 3", "3", "a number alone has no unit; such as 3 GB"),
+        ("chip where dies > 3 GB", "3 GB", "dies is a count"),
+        ('chip where memory.capacity > "much"', '"much"', "compared with a quantity"),
+        ("chip where memory.capacity > memory.bandwidth", "memory.bandwidth", "cannot be compared"),
+        ("chip where memory.capacity > dies", "dies", "cannot be compared"),
+        (
+            "chip where memory.bandwidth / peak.dense.bf16 > 3x",
+            "memory.bandwidth / peak.dense.bf16",
+            "cannot be divided",
+        ),
+        ("chip where dies / memory.capacity > 3x", "dies / memory.capacity", "cannot be divided"),
+        ("chip where peak.dense > 3 TFLOPS", "peak.dense", "name one of it, such as peak.dense.fp64"),
+        ("chip where dies ~ 2", "dies", "no rounding"),
+        ('chip where name < "full"', "name", "compared with = and != only"),
+        ('chip where name = "ful"', '"ful"', "no Chip is named \"ful\"; did you mean 'full'"),
+        ('server where chip = "box"', '"box"', "no Chip is named"),
+        ("chip where name = full", "full", 'a word stands in quotes: "full"'),
+        ('source where rank = "thirdparty"', '"thirdparty"', "did you mean 'third-party'"),
+        ('chip where launched > "soon"', '"soon"', "write a date such as"),
+        ("chip where launched > 2024", "2024", 'such as "2024"'),
+        ("chip where 3 GB > 2 GB", "3 GB > 2 GB", "a path on one side"),
+        ("server where links.bandwidth > 1 TB/s", "links.bandwidth", "does not add up; write chip.links.bandwidth"),
+        ("link where other.odd > 1 GB", "other.odd", "differs between documents"),
+    ],
+)
+def test_mistakes(text, marked, words) -> None:
+    with pytest.raises(QueryError) as caught:
+        CAT.query(text)
+    error = caught.value
+
+    assert (marked, "^" * len(marked)) == (text[error.start : error.end], str(error).split("\n")[2].strip())
+    assert words in str(error)
+
+
+def test_a_mistake_is_found_before_any_document_is_looked_at() -> None:
+    """The first half is true of no document, so a lazy evaluation would never see the second."""
+    with pytest.raises(QueryError, match="did you mean"):
+        CAT.query("chip where dies = 99 and memory.capcity > 1 GB")
+
+
+def test_names_that_a_date_hides_are_known() -> None:
+    """A name that is not published yet is no slip."""
+    early = trnspec.load(as_of="2023-03")
+
+    assert "trainium2" in early.unknown
+    assert [] == list(early.query('chip where name = "trainium2"'))
+    with pytest.raises(QueryError):
+        early.query('chip where name = "trainium99"')
+
+
+# Columns and order.
+
+
+def test_default_columns() -> None:
+    """The name, and what is compared, once each."""
+    assert ("name", "memory.capacity", "dies") == CAT.query(
+        "chip where memory.capacity > 3 GB and (known dies or not memory.capacity > 1 TB)"
+    ).columns
+    assert ("name", "title") == CAT.query("chip").columns
+
+
+def test_cells() -> None:
+    """Figures as printed, totals with all digits, counts, words; a gap where nothing is known."""
+    found = CAT.query("chip", columns=["name", "memory.bandwidth", "peak.dense.bf16 / memory.bandwidth", "dies"])
+
+    assert found.records()[0] == {
+        "name": "bare", "memory.bandwidth": None, "peak.dense.bf16 / memory.bandwidth": None, "dies": None,
+    }  # fmt: skip
+    assert ("full", "~3 TB/s", "200 FLOP/B", "2") == tuple(c.text for c in found.cells[1] if c is not None)
+    assert {"memory.bandwidth": "B/s", "peak.dense.bf16 / memory.bandwidth": "FLOP/B"} == found.units
+    (_, ridge) = found.column("peak.dense.bf16 / memory.bandwidth")
+    assert isinstance(ridge, Amount)
+    assert (Fraction(200), Dimension.INTENSITY) == (ridge.value, ridge.dimension)
+    assert repr(found).splitlines()[2].split() == ["bare", "-", "-", "-"]
+
+
+def test_a_total_is_the_same_as_the_catalog_gives() -> None:
+    cat = trnspec.load()
+    found = cat.query("ultraserver", columns=["peak.dense.bf16", "memory.capacity"])
+
+    assert len(found) > 1
+    for row, (peak, capacity) in zip(found, found.cells, strict=True):
+        assert peak is not None
+        assert capacity is not None
+        assert (row.total("peak.dense.bf16"), row.total("memory.capacity")) == (peak.value, capacity.value)
+
+
+def test_a_changed_chip_changes_the_totals() -> None:
+    assert ["tin"] == [
+        b.name for b in CAT.replace("bare", {"memory.capacity": "1 TiB"}).query("server where memory.capacity > 1 TiB")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ((), ["box", "tin"]),
+        ("-chips.count", ["box", "tin"]),
+        ("chips.count", ["tin", "box"]),
+        ("memory.bandwidth", ["box", "tin"]),
+        ("-memory.bandwidth", ["box", "tin"]),
+        (["title", "-name"], ["tin", "box"]),
+        ("memory.capacity / chips.count", ["tin", "box"]),
+    ],
+)
+def test_order(sort, order) -> None:
+    """What is not known comes last either way; what is equal stays in the order of names."""
+    assert order == [b.name for b in CAT.query("server", sort=sort)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"columns": ["memory.capcity"]}, {"sort": "-memory.capcity"}, {"sort": "peak"}, {"columns": ["name", ""]}],
+)
+def test_wrong_columns_and_orders(options) -> None:
+    with pytest.raises(QueryError):
+        CAT.query("chip", **options)
+
+
+def test_the_mark_of_a_wrong_order() -> None:
+    with pytest.raises(QueryError) as caught:
+        CAT.query("chip", sort="-memory.capcity")
+
+    assert "\n" + "  " + " " + "^" * 14 == str(caught.value)[-18:]
+
+
+def test_result_is_a_sequence() -> None:
+    found = CAT.query("chip", columns=["name"])
+
+    assert (2, "bare", "full") == (len(found), found[0].name, found[-1].name)
+    assert ("full",) == found[1:].column("name")
+    with pytest.raises(UnknownNameError, match="did you mean 'name'"):
+        found.column("nam")
+
+
+def test_one_error_to_catch() -> None:
+    """A wrong query is misuse of the program, as everything that the command line answers with status 2."""
+    with pytest.raises(UsageError):
+        CAT.query("chip where memory.capacity > 3 GB/s")
+    with pytest.raises(QuantityError):
+        CAT.chips["full"].memory.capacity.to("GB/s")

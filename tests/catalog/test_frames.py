@@ -1,0 +1,234 @@
+"""trnspec.catalog.frames: Arrow, pandas, polars, Parquet and SQL, with the real libraries."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from asking import CAT
+from running import ROOT
+
+import trnspec
+from trnspec.errors import UsageError
+
+TABLES = CAT._tables()
+ARROW = CAT.to_arrow()
+
+
+def test_arrow() -> None:
+    """The values are those of the tables, whatever their type."""
+    assert list(TABLES) == list(ARROW)
+    for name, table in TABLES.items():
+        made = ARROW[name]
+        assert [c.name for c in table.columns] == made.column_names
+        rows = [tuple(list(v) if isinstance(v, tuple) else v for v in row) for row in table.rows]
+        assert rows == [tuple(r.values()) for r in made.to_pylist()]
+
+
+def test_metadata() -> None:
+    chips = ARROW["chips"]
+    told = chips.schema.field("links.bandwidth").metadata
+
+    assert (b"B/s", b"bandwidth", {"full": "old"}) == (told[b"unit"], told[b"dimension"], json.loads(told[b"sources"]))
+    assert (b"chips", trnspec.__version__.encode()) == (
+        chips.schema.metadata[b"table"],
+        chips.schema.metadata[b"trnspec"],
+    )
+    assert pa.float64() == chips.schema.field("memory.capacity").type
+    assert pa.int64() == chips.schema.field("dies").type
+    assert pa.list_(pa.field("element", pa.int64())) == ARROW["servers"].schema.field("fabric.topology.dimensions").type
+
+
+def test_the_date_is_told() -> None:
+    early = trnspec.load(as_of="2023-03")
+
+    assert early.to_arrow()["chips"].schema.metadata[b"as_of"] == b"2023-03"
+
+
+def test_a_table_without_rows() -> None:
+    """No cluster is there; the columns are."""
+    clusters = ARROW["clusters"]
+
+    assert (0, pa.string()) == (clusters.num_rows, clusters.schema.field("network").type)
+
+
+def test_pandas() -> None:
+    frames = CAT.to_pandas()
+    chips = frames["chips"].set_index("name")
+
+    assert list(TABLES) == list(frames)
+    assert (600e12, 2) == (chips.loc["full", "peak.dense.bf16"], chips.loc["full", "dies"])
+    assert pd.isna(chips.loc["bare", "peak.dense.bf16"])
+    assert pd.isna(chips.loc["bare", "dies"])
+    assert str(chips["dies"].dtype) == "Int64"
+    assert (chips["memory.capacity"] / 2**30).to_dict() == {"bare": 50.0, "full": 100.0}
+    told = frames["chips"].attrs["columns"]["links.bandwidth"]
+    assert ("B/s", {"full": "old"}, "chips") == (told["unit"], told["sources"], frames["chips"].attrs["table"])
+
+
+def test_polars() -> None:
+    frames = CAT.to_polars()
+
+    assert frames["chips"].filter(pl.col("memory.capacity") > 60 * 2**30)["name"].to_list() == ["full"]
+    assert frames["servers"]["fabric.topology.dimensions"].to_list() == [[2, 2], None]
+    assert len(TABLES["claims"].rows) == frames["claims"].height
+
+
+def test_parquet(tmp_path) -> None:
+    """What is written is read again with all its metadata, by this library and by others."""
+    CAT.write_parquet(tmp_path / "out")
+
+    assert {f"{name}.parquet" for name in TABLES} == {f.name for f in (tmp_path / "out").iterdir()}
+    for name, table in ARROW.items():
+        read = pq.read_table(tmp_path / "out" / f"{name}.parquet")
+        assert table.equals(read, check_metadata=True)
+    file = tmp_path / "out" / "chips.parquet"
+    assert pl.read_parquet(file)["dies"].to_list() == [None, 2]
+    assert duckdb.sql(f"SELECT dies FROM '{file}' ORDER BY name").fetchall() == [(None,), (2,)]
+
+
+# SQL.
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ('SELECT name FROM chips WHERE "memory.capacity" > 60 * 1024^3', [{"name": "full"}]),
+        (
+            "SELECT f.path FROM figures f JOIN sources s ON f.source = s.name WHERE s.rank = 'third-party'",
+            [{"path": "links.bandwidth"}],
+        ),
+        ("SELECT count(*) AS n FROM claims WHERE verdict <> 'agrees'", [{"n": 3}]),
+        ('SELECT "fabric.topology.dimensions"[1] AS d FROM servers ORDER BY name', [{"d": 2}, {"d": None}]),
+        ("WITH a AS (SELECT 1 AS b) FROM a;", [{"b": 1}]),
+        ("SELECT name FROM clusters", []),
+        ("SELECT name FROM chips ORDER BY name -- the last line", [{"name": "bare"}, {"name": "full"}]),
+    ],
+)
+def test_sql(text, rows) -> None:
+    assert rows == CAT.sql(text).to_pylist()
+
+
+def test_sql_tells_what_there_is() -> None:
+    assert sorted(TABLES) == sorted(r["name"] for r in CAT.sql("SHOW TABLES").to_pylist())
+    described = CAT.sql("DESCRIBE chips").to_pylist()
+    assert [c.name for c in TABLES["chips"].columns] == [r["column_name"] for r in described]
+
+
+def test_sql_and_queries_agree() -> None:
+    """The same question in both languages, of the shipped catalog."""
+    cat = trnspec.load()
+    asked = cat.query("server where peak.dense.bf16 >= 3 PFLOPS and memory.capacity > 1 TiB")
+    found = cat.sql(
+        'SELECT name FROM servers WHERE "peak.dense.bf16" >= 3e15 AND "memory.capacity" > 1024.0^4 ORDER BY name'
+    )
+
+    assert len(asked) > 1
+    assert [b.name for b in asked] == found["name"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELEC", "syntax error"),
+        ("", "one SQL query is expected, not 0"),
+        ("SELECT 1; SELECT 2", "one SQL query is expected, not 2"),
+        ("SELECT nothing FROM chips", "in double quotes"),
+        ("SELECT peak.dense.bf16 FROM chips", "in double quotes"),
+        ("SELECT * FROM chps", 'Did you mean "chips"'),
+        ("SELECT name::INT FROM chips", "Could not convert"),
+        ("DROP TABLE chips", "write a SELECT"),
+        ("CREATE TABLE a (b INT)", "write a SELECT"),
+        ("INSERT INTO chips (name) VALUES ('x')", "write a SELECT"),
+        ("SET threads = 1", "write a SELECT"),
+        ("ATTACH 'other.db'", "write a SELECT"),
+        ("INSTALL httpfs", "write a SELECT"),
+    ],
+)
+def test_wrong_sql(text, words) -> None:
+    with pytest.raises(UsageError, match=words):
+        CAT.sql(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM '{file}'",
+        "SELECT * FROM read_csv('{file}')",
+        "SELECT * FROM read_text('{file}')",
+        "SELECT * FROM glob('{folder}/*')",
+        "COPY chips TO '{folder}/new.csv'",
+        "EXPORT DATABASE '{folder}/new'",
+        "EXPLAIN ANALYZE SELECT * FROM '{file}'",
+        "SELECT * FROM secret_variable",
+        "SELECT * FROM query('SELECT * FROM read_text(''{file}'')')",
+    ],
+)
+def test_sql_reaches_nothing_else(tmp_path, text) -> None:
+    """Neither a file nor a variable of the program is read, and nothing is written."""
+    secret_variable = pa.table({"a": [1]})
+    file = tmp_path / "secret.csv"
+    file.write_text("a,b\n1,2\n")
+    # The file is there and the variable is one that DuckDB would read, were it let.
+    assert duckdb.sql("SELECT a FROM secret_variable").fetchall() == [(1,)]
+    assert duckdb.sql(f"SELECT a FROM '{file}'").fetchall() == [(1,)]
+    with pytest.raises(UsageError):
+        CAT.sql(text.format(file=file, folder=tmp_path))
+
+    assert secret_variable.num_rows == 1
+    assert [file] == list(tmp_path.iterdir())
+
+
+def test_the_sql_of_the_page() -> None:
+    """Every example gives an answer, of the shipped catalog."""
+    page = (ROOT / "docs" / "reference" / "tables.md").read_text(encoding="utf-8")
+    found = re.findall(r"^```sql\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    found += [t.replace('\\"', '"') for t in re.findall(r'^trnspec sql "(.*)"$', page, flags=re.MULTILINE)]
+    cat = trnspec.load()
+
+    assert len(found) == 3
+    for text in found:
+        assert cat.sql(text).num_rows > 1
+
+
+def test_one_query_does_not_change_the_next() -> None:
+    with pytest.raises(UsageError):
+        CAT.sql("DELETE FROM chips")
+
+    assert CAT.sql("SELECT name FROM chips").num_rows == 2
+
+
+# Without the extra.
+
+
+@pytest.mark.parametrize(
+    ("missing", "call"),
+    [
+        ("pyarrow", "cat.to_arrow()"),
+        ("pyarrow", "cat.write_parquet('out')"),
+        ("pandas", "cat.to_pandas()"),
+        ("polars", "cat.to_polars()"),
+        ("duckdb", "cat.sql('SELECT 1')"),
+    ],
+)
+def test_what_is_missing_is_named(tmp_path, missing, call) -> None:
+    """In a process that cannot import one of the libraries, the error says which and how to get it."""
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None\nimport trnspec; cat = trnspec.load()\n"
+        f"try:\n    {call}\nexcept trnspec.UsageError as error:\n    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True, text=True, timeout=60
+    )
+
+    assert done.stdout.startswith(f"{missing} is not installed")
+    assert "pip install 'trnspec[tables]'" in done.stdout
+    assert list(tmp_path.iterdir()) == []

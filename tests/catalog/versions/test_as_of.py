@@ -1,0 +1,329 @@
+"""trnspec.catalog.versions.as_of: what was published by a date."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+from catalogs import document, graph, source
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trnspec.api import load
+from trnspec.catalog.catalog import Catalog
+from trnspec.catalog.versions.as_of import as_of, end
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.graph.graph import references
+from trnspec.loading.structure import plain
+from trnspec.model.source import Source
+
+DATES = st.builds(
+    lambda y, m, d, n: f"{y}-{m:02}-{d:02}"[:n],
+    st.integers(2022, 2027),
+    st.integers(1, 12),
+    st.integers(1, 28),
+    st.sampled_from([4, 7, 10]),
+)
+
+
+@functools.cache
+def whole() -> Catalog:
+    return load()
+
+
+def link(claims: str, spec: str = "{connects: chips, latency: {value: 9 us, source: new}}", metadata: str = "") -> str:
+    return document("Link", "wire", f"spec: {spec}\nclaims: [{claims}]", metadata)
+
+
+PAGES = (
+    source("old", "2022-05-01"),
+    source("mid", "2023-04"),
+    source("new", "2024-06-02"),
+    source("late", "2024-12", dating="not-before"),
+    source("system", "2023-04", "vendor-system-page"),
+    source("blog", "2023-09-09", "third-party"),
+)
+
+
+def claim(source: str, says: str, verdict: str = "", at: str = "spec.latency") -> str:
+    judged = f", verdict: {verdict}, reason: because" if verdict else ""
+    return f'{{at: "{at}", says: {says}, source: {source}, where: p{judged}}}'
+
+
+def at(date: str, *claims: str, **more: str) -> tuple[str, str] | None:
+    """The latency at a date and on whose word."""
+    found = graph(*PAGES, link(", ".join(claims), **more))
+    made, _ = as_of(found, date)
+    if "wire" not in made:
+        return None
+    figure = Catalog(made)["wire"].figures.get("latency")
+    return None if figure is None else (figure.value.text, figure.source_name)
+
+
+# When a source counts.
+
+
+@pytest.mark.parametrize(
+    ("date", "last"), [("2023", "2023-12-31"), ("2023-04", "2023-04-31"), ("2023-04-15", "2023-04-15")]
+)
+def test_end(date, last) -> None:
+    assert last == end(date)
+
+
+@pytest.mark.parametrize(
+    ("date", "known"),
+    [
+        ("2023-03", False),
+        ("2023-04-20", False),
+        ("2023-04", True),
+        ("2023", True),
+        ("2022", False),
+    ],
+)
+def test_a_month_counts_from_its_end(date, known) -> None:
+    made, _ = as_of(graph(*PAGES), date)
+
+    assert known is ("mid" in made)
+
+
+@pytest.mark.parametrize(
+    "date", ["", "2023-13", "2023-3", "march", "2023-03-32", "2023-03\n", "20230301", "\uff12\uff10\uff12\uff13"]
+)
+def test_what_is_no_date(date) -> None:
+    with pytest.raises(UsageError, match="is not a date"):
+        whole().then(date)
+
+
+# Who is believed.
+
+
+def test_the_adopted_figure_stays_once_it_is_published() -> None:
+    """Also against newer claims: whoever adopted it knew them."""
+    assert ("9 us", "new") == at("2025", claim("old", "8 us", "superseded"), claim("late", "9.1 us", "rounded"))
+
+
+def test_the_newest_claim_before() -> None:
+    claims = (claim("old", "7 us", "superseded"), claim("mid", "8 us", "superseded"))
+
+    assert [None, ("7 us", "old"), ("8 us", "mid"), ("9 us", "new")] == [
+        at(date, *claims) for date in ("2022-04", "2023-03", "2023-04", "2024-06")
+    ]
+
+
+def test_rank_breaks_ties() -> None:
+    claims = (claim("system", "7 us", "superseded"), claim("mid", "8 us", "superseded"))
+
+    assert ("8 us", "mid") == at("2023-05", *claims) == at("2023-05", *reversed(claims))
+
+
+def test_a_third_party_decides_only_where_the_publisher_said_nothing() -> None:
+    assert ("9 us", "mid") == at("2023-10", claim("mid", "9 us"), claim("blog", "7 us", "superseded"))
+    assert ("7 us", "blog") == at("2023-10", claim("blog", "7 us", "superseded"))
+
+
+def test_of_those_that_say_the_same_the_best_is_cited() -> None:
+    """A coarser rendering comes last, however new."""
+    claims = (claim("old", "9 us"), claim("system", "9.0 us"), claim("mid", "~9 us", "rounded"))
+
+    assert ("9 us", "old") == at("2023-05", *claims)
+
+
+@pytest.mark.parametrize("verdict", ["rejected", "other-scope", "unresolved"])
+def test_what_was_never_adopted(verdict) -> None:
+    assert None is at("2023-10", claim("mid", "7 us", verdict))
+
+
+def test_what_cannot_be_read_is_no_candidate() -> None:
+    found = graph(
+        *PAGES, document("Link", "wire", "spec: {connects: chips, note: N}\nclaims: [" + claim("mid", "fast") + "]")
+    )
+
+    assert None is as_of(found, "2023-05")[0].nodes["wire"].spec.latency
+
+
+def test_the_place_of_the_claim_comes_with_it() -> None:
+    made, _ = as_of(graph(*PAGES, link(claim("mid", "8 us", "superseded"))), "2023-05")
+    figure = Catalog(made)["wire"].figure("latency")
+
+    assert ("p", "2023-04") == (figure.where, figure.as_of)
+
+
+# What nobody adopts today.
+
+
+def test_a_figure_that_was_taken_back() -> None:
+    """It stands again until the page appeared that the document is of."""
+    more = {"spec": "{connects: chips}", "metadata": "source: new"}
+
+    assert ("7 us", "mid") == at("2024-05", claim("mid", "7 us", "superseded"), **more)
+    assert None is at("2024-06", claim("mid", "7 us", "superseded"), **more)
+    assert None is at("2024-05", claim("mid", "7 us"), **more)
+
+
+def test_no_part_is_made_that_would_lack_something() -> None:
+    """The fabric of a server needs a link, so a rate alone makes none."""
+    chip = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 1 GiB}}", "source: old")
+    claims = claim("mid", "7 GB/s", "superseded", "spec.fabric.bandwidth")
+    claims += ", " + claim("mid", "7 GB/s", "superseded", "spec.efa.bandwidth")
+    server = document("Server", "box", f"spec: {{chips: {{chip: part, count: 2}}}}\nclaims: [{claims}]", "source: new")
+    spec = as_of(graph(*PAGES, chip, server), "2023-05")[0].nodes["box"].spec
+
+    assert None is spec.fabric
+    assert "7 GB/s" == spec.efa.bandwidth.value.text
+
+
+# Counts, words, derived figures.
+
+
+def test_counts_and_words() -> None:
+    """They stay with their document, unless a claim on them was taken back since."""
+    spec = "{peak: {}, memory: {capacity: {value: 1 GiB, source: old}, technology: HBM}, dies: 4, launched: 2022-10}"
+    claims = ", ".join(
+        (
+            claim("mid", "2", "superseded", "spec.dies"),
+            claim("mid", "October 2022", "superseded", "spec.launched"),
+            claim("mid", "DDR", "rejected", "spec.memory.technology"),
+        )
+    )
+    found = graph(*PAGES, document("Chip", "part", f"spec: {spec}\nclaims: [{claims}]", "source: new"))
+
+    def said(date: str) -> tuple[object, ...]:
+        chip = as_of(found, date)[0].nodes["part"].spec
+        return chip.dies, chip.launched, chip.memory.technology
+
+    assert (4, "2022-10", "HBM") == said("2022-06") == said("2024-06")
+    assert (2, "2022-10", "HBM") == said("2023-05")
+
+
+def test_a_derived_figure_is_as_old_as_its_document() -> None:
+    spec = "{connects: chips, latency: {value: 9 us, derived: 3 us x 3}}"
+
+    assert None is at("2024-05", claim("mid", "3", at="spec.lanes.count"), spec=spec, metadata="source: new")
+    assert ("9 us", "") == at("2024-06", claim("mid", "3", at="spec.lanes.count"), spec=spec, metadata="source: new")
+
+
+# Documents.
+
+
+def chips(capacity: str) -> str:
+    spec = f"spec: {{peak: {{}}, memory: {{capacity: {capacity}}}, launched: 2022-10, links: {{link: wire, ports: 2}}}}"
+    return document("Chip", "part", f"{spec}\nclaims: [{claim('old', '2', at='spec.links.ports')}]", "source: new")
+
+
+SERVER = document("Server", "box", "spec: {chips: {chip: part, count: 2}}", "source: old")
+
+
+def test_what_must_be_there_takes_its_document_along() -> None:
+    _, unknown = as_of(graph(*PAGES, chips("1 GiB"), link(claim("old", "9 us")), SERVER), "2023-05")
+
+    assert {
+        "part": "spec.memory.capacity was first published by new, of 2024-06-02",
+        "box": "spec.chips.chip is part, which was not known",
+    } == unknown
+
+
+def test_an_optional_part_is_left_out() -> None:
+    """The link was not known, so the chip has no links; the chip stays."""
+    made, unknown = as_of(
+        graph(*PAGES, chips("{value: 1 GiB, source: old}"), link(claim("new", "9 us")), SERVER), "2023-05"
+    )
+
+    assert {"wire": "its earliest source is new, of 2024-06-02"} == unknown
+    assert None is made.nodes["part"].spec.links
+    assert "box" in made
+
+
+def test_a_document_on_nobodys_word() -> None:
+    _, unknown = as_of(graph(document("Link", "wire", "spec: {connects: chips}")), "2023-05")
+
+    assert {"wire": "nothing in it has a source, so nobody can say when it was published"} == unknown
+
+
+def test_a_printed_ratio_has_its_own_date() -> None:
+    """Of two ratios the one that was published by then is left."""
+    ratio = "{{of: spec.memory.capacity, over: part, says: {}x, source: {}}}"
+    ratios = f"ratios: [{ratio.format(2, 'new')}, {ratio.format(3, 'old')}]"
+    chip = document("Chip", "part", f"spec: {{peak: {{}}, memory: {{capacity: 1 GiB}}, {ratios}}}", "source: old")
+    made, _ = as_of(graph(*PAGES, chip), "2023-05")
+
+    assert ["3x"] == [r.says.value.text for r in made.nodes["part"].spec.ratios]
+
+
+def test_an_unknown_document_says_why() -> None:
+    catalog = Catalog(graph(*PAGES, chips("1 GiB"), link(claim("old", "9 us")))).then("2023-05")
+    for ask in (lambda: catalog["part"], lambda: catalog.chips["part"]):
+        with pytest.raises(UnknownNameError, match=r"part was not known by 2023-05: spec\.memory\.capacity was first"):
+            ask()
+
+
+# Claims.
+
+
+def test_claims() -> None:
+    """Later ones go, the adopted one goes where it is adopted, and what was adopted then is not yet superseded."""
+    both = "spec.bandwidth.{per_direction,both}"
+    spec = "{connects: chips, bandwidth: {per_direction: {value: 5 GB/s, source: old}, both: {value: 9 GB/s, source: new}}}"
+    claims = (
+        claim("mid", "7 GB/s", "superseded", both),
+        claim("old", "7 GB/s", "superseded", "spec.bandwidth.both"),
+        claim("old", "6 GB/s", "rejected", "spec.bandwidth.both"),
+        claim("new", "9 GB/s", "agrees", "spec.bandwidth.both"),
+    )
+    node = as_of(graph(*PAGES, link(", ".join(claims), spec=spec)), "2023-05")[0].nodes["wire"]
+
+    assert [
+        ("spec.bandwidth.per_direction", "mid", "superseded"),
+        ("spec.bandwidth.both", "old", None),
+        ("spec.bandwidth.both", "old", "rejected"),
+    ] == [(c.at, c.source.name, c.verdict) for c in node.claims]
+    assert (0, 1, 2) == node.positions
+
+
+# The shipped catalog.
+
+
+def test_late_enough_it_is_the_whole_catalog() -> None:
+    """Nothing is lost and nothing is swapped for a newer claim."""
+    made = whole().then("2100")
+
+    assert {} == made.unknown
+    assert {n.name: plain(n) for n in whole().graph} == {n.name: plain(n) for n in made.graph}
+
+
+@settings(max_examples=25)
+@given(DATES)
+def test_nothing_later_is_in_it(date) -> None:
+    """Every source is published by then, every reference leads somewhere, every figure has a source."""
+    made = whole().then(date)
+
+    assert all(end(s.spec.as_of) <= end(date) for s in made.graph.of(Source))
+    for node in made.graph:
+        assert all(made.graph.find(ref) is not None for _, _, ref in references(node))
+    assert all(f.source_name or f.derived for each in made for f in each.figures.values())
+
+
+@settings(max_examples=25)
+@given(DATES, DATES)
+def test_what_is_known_stays_known(one, other) -> None:
+    """A later date has every document of an earlier one; what is missing is said."""
+    early, late = (whole().then(d) for d in sorted((one, other), key=end))
+
+    assert set(early.graph.nodes) <= set(late.graph.nodes)
+    hardware = {n.name for n in whole().graph if not isinstance(n.spec, Source)}
+    assert hardware == set(early.unknown) | (hardware & set(early.graph.nodes))
+
+
+@settings(max_examples=25)
+@given(DATES)
+def test_the_same_date_twice(date) -> None:
+    once = whole().then(date)
+
+    assert not once.diff(once.then(date))
+
+
+def test_loading() -> None:
+    catalog = load(as_of="2024-03")
+
+    assert "190 TFLOPS" == catalog.chips["trainium1"].figure("peak.dense.bf16").value.text
+    assert "neuron-trainium-2024-02" == catalog.chips["trainium1"].figure("peak.dense.bf16").source_name
+    assert "as of 2024-03" in repr(catalog)

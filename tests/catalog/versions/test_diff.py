@@ -1,0 +1,188 @@
+"""trnspec.catalog.versions.diff: what differs, by how much, on whose word, and why."""
+
+from __future__ import annotations
+
+import functools
+import random
+import shutil
+
+import pytest
+from attrs import evolve
+from catalogs import document, graph, source
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from running import ROOT
+
+from trnspec.api import load
+from trnspec.catalog.catalog import Catalog
+from trnspec.catalog.versions.diff import Claims, differences
+from trnspec.errors import UnknownNameError
+from trnspec.graph.graph import Graph
+
+PAGES = (source("old", "2022-05-01"), source("new", "2024-06-02"))
+
+
+def chip(spec: str, *claims: str, metadata: str = "source: new") -> str:
+    return document("Chip", "part", f"spec: {spec}\nclaims: [{', '.join(claims)}]", metadata)
+
+
+BEFORE = chip(
+    "{launched: 2022-10, dies: 2, peak: {dense: {bf16: 210 TFLOPS, fp16: 210 TFLOPS}},"
+    " memory: {capacity: 32 GiB, bandwidth: 820 GB/s}, sbuf: 1 MiB}",
+    "{at: spec.dies, says: 2, source: old}",
+    "{at: spec.sbuf, says: 1 MiB, source: old}",
+    metadata="source: old, where: line 1",
+)
+AFTER = chip(
+    "{launched: 2022-10, dies: 4, peak: {dense: {bf16: 190 TFLOPS, fp16: 190 TFLOPS}},"
+    " memory: {capacity: 32768 MiB, bandwidth: 820 GB/s, technology: HBM}, power: 500 W}",
+    '{at: "spec.peak.dense.{bf16,fp16}", says: 210 TFLOPS, source: old, verdict: superseded, reason: It was lowered.}',
+    "{at: spec.dies, says: 2, source: old, verdict: superseded, reason: It was two.}",
+)
+
+
+@functools.cache
+def whole() -> Catalog:
+    return load()
+
+
+@functools.cache
+def found():
+    return differences(graph(*PAGES, BEFORE), graph(*PAGES, AFTER))
+
+
+def test_figures() -> None:
+    """With both sources, the ratio, and the reason of the claim that names the old value."""
+    assert {
+        ("peak.dense.bf16", "210 TFLOPS", "old", "190 TFLOPS", "new", 190 / 210, "superseded", "It was lowered."),
+        ("peak.dense.fp16", "210 TFLOPS", "old", "190 TFLOPS", "new", 190 / 210, "superseded", "It was lowered."),
+        ("sbuf", "1 MiB", "old", None, None, None, "", ""),
+        ("power", None, None, "500 W", "new", None, "", ""),
+    } == {
+        (
+            c.at,
+            c.old and c.old.says,
+            c.old and c.old.source,
+            c.new and c.new.says,
+            c.new and c.new.source,
+            c.ratio,
+            c.verdict,
+            c.reason,
+        )
+        for c in found().figures
+    }
+
+
+def test_the_same_on_another_word() -> None:
+    assert {("memory.capacity", 1.0), ("memory.bandwidth", 1.0)} == {(c.at, c.ratio) for c in found().restated}
+
+
+def test_counts_and_words() -> None:
+    assert {("dies", "2", "4"), ("memory.technology", None, "HBM")} == {
+        (c.at, c.old and c.old.says, c.new and c.new.says) for c in found().words
+    }
+
+
+def test_claims() -> None:
+    assert (Claims("part", added=2, removed=1, judged=1),) == found().claims
+
+
+def test_documents() -> None:
+    one, two = graph(*PAGES, BEFORE), graph(PAGES[0])
+    made = differences(one, two, unknown=({}, {"part": "it was lost"}))
+
+    assert () == made.added
+    assert {("Chip", "part", "it was lost"), ("Source", "new", "")} == {
+        (p.kind, p.name, p.reason) for p in made.removed
+    }
+    assert {"part", "new"} == {p.name for p in differences(two, one).added}
+
+
+def test_a_document_with_errors_is_neither_added_nor_removed() -> None:
+    one = graph(*PAGES, BEFORE)
+    two = Graph({n: one.nodes[n] for n in ("old", "new")}, {"part": "chips/part.yaml"})
+
+    made = differences(one, two)
+
+    assert ({"part": "chips/part.yaml"}, (), ()) == (made.unread, made.added, made.removed)
+
+
+def test_another_dimension_has_no_ratio() -> None:
+    spec = "{{connects: chips, other: {{it: {}}}}}"
+    one, two = (
+        graph(*PAGES, document("Link", "wire", f"spec: {spec.format(s)}", "source: old")) for s in ("3 GB", "3 GB/s")
+    )
+
+    assert [("other.it", None)] == [(c.at, c.ratio) for c in differences(one, two).figures]
+
+
+def test_text() -> None:
+    """Four data types that changed alike are told once; no line is longer than a terminal."""
+    text = str(found())
+
+    assert "  peak.dense.{bf16,fp16}: 210 TFLOPS -> 190 TFLOPS  x 0.9048\n" in text
+    assert "      was  The page old, 2022-05-01 (old)\n      now  The page new, 2024-06-02 (new)\n" in text
+    assert "      why  superseded: It was lowered.\n" in text
+    assert "  dies: 2 -> 4\n" in text
+    assert "  the same on another word: memory.{capacity,bandwidth}\n" in text
+    assert "  claims: 2 added, 1 removed, 1 judged anew" in text
+
+
+def test_lines_are_short() -> None:
+    text = str(whole().then("2023-05").diff(whole()))
+
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_what_changed_for_trn1_between_two_dates(tmp_path) -> None:
+    """The rates were lowered by 9.5 per cent: from what, to what, on whose word, and why."""
+    shutil.copytree(ROOT / "catalog", tmp_path / "copy")
+    file = tmp_path / "copy" / "chips" / "trainium1.yaml"
+    claim = "  - {at: spec.memory.capacity, says: 32 GiB, source: neuron-trn1-2023-02, where: line 47}\n"
+    file.write_text(file.read_text(encoding="utf-8").replace("claims:\n", f"claims:\n{claim}", 1), encoding="utf-8")
+    catalog = load([str(tmp_path / "copy")])
+    made = catalog.then("2023-03").diff(catalog.then("2024-03"), "trainium1")
+    rates = {c.at: c for c in made.figures if c.at.startswith("peak.")}
+    bf16 = rates["peak.dense.bf16"]
+
+    assert {"bf16", "fp16", "tf32", "cfp8", "fp32", "int8"} == {at.rpartition(".")[2] for at in rates}
+    assert {0.9048} == {round(c.ratio, 4) for c in rates.values()}
+    assert ("210 TFLOPS", "2023-02-24") == (bf16.old.says, bf16.old.as_of)
+    assert ("190 TFLOPS", "2024-02-13") == (bf16.new.says, bf16.new.as_of)
+    assert "superseded" == bf16.verdict
+    assert "lowered the rate to 190 on 2023-04-15" in bf16.reason
+
+
+def test_names() -> None:
+    old = whole().then("2024-03")
+
+    assert {"trainium1"} == {c.of for c in old.diff(whole(), "trainium").figures}
+    assert not old.diff(old, "trainium1")
+    with pytest.raises(UnknownNameError, match="did you mean 'trainium1'"):
+        old.diff(whole(), "trainum1")
+
+
+def test_a_document_that_neither_date_knows_may_be_named() -> None:
+    assert not whole().then("2023").diff(whole().then("2023"), "trainium3")
+
+
+@settings(max_examples=25)
+@given(st.randoms(use_true_random=False), st.data())
+def test_exactly_what_was_changed_is_told(chance: random.Random, data) -> None:
+    """Figures anywhere in the catalog, in whatever order its documents come."""
+    places = [(b.name, at) for b in whole() for at, f in b.figures.items() if f.value.value and "ratios." not in at]
+    chosen = data.draw(st.lists(st.sampled_from(places), max_size=4, unique=True))
+    made = whole()
+    for name, at in chosen:
+        quantity = whole()[name].figure(at).value
+        made = made.replace(name, {at: f"{int(quantity.number) + 7} {quantity.unit.symbol}"})
+    nodes = list(made.graph.nodes.items())
+    chance.shuffle(nodes)
+    there = whole().diff(evolve(made, graph=Graph(dict(nodes))))
+    back = made.diff(whole())
+
+    assert set(chosen) == {(c.of, c.at) for c in there.figures} == {(c.of, c.at) for c in back.figures}
+    assert bool(chosen) == bool(there)
+    assert () == there.words == there.claims == there.restated
+    for one, other in zip(there.figures, back.figures, strict=True):
+        assert (one.old, one.new) == (other.new, other.old)

@@ -1,0 +1,309 @@
+"""trnspec.catalog.versions.editions: the same documents give the same bytes, and no byte of them is changed unnoticed."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import subprocess
+import sys
+
+import pytest
+from catalogs import KNOWN, document, graph, source
+from hypothesis import given
+from hypothesis import strategies as st
+from running import ROOT, environment
+from schema_strategies import documents
+
+from trnspec.api import load
+from trnspec.catalog.versions import editions
+from trnspec.catalog.versions.editions import FOLDER, RELEASED, freeze, part, read, verify, write
+from trnspec.errors import EditionError, UnknownNameError, UsageError
+from trnspec.graph.graph import Graph
+from trnspec.loading.files import shipped
+from trnspec.loading.structure import plain, structure
+from trnspec.plugins.api import API, Plugin, Registry
+from trnspec.yaml import Document
+
+SHIPPED = shipped() / FOLDER
+
+
+def plains(found: Graph) -> dict[str, object]:
+    return {name: plain(node) for name, node in found.nodes.items()}
+
+
+@functools.cache
+def whole() -> Graph:
+    return load().graph
+
+
+@functools.cache
+def small() -> str:
+    """A short edition."""
+    chip = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 32 GiB}}", "source: page")
+    return freeze(graph(source("page", "2024-01-01"), chip, document("Server", "whole", _SERVER, "note: é")), "2026.11")
+
+
+_SERVER = "spec: {chips: {chip: part, count: 4}}"
+
+
+def test_reading_gives_what_was_frozen() -> None:
+    found = read(freeze(whole(), "2026.11"), KNOWN)
+
+    assert plains(whole()) == plains(found)
+    assert "edition 2026.11: chips/trainium1" == found.nodes["trainium1"].document.file
+
+
+@given(st.randoms(use_true_random=False))
+def test_order_plays_no_part(chance: random.Random) -> None:
+    """Documents in another order, with their keys in another order, give the same bytes."""
+    nodes = list(read(small(), KNOWN))
+    chance.shuffle(nodes)
+
+    def shuffled(value):
+        if isinstance(value, dict):
+            keys = list(value)
+            chance.shuffle(keys)
+            return {k: shuffled(value[k]) for k in keys}
+        return [shuffled(v) for v in value] if isinstance(value, list) else value
+
+    again = [structure(n.kind, type(n.spec), n.document, shuffled(plain(n))) for n in nodes]
+
+    assert small() == freeze(Graph({n.name: n for n in again}), "2026.11")
+
+
+@given(st.data())
+def test_any_documents_come_back(data) -> None:
+    """Whatever the schemas allow can be frozen, and comes back the same."""
+    kinds = data.draw(st.lists(st.sampled_from(sorted(KNOWN.kinds)), max_size=3, unique=True))
+    nodes = {}
+    for name in kinds:
+        found = data.draw(documents(name))
+        node = structure(name, KNOWN.kinds[name].spec, Document("file", found, {}, (), ""), found)
+        nodes[node.name] = node
+    text = freeze(Graph(nodes), "2026.11")
+    again = {d["metadata"]["name"]: d for d in verify(text.encode()).documents}
+
+    assert {name: plain(node) for name, node in nodes.items()} == again
+
+
+@given(st.data())
+def test_a_changed_byte_is_refused(data) -> None:
+    raw = small().encode()
+    at = data.draw(st.integers(0, len(raw) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda b: b != raw[at]))
+    with pytest.raises(EditionError):
+        verify(raw[:at] + bytes([byte]) + raw[at + 1 :])
+
+
+@given(st.data())
+def test_a_byte_more_or_less_is_refused(data) -> None:
+    raw = small().encode()
+    at = data.draw(st.integers(0, len(raw) - 1))
+    byte = data.draw(st.binary(min_size=1, max_size=1))
+    for other in (raw[:at] + raw[at + 1 :], raw[:at] + byte + raw[at:]):
+        if other != raw:
+            with pytest.raises(EditionError):
+                verify(other)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("32 GiB", "96 GiB", "the hash does not match of Chip part"),
+        ('"edition": "2026.11"', '"edition": "2026.12"', "its header"),
+        ('"Chip": 1', '"Chip": 2', "its header"),
+        ("\n", "\r\n", "line 1 is not written"),
+        ('"kind": "Chip"', '"kind":  "Chip"', "line [0-9]+ is not written"),
+        ("trnspec-edition/1", "trnspec-edition/2", "has the format trnspec-edition/2"),
+        ("{", "[", "this is not an edition, or it was altered"),
+        ("2026.11", "November", "its form"),
+    ],
+)
+def test_what_an_alteration_is_called(old, new, said) -> None:
+    assert old in small()
+    with pytest.raises(EditionError, match=said):
+        verify(small().replace(old, new))
+
+
+def test_documents_that_no_longer_match_are_all_named() -> None:
+    altered = small().replace('"title": "T"', '"title": "U"')
+    with pytest.raises(EditionError, match="the hashes do not match of Chip part, Server whole"):
+        verify(altered)
+
+
+@pytest.mark.parametrize("change", [list.pop, list.reverse, lambda d: d.append(d[0])])
+def test_documents_are_neither_lost_nor_moved(change) -> None:
+    data = json.loads(small())
+    change(data["documents"])
+    with pytest.raises(EditionError, match="altered"):
+        verify(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "3", '{"format": 3}', "NaN", "[" * 10_000, b"\xff\xfe", '"\\ud800"', "1" * 9999]
+)
+def test_what_is_no_edition(text) -> None:
+    with pytest.raises(EditionError, match="this is not an edition"):
+        verify(text)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "2026", "2026.1", "26.11", "2026.11.", "2026.11.x", "v2026.11", "2026.11\n", "../2026.11"]
+)
+def test_names_that_no_edition_has(name) -> None:
+    with pytest.raises(UsageError, match="not the name of an edition"):
+        freeze(whole(), name)
+
+
+def test_broken_documents_are_not_frozen() -> None:
+    with pytest.raises(UsageError, match=r"these have errors: odd \(odd.yaml\)"):
+        freeze(Graph({}, {"odd": "odd.yaml"}), "2026.11")
+
+
+def test_a_kind_that_is_not_installed() -> None:
+    with pytest.raises(EditionError, match="the kind Chip, which is not installed"):
+        read(small(), Registry.of([Plugin(name="empty", api=API)]))
+
+
+def test_a_part_holds_what_it_refers_to() -> None:
+    """Documents beside it, of a plugin for instance, are not frozen with a catalog."""
+    from attrs import evolve
+
+    nodes = {n.name: evolve(n, target=n.name == "trn1.2xlarge") for n in whole()}
+    kept = part(Graph(nodes))
+
+    assert {"trn1.2xlarge", "trainium1", "neuroncore-v2", "neuron-trn1-2026-08"} <= set(kept.nodes)
+    assert "trainium2" not in kept.nodes
+    assert plains(read(freeze(kept, "2026.11"), KNOWN)) == plains(kept)
+
+
+# On the disk.
+
+
+def test_writing(tmp_path) -> None:
+    folder = tmp_path / "editions"
+    for name in ("2026.11.10", "2026.11", "2026.11.9"):
+        write(folder, name, freeze(whole(), name))
+
+    assert ("2026.11", "2026.11.9", "2026.11.10") == editions.names(folder)
+    assert [f"{n}.json" for n in editions.names(folder)] == [
+        line.split()[1] for line in (folder / RELEASED).read_text().splitlines()
+    ]
+    assert {RELEASED, "2026.11.json", "2026.11.9.json", "2026.11.10.json"} == {f.name for f in folder.iterdir()}
+
+
+def test_an_edition_is_not_written_over(tmp_path) -> None:
+    """The same once more is nothing; something else is refused and leaves all as it was."""
+    file = write(tmp_path, "2026.11", small())
+    before = {f.name: f.read_bytes() for f in tmp_path.iterdir()}
+    write(tmp_path, "2026.11", small())
+    with pytest.raises(EditionError, match=r"another name, such as 2026\.11\.1"):
+        write(tmp_path, "2026.11", freeze(whole(), "2026.11"))
+
+    assert before == {f.name: f.read_bytes() for f in tmp_path.iterdir()}
+
+    file.unlink()
+    with pytest.raises(EditionError, match="frozen, with other contents"):
+        write(tmp_path, "2026.11", freeze(whole(), "2026.11"))
+
+
+def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch) -> None:
+    """The disk is full when the file is to be flushed."""
+
+    def full(number):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write(tmp_path, "2026.11", small())
+
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_loading(tmp_path) -> None:
+    """An edition and the working catalog live side by side."""
+    write(
+        tmp_path / FOLDER, "2026.11", freeze(whole().replace("trainium1", whole().named("trainium2").spec), "2026.11")
+    )
+    old, now = load([str(tmp_path)], edition="2026.11"), load()
+
+    assert (96, 32) == tuple(c.chips["trainium1"].memory.capacity.to("GiB") for c in (old, now))
+    assert "2026.11" == old.edition
+    assert "edition 2026.11" in repr(old)
+
+
+def test_unknown_editions(tmp_path) -> None:
+    with pytest.raises(UnknownNameError, match=r"there is no edition '2026\.11'; there are none in"):
+        load([str(tmp_path)], edition="2026.11")
+    write(tmp_path / FOLDER, "2026.11", small())
+    with pytest.raises(UnknownNameError, match=r"did you mean '2026\.11'"):
+        load([str(tmp_path)], edition="2026.1")
+    with pytest.raises(UnknownNameError, match=r"no edition '\.\./x'"):
+        load([str(tmp_path)], edition="../x")
+
+
+def test_an_edition_under_another_name(tmp_path) -> None:
+    write(tmp_path / FOLDER, "2026.11", small())
+    (tmp_path / FOLDER / "2026.12.json").write_text(small(), encoding="utf-8")
+    with pytest.raises(EditionError, match=r"2026\.12\.json holds the edition 2026\.11"):
+        load([str(tmp_path)], edition="2026.12")
+
+
+def test_an_edition_with_new_hashes_is_not_the_released_one(tmp_path) -> None:
+    """Whoever alters an edition and computes all hashes anew is found out by the list."""
+    file = write(tmp_path / FOLDER, "2026.11", small())
+    file.write_text(freeze(whole(), "2026.11"), encoding="utf-8")
+
+    assert "2026.11" == verify(file.read_bytes()).name
+    with pytest.raises(EditionError, match="not the one that was released"):
+        load([str(tmp_path)], edition="2026.11")
+
+
+def test_the_list_is_read_by_sha256sum(tmp_path) -> None:
+    """The form is that of the tool, checked by its own rules: hash, two spaces, name."""
+    import hashlib
+
+    write(tmp_path, "2026.11", small())
+    line = (tmp_path / RELEASED).read_text()
+
+    assert f"{hashlib.sha256(small().encode()).hexdigest()}  2026.11.json\n" == line
+
+
+@pytest.mark.parametrize(
+    "line", ["x", f"{'0' * 64} 2026.11.json", f"{'0' * 64}  ../x.json", f"{'0' * 64}  2026.11.json\n" * 2]
+)
+def test_a_damaged_list(tmp_path, line) -> None:
+    (tmp_path / RELEASED).write_text(line)
+    with pytest.raises(EditionError, match=f"{RELEASED}:[12]:1"):
+        editions.released(tmp_path)
+
+
+# What is shipped.
+
+
+def test_released_editions_are_unaltered() -> None:
+    """Every edition in the catalog is sound, entered in the list, and can be read; every entry has its file."""
+    released = editions.released(SHIPPED)
+
+    assert set(released) == set(editions.names(SHIPPED))
+    for name in released:
+        verify(editions.checked(SHIPPED, name))
+        read(editions.checked(SHIPPED, name), KNOWN)
+
+
+def test_the_same_bytes_in_another_process() -> None:
+    """No order of a hash table gets into the text."""
+    code = "import trnspec; from trnspec.catalog.versions.editions import freeze; print(freeze(trnspec.load().graph, '2026.11'))"
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment(PYTHONHASHSEED=seed),
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+
+    assert {freeze(whole(), "2026.11").encode() + b"\n"} == seen

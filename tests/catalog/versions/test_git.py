@@ -1,0 +1,77 @@
+"""trnspec.catalog.versions.git: a folder of a git revision, with the real git."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from git_repository import git
+
+from trnspec.catalog.versions.git import files
+from trnspec.errors import UsageError
+
+
+@pytest.fixture
+def repository(tmp_path) -> Path:
+    """Two commits, then a change that is not committed."""
+    git(tmp_path, "init", "-q", "-b", "main")
+    inside = tmp_path / "catalog" / "chips"
+    inside.mkdir(parents=True)
+    (inside / "one.yaml").write_bytes(b"one\r\n\xff")
+    (inside / "empty file.yaml").write_bytes(b"")
+    (tmp_path / "beside.yaml").write_text("beside")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    (inside / "two é.yaml").write_text("two")
+    (inside / "one.yaml").write_text("one, changed")
+    (inside / "link.yaml").symlink_to("one.yaml")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-q", "-m", "second")
+    git(tmp_path, "tag", "v1")
+    (inside / "one.yaml").write_text("not committed")
+    return tmp_path
+
+
+def test_each_revision_has_its_bytes(repository) -> None:
+    assert {"chips/one.yaml": b"one\r\n\xff", "chips/empty file.yaml": b""} == files("HEAD~1", "catalog", repository)
+    assert {"chips/one.yaml": b"one, changed", "chips/empty file.yaml": b"", "chips/two é.yaml": b"two"} == files(
+        "v1", "catalog/", repository
+    )
+
+
+def test_from_a_folder_inside(repository) -> None:
+    """The folder is named from the top of the repository, wherever in it one stands."""
+    assert {"one.yaml", "empty file.yaml"} == set(files("HEAD~1", "catalog/chips", repository / "catalog"))
+
+
+def test_the_working_tree_is_not_touched(repository) -> None:
+    before = git(repository, "status", "--porcelain")
+    files("HEAD~1", "catalog", repository)
+
+    assert before == git(repository, "status", "--porcelain") == "M catalog/chips/one.yaml"
+
+
+@pytest.mark.parametrize(
+    ("revision", "folder", "said"),
+    [
+        ("nowhere", "catalog", "git has no 'nowhere' here"),
+        ("HEAD", "nowhere", "git has no 'HEAD:nowhere' here"),
+        ("HEAD", "beside.yaml", "git has no 'HEAD:beside.yaml' here"),
+        ("--help", "catalog", "git has no '--help' here"),
+        ("", "catalog", "git has no '' here"),
+    ],
+)
+def test_what_git_does_not_have(repository, revision, folder, said) -> None:
+    with pytest.raises(UsageError, match=said):
+        files(revision, folder, repository)
+
+
+def test_no_repository(tmp_path) -> None:
+    with pytest.raises(UsageError, match="not a git repository"):
+        files("HEAD", "catalog", tmp_path)
+
+
+def test_no_git(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="git is not installed"):
+        files("HEAD", "catalog", tmp_path)

@@ -1,0 +1,126 @@
+"""trnspec.catalog.versions.overlay: a YAML file laid over a catalog."""
+
+from __future__ import annotations
+
+import pytest
+from catalogs import graph
+from part_and_whole import CHIP, PAGE, SERVER
+
+from trnspec.catalog.catalog import Catalog
+from trnspec.errors import UsageError
+from trnspec.yaml import Place
+
+GOOD = """\
+change:
+  part: {memory.capacity: 64 GiB}
+  mine: {chips.count: 3}
+add:
+  - api_version: trnspec/v1
+    kind: Server
+    metadata: {name: mine, title: Mine}
+    spec: {chips: {chip: other, count: 2}}
+  - api_version: trnspec/v1
+    kind: Chip
+    metadata: {name: other, title: Other}
+    spec: {peak: {}, memory: {capacity: 10 GiB}}
+"""
+
+BAD = """\
+change:
+  part: {memory.capcity: 64 GiB, peak.dense.bf16: 3 GB}
+  whole:
+    chips.chip: prt
+  prt: {memory.capacity: 1 GiB}
+  page: 3
+add:
+  - api_version: trnspec/v1
+    kind: Server
+    metadata: {name: mine, title: Mine}
+    spec: {chips: {chip: prt, count: 2}}
+  - kind: Server
+  - {api_version: trnspec/v1, kind: Chip, metadata: {name: part, title: T}, spec: {peak: {}, memory: {capacity: 1 GiB}}}
+  - {api_version: trnspec/v1, kind: Chip, metadata: {name: odd, title: T}, spec: {peak: {}, memory: {capacity: 1 GB/s}}}
+  - nothing
+chnge: {}
+"""
+
+MISTAKES = {
+    ("2:10", "a Chip has no memory.capcity; did you mean 'capacity'"),
+    ("2:51", "measures information"),
+    ("4:17", "no Chip is named 'prt'; did you mean 'part'"),
+    ("5:3", "no document is named 'prt'; did you mean 'part'"),
+    ("6:9", "a mapping from paths to values"),
+    ("11:26", "TRN201 no Chip is named 'prt'"),
+    ("12:5", "TRN102"),
+    ("13:60", "the name 'part' is taken already"),
+    ("14:112", "measures bandwidth"),
+    ("15:5", "a document is a mapping"),
+    ("16:1", "'chnge' is not a key of an overlay; did you mean 'change'"),
+}
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    return Catalog(graph(PAGE, CHIP, SERVER))
+
+
+def lay(catalog: Catalog, tmp_path, text: str) -> Catalog:
+    file = tmp_path / "my.yaml"
+    file.write_text(text, encoding="utf-8")
+    return catalog.overlay(file)
+
+
+def test_changes_and_additions(catalog, tmp_path) -> None:
+    """What is added may refer to other additions and be changed; the catalog before is as it was."""
+    made = lay(catalog, tmp_path, GOOD)
+
+    assert (256, 30) == tuple(made[name].total("memory.capacity").to("GiB") for name in ("whole", "mine"))
+    assert 128 == catalog["whole"].total("memory.capacity").to("GiB")
+    assert {"mine", "other"} == set(made.graph.nodes) - set(catalog.graph.nodes)
+
+
+def test_added_documents_have_their_places(catalog, tmp_path) -> None:
+    document = lay(catalog, tmp_path, GOOD)["mine"].node.document
+
+    assert Place(8, 26) == document.place(("spec", "chips", "chip"))
+    assert document.place(("metadata", "name")) == Place(7, 22)
+
+
+def said(catalog: Catalog, tmp_path, text: str) -> set[str]:
+    """The lines of the error, without the name of the file."""
+    with pytest.raises(UsageError) as caught:
+        lay(catalog, tmp_path, text)
+    return {line.removeprefix(f"{tmp_path / 'my.yaml'}:") for line in str(caught.value).splitlines()}
+
+
+def test_every_mistake_has_its_line(catalog, tmp_path) -> None:
+    lines = said(catalog, tmp_path, BAD)
+    found = {(at, word) for line in lines for at, word in MISTAKES if line.startswith(f"{at}: ") and word in line}
+
+    assert MISTAKES == found
+    assert len(MISTAKES) == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("change: [\n", "1:9: TRN004 The [ that opens here is not closed; close it with ]"),
+        ("change: 3\n", "1:9: change is a mapping from names to changes; write NAME: {memory.capacity: 128 GiB}"),
+        ("add: {}", "1:6: add is a list of documents; begin each one with '- '"),
+        (
+            "change: {part: {sbuf: 1 MiB, sbuf: 2 MiB}}\n",
+            "1:30: TRN005 The key 'sbuf' stands here a second time; the first value is kept; delete or rename one of them",
+        ),
+    ],
+)
+def test_unreadable(catalog, tmp_path, text, line) -> None:
+    assert {line} == said(catalog, tmp_path, text)
+
+
+def test_a_file_that_is_not_there(catalog, tmp_path) -> None:
+    with pytest.raises(UsageError, match="TRN001"):
+        catalog.overlay(tmp_path / "nowhere.yaml")
+
+
+def test_nothing_changes_nothing(catalog, tmp_path) -> None:
+    assert not catalog.diff(lay(catalog, tmp_path, "change: {}\nadd: []\n"))

@@ -1,0 +1,209 @@
+"""The audit of the shipped catalog shows every conflict that is known among the first five sources, and why."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from trnspec.api import graph
+from trnspec.checks.reconcile.audit import Audit, audit
+from trnspec.checks.reconcile.proportions import proportions
+from trnspec.cli import group
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    return graph()
+
+
+@pytest.fixture(scope="module")
+def shown(catalog) -> Audit:
+    return audit(catalog)
+
+
+# The known conflicts: document, a path the claim names, what it says, what explains it (of any of the hypotheses), verdict.
+KNOWN = {
+    "A1": ("trainium1", "bf16", "210 TFLOPS", "older-text", "superseded"),
+    "A2": ("trainium1", "fp32", "52.5 TFLOPS", "older-text", "superseded"),
+    "A3": ("trainium1", "fp32", "~47 TFLOPS", "truncation", "rounded"),
+    "A4": ("trn1.32xlarge", "bf16", "3,360 TFLOPS", "older-claim", "superseded"),
+    "A4, FP32": ("trn1.32xlarge", "fp32", "840 TFLOPS", "older-claim", "superseded"),
+    "A5": ("trainium1", "memory.bandwidth", "820 GiB/sec", "decimal-unit", "rejected"),
+    "A6": ("trn1.32xlarge", "memory.bandwidth", "13,120 GiB/sec", "decimal-unit", "rejected"),
+    "A7": ("trainium1", "memory.capacity", "32 GB", "decimal-unit", "rejected"),
+    "A7, server": ("trn1.32xlarge", "memory.capacity", "512 GB", "decimal-unit", "rejected"),
+    "A11": ("trn2-ultraserver", "efa.bandwidth", "3,200 Gbps", "part-for-whole", "rejected"),
+    "A13": ("trn3-gen2-ultraserver", "memory.capacity", "20 TB", "decimal-unit", None),
+    "A14": ("trn3-gen2-ultraserver", "fabric.bandwidth", "2,048 GiB/sec", "decimal-unit", "unresolved"),
+    "A21, FP8": ("trn2.48xlarge", "fp8", "20 PFLOPS", "truncation", "superseded"),
+    "A21, BF16": ("trn2.48xlarge", "bf16", "10 PFLOPS", "truncation", "superseded"),
+    "A21, sparse": ("trn2.48xlarge", "sparse", "40 PFLOPS", "truncation", "superseded"),
+    "A22": ("trn1.32xlarge", "fabric", "Yes", "word", "word"),
+    "A22, small": ("trn1.2xlarge", "fabric", "N/A", "word", "word"),
+    "A28": ("trainium1", "dma.bandwidth", "0.87 TB/s = 32 x 27.2 GB/s of neuroncore-v2", "coarse", "coarse"),
+}
+
+
+@pytest.mark.parametrize("id", KNOWN)
+def test_a_known_conflict_is_shown_with_its_explanation(shown: Audit, id: str) -> None:
+    name, at, says, cause, verdict = KNOWN[id]
+
+    found = [d for d in shown.disagreements if d.name == name and at in d.at and says in {r.says for r in d.rivals}]
+
+    assert found, f"{id} is not shown"
+    assert any(cause in {c.id for c in d.causes} for d in found), [d.causes for d in found]
+    assert verdict is None or verdict in {d.verdict for d in found}
+
+
+def test_known_conflicts_have_their_gap_and_what_rounding_can_do(shown: Audit) -> None:
+    by = {(d.name, r.says): d for d in shown.disagreements for r in d.rivals}
+
+    actual = {
+        key: (round(100 * (by[key].gap or 0), 1), by[key].rounding)
+        for key in [
+            ("trainium1", "210 TFLOPS"),
+            ("trn1.32xlarge", "13,120 GiB/sec"),
+            ("trn2-ultraserver", "3,200 Gbps"),
+            ("trn2-ultraserver", "42.8 PFLOPS"),
+        ]
+    }
+
+    assert actual == {
+        ("trainium1", "210 TFLOPS"): (10.5, "cannot explain it"),
+        ("trn1.32xlarge", "13,120 GiB/sec"): (7.4, "cannot explain it"),
+        ("trn2-ultraserver", "3,200 Gbps"): (-75.0, "cannot explain it"),
+        ("trn2-ultraserver", "42.8 PFLOPS"): (0.3, "cannot explain it"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("id", "name", "cause"),
+    [
+        ("A12", "EFA bandwidth per chip", "is one server's figure, 1 of 4"),
+        ("A18, vCPUs", "vCPUs per trainium3", "not an error"),
+        ("A18, memory", "host memory per trainium3", "not an error"),
+        ("A19", "sparse over dense of trn2.48xlarge", "two gains, not one"),
+        ("A20", "FP32 over BF16, dense", "counts engines beside the tensor engines"),
+    ],
+)
+def test_a_known_proportion_is_shown_with_its_explanation(catalog, id: str, name: str, cause: str) -> None:
+    found = [p for p in proportions(catalog) if p.name == name]
+
+    assert found, f"{id} is not shown"
+    assert cause in found[0].cause
+
+
+def test_nothing_that_holds_is_shown(shown: Audit) -> None:
+    """The sums that are known to close must not be among the disagreements."""
+    holding = {
+        ("trn3-gen1-ultraserver", "161,088 TFLOPS"),
+        ("trn3-gen2-ultraserver", "362,448 TFLOPS"),
+        ("trn3-gen2-ultraserver", "362 PetaFLOPS"),
+        ("trn3-gen2-ultraserver", "706 TB/s"),
+        ("trn2-ultraserver", "185.6 TB/sec"),
+        ("trn2-ultraserver", "6,144 GiB"),
+        ("trn2.48xlarge", "46.4 TB/sec"),
+        ("trn2.48xlarge", "1,536 GiB"),
+        ("trn1.32xlarge", "512 GiB"),
+    }
+
+    assert not holding & {(d.name, r.says) for d in shown.disagreements for r in d.rivals}
+
+
+def test_an_outdated_page_that_closes_is_told_from_one_that_contradicts_itself(shown: Audit) -> None:
+    views = {v.source: v for v in shown.views}
+
+    assert views["neuron-trn1-2023-02"].closing > 0
+    assert views["neuron-trn1-2023-02"].contradicting == ()
+    assert any("efa.bandwidth" in s for s in views["neuron-trn2-2024-12"].contradicting)
+
+
+def test_every_disagreement_is_recorded(shown: Audit) -> None:
+    assert {d.verdict for d in shown.disagreements} >= {"superseded", "rejected"}
+    assert not [d for d in shown.disagreements if d.verdict == "found"]
+
+
+@pytest.mark.parametrize("format_", ["text", "json", "markdown"])
+def test_the_command_prints_every_format(format_: str) -> None:
+    result = CliRunner().invoke(group, ["audit", "--format", format_])
+
+    assert result.exit_code == 0
+    assert "42.8 PFLOPS" in result.output
+    if format_ == "json":
+        data = json.loads(result.output)
+        assert {"disagreements", "proportions", "views", "version"} == set(data)
+
+
+def test_a_part_of_the_catalog_can_be_audited() -> None:
+    result = CliRunner().invoke(group, ["audit", "u-trn2x64"])
+
+    assert result.exit_code == 0
+    assert "trn2-ultraserver" in result.output
+    assert "trainium1  " not in result.output
+
+
+PAIR = {
+    "sources/old.yaml": "kind: Source\nmetadata: {name: old, title: Old}\n"
+    "spec: {publisher: Somebody, as_of: 2023-02-28, rank: vendor-guide}\n",
+    "sources/new.yaml": "kind: Source\nmetadata: {name: new, title: New}\n"
+    "spec: {publisher: Somebody, as_of: 2024-05, rank: vendor-guide}\n",
+    "chips/part.yaml": "kind: Chip\nmetadata: {name: part, title: Part, source: new}\n"
+    "spec: {peak: {dense: {bf16: 190 TFLOPS}}, memory: {capacity: 32 GiB}}\n"
+    "claims:\n"
+    "  - {at: spec.memory.bandwidth, says: 820 GB/s, source: new, where: line 7}\n"
+    "  - {at: spec.memory.bandwidth, says: 820 GiB/s, source: old}\n",
+}
+"""A catalog in which nothing is adopted of what two sources say."""
+
+
+def audited(folder: Path, files: dict[str, str], *options: str) -> Result:
+    for name, text in files.items():
+        file = folder / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"api_version: trnspec/v1\n{text}")
+    return CliRunner().invoke(group, ["audit", "part", "--catalog", str(folder), *options])
+
+
+def test_claims_that_exclude_each_other_where_nothing_is_adopted(tmp_path: Path) -> None:
+    result = audited(tmp_path, PAIR)
+    expected = """\
+part  spec.memory.bandwidth
+  adopted   nothing is adopted
+  found     820 GiB/s against 820 GB/s  +7.4 %
+            820 GiB/s: old, 2023-02-28
+            820 GB/s: new, 2024-05, line 7
+  rounding  cannot explain it
+  cause     a decimal for a binary unit or the reverse: 820 GB/s was meant
+  reason    neither claim has a verdict
+
+0 disagreements are recorded or explained, 1 are not.
+"""
+
+    assert expected == result.output
+    assert 1 == result.exit_code
+
+
+def test_the_same_pair_for_programs(tmp_path: Path) -> None:
+    (told,) = json.loads(audited(tmp_path, PAIR, "--format", "json").output)["disagreements"]
+    (row,) = [line for line in audited(tmp_path, PAIR, "--format", "markdown").output.splitlines() if "part" in line]
+
+    assert (None, "found") == (told["adopted"], told["verdict"])
+    assert [("820 GiB/s", "old"), ("820 GB/s", "new")] == [(r["says"], r["source"]) for r in told["rivals"]]
+    assert "| - | 820 GiB/s (old, 2023-02-28); 820 GB/s (new, 2024-05) | +7.4 % |" in row
+
+
+def test_a_pair_that_was_judged_is_recorded(tmp_path: Path) -> None:
+    judged = PAIR["chips/part.yaml"].replace("source: old}", "source: old, verdict: rejected, reason: Decimal.}")
+    result = audited(tmp_path, {**PAIR, "chips/part.yaml": judged})
+
+    assert "1 disagreements are recorded or explained, 0 are not." in result.output
+    assert "against" not in result.output
+    assert 0 == result.exit_code

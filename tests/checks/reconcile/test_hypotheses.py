@@ -1,0 +1,593 @@
+"""trnspec.checks.reconcile.hypotheses: each explanation where it is due, none where it is not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import attrs
+import pytest
+from rules_world import (
+    BANDWIDTH,
+    FP32,
+    PEAK,
+    SERVER_PEAK,
+    ULTRA_EFA,
+    ULTRA_PEAK,
+    bare,
+    causes,
+    claim,
+    efa,
+    interval,
+    of_server,
+    of_ultraserver,
+    put,
+    sites,
+    term,
+)
+
+from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, sentence, tried
+from trnspec.checks.reconcile.relations import relations
+from trnspec.checks.reconcile.sites import Relation, Site, Term
+from trnspec.checks.reconcile.suspects import suspects
+from trnspec.graph.graph import Graph
+from trnspec.quantities.quantity import parse
+
+# Rounding and truncation.
+
+
+@pytest.mark.parametrize(
+    ("printed", "wanted", "digits"),
+    [
+        ("190 TFLOPS", "194 TFLOPS", "2 digits"),
+        ("200 TFLOPS", "194 TFLOPS", "1 digit"),
+        ("3,000 x", "3,040 x", "1 digit"),
+    ],
+)
+def test_zeros_that_may_be_no_digits(printed, wanted, digits):
+    assert f"only {digits} of {printed} " in causes(printed, wanted)["rounding"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "wanted"),
+    [("190 TFLOPS", "210 TFLOPS"), ("190 TFLOPS", "196 TFLOPS"), ("194 TFLOPS", "190 TFLOPS"), ("200.0 x", "202 x")],
+)
+def test_rounding_has_its_limits(printed, wanted):
+    assert "rounding" not in causes(printed, wanted)
+
+
+def test_two_roundings_of_one_figure_meet():
+    """190 and 191 are both what 190.5 may be printed as; 190 and 192 are not."""
+    assert "rounding" in causes("191 TFLOPS", "190 TFLOPS")
+    assert "one-digit" not in causes("191 TFLOPS", "190 TFLOPS")
+    assert "rounding" not in causes("192 TFLOPS", "190 TFLOPS")
+
+
+@pytest.mark.parametrize(
+    ("printed", "wanted"),
+    [("47 TFLOPS", "47.9 TFLOPS"), ("47 TFLOPS", "47.5 TFLOPS"), ("2.5 x", "2.58 x"), ("21 PFLOPS", "21.78 PFLOPS")],
+)
+def test_digits_that_were_cut_off(printed, wanted):
+    assert {"truncation"} == set(causes(printed, wanted))
+
+
+@pytest.mark.parametrize(
+    ("printed", "wanted"),
+    [
+        ("47 TFLOPS", "47.4 TFLOPS"),
+        ("47 TFLOPS", "46.4 TFLOPS"),
+        ("48 TFLOPS", "47.9 TFLOPS"),
+        ("47 TFLOPS", "49 TFLOPS"),
+    ],
+)
+def test_digits_that_were_not_cut_off(printed, wanted):
+    assert "truncation" not in causes(printed, wanted)
+
+
+def test_digits_cut_off_before_the_last_zeros():
+    told = causes("3,200 TFLOPS", "3,280 TFLOPS")
+
+    assert told["truncation"] == "truncation to 3,200 TFLOPS: the digits after its first 2 were cut off"
+    assert "rounding" not in told
+
+
+def test_a_rounded_total_of_rounded_groups():
+    """4 x 10.7 PFLOPS is printed where 64 x 667 TFLOPS are 42.69."""
+    told = causes("42.8 PFLOPS", of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
+
+    assert {"chained-rounding"} == set(told)
+    assert told["chained-rounding"] == "chained rounding: 4 x 10.7 PFLOPS, which was rounded before it was multiplied"
+
+
+def test_a_total_of_groups_that_were_cut_off():
+    told = causes("42.4 PFLOPS", of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
+
+    assert told["chained-rounding"] == "chained rounding: 4 x 10.6 PFLOPS, which was cut off before it was multiplied"
+
+
+def test_a_total_of_rounded_parts():
+    """16 x 0.8 TB/s is printed where 16 x 820 GB/s are 13.12."""
+    part = of_server(part="memory.bandwidth")
+    told = causes("12.8 TB/s", part.interval, at=("trn1.32xlarge", "stated.memory.bandwidth"), terms=[part])
+
+    assert "16 x 0.8 TB/s" in told["chained-rounding"]
+
+
+@pytest.mark.parametrize("printed", ["41.5 PFLOPS", "43.3 PFLOPS", "45.1 PFLOPS"])
+def test_a_total_that_no_rounding_of_its_parts_gives(printed):
+    told = causes(printed, of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
+
+    assert "chained-rounding" not in told
+
+
+# Units.
+
+
+@pytest.mark.parametrize(
+    ("printed", "wanted", "cause", "meant"),
+    [
+        ("820 GiB/s", "820 GB/s", "decimal-unit", "820 GB/s"),
+        ("13,120 GiB/sec", "13.12 TB/s", "decimal-unit", "13,120 GB/s"),
+        ("512 GB", "512 GiB", "decimal-unit", "512 GiB"),
+        ("9.9 TB", "9.9 TiB", "decimal-unit", "9.9 TiB"),
+        ("800 kB", "800 KiB", "decimal-unit", "800 KiB"),
+        ("3,200 GB/s", "3,200 Gbit/s", "bit-byte", "3,200 Gbit/s"),
+        ("3,200 Gbps", "3,200 GB/s", "bit-byte", "3,200 GB/s"),
+        ("96 Gibit", "96 GiB", "bit-byte", "96 GiB"),
+        ("820 MB/s", "820 GB/s", "prefix", "820 GB/s"),
+        ("190 GFLOPS", "190 TFLOPS", "prefix", "190 TFLOPS"),
+        ("2,563 PFLOPS", "2,563 TFLOPS", "prefix", "2,563 TFLOPS"),
+        ("15 ms", "15 us", "prefix", "15 us"),
+        ("up to 25 Gbps", ">= 25 GB/s", "bit-byte", "up to 25 GB/s"),
+    ],
+)
+def test_another_unit_was_meant(printed, wanted, cause, meant):
+    assert f"{meant} was meant" in causes(printed, wanted)[cause]
+
+
+@pytest.mark.parametrize(
+    ("printed", "wanted", "cause"),
+    [
+        ("820 GiB/s", "830 GB/s", "decimal-unit"),
+        ("820 Gbit/s", "820 MB/s", "bit-byte"),
+        ("820 Gbit/s", "820 MB/s", "prefix"),
+        ("820 MB/s", "830 GB/s", "prefix"),
+        ("1 bit", "1 KiB", "decimal-unit"),
+        ("512 MB", "512 GB", "decimal-unit"),
+    ],
+)
+def test_no_other_unit_was_meant(printed, wanted, cause):
+    assert cause not in causes(printed, wanted)
+
+
+def test_a_decimal_and_a_binary_unit_are_told_apart_by_precision():
+    """Three digits decide between GB and GiB; one digit does not, and then rounding alone explains it."""
+    assert {"decimal-unit"} == set(causes("512 GB", "512 GiB"))
+    assert "decimal-unit" not in causes("9 TB", "9 TiB")
+
+
+# Slips of the pen.
+
+
+@pytest.mark.parametrize(
+    ("printed", "wanted", "words"),
+    [
+        ("19 TFLOPS", "190 TFLOPS", "too far left"),
+        ("66.7 TFLOPS", "667 TFLOPS", "too far left"),
+        ("6,670 TFLOPS", "667 TFLOPS", "too far right"),
+    ],
+)
+def test_the_decimal_point(printed, wanted, words):
+    assert words in causes(printed, wanted)["decimal-point"]
+
+
+@pytest.mark.parametrize(("printed", "wanted"), [("19.0 x", "191 x"), ("66.7 x", "668 x"), ("667 x", "6.67 x")])
+def test_not_the_decimal_point(printed, wanted):
+    assert "decimal-point" not in causes(printed, wanted)
+
+
+@pytest.mark.parametrize(
+    ("printed", "wanted", "meant"),
+    [
+        ("1,636 GiB", "1,536 GiB", "1,536 GiB"),
+        ("657 TFLOPS", "667 TFLOPS", "667 TFLOPS"),
+        ("20.3 PFLOPS", "20,784 TFLOPS", "20.8 PFLOPS"),
+        ("28 TB/s", "21 TB/s", "21 TB/s"),
+    ],
+)
+def test_one_digit_differs(printed, wanted, meant):
+    assert f"one digit differs from {meant}" == causes(printed, wanted)["one-digit"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "wanted"),
+    [
+        ("210 x", "190 x"),
+        ("658 x", "677 x"),
+        ("9 x", "4 x"),
+        ("1,536 x", "536 x"),
+        ("28.1 x", "21.02 x"),
+        ("668 x", "666 x"),
+    ],
+)
+def test_more_or_less_than_one_digit_differs(printed, wanted):
+    assert (printed == "668 x") == ("one-digit" in causes(printed, wanted))
+    assert "swapped-digits" not in causes(printed, wanted)
+
+
+@pytest.mark.parametrize(
+    ("printed", "wanted", "meant"),
+    [
+        ("1,356 GiB", "1,536 GiB", "1,536 GiB"),
+        ("3,400 TFLOPS", "3,040 TFLOPS", "3,040 TFLOPS"),
+        ("2.09 x", "2.90 x", "2.9x"),
+    ],
+)
+def test_two_digits_are_swapped(printed, wanted, meant):
+    told = causes(printed, wanted)
+
+    assert f"two digits are swapped: {meant} was meant" == told["swapped-digits"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "wanted"), [("1,635 x", "1,536 x"), ("1,653 x", "1,536 x"), ("3,410 x", "3,040 x")]
+)
+def test_digits_that_are_no_neighbours_are_not_swapped(printed, wanted):
+    assert "swapped-digits" not in causes(printed, wanted)
+
+
+# Directions.
+
+
+@pytest.mark.parametrize(("printed", "cause"), [("512 GB/s", "one-direction"), ("2,048 GB/s", "both-directions")])
+def test_directions(printed, cause):
+    assert {cause} == set(causes(printed, "1,024 GB/s", at=BANDWIDTH))
+
+
+@pytest.mark.parametrize("printed", ["520 GB/s", "2,000.0 GB/s", "256 GB/s"])
+def test_not_a_direction(printed):
+    assert not {"one-direction", "both-directions"} & set(causes(printed, "1,024 GB/s", at=BANDWIDTH))
+
+
+@pytest.mark.parametrize("at", [("trainium1", "memory.bandwidth"), PEAK, ("trn1.32xlarge", "stated.memory.bandwidth")])
+def test_memory_and_rates_have_no_directions(at):
+    assert not {"one-direction", "both-directions"} & set(causes("410 GB/s", "820 GB/s", at=at))
+
+
+# Parts, wholes and counts.
+
+
+def test_the_figure_of_one_part():
+    told = causes("3,200 Gbps", efa().interval, at=ULTRA_EFA, terms=[efa()])
+
+    assert told["part-for-whole"] == "the figure of one part, 3,200 Gbps, stands for the whole"
+
+
+def test_the_figure_of_one_group():
+    told = causes("10.7 PFLOPS", of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
+
+    assert told["part-for-whole"] == "the figure of one group, 16 x 667 TFLOPS, stands for the whole"
+
+
+def test_one_part_by_two_relations_is_told_once():
+    """One server of four is sixteen chips of 64: the totals of both disagree for one reason."""
+    by_server = term(bare(), ("trn2u.48xlarge", "stated.peak.dense.bf16"), ("trn2-ultraserver", "servers.count"))
+    case = Case(
+        sites(bare(), *ULTRA_PEAK)[0],
+        parse("10.7 PFLOPS"),
+        (by_server.interval, of_ultraserver().interval),
+        (by_server, of_ultraserver()),
+        (),
+        Graph({}),
+    )
+
+    assert sum(e.id == "part-for-whole" for e in tried(case)) == 1
+
+
+@pytest.mark.parametrize("printed", ["667 GFLOPS", "3 PFLOPS", "21.3 PFLOPS"])
+def test_not_the_figure_of_a_part(printed):
+    told = causes(printed, of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
+
+    assert "part-for-whole" not in told
+
+
+def test_a_part_is_not_named_where_its_total_would_not_do_either():
+    """A part whose total disagrees with another relation explains nothing."""
+    told = causes("3,200 Gbps", efa().interval, "14,000 Gbps", at=ULTRA_EFA, terms=[efa()])
+
+    assert told == {}
+
+
+def test_the_total_stands_for_one_part():
+    share = (Fraction(16), parse("3,040 TFLOPS"))
+    told = causes("3,040 TFLOPS", interval("3,040 TFLOPS").scaled(Fraction(1, 16)), at=PEAK, shares=[share])
+
+    assert told["whole-for-part"] == "the total, 3,040 TFLOPS, stands for one part"
+
+
+@pytest.mark.parametrize(("printed", "share"), [("3,400 TFLOPS", 16), ("3,040 TFLOPS", 8)])
+def test_not_the_total(printed, share):
+    shares = [(Fraction(share), parse("3,040 TFLOPS"))]
+    told = causes(printed, interval("190 TFLOPS"), at=PEAK, shares=shares)
+
+    assert "whole-for-part" not in told
+
+
+def test_a_wrong_count():
+    """12 chips were counted where there are 16; 9.84 is printed with two digits."""
+    part = of_server(part="memory.bandwidth")
+    told = causes("9.8 TB/s", part.interval, at=("trn1.32xlarge", "stated.memory.bandwidth"), terms=[part])
+
+    assert told == {"wrong-count": "a wrong count: 9.8 TB/s is 12 x 820 GB/s, not 16 x"}
+
+
+@pytest.mark.parametrize(
+    ("printed", "why"),
+    [
+        ("3,100 TFLOPS", "no multiple"),
+        ("2.09 PFLOPS", "nearly a multiple"),
+        ("190 TFLOPS", "one part"),
+    ],
+)
+def test_no_wrong_count(printed, why):
+    told = causes(printed, of_server().interval, at=SERVER_PEAK, terms=[of_server()])
+    expected = why == "nearly a multiple"
+
+    assert expected == ("wrong-count" in told)
+
+
+def test_a_coarse_total_is_no_multiple():
+    """20 PFLOPS of parts of 0.667 PFLOPS could be 30 of them, but one digit shows nothing."""
+    told = causes("30 PFLOPS", of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
+
+    assert "wrong-count" not in told
+
+
+def test_a_slip_of_the_unit_is_no_wrong_count():
+    """Bytes for bits is eight times as much, and a zero too many ten times."""
+    assert "wrong-count" not in causes("12,800 GB/s", efa().interval, at=ULTRA_EFA, terms=[efa()])
+    assert "wrong-count" not in causes("30,400 TFLOPS", of_server().interval, at=SERVER_PEAK, terms=[of_server()])
+
+
+def test_memory_is_not_rounded_before_it_is_multiplied():
+    """16 x 30 GiB are 480 GiB, but nobody rounds 32 GiB."""
+    part = of_server(part="memory.capacity")
+    told = causes("480 GiB", part.interval, at=("trn1.32xlarge", "stated.memory.capacity"), terms=[part])
+
+    assert {"wrong-count"} == set(told)
+
+
+def test_the_figure_of_a_group_is_no_wrong_count():
+    told = causes("10,672 TFLOPS", of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
+
+    assert {"part-for-whole"} == set(told)
+
+
+def test_a_part_of_another_dimension_is_no_part():
+    """The clock of a tensor engine is multiplied to its rate, but no rate is a copy of a clock."""
+    counts = (("neuroncore-v3", "engines.tensor.array.rows"), ("neuroncore-v3", "engines.tensor.array.columns"))
+    clock = term(bare(), ("neuroncore-v3", "engines.tensor.clock"), *counts, factor=2)
+    told = causes("2.4 GFLOPS", clock.interval, at=("neuroncore-v3", "engines.tensor.peak.dense.bf16"), terms=[clock])
+
+    assert told == {}
+
+
+# The figures of others.
+
+
+def test_the_dense_rate_stands_for_the_sparse_one():
+    told = causes("667 TFLOPS", "2,563 TFLOPS", at=("trainium2", "peak.sparse.bf16"), graph=bare())
+
+    assert told["dense-sparse"] == "the dense rate of bf16 stands here: 667 TFLOPS"
+
+
+def test_the_sparse_total_stands_for_the_dense_one():
+    part = of_server(server="trn2.48xlarge")
+    site = sites(bare(), "trn2.48xlarge", "stated.peak.dense.bf16")[0]
+    told = tried(Case(site, parse("41.0 PFLOPS"), (part.interval,), (part,), (), bare()))
+
+    assert [Explanation("dense-sparse", "the sparse rate of bf16 stands here: 16 x 2,563 TFLOPS")] == told
+
+
+def test_the_sparse_rate_of_another_type_is_not_named():
+    """Four types share the sparse rate; only that of the same type is told."""
+    told = [
+        e
+        for e in tried(_case(bare(), ("trainium2", "peak.dense.bf16"), "2,563 TFLOPS", "667 TFLOPS"))
+        if e.id == "dense-sparse"
+    ]
+
+    assert [Explanation("dense-sparse", "the sparse rate of bf16 stands here: 2,563 TFLOPS")] == told
+
+
+def _case(graph: Graph, at: tuple[str, str], printed: str, *wanted: str, **more: tuple[Term, ...]) -> Case:
+    expected = tuple(parse(w).interval for w in wanted)
+    return Case(sites(graph, *at)[0], parse(printed), expected, more.get("terms", ()), (), graph)
+
+
+def test_memory_has_no_sparse_rate():
+    """Host memory in the column of device memory is another row, not another kind of rate."""
+    told = causes("8,192 GiB", "6,144 GiB", at=("trn2-ultraserver", "stated.memory.capacity"), graph=bare())
+
+    assert "dense-sparse" not in told
+    assert told["swapped-row"] == "the figure of stated.host.memory stands here: 8,192 GiB"
+
+
+def test_the_figure_of_another_row():
+    told = causes("47.5 TFLOPS", "190 TFLOPS", at=PEAK, graph=bare())
+
+    assert told["swapped-row"] == "the figure of fp32 stands here: 47.5 TFLOPS"
+
+
+def test_rows_that_share_a_figure_are_told_together():
+    told = [e.sentence for e in tried(_case(bare(), FP32, "190 TFLOPS", "47.5 TFLOPS")) if e.id == "swapped-row"]
+
+    assert told == ["the figure of tf32 and 3 others stands here: 190 TFLOPS"]
+
+
+@pytest.mark.parametrize("printed", ["100 TFLOPS", "380 GFLOPS"])
+def test_no_other_row(printed):
+    assert not {"swapped-row", "dense-sparse", "neighbour"} & set(causes(printed, "190 TFLOPS", at=PEAK, graph=bare()))
+
+
+def test_the_tensor_engines_alone():
+    told = causes("629.1 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
+
+    assert told["tensor-engine"] == "the rate of the tensor engines alone stands here: 629.1 TFLOPS"
+
+
+def test_all_engines_where_the_tensor_engines_belong():
+    told = causes("667 TFLOPS", "629.1 TFLOPS", at=("trainium2", "tensor_peak.dense.bf16"), graph=bare())
+
+    assert told["tensor-engine"] == "the rate of all engines together stands here: 667 TFLOPS"
+
+
+def test_a_total_of_the_tensor_engines_alone():
+    part = of_server(server="trn2.48xlarge")
+    told = causes(
+        "10,066 TFLOPS", part.interval, at=("trn2.48xlarge", "stated.peak.dense.bf16"), terms=[part], graph=bare()
+    )
+
+    assert told["tensor-engine"] == "the rate of the tensor engines alone stands here: 16 x 629.1 TFLOPS"
+
+
+def test_tensor_engines_of_another_type_are_not_named():
+    told = causes("629.1 TFLOPS", "181 TFLOPS", at=("trainium2", "peak.dense.fp32"), graph=bare())
+
+    assert "tensor-engine" not in told
+
+
+def test_an_older_claim():
+    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", verdict="superseded", reason="Lowered.")
+    told = causes("210 TFLOPS", "190 TFLOPS", at=sites(graph, *PEAK)[0], graph=graph)
+
+    assert told["older-claim"] == "what neuron-trn1-2023-02 says of peak.dense.bf16 (superseded): 210 TFLOPS"
+
+
+def test_sources_that_print_the_same_are_told_together():
+    graph = bare()
+    for source in ("neuron-trn1-2023-02", "neuron-trn1-2022-10", "neuron-trainium-2023-04"):
+        graph = claim(graph, "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", source=source, verdict="superseded")
+    told = causes("210 TFLOPS", "190 TFLOPS", at=sites(graph, *PEAK)[0], graph=graph)
+
+    expected = "what neuron-trn1-2023-02 and 2 others say of peak.dense.bf16 (superseded): 210 TFLOPS"
+    assert expected == told["older-claim"]
+
+
+def test_a_claim_does_not_explain_itself():
+    """The only source of a figure is no explanation of it."""
+    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS")
+    index = len(graph.named("trainium1").claims) - 1
+    own = Site(graph.named("trainium1"), sites(graph, *PEAK)[0].path, index)
+    relation = Relation(own, (Term((), sites(graph, *PEAK)[0]),), "another source")
+    (suspect,) = suspects([relation])
+
+    assert own.key == suspect.site.key
+    assert explain(suspect, graph) == []
+
+
+def test_a_claim_on_another_figure_is_no_older_claim():
+    graph = claim(bare(), "trainium1", "spec.peak.dense.int8", "420 TOPS")
+    told = causes("420 TFLOPS", "190 TFLOPS", at=sites(graph, *PEAK)[0], graph=graph)
+
+    assert "older-claim" not in told
+
+
+def test_the_total_of_an_older_claim():
+    """16 x 210 TFLOPS is printed where the chip has 190 by now."""
+    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", verdict="superseded", reason="Lowered.")
+    part = of_server(graph)
+    told = causes("3,360 TFLOPS", part.interval, at=sites(graph, *SERVER_PEAK)[0], terms=[part], graph=graph)
+
+    assert "older-claim" in told
+    assert told["older-claim"].endswith(": 16 x 210 TFLOPS")
+
+
+def test_a_neighbouring_generation():
+    told = causes("190 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
+
+    assert told["neighbour"] == "the figure of trainium1 stands here: 190 TFLOPS"
+
+
+def test_no_neighbour_has_it():
+    told = causes("200.0 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
+
+    assert "neighbour" not in told
+
+
+def test_a_neighbour_that_would_be_right_explains_nothing():
+    """trn2u.48xlarge has the same EFA as trn2.48xlarge: that it does is no reason for another figure."""
+    told = causes("3,100 Gbps", "3,200 Gbps", at=("trn2.48xlarge", "efa.bandwidth"), graph=bare())
+
+    assert "neighbour" not in told
+
+
+# How they are told.
+
+
+def test_no_gap_needs_no_explanation():
+    assert causes("190 TFLOPS", "190 TFLOPS", at=PEAK, graph=bare()) == {}
+    assert causes("1 TB/s", "820 GB/s", at=("trainium1", "dma.bandwidth"), graph=bare()) == {}
+
+
+def test_nothing_is_explained_where_nothing_is_expected():
+    assert causes("190 TFLOPS", at=PEAK, graph=bare()) == {}
+
+
+def test_all_that_is_expected_must_be_met():
+    assert {"decimal-unit"} == set(causes("820 GiB/s", "820 GB/s", "0.82 TB/s"))
+    assert causes("820 GiB/s", "820 GB/s", "900 GB/s") == {}
+
+
+def test_a_bound_is_a_figure_too():
+    """A bound admits everything below it, but it is a copy of one part only if it prints the part's digits."""
+    told = causes("up to 3,200 Gbps", efa().interval, at=ULTRA_EFA, terms=[efa()])
+    other = causes("up to 9,000 Gbps", efa().interval, at=ULTRA_EFA, terms=[efa()])
+
+    assert "part-for-whole" in told
+    assert "part-for-whole" not in other
+
+
+ONE, TWO, THREE, FOUR = (Explanation(w, w) for w in ("one", "two", "three", "four"))
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ([], "none of the usual causes closes the gap"),
+        ([ONE], "likely cause: one"),
+        ([ONE, TWO], "several causes would close the gap: one; or two"),
+        ([ONE, TWO, THREE, FOUR], "several causes would close the gap: one; or two; or three; and 1 more"),
+    ],
+)
+def test_the_sentence(found, told):
+    assert told == sentence(found)
+
+
+# Counts.
+
+
+def test_a_count_that_closes_every_gap():
+    graph = put(bare(), "trn1.32xlarge", "chips.count", 12)
+    (suspect,) = suspects(relations(graph))
+
+    assert suspect.site.key == ("trn1.32xlarge", ("spec", "chips", "count"), None)
+    assert [Explanation("wrong-count", "a wrong count: 16 closes every gap")] == explain(suspect, graph)
+
+
+def test_coarse_totals_leave_several_counts():
+    graph = put(put(bare(), "trn1.32xlarge", "chips.count", 3), "trainium1", "peak.dense.bf16", "2 TFLOPS")
+    total = sites(put(graph, "trn1.32xlarge", "stated.peak.dense.bf16", "30 TFLOPS"), *SERVER_PEAK)[0]
+    relation = Relation(total, (of_server(graph),), "chips of a server")
+    (suspect,) = suspects([relation, Relation(total, (of_server(graph),), "once more")])
+    counted = attrs.evolve(suspect, site=sites(graph, "trn1.32xlarge", "chips.count")[0])
+
+    expected = "a wrong count: any from 12 to 20 would close every gap"
+    assert [Explanation("wrong-count", expected)] == explain(counted, graph)
+
+
+def test_no_whole_number_is_no_count():
+    total = sites(put(bare(), "trn1.32xlarge", "stated.peak.dense.bf16", "3,135.0 TFLOPS"), *SERVER_PEAK)[0]
+    (suspect,) = suspects([Relation(total, (of_server(),), "chips of a server")])
+    counted = attrs.evolve(suspect, site=sites(bare(), "trn1.32xlarge", "chips.count")[0])
+
+    assert explain(counted, bare()) == []

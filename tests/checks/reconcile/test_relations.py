@@ -1,0 +1,111 @@
+"""trnspec.checks.reconcile.relations: which figures determine which."""
+
+from __future__ import annotations
+
+import pytest
+from rules_world import bare, claim, put, shipped
+
+from trnspec.checks.reconcile.relations import claimed_paths, relations
+from trnspec.graph.graph import Graph
+from trnspec.model.reflection import dotted
+
+
+def told(graph: Graph) -> set[tuple[str, str, str, str]]:
+    return {(r.total.node.name, dotted(r.total.path[1:]), str(r.terms[0]), r.level) for r in relations(graph)}
+
+
+@pytest.mark.parametrize(
+    ("name", "total", "term", "level"),
+    [
+        ("trn1.32xlarge", "stated.peak.dense.bf16", "16 x 190 TFLOPS of trainium1", "chips of a server"),
+        ("trn1.32xlarge", "stated.memory.capacity", "16 x 32 GiB of trainium1", "chips of a server"),
+        ("trn1.32xlarge", "stated.cores", "16 x 2 of trainium1", "chips of a server"),
+        ("trn1.32xlarge", "efa.bandwidth", "8 x 100.0 Gbps of efa", "cards"),
+        ("trn1.32xlarge", "fabric.bandwidth", "4 x 96 GB/s of neuronlink-v2", "links of a chip"),
+        ("trn2-ultraserver", "stated.chips", "4 x 16 of trn2u.48xlarge", "servers of an UltraServer"),
+        ("trn2-ultraserver", "stated.host.memory", "4 x 2,048 GiB of trn2u.48xlarge", "servers of an UltraServer"),
+        ("trn2-ultraserver", "stated.peak.dense.fp8", "4 x 16 x 1,299 TFLOPS of trainium2", "chips of an UltraServer"),
+        ("trn2-ultraserver", "between_servers.bandwidth", "2 x 128 GB/s of neuronlink-v3-z", "links of a chip"),
+        (
+            "trn3-gen2-ultraserver",
+            "stated.efa.bandwidth",
+            "36 x 800 Gbps of trn3-gen2-server",
+            "servers of an UltraServer",
+        ),
+        ("trn3-gen2-ultraserver", "stated.memory.capacity", "36 x 4 x 144 GiB of trainium3", "chips of an UltraServer"),
+        ("trainium2", "memory.capacity", "4 x 24 GiB of trainium2", "stacks"),
+        ("neuronlink-v3", "bandwidth.both", "2 x 128 GByte/s of neuronlink-v3", "directions"),
+        ("neuronlink-v3", "bandwidth.per_direction", "32 x 32 Gbit/s of neuronlink-v3", "lanes"),
+        ("trn1-ultracluster", "per_server", "800 Gbps of trn1.32xlarge", "one server"),
+    ],
+)
+def test_the_sums_of_the_catalog(name, total, term, level):
+    assert (name, total, term, level) in told(bare())
+
+
+def test_links_in_a_server_and_between_servers_add_up():
+    (found,) = [
+        r
+        for r in relations(bare())
+        if r.level == "links in a server and between servers" and r.total.node.name == "trainium2"
+    ]
+
+    assert [str(t) for t in found.terms] == ["1,024 GB/sec of trn2-ultraserver", "256 GB/sec of trn2-ultraserver"]
+    assert found.holds
+
+
+def test_every_relation_of_the_catalog_stands_and_holds():
+    assert len(relations(shipped())) > 300
+    assert [r for r in relations(shipped()) if not (r.stands and r.holds)] == []
+
+
+def test_relations_are_computed_once_for_a_graph_and_anew_for_another():
+    graph = put(bare(), "trainium1", "peak.dense.bf16", "191 TFLOPS")
+
+    assert relations(graph) is relations(graph)
+    assert relations(graph) is not relations(bare())
+
+
+def test_a_claim_is_related_to_the_adopted_figure():
+    graph = claim(bare(), "trainium1", "spec.peak.dense.{bf16,fp16}", "190 TFLOPS")
+    claims = {(dotted(r.total.path), str(r.terms[0].part.value)) for r in relations(graph) if r.is_claim}
+
+    assert {("spec.peak.dense.bf16", "190 TFLOPS"), ("spec.peak.dense.fp16", "190 TFLOPS")} == claims
+
+
+@pytest.mark.parametrize("verdict", ["rounded", "superseded", "rejected", "other-scope", "unresolved"])
+def test_a_claim_that_was_judged_is_not_expected_to_hold(verdict):
+    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", verdict=verdict, reason="For a reason.")
+
+    assert not [r for r in relations(graph) if r.is_claim]
+
+
+@pytest.mark.parametrize(
+    ("at", "says"), [("spec.memory.technology", "HBM2"), ("spec.memory", "none"), ("spec.peak.dense.bf16", "fast")]
+)
+def test_words_are_in_no_relation(at, says):
+    assert not [r for r in relations(claim(bare(), "trainium1", at, says)) if r.is_claim]
+
+
+def test_a_claim_stands_for_a_total_that_nobody_adopted():
+    """The UltraServer states no EFA: what is claimed of it is checked against four servers."""
+    at = "spec.stated.efa.bandwidth"
+    graph = claim(bare(), "trn2-ultraserver", at, "3,200 Gbps")
+    judged = claim(bare(), "trn2-ultraserver", at, "3,200 Gbps", verdict="rejected", reason="It is one server's.")
+
+    assert [str(r.total.value) for r in relations(graph) if not r.holds] == ["3,200 Gbps"]
+    assert [r for r in relations(judged) if not r.holds] == []
+
+
+@pytest.mark.parametrize(
+    ("at", "paths"),
+    [
+        ("spec.memory.capacity", [("spec", "memory", "capacity")]),
+        ("spec.peak.dense.{bf16,fp16}", [("spec", "peak", "dense", "bf16"), ("spec", "peak", "dense", "fp16")]),
+        ("spec.fabric.topology.levels.0.count", [("spec", "fabric", "topology", "levels", 0, "count")]),
+        ("spec.peak.{dense", []),
+        ("spec.peak.dense}", []),
+    ],
+)
+def test_the_paths_of_a_claim(at, paths):
+    assert list(claimed_paths(at)) == paths

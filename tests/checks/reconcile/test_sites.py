@@ -1,0 +1,184 @@
+"""trnspec.checks.reconcile.sites: what stands at a site, and what a relation expects of each of its sides."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rules_world import bare, claim, interval, put, shipped, sites, term
+
+from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
+from trnspec.graph.graph import Graph
+from trnspec.quantities.quantity import Interval, parse
+
+SERVER = "trn1.32xlarge"
+
+
+def relation(graph: Graph | None = None) -> Relation:
+    graph = graph or bare()
+    (total,) = sites(graph, SERVER, "stated.peak.dense.bf16")
+    part = term(graph, ("trainium1", "peak.dense.bf16"), (SERVER, "chips.count"))
+    return Relation(total, (part,), "chips of a server")
+
+
+def links(inner: str, outer: str, total: str) -> Relation:
+    """A sum of two terms."""
+    graph = put(bare(), "trn2-ultraserver", "fabric.bandwidth", inner)
+    graph = put(graph, "trn2-ultraserver", "between_servers.bandwidth", outer)
+    graph = put(graph, "trainium2", "links.bandwidth", total)
+    terms = tuple(
+        Term((), s) for s in sites(graph, "trn2-ultraserver", "fabric.bandwidth", "between_servers.bandwidth")
+    )
+    return Relation(sites(graph, "trainium2", "links.bandwidth")[0], terms, "links")
+
+
+def test_a_figure_a_count_a_word_and_nothing():
+    figure, count, word, nothing, group = sites(
+        shipped(), "trainium1", "memory.capacity", "cores.count", "memory.technology", "power", "memory"
+    )
+
+    assert parse("32 GiB") == figure.value
+    assert count.value == 2
+    assert word.value is None
+    assert nothing.value is None
+    assert group.value is None
+
+
+@pytest.mark.parametrize(
+    ("says", "value"), [("210 TFLOPS", parse("210 TFLOPS")), (16, 16), ("a lot", None), ("16", None), ("", None)]
+)
+def test_what_a_claim_says(says, value):
+    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", says)
+    node = graph.named("trainium1")
+
+    assert value == Site(node, ("spec", "peak", "dense", "bf16"), 0).value
+
+
+def test_a_count_is_exact():
+    (count,) = sites(bare(), SERVER, "chips.count")
+
+    assert Interval.point(16) == count.interval
+
+
+def test_figure_and_claim_are_two_sites_in_two_places():
+    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS")
+    node = graph.named("trainium1")
+    figure, said = Site(node, ("spec", "peak", "dense", "bf16")), Site(node, ("spec", "peak", "dense", "bf16"), 0)
+
+    assert figure.key != said.key
+    assert figure.place == ("spec", "peak", "dense", "bf16")
+    assert said.place == ("claims", 0, "says")
+    assert str(figure) == "peak.dense.bf16 of trainium1"
+    assert str(said) == "peak.dense.bf16 of trainium1, says neuron-trn1-2023-02,"
+
+
+def test_the_location_says_what_stands_there():
+    (site,) = sites(shipped(), "trainium1", "memory.capacity")
+
+    assert site.location.file.endswith("trainium1.yaml")
+    assert site.location.text == "memory.capacity of trainium1 is 32 GiB"
+    assert site.location.place is not None
+
+
+def test_a_term_in_words():
+    assert str(relation().terms[0]) == "16 x 190 TFLOPS of trainium1"
+    assert (
+        str(term(bare(), ("neuronlink-v3", "bandwidth.per_direction"), factor=2)) == "2 x 128 GByte/s of neuronlink-v3"
+    )
+    assert str(term(bare(), (SERVER, "fabric.bandwidth"))) == "384 GB/sec of trn1.32xlarge"
+
+
+def test_sixteen_chips_and_their_total():
+    found = relation()
+
+    assert found.stands
+    assert found.holds
+    assert not found.is_claim
+    assert interval("190 TFLOPS").scaled(16) == found.expected
+    assert {SERVER, "trainium1"} == {s.node.name for s in found.sites}
+    assert len(found.sites) == 3
+
+
+def test_what_is_expected_of_each_side():
+    found = relation()
+    total, count, part = found.sites
+
+    assert interval("190 TFLOPS").scaled(16) == found.expects(total)
+    assert interval("3,040 TFLOPS").scaled(Fraction(1, 16)) == found.expects(part)
+    assert interval("3,040 TFLOPS").ratio(interval("190 TFLOPS")) == found.expects(count)
+    assert found.expects(sites(bare(), "trainium2", "cores.count")[0]) is None
+
+
+def test_what_is_expected_of_one_term_of_two():
+    found = links("1,024 GB/s", "256 GB/s", "1,280 GB/s")
+    (_, inner, outer) = found.sites
+
+    assert found.holds
+    assert Interval(Fraction(1_279_500_000_000 - 256_500_000_000), Fraction(1_280_500_000_000 - 255_500_000_000)) == (
+        found.expects(inner)
+    )
+    assert parse("256 GB/s").value in found.expects(outer)
+
+
+def test_nothing_negative_is_expected():
+    """The other term alone is more than the whole: no value of this one would do."""
+    found = links("1,024 GB/s", "256 GB/s", "512 GB/s")
+    (_, inner, outer) = found.sites
+
+    assert not found.holds
+    assert found.expects(outer) is None
+    assert found.expects(inner) is not None
+
+
+def test_bounds_expect_bounds():
+    found = links(">= 1,024 GB/s", "256 GB/s", "1,280 GB/s")
+    at_least = links("1,024 GB/s", "256 GB/s", ">= 1,280 GB/s")
+
+    assert found.holds
+    assert found.expects(found.sites[2]) is None
+    assert at_least.expects(at_least.sites[1]).high is None
+
+
+def test_a_relation_needs_all_its_sides_in_one_dimension():
+    graph = bare()
+    missing = Relation(sites(graph, "trn1.2xlarge", "fabric.bandwidth")[0], relation().terms, "x")
+    other = Relation(sites(graph, SERVER, "fabric.bandwidth")[0], relation().terms, "x")
+    counts = Relation(sites(graph, SERVER, "stated.cores")[0], relation().terms, "x")
+
+    assert not missing.stands
+    assert not other.stands
+    assert not counts.stands
+    assert Relation(other.total, other.terms, "x", across=True).stands
+
+
+def test_a_relation_with_a_claim():
+    assert Relation(relation().total, relation().terms, CLAIM).is_claim
+
+
+@given(st.integers(1, 40), st.integers(1, 9999), st.integers(1, 99_999))
+def test_a_side_that_is_what_is_expected_holds(count, part, total):
+    """Whatever the three figures are: putting what is expected in place of one of them makes the relation hold."""
+    graph = put(_few(), SERVER, "chips.count", count)
+    graph = put(
+        put(graph, "trainium1", "peak.dense.bf16", f"{part} GFLOPS"),
+        SERVER,
+        "stated.peak.dense.bf16",
+        f"{total} GFLOPS",
+    )
+    found = relation(graph)
+    of_part, of_total = found.expects(found.terms[0].part), found.expects(found.total)
+
+    assert found.holds == of_part.overlaps(found.terms[0].part.interval)
+    assert found.holds == of_total.overlaps(found.total.interval)
+    assert of_part.scaled(count) == found.total.interval
+    if found.holds:
+        assert (
+            count in found.expects(found.terms[0].counts[0])
+            or Fraction(count) == found.expects(found.terms[0].counts[0]).high
+        )
+
+
+def _few() -> Graph:
+    return Graph({n: bare().named(n) for n in (SERVER, "trainium1")})

@@ -1,0 +1,203 @@
+"""trnspec.checks.reconcile.suspects: each fault is laid at the figure that has it, and only there."""
+
+from __future__ import annotations
+
+import functools
+import random
+
+import pytest
+from rules_world import bare, claim, findings, put, shipped, sites
+
+from trnspec.checks.reconcile.relations import relations
+from trnspec.checks.reconcile.sites import Relation, Term
+from trnspec.checks.reconcile.suspects import Suspect, suspects
+from trnspec.graph.graph import Graph
+from trnspec.model.reflection import dotted
+
+CHIPS = ("trainium1", "trainium2", "trainium3")
+SERVERS = ("trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge", "trn2u.48xlarge")
+
+
+def blamed(graph: Graph) -> list[tuple[str, str, int | None]]:
+    return [(s.site.node.name, dotted(s.site.path[1:]), s.site.claim) for s in suspects(relations(graph))]
+
+
+def test_the_shipped_catalog_has_no_suspect():
+    assert blamed(shipped()) == []
+
+
+def test_nothing_fails_nobody_is_blamed():
+    assert suspects([]) == []
+    assert suspects(r for r in relations(bare()) if r.holds) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "wrong"),
+    [
+        ("trainium1", "peak.dense.bf16", "290 TFLOPS"),
+        ("trainium1", "peak.dense.fp32", "57.5 TFLOPS"),
+        ("trainium1", "memory.capacity", "64 GiB"),
+        ("trainium2", "peak.sparse.fp8", "2,965 TFLOPS"),
+        ("trainium2", "memory.bandwidth", "3.9 TB/s"),
+        ("trainium3", "peak.dense.mxfp8", "2,157 TFLOPS"),
+        ("trainium3", "memory.capacity", "141 GiB"),
+    ],
+)
+def test_a_wrong_figure_of_a_chip(name, at, wrong):
+    """It breaks every total made of it and every claim that agreed with it; all are laid at the chip, as one."""
+    graph = put(shipped(), name, at, wrong)
+    (suspect,) = suspects(relations(graph))
+
+    assert (name, at) == (suspect.site.node.name, dotted(suspect.site.path[1:]))
+    assert suspect.site.claim is None
+    assert len(suspect.failing) > 1
+    assert not suspect.is_claim
+    assert {r for r in relations(graph) if not r.holds} == set(suspect.failing)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "wrong"),
+    [
+        ("trn1.32xlarge", "stated.peak.dense.bf16", "3,360 TFLOPS"),
+        ("trn1.32xlarge", "stated.memory.capacity", "480 GiB"),
+        ("trn2.48xlarge", "stated.memory.bandwidth", "64.4 TB/s"),
+        ("trn2u.48xlarge", "stated.peak.dense.bf16", "17.0 PFLOPS"),
+        ("trn2-ultraserver", "stated.peak.dense.fp8", "80.0 PFLOPS"),
+        ("trn2-ultraserver", "stated.host.memory", "2,048 GiB"),
+        ("trn3-gen2-ultraserver", "stated.peak.dense.bf16", "42,944 TFLOPS"),
+    ],
+)
+def test_a_wrong_total(name, at, wrong):
+    assert [(name, at, None)] == blamed(put(bare(), name, at, wrong))
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("trn1.32xlarge", 8), ("trn2.48xlarge", 61), ("trn1n.32xlarge", 12)])
+def test_a_wrong_count_of_chips(name, wrong):
+    """Every total of the server fails; one other count would mend all of them."""
+    assert [(name, "chips.count", None)] == blamed(put(shipped(), name, "chips.count", wrong))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("trn2-ultraserver", 2), ("trn3-gen1-ultraserver", 16), ("trn3-gen2-ultraserver", 63)]
+)
+def test_a_wrong_count_of_servers(name, wrong):
+    assert [(name, "servers.count", None)] == blamed(put(bare(), name, "servers.count", wrong))
+
+
+def test_a_wrong_claim():
+    """The adopted figure is needed by sound totals, so the claim is doubted."""
+    graph = claim(shipped(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS")
+    index = len(graph.named("trainium1").claims) - 1
+    (suspect,) = suspects(relations(graph))
+
+    assert [("trainium1", "peak.dense.bf16", index)] == blamed(graph)
+    assert suspect.is_claim
+
+
+def test_totals_and_claims_together():
+    """Totals and claims are told apart in the failing relations, sums first."""
+    graph = put(shipped(), "trainium1", "peak.dense.bf16", "290 TFLOPS")
+    (suspect,) = suspects(relations(graph))
+    order = [r.is_claim for r in suspect.failing]
+
+    assert sorted(order) == order
+    assert {False, True} == set(order)
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        (("trainium1", "peak.dense.bf16", "290 TFLOPS"), ("trainium2", "memory.bandwidth", "3.9 TB/s")),
+        (("trainium1", "peak.dense.bf16", "290 TFLOPS"), ("trainium1", "memory.capacity", "64 GiB")),
+        (("trainium1", "memory.capacity", "64 GiB"), ("trn1.32xlarge", "stated.peak.dense.fp32", "670 TFLOPS")),
+        (
+            ("trn1.32xlarge", "stated.peak.dense.fp32", "670 TFLOPS"),
+            ("trn2-ultraserver", "stated.host.memory", "2,048 GiB"),
+        ),
+        (("trn1.32xlarge", "chips.count", 8), ("trn2-ultraserver", "servers.count", 8)),
+    ],
+)
+def test_two_independent_faults(faults):
+    graph = functools.reduce(lambda g, f: put(g, *f), faults, bare())
+
+    assert {(name, at, None) for name, at, _ in faults} == set(blamed(graph))
+    assert len(faults) == len(blamed(graph))
+
+
+def test_two_wrong_totals_are_no_wrong_count():
+    """Both rest on one count, but no single count would mend them."""
+    graph = _small(memory="480 GiB", peak="3,990 TFLOPS")
+
+    assert {
+        ("trn1.32xlarge", "stated.memory.capacity", None),
+        ("trn1.32xlarge", "stated.peak.dense.bf16", None),
+    } == {(s.site.node.name, dotted(s.site.path[1:]), s.site.claim) for s in suspects(_sums(graph))}
+
+
+def test_two_totals_that_one_count_would_mend():
+    graph = _small(memory="384 GiB", peak="2,280 TFLOPS")
+
+    assert [dotted(s.site.path[1:]) for s in suspects(_sums(graph))] == ["chips.count"]
+
+
+def _small(memory: str, peak: str) -> Graph:
+    graph = put(bare(), "trn1.32xlarge", "stated.memory.capacity", memory)
+    return put(graph, "trn1.32xlarge", "stated.peak.dense.bf16", peak)
+
+
+def _sums(graph: Graph) -> list[Relation]:
+    """Two totals of one server, and nothing else that could tell which side is wrong."""
+    (count,) = sites(graph, "trn1.32xlarge", "chips.count")
+    totals = sites(graph, "trn1.32xlarge", "stated.memory.capacity", "stated.peak.dense.bf16")
+    parts = sites(graph, "trainium1", "memory.capacity", "peak.dense.bf16")
+    return [Relation(t, (Term((count,), p),), "chips of a server") for t, p in zip(totals, parts, strict=True)]
+
+
+def test_a_tie_is_decided_for_the_total():
+    """One total, one part, one count and nothing else: the total is stated to be checked."""
+    (relation, _) = _sums(_small(memory="480 GiB", peak="3,040 TFLOPS"))
+
+    assert [Suspect(relation.total, (relation,))] == suspects([relation])
+
+
+def test_a_claim_of_a_figure_that_is_wrong_in_another_way():
+    """A chip's figure is wrong, and a claim disagrees with the right one too: these are two things to mend."""
+    graph = claim(
+        put(shipped(), "trainium1", "peak.dense.bf16", "290 TFLOPS"), "trainium1", "spec.peak.dense.bf16", "250 TFLOPS"
+    )
+    index = len(graph.named("trainium1").claims) - 1
+
+    assert [("trainium1", "peak.dense.bf16", None), ("trainium1", "peak.dense.bf16", index)] == blamed(graph)
+
+
+def test_the_order_of_relations_decides_nothing():
+    graph = put(put(shipped(), "trainium1", "peak.dense.bf16", "290 TFLOPS"), "trn2.48xlarge", "chips.count", 8)
+    expected = blamed(graph)
+    shuffled = list(relations(graph))
+    for seed in range(5):
+        random.Random(seed).shuffle(shuffled)
+        keys = [(s.site.node.name, dotted(s.site.path[1:]), s.site.claim) for s in suspects(shuffled)]
+        assert expected == keys
+
+
+def test_every_failing_relation_is_laid_at_one_suspect():
+    graph = bare()
+    for chip in CHIPS:
+        graph = put(graph, chip, "peak.dense.bf16", "1.23 TFLOPS")
+    for server in SERVERS:
+        graph = put(graph, server, "chips.count", 7)
+    failing = [r for r in relations(graph) if not r.holds]
+    laid = [r for s in suspects(relations(graph)) for r in s.failing]
+
+    assert len(failing) == len(laid)
+    assert set(map(id, failing)) == set(map(id, laid))
+
+
+def test_one_finding_at_the_chip():
+    """What the user reads: one finding, at the figure, with the count of what else disagrees."""
+    (found,) = findings("TRN402", put(shipped(), "trainium1", "peak.dense.bf16", "290 TFLOPS"))
+
+    assert found.where.path == ("spec", "peak", "dense", "bf16")
+    assert found.where.file.endswith("trainium1.yaml")
+    assert "more total" in found.message
+    assert "more source" in found.message

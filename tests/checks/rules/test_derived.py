@@ -1,0 +1,214 @@
+"""trnspec.checks.rules.derived: what formulas mean, and which figures they do not give."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rules_world import beside, findings
+
+from trnspec.checks.rules.derived import MOST_BRACKETS, MOST_CHARACTERS, FormulaError, evaluate
+from trnspec.quantities.quantity import Interval, parse
+
+LINK = """\
+api_version: trnspec/v1
+kind: Link
+metadata: {name: wire, title: Wire}
+spec:
+  connects: chips
+  bandwidth:
+    both: {value: "%s", derived: "%s"}
+"""
+
+
+def exact(text: str) -> Fraction:
+    value = evaluate(text)
+
+    assert value.is_point
+    return value.low
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("7", 7),
+        ("  7  ", 7),
+        ("1,024", 1024),
+        ("2.5", Fraction(5, 2)),
+        ("1e3", 1000),
+        ("2.5E-1", Fraction(1, 4)),
+        ("2 + 3 x 4", 14),
+        ("2 x 3 + 4", 10),
+        ("(2 + 3) x 4", 20),
+        ("((2 + 3)) x (4)", 20),
+        ("12 / 2 / 3", 2),
+        ("12 / (2 x 3)", 2),
+        ("12 / 2 x 3", 18),
+        ("2 * 3", 6),
+        ("2*3/6", 1),
+        ("2 x(3)", 6),
+        ("2x3", 6),
+        ("2 \u00d7 3", 6),
+        ("1+2", 3),
+        ("4 links x 2 directions", 8),
+        ("128 active lanes x 2", 256),
+        ("36 DMA engines / 4", 9),
+    ],
+)
+def test_numbers_are_exact(text, expected):
+    assert expected == exact(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("384 GB/s", parse("384 GB/s").interval),
+        ("384 GB/s / 4 links", parse("384 GB/s").interval.scaled(Fraction(1, 4))),
+        ("27,648 GiB / 36", parse("27,648 GiB").interval.scaled(Fraction(1, 36))),
+        ("2 x 64 GB/s", parse("64 GB/s").interval.scaled(2)),
+        ("64 GB/sec x 2", parse("64 GB/s").interval.scaled(2)),
+        ("1 us + 2 us", parse("1 us").interval + parse("2 us").interval),
+        ("(1 us + 2 us) / 2", (parse("1 us").interval + parse("2 us").interval).scaled(Fraction(1, 2))),
+        ("1,024 B / 50 Gbps", parse("1,024 B").interval.ratio(parse("50 Gbps").interval)),
+        ("~2 GB/s x 3", parse("~2 GB/s").interval.scaled(3)),
+        ("~5 x 2", Interval(Fraction(8), Fraction(12))),
+    ],
+)
+def test_rounding_is_carried_through(text, expected):
+    assert expected == evaluate(text)
+
+
+def test_the_peak_of_a_tensor_engine():
+    """128 x 128 multipliers at 2.4 GHz do 78.6 TFLOPS, and a clock of two digits leaves 2 per cent open."""
+    value = evaluate("128 x 128 x 2 x 2.4 GHz")
+
+    assert Fraction("78.6432e12") in value
+    assert value.high is not None
+    assert Fraction("0.04") < value.high / value.low - 1 < Fraction("0.05")
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "a number is expected"),
+        ("   ", "a number is expected"),
+        ("GB/s", "a number is expected"),
+        ("2 x", "not understood"),
+        ("2 x (", "a number is expected"),
+        ("2 +", "a number is expected"),
+        ("(2 + 3", "not closed"),
+        ("2 + 3)", "not understood"),
+        ("2 - 3", "not understood"),
+        ("-2", "a number is expected"),
+        ("2 ^ 3", "not understood"),
+        ("2 // 3", "a number is expected"),
+        ("1.2.3", "not understood"),
+        ("1,0,0", "1,0,0"),
+        ("1,0,0 GB", "1,0,0 GB"),
+        ("4 GB/ss x 2", "neither a unit"),
+        ("2 / 0", "ratio to 0"),
+        ("2 / (0 x 3)", "ratio to 0"),
+        ("__import__('os')", "a number is expected"),
+        ("1e999999999", "1e999999999"),
+        ("2\u0663", "not understood"),
+        ("2 x\n3", "not understood"),
+    ],
+)
+def test_garbage_is_refused_with_a_reason(text, word):
+    with pytest.raises(FormulaError, match=r".") as raised:
+        evaluate(text)
+
+    assert word in str(raised.value)
+
+
+def test_as_many_brackets_as_are_allowed():
+    assert exact("(" * MOST_BRACKETS + "1" + ")" * MOST_BRACKETS) == 1
+
+
+def test_brackets_beside_each_other_are_not_deep():
+    assert exact(" + ".join(["(1)"] * 50)) == 50
+
+
+@pytest.mark.parametrize("depth", [MOST_BRACKETS + 1, 150, 100_000])
+def test_deep_brackets_do_not_crash(depth):
+    with pytest.raises(FormulaError, match=r"brackets|characters"):
+        evaluate("(" * depth + "1" + ")" * depth)
+
+
+def test_a_long_formula_is_refused():
+    with pytest.raises(FormulaError, match="at most"):
+        evaluate(" + ".join(["1"] * MOST_CHARACTERS))
+
+
+def test_the_largest_product_can_be_shown():
+    """A finding on a formula at its limits is still a sentence."""
+    formula = "x".join(["9e30"] * (MOST_CHARACTERS // 5))
+    (found,) = findings("TRN404", beside(LINK % ("96 GB/s", formula)))
+
+    assert found.code == "TRN404"
+
+
+@st.composite
+def formulas(draw, depth=3):
+    """A formula with what Python's exact arithmetic makes of it."""
+    if depth == 0 or draw(st.integers(0, 3)) == 0:
+        number = draw(st.integers(0, 10_000))
+        decimals = draw(st.integers(0, 3))
+        value = Fraction(number, 10**decimals)
+        text = f"{number // 10**decimals:,}" + (f".{number % 10**decimals:0{decimals}d}" if decimals else "")
+        return text + draw(st.sampled_from(["", " links", " active lanes"])), value, 3
+    left, a, left_rank = draw(formulas(depth=depth - 1))
+    right, b, right_rank = draw(formulas(depth=depth - 1))
+    sign = draw(st.sampled_from(["+", "x", "*", "/"]))
+    if sign == "/" and b == 0:
+        sign = "+"
+    rank = 1 if sign == "+" else 2
+    # A product on the right of a sign of its own rank needs brackets; elsewhere they are drawn.
+    if left_rank < rank or draw(st.booleans()):
+        left = f"({left})"
+    if right_rank <= rank or draw(st.booleans()):
+        right = f"({right})"
+    value = {"+": a + b, "x": a * b, "*": a * b, "/": a / b if b else Fraction(0)}[sign]
+    return f"{left} {sign} {right}", value, rank
+
+
+@given(formulas())
+def test_it_is_the_arithmetic_of_fractions(drawn):
+    text, value, _ = drawn
+    if len(text) <= MOST_CHARACTERS:
+        assert value == exact(text)
+
+
+@given(st.text(alphabet="0123456789.,e+-*/x() ~GBTiabs\u00d7", max_size=60))
+def test_any_text_gives_a_value_or_a_reason(text):
+    try:
+        told = evaluate(text).low >= 0
+    except FormulaError as error:
+        told = bool(str(error))
+
+    assert told
+
+
+@pytest.mark.parametrize(
+    ("value", "formula", "codes"),
+    [
+        ("96 GB/s", "384 GB/s / 4 links", 0),
+        ("96 GB/s", "384 GB/s / 4", 0),
+        ("98 GB/s", "384 GB/s / 4 links", 1),
+        ("96 GB/s", "384 GB/s / 3 links", 1),
+        ("96 GB/s", "384 GB/s /", 1),
+        ("96 GB/s", "384 GB/s / 0", 1),
+    ],
+)
+def test_a_figure_must_follow_its_formula(value, formula, codes):
+    found = findings("TRN404", beside(LINK % (value, formula)))
+
+    assert ["TRN404"] * codes == [d.code for d in found]
+
+
+def test_the_finding_tells_what_the_formula_gives():
+    (found,) = findings("TRN404", beside(LINK % ("98 GB/s", "384 GB/s / 4 links")))
+
+    assert found.message == "spec.bandwidth.both is 98 GB/s, but 384 GB/s / 4 links is 96 GB/s"

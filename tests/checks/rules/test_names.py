@@ -1,0 +1,48 @@
+"""trnspec.checks.rules.names: a document lies in a file of its name."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from rules_world import findings, shipped
+
+from trnspec.graph.graph import Graph
+
+
+def lying_in(file: str) -> Graph:
+    node = shipped().named("trn1.32xlarge")
+    return Graph({node.name: attrs.evolve(node, document=attrs.evolve(node.document, file=file))})
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "trn1.32xlarge.yaml",
+        "servers/trn1.32xlarge.yaml",
+        "/a/b.c/trn1.32xlarge.yml",
+        "<stdin>",
+        "trn1.32xlarge",
+        "somewhere.txt",
+    ],
+)
+def test_files_that_are_named_so_or_have_no_such_name(file):
+    assert findings("TRN205", lying_in(file)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "hint"),
+    [
+        ("servers/trn1.yaml", "rename the file to trn1.32xlarge.yaml or the document to trn1"),
+        ("trn1.32xlarge.bak.yml", "rename the file to trn1.32xlarge.yml or the document to trn1.32xlarge.bak"),
+        ("TRN1.32XLARGE.yaml", "rename the file to trn1.32xlarge.yaml or the document to TRN1.32XLARGE"),
+    ],
+)
+def test_other_names(file, hint):
+    (found,) = findings("TRN205", lying_in(file))
+
+    assert hint == found.hint
+    assert found.where.path == ("metadata", "name")
+
+
+def test_every_shipped_document_lies_where_it_should():
+    assert findings("TRN205", shipped()) == []

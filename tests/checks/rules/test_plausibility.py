@@ -1,0 +1,132 @@
+"""trnspec.checks.rules.plausibility: what cannot be, whatever a page says."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+from rules_world import bare, findings, found, put, shipped
+
+from trnspec.model.fields import Peak, Rates
+from trnspec.model.figure import Figure
+from trnspec.quantities.quantity import parse
+
+CODES = ["TRN602", "TRN603", "TRN604", "TRN605", "TRN607"]
+
+
+def chip(**values: str):
+    """Trainium2 with other figures; ``peak__dense__bf16`` stands for the path."""
+    return functools.reduce(lambda g, kv: put(g, "trainium2", kv[0].replace("__", "."), kv[1]), values.items(), bare())
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_shipped_chips_are_plausible(code):
+    assert findings(code, shipped()) == []
+
+
+@pytest.mark.parametrize(
+    ("dense", "sparse", "told"),
+    [
+        ("2,563 TFLOPS", "667 TFLOPS", True),
+        ("667 TFLOPS", "2,563 TFLOPS", False),
+        ("667 TFLOPS", "667 TFLOPS", False),
+        ("667 TFLOPS", "0.7 PFLOPS", False),
+        ("667 TFLOPS", "0.6 PFLOPS", True),
+        ("667 TFLOPS", "up to 600 TFLOPS", True),
+        ("667 TFLOPS", ">= 600 TFLOPS", False),
+    ],
+)
+def test_sparse_is_not_below_dense(dense, sparse, told):
+    graph = chip(peak__dense__bf16=dense, peak__sparse__bf16=sparse)
+
+    assert ({("trainium2", "spec.peak.sparse.bf16")} if told else set()) == found("TRN602", graph)
+
+
+def test_sparse_rates_of_the_tensor_engines_too():
+    graph = chip(tensor_peak__sparse__fp8="1,000 TFLOPS")
+
+    assert {("trainium2", "spec.tensor_peak.sparse.fp8")} == found("TRN602", graph)
+
+
+def rates(**values: str):
+    """Trainium2 with these dense rates alone."""
+    given = Rates(**{k: Figure(value=parse(v)) for k, v in values.items()})
+    return put(put(bare(), "trainium2", "peak", Peak(dense=given)), "trainium2", "tensor_peak", None)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"bf16": "190 TFLOPS", "fp32": "47.5 TFLOPS"}, set()),
+        ({"bf16": "47.5 TFLOPS", "fp32": "190 TFLOPS"}, {"bf16"}),
+        ({"fp8": "600 TFLOPS", "bf16": "667 TFLOPS", "fp32": "700 TFLOPS"}, {"fp8", "bf16"}),
+        ({"fp8": "667 TFLOPS", "bf16": "667 TFLOPS"}, set()),
+        ({"mxfp4": "2,517 TFLOPS", "mxfp8": "2,517 TFLOPS"}, set()),
+        ({"fp4": "1 PFLOPS", "fp8": "1.2 PFLOPS"}, set()),
+        ({"cfp8": "180 TFLOPS", "fp8": "190 TFLOPS"}, set()),
+        ({"int8": "100 TOPS", "bf16": "190 TFLOPS"}, set()),
+        ({"fp32": "47.5 TFLOPS", "fp64": "67 TFLOPS"}, {"fp32"}),
+    ],
+)
+def test_a_narrow_type_is_not_slower(values, told):
+    assert {("trainium2", f"spec.peak.dense.{d}") for d in told} == found("TRN603", rates(**values))
+
+
+@pytest.mark.parametrize(
+    ("dma", "memory", "told"),
+    [
+        ("3.5 TB/s", "2.9 TB/s", False),
+        ("2.9 TB/s", "2.9 TB/s", False),
+        ("0.37 TB/s", "2.9 TB/s", True),
+        ("3 TB/s", "2.9 TB/s", False),
+        ("3.5 TB/s", "4.9 TB/s", True),
+    ],
+)
+def test_dma_keeps_up_with_the_memory(dma, memory, told):
+    graph = chip(dma__bandwidth=dma, memory__bandwidth=memory)
+
+    assert ({("trainium2", "spec.dma.bandwidth")} if told else set()) == found("TRN604", graph)
+
+
+@pytest.mark.parametrize(
+    ("peak", "memory", "told"),
+    [
+        ("667 TFLOPS", "2.9 TB/s", False),
+        ("667 TFLOPS", "2.9 GB/s", True),
+        ("667 PFLOPS", "2.9 TB/s", True),
+        ("667 GFLOPS", "2.9 TB/s", True),
+        ("5 TFLOPS", "1 TB/s", False),
+        ("5,000 TFLOPS", "1 TB/s", False),
+        ("5,001 TFLOPS", "1 TB/s", True),
+        ("667 TFLOPS", "0 TB/s", False),
+    ],
+)
+def test_the_ridge_point(peak, memory, told):
+    graph = chip(peak__dense__bf16=peak, memory__bandwidth=memory)
+
+    assert ({("trainium2", "spec.memory.bandwidth")} if told else set()) == found("TRN605", graph)
+
+
+def test_the_ridge_point_of_a_chip_without_bf16():
+    graph = put(rates(fp16="667 TFLOPS"), "trainium2", "memory.bandwidth", "2.9 GB/s")
+
+    assert {("trainium2", "spec.memory.bandwidth")} == found("TRN605", graph)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "told"),
+    [
+        ("629.1 TFLOPS", False),
+        ("667 TFLOPS", False),
+        ("670 TFLOPS", False),
+        ("680 TFLOPS", True),
+        ("1,258 TFLOPS", True),
+        ("534 TFLOPS", False),
+        ("530 TFLOPS", True),
+        ("0 TFLOPS", False),
+    ],
+)
+def test_the_tensor_engines_fit_the_chip(tensor, told):
+    graph = chip(tensor_peak__dense__bf16=tensor)
+
+    assert ({("trainium2", "spec.tensor_peak.dense.bf16")} if told else set()) == found("TRN607", graph)

@@ -1,0 +1,390 @@
+"""trnspec.checks.rules.provenance: sources, claims, verdicts, dates, and pages that contradict themselves."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from rules_world import bare, beside, claim, findings, found, put, shipped
+
+from trnspec.graph.graph import Graph
+from trnspec.model.figure import Figure
+from trnspec.model.ref import Ref
+from trnspec.quantities.quantity import parse
+
+CODES = ["TRN301", "TRN302", "TRN303", "TRN305", "TRN306", "TRN403"]
+BF16 = "spec.peak.dense.bf16"
+REASON = "For a reason."
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_shipped_catalog_is_in_order(code):
+    assert findings(code, shipped()) == []
+
+
+# TRN301.
+
+
+def orphan() -> Graph:
+    """Link neuronlink-v2 without the source of its figures."""
+    node = shipped().named("neuronlink-v2")
+    metadata = attrs.evolve(node.metadata, source=None)
+    return Graph({**bare().nodes, node.name: attrs.evolve(node, metadata=metadata, claims=())})
+
+
+@pytest.mark.parametrize(
+    ("figure", "told"),
+    [
+        (Figure(value=parse("96 GB/s")), True),
+        (Figure(value=parse("96 GB/s"), note="Everybody knows."), True),
+        (Figure(value=parse("96 GB/s"), source=Ref("neuron-trn1-2023-02")), False),
+        (Figure(value=parse("96 GB/s"), derived="384 GB/s / 4"), False),
+    ],
+)
+def test_a_figure_needs_a_source_or_a_formula(figure, told):
+    expected = {("neuronlink-v2", "spec.bandwidth.both")} if told else set()
+
+    assert expected == found("TRN301", put(orphan(), "neuronlink-v2", "bandwidth.both", figure))
+
+
+# TRN302.
+
+
+@pytest.mark.parametrize(
+    ("at", "says"),
+    [
+        (BF16, "190 TFLOPS"),
+        ("spec.peak.dense.{bf16,fp16}", "190 TFLOPS"),
+        ("spec.cores.count", 2),
+        ("spec.cores", "two"),
+        ("spec.memory.technology", "HBM2"),
+        ("spec.launched", "October"),
+        ("spec.ratios", "none"),
+    ],
+)
+def test_claims_that_speak_of_something(at, says):
+    assert findings("TRN302", claim(bare(), "trainium1", at, says)) == []
+
+
+@pytest.mark.parametrize(
+    ("at", "says", "where", "word"),
+    [
+        ("spec.memory.capacty", "32 GiB", "at", "no spec.memory.capacty"),
+        ("spec.peak.dense.{bf16,bf61}", "190 TFLOPS", "at", "no spec.peak.dense.bf61"),
+        ("spec.peak.{dense", "190 TFLOPS", "at", "is not a path"),
+        (BF16, "190 GB/s", "says", "measures bandwidth"),
+        (BF16, "190 TOPS", "says", "operation rate"),
+        (BF16, "fast", "says", "fast"),
+        (BF16, 190, "says", "190"),
+        ("spec.cores.count", "two", "says", "is not a count"),
+        ("spec.cores.count", "2", "says", "is not a count"),
+        ("spec.cores.core", "neuroncore-v3", "at", "nothing can be claimed"),
+        ("spec.peak.dense.bf16.value.number", "1 x", "at", "no spec.peak"),
+    ],
+)
+def test_claims_that_speak_of_nothing(at, says, where, word):
+    (told,) = findings("TRN302", claim(bare(), "trainium1", at, says))
+
+    assert ("claims", 0, where) == told.where.path
+    assert word in told.message
+
+
+# TRN303.
+
+
+@pytest.mark.parametrize("says", ["190 TFLOPS", "~189 TFLOPS", "0.19 PFLOPS", "over 100 TFLOPS"])
+def test_claims_that_overlap_need_no_verdict(says):
+    assert findings("TRN303", claim(bare(), "trainium1", BF16, says)) == []
+
+
+@pytest.mark.parametrize("verdict", [None, "agrees"])
+def test_a_conflict_without_a_verdict(verdict):
+    graph = claim(shipped(), "trainium1", BF16, "230 TFLOPS", verdict=verdict)
+    index = len(graph.named("trainium1").claims) - 1
+    (told,) = findings("TRN303", graph)
+
+    assert ("claims", index, "says") == told.where.path
+    assert "says neuron-trn1-2023-02, is 230 TFLOPS, but 190 TFLOPS of trainium1 is adopted" in told.message
+    assert told.hint.startswith("add a verdict and a reason; ")
+
+
+def test_the_likely_cause_of_a_conflict_is_told():
+    graph = claim(shipped(), "trainium1", "spec.memory.bandwidth", "820 GiB/s")
+    (told,) = findings("TRN303", graph)
+
+    assert "a decimal for a binary unit or the reverse: 820 GB/s was meant" in told.hint
+
+
+def test_a_conflict_of_counts():
+    (told,) = findings("TRN303", claim(shipped(), "trainium1", "spec.cores.count", 4))
+
+    assert "a wrong count: 2 closes every gap" in told.hint
+
+
+@pytest.mark.parametrize("verdict", ["rounded", "superseded", "rejected", "other-scope", "unresolved"])
+def test_a_verdict_needs_a_reason(verdict):
+    with_reason = claim(bare(), "trainium1", BF16, "230 TFLOPS", verdict=verdict, reason=REASON)
+    without = claim(bare(), "trainium1", BF16, "230 TFLOPS", verdict=verdict)
+
+    assert set() == found("TRN303", with_reason)
+    assert {("trainium1", "claims.0.verdict")} == found("TRN303", without)
+
+
+# TRN303 where nothing is adopted: claims are compared with each other.
+
+OLD, NEW = "neuron-trn1-2023-02", "neuron-trn1-2026-08"
+GUIDE, CHIP_PAGE = "ec2-instance-types-guide-2026-08", "neuron-trainium-2024-02"
+STACK, DIRECTION = "spec.memory.stacks.capacity", "spec.bandwidth.per_direction"
+TOTAL, ONE = "spec.stated.efa.bandwidth", "spec.efa.bandwidth"
+
+
+def open_() -> Graph:
+    """The catalog with nothing at the paths above, and nothing there to be computed; no claims."""
+    graph = put(put(bare(), "trainium1", "memory.stacks", None), "trainium1", "cores", None)
+    graph = put(put(graph, "trn2u.48xlarge", "efa", None), "trn2-ultraserver", "stated.efa", None)
+    graph = put(put(graph, "neuronlink-v2", "bandwidth.both", None), "trainium1", "memory.technology", None)
+    return put(graph, "neuronlink-v2", "lanes", None)
+
+
+def said(name: str, *claims: tuple[str, str | int, str]) -> Graph:
+    """The open catalog with claims on one document: path, what is said, source."""
+    graph = open_()
+    for at, says, source in claims:
+        graph = claim(graph, name, at, says, source=source)
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "older", "newer", "cause"),
+    [
+        ("trainium1", STACK, "16 GB", "16 GiB", "a decimal for a binary unit or the reverse: 16 GiB was meant"),
+        ("trainium1", "spec.cores.count", 4, 2, "a wrong count: 2 closes every gap"),
+        ("neuronlink-v2", DIRECTION, "48 Gb/s", "48 GB/s", "bits for bytes or the reverse: 48 GB/s was meant"),
+        ("neuronlink-v2", DIRECTION, "48 GB/s", "96 GB/s", "one direction for both: 2 x 48 GB/s closes the gap"),
+        ("neuronlink-v2", DIRECTION, "up to 12 GB/s", "96 GB/s", "a wrong unit prefix: up to 12 TB/s was meant"),
+        ("neuronlink-v2", DIRECTION, "31 GB/s", "97 GB/s", "none of the usual causes closes the gap"),
+        ("neuronlink-v2", DIRECTION, "1.3 TB/s", "1.38 TB/s", "truncation: digits after 1.3 TB/s were cut off"),
+        ("neuronlink-v2", DIRECTION, "1.38 TB/s", "1.3 TB/s", "truncation: digits after 1.3 TB/s were cut off"),
+        ("trn2-ultraserver", TOTAL, "3,200 Gbps", "12,800 Gbps", "of one part, 3,200 Gbps, stands for the whole"),
+        ("trn2-ultraserver", TOTAL, "12,800 Gbps", "3,200 Gbps", "of one part, 3,200 Gbps, stands for the whole"),
+        ("trn2u.48xlarge", ONE, "12,800 Gbps", "3,200 Gbps", "the total, 12,800 Gbps, stands for one part"),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_claims_that_exclude_each_other(name, at, older, newer, cause, turned):
+    claims = [(at, older, OLD), (at, newer, NEW)]
+    graph = said(name, *(reversed(claims) if turned else claims))
+    (told,) = findings("TRN303", graph)
+
+    assert ("claims", int(turned), "says") == told.where.path
+    assert [("claims", int(not turned), "says")] == [s.path for s in told.see]
+    assert told.message == (
+        f"{at.removeprefix('spec.')} of {name} is {older}, says {OLD} (2023-02-24), "
+        f"but {newer}, says {NEW} (2026-08-21), and nothing is adopted"
+    )
+    assert told.hint.startswith("add a verdict and a reason to one of them; ")
+    assert cause in told.hint
+
+
+@pytest.mark.parametrize(
+    ("at", "says", "other"),
+    [
+        (STACK, "16 GiB", "~17 GB"),
+        (STACK, "16 GiB", "up to 32 GiB"),
+        (STACK, "<= 32 GiB", "16 GiB"),
+        (STACK, "16 GiB", "over 10 GiB"),
+        (STACK, "16 GiB", "plenty"),
+        (STACK, "16 GiB", "16 GB/s"),
+        ("spec.cores.count", 2, 2),
+        ("spec.cores.count", 2, "four"),
+        ("spec.memory.technology", "HBM2", "HBM2E"),
+        ("spec.memory.technology", "16 GiB", "16 GB"),
+        ("spec.cores", "2", "N/A"),
+    ],
+)
+def test_claims_that_do_not_exclude_each_other(at, says, other):
+    assert set() == found("TRN303", said("trainium1", (at, says, OLD), (at, other, NEW)))
+
+
+@pytest.mark.parametrize("at", [DIRECTION, STACK])
+def test_what_measures_something_else_is_reported_by_another_rule(at):
+    name = "trainium1" if at == STACK else "neuronlink-v2"
+    graph = said(name, (at, "1 TFLOPS", OLD), (at, "2 TFLOPS", NEW))
+
+    assert {(name, "claims.0.says"), (name, "claims.1.says")} == found("TRN302", graph)
+    assert set() == found("TRN303", graph)
+
+
+@pytest.mark.parametrize("verdict", ["rounded", "superseded", "rejected", "other-scope", "unresolved"])
+@pytest.mark.parametrize("judged", [OLD, NEW])
+def test_a_verdict_on_either_settles_it(verdict, judged):
+    other = NEW if judged == OLD else OLD
+    graph = claim(open_(), "trainium1", STACK, "16 GB", source=judged, verdict=verdict, reason=REASON)
+
+    assert set() == found("TRN303", claim(graph, "trainium1", STACK, "16 GiB", source=other))
+    assert set() == found("TRN303", claim(graph, "trainium1", STACK, "16 GiB", source=other, verdict="agrees"))
+
+
+def test_agrees_does_not_settle_it():
+    graph = claim(open_(), "trainium1", STACK, "16 GB", source=OLD, verdict="agrees")
+
+    assert {("trainium1", "claims.0.says")} == found("TRN303", claim(graph, "trainium1", STACK, "16 GiB", source=NEW))
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "doubted"),
+    [
+        (OLD, NEW, 0),
+        (NEW, OLD, 1),
+        (NEW, CHIP_PAGE, 0),
+        (GUIDE, OLD, 0),
+        (NEW, NEW, 1),
+        ("nobody", OLD, 0),
+        (NEW, "trainium2", 1),
+    ],
+)
+def test_doubted_is_what_would_not_be_adopted(first, last, doubted):
+    """The nearer rank before the newer text, and the first before the last."""
+    graph = said("trainium1", (STACK, "16 GB", first), (STACK, "16 GiB", last))
+
+    assert {("trainium1", f"claims.{doubted}.says")} == found("TRN303", graph)
+
+
+def test_a_pair_is_reported_once_for_all_paths_it_shares():
+    graph = put(bare(), "trainium1", "peak", attrs.evolve(bare().named("trainium1").spec.peak, sparse=None))
+    graph = claim(graph, "trainium1", "spec.peak.sparse.{bf16,fp16,fp8}", "400 TFLOPS", source=OLD)
+    graph = claim(graph, "trainium1", "spec.peak.sparse.{fp8,fp16,tf32}", "700 TFLOPS", source=NEW)
+    graph = claim(graph, "trainium1", "spec.peak.sparse.tf32", "700.2 TFLOPS", source=NEW)
+    (told,) = findings("TRN303", graph)
+
+    assert told.message.startswith("peak.sparse.fp16 and 1 more of trainium1 is 400 TFLOPS, says")
+
+
+def test_every_pair_of_three():
+    graph = said("trainium1", (STACK, "16 GB", OLD), (STACK, "16 GB", GUIDE), (STACK, "16 GiB", NEW))
+    told = findings("TRN303", graph)
+
+    assert {("claims", 0, "says"), ("claims", 1, "says")} == {d.where.path for d in told}
+    assert [("claims", 2, "says")] * 2 == [s.path for d in told for s in d.see]
+    assert not [d.hint for d in told if "(agrees)" in d.hint]
+
+
+def test_what_a_sum_reports_is_not_reported_again():
+    """The four servers tell which of the two is wrong."""
+    graph = put(bare(), "trn2-ultraserver", "stated.efa", None)
+    graph = claim(graph, "trn2-ultraserver", TOTAL, "12,800 Gbps", source=OLD)
+    graph = claim(graph, "trn2-ultraserver", TOTAL, "3,200 Gbps", source=NEW)
+
+    assert {("trn2-ultraserver", "claims.1.says")} == found("TRN402", graph)
+    assert set() == found("TRN303", graph)
+
+
+def test_an_adopted_figure_stands_between_claims():
+    """Each is compared with it alone: they differ from each other, and not from it."""
+    graph = put(bare(), "trainium1", "memory.stacks.capacity", "~17 GiB")
+    graph = claim(graph, "trainium1", STACK, "16.5 GiB", source=OLD)
+
+    assert set() == found("TRN303", claim(graph, "trainium1", STACK, "17.5 GiB", source=NEW))
+
+
+# TRN305.
+
+
+@pytest.mark.parametrize("verdict", ["superseded", "rejected"])
+@pytest.mark.parametrize("says", ["190 TFLOPS", "0.19 PFLOPS", "190,000 GFLOPS"])
+def test_what_was_judged_wrong_is_not_adopted(verdict, says):
+    graph = claim(bare(), "trainium1", "spec.peak.dense.{bf16,fp32}", says, verdict=verdict, reason=REASON)
+
+    assert {("trainium1", BF16)} == found("TRN305", graph)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "says"),
+    [("superseded", "210 TFLOPS"), ("rejected", "~190 TFLOPS"), ("rounded", "190 TFLOPS"), ("rejected", "none")],
+)
+def test_what_is_adopted_was_not_judged_wrong(verdict, says):
+    graph = claim(bare(), "trainium1", BF16, says, verdict=verdict, reason=REASON)
+
+    assert set() == found("TRN305", graph)
+
+
+# TRN306.
+
+
+@pytest.mark.parametrize(
+    ("day", "told"),
+    [
+        ("2024-02-29", False),
+        ("2023-02-29", True),
+        ("2023-02-30", True),
+        ("2023-13-01", True),
+        ("2023-00-10", True),
+        ("2023-04-31", True),
+        ("2023-12-31", False),
+        ("2023-02", False),
+        ("2023", False),
+    ],
+)
+def test_days_that_no_calendar_has(day, told):
+    expected = {("neuron-trn1-2023-02", "spec.as_of")} if told else set()
+    graph = bare().replace("neuron-trn1-2023-02", attrs.evolve(bare().named("neuron-trn1-2023-02").spec, as_of=day))
+
+    assert expected == found("TRN306", graph)
+
+
+# TRN403.
+
+PAGE = """\
+# file: sources/a-page.yaml
+api_version: trnspec/v1
+kind: Source
+metadata: {name: a-page, title: A page, aliases: [the-page]}
+spec: {publisher: Somebody, as_of: 2023-02-28, rank: third-party}
+# file: chips/part.yaml
+api_version: trnspec/v1
+kind: Chip
+metadata: {name: part, title: Part, source: neuron-trainium-2026-08}
+spec:
+  peak: {dense: {bf16: 190 TFLOPS}}
+  memory: {capacity: 32 GiB}
+claims:
+  - {at: spec.peak.dense.bf16, says: 210 TFLOPS, source: SOURCE, verdict: superseded, reason: It is older.}
+# file: servers/whole.yaml
+api_version: trnspec/v1
+kind: Server
+metadata: {name: whole, title: Whole, source: neuron-trainium-2026-08}
+spec:
+  chips: {chip: part, count: 16}
+claims:
+  - {at: spec.stated.peak.dense.bf16, says: "TOTAL", source: a-page, verdict: VERDICT, reason: It is older.}
+"""
+
+
+def page(total: str, verdict: str = "superseded", source: str = "a-page") -> Graph:
+    return beside(PAGE.replace("TOTAL", total).replace("VERDICT", verdict).replace("SOURCE", source))
+
+
+@pytest.mark.parametrize("source", ["a-page", "the-page"])
+def test_a_page_that_contradicts_itself(source):
+    graph = page("3,380 TFLOPS", source=source)
+    (told,) = findings("TRN403", graph)
+
+    assert {("whole", "claims.0.says")} == found("TRN403", graph)
+    assert told.message == "a-page says 3,380 TFLOPS of stated.peak.dense.bf16, but also 16 x 210 TFLOPS of part"
+
+
+@pytest.mark.parametrize(
+    ("total", "verdict"),
+    [
+        ("3,360 TFLOPS", "superseded"),
+        ("3.4 PFLOPS", "superseded"),
+        ("3,380 TFLOPS", "rejected"),
+        ("3,380 TFLOPS", "unresolved"),
+        ("3,380 TFLOPS", "other-scope"),
+    ],
+)
+def test_a_page_that_closes_or_was_judged(total, verdict):
+    assert set() == found("TRN403", page(total, verdict))
+
+
+def test_pages_are_not_held_against_each_other():
+    assert set() == found("TRN403", page("3,380 TFLOPS", source="neuron-trn1-2023-02"))

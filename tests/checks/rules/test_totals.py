@@ -1,0 +1,104 @@
+"""trnspec.checks.rules.totals: how a total that does not add up is told."""
+
+from __future__ import annotations
+
+import pytest
+from rules_world import bare, claim, findings, found, put, shipped
+
+
+def one(graph, code="TRN402"):
+    (told,) = findings(code, graph)
+    return told
+
+
+def test_the_shipped_catalog_adds_up():
+    assert findings("TRN402", shipped()) == []
+
+
+def test_a_total_with_its_arithmetic():
+    told = one(put(bare(), "trn1.32xlarge", "stated.memory.capacity", "480 GiB"))
+
+    expected = (
+        "stated.memory.capacity of trn1.32xlarge is 480 GiB, but 16 x 32 GiB of trainium1 = 512 GiB (chips of a server)"
+    )
+    assert expected == told.message
+    assert told.hint == "likely cause: a wrong count: 480 GiB is 15 x 32 GiB, not 16 x"
+    assert told.where.path == ("spec", "stated", "memory", "capacity")
+
+
+def test_a_part_with_what_the_total_needs():
+    told = one(put(bare(), "trainium1", "peak.dense.bf16", "290 TFLOPS"))
+
+    assert told.message.startswith("peak.dense.bf16 of trainium1 is 290 TFLOPS, but stated.peak.dense.bf16 of ")
+    assert " is 190 TFLOPS, which needs 190 TFLOPS here (chips of a server)" in told.message
+    assert told.message.endswith("; 2 more totals disagree with it")
+
+
+def test_a_count_with_what_the_totals_need():
+    told = one(put(bare(), "trn1.32xlarge", "chips.count", 12))
+
+    assert told.where.path == ("spec", "chips", "count")
+    assert "chips.count of trn1.32xlarge is 12, but " in told.message
+    assert " which needs 16 here " in told.message
+    assert told.hint == "likely cause: a wrong count: 16 closes every gap"
+
+
+def test_a_sum_of_two_terms():
+    told = one(put(bare(), "trainium2", "links.bandwidth", "1.42 TB/s"))
+
+    assert "1,024 GB/sec of trn2-ultraserver + 256 GB/sec of trn2-ultraserver = 1.28 TB/s" in told.message
+
+
+def test_the_other_places_are_named_but_not_all_of_them():
+    graph = put(shipped(), "trainium1", "peak.dense.bf16", "290 TFLOPS")
+    told = one(graph)
+
+    assert "more total" in told.message
+    assert len(told.see) == 6
+    assert len(set(told.see)) == len(told.see)
+    assert told.where.path not in {s.path for s in told.see if s.file == told.where.file}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("12.8 Tbps", None),
+        ("3,200 Gbps", "several causes would close the gap: the figure of one part, 3,200 Gbps, stands for the whole"),
+        ("12,800 GB/s", "likely cause: bits for bytes or the reverse: 12,800 Gbit/s was meant"),
+        ("12,800 Gibit/s", "likely cause: a decimal for a binary unit or the reverse: 12,800 Gbit/s was meant"),
+        ("12,800 Mbps", "likely cause: a wrong unit prefix: 12,800 Gbit/s was meant"),
+        ("25,600 Gbps", "both directions for one"),
+        ("9,999 Gbps", "none of the usual causes closes the gap"),
+    ],
+)
+def test_the_efa_of_an_ultraserver(wrong, hint):
+    """The published total of Trn2 is that of one of its four servers."""
+    graph = claim(bare(), "trn2-ultraserver", "spec.stated.efa.bandwidth", wrong)
+    told = [*findings("TRN402", graph), *findings("TRN303", graph)]
+
+    assert (hint is None) == (not told)
+    if hint is not None:
+        assert len(told) == 1
+        assert hint in told[0].hint
+
+
+def test_several_causes_are_told_as_several():
+    """A total of half the size is eight chips, or one direction."""
+    told = one(put(bare(), "trn1.32xlarge", "efa.bandwidth", "400.0 Gbps"))
+
+    assert told.hint.startswith("several causes would close the gap: ")
+    assert "one direction for both" in told.hint
+    assert "4 x 100.0 Gbps, not 8 x" in told.hint
+
+
+def test_claims_are_left_to_another_rule():
+    graph = claim(shipped(), "trainium1", "spec.peak.dense.bf16", "230 TFLOPS")
+
+    assert findings("TRN402", graph) == []
+    assert len(findings("TRN303", graph)) == 1
+
+
+def test_two_faults_two_findings():
+    graph = put(put(bare(), "trainium1", "peak.dense.bf16", "290 TFLOPS"), "trn1.32xlarge", "stated.cores", 64)
+
+    assert {("trainium1", "spec.peak.dense.bf16"), ("trn1.32xlarge", "spec.stated.cores")} == found("TRN402", graph)

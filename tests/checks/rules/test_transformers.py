@@ -1,0 +1,317 @@
+"""What follows from the dimensions of a transformer, and the rules that rest on it."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+from rules_world import bare, findings, found, put, shipped
+
+from trnspec.errors import UsageError
+from trnspec.model.transformers.contradictions import contradictions
+from trnspec.model.transformers.counting import (
+    active_parameters,
+    active_parameters_of,
+    dimensions,
+    parameters,
+    parameters_of,
+)
+from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.model.transformers.model import Attention, Experts, FeedForward, LatentAttention, Model, Parameters
+
+LLAMA = shipped().named("llama-3-8b").spec
+MIXTRAL = shipped().named("mixtral-8x7b").spec
+DEEPSEEK = shipped().named("deepseek-v3").spec
+NORMED = evolve(DEEPSEEK.attention, norm="head")
+SMALL = st.integers(1, 40)
+FORMS = st.sampled_from(["gated", "plain"])
+BIAS = st.sampled_from(["none", "all"])
+
+
+@st.composite
+def models(draw) -> Model:
+    """Any sound model."""
+    kv_heads, layers, hidden = draw(st.integers(1, 4)), draw(st.integers(2, 9)), draw(SMALL)
+    at_most = st.integers(1, hidden)
+    latent = None
+    if draw(st.booleans()):
+        rank = draw(st.none() | at_most)
+        latent = LatentAttention(
+            query_rank=rank, rank=draw(at_most), nope_size=draw(SMALL), rope_size=draw(SMALL), value_size=draw(SMALL)
+        )
+    windowed = draw(st.none() | st.integers(1, layers))
+    attention = Attention(
+        heads=kv_heads * draw(st.integers(1, 4)),
+        kv_heads=kv_heads,
+        head_size=draw(SMALL),
+        bias=draw(st.sampled_from(["none", "qkv", "all"])),
+        norm="none" if latent else draw(st.sampled_from(["none", "head"])),
+        sinks=draw(st.sampled_from(["none", "head"])),
+        latent=latent,
+        window=None if windowed is None else draw(SMALL),
+        windowed=windowed,
+    )
+    experts, dense = None, layers
+    if draw(st.booleans()):
+        count, shared, dense = draw(SMALL), draw(st.none() | st.integers(1, 3)), draw(st.integers(0, layers - 1))
+        experts = Experts(
+            count=count,
+            active=draw(st.integers(1, count)),
+            width=draw(SMALL),
+            form=draw(FORMS),
+            bias=draw(BIAS),
+            router_bias=draw(st.sampled_from(["none", "expert"])),
+            shared=shared,
+            shared_width=draw(st.none() | SMALL) if shared else None,
+            dense_layers=dense or None,
+        )
+    encoder = draw(st.booleans())
+    return Model(
+        form="encoder" if encoder else "decoder",
+        layers=layers,
+        hidden=hidden,
+        vocabulary=draw(SMALL),
+        context=draw(SMALL),
+        positions=draw(st.sampled_from(["learned", "rotary", "none"])),
+        segments=draw(st.none() | SMALL) if encoder else None,
+        embeddings=draw(st.sampled_from(["tied", "untied"])),
+        norm=draw(st.sampled_from(["layer", "rms"])),
+        norms=draw(st.integers(1, 4)),
+        final_norm=draw(st.sampled_from(["none", "one"])),
+        embedding_norm=draw(st.sampled_from(["none", "one"])),
+        attention=attention,
+        feed_forward=FeedForward(width=draw(SMALL), form=draw(FORMS), bias=draw(BIAS)) if dense else None,
+        experts=experts,
+        head="bert" if encoder and draw(st.booleans()) else "none",
+    )
+
+
+def linear(inputs, outputs, biased=False):
+    return [(inputs, outputs), *([(outputs,)] if biased else [])]
+
+
+def network(h, width, form, biased):
+    """A feed-forward network, matrix by matrix."""
+    inward = [t for _ in range(2 if form == "gated" else 1) for t in linear(h, width, biased)]
+    return [*inward, *linear(width, h, biased)]
+
+
+def attention_tensors(spec):
+    a, h, latent = spec.attention, spec.hidden, spec.attention.latent
+    biased, out = a.bias != "none", a.bias == "all"
+    made = [(a.heads,)] if a.sinks == "head" else []
+    if latent is None:
+        made += linear(h, a.heads * a.head_size, biased)
+        made += linear(h, a.kv_heads * a.head_size, biased) * 2 + linear(a.heads * a.head_size, h, out)
+        return made + ([(a.head_size,)] * 2 if a.norm == "head" else [])
+    size = latent.nope_size + latent.rope_size
+    if latent.query_rank is None:
+        made += linear(h, a.heads * size, biased)
+    else:
+        made += [*linear(h, latent.query_rank, biased), (latent.query_rank,), (latent.query_rank, a.heads * size)]
+    made += [*linear(h, latent.rank + latent.rope_size, biased), (latent.rank,)]
+    made += [(latent.rank, a.heads * (latent.nope_size + latent.value_size))]
+    return made + linear(a.heads * latent.value_size, h, out)
+
+
+def tensors(spec):
+    """The shape of every tensor that the published code of such a model makes."""
+    h, experts, ffn = spec.hidden, spec.experts, spec.feed_forward
+    norm = [(h,)] * (2 if spec.norm == "layer" else 1)
+    made = [(spec.vocabulary, h)] * (1 if spec.embeddings == "tied" else 2)
+    made += [(spec.context, h)] if spec.positions == "learned" else []
+    made += [(spec.segments, h)] if spec.segments else []
+    made += norm * ((spec.embedding_norm == "one") + (spec.final_norm == "one"))
+    for layer in range(spec.layers):
+        made += attention_tensors(spec) + norm * spec.norms
+        if experts is None or layer < (experts.dense_layers or 0):
+            made += network(h, ffn.width, ffn.form, ffn.bias == "all")
+            continue
+        made += [(h, experts.count)] + [(experts.count,)] * (experts.router_bias == "expert")
+        made += network(h, experts.width, experts.form, experts.bias == "all") * experts.count
+        made += network(h, experts.shared_width or experts.width, experts.form, experts.bias == "all") * (
+            experts.shared or 0
+        )
+    if spec.head == "bert":  # pooler, transform with its layer norm, bias of the output, next sentence
+        made += linear(h, h, True) * 2 + [(h,), (h,), (spec.vocabulary,)] + linear(h, 2, True)
+    return made
+
+
+@given(models())
+def test_parameters_are_those_of_the_tensors(spec):
+    assert list(contradictions(spec)) == []
+    assert sum(map(math.prod, tensors(spec))) == parameters_of(spec)
+
+
+@given(models())
+def test_floats_say_the_same_as_integers(spec):
+    made = dimensions(spec)
+    assert {float} == {type(v) for v in attrs.asdict(made).values()}
+    assert (parameters_of(spec), active_parameters_of(spec)) == (parameters(made), active_parameters(made))
+
+
+@given(models())
+def test_active_parameters_are_those_with_as_many_experts(spec):
+    """Visiting all experts meets every parameter; visiting some, those of a model that has only so many."""
+    if spec.experts is None:
+        assert parameters_of(spec) == active_parameters_of(spec)
+        return
+    fewer = evolve(spec, experts=evolve(spec.experts, count=spec.experts.active))
+    rows = (spec.experts.count - spec.experts.active) * spec.hidden
+    moe = spec.layers - (spec.experts.dense_layers or 0)
+    assert parameters_of(fewer) + moe * rows == active_parameters_of(spec)
+    every = evolve(spec, experts=evolve(spec.experts, active=spec.experts.count))
+    assert parameters_of(spec) == active_parameters_of(every)
+
+
+@given(heads=SMALL, size=SMALL, hidden=SMALL, bias=st.sampled_from(["none", "qkv", "all"]))
+def test_grouped_queries_with_a_group_for_each_head_are_multi_head(heads, size, hidden, bias):
+    attention = Attention(heads=heads, kv_heads=heads, head_size=size, bias=bias)
+    made = dimensions(evolve(LLAMA, hidden=hidden, attention=attention))
+    assert (4 * hidden * heads * size, 2 * heads * size) == (made.attention_weights, made.kv_elements)
+    one = dimensions(evolve(LLAMA, hidden=hidden, attention=evolve(attention, kv_heads=1)))
+    assert (2 * hidden * (heads + 1) * size, 2 * size) == (one.attention_weights, one.kv_elements)
+
+
+@given(width=SMALL, form=FORMS, bias=BIAS)
+def test_one_expert_is_a_dense_network_with_a_router(width, form, bias):
+    dense = evolve(LLAMA, feed_forward=FeedForward(width=width, form=form, bias=bias))
+    one = evolve(LLAMA, feed_forward=None, experts=Experts(count=1, active=1, width=width, form=form, bias=bias))
+    made = dimensions(one)
+    assert parameters_of(dense) == parameters_of(one) - LLAMA.layers * LLAMA.hidden
+    assert parameters(dimensions(dense)) == parameters(evolve(made, router_weights=0.0))
+
+
+def test_counts_stay_exact_past_what_a_float_holds():
+    huge = evolve(LLAMA, layers=10**15 + 1, hidden=10**9 + 7)
+    h = 10**9 + 7
+    assert 2 * 128256 * h + (10**15 + 1) * (h * 128 * 80 + 3 * h * 14336 + 2 * h) + h == parameters_of(huge)
+
+
+def test_the_dimensions_of_latent_attention():
+    made = dimensions(DEEPSEEK)
+    assert (192.0, 128.0, 576.0, 1.0) == (made.qk_size, made.v_size, made.kv_elements, made.kv_heads)
+    assert (58.0, 61.0, 256.0, 8.0, 2048.0) == (
+        made.expert_layers,
+        made.layers,
+        made.experts,
+        made.active,
+        made.shared_width,
+    )
+
+
+def test_windows_and_directions():
+    def seen(name):
+        made = dimensions(shipped().named(name).spec)
+        return made.window, made.windowed_layers, made.causal
+
+    assert (128.0, 18.0, 1.0) == seen("gpt-oss-120b")
+    assert (4096.0, 32.0, 1.0) == seen("mistral-7b")
+    assert (0.0, 0.0, 1.0) == seen("llama-3-8b")
+    assert (0.0, 0.0, 0.0) == seen("bert-large")
+
+
+def test_nothing_is_left_out_of_the_dimensions():
+    """Every field of the class is filled by some model of the catalog."""
+    filled = {f for n in shipped().of(Model) for f, v in attrs.asdict(dimensions(n.spec)).items() if v}
+    unused = {"shared_small"}  # no model of the catalog has shared experts with biases
+    assert {f.name for f in attrs.fields(Dimensions)} - unused == filled
+
+
+@pytest.mark.parametrize(
+    ("base", "at", "value", "path", "words"),
+    [
+        ("llama-3-8b", "attention.kv_heads", 5, "spec.attention.kv_heads", "32 heads are not a multiple of 5 kv_heads"),
+        ("llama-3-8b", "feed_forward", None, "spec", "no layer has experts, but there is no feed_forward"),
+        ("llama-3-8b", "attention.windowed", 3, "spec.attention.windowed", "layers are windowed, but there is no"),
+        ("gpt-oss-120b", "attention.windowed", 37, "spec.attention.windowed", "37 layers are windowed, but there are"),
+        ("mixtral-8x7b", "experts.active", 9, "spec.experts.active", "a token visits 9 experts, but there are 8"),
+        ("mixtral-8x7b", "experts.shared_width", 9, "spec.experts.shared_width", "a shared expert has a width"),
+        ("mixtral-8x7b", "experts.dense_layers", 2, "spec", "2 of the layers are dense, but there is no feed_forward"),
+        ("mixtral-8x7b", "feed_forward", FeedForward(width=8, form="gated"), "spec.feed_forward", "every layer has"),
+        ("deepseek-v3", "experts.dense_layers", 61, "spec.experts.dense_layers", "61 of the 61 layers are dense"),
+        ("deepseek-v3", "attention", NORMED, "spec.attention.norm", "latent attention has no norm of its heads"),
+        ("deepseek-v3", "attention.latent.rank", 8000, "spec.attention.latent.rank", "a compressed vector of 8000 is"),
+        ("gpt2", "segments", 2, "spec.segments", "a decoder has no segments"),
+    ],
+)
+def test_what_cannot_be_is_told_and_not_counted(base, at, value, path, words):
+    graph = put(bare(), base, at, value)
+    assert {(base, path)} == found("TRN406", graph)
+    with pytest.raises(UsageError, match=words):
+        parameters_of(graph.named(base).spec)
+    with pytest.raises(UsageError, match=words):
+        dimensions(graph.named(base).spec)
+    assert set() == found("TRN405", graph)
+
+
+def test_the_shipped_models_are_sound():
+    assert [] == findings("TRN405", shipped()) + findings("TRN406", shipped())
+
+
+@pytest.mark.parametrize(
+    ("base", "stated", "cause"),
+    [
+        ("gpt2", 124_439_808 + 50_257 * 768, "the output matrix is counted though it is the embedding again"),
+        ("gpt2", 124_439_808 - 1_024 * 768, "the positions are left out"),
+        ("gpt2", 124_439_808 - 12 * 4 * 768, "the biases of attention are left out"),
+        ("gpt2", 124_439_808 - 12 * 9 * 768, "every bias is left out"),
+        ("gpt2", 124_439_808 - 2 * 768, "the final norm is left out"),
+        ("gpt2", 124_439_808 + 47 * 768, "padding is counted; a vocabulary of 50,304 rows gives this number"),
+        ("llama-2-7b", 6_738_417_664, "the rotary frequencies stored with each layer are counted"),
+        ("llama-3-8b", 8_030_261_248 - 256 * 2 * 4096, "padding is left out; a vocabulary of 128,000 rows"),
+        ("llama-3-8b", 8_030_261_248 - 128_256 * 4096, "the output matrix is left out or the embedding is left out"),
+        ("llama-3-8b", 8_030_261_248 - 2 * 128_256 * 4096, "the embedding and the output matrix are left out"),
+        ("llama-3-8b", 8_030_261_248 + 32 * 2 * 24 * 128 * 4096, "every query head is counted with keys and values"),
+        ("llama-3-8b", 8_030_261_248 + 32 * (4096 + 2 * 1024), "biases of queries, keys and values are counted"),
+        ("qwen3-8b", 8_190_735_360 - 36 * 2 * 128, "the norms of queries and keys are left out"),
+        ("bert-large", 335_141_888, "the heads of pretraining are left out"),
+        ("bert-large", 335_141_888 - 1_024 * 1_025, "what comes after the last layer is left out"),
+        ("llama-3-8b", 8_030_261_247, None),
+        ("llama-3-8b", 8_000_000_001, None),
+    ],
+)
+def test_a_count_that_differs_is_explained(base, stated, cause):
+    (told,) = findings("TRN405", put(bare(), base, "parameters", Parameters(total=stated)))
+    counted = parameters_of(shipped().named(base).spec)
+    assert f"total is {stated:,}, but the dimensions give {counted:,}, {stated - counted:+,}" == told.message
+    assert (cause or "") in told.hint
+    assert bool(cause) == bool(told.hint)
+
+
+@pytest.mark.parametrize(
+    ("base", "at", "wrong", "right"),
+    [
+        ("gpt2", "layers", 13, 12),
+        ("gpt2", "context", 2048, 1024),
+        ("gpt2", "feed_forward.width", 4096, 3072),
+        ("llama-3-8b", "feed_forward.width", 14_000, 14_336),
+        ("llama-3-8b", "attention.kv_heads", 4, 8),
+        ("mixtral-8x7b", "experts.count", 16, 8),
+        ("gpt-oss-20b", "hidden", 2048, 2880),
+    ],
+)
+def test_the_dimension_at_fault_is_named(base, at, wrong, right):
+    (told,) = findings("TRN405", put(bare(), base, at, wrong))
+    assert f"a wrong dimension: {right:,} for {at} gives this number" in told.hint
+    assert {(base, f"spec.{at}")} == found("TRN405", put(bare(), base, at, wrong))
+    assert {("spec", "parameters", "total")} <= {s.path for s in told.see}
+
+
+def test_two_dimensions_that_are_swapped_are_named():
+    wrong = put(put(bare(), "gpt2-medium", "layers", 1024), "gpt2-medium", "context", 24)
+    (told,) = findings("TRN405", wrong)
+    assert "layers and context are swapped" in told.hint
+    assert {told.where.path, *(s.path for s in told.see)} >= {("spec", "layers"), ("spec", "context")}
+
+
+def test_active_parameters_are_checked_too():
+    right = put(bare(), "mixtral-8x7b", "parameters", Parameters(active=12_879_925_248))
+    wrong = put(bare(), "mixtral-8x7b", "parameters", Parameters(active=12_879_925_248 - 32_000 * 4_096))
+    assert [] == findings("TRN405", right)
+    assert {("mixtral-8x7b", "spec.parameters.active")} == found("TRN405", wrong)
+    assert "the embedding is left out" in findings("TRN405", wrong)[0].hint

@@ -1,0 +1,238 @@
+"""trnspec.checks.codes: every code is explained, every explanation is true, and every code is found by someone."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path as FilePath
+from typing import Any
+
+import pytest
+from attrs import frozen
+from click.testing import CliRunner
+
+import trnspec
+from trnspec.api import registry
+from trnspec.builtin import plugin as house
+from trnspec.checks.codes import CODES
+from trnspec.checks.codes.doubts import DOUBTS
+from trnspec.cli import group, main
+from trnspec.diagnostics import Code, Severity
+from trnspec.model.annotations import Count
+from trnspec.model.link import Link
+from trnspec.plugins.api import Finding, Kind, Plugin, Registry, Rule, rule
+from trnspec.testing import check_code, diagnose, examples, expected
+from trnspec.yaml import Limits, read_file, read_text
+
+PACKAGE = FilePath(trnspec.__file__).parent
+KNOWN = registry()
+ALL = list(KNOWN.codes.values())
+EACH = pytest.mark.parametrize("code", ALL, ids=lambda code: code.id)
+
+# What YAML in an explanation cannot show: bytes that give the code, and those to write instead.
+BYTES: dict[str, tuple[bytes, bytes]] = {
+    "TRN002": (b"latency: 15 \xb5s\n", "latency: 15 µs\n".encode()),
+    "TRN003": (b"title: AWS\0Trainium\n", b"title: AWS Trainium\n"),
+    "TRN012": (b"note: " + b"x" * 2_000_000 + b"\n", b"note: " + b"x" * 60_000 + b"\n"),
+    "TRN051": (b"\xef\xbb\xbfapi_version: trnspec/v1\n", b"api_version: trnspec/v1\n"),
+    "TRN052": (b"kind: Link\rmetadata: {}\n", b"kind: Link\nmetadata: {}\n"),
+    "TRN053": (b"spec: {connects: chips}", b"spec: {connects: chips}\n"),
+}
+# Those that concern no text: the file itself, a class, a rule.
+OTHERS = {"TRN001", "TRN190", "TRN900"}
+CABLE = """\
+api_version: trnspec/v1
+kind: Cable
+metadata: {name: example, title: Example}
+spec: {metres: 11}
+"""
+LINK = """\
+api_version: trnspec/v1
+kind: Link
+metadata: {name: example, title: Example}
+spec: {connects: chips}
+"""
+
+
+def modules() -> list[FilePath]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def emitted() -> set[str]:
+    """The codes that stand as a text of their own in a module that does not merely explain them."""
+    return {
+        node.value
+        for file in modules()
+        if file.parent.name != "codes"
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"TRN\d{3}", node.value)
+    }
+
+
+def shown(code: Code, language: str) -> dict[str, str]:
+    """The last block of a language under each heading of an explanation."""
+    found: dict[str, str] = {}
+    for part in re.split(r"^(?=[A-Z][a-z]+:$)", code.doc, flags=re.MULTILINE):
+        for block in re.findall(rf"^    ```{language}\n(.*?)^    ```$", part, re.MULTILINE | re.DOTALL):
+            found[part.split(":", 1)[0]] = re.sub(r"^    ", "", block, flags=re.MULTILINE)
+    return found
+
+
+def run(code: Code, heading: str) -> dict[str, Any]:
+    """What the Python under a heading defines."""
+    names: dict[str, Any] = {"frozen": frozen, "rule": rule, "Finding": Finding, "Link": Link, "Count": Count}
+    exec(compile(shown(code, "python")[heading], code.id, "exec", dont_inherit=True), names)
+    return names
+
+
+def beside_the_house(**more: Any) -> Registry:
+    return Registry.of([house, Plugin(name="example", api=1, **more)])
+
+
+# Which codes there are.
+
+
+def test_codes_that_are_emitted_are_those_that_are_explained() -> None:
+    """No finding without an explanation, and no explanation of what is never found."""
+    assert emitted() == set(KNOWN.codes)
+
+
+def test_codes_that_are_mentioned_are_explained() -> None:
+    """No comment, hint or example names a code that does not exist."""
+    mentioned = {code for file in modules() for code in re.findall(r"TRN\d{3}(?!\d)", file.read_text("utf-8"))}
+    assert mentioned - set(KNOWN.codes) == set()
+
+
+def test_codes_are_sorted_and_unique() -> None:
+    """Each id stands once, in order, both here and in the registry."""
+    ids = [code.id for code in CODES]
+    assert sorted(set(ids)) == ids
+    assert sorted(KNOWN.codes) == list(KNOWN.codes)
+
+
+def test_names_are_unique_words_joined_by_hyphens() -> None:
+    """A name is typed on command lines and stands for one code only."""
+    names = [code.name for code in ALL]
+    assert sorted(set(names)) == sorted(names)
+    assert [n for n in names if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", n)] == []
+
+
+# What the explanations say.
+
+
+@pytest.mark.slow
+@EACH
+def test_explanation_is_true(code: Code) -> None:
+    """Its examples give exactly the findings that they mark."""
+    check_code(code, registry=KNOWN)
+
+
+@EACH
+def test_explanation_shows_the_code(code: Code) -> None:
+    """The example marks the code it explains; where YAML cannot show it, a test below does."""
+    marks = {mark for heading, text in examples(code) if heading == "Example" for mark in expected(text)}
+    assert (code.id in {c for _, c, _ in marks}) == (code.id not in {*BYTES, *OTHERS})
+
+
+@EACH
+def test_explanation_has_its_form(code: Code) -> None:
+    """One sentence, then the four sections in order, each with something in it, in lines that fit."""
+    headings = [line[:-1] for line in code.doc.splitlines() if re.fullmatch(r"[A-Z][a-z]+:", line)]
+    assert headings == ["Why", "Example", "Instead", "Source"]
+    assert re.fullmatch(r"[A-Z][^\n]*[^.]\.", code.doc.split("\n\n", 1)[0])
+    parts = re.split(r"^[A-Z][a-z]+:\n", code.doc, flags=re.MULTILINE)[1:]
+    assert [part for part in parts if not re.match(r"    \S", part)] == []
+    assert [part for part in (parts[1], parts[2]) if "    ```" not in part] == []
+    assert code.doc.count("```") % 2 == 0
+    assert code.doc == code.doc.strip()
+    assert max(map(len, code.doc.splitlines())) <= 120
+
+
+def test_explanation_tells_the_budgets() -> None:
+    """The numbers in the explanations are those that reading keeps."""
+    limits, size = Limits(), KNOWN.codes["TRN012"].doc
+    assert [n for n in (limits.bytes, limits.nodes, limits.scalar) if f"{n:,}" not in size] == []
+    assert f" {limits.depth} levels" in KNOWN.codes["TRN011"].doc.replace("\n   ", "")
+
+
+@pytest.mark.parametrize("code", DOUBTS, ids=lambda code: code.id)
+def test_a_doubt_is_no_error_and_leaves_the_data(code: Code) -> None:
+    """What is only doubted is read nevertheless."""
+    assert code.severity < Severity.ERROR
+    wrong = [BYTES[code.id][0]] if code.id in BYTES else [text for h, text in examples(code) if h == "Example"]
+    assert [text for text in wrong if read_text(text).data is None] == []
+
+
+# The codes that YAML in an explanation cannot show.
+
+
+@pytest.mark.parametrize("code", BYTES)
+def test_bytes_give_the_code(code: str) -> None:
+    """The bytes that an explanation speaks of give its code and no other; those to write instead give none."""
+    wrong, right = BYTES[code]
+    assert {code} == {problem.code for problem in read_text(wrong).problems}
+    assert read_text(right).problems == ()
+
+
+def test_unreadable_file(tmp_path: FilePath) -> None:
+    """TRN001: a file that is missing, and a folder."""
+    for path in (tmp_path / "missing.yaml", tmp_path):
+        assert [problem.code for problem in read_file(path).problems] == ["TRN001"]
+
+
+def test_structure_mismatch() -> None:
+    """TRN190: the classes in its explanation are refused and allowed as it says."""
+    code = KNOWN.codes["TRN190"]
+    wrong, right = run(code, "Example"), run(code, "Instead")
+    refusing = beside_the_house(kinds=(Kind("Cable", "cables", wrong["Cable"]),))
+    ruled = beside_the_house(kinds=(Kind("Cable", "cables", right["Cable"]),), rules=(right["long_cable"],))
+    assert {("cables/example.yaml", "TRN190", 4)} == diagnose(CABLE, registry=refusing)
+    assert {("cables/example.yaml", "XYZ001", 4)} == diagnose(CABLE, registry=ruled)
+    assert set() == diagnose(CABLE.replace("11", "10"), registry=refusing)
+
+
+def test_rule_failed() -> None:
+    """TRN900: the first rule in its explanation fails, the second does not and finds what it should."""
+    code = KNOWN.codes["TRN900"]
+    wrong: Rule = run(code, "Example")["slow_link"]
+    right: Rule = run(code, "Instead")["slow_link"]
+    file, slow = "links/example.yaml", LINK.replace("chips}", "chips, latency: {value: 2 ms, derived: 2 x 1 ms}}")
+    assert (file, "TRN900", 0) in diagnose(LINK, registry=beside_the_house(rules=(wrong,)))
+    assert set() == diagnose(LINK, registry=beside_the_house(rules=(right,)))
+    assert {(file, "XYZ002", 4)} == diagnose(slow, registry=beside_the_house(rules=(right,)))
+
+
+# trnspec explain.
+
+
+@EACH
+def test_explain_prints_the_explanation(code: Code) -> None:
+    """By id, by id in lower case and by name."""
+    for word in (code.id, code.id.lower(), code.name):
+        done = CliRunner().invoke(group, ["explain", word])
+        assert done.exit_code == 0
+        assert done.output == f"{code.id} {code.name} ({code.severity.label})\n\n{code.doc}\n"
+
+
+def test_explain_without_a_code_lists_all() -> None:
+    """One line for each, with its summary."""
+    done = CliRunner().invoke(group, ["explain"])
+    assert done.exit_code == 0
+    assert [[c.id, c.severity.label, c.name] for c in ALL] == [line.split()[:3] for line in done.output.splitlines()]
+    assert [c for c, line in zip(ALL, done.output.splitlines(), strict=True) if not line.endswith(c.summary)] == []
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("TRN40", "TRN40[0-9]"), ("duplicate-kay", "duplicate-key"), ("TRN006x", "TRN006")]
+)
+def test_explain_unknown_code(
+    word: str, meant: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A code that does not exist is misuse, and the nearest ones are named."""
+    monkeypatch.setattr(sys, "argv", ["trnspec", "explain", word])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    told = capsys.readouterr()
+    assert (stopped.value.code, told.out) == (2, "")
+    assert re.fullmatch(rf"trnspec: there is no code '{word}'; did you mean .*'{meant}'.*\?\n", told.err)

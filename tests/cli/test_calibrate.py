@@ -1,0 +1,289 @@
+"""``trnspec calibrate``: what it prints and writes, what it refuses, and when."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+
+import pytest
+from running import ROOT, Here, apart
+
+from trnspec.api import load, validate
+from trnspec.loading.files import shipped
+from trnspec.perf.calibration.measured_inference import inference_cases
+from trnspec.perf.calibration.measured_training import Skipped, training_cases
+from trnspec.perf.lowering.calibrated import calibrated
+
+pytestmark = pytest.mark.slow
+
+DATA = shipped() / "measured" / "training_trn1.csv"
+TOLD = ("--software", "Neuron", "--name", "mine", "--source", "neuron-benchmarks-2026-08")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    (tmp_path / ".git").mkdir()
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """Those of the shipped file, to be changed: a function that writes them."""
+    with DATA.open(encoding="utf-8", newline="") as stream:
+        every = list(csv.DictReader(stream))
+
+    def write(change=lambda row: row, keep=lambda row: True):
+        file = tmp_path / "rows.csv"
+        with file.open("w", encoding="utf-8", newline="") as stream:
+            out = csv.DictWriter(stream, list(every[0]))
+            out.writeheader()
+            out.writerows(change(dict(row)) for row in every if keep(row))
+        return file
+
+    return write
+
+
+def words(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def test_what_it_prints(here):
+    done = here("calibrate", DATA, "--software", "Neuron", "--rows")
+    assert (0, "") == (done.status, done.err)
+    lines = words(done.out)
+    assert ["7", "rows", "fitted,", "8", "cannot", "be", "computed"] == lines[0]
+    percent = r"\d+\.\d%"
+    assert re.search(rf"^of the fit +{percent} +{percent} +{percent}$", done.out, re.MULTILINE)
+    assert re.search(rf"^of rows left out of it +{percent} +{percent} +{percent}$", done.out, re.MULTILINE)
+    told = {line[0]: line[1] for line in lines if len(line) == 2}
+    assert {"matmul", "network", "causal", "server"} <= set(told)
+    assert re.fullmatch(r"0\.\d+x", told["matmul"])
+    # Every row with its error, seen and unseen, and the time that was measured.
+    assert 7 == len(re.findall(rf"^ +[+-]{percent} +[+-]{percent} +[\d.]+ s  trn1-", done.out, re.MULTILINE))
+    _, _, skipped = done.out.rpartition("cannot be computed\n")
+    assert 8 == len(skipped.splitlines())
+    assert 3 == skipped.count("the row states no seq")
+
+
+def test_what_it_writes(here, tmp_path):
+    done = here("calibrate", DATA, *TOLD, "--out", "mine")
+    assert (0, "") == (done.status, done.err)
+    assert done.out.endswith("wrote mine/calibrations/trainium1-mine.yaml\n")
+    assert ["mine/calibrations/trainium1-mine.yaml"] == [
+        str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*") if f.is_file()
+    ]
+    assert [] == list(validate([str(tmp_path / "mine")]).report.diagnostics)
+    graph = load([str(tmp_path / "mine")]).graph
+    node = graph.named("trainium1-mine")
+    assert ("trainium1", "training", "Neuron", "training_trn1.csv", 7) == (
+        node.spec.chip.name, node.spec.of, node.spec.software, node.spec.data, node.spec.spread.rows,
+    )  # fmt: skip
+    told = {line[0]: line[1:] for line in words(done.out) if line}
+    for name in ("matmul", "network", "forward"):
+        assert " ".join(told[name]) == getattr(node.spec.achieved, name).value.text
+    assert "trainium1-mine" == calibrated(graph, "trainium1", "training", "trainium1-mine").name
+
+
+SERVED = DATA.with_name("inference_neuron.csv")
+INFERENTIA = ROOT / "plugins/trnspec-inferentia/src/trnspec_inferentia/catalog"
+
+
+def test_a_document_for_a_chip_without_rows(here, tmp_path):
+    """Its errors are those of a chip left out; beside it the document of a chip that has rows."""
+    asked = ("--only", "^(trn1|inf2)-", "--catalog", ROOT / "catalog", "--catalog", INFERENTIA, "--out", "mine")
+    done = here("calibrate", SERVED, *TOLD, *asked, "--document", "trainium2", "--document", "trainium1")
+    assert (0, "") == (done.status, done.err)
+    lines = ("of the fit", "of rows left out of it", "of chips left out of it")
+    told = re.findall(r"^(of [a-z ]+?)(, first token)? +([\d.]+)% +([\d.]+)% +([\d.]+)%$", done.out, re.MULTILINE)
+    assert [*((line, "") for line in lines), *((line, ", first token") for line in lines)] == [t[:2] for t in told]
+    graph = load([str(ROOT / "catalog"), str(INFERENTIA), str(tmp_path / "mine")]).graph
+    own, carried = (graph.named(f"{chip}-mine") for chip in ("trainium1", "trainium2"))
+    assert own.spec.achieved == carried.spec.achieved
+    for node, row in ((own, told[1]), (carried, told[2])):
+        assert [float(x) for x in row[2:]] == pytest.approx(
+            [100 * float(getattr(node.spec.spread, n)) for n in ("mean", "median", "worst")], abs=0.06
+        )
+    assert own.metadata.note is None
+    assert (
+        "No row was measured on this chip; they are from inferentia2, trainium1, and errors those of a chip left out."
+        == carried.metadata.note
+    )
+
+
+def test_rows_of_one_chip_say_nothing_of_another(here, tmp_path):
+    done = here("calibrate", DATA, *TOLD, "--document", "trainium2", "--out", "mine")
+    assert 2 == done.status
+    assert "rows of trainium1 alone do not tell how far a fit carries over to another chip" in " ".join(
+        done.err.split()
+    )
+    assert [] == [f for f in tmp_path.rglob("*") if f.is_file()]
+
+
+def test_it_does_not_write_over_what_is_there(here, tmp_path, monkeypatch):
+    place = tmp_path / "mine" / "calibrations" / "trainium1-mine.yaml"
+    place.parent.mkdir(parents=True)
+    place.write_text("mine\n")
+    with monkeypatch.context() as patch:
+        # It is said before the fit, which may take minutes.
+        patch.setattr("trnspec.perf.calibration.fit_training.fit", None)
+        done = here("calibrate", DATA, *TOLD, "--out", "mine")
+    assert 2 == done.status
+    assert "trainium1-mine.yaml is there already; --force writes over it" in " ".join(done.err.split())
+    assert "mine\n" == place.read_text()
+    assert 0 == here("calibrate", DATA, *TOLD, "--out", "mine", "--force").status
+    assert "kind: Calibration" in place.read_text()
+
+
+def test_in_a_checkout_the_schema_is_found(here, tmp_path):
+    (tmp_path / "schemas" / "v1").mkdir(parents=True)
+    (tmp_path / "schemas" / "v1" / "calibration.schema.json").write_text("{}")
+    assert 0 == here("calibrate", DATA, *TOLD, "--out", "plugins/mine").status
+    first = (tmp_path / "plugins/mine/calibrations/trainium1-mine.yaml").read_text().splitlines()[0]
+    assert "# yaml-language-server: $schema=../../../schemas/v1/calibration.schema.json" == first
+
+
+REFUSED = {
+    "--out without a name": (("--software", "x", "--out", "mine"), "--out needs --name and --source"),
+    "--out without a source": (("--software", "x", "--name", "x", "--out", "mine"), "--out needs --name and --source"),
+    "a name that is none": ((*TOLD[:3], "../mine", *TOLD[4:], "--out", "mine"), "--name: '../mine' is not a name of"),
+    "no such source": (
+        (*TOLD[:5], "neuron-benchmark-2026-08", "--out", "mine"),
+        "no source is named 'neuron-benchmark-2026-08'; did you mean 'neuron-benchmarks-2026-08'",
+    ),
+    "a bad expression": (("--software", "x", "--only", "("), "--only: '(' is not a regular expression"),
+    "no such chip": (("--software", "x", "--chip", "trainium9"), "there are no rows to fit"),
+    "no such row": (("--software", "x", "--only", "nothing"), "there are no rows to fit"),
+    "too few": (("--software", "x", "--only", "Llama-3.1"), "1 rows are too few to fit; 3 is the least"),
+    "no software": ((), "Missing option '--software'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(here, tmp_path, case):
+    options, told = REFUSED[case]
+    done = here("calibrate", DATA, *options)
+    assert 2 == done.status
+    assert told in " ".join(done.err.split())
+    assert "Traceback" not in done.err
+    assert [] == [f for f in tmp_path.rglob("*") if f.is_file()]
+
+
+FILES = {
+    "nothing": (None, "trnspec: rows.csv: it cannot be read: there is no such file"),
+    "empty": (b"", "no rows of measurements"),
+    "binary": (bytes(range(256)), "trnspec: rows.csv: it cannot be read: it is not text in UTF-8"),
+    "another table": (b"a,b\n1,2\n", "a column named kind"),
+    "cells too many": (b"kind,id\ntrain,a,b\n", "rows.csv:2: more cells than columns"),
+    "no rows of training": (b"kind,id\nother,a\n", "there are no rows to fit"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_wrong_file(here, tmp_path, case):
+    contents, told = FILES[case]
+    if contents is not None:
+        (tmp_path / "rows.csv").write_bytes(contents)
+    done = here("calibrate", "rows.csv", "--software", "x")
+    assert (2, "") == (done.status, done.out)
+    assert told in " ".join(done.err.split())
+
+
+def test_a_folder(here):
+    done = here("calibrate", ".", "--software", "x")
+    assert (2, "", "trnspec: .: it cannot be read: it is a folder; name a file in it") == (
+        done.status,
+        done.out,
+        " ".join(done.err.split()),
+    )
+
+
+ON = {"model": "Llama-3.1-8B", "hardware": "trn1.32xlarge", "precision": "BF16"}
+NEEDED = {
+    "train": ON | {"n_chips": "512", "seq": "8192", "global_batch": "1024", "step_time_s": "21.4"},
+    "infer": ON | {"n_chips": "16", "tp": "32", "isl": "128", "osl": "128", "batch_conc": "4", "tpot_ms": "9.5"},
+}
+
+
+@pytest.mark.parametrize("kind", NEEDED)
+def test_the_help_names_the_columns_that_are_needed(here, kind):
+    """These are enough, and a row that lacks any of them cannot be computed."""
+    row = {"kind": kind} | NEEDED[kind]
+    told = here("calibrate", "--help").out
+    _, _, after = " ".join(told.split()).partition(f"the kind {kind}, and needs ")
+    needed, _, _ = after.partition(";")
+    graph = load().graph
+    read = {"train": training_cases, "infer": inference_cases}[kind]
+
+    assert set(NEEDED[kind]) == set(re.findall(r"[a-z_]+", needed)) - {"and"}
+    assert [False] == [isinstance(case, Skipped) for case in read(graph, [row])]
+    for name in NEEDED[kind]:
+        assert [True] == [isinstance(case, Skipped) for case in read(graph, [row | {name: ""}])], name
+    assert [] == [*read(graph, [NEEDED[kind]])]
+
+
+def test_why_no_row_can_be_computed_is_said(here, rows):
+    """Where nothing is left to fit to, the reasons are what one wants to know."""
+    done = here("calibrate", rows(lambda row: {**row, "hardware": "abacus"}), "--software", "x")
+    assert 2 == done.status
+    assert 15 == len([line for line in done.out.splitlines() if line.startswith("  ")])
+    assert 10 == done.out.count("'abacus' is no hardware that is known here")
+    assert 5 == done.out.count("and the row lacks its dimensions")
+
+
+def test_some_rows(here):
+    done = here("calibrate", DATA, "--software", "x", "--only", "BERT", "--rows")
+    assert 0 == done.status
+    assert ["6", "rows", "fitted,", "0", "cannot", "be", "computed"] == words(done.out)[0]
+    assert "Llama" not in done.out
+
+
+def test_a_catalog_of_ones_own(here, tmp_path, rows):
+    """Names are resolved against it, and its sources may be named."""
+    source = tmp_path / "own" / "sources" / "mine-2026.yaml"
+    source.parent.mkdir(parents=True)
+    source.write_text(
+        "api_version: trnspec/v1\nkind: Source\nmetadata: {name: mine-2026, title: Mine}\n"
+        "spec: {publisher: Me, as_of: 2026-11-21, rank: vendor-chip-page, dating: exact}\n"
+    )
+    asked = (
+        "calibrate",
+        DATA,
+        "--software",
+        "x",
+        "--name",
+        "x",
+        "--source",
+        "mine-2026",
+        "--only",
+        "BERT",
+        "--out",
+        "own",
+    )
+    assert 2 == here(*asked).status
+    assert 0 == here(*asked, "--catalog", "own").status
+    assert "source: mine-2026" in (tmp_path / "own/calibrations/trainium1-x.yaml").read_text()
+
+
+def test_a_place_that_cannot_be_written(here, tmp_path):
+    (tmp_path / "mine").write_text("a file\n")
+    done = here("calibrate", DATA, *TOLD, "--only", "BERT", "--out", "mine")
+    assert 0 != done.status
+    assert "mine" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_without_scipy(here, monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    done = here("calibrate", DATA, "--software", "x")
+    assert 2 == done.status
+    assert "fitting needs scipy; install trnspec with the extra calibrate" in " ".join(done.err.split())
+
+
+def test_in_a_process_of_its_own(tmp_path):
+    done = apart("--no-plugins", "calibrate", DATA, *TOLD, "--only", "BERT", "--out", "mine", cwd=tmp_path)
+    assert (0, "") == (done.status, done.err)
+    assert (tmp_path / "mine/calibrations/trainium1-mine.yaml").is_file()
+    refused = apart("--no-plugins", "calibrate", "nowhere.csv", "--software", "x", cwd=tmp_path)
+    assert (2, "") == (refused.status, refused.out)
+    assert ["Traceback" in refused.err, "nowhere.csv" in refused.err] == [False, True]

@@ -1,0 +1,355 @@
+"""trnspec eval: options from the signature, sweeps, four formats, refusals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from evaluator_samples import CALLS, install
+from running import ROOT, Here
+
+import trnspec
+from trnspec.cli.eval_page import page
+from trnspec.evaluation.result import Answer, Evaluation, Part
+
+SECONDS = 96 * 2**30 / 2.9e12
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    install(tmp_path / "site", monkeypatch)
+    CALLS.clear()
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def test_list(here) -> None:
+    done = here("eval")
+
+    assert (0, "") == (done.status, done.err)
+    assert {"sweep", "broken", "bare", "absent"} <= {line.split()[0] for line in done.out.splitlines()}
+    assert "The time to read all device memory." in done.out
+
+
+def test_help_lists_without_importing(here) -> None:
+    """One of them cannot be imported; it is listed all the same."""
+    done = here("eval", "--help")
+
+    assert (0, "") == (done.status, done.err)
+    assert "absent" in done.out
+    assert "It is not there." in done.out
+
+
+def test_without_plugins(here) -> None:
+    done = here("--no-plugins", "eval")
+    refused = here("--no-plugins", "eval", "sweep", "--chip", "trainium2")
+
+    assert (0, "") == (done.status, done.err)
+    assert "sweep" not in [line.split()[0] for line in done.out.splitlines()]
+    assert (2, True) == (refused.status, "there is no evaluator 'sweep'" in refused.err)
+
+
+def test_help_of_one(here) -> None:
+    done = here("eval", "sweep", "--help")
+    flat = " ".join(done.out.split())
+
+    assert 0 == done.status
+    for told in (
+        "The time to read all device memory of a chip. It is capacity over bandwidth.",
+        "Comes with the plugin samples of trnspec-samples 1.0.",
+        "--chip TEXT Which chip: trainium2. [required]",
+        "--times INTEGER How often it is read. [default: 1]",
+        "--share NUMBER How much of the bandwidth is reached. [default: 1.0]",
+        "--dtype [bf16|fp8] What is read. [default: bf16]",
+        "--double / --no-double Read all twice. [default: no-double]",
+        "--label TEXT What to call it. --extra INTEGER,... Further seconds.",
+        "--overlay FILE",
+        "--format [text|json|csv|markdown]",
+    ):
+        assert told in flat
+    assert "Raises" not in flat
+
+
+PAGE = """\
+sweep: trainium2, 2 times
+  asked  chip trainium2, times 2, share 1, dtype bf16, double no
+  from   the working edition of the catalog
+
+answer    value  interval         note
+------  -------  ---------------  -------------------------
+time    71.1 ms  [69.9, 72.3] ms  rounding of the bandwidth
+read    192 GiB
+fits        yes
+chips         1
+
+What binds: The bandwidth of the device memory.
+
+What time is made of
+
+part       value   share                        note
+-------  -------  ------  --------------------  -----------------------
+reading  71.1 ms  100.0%  ####################  capacity over bandwidth
+extra       0 ms    0.0%
+
+Reads
+
+read     time
+----  -------
+   0  35.5 ms
+   1  35.5 ms
+
+Assumptions
+
+assumed  value  why
+-------  -----  ----------
+share    1      the caller
+
+Figures it rests on
+"""
+
+
+def test_page(here) -> None:
+    done = here("eval", "sweep", "--chip", "trainium2", "--times", "2")
+
+    assert (0, "") == (done.status, done.err)
+    assert PAGE == done.out[: len(PAGE)]
+    assert "  rival: 2,400 GB/s, rejected" in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert "\x1b" not in done.out
+
+
+@pytest.mark.parametrize("columns", ["20", "40", "60", "200"])
+def test_page_fits(here, monkeypatch, columns) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    done = here("eval", "sweep", "--chip", "trainium2", "--extra", "1,2")
+
+    assert 0 == done.status
+    assert max(map(len, done.out.splitlines())) <= int(columns)
+
+
+def test_json(here) -> None:
+    done = here("eval", "sweep", "--chip", "trainium2", "--double", "--extra", "1,2", "--format", "json")
+    data = json.loads(done.out)
+
+    assert 1 == data["version"]
+    assert Evaluation.from_dict(data) == trnspec.evaluate("sweep", chip="trainium2", double=True, extra=(1, 2))
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_csv(here) -> None:
+    (row,) = rows(here("eval", "sweep", "--chip", "trainium2", "--format", "csv").out)
+
+    assert ("trainium2", "1", str(SECONDS), "True") == (row["chip"], row["times"], row["time [s]"], row["fits"])
+    assert float(row["time low [s]"]) < SECONDS < float(row["time high [s]"])
+
+
+def test_csv_of_a_table(here) -> None:
+    """What the evaluator itself prints is no part of it."""
+    done = here("eval", "bare", "--format", "csv")
+
+    assert ("a,b [s]\n1,2.5\n2,\n", "nothing was asked\n") == (done.out, done.err)
+
+
+def test_markdown(here) -> None:
+    done = here("eval", "sweep", "--chip", "trainium2", "--format", "markdown")
+
+    assert done.out.startswith("## sweep: trainium2, 1 times\n\nAsked: chip `trainium2`, ")
+    assert "| time | 35.5 ms | [34.9, 36.2] ms | rounding of the bandwidth |" in done.out
+    assert "| rival | 2,400 GB/s, rejected |" in done.out
+
+
+def test_catalog_options(here, tmp_path) -> None:
+    (tmp_path / "fast.yaml").write_text("change:\n  trainium2: {memory.bandwidth: 5.8 TB/s}\n")
+    (row,) = rows(here("eval", "sweep", "--chip", "trainium2", "--overlay", "fast.yaml", "--format", "csv").out)
+    edition = here("eval", "sweep", "--chip", "trainium2", "--edition", "2026.11")
+
+    assert SECONDS / 2 == pytest.approx(float(row["time [s]"]))
+    assert "edition 2026.11 of the catalog" in edition.out
+    assert ", as of 2026-09\n" in here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09").out
+    changed = here("eval", "sweep", "--chip", "trainium2", "--overlay", "fast.yaml").out
+    assert "  from   the working edition of the catalog, with fast.yaml laid over it\n" in changed
+    assert "derived:" in changed
+    data = json.loads(here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09", "--format", "json").out)
+    assert ("2026-09", {"as_of": "2026-09"}) == (data["as_of"], data["asked_of"])
+
+
+# Refusals and misuse.
+
+
+def test_refusal(here) -> None:
+    done = here("eval", "sweep", "--chip", "trainium2", "--times", "65")
+
+    assert (1, "") == (done.status, done.out)
+    assert "trnspec: sweep: does-not-fit: 65 times are too many\n  at: times\n" == done.err
+
+
+def test_refusal_as_json(here) -> None:
+    done = here("eval", "sweep", "--chip", "trainium2", "--times", "65", "--format", "json")
+
+    assert (1, "") == (done.status, done.err)
+    assert {
+        "version": 1,
+        "evaluator": "sweep",
+        "refusal": {"reason": "does-not-fit", "message": "65 times are too many", "place": "times", "hint": ""},
+    } == json.loads(done.out)
+
+
+def test_unknown_figure(here, tmp_path) -> None:
+    (tmp_path / "gap.yaml").write_text("change:\n  trainium2: {memory.bandwidth: null}\n")
+    done = here("eval", "sweep", "--chip", "trainium2", "--overlay", "gap.yaml")
+
+    assert 1 == done.status
+    assert (
+        "unknown-figure: trainium2 states no bandwidth\n  at: trainium2 spec.memory.bandwidth\n  hint: tell it\n"
+        in (done.err)
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["swep"], "trnspec: there is no evaluator 'swep'; did you mean 'sweep'?\n"),
+        (["absent"], "absent: trnspec_nowhere:run cannot be imported: ModuleNotFoundError"),
+        (["sweep"], "Error: Missing option '--chip'."),
+        (["sweep", "--chpi", "x"], "Did you mean"),
+        (["sweep", "--chip", "trainum2"], "trnspec: no chip is named 'trainum2'; did you mean 'trainium2'"),
+        (["sweep", "--chip", "trainium2", "--times", "8k"], "trnspec: --times: a whole number is expected, not '8k'\n"),
+        (["sweep", "--chip", "trainium2", "--times", "1_0"], "--times: a whole number is expected, not '1_0'\n"),
+        (["sweep", "--chip", "trainium2", "--times", "4,096"], "trnspec: --times: '096' is no number; commas stand between values here, so write 4096 for 4,096\n"),
+        (["sweep", "--chip", "trainium2", "--times", "1,048,576"], "--times: '048' is no number"),
+        (["sweep", "--chip", "trainium2", "--extra", "1,000"], "--extra: '000' is no number"),
+        (["sweep", "--chip", "trainium2", "--share", "1,024.5"], "--share: '024.5' is no number"),
+        (["sweep", "--chip", "trainium2", "--times", "1.5"], "--times: a whole number is expected, not '1.5'\n"),
+        (["sweep", "--chip", "trainium2", "--times", "9" * 20], "--times: a whole number is expected"),
+        (["sweep", "--chip", "trainium2", "--times", "1,,2"], "--times: '1,,2' has an empty value between its commas"),
+        (["sweep", "--chip", "trainium2,"], "--chip: 'trainium2,' has an empty value between its commas"),
+        (["sweep", "--chip", "trainium2", "--times", ""], "--times: a whole number is expected, not ''"),
+        (["sweep", "--chip", "trainium2", "--share", "nan"], "--share: a finite number is expected, not 'nan'\n"),
+        (["sweep", "--chip", "trainium2", "--share", "1e999"], "--share: a finite number is expected, not inf\n"),
+        (["sweep", "--chip", "trainium2", "--dtype", "bf61"], "--dtype: one of bf16, fp8 is expected, not 'bf61'; did"),
+        (["sweep", "--chip", "trainium2", "--extra", "1,x"], "--extra: a whole number is expected, not 'x'\n"),
+        (["broken", "--how", "KeyError: 'no'"], "trnspec: the evaluator broken of the plugin samples of trnspec-samples 1.0 broke: KeyError: 'no'\n"),
+    ],
+)  # fmt: skip
+def test_misuse(here, args, told) -> None:
+    done = here("eval", *args)
+
+    assert (2, "") == (done.status, done.out)
+    assert told in done.err
+    assert "Traceback" not in done.err
+
+
+# Sweeps.
+
+
+def test_sweep(here) -> None:
+    done = here("eval", "sweep", "--chip", "trainium1,trainium2", "--times", "1,65", "--times", "2", "--share", "0.5")
+    lines = done.out.splitlines()
+
+    assert (0, "") == (done.status, done.err)
+    assert "sweep: 6 combinations, share 0.5" == lines[0]
+    assert ["chip", "times", "time", "read", "fits", "chips", "refused"] == lines[2].split()
+    assert 2 == sum("does-not-fit: 65" in line for line in lines)
+    assert [("trainium1", 1), ("trainium1", 65), ("trainium1", 2)] == [(c["chip"], c["times"]) for c in CALLS[:3]]
+    assert max(map(len, lines)) <= 80
+
+
+def test_sweep_as_csv(here) -> None:
+    found = rows(here("eval", "sweep", "--chip", "trainium2", "--times", "1,2,65", "--format", "csv").out)
+
+    assert [str(SECONDS), str(2 * SECONDS), ""] == [r["time [s]"] for r in found]
+    assert ["", "", "does-not-fit"] == [r["refused"] for r in found]
+    assert ["1", "2", "65"] == [r["times"] for r in found]
+    assert {"trainium2"} == {r["chip"] for r in found}
+
+
+def test_sweep_as_json(here) -> None:
+    data = json.loads(here("eval", "sweep", "--chip", "trainium2", "--times", "2,65", "--format", "json").out)
+    first, second = data["rows"]
+
+    assert ({"chip": "trainium2"}, ["times"], "sweep") == (data["given"], data["swept"], data["evaluator"])
+    assert ({"times": 2}, {"times": 65}) == (first["inputs"], second["inputs"])
+    assert Evaluation.from_dict(first) == trnspec.evaluate("sweep", chip="trainium2", times=2)
+    assert "does-not-fit" == second["refusal"]["reason"]
+
+
+def test_sweep_in_markdown(here) -> None:
+    done = here("eval", "sweep", "--chip", "trainium2", "--times", "1,2", "--format", "markdown")
+
+    assert "| 2 | 71.1 ms | 192 GiB | yes | 1 |" in done.out
+
+
+@pytest.mark.parametrize("format_", ["text", "csv", "json"])
+def test_sweep_without_any_answer(here, format_) -> None:
+    done = here("eval", "sweep", "--chip", "trainium2", "--times", "65,66", "--format", format_)
+
+    assert 1 == done.status
+    assert "65 times are too many" in done.out
+
+
+def test_sweep_that_is_too_large(here) -> None:
+    many = ",".join(map(str, range(1, 102)))
+    done = here("eval", "sweep", "--chip", ",".join(["trainium2"] * 100), "--times", many)
+
+    assert (2, "") == (done.status, done.out)
+    assert "trnspec: 100 of --chip x 101 of --times are 10,100 combinations; one sweep evaluates at most 10,000\n" == (
+        done.err
+    )
+    assert [] == CALLS
+
+
+def test_a_comma_within_a_text(here) -> None:
+    here("eval", "sweep", "--chip", "trainium2", "--label", "1\\,024")
+
+    assert ["1,024"] == [c["label"] for c in CALLS]
+
+
+def test_misuse_ends_a_sweep(here) -> None:
+    assert 2 == here("eval", "sweep", "--chip", "trainium2,trainum2").status
+
+
+# The page.
+
+
+def test_parts_that_take_away() -> None:
+    parts = (Part("time", "all", 3.0), Part("time", "hidden", -1.0))
+    found = Evaluation(evaluator="x", title="x", answers=(Answer("time", 2.0, "s"),), parts=parts)
+    heading, table = page(found, 80)[-2:]
+
+    assert "What time is made of" == heading
+    assert (("all", "3 s", "75.0%", "#" * 15), ("hidden", "-1 s", "25.0%", "#" * 5)) == table.rows
+
+
+def test_on_a_terminal(here, monkeypatch) -> None:
+    """The same words, drawn by rich."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    done = here("eval", "sweep", "--chip", "trainium2")
+    monkeypatch.undo()
+
+    for told in (
+        "time",
+        "35.5 ms",
+        "What time is made of",
+        "100.0%",
+        "  rival: 2,400 GB/s, rejected",
+        "3 others agree",
+    ):
+        assert told in done.out
+
+
+def test_starting_imports_no_arrays(tmp_path) -> None:
+    """The evaluator alone decides whether numpy is needed."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, trnspec.cli.eval, trnspec.evaluation.runner, trnspec.cli.eval_page; print('numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True)
+
+    assert "False\n" == done.stdout

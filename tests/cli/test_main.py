@@ -1,0 +1,77 @@
+"""``python -m trnspec`` and the group of commands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from running import Here, apart
+
+from trnspec._version import __version__
+from trnspec.cli import COMMANDS, _told
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def test_version(tmp_path) -> None:
+    result = apart("--version", cwd=tmp_path)
+
+    assert (0, f"trnspec {__version__}\n", "") == (result.status, result.out, result.err)
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_names_the_commands(here, flag) -> None:
+    result = here(flag)
+
+    assert result.status == 0
+    assert set(COMMANDS) <= set(result.out.split())
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_help_of_a_command(here, name) -> None:
+    """The line in the list and the page itself begin with the same verb."""
+    result = here(name, "--help")
+
+    assert result.status == 0
+    assert COMMANDS[name].split()[0] == result.out.split("\n\n")[1].split()[0]
+
+
+@pytest.mark.parametrize("args", [["nope"], ["--nope"]])
+def test_misuse(here, args) -> None:
+    result = here(*args)
+
+    assert (result.status, result.out) == (2, "")
+    assert "No such" in result.err
+
+
+def test_what_could_not_be_written_is_named(tmp_path) -> None:
+    """A file by its name; standard output only where that is what failed (tests/test_cli_validate_process.py has a full disk)."""
+    (tmp_path / "file").write_text("")
+    done = apart("export", "json", "--output", "file/x.json", cwd=tmp_path)
+
+    assert (2, "") == (done.status, done.out)
+    assert re.fullmatch(r"trnspec: file[/\w.]*: [A-Z][a-z ]+\n", done.err)
+    assert "No space left on device" == _told(OSError(28, "No space left on device"))
+    assert "a/b: Permission denied" == _told(PermissionError(13, "Permission denied", b"a/b"))
+
+
+def test_help_imports_no_command() -> None:
+    """Nor what reads documents; it does look whether there are plugins, which may have commands."""
+    probe = """
+import sys
+from trnspec.cli import main
+sys.argv = ["trnspec", "--help"]
+try:
+    main()
+except SystemExit:
+    heavy = ("trnspec.cli.", "trnspec.api", "trnspec.plugins.api", "cattrs", "ruamel")
+    print([m for m in sys.modules if m.startswith(heavy)])
+"""
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,92 @@
+"""trnspec.cli.opening: catalogs by a word."""
+
+from __future__ import annotations
+
+import pytest
+from catalogs import document, graph, source
+from git_repository import git
+
+from trnspec.catalog.versions.editions import FOLDER, freeze, write
+from trnspec.cli.opening import called, of_folder, of_revision, opened
+from trnspec.errors import TrnspecError, UsageError
+
+PAGE = source("page", "2024-01-01")
+
+
+def wire(rate: str) -> str:
+    return document("Link", "wire", f"spec: {{connects: chips, latency: {rate}}}", "source: page")
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    git(tmp_path, "init", "-q", "-b", "main")
+    for folder, text in (("sources", PAGE), ("links", wire("9 us"))):
+        (tmp_path / "catalog" / folder).mkdir(parents=True)
+        (tmp_path / "catalog" / folder / f"{'page' if folder == 'sources' else 'wire'}.yaml").write_text(text)
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    (tmp_path / "catalog" / "links" / "wire.yaml").write_text(wire("8 us"))
+    return tmp_path
+
+
+def test_a_revision_and_a_folder_stand_alone(repository) -> None:
+    """Nothing of the shipped catalog is in them."""
+    then, now = opened("git:HEAD"), opened("catalog")
+
+    assert {"page", "wire"} == set(then.graph.nodes) == set(now.graph.nodes)
+    assert ("9 us", "8 us") == tuple(c["wire"].figure("latency").value.text for c in (then, now))
+    assert "HEAD:catalog/links/wire.yaml" == then["wire"].node.document.file
+
+
+def test_another_folder_of_a_revision(repository) -> None:
+    git(repository, "mv", "catalog", "elsewhere")
+    git(repository, "commit", "-q", "-m", "second")
+
+    assert {"wire"} == set(opened("git:HEAD:elsewhere/links").graph.nodes)
+    assert of_revision("HEAD", "elsewhere", repository).diff(of_folder(repository / "elsewhere"))
+
+
+def test_the_other_words(repository) -> None:
+    assert "trainium3" in opened("working")
+    assert "trainium3" not in opened("as-of:2023")
+
+
+@pytest.mark.parametrize(
+    "word", ["nowhere", "", "git:nowhere", "git:HEAD:nowhere", "as-of:x", "1999.01", "git:", "as-of:"]
+)
+def test_what_means_nothing(repository, word) -> None:
+    with pytest.raises(TrnspecError):
+        opened(word)
+
+
+def test_an_empty_folder(tmp_path) -> None:
+    with pytest.raises(UsageError, match=r"holds no \.yaml files"):
+        of_folder(tmp_path)
+
+
+def test_a_broken_document_is_not_a_removed_one(repository) -> None:
+    then = opened("git:HEAD")
+    (repository / "catalog" / "links" / "wire.yaml").write_text("kind: [")
+    made = then.diff(opened("catalog"))
+
+    assert {"wire"} == set(made.unread)
+    assert () == made.removed
+
+
+def test_called() -> None:
+    words = ("working", "as-of:2023", "2026.11", "git:HEAD", "some/folder")
+
+    assert ["the working edition", "what was published by 2023", "edition 2026.11", "git:HEAD", "some/folder"] == [
+        called(w) for w in words
+    ]
+
+
+def test_an_edition_by_its_name(repository, monkeypatch) -> None:
+    """An edition of the shipped catalog; the folder of that name is another thing."""
+    monkeypatch.setattr("trnspec.api.shipped", lambda: repository / "catalog")
+    write(repository / "catalog" / FOLDER, "2026.11", freeze(graph(PAGE, wire("7 us")), "2026.11"))
+    (repository / "2026.11").mkdir()
+    (repository / "2026.11" / "wire.yaml").write_text(wire("6 us"))
+
+    assert ("7 us", "6 us") == tuple(opened(w)["wire"].figure("latency").value.text for w in ("2026.11", "./2026.11"))

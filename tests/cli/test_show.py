@@ -1,0 +1,137 @@
+"""``trnspec show``: every figure with unit, interval, source, date and rivals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+
+import pytest
+from running import ROOT, Here
+
+from trnspec.api import graph
+from trnspec.graph.facts import facts
+from trnspec.graph.totals import sums
+
+GRAPH = graph()
+NAMES = sorted(n.name for n in GRAPH if n.kind != "Source")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def lines(text: str) -> list[list[str]]:
+    """The words of each line."""
+    return [line.split() for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "semianalysis-2024-12"])
+def test_page(here, name) -> None:
+    """Fits the page, and every fact, rival, source and total is on it."""
+    result = here("show", name)
+    node = GRAPH.named(name)
+    found = facts(GRAPH, node)
+    squeezed = "".join(result.out.split())
+
+    assert (result.status, result.err) == (0, "")
+    assert [line for line in result.out.splitlines() if len(line) > 80] == []
+    assert node.metadata.title in result.out
+    assert [f.at for f in found if f.figure is not None and f.text not in result.out] == []
+    names = {s for f in found for s in (f.source, *(r.source for r in f.rivals)) if s}
+    assert [s for s in names if s not in squeezed] == []
+    assert result.out.count("derived") >= sum(f.verdict == "derived" for f in found)
+    assert [s.text for s in sums(GRAPH, node) if s.text not in result.out] == []
+
+
+def test_row_of_a_figure(here) -> None:
+    """Value, interval in its unit, the number of the source, the date; below it the rivals, their verdicts first."""
+    found = lines(here("show", "trainium2").out)
+    at = found.index(["bandwidth", "2.9", "TB/sec", "[2.85,", "2.95)", "1", "2026-08-21"])
+
+    assert ["rejected", "2,400", "GB/s"] in [words[:3] for words in found[at : at + 6]]
+    assert ["1", "neuron-trainium2-2026-08:", "Trainium2", "Architecture"] in [words[:4] for words in found]
+
+
+def test_reasons(here) -> None:
+    """Left out at first, and said to be; told when asked for."""
+    plain, told = here("show", "trainium2").out, here("show", "trainium2", "--reasons").out
+
+    assert "--reasons tells" in plain
+    assert "8 x 128 x 128 x 2 x 2.4 GHz" not in plain
+    assert "8 x 128 x 128 x 2 x 2.4 GHz" in told
+    assert "--reasons tells" not in told
+
+
+def test_gap(here) -> None:
+    """Nothing is adopted for the total that two pages print differently."""
+    found = lines(here("show", "trn2-ultraserver").out)
+    at = found.index(["bf16", "-"])
+
+    assert found[at + 1][:3] == ["superseded", "40", "PFLOPS"]
+
+
+@pytest.mark.parametrize("name", ["trainium1", "trn2-ultraserver", "efa"])
+def test_data(here, name) -> None:
+    """CSV and JSON hold the same rows: facts, rivals and totals, in base units."""
+    data = json.loads(here("show", name, "--format", "json").out)
+    rows = list(csv.DictReader(io.StringIO(here("show", name, "--format", "csv").out)))
+    found = facts(GRAPH, GRAPH.named(name))
+    adopted = [f for f in found if f.value is not None]
+
+    assert data["name"] == name
+    assert [(r["at"], r["says"], r["verdict"]) for r in rows] == [
+        (r["at"], r["says"], r["verdict"]) for r in data["rows"]
+    ]
+    assert sorted(r["at"] for r in rows if r["verdict"] == "total") == sorted(
+        s.at for s in sums(GRAPH, GRAPH.named(name))
+    )
+    assert len(rows) == len(adopted) + sum(len(f.rivals) for f in found) + len(sums(GRAPH, GRAPH.named(name)))
+    figure = next(f.figure for f in adopted if f.figure is not None)
+    row = next(r for r in data["rows"] if r["at"] == figure.at)
+    assert (row["value"], row["unit"]) == (float(figure), figure.value.dimension.base)
+    assert row["low"] <= row["value"] <= row["high"]
+    assert data["sources"][row["source"]]["as_of"] == row["as_of"]
+
+
+def test_markdown(here) -> None:
+    text = here("show", "efa", "--format", "markdown").out.splitlines()
+
+    assert text[0].startswith("| at | says | verdict |")
+    assert len({line.replace("\\|", "").count("|") for line in text}) == 1
+
+
+def test_alias(here) -> None:
+    assert here("show", "u-trn2x64").out == here("show", "trn2-ultraserver").out
+
+
+def test_unknown_name(here) -> None:
+    result = here("show", "trainum2")
+
+    assert (result.status, result.out) == (2, "")
+    assert "did you mean 'trainium2'" in result.err
+
+
+def test_catalog(here, tmp_path) -> None:
+    shutil.copytree(ROOT / "catalog", tmp_path / "mine")
+    file = tmp_path / "mine" / "chips" / "trainium1.yaml"
+    file.write_text(file.read_text().replace("bf16: 190 TFLOPS", "bf16: 210.5 TFLOPS"))
+
+    assert "210.5 TFLOPS" in here("show", "trainium1", "--catalog", "mine").out
+
+
+def test_another_day(here) -> None:
+    """The rate that was published then is the adopted one."""
+    found = lines(here("show", "trainium1", "--as-of", "2023-03").out)
+
+    assert ["bf16", "210", "TFLOPS"] in [words[:3] for words in found]
+
+
+def test_not_known_on_that_day(here) -> None:
+    result = here("show", "trainium2", "--as-of", "2023-03")
+
+    assert (result.status, result.out) == (2, "")
+    assert "trainium2 was not known by 2023-03" in result.err

@@ -1,0 +1,65 @@
+"""trnspec.cli.tables: what the checked documents hold."""
+
+from __future__ import annotations
+
+from running import ROOT
+
+from trnspec.api import registry
+from trnspec.cli.tables import holdings
+from trnspec.loading.pipeline import link, read
+from trnspec.yaml import read_text
+
+KNOWN = registry()
+HEAD = "api_version: trnspec/v1\nkind: {}\nmetadata: {{name: {}, title: T, source: paper}}\nspec: "
+CHIP = HEAD.format("Chip", "one") + "{peak: {dense: {bf16: 667 TFLOPS}}, memory: {capacity: 96 GiB}}"
+SERVER = HEAD.format("Server", "box") + "{chips: {chip: one, count: 16}}"
+LOST = HEAD.format("Server", "lost") + "{chips: {chip: none, count: 16}}"
+LINK = HEAD.format("Link", "wire") + "{connects: chips}"
+
+
+def table(*targets: str, context: tuple[str, ...] = ()) -> list[str]:
+    readings = [read(read_text(t, f"{i}.yaml"), KNOWN) for i, t in enumerate(targets)]
+    readings += [read(read_text(t, f"c{i}.yaml"), KNOWN, target=False) for i, t in enumerate(context)]
+    return holdings(link(readings)[0]).splitlines()
+
+
+def test_systems_and_the_rest() -> None:
+    """Totals are computed from the parts; what the chip does not state is a dash."""
+    assert table(CHIP, SERVER, LINK) == [
+        "system  chips        bf16 dense     memory  bandwidth",
+        "------  --------  -------------  ---------  ---------",
+        "one                  667 TFLOPS     96 GiB          -",
+        "box     16 x one  10.672 PFLOPS  1,536 GiB          -",
+        "",
+        "1 link, 2 figures and 0 claims beside them.",
+    ]
+
+
+def test_only_what_was_checked() -> None:
+    """The context gives the figures and no rows."""
+    assert [line.split()[0] for line in table(SERVER, context=(CHIP,))[2:3]] == ["box"]
+    assert table(SERVER, context=(CHIP, LINK))[-1].split()[:2] == ["0", "figures"]
+
+
+def test_no_systems() -> None:
+    assert table(LINK) == ["1 link, 0 figures and 0 claims beside them."]
+
+
+def test_server_without_its_chip() -> None:
+    """What cannot be computed is left open; the dangling name is reported by the checks."""
+    (row,) = [line for line in table(LOST) if line.startswith("lost")]
+
+    assert row.split() == ["lost", "-", "-", "-"]
+
+
+def test_every_shipped_system_has_a_row() -> None:
+    files = [f for kind in ("cores", "chips", "servers", "ultraservers") for f in (ROOT / "catalog" / kind).iterdir()]
+    rows = {line.split()[0] for line in table(*(f.read_text(encoding="utf-8") for f in files)) if line}
+
+    assert {f.name.removesuffix(".yaml") for f in files if f.parent.name != "cores"} <= rows
+
+
+def test_the_shipped_table_fits_a_terminal() -> None:
+    files = [f for kind in ("chips", "servers", "ultraservers") for f in (ROOT / "catalog" / kind).iterdir()]
+
+    assert max(len(line) for line in table(*(f.read_text(encoding="utf-8") for f in files))) <= 80

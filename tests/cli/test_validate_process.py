@@ -1,0 +1,282 @@
+"""``trnspec validate`` as a process: its terminal, its streams, what it may not read, and what it imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from running import Here, apart, command, environment
+from wires import SOUND, WRONG
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch, capsys) -> Here:
+    """The command line in a folder with a sound file and a wrong one; settings are not looked for above it."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "wire.yaml").write_text(SOUND)
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "wire.yaml").write_text(WRONG)
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+# Colour.
+
+
+def at_a_terminal(*args: str, cwd: Path, **env: str) -> str:
+    """What the command line writes when a terminal listens."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        command(*args), cwd=cwd, stdin=slave, stdout=slave, stderr=slave, env=environment(**{"TERM": "xterm"} | env)
+    )
+    os.close(slave)
+    written = b""
+    try:
+        while part := os.read(master, 65_536):
+            written += part
+    except OSError:
+        pass  # this is how a terminal of Linux says that the other side has gone
+    os.close(master)
+    process.wait(60)
+    return written.decode()
+
+
+def test_colour_at_a_terminal(here) -> None:
+    assert "\x1b[1;31merror\x1b[0m" in at_a_terminal("validate", "bad", cwd=here.folder)
+
+
+@pytest.mark.parametrize(
+    ("args", "env"),
+    [([], {"NO_COLOR": "1"}), ([], {"TERM": "dumb"}), (["--format", "json"], {}), (["--format", "sarif"], {})],
+)
+def test_no_colour_at_a_terminal(here, args, env) -> None:
+    written = at_a_terminal("validate", "bad", *args, cwd=here.folder, **env)
+
+    assert "TRN101" in written
+    assert "\x1b" not in written
+
+
+def test_no_colour_in_a_pipe(here) -> None:
+    assert "\x1b" not in apart("validate", "bad", cwd=here.folder, TERM="xterm").out
+
+
+# The world.
+
+
+@pytest.mark.parametrize(
+    ("kind", "encoding"),
+    [("text", "latin-1"), *((f, "ascii") for f in ("text", "json", "sarif", "github", "junit"))],
+)
+def test_narrow_encodings(here, encoding, kind) -> None:
+    """A character that the output cannot hold is no reason to fail."""
+    (here.folder / "bad" / "wire.yaml").write_text(SOUND.replace("chips", "光→Straße"), encoding="utf-8")
+    done = subprocess.run(
+        command("validate", "bad", "--format", kind),
+        cwd=here.folder,
+        env=environment(PYTHONIOENCODING=encoding),
+        capture_output=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (1, b"")
+    if kind == "json":
+        assert "光→Straße" in json.loads(done.stdout)["diagnostics"][0]["text"]
+
+
+def test_name_that_is_not_utf8(here) -> None:
+    name = os.fsdecode(b"w\xff.yaml")
+    try:
+        (here.folder / name).write_text(WRONG)
+    except OSError:
+        pytest.skip("this file system knows no such names")
+    for kind in ("text", "json", "sarif", "github", "junit"):
+        result = here("validate", name, "--format", kind)
+
+        assert (result.status, result.err) == (1, "")
+        assert result.out.encode()
+
+
+def test_reader_that_goes(here) -> None:
+    """As in ``trnspec validate | head -1``, also with more to write than a pipe holds."""
+    for number in range(600):
+        (here.folder / "bad" / f"n{number}.yaml").write_text(WRONG)
+    process = subprocess.Popen(
+        command("validate", "bad"),
+        cwd=here.folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.read(1)
+    process.stdout.close()
+
+    assert process.stderr.read() == b""
+
+    process.stderr.close()
+
+    assert process.wait(60) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to write to")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_full_disk(here, unbuffered) -> None:
+    env = environment(PYTHONUNBUFFERED=unbuffered)
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command("validate", "bad"), cwd=here.folder, env=env, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+
+    assert done.returncode == 2
+    assert done.stderr == b"trnspec: cannot write to standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize(("redirection", "status"), [(">&-", 1), ("2>&-", 1), ("<&-", 1), ("- <&-", 2)])
+def test_closed_streams(here, redirection, status) -> None:
+    line = f'"{sys.executable}" -m trnspec validate bad {redirection}'
+    done = subprocess.run(line, shell=True, cwd=here.folder, env=environment(), capture_output=True, check=False)
+
+    assert status == done.returncode
+    assert b"Traceback" not in done.stderr
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    """``Ctrl-C`` while it waits for its input."""
+    process = subprocess.Popen(
+        command("validate", "-"),
+        cwd=tmp_path,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A job in the background of a script ignores the signal, and what it starts inherits that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # no threads are running
+    )
+    # It is asleep in the read of a pipe when it waits; before that there is nothing to interrupt.
+    deadline = time.monotonic() + 30
+    while "pipe" not in waits_in(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+
+    assert (process.returncode, error) == (130, b"trnspec: interrupted\n")
+
+
+def waits_in(pid: int) -> str:
+    """The name of what a process sleeps in; where the system does not tell, a moment is waited."""
+    try:
+        found = Path(f"/proc/{pid}/wchan").read_text()
+    except OSError:
+        found = "0"
+    if found in ("", "0"):
+        time.sleep(2)
+        return "pipe"
+    return found
+
+
+def test_folder_that_is_gone(tmp_path: Path) -> None:
+    """The current folder was deleted: one message."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    line = f'rmdir "{gone}"; "{sys.executable}" -m trnspec validate'
+    done = subprocess.run(line, shell=True, cwd=gone, env=environment(), capture_output=True, check=False)
+
+    assert (done.returncode, done.stderr) == (2, b"trnspec: the current folder does not exist\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("pipe.yaml", 1, "pipe.yaml: error TRN001"),
+        ("folder.yaml", 2, "folder.yaml holds no .yaml files"),
+        ("link.yaml", 2, "link.yaml is a link to nothing"),
+        ("inside", 1, "inside/link.yaml: error TRN001"),
+    ],
+)
+def test_what_is_no_file(here, path, status, message) -> None:
+    """One clear message each."""
+    os.mkfifo("pipe.yaml")
+    Path("folder.yaml").mkdir()
+    Path("link.yaml").symlink_to("nowhere")
+    Path("inside").mkdir()
+    Path("inside/link.yaml").symlink_to("nowhere")
+    result = here("validate", path)
+
+    assert status == result.status
+    assert (result.out + result.err).count(message) == 1
+    assert (result.out + result.err).count("trnspec: ") + result.out.count("error TRN") == 1
+
+
+def unprivileged() -> list[str]:
+    """What makes a command obey permissions; root does not, unless it gives up the right to ignore them."""
+    if os.geteuid() != 0:
+        return []
+    tool = shutil.which("setpriv")
+    if tool is None:
+        pytest.skip("root ignores permissions, and there is no setpriv")
+    rights = "-dac_override,-dac_read_search"
+    return [tool, f"--bounding-set={rights}", f"--inh-caps={rights}"]
+
+
+@pytest.mark.parametrize(
+    ("locked", "mode", "path", "status", "message"),
+    [
+        ("bad", 0o000, "bad", 2, "the folder bad cannot be read: Permission denied"),
+        ("bad", 0o000, "bad/wire.yaml", 2, "bad/wire.yaml cannot be read: Permission denied"),
+        ("bad", 0o000, ".", 2, "bad cannot be read: Permission denied"),
+        ("bad", 0o111, "bad/wire.yaml", 1, "bad/wire.yaml:4:1: error TRN101"),
+        ("wire.yaml", 0o000, "wire.yaml", 1, "wire.yaml: error TRN001"),
+        ("trnspec.toml", 0o000, "wire.yaml", 2, "trnspec.toml"),
+    ],
+)
+def test_without_permission(here, locked, mode, path, status, message) -> None:  # a table of cases
+    """A file or a folder that may not be read is named, and what may be read is."""
+    if locked == "trnspec.toml":
+        Path(locked).write_text("")
+    Path(locked).chmod(mode)
+    try:
+        done = subprocess.run(
+            [*unprivileged(), *command("validate", path)],
+            cwd=here.folder,
+            env=environment(),
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+    finally:
+        Path(locked).chmod(0o755)
+
+    assert status == done.returncode
+    assert message in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# Start-up.
+
+PROBE = """
+import json, sys
+from trnspec.cli import main
+sys.argv = ["trnspec", "validate", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as end:
+    heavy = ("numpy", "jsonschema", "rich", "networkx", "trnspec.loading.schema", "trnspec.testing", "trnspec.cli.tables")
+    print(json.dumps([end.code, sorted(h for h in heavy if h in sys.modules)]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "found"), [("wire.yaml", [0, []]), ("bad", [1, ["jsonschema", "trnspec.loading.schema"]])]
+)
+def test_sound_file_imports_nothing_heavy(here, path, found) -> None:
+    """An unsound file shows that the probe sees what is imported."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, path], cwd=here.folder, env=environment(), capture_output=True, check=True
+    )
+
+    assert found == json.loads(done.stdout.splitlines()[-1])

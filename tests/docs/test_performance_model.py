@@ -1,0 +1,63 @@
+"""docs/explanation/the-performance-model.md names what there is, with the numbers that documents and code have."""
+
+from __future__ import annotations
+
+import re
+
+import attrs
+import pytest
+from running import ROOT
+
+import trnspec
+from trnspec.model.calibration import Calibration
+from trnspec.perf.lowering.efficiency import Efficiency
+from trnspec.perf.training.step import PARTS
+from trnspec.perf.work.flops import CONVENTIONS
+from trnspec.perf.work.layout import BUBBLES
+
+PAGE = ROOT / "docs" / "explanation" / "the-performance-model.md"
+FOLDERS = sorted(ROOT.glob("plugins/*/src/*/catalog/calibrations"))
+
+
+def page() -> str:
+    return PAGE.read_text(encoding="utf-8")
+
+
+def rows() -> list[list[str]]:
+    """The cells of all tables."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in page().splitlines() if line[:1] == "|"]
+
+
+@pytest.mark.parametrize("words", [PARTS, CONVENTIONS, tuple(BUBBLES), tuple(f.name for f in attrs.fields(Efficiency))])
+def test_names(words) -> None:
+    told = set(re.findall(r"\w[\w-]*", page()))
+
+    assert set() == set(words) - told
+
+
+def test_schedules() -> None:
+    """The bubble of each over that of 1F1B; of the interleaved one a chunk's."""
+    told = {}
+    for cell, factors, *_ in rows():
+        names = re.findall(r"`([\w-]+)`", cell)
+        if set(names) & set(BUBBLES):
+            told |= dict(zip(names, factors.split(", "), strict=True))
+    number = {"1": 1.0, "1/v": 1.0, "0": 0.0, "1/2": 1 / 2, "1/3": 1 / 3, "2/3": 2 / 3}
+
+    assert {name: number[factor] for name, factor in told.items()} == BUBBLES
+
+
+def test_known_errors() -> None:
+    """Rows, mean and median of every calibration, those of plugins in this repository among them."""
+    cat = trnspec.load([ROOT / "catalog", *(f.parent for f in FOLDERS)])
+    told = {name: row[1:4] for row in rows() for name in re.findall(r"`([\w.-]+)`", row[0]) if len(row) == 6}
+    expected = {}
+    for node in cat.graph.of(Calibration):
+        spread = node.spec.spread
+        expected[node.name] = [
+            str(int(spread.rows)),
+            *(f"{100 * float(x):.2g} %" for x in (spread.mean, spread.median)),
+        ]
+
+    assert expected == {name: told.get(name) for name in expected}
+    assert len(expected) > len(FOLDERS) > 0

@@ -1,0 +1,250 @@
+"""trnspec.evaluate: inputs checked before, the evaluation checked after, what breaks named."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Literal, Optional
+
+import pytest
+from evaluator_samples import RAISED, UNSOUND, install
+
+import trnspec
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.evaluation.inputs import Input, inputs, parts
+from trnspec.evaluation.result import Answer, Evaluation, RefusalError
+
+CATALOG = trnspec.load()
+
+
+@pytest.fixture(autouse=True)
+def samples(tmp_path, monkeypatch):
+    return install(tmp_path / "site", monkeypatch)
+
+
+def sweep(**given) -> Evaluation:
+    return trnspec.evaluate("sweep", CATALOG, **given)
+
+
+def test_answer() -> None:
+    """96 GiB at 2.9 TB/s, twice; a catalog that is not given is the shipped one."""
+    found = trnspec.evaluate("sweep", chip="trainium2", times=2)
+
+    assert found["time"] == pytest.approx(2 * 96 * 2**30 / 2.9e12, rel=1e-12)
+    assert found == sweep(chip="trainium2", times=2)
+
+
+def test_a_catalog_of_ones_own() -> None:
+    changed = CATALOG.replace("trainium2", {"memory.bandwidth": "5.8 TB/s"})
+
+    assert trnspec.evaluate("sweep", changed, chip="trainium2")["time"] == pytest.approx(96 * 2**30 / 5.8e12)
+
+
+def test_edition_is_told() -> None:
+    assert "2026.11" == trnspec.evaluate("sweep", trnspec.load(edition="2026.11"), chip="trainium2").edition
+    assert "" == sweep(chip="trainium2").edition
+
+
+def test_a_question_that_is_not_told_is_filled_in() -> None:
+    assert {} == dict(trnspec.evaluate("bare", CATALOG).question)
+
+
+def test_json() -> None:
+    found = sweep(chip="trainium2", extra=(1, 2))
+
+    assert found == Evaluation.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
+    assert found["fits"] is True
+    with pytest.raises(KeyError, match="nothing"):
+        found["nothing"]
+
+
+def test_refusal() -> None:
+    with pytest.raises(RefusalError, match="65 times are too many") as caught:
+        sweep(chip="trainium2", times=65)
+    assert ("does-not-fit", "times", "") == (caught.value.reason, caught.value.place, caught.value.hint)
+    assert isinstance(caught.value, trnspec.TrnspecError)
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        (int, "0", 0), (int, "8", 8), (int, "192", 192), (int, "-16", -16), (int, "1024", 1024), (int, "00", 0),
+        (float, "0.096", 0.096), (float, ".096", 0.096), (float, "100.5", 100.5), (float, "0", 0.0),
+        (str, "096", "096"),
+    ],
+)  # fmt: skip
+def test_numbers_as_text(type_, text, value) -> None:
+    assert value == Input("n", type_).read(text)
+
+
+@pytest.mark.parametrize("type_", [int, float])
+@pytest.mark.parametrize("text", ["4,096", "1,024", "1,048,576", "16,000"])
+def test_thousands_are_no_values(type_, text) -> None:
+    """What a comma leaves of 4,096 is no number: two values would be made of one."""
+    with pytest.raises(UsageError, match=r"n: '0.*' is no number; commas stand between values here"):
+        _ = [Input("n", type_).read(part) for part in text.split(",")]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "the evaluator sweep needs chip (a text)"),
+        ({"chip": 3}, "the evaluator sweep: chip: a text is expected, not 3"),
+        ({"chip": "trainium2", "times": True}, "times: a whole number is expected, not True"),
+        ({"chip": "trainium2", "times": "8"}, "times: a whole number is expected, not '8'"),
+        ({"chip": "trainium2", "times": 8.0}, "times: a whole number is expected, not 8.0"),
+        ({"chip": "trainium2", "times": None}, "times: a whole number is expected, not None"),
+        ({"chip": "trainium2", "share": "1"}, "share: a finite number is expected, not '1'"),
+        ({"chip": "trainium2", "share": True}, "share: a finite number is expected, not True"),
+        ({"chip": "trainium2", "share": math.nan}, "share: a finite number is expected, not nan"),
+        ({"chip": "trainium2", "share": 10**400}, "share: a finite number is expected, not inf"),
+        ({"chip": "trainium2", "double": 1}, "double: true or false is expected, not 1"),
+        ({"chip": "trainium2", "dtype": "fp16"}, "dtype: one of bf16, fp8 is expected, not 'fp16'; did you mean"),
+        ({"chip": "trainium2", "extra": 3}, "extra: a tuple, each of it a whole number is expected, not 3"),
+        ({"chip": "trainium2", "extra": (1, "2")}, "extra: a whole number is expected, not '2'"),
+        ({"chip": "trainium2", "tims": 3}, "the evaluator sweep has no input 'tims'; did you mean 'times'"),
+    ],
+)
+def test_wrong_inputs(given, told) -> None:
+    with pytest.raises(UsageError) as caught:
+        sweep(**given)
+    assert told in str(caught.value)
+
+
+def test_whole_numbers_are_numbers() -> None:
+    assert sweep(chip="trainium2", share=1) == sweep(chip="trainium2", share=1.0)
+    assert sweep(chip="trainium2", label=None, extra=[1]) == sweep(chip="trainium2", extra=(1,))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("swep", "there is no evaluator 'swep'; did you mean 'sweep'?"),
+        (
+            "absent",
+            "of the plugin samples of trnspec-samples 1.0 cannot be used: absent: trnspec_nowhere:run cannot be imported",
+        ),
+        (3, "there is no evaluator 3"),
+    ],
+)
+def test_no_such_evaluator(name, told) -> None:
+    with pytest.raises(UsageError) as caught:
+        trnspec.evaluate(name, CATALOG)
+    assert told in str(caught.value)
+
+
+def test_not_a_catalog() -> None:
+    with pytest.raises(UsageError, match="the catalog is what trnspec"):
+        trnspec.evaluate("sweep", "catalog", chip="trainium2")
+
+
+def test_what_trnspec_raises_is_passed_on() -> None:
+    with pytest.raises(UnknownNameError, match="trainum2"):
+        sweep(chip="trainum2")
+    with pytest.raises(UsageError, match=r"\Athat is not how it is used\Z"):
+        trnspec.evaluate("broken", CATALOG, how="misuse")
+
+
+@pytest.mark.parametrize("how", UNSOUND)
+def test_unsound(how) -> None:
+    with pytest.raises(UsageError) as caught:
+        trnspec.evaluate("broken", CATALOG, how=how)
+    assert "the evaluator broken of the plugin samples of trnspec-samples 1.0 gave something unsound: " in str(
+        caught.value
+    )
+    assert how in str(caught.value)
+
+
+@pytest.mark.parametrize("how", RAISED)
+def test_broken(how) -> None:
+    with pytest.raises(UsageError) as caught:
+        trnspec.evaluate("broken", CATALOG, how=how)
+    assert f"the evaluator broken of the plugin samples of trnspec-samples 1.0 broke: {how}" == str(caught.value)
+
+
+# Signatures.
+
+
+def test_inputs() -> None:
+    def run(catalog, *, a: str, b: Optional[int] = None, c: tuple[float, ...] = (1.0,), d: Literal[1, 2] = 1):  # noqa: UP045  # as others write it
+        """Runs.
+
+        Args:
+            catalog: The catalog.
+            a: The first
+                of all.
+            b (int): The second.
+            c: The third.
+            d: The fourth.
+        """
+
+    assert (
+        Input("a", str, required=True, help="The first of all."),
+        Input("b", int, optional=True, help="The second."),
+        Input("c", float, many=True, default=(1.0,), help="The third."),
+        Input("d", int, choices=(1, 2), default=1, help="The fourth."),
+    ) == inputs(run, "run")
+
+
+def no_catalog():
+    """A function without parameters."""
+
+
+def no_type(catalog, *, a):
+    """A parameter without annotation."""
+
+
+def other_type(catalog, *, a: dict[str, int]):
+    """A parameter of another type."""
+
+
+def two_types(catalog, *, a: int | str):
+    """A parameter of two types."""
+
+
+def mixed(catalog, *, a: Literal[1, "b"]):
+    """Choices of two types."""
+
+
+def missing_type(catalog, *, a: Nowhere):  # noqa: F821  # that is the case
+    """A name that is not there."""
+
+
+def any_input(catalog, **more: int):
+    """Inputs without names."""
+
+
+def reserved(catalog, *, overlay: str):
+    """An input with the name of an option."""
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (no_catalog, "must take the catalog as its first parameter"),
+        (no_type, "the input a of the evaluator x has no annotation"),
+        (other_type, "dict[str, int] is not a type of an input"),
+        (two_types, "int | str is not a type of an input"),
+        (mixed, "Literal[1, 'b'] is not a type of an input"),
+        (missing_type, "Nowhere cannot be evaluated"),
+        (any_input, "takes **more: 'int'; each input must have a name"),
+        (reserved, "has an input named overlay, which the command line needs"),
+        (3, "has no signature"),
+    ],
+)
+def test_signatures_that_say_too_little(function, told) -> None:
+    with pytest.raises(UsageError) as caught:
+        inputs(function, "x")
+    assert told in str(caught.value)
+
+
+def test_docstring_without_args() -> None:
+    assert ("One line.\n\nMore of it.", {}) == parts("One line.\n\nMore of it.\n\nRaises:\n    UsageError: Never.")
+
+
+def test_an_answer_within_rounding_of_its_interval() -> None:
+    from trnspec.evaluation.runner import unsound
+
+    found = Evaluation(evaluator="x", title="x", answers=(Answer("time", 0.1 + 0.2, "s", 0.1, 0.3),))
+
+    assert [] == list(unsound(found, "x"))

@@ -1,0 +1,320 @@
+"""``eval inference``: what is answered of systems of the catalog, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from attrs import evolve
+from engine_catalogs import FOLDERS as PLUGINS
+
+from trnspec.api import load
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.evaluation.result import RefusalError
+from trnspec.evaluation.runner import run as checked
+from trnspec.evaluators.inference import answered, run
+from trnspec.evaluators.inference_setup import Question, default_tp
+from trnspec.loading.files import shipped as folder
+from trnspec.perf.lowering.calibrated import Calibrated
+from trnspec.perf.lowering.efficiency import Efficiency
+from trnspec.perf.serving.forward_pass import Serving
+from trnspec.plugins.api import Evaluator
+
+EVALUATOR = Evaluator("inference", "What serving takes.", "trnspec.evaluators.inference:run")
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    return load()
+
+
+def asked(catalog, **given):
+    """What the evaluator finds, after the checks that every evaluator goes through."""
+    defaults = {"model": "llama-3.1-70b", "on": "trn2.48xlarge", "calibration": "none"}
+    return checked(EVALUATOR, "the tests", catalog, {**defaults, **given})
+
+
+def parts(found, of):
+    return {p.name: p.value for p in found.parts if p.of == of}
+
+
+def test_answers(catalog):
+    found = asked(catalog)
+
+    assert [a.name for a in found.answers] == [
+        *("time_to_first_token", "time_per_output_token", "latency", "throughput", "throughput_per_chip"),
+        *("step_at_first", "step_at_last", "memory", "capacity", "kv_per_token", "max_batch"),
+    ]
+    assert (64, 1, 1, 1) == tuple(found.question[name] for name in ("tp", "dp", "pp", "ep"))
+    assert 2.0 * 80 * 2 * 8 * 128 == found["kv_per_token"]
+    assert pytest.approx(found["time_to_first_token"] + 1023 * found["time_per_output_token"]) == found["latency"]
+    assert pytest.approx(1024 / found["latency"]) == found["throughput"]
+    assert pytest.approx(found["throughput"] / 16) == found["throughput_per_chip"]
+    assert found["step_at_first"] < found["time_per_output_token"] < found["step_at_last"]
+
+
+def test_a_token_is_bound_by_reading_weights(catalog):
+    found = asked(catalog)
+
+    # Attention's matrices and the network of 80 layers, 2 B each, on 64 ranks of 725 GB/s; each of 8 heads of keys and
+    # values is on 8 ranks.
+    matrices = 80 * (2 * 8192 * 8192 + 2 * 8192 * 8 * 1024 + 3 * 8192 * 28672) * 2 / 64 / 725e9
+    assert matrices == pytest.approx(parts(found, "time_per_output_token")["matrices"], rel=1e-12)
+    assert {"matrices", "attention", "head", "tensor"} == set(parts(found, "time_per_output_token"))
+    assert "reading weights from device memory (96% of the time of a token)" == found.binds
+
+
+@pytest.mark.parametrize(
+    ("given", "binds"),
+    [
+        ({"batch": 256}, "reading the cache"),
+        ({"tp": 8, "batch": 512, "prompt": 8, "output": 8, "schedule": "static"}, "computing with weights"),
+        ({"batch": 256, "prompt": 4096, "output": 16, "kv": "fp8"}, "prefill of other requests"),
+        ({"on": "trn2.48xlarge*4", "model": "deepseek-v3", "tp": 1, "dp": 256, "ep": 256, "weights": "fp8"}, "reading"),
+    ],
+)
+def test_what_binds(catalog, given, binds):
+    assert asked(catalog, **given).binds.startswith(binds)
+
+
+def test_the_interval_is_that_of_the_printed_digits(catalog):
+    """2.9 TB/s a chip is anything from 2.85 to 2.95: four ranks share it.  Without a calibration it is a bound."""
+    found = asked(catalog, calibration="none")
+    time, rate = found.answer("time_per_output_token"), found.answer("throughput")
+
+    assert 2.9 / 2.95 * 0.999 < time.low / time.value < 1.0
+    assert 1.0 < rate.high / rate.value < 2.95 / 2.9 * 1.001
+    assert (None, None) == (time.high, rate.low)
+    times = {a.name: a for a in found.answers if a.low is not None}
+    assert {"time_to_first_token", "time_per_output_token", "latency", "step_at_first", "step_at_last"} == times.keys()
+    assert all(a.low <= a.value for a in times.values())
+    for answer in asked(catalog, calibration="trainium2-neuron-decode").answers:
+        if answer.low is not None:
+            assert answer.low <= answer.value <= answer.high
+    assert {"memory.bandwidth", "memory.capacity", "fabric.bandwidth", "peak.dense.bf16"} <= {b.at for b in found.basis}
+
+
+def test_the_table_ends_where_memory_does(catalog):
+    found = asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8)
+    table = found.tables[0]
+    batches = [row[0] for row in table.rows]
+    most = found["max_batch"]
+
+    assert [1, 2, 4, 8, 16, 32, 64, 128, 256] == batches[:9]
+    assert most == batches[-1]
+    assert all(row[-1] <= found["capacity"] for row in table.rows)
+    row = dict(zip(table.columns, table.rows[batches.index(64)], strict=True))
+    one = asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=64)
+    assert {name: one[name] for name in table.columns[1:]} == {name: row[name] for name in table.columns[1:]}
+    assert most == asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=most).question["batch"]
+    with pytest.raises(RefusalError, match=r"needs 16\.0. GiB and has 16\.00 .*cache") as refused:
+        asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=most + 1)
+    assert ("does-not-fit", "batch", f"a batch of {most} fits") == (
+        refused.value.reason, refused.value.place, refused.value.hint,
+    )  # fmt: skip
+
+
+def test_narrower_weights_and_cache(catalog):
+    wide, narrow = asked(catalog, batch=64), asked(catalog, batch=64, weights="int8", kv="fp8")
+    before, after = (parts(e, "time_per_output_token") for e in (wide, narrow))
+
+    assert before["matrices"] / 2 == after["matrices"]
+    assert before["attention"] / 2 == pytest.approx(after["attention"])
+    assert wide["kv_per_token"] / 2 == narrow["kv_per_token"]
+    assert narrow["memory"] < 0.55 * wide["memory"]
+
+
+def test_replicas_fill_the_system(catalog):
+    one = asked(catalog, tp=16, dp=1, batch=4)
+    found = asked(catalog, tp=16, batch=4)
+
+    assert 4 == found.question["dp"]
+    assert pytest.approx(4 * one["throughput"]) == found["throughput"]
+    assert pytest.approx(one["throughput_per_chip"]) == found["throughput_per_chip"]
+
+
+def test_a_static_batch_begins_together(catalog):
+    found = asked(catalog, batch=8, schedule="static")
+
+    assert "waiting" not in parts(found, "time_per_output_token")
+    assert pytest.approx(8 * 1024 / found["latency"]) == found["throughput"]
+    assert found["time_to_first_token"] > 7 * asked(catalog, batch=8)["time_to_first_token"]
+
+
+def test_chunks(catalog):
+    at_once, chunked = asked(catalog, batch=32), asked(catalog, batch=32, chunk=256)
+
+    assert parts(chunked, "time_per_output_token")["waiting"] < parts(at_once, "time_per_output_token")["waiting"]
+    assert chunked["throughput"] > at_once["throughput"]
+    assert chunked["time_to_first_token"] > at_once["time_to_first_token"]
+    assert at_once.answers == asked(catalog, batch=32, chunk=4096).answers
+
+
+def test_a_draft(catalog):
+    alone, drafted = asked(catalog), asked(catalog, draft="llama-3.2-1b")
+    useless = asked(catalog, draft="llama-3.2-1b", acceptance=0.0)
+
+    assert drafted["time_per_output_token"] < alone["time_per_output_token"] < useless["time_per_output_token"]
+    assert parts(drafted, "time_per_output_token")["draft"] > 0.0
+    assert drafted["memory"] > alone["memory"]
+    assert drafted["max_batch"] < alone["max_batch"]
+
+
+def test_prompts_elsewhere(catalog):
+    here = asked(catalog, batch=8)
+    found = asked(catalog, batch=8, prefill_on="trn2.48xlarge")
+
+    assert "waiting" not in parts(found, "time_per_output_token")
+    # 1,024 tokens of 327,680 B over the 3,200 Gbps of a server, and the latency of its network.
+    assert 1024 * 327_680 / 400e9 + 15e-6 == pytest.approx(found["transfer_time"])
+    assert here["time_to_first_token"] + found["transfer_time"] == pytest.approx(found["time_to_first_token"])
+    assert found["throughput"] / 32 == pytest.approx(found["throughput_per_chip"])
+    assert 0.0 < found["prefill_share"] < 0.5
+    # The pool that is slower sets the rate.
+    slow = asked(catalog, batch=256, prompt=8192, output=2, kv="fp8", prefill_on="trn1.32xlarge", model="llama-3.1-8b")
+    assert slow["prefill_share"] > 0.5
+
+
+def test_prompts_elsewhere_have_what_is_achieved_there(catalog):
+    """Each pool takes the calibration of its own chip; where one has none, what waits for it is a bound."""
+    given = {"model": "llama-3.1-8b", "on": "trn1.32xlarge", "calibration": "auto"}
+    found = asked(catalog, prefill_on="trn2.48xlarge", **given)
+    alone = asked(catalog, **given | {"on": "trn2.48xlarge", "tp": 32})
+    told = {a.name: a.value for a in found.assumptions}
+    assert ("trainium1-neuron-decode", "trainium2-neuron-decode") == (told["calibration"], told["prefill_calibration"])
+    prompt = parts(alone, "time_to_first_token")
+    sent = parts(found, "time_to_first_token")
+    assert prompt == pytest.approx({name: sent[name] for name in prompt}, rel=1e-12)
+    first, transfer = found.answer("time_to_first_token"), found.answer("transfer_time")
+    assert first.low < first.value < first.high
+    assert (None, "of the cache of one prompt") == (transfer.high, transfer.note)
+    whole = load([*PLUGINS, str(folder())])
+    bound = asked(whole, prefill_on="p5.48xlarge", **given)
+    told = {a.name: a.value for a in bound.assumptions}
+    assert ("trainium1-neuron-decode", "none") == (told["calibration"], told["prefill_calibration"])
+    ends = {a.name: (a.low is None, a.high is None) for a in bound.answers if a.unit in ("s", "tokens/s")}
+    assert ends == {
+        **dict.fromkeys(("time_to_first_token", "latency", "transfer_time"), (False, True)),
+        **dict.fromkeys(("throughput", "throughput_per_chip"), (True, False)),
+        **dict.fromkeys(("time_per_output_token", "step_at_first", "step_at_last"), (False, False)),
+    }
+    assert "fixed" not in parts(bound, "time_to_first_token")
+
+
+def test_repeated_heads_are_read_by_every_rank(catalog):
+    """With as many ranks as heads of keys and values nothing is repeated; with more, their matrices are."""
+    given = {"model": "llama-3.1-8b", "on": "trn1.32xlarge"}
+    one, two = (parts(asked(catalog, tp=tp, **given), "time_per_output_token")["matrices"] for tp in (8, 16))
+    # 32 layers, 4,096 wide, 8 heads of 128 for keys and as many for values, 2 B each; 410 GB/s a rank.
+    assert one / 2 + 32 * 4096 * 2 * 8 * 128 * 2 / 16 / 410e9 == pytest.approx(two, rel=1e-12)
+
+
+def test_experts_are_shared_by_replicas(catalog):
+    given = {"model": "deepseek-v3", "on": "trn2.48xlarge*4", "tp": 32}
+    found = asked(catalog, ep=8, **given)
+
+    assert parts(found, "time_per_output_token")["expert"] > 0.0
+    assert {"network"} == {a.name.removeprefix("link_") for a in found.assumptions if a.why.startswith("efa")}
+    assert {"latent_attention", "experts", "kv_heads"} <= {a.name for a in found.assumptions}
+    with pytest.raises(RefusalError, match="weights") as refused:
+        asked(catalog, **given)
+    assert "does-not-fit" == refused.value.reason
+
+
+def test_what_is_achieved(catalog):
+    question = Question(model="llama-2-7b", on="trn1.32xlarge", prompt=128, output=8064)
+    ideal = answered(catalog, question, Calibrated())
+    called = answered(catalog, question, Calibrated(), Serving(call=86e-6))
+    fitted = Calibrated("c", Efficiency(call=86e-6, memory=0.5), low=0.9, high=1.2, coverage=0.8, told="30 rows")
+    known = answered(catalog, question, fitted)
+
+    assert 65 * 86e-6 == pytest.approx(called["time_per_output_token"] - ideal["time_per_output_token"])
+    before, after = (parts(e, "time_per_output_token") for e in (called, known))
+    assert (before["tensor"], 2 * before["matrices"]) == pytest.approx((after["tensor"], after["matrices"]))
+    time = known.answer("time_per_output_token")
+    assert time.low < 0.9001 * time.value
+    assert time.high > 1.1999 * time.value
+    assert "c" == known.question["calibration"]
+    assert "30 rows" in {a.why for a in known.assumptions}
+
+
+@pytest.mark.parametrize(
+    ("given", "reason", "place"),
+    [
+        ({"batch": 0}, "not-positive", "batch"),
+        ({"tp": 0}, "not-positive", "tp"),
+        ({"chunk": -1}, "not-positive", "chunk"),
+        ({"acceptance": 1.5}, "not-a-share", "acceptance"),
+        ({"weights": "int3"}, "unknown-type", "weights"),
+        ({"dtype": "mxfp8"}, "unknown-figure", "trainium2 spec.peak.dense.mxfp8"),
+        ({"tp": 32, "dp": 4}, "rank-count", "dp"),
+        ({"tp": 128, "on": "trn2.48xlarge*2"}, "heads-not-divisible", "tp"),
+        ({"pp": 3, "tp": 1}, "layers-not-divisible", "pp"),
+        ({"ep": 2, "tp": 32}, "experts-not-divisible", "ep"),
+        ({"model": "qwen3-30b-a3b", "ep": 3, "tp": 16}, "experts-not-divisible", "ep"),
+        ({"model": "qwen3-30b-a3b", "ep": 8, "tp": 16}, "experts-not-divisible", "ep"),
+        ({"model": "bert-large", "tp": 1}, "not-a-decoder", "model"),
+        ({"draft": "llama-2-7b"}, "vocabulary", "draft"),
+        ({"prefill_on": "trn2.48xlarge", "schedule": "static"}, "schedule", "schedule"),
+        ({"prefill_on": "trn1.2xlarge"}, "does-not-fit", "prefill_on"),
+        ({"tp": 1}, "does-not-fit", "tp"),
+        ({"on": "trn3-gen1-server"}, "unknown-figure", "trn3-gen1-server spec.fabric.bandwidth"),
+    ],
+)
+def test_refusals(catalog, given, reason, place):
+    with pytest.raises(RefusalError) as refused:
+        asked(catalog, **given)
+
+    assert (reason, place) == (refused.value.reason, refused.value.place)
+
+
+def test_no_link_is_needed_within_a_chip(catalog):
+    """The rate between chips of this server is not published; a model on one chip does not use it."""
+    found = asked(catalog, model="llama-3.1-8b", on="trn3-gen1-server", tp=4)
+
+    assert math.isfinite(found["time_per_output_token"])
+    assert ("link_server", "not published") in {(a.name, a.value) for a in found.assumptions}
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"model": "llama-9"}, UnknownNameError),
+        ({"on": "trn9.48xlarge"}, UnknownNameError),
+        ({"draft": "llama-9"}, UnknownNameError),
+        ({"calibration": "nobody"}, UnknownNameError),
+        ({"on": "trainium2*2"}, UsageError),
+    ],
+)
+def test_unknown_names(catalog, given, error):
+    with pytest.raises(error):
+        asked(catalog, **given)
+
+
+@pytest.mark.parametrize(
+    ("heads", "ranks", "most", "expected"),
+    [(64, 64, 64, 64), (40, 32, 32, 8), (32, 24, 24, 8), (64, 256, 64, 64), (64, 64, 16, 16), (7, 32, 32, 1)],
+)
+def test_default_degree(heads, ranks, most, expected):
+    assert expected == default_tp(heads, ranks, most)
+
+
+def test_padding_is_told(catalog):
+    found = asked(catalog, model="llama-2-13b", on="trn1.32xlarge", tp=32, output=8192)
+
+    told = {a.name: a.value for a in found.assumptions}
+    assert ("padded", "40 over tp 32") == (told["heads"], told["kv_heads"])
+    assert "4,096 tokens" == told["context"]
+
+
+def test_the_same_question_has_the_same_answer(catalog):
+    assert asked(catalog, batch=4) == asked(catalog, batch=4)
+    assert run(catalog, model="llama-3.1-70b", on="trn2.48xlarge", calibration="none").answers == asked(catalog).answers
+
+
+def test_half_of_the_bandwidth_doubles_reading(catalog):
+    question = Question(model="llama-3.1-8b", on="trn2.48xlarge", tp=8)
+    before = answered(catalog, question, Calibrated())
+    after = answered(catalog, question, Calibrated(efficiency=evolve(Efficiency(), memory=0.5)))
+
+    assert 2 * parts(before, "time_per_output_token")["matrices"] == parts(after, "time_per_output_token")["matrices"]

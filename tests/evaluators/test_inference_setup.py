@@ -1,0 +1,81 @@
+"""Questions about serving: what cannot be is refused at the input at fault, and what is of no use is told."""
+
+from __future__ import annotations
+
+import pytest
+from engine_catalogs import shipped
+
+from trnspec.evaluation.result import RefusalError
+from trnspec.evaluators.inference_setup import Question, Setup, idle, prepare
+from trnspec.perf.lowering.calibrated import Calibrated
+
+LLAMA = {"model": "llama-3.1-8b", "on": "trn1.32xlarge"}
+GPT = {"model": "gpt2", "on": "trn1.32xlarge", "tp": 4}
+
+
+def prepared(**given) -> Setup:
+    return prepare(shipped().graph, Question(**given), Calibrated())
+
+
+REFUSED = [
+    ({**LLAMA, "tp": 128}, "rank-count", "tp", "tp up to 32"),
+    ({**LLAMA, "tp": 33, "dp": 4}, "rank-count", "tp", "tp up to 32"),
+    ({**LLAMA, "pp": 64}, "rank-count", "pp", "pp up to 32"),
+    ({**LLAMA, "tp": 8, "pp": 8}, "rank-count", "pp", "pp up to 4"),
+    ({**LLAMA, "tp": 8, "pp": 2, "dp": 3}, "rank-count", "dp", "dp up to 2"),
+    ({**LLAMA, "prefill_on": "trn1.2xlarge", "pp": 4}, "rank-count", "prefill_on", "pp up to 2"),
+    ({**GPT, "prompt": 1025, "output": 1}, "context", "prompt", "up to 1,024 tokens"),
+    ({**GPT, "prompt": 1024, "output": 1}, "context", "output", "up to 1,024 tokens"),
+    ({**GPT, "prompt": 1, "output": 1024}, "context", "output", "up to 1,024 tokens"),
+]
+
+
+@pytest.mark.parametrize(("given", "reason", "place", "hint"), REFUSED, ids=lambda x: str(x)[:60])
+def test_refused(given, reason, place, hint):
+    with pytest.raises(RefusalError) as refused:
+        prepared(**given)
+    assert (reason, place, hint) == (refused.value.reason, refused.value.place, refused.value.hint)
+
+
+def test_as_long_as_the_positions():
+    assert 1024.0 == prepared(**GPT, prompt=1000, output=24).dims.context
+    # Positions that are turned and not learned have no end.
+    assert prepared(**LLAMA, prompt=200_000, output=1).question.prompt == 200_000
+
+
+def test_a_draft_has_learned_positions_too():
+    with pytest.raises(RefusalError, match="1,024 positions") as refused:
+        prepared(model="gpt2-xl", on="trn1.32xlarge", tp=5, draft="gpt2", prompt=1024, output=1024)
+    assert "prompt" != refused.value.place
+    longer = shipped().replace("gpt2-xl", {"context": 4096})
+    with pytest.raises(RefusalError, match="1,024 positions") as refused:
+        prepare(longer.graph, Question(model="gpt2-xl", on="trn1.32xlarge", tp=5, draft="gpt2"), Calibrated())
+    assert ("context", "draft") == (refused.value.reason, refused.value.place)
+
+
+IDLE = [
+    ({"tp": 8}, {}),
+    ({"tp": 8, "pp": 2, "dp": 2}, {}),
+    ({"tp": 5}, {"idle_ranks": "2 of 32"}),
+    ({"tp": 7}, {"idle_ranks": "4 of 32"}),
+    ({"tp": 24}, {"idle_ranks": "8 of 32"}),
+    ({"tp": 31}, {"idle_ranks": "1 of 32"}),
+    ({"tp": 8, "dp": 1}, {"idle_ranks": "24 of 32"}),
+    ({"tp": 8, "pp": 2, "dp": 1, "prefill_on": "trn2.48xlarge"}, {"idle_ranks": "16 of 32"}),
+    ({"tp": 8, "pp": 32, "on": "trn1.32xlarge*9", "prefill_on": "trn2.48xlarge*9"},
+     {"idle_ranks": "32 of 288", "prefill_idle_ranks": "64 of 576"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "expected"), IDLE, ids=lambda x: str(x)[:60])
+def test_ranks_that_no_replica_has_are_told(given, expected):
+    found = list(idle(prepared(**LLAMA | given)))
+    assert expected == {a.name: a.value for a in found}
+    assert all("tp" in a.why for a in found)
+
+
+def test_what_nothing_uses_is_not_asked():
+    plain, drafted = prepared(**LLAMA).question.told(), prepared(**LLAMA, draft="llama-3.2-1b").question.told()
+    assert plain.keys() == drafted.keys()
+    assert (None, None) == (plain["acceptance"], plain["speculate"])
+    assert (0.7, 4) == (drafted["acceptance"], drafted["speculate"])

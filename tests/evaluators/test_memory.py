@@ -1,0 +1,299 @@
+"""The evaluator of memory: what it needs, whether it fits, what would make it fit, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import trnspec
+from trnspec.errors import UsageError
+from trnspec.evaluation.inputs import inputs
+from trnspec.evaluation.result import Evaluation, RefusalError, Table
+from trnspec.evaluation.runner import run as evaluate
+from trnspec.evaluation.runner import unsound
+from trnspec.evaluators.memory import run
+from trnspec.evaluators.memory_demand import PARTS
+from trnspec.model.transformers.counting import parameters_of
+from trnspec.plugins.api import Evaluator
+
+CATALOG = trnspec.load()
+GIB = 2**30
+LLAMA = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 8192}
+
+
+def asked(catalog=CATALOG, **question) -> Evaluation:
+    """An evaluation that is sound."""
+    found = run(catalog, **question)
+    assert [] == list(unsound(found, "memory"))
+    return found
+
+
+def table(found: Evaluation, title: str) -> Table:
+    return next(t for t in found.tables if t.title == title)
+
+
+def parts(found: Evaluation) -> dict[str, float]:
+    return {p.name: p.value for p in found.parts}
+
+
+def test_training_on_one_server():
+    found = asked(**LLAMA, tp=4, zero=1, sequence_parallel=False)
+    each = parts(found)
+    assert tuple(each) == tuple(PARTS)
+    # 65 norms of 4,096 are whole on each of the four ranks, and sixteen replicas share the optimizer.
+    held = (8_030_261_248 - 65 * 4096) / 4 + 65 * 4096
+    assert (2 * held, 2 * held, 12 * held / 16) == (each["weights"], each["gradients"], each["optimizer"])
+    # Four h whole; queries, output, keys and values 2.5 h and the network 3 f split in four.
+    layer = 2 * 8192 * (4 * 4096 + (2.5 * 4096 + 3 * 14336) / 4)
+    assert 32 * layer == each["activations"]
+    assert math.isclose(8192 * 8 + 8192 * 4 * 4096 + 4 * 8192 * 128256 / 4, each["outside"], rel_tol=1e-12)
+    assert (24 * GIB, False) == (found["capacity"], found["fits"])
+    assert 24 * GIB - found["total"] == found["free"]
+    assert (16, 1) == (found.question["dp"], found.question["microbatches"])
+
+
+def test_what_makes_it_fit():
+    found = asked(**LLAMA, tp=4, zero=1, sequence_parallel=False)
+    single = {row[0]: row[3] for row in table(found, "one setting changed").rows}
+    assert {
+        "tp 4 -> 8": True, "pp 1 -> 2": True, "cp 1 -> 2": True, "zero 1 -> 2": True,
+        "recompute none -> selective": False, "sequence_parallel no -> yes": True, "offload none -> optimizer": True,
+    } == single  # fmt: skip
+    ways = table(found, "what fits").rows
+    assert "the smallest change that fits: " + ways[0][0] == found.binds.split("; ")[1]
+    assert all(row[3] and row[1] <= 24 * GIB and row[1] + row[2] == 24 * GIB for row in ways)
+    # What is advised is what one then finds.
+    for change, total, *_ in ways:
+        (name, _, _, value), changed = change.split(), {"tp": 4, "zero": 1, "sequence_parallel": False}
+        typed = {"yes": True}.get(value, int(value) if value.isdigit() else value)
+        microbatches = {"microbatches": 16 // asked(**LLAMA, **{**changed, name: typed}).question["dp"]}
+        again = asked(**LLAMA, **{**changed, name: typed, **microbatches})
+        assert (total, True) == (again["total"], again["fits"]), change
+
+
+def test_the_loss_of_operators_one_after_the_other():
+    question = {**LLAMA, "tp": 4, "zero": 3, "sequence_parallel": False}
+    fused, plain = asked(**question), asked(**question, fused_loss=False)
+    # Ten bytes more of each logit, a quarter of which are on a rank.
+    assert parts(fused)["outside"] + 10 * 8192 * 128256 / 4 == parts(plain)["outside"]
+    assert (True, False) == (fused.question["fused_loss"], plain.question["fused_loss"])
+    assert {n: v for n, v in parts(fused).items() if n != "outside"} == {
+        n: v for n, v in parts(plain).items() if n != "outside"
+    }
+
+
+def test_a_fused_loss_and_more_recomputing_are_told_as_ways():
+    question = {**LLAMA, "tp": 4, "zero": 3, "sequence_parallel": False}
+    found = asked(**question, microbatch=4, recompute="full", fused_loss=False)
+    fused = asked(**question, microbatch=4, recompute="full")
+    assert (False, True) == (found["fits"], fused["fits"])
+    single = {row[0]: (row[1], row[3]) for row in table(found, "one setting changed").rows}
+    assert (fused["total"], True) == single["fused_loss no -> yes"]
+    assert "fused_loss no -> yes" in {row[0] for row in table(found, "what fits").rows}
+    # A loss that is fused is no way to need less.
+    found = asked(**question, microbatch=2)
+    assert not any("fused_loss" in row[0] for t in found.tables for row in t.rows)
+    assert "recompute none -> operators" in {row[0] for row in table(found, "what fits").rows}
+    assert asked(**question, microbatch=2, recompute="operators")["fits"]
+    found = asked(**question, microbatch=4, recompute="operators")
+    assert "recompute operators -> full" in {row[0] for row in table(found, "one setting changed").rows}
+
+
+def test_several_changes():
+    found = asked(
+        model="llama-3.1-70b", on="trn2.48xlarge*4", seq=8192, tp=8, pp=4, microbatches=16, sequence_parallel=False
+    )
+    assert not any(row[3] for row in table(found, "one setting changed").rows)
+    ways = [row[0].split(", ") for row in table(found, "what fits").rows]
+    assert {2} == {len(way) for way in ways}
+    assert ["zero 0 -> 1", "recompute none -> full"] in ways
+
+
+def test_what_no_change_makes_fit():
+    found = asked(model="llama-3.1-405b", on="trn1.32xlarge", seq=8192, tp=8, pp=2)
+    assert () == table(found, "what fits").rows
+    # 16 B of 405.85 billion parameters over 16 GiB.
+    assert found.binds.endswith(
+        "no change of up to 3 settings makes it fit on 32 ranks: "
+        "the parameters with gradients and optimizer alone fill the memory of 378 ranks"
+    )
+
+
+def test_stages_of_a_pipeline():
+    found = asked(model="llama-3.1-70b", on="trn2.48xlarge*4", seq=8192, tp=8, pp=4, microbatches=2)
+    rows = table(found, "memory of a rank by stage")
+    # The two in the middle hold as many layers, and nothing else.
+    assert ("0", "1-2", "3") == tuple(row[0] for row in rows.rows)
+    assert found["total"] == max(row[1] for row in rows.rows)
+    assert all(math.isclose(row[1], math.fsum(row[2:-1]), rel_tol=1e-12) for row in rows.rows)
+    # No more than two microbatches are in flight, so that the first three stages keep as much, the last half of it.
+    kept = [dict(zip(rows.columns, row, strict=True))["activations"] for row in rows.rows]
+    assert kept[0] == kept[1] == 2 * kept[2]
+
+
+def test_equal_stages_are_one_row():
+    found = asked(model="llama-3.1-70b", on="trn2.48xlarge*4", seq=8192, tp=8, pp=8, microbatches=1)
+    assert ["0", "1-6", "7"] == [row[0] for row in table(found, "memory of a rank by stage").rows]
+
+
+@pytest.mark.parametrize(("tp", "fits", "even"), [(8, False, 27.20), (16, True, 13.60)])
+def test_gpt_oss_120b_needs_sixteen_logical_cores(tp, fits, even):
+    found = asked(model="gpt-oss-120b", on="trn2.48xlarge", mode="inference", seq=4096, tp=tp, batch=4, dtype="bf16")
+    # Routers, norms, outer biases, and with sixteen ranks keys and values are not split all the way.
+    held = parts(found)["weights"] / GIB
+    assert even < held < 1.01 * even
+    assert fits == found["fits"]
+
+
+def test_inference_keeps_weights_and_cache():
+    question = {**LLAMA, "mode": "inference", "tp": 8, "dp": 8, "batch": 64, "context": 4096}
+    found, narrow = asked(**question), asked(**question, kv_dtype="fp8")
+    each = parts(found)
+    assert {"weights", "activations", "outside", "cache"} == {name for name, value in each.items() if value}
+    # Eight sequences a replica, one of eight heads a rank.
+    assert 8 * 4096 * 131_072 / 8 == each["cache"] == 2 * parts(narrow)["cache"]
+    assert ("fp8", 8192) == (narrow.question["kv_dtype"], narrow.question["prefill"])
+    sixteen = asked(**{**question, "tp": 16, "dp": 4})
+    # Twice as many sequences a replica, and no more heads to split.
+    assert 2 * each["cache"] == parts(sixteen)["cache"]
+
+
+def test_offloading_is_checked_against_the_host():
+    found = asked(**LLAMA, tp=4, offload="optimizer")
+    whole = parts(asked(**LLAMA, tp=4))["optimizer"]
+    assert (whole, 0.0, True) == (found["host"], parts(found)["optimizer"], found["fits"])
+    assert 2048 * GIB / 64 == found["host_capacity"]
+    small = CATALOG.replace("trn2.48xlarge", {"host.memory": "1,024 GiB"})
+    found = asked(small, **LLAMA, tp=4, offload="optimizer")
+    assert not found["fits"]
+    assert found.binds.startswith("the host has too little memory; the smallest change that fits: ")
+
+
+@pytest.mark.parametrize(("what", "stays"), [("activations", 2), ("weights", 2)])
+def test_two_layers_stay_on_the_device(what, stays):
+    whole, found = asked(**LLAMA, tp=4), asked(**LLAMA, tp=4, offload=what)
+    assert math.isclose(stays / 32 * parts(whole)[what], parts(found)[what], rel_tol=1e-12)
+    assert math.isclose(whole["total"], found["total"] + found["host"], rel_tol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("question", "reason", "place"),
+    [
+        ({"tp": 4, "dp": 8}, "rank-count", "dp"),
+        ({"tp": 3}, "rank-count", "tp"),
+        ({"tp": 4, "cp": 3}, "rank-count", "cp"),
+        ({"schedule": "zb2p"}, "schedule", "schedule"),
+        ({"interleave": 2}, "schedule", "interleave"),
+        ({"model": "gpt2", "seq": 2048}, "context", "seq"),
+        ({"model": "bert-large", "seq": 513}, "context", "seq"),
+        ({"model": "gpt2", "mode": "inference", "seq": 1024, "context": 1025, "tp": 4}, "context", "context"),
+        ({"model": "gpt2", "mode": "inference", "seq": 1024, "prefill": 1025, "tp": 4}, "context", "prefill"),
+        ({"tp": 64}, "heads-not-divisible", "tp"),
+        ({"pp": 64}, "layers-not-divisible", "pp"),
+        ({"pp": 4, "interleave": 3, "tp": 4}, "layers-not-divisible", "pp"),
+        ({"pp": 8, "interleave": 2, "microbatches": 9}, "microbatches-not-divisible", "microbatches"),
+        ({"ep": 2}, "experts-not-divisible", "ep"),
+        ({"model": "mixtral-8x7b", "ep": 16}, "experts-not-divisible", "ep"),
+        ({"model": "mixtral-8x7b", "ep": 8, "tp": 16}, "experts-not-divisible", "ep"),
+        ({"seq": 1001, "cp": 2}, "sequence-not-divisible", "cp"),
+        ({"tp": 0}, "not-positive", "tp"),
+        ({"dtype": "fp3"}, "unknown-figure", "dtype"),
+        ({"on": "trainium2", "offload": "optimizer"}, "unknown-figure", "trainium2 spec.host.memory"),
+        ({"mode": "inference", "offload": "optimizer"}, "nothing-to-offload", "offload"),
+    ],
+)
+def test_refusals(question, reason, place):
+    with pytest.raises(RefusalError) as caught:
+        run(CATALOG, **{**LLAMA, **question})
+    assert (reason, place) == (caught.value.reason, caught.value.place), caught.value
+
+
+def test_what_was_taken_for_something_else_is_told():
+    def told(**question):
+        names = ("context", "schedule", "not_used")
+        return {a.name: (a.value, a.why) for a in asked(**{**LLAMA, **question}).assumptions if a.name in names}
+
+    assert {} == told(tp=4)
+    assert {"schedule": ("interleaved", "1f1b with 2 chunks of a stage")} == told(pp=4, interleave=2)
+    assert {} == told(pp=4, interleave=2, schedule="interleaved")
+    assert {"not_used": ("context 0, prefill 100", "counts in inference only")} == told(prefill=100, context=0)
+    serving = {"mode": "inference", "tp": 8}
+    assert {} == told(**serving, context=4096, prefill=100, batch=8, kv_dtype="fp8")
+    ignored = told(**serving, zero=1, recompute="full", dropout=True, microbatches=4)
+    assert {"not_used": ("zero 1, recompute full, microbatches 4, dropout true", "counts in training only")} == ignored
+    longer = {"context": ("131,072 tokens", "made for fewer than are asked for")}
+    assert longer == told(seq=262144, tp=8) == told(**serving, context=131073)
+    # What a cache holds counts, and not the length that it is not asked for.
+    assert {} == told(**serving, seq=262144, context=4096, prefill=4096)
+
+
+def test_a_capacity_of_nothing_is_refused():
+    # A chip always states its memory; what stands for an unknown figure in numbers is 0.
+    empty = CATALOG.replace("trainium2", {"memory.capacity": "0 GiB"})
+    with pytest.raises(RefusalError) as caught:
+        run(empty, **LLAMA)
+    assert ("unknown-figure", "trainium2 spec.memory.capacity") == (caught.value.reason, caught.value.place)
+
+
+@pytest.mark.parametrize("name", ["microbatches", "batch", "prefill"])
+def test_numbers_are_positive(name):
+    with pytest.raises(UsageError, match=f"{name}: a positive number is expected, not 0"):
+        run(CATALOG, **LLAMA, **{name: 0})
+
+
+def test_the_digits_of_the_capacity_may_leave_it_open():
+    found = asked(**LLAMA, tp=4)
+    assert (95.5 * GIB / 4, 96.5 * GIB / 4) == (found.answer("capacity").low, found.answer("capacity").high)
+    # Between 23.875 and 24.125 GiB, the 96 GiB of a chip may be too little or not.
+    question = {**LLAMA, "mode": "inference", "tp": 8, "dp": 8, "prefill": 1}
+    base = asked(**question, context=0)["total"]
+    context = int((24.05 * GIB - base) // (131_072 / 8))
+    assert "leave it open" in asked(**question, context=context).answer("fits").note
+    assert "leave it open" not in asked(**question, context=0).answer("fits").note
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(4, 400), st.sampled_from([1, 2, 4, 8]), st.sampled_from(["none", "full"]))
+def test_more_memory_is_never_less_feasible(gib, tp, recompute):
+    def fits(size: int) -> bool:
+        catalog = CATALOG.replace("trainium2", {"memory.capacity": f"{size} GiB"})
+        return bool(run(catalog, **LLAMA, tp=tp, recompute=recompute)["fits"])
+
+    assert fits(gib) <= fits(gib + 1) <= fits(10 * gib)
+
+
+@pytest.mark.parametrize("mode", ["training", "inference"])
+def test_models_of_the_catalog(mode):
+    # A search for what fits takes a tenth of a second, so not all of them.
+    for name, model in list(CATALOG.models.items())[::5]:
+        question = {"model": name, "on": "trn1.32xlarge", "mode": mode, "seq": 512}
+        found = asked(**question)
+        count = parameters_of(model.node.spec)
+        assert 2 * count == parts(found)["weights"], name
+        ways = table(found, "what fits").rows if not found["fits"] else ()
+        assert all(row[3] for row in ways)
+
+
+def test_as_a_program_runs_it():
+    memory = Evaluator("memory", "What a rank needs.", "trnspec.evaluators.memory:run")
+    found = evaluate(memory, "trnspec", CATALOG, {**LLAMA, "tp": 4, "zero": 1})
+    assert asked(**LLAMA, tp=4, zero=1) == found
+    with pytest.raises(UsageError, match="zero: one of 0, 1, 2, 3 is expected, not 4"):
+        evaluate(memory, "trnspec", CATALOG, {**LLAMA, "zero": 4})
+
+
+def test_what_it_rests_on():
+    found = asked(**LLAMA, tp=4)
+    assert {("trainium2", "memory.capacity"), ("trn2.48xlarge", "host.memory")} == {(b.of, b.at) for b in found.basis}
+    assert {"parameters", "reserved", "fragmentation", "rank", "optimizer", "experts"} == {
+        a.name for a in found.assumptions
+    }
+
+
+def test_inputs_can_be_given_on_the_command_line():
+    asks = inputs(run, "memory")
+    assert {"model", "on", "seq"} == {i.name for i in asks if i.required}
+    assert all(i.help for i in asks)

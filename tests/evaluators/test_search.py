@@ -1,0 +1,126 @@
+"""The search for layouts: what it tells is what the training evaluator says of each, and nothing faster was missed."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+import trnspec
+from trnspec.builtin import plugin as builtin
+from trnspec.errors import UsageError
+from trnspec.evaluation.result import RefusalError
+from trnspec.evaluators.search import COLUMNS, run
+from trnspec.evaluators.training import run as train
+from trnspec.testing import EvaluatorConformance
+
+CAT = trnspec.load()
+
+
+def rows(found) -> list[dict]:
+    return [dict(zip(found.tables[0].columns, row, strict=True)) for row in found.tables[0].rows]
+
+
+def layout(row: dict) -> dict:
+    return {name: row[name] for name in COLUMNS if name not in {"step_time", "mfu", "memory"}}
+
+
+def test_each_row_is_what_training_says() -> None:
+    question = {"model": "llama-3.1-70b", "on": "trn2.48xlarge*16", "seq": 8192, "global_batch": 1024}
+    found = run(CAT, **question)
+
+    assert len(found.tables[0].rows) == 10
+    for row in rows(found):
+        expected = train(CAT, **question, **layout(row))
+        assert (row["step_time"], row["mfu"], row["memory"]) == tuple(
+            expected[n] for n in ("step_time", "mfu", "memory")
+        )
+        assert expected["fits"] is True
+    times = [row["step_time"] for row in rows(found)]
+    assert times == sorted(times)
+    assert found["step_time"] == times[0]
+    assert len({tuple(layout(row).items()) for row in rows(found)}) == 10, "no layout is told twice"
+    assert found["tried"] == found["possible"] + found["refused"]
+    assert sum(p.value for p in found.parts) == found["refused"]
+
+
+def test_nothing_faster_was_missed() -> None:
+    """A small system, each layout by the evaluator of one."""
+    question = {"model": "llama-3.2-1b", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8}
+    found = run(CAT, **question, microbatch=(1, 2), top=5)
+    times = []
+    for tp, pp, cp, zero, recompute, microbatch, split in itertools.product(
+        (1, 2), (1, 2), (1, 2), range(4), ("none", "selective", "full"), (1, 2), (False, True)
+    ):
+        for schedule, interleave in (("1f1b", 1), *(("interleaved", n) for n in (2, 4, 8))):
+            if (split and tp == 1) or (interleave > 1 and pp == 1):
+                continue
+            x = {"tp": tp, "pp": pp, "cp": cp, "zero": zero, "recompute": recompute, "microbatch": microbatch,
+                 "sequence_parallel": split, "schedule": schedule, "interleave": interleave}  # fmt: skip
+            try:
+                one = train(CAT, **question, **x)
+            except RefusalError:
+                continue
+            dp = 2 // (tp * pp * cp)
+            if one["fits"] and (zero == 0 or dp * cp > 1):
+                times.append(one["step_time"])
+
+    assert [row["step_time"] for row in rows(found)] == sorted(times)[:5]
+
+
+@pytest.mark.parametrize(
+    ("on", "calibration", "told"),
+    [("trn1.2xlarge", "auto", "% of measurements"), ("trn1.2xlarge", "none", "a bound: nothing is lost")],
+)
+def test_the_interval_is_that_of_training(on, calibration, told) -> None:
+    question = {"model": "llama-3.2-1b", "on": on, "seq": 1024, "global_batch": 8, "calibration": calibration}
+    found = run(CAT, **question)
+    again = train(CAT, **question, **layout(rows(found)[0]))
+
+    for name in ("step_time", "throughput", "mfu"):
+        mine, theirs = found.answer(name), again.answer(name)
+        assert (mine.value, mine.low, mine.high) == (theirs.value, theirs.low, theirs.high)
+    step = found.answer("step_time")
+    assert step.note.startswith("of the fastest layout that fits; ")
+    assert step.note.endswith(told)
+    assert (step.high is None) == (calibration == "none")
+    assert {a.name: a.value for a in found.assumptions}["calibration"] == found.question["calibration"]
+
+
+class TestConformance(EvaluatorConformance):
+    """It keeps what every evaluator keeps."""
+
+    plugin = builtin
+    name = "search"
+    dimensionless = ("tried", "possible", "refused")
+    good = (
+        {"model": "mixtral-8x7b", "on": "trn1.32xlarge*8", "seq": 4096, "global_batch": 256, "top": 3},
+        {
+            "model": "gpt2",
+            "on": "trn1.2xlarge",
+            "seq": 1024,
+            "global_batch": 8,
+            "schedule": ("zbv",),
+            "microbatch": (1, 3),
+        },
+    )
+    bad = (
+        ({"model": "llama-3.1-405b", "on": "trn1.2xlarge", "seq": 4096, "global_batch": 8}, "no-layout"),
+        ({"model": "gpt2", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8, "top": 0}, "misuse"),
+        ({"model": "gpt2", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8, "microbatch": (0,)}, "misuse"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [({"top": 0}, "top is 0, and counts from 1"), ({"schedule": ("2f2b",)}, "'2f2b' is no schedule; there are 1f1b")],
+)
+def test_misuse(more, message) -> None:
+    with pytest.raises(UsageError, match=message):
+        run(CAT, model="gpt2", on="trn1.2xlarge", seq=1024, global_batch=8, **more)
+
+
+def test_no_layout() -> None:
+    with pytest.raises(RefusalError, match=r"none of [\d,]+ layouts can be: .*does-not-fit [\d,]+") as refused:
+        run(CAT, model="llama-3.1-405b", on="trn1.2xlarge", seq=4096, global_batch=8)
+    assert refused.value.reason == "no-layout"

@@ -1,0 +1,383 @@
+"""The evaluator of training: a step with its parts, what binds it, what it rests on, and every refusal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import pytest
+from engine_catalogs import FOLDERS, shipped
+from running import Here, apart
+
+import trnspec
+from trnspec.api import evaluate
+from trnspec.catalog.catalog import Catalog
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.evaluation.result import Evaluation, RefusalError
+from trnspec.evaluation.runner import unsound
+from trnspec.model.transformers.counting import dimensions
+from trnspec.perf.training.estimator import prepare
+from trnspec.perf.training.step import PARTS
+from trnspec.perf.work.flops import model_flops_per_token, recomputed_flops_per_token
+from trnspec.perf.work.layout import Layout
+
+GIB = 2**30
+ISSUE = {
+    "model": "llama-3.1-8b",
+    "on": "trn1.32xlarge*32",
+    "tp": 32,
+    "dp": 32,
+    "zero": 1,
+    "seq": 8192,
+    "global_batch": 1024,
+}
+SMALL = {"model": "gpt2-large", "on": "trn1.2xlarge", "zero": 1, "seq": 1024, "global_batch": 64}
+
+
+def options(question: dict[str, object]) -> list[str]:
+    return [word for name, value in question.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+
+
+def asked(catalog: Catalog | None = None, **question) -> Evaluation:
+    """An evaluation that is sound."""
+    found = evaluate("training", shipped() if catalog is None else catalog, **question)
+    assert [] == list(unsound(found, "training"))
+    return found
+
+
+def parts(found: Evaluation, of: str) -> dict[str, float]:
+    return {p.name: p.value for p in found.parts if p.of == of}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("COLUMNS", "120")
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def test_answers():
+    found = asked(**ISSUE)
+    assert [
+        "step_time", "throughput", "throughput_per_chip", "mfu", "hfu", "work", "memory", "capacity", "fits",
+    ] == [a.name for a in found.answers]  # fmt: skip
+    time, tokens = found["step_time"], 1024 * 8192
+    assert math.isclose(tokens / time, found["throughput"], rel_tol=1e-12)
+    assert math.isclose(tokens / time / 512, found["throughput_per_chip"], rel_tol=1e-12)
+    # Three passes through the matrices, and the causal half of 12 L h s.
+    layer = 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336
+    work = tokens * (6 * (32 * layer + 4096 * 128256) + 6 * 32 * 4096 * 8192)
+    assert math.isclose(work, found["work"], rel_tol=1e-12)
+    assert math.isclose(100 * work / (time * 512 * 190e12), found["mfu"], rel_tol=1e-9)
+    assert found["hfu"] == found["mfu"]
+    assert (16 * GIB, True) == (found["capacity"], found["fits"])
+
+
+def test_parts_sum_up():
+    found = asked(**ISSUE)
+    for of in ("step_time", "memory"):
+        assert math.isclose(math.fsum(parts(found, of).values()), found[of], rel_tol=1e-9)
+    assert {"compute", "head", "tensor", "data", "optimizer", "fixed"} == set(parts(found, "step_time"))
+    assert {"compute", "recompute", "bubble", "pipeline", "context"} <= set(
+        parts(asked(**{**ISSUE, "tp": 8, "pp": 4, "cp": 2, "dp": 16, "recompute": "full"}), "step_time")
+    )
+
+
+def test_intervals():
+    found = asked(**ISSUE)
+    for name in ("step_time", "throughput", "mfu"):
+        answer = found.answer(name)
+        assert answer.low < answer.value < answer.high
+    assert "80% of measurements" == found.answer("step_time").note
+
+
+def test_without_a_calibration_it_is_a_bound():
+    found, bound = asked(**ISSUE), asked(**ISSUE, calibration="none")
+    assert "a bound: nothing is lost" == bound.answer("step_time").note
+    assert bound["step_time"] < found["step_time"]
+    assert bound["mfu"] < 100.0
+    # How much longer it takes nobody knows.
+    ends = {a.name: (a.low is None, a.high is None) for a in bound.answers if (a.low, a.high) != (None, None)}
+    rates = ("throughput", "throughput_per_chip", "mfu", "hfu")
+    assert {"step_time": (False, True), **dict.fromkeys(rates, (True, False))} == ends
+    assert 0.9 * bound["step_time"] < bound.answer("step_time").low < bound["step_time"]
+    assert bound["mfu"] < bound.answer("mfu").high < 1.1 * bound["mfu"]
+
+
+def test_it_is_what_the_engine_says():
+    made = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge*32")
+    layout = Layout(tp=32, dp=32, zero=1, seq=8192, global_batch=1024, sequence_parallel=True)
+    found = asked(**ISSUE)
+    assert made.step(layout).total == found["step_time"]
+    assert made.interval(layout) == (found.answer("step_time").low, found.answer("step_time").high)
+    assert made.memory(layout).total == pytest.approx(found["memory"], rel=1e-12)
+    assert {n: v for n in PARTS if (v := getattr(made.step(layout), n))} == parts(found, "step_time")
+
+
+def test_question():
+    """Everything that was asked, with what was filled in."""
+    found = asked(**{k: v for k, v in ISSUE.items() if k != "dp"})
+    assert ISSUE.items() <= found.question.items()
+    assert (True, "trainium1-neuron", None) == tuple(found.question[n] for n in ("must_fit", "calibration", "chips"))
+    some = {**ISSUE, "on": "trn1.32xlarge", "chips": 8, "tp": 16, "dp": 1, "lnc": 1, "must_fit": False}
+    assert some.items() <= asked(**some).question.items()
+
+
+def test_assumptions():
+    told = {a.name: (a.value, a.why) for a in asked(**ISSUE).assumptions}
+    assert {
+        "rank", "rank_order", "calibration", "parameters", "attention_flops", "optimizer", "link_chip", "link_server",
+        "link_network",
+    } == set(told)  # fmt: skip
+    assert "8,030,261,248" == told["parameters"][0]
+    assert ("96 GB/s a rank and direction", "neuronlink-v2, trn1.32xlarge spec.fabric.bandwidth") == told["link_server"]
+    assert "7 rows" in told["calibration"][1]
+    experts = {a.name for a in asked(model="mixtral-8x7b", on="trn2-ultraserver", seq=4096, global_batch=256, tp=8,
+                                     ep=8, zero=1).assumptions}  # fmt: skip
+    assert {"active_parameters", "experts"} <= experts
+
+
+def test_what_was_taken_for_something_else_is_told():
+    names = ("context", "schedule", "update", "host_link")
+
+    def told(**question):
+        found = asked(**{**ISSUE, "must_fit": False, **question})
+        return {a.name: (a.value, a.why) for a in found.assumptions if a.name in names}
+
+    assert {} == told()
+    staged = {"pp": 4, "tp": 8, "interleave": 2}
+    assert {"schedule": ("interleaved", "1f1b with 2 chunks of a stage")} == told(**staged)
+    assert {} == told(**staged, schedule="interleaved")
+    assert {"context": ("131,072 tokens", "made for fewer than are asked for")} == told(seq=262144)
+    assert {} == told(model="bert-large", tp=1, dp=1024, seq=512)
+    linked = {"host_link": "16 GB/s"}
+    assert {"host_link": ("not used", "nothing is kept on the host")} == told(**linked)
+    assert asked(**ISSUE).answers == asked(**ISSUE, **linked).answers
+    host = told(**linked, offload="optimizer")
+    assert {"update": "on the host"} == {name: value for name, (value, _) in host.items()}
+    assert {} == told(**linked, offload="activations")
+
+
+def test_a_count_of_ranks_that_nothing_makes_right():
+    with pytest.raises(RefusalError, match=r"tp 3 x pp 1 x cp 1 does not divide the 1,024 ranks") as refused:
+        asked(**{k: v for k, v in {**ISSUE, "tp": 3}.items() if k != "dp"})
+    assert "tp 2 or tp 4" == refused.value.hint
+
+
+def test_basis():
+    """Every figure that was read, and of the rates only that of the type."""
+    found = {(b.of, b.at) for b in asked(**ISSUE).basis}
+    assert {
+        ("trainium1", "peak.dense.bf16"), ("trainium1", "tensor_peak.dense.bf16"), ("trainium1", "memory.capacity"),
+        ("trainium1", "memory.bandwidth"), ("trn1.32xlarge", "fabric.bandwidth"), ("trn1.32xlarge", "efa.bandwidth"),
+        ("trn1.32xlarge", "host.memory"),
+    } == found  # fmt: skip
+    for each in asked(**ISSUE).basis:
+        assert each.says == shipped()[each.of].figures[each.at].value.text
+
+
+ULTRASERVERS = {
+    "trn2-ultraserver": (64, 256, 128, "link_ultraserver"),
+    "trn3-gen1-ultraserver": (64, 256, 128, "link_ultraserver"),
+    "trn3-gen2-ultraserver": (144, 576, 144, "link_ultraserver"),
+}
+
+
+@pytest.mark.parametrize("on", ULTRASERVERS)
+@pytest.mark.parametrize("more", [{}, {"pp": 4, "recompute": "selective"}, {"cp": 2}], ids=str)
+def test_every_generation_of_ultraservers(on, more):
+    chips, ranks, batch, link = ULTRASERVERS[on]
+    found = asked(model="llama-3.1-8b", on=on, tp=8, zero=1, seq=8192, global_batch=batch, **more)
+    assert f"{chips} chips, {ranks} ranks" in found.title
+    assert found["fits"] is True
+    assert 40.0 < found["mfu"] < 100.0
+    assert ranks == math.prod(found.question[n] for n in ("tp", "pp", "dp", "cp"))
+    assert link in {a.name for a in found.assumptions}
+    assert found.binds
+
+
+@pytest.mark.parametrize(("on", "ranks"), [("dgx-h100*4", 32), ("gb200-nvl72", 72), ("dgx-a100-80gb*16", 128)])
+def test_what_plugins_bring(on, ranks):
+    found = asked(trnspec.load(FOLDERS), model="llama-3.1-8b", on=on, tp=8, zero=1, seq=8192, global_batch=1152 * 4)
+    assert ranks == found.question["tp"] * found.question["dp"]
+    assert 10.0 < found["mfu"] < 100.0
+
+
+def test_what_does_not_fit():
+    big = {**ISSUE, "model": "llama-3.1-405b"}
+    with pytest.raises(RefusalError, match=r"a rank needs .* GiB, most of it for") as refused:
+        asked(**big)
+    assert ("does-not-fit", "memory") == (refused.value.reason, refused.value.place)
+    found = asked(**big, must_fit=False)
+    assert found["fits"] is False
+    assert found["memory"] > found["capacity"]
+    assert found.binds.startswith("it does not fit: a rank needs")
+    assert found["step_time"] > asked(**ISSUE)["step_time"]
+
+
+REFUSED = [
+    *(({name: value}, "not-positive", name) for value in (0, -1) for name in (
+        "tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")),
+    ({"zero": 4}, "zero", "zero"),
+    ({"zero": -1}, "zero", "zero"),
+    ({"optimizer": "lion"}, "unknown-optimizer", "optimizer"),
+    ({"dp": 16}, "rank-count", "dp"),
+    ({"global_batch": 1000}, "batch-not-divisible", "global_batch"),
+    ({"tp": 64, "dp": 16}, "heads-not-divisible", "tp"),
+    ({"pp": 32, "tp": 1, "schedule": "zbv"}, "layers-not-divisible", "pp"),
+    ({"interleave": 2, "schedule": "zb1p"}, "schedule", "interleave"),
+    ({"pp": 4, "tp": 8, "interleave": 2, "global_batch": 96 * 2, "dp": 32, "microbatch": 1}, "microbatches-not-divisible",
+     "global_batch"),
+    ({"ep": 2}, "experts-not-divisible", "ep"),
+    ({"cp": 3, "dp": None}, "rank-count", "cp"),
+    ({"tp": 3, "dp": None}, "rank-count", "tp"),
+    ({"tp": 3, "dp": 341}, "rank-count", "tp"),
+    ({"model": "bert-large", "tp": 1, "dp": None, "seq": 513}, "context", "seq"),
+    ({"model": "gpt2", "tp": 1, "dp": None, "seq": 4096}, "context", "seq"),
+    ({"schedule": "zbv"}, "schedule", "schedule"),
+    ({"schedule": "interleaved", "interleave": 2}, "schedule", "interleave"),
+    ({"interleave": 2}, "schedule", "interleave"),
+    *(({"offload": "optimizer", "host_link": text}, "not-exact", "host_link") for text in (
+        "~16 GB/s", ">= 16 GB/s", "<= 16 GB/s", "up to 16 GB/s", "over 16 GB/s")),
+    *(({"offload": what, "host_link": "0 GB/s"}, "not-positive", "host_link") for what in ("optimizer", "none")),
+    ({"seq": 8191, "cp": 2, "dp": 16}, "sequence-not-divisible", "cp"),
+    ({"seq": 8191, "sequence_parallel": True}, "sequence-not-divisible", "sequence_parallel"),
+    ({"dtype": "mxfp8"}, "unknown-figure", "trainium1 spec.peak.dense.mxfp8"),
+    ({"lnc": 2}, "logical-cores", "lnc"),
+    ({"chips": 511}, "chip-count", "chips"),
+    ({"model": "llama-3.1-405b"}, "does-not-fit", "memory"),
+    ({"on": "trn3-gen1-server", "tp": 16, "dp": 4}, "unknown-figure", "trn3-gen1-server spec.fabric.bandwidth"),
+    ({"offload": "optimizer"}, "unknown-figure", "host_link"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changed", "reason", "place"), REFUSED, ids=lambda x: str(x)[:40])
+def test_refused(changed, reason, place):
+    question = {k: v for k, v in {**ISSUE, **changed}.items() if v is not None}
+    with pytest.raises(RefusalError) as refused:
+        asked(**question)
+    assert (reason, place) == (refused.value.reason, refused.value.place)
+
+
+MISUSED = [
+    ({"model": "llama-3.1-8"}, UnknownNameError, "llama-3.1-8b"),
+    ({"on": "trn1.32xlarg"}, UnknownNameError, "trn1.32xlarge"),
+    ({"on": "trn1.32xlarge*"}, UsageError, "is not a system"),
+    ({"calibration": "trainium1-neuro"}, UnknownNameError, "trainium1-neuron"),
+    ({"recompute": "some"}, UsageError, "recompute"),
+    ({"schedule": "gpipe"}, UsageError, "schedule"),
+    ({"seq": "8192"}, UsageError, "seq"),
+    ({"offload": "optimizer", "host_link": "fast"}, UsageError, "host_link"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changed", "error", "told"), MISUSED, ids=lambda x: str(x)[:40])
+def test_misused(changed, error, told):
+    with pytest.raises(error, match=told) as refused:
+        asked(**{**ISSUE, **changed})
+    assert not isinstance(refused.value, RefusalError)
+
+
+def test_less_is_never_slower():
+    """What is computed again, or split less well, costs time; a longer interval stays one."""
+    time = asked(**ISSUE)["step_time"]
+    assert time < asked(**ISSUE, recompute="selective")["step_time"] < asked(**ISSUE, recompute="full")["step_time"]
+    assert asked(**ISSUE, recompute="full")["hfu"] > asked(**ISSUE, recompute="full")["mfu"]
+    ways = [asked(**ISSUE, recompute=word) for word in ("none", "selective", "operators", "full")]
+    times, memory, hfu = ([way[answer] for way in ways] for answer in ("step_time", "memory", "hfu"))
+    assert times == sorted(set(times))
+    assert [memory[0]] * 2 == memory[:2], "scores are not written"
+    assert memory[1] > memory[3]
+    # Three passes and a half over the matrices, three over the scores.
+    d, seq = dimensions(shipped().models[ISSUE["model"]].node.spec), float(ISSUE["seq"])
+    model, scores = (model_flops_per_token(d, seq, "megatron"), recomputed_flops_per_token(d, seq, 1.0, "causal"))
+    matrices = recomputed_flops_per_token(d, seq, 2.0, "causal") - scores
+    assert math.isclose((model + matrices / 2) / model, hfu[2] / ways[2]["mfu"], rel_tol=1e-12)
+    assert asked(**ISSUE, attention="full")["mfu"] > asked(**ISSUE)["mfu"]
+    assert asked(**ISSUE, recompute="full")["memory"] < asked(**ISSUE)["memory"]
+    assert asked(**{**ISSUE, "global_batch": 2048})["step_time"] > 1.9 * time
+
+
+def test_a_rate_that_nobody_publishes_is_not_called_published():
+    """MFU is then of the tensor engine's rate, and says so."""
+    without = shipped().replace("trainium1", {"peak.dense.bf16": None})
+    found = asked(without, **SMALL)
+    assert "tensor engine's" in found.answer("mfu").note
+    assert ("trainium1", "peak.dense.bf16") not in {(b.of, b.at) for b in found.basis}
+    assert "of the published dense bf16 rate" in asked(**SMALL).answer("mfu").note
+
+
+def test_as_of():
+    """In March 2023 a chip had 210 TFLOPS, and nobody had said what its tensor engines do."""
+    then = trnspec.load(as_of="2023-03")
+    found, now = asked(then, **SMALL, calibration="none"), asked(**SMALL, calibration="none")
+    assert ("2023-03", "") == (found.as_of, now.as_of)
+    assert "210 TFLOPS" in {b.says for b in found.basis}
+    assert "190 TFLOPS" in {b.says for b in now.basis}
+    ratio = parts(now, "step_time")["compute"] / parts(found, "step_time")["compute"]
+    assert math.isclose(210 / 183.5, ratio, rel_tol=1e-2)
+
+
+def test_edition():
+    """That of November 2026 has no models: what it does not have is not taken from elsewhere."""
+    with pytest.raises(UnknownNameError, match="no model is named 'gpt2-large'"):
+        asked(trnspec.load(edition="2026.11"), **SMALL)
+
+
+def test_overlay(tmp_path):
+    file = tmp_path / "faster.yaml"
+    file.write_text("change:\n  trainium1: {tensor_peak.dense.bf16: 367 TFLOPS}\n")
+    found = asked(trnspec.load(overlay=file), **SMALL, calibration="none")
+    now = asked(**SMALL, calibration="none")
+    assert math.isclose(2.0, parts(now, "step_time")["compute"] / parts(found, "step_time")["compute"], rel_tol=1e-9)
+    assert "367 TFLOPS" in {b.says for b in found.basis}
+
+
+def test_the_command_of_the_issue(here):
+    done = here("eval", "training", *options(ISSUE))
+    assert (0, "") == (done.status, done.err)
+    found = asked(**ISSUE)
+    for words in (
+        "step time", "throughput", "tokens/s", "mfu", "memory", "GiB", "What binds:", "What step time is made of",
+        "What memory is made of", "Assumptions", "Figures it rests on", "80% of measurements", "trainium1-neuron",
+        "190 TFLOPS", "data", "tensor", "optimizer",
+    ):  # fmt: skip
+        assert words in done.out, words
+    low, high = found.answer("step_time").low, found.answer("step_time").high
+    assert f"{found['step_time']:.3g} s" in done.out
+    assert f"[{low:.3g}, {high:.3g}] s" in done.out
+    assert f"{found['mfu']:.1f} %" in done.out
+
+
+def test_json(here):
+    done = here("eval", "training", *options(ISSUE), "--format", "json")
+    assert (0, "") == (done.status, done.err)
+    assert asked(**ISSUE) == Evaluation.from_dict(json.loads(done.out))
+
+
+def test_csv_of_a_sweep(here):
+    """One row a combination; what cannot be says why in its row."""
+    question = {k: v for k, v in ISSUE.items() if k not in ("tp", "dp")}
+    done = here("eval", "training", *options(question), "--tp", "8,32,64", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    assert ["8", "32", "64"] == [row["tp"] for row in rows]
+    assert math.isclose(asked(**ISSUE)["step_time"], float(rows[1]["step_time [s]"]), rel_tol=1e-12)
+    assert "heads-not-divisible" in ",".join(v for v in rows[2].values() if isinstance(v, str))
+
+
+def test_a_refusal_on_the_command_line(here):
+    done = here("eval", "training", *options({**ISSUE, "model": "llama-3.1-405b"}))
+    assert (1, "") == (done.status, done.out)
+    assert "does-not-fit" in done.err
+    assert "--no-must-fit" in done.err
+    told = here("eval", "training", *options({**ISSUE, "model": "llama-3.1-405b"}), "--no-must-fit")
+    assert (0, "") == (told.status, told.err)
+    assert "it does not fit" in told.out
+
+
+def test_in_a_process_of_its_own(tmp_path):
+    done = apart("--no-plugins", "eval", "training", *options(ISSUE), "--format", "json", cwd=tmp_path)
+    assert (0, "") == (done.status, done.err)
+    assert asked(**ISSUE)["step_time"] == json.loads(done.out)["answers"][0]["value"]

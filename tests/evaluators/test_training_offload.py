@@ -1,0 +1,62 @@
+"""What it costs to keep something on the host: the bytes moved over the link that is given, less what hides."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from engine_catalogs import shipped
+
+from trnspec.errors import UsageError
+from trnspec.evaluation.result import RefusalError
+from trnspec.evaluators.training import run
+from trnspec.evaluators.training_offload import host_rate
+
+LLAMA = {
+    "model": "llama-3.1-8b", "on": "trn1.32xlarge*32", "tp": 32, "dp": 32, "seq": 8192, "global_batch": 1024,
+    "calibration": "none", "must_fit": False,
+}  # fmt: skip
+SLOW = "1 MB/s"
+"""So slow that next to nothing hides."""
+
+
+def parts(found):
+    return {(p.of, p.name): p.value for p in found.parts}
+
+
+@pytest.mark.parametrize("what", ["optimizer", "activations", "weights"])
+def test_what_is_moved_takes_its_time(what):
+    """Optimizer: gradients out and weights in, once. Activations out and in, weights in twice and gradients out, each time."""
+    plain, moved = run(shipped(), **LLAMA), run(shipped(), **LLAMA, offload=what, host_link=SLOW)
+    here, there = parts(plain), parts(moved)
+    held = {n: here["memory", n] for n in ("weights", "gradients", "optimizer", "activations")}
+    bytes_ = {
+        "optimizer": held["optimizer"] / 12 * (2 + 2),
+        "activations": 32 * 2 * held["activations"],
+        "weights": 32 * (2 * held["weights"] + held["gradients"]),
+    }[what]
+    expected = bytes_ / 1e6 - there["step_time", "compute"]
+
+    assert math.isclose(expected, there["step_time", "offload"], rel_tol=1e-12)
+    assert math.isclose(plain["step_time"] + expected, moved["step_time"], rel_tol=1e-12)
+    assert moved["memory"] < plain["memory"]
+
+
+def test_what_is_quick_hides():
+    moved = run(shipped(), **LLAMA, offload="optimizer", host_link="1 TB/s")
+
+    assert ("step_time", "offload") not in parts(moved)
+    assert run(shipped(), **LLAMA)["step_time"] == moved["step_time"]
+
+
+def test_without_a_rate_there_is_no_answer():
+    with pytest.raises(RefusalError) as caught:
+        run(shipped(), **LLAMA, offload="weights")
+
+    assert ("unknown-figure", "host_link") == (caught.value.reason, caught.value.place)
+
+
+@pytest.mark.parametrize("text", ["16", "16 GB", "fast", ""])
+def test_a_rate_has_a_unit(text):
+    with pytest.raises(UsageError, match="host_link: "):
+        host_rate(text)

@@ -1,0 +1,106 @@
+"""trnspec.graph.facts: everything a document says, and everything that is said of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from trnspec.api import graph
+from trnspec.graph.facts import Fact, facts, group, in_groups, words
+from trnspec.graph.totals import sums
+from trnspec.model.reflection import FigureShape, ObjectShape, leaves, spread
+
+GRAPH = graph()
+NODES = sorted(GRAPH, key=lambda n: n.name)
+
+
+def of(name: str) -> dict[str, Fact]:
+    return {f.at: f for f in facts(GRAPH, GRAPH.named(name))}
+
+
+@pytest.mark.parametrize("node", NODES, ids=lambda n: n.name)
+def test_every_figure_and_every_claim_is_a_fact(node) -> None:
+    """Each figure once; each claim at each of its paths."""
+    found = facts(GRAPH, node)
+    figures = [p for p, shape, _ in leaves(node.spec, ObjectShape(type(node.spec))) if isinstance(shape, FigureShape)]
+    claims = sorted((".".join(map(str, p[1:])), str(c.says)) for c in node.claims for p in spread(c.at))
+
+    assert [".".join(map(str, p)) for p in figures] == [f.at for f in found if f.figure is not None]
+    assert claims == sorted((f.at, r.says) for f in found for r in f.rivals)
+    assert len(found) == len({f.at for f in found})
+
+
+@pytest.mark.parametrize("node", NODES, ids=lambda n: n.name)
+def test_every_adopted_fact_has_a_source_and_a_date(node) -> None:
+    """All but notes, which are the catalog's own, and what a source says of itself."""
+    found = [f for f in facts(GRAPH, node) if f.verdict == "adopted" and f.at.rpartition(".")[2] != "note"]
+
+    if node.kind != "Source":
+        assert [f.at for f in found if not (f.source and f.as_of)] == []
+
+
+def test_counts_and_words() -> None:
+    found = of("trainium2")
+
+    assert (found["cores.count"].value, found["cores.count"].source) == (8, "neuron-trainium2-2026-08")
+    assert found["cores.core"].text == "neuroncore-v3"
+    assert found["memory.technology"].text == "HBM"
+    assert {r.verdict for r in found["cores.count"].rivals} == {"agrees", "other-scope"}
+
+
+def test_list_of_counts_is_one_fact() -> None:
+    assert of("trn2-ultraserver")["fabric.topology.dimensions"].text == "4 x 4 x 4"
+
+
+def test_nothing_adopted() -> None:
+    """Rivals of a figure that nobody is believed about stand under a gap."""
+    found = of("trn2-ultraserver")["stated.peak.dense.bf16"]
+
+    assert (found.value, found.text, found.verdict) == (None, None, "-")
+    assert {r.says for r in found.rivals} == {"40 PFLOPS", "42.8 PFLOPS"}
+
+
+def test_derived_figure_is_nobodys() -> None:
+    found = of("trainium2")["tensor_peak.dense.bf16"]
+
+    assert (found.verdict, found.source, found.as_of) == ("derived", "", "")
+    assert found.reason == "8 x 128 x 128 x 2 x 2.4 GHz"
+
+
+def test_printed_ratio_has_its_own_source_and_verdict() -> None:
+    """The source stands beside the ratio, and may be another than the document's."""
+    node = GRAPH.named("trainium2")
+    ratios = [f for f in facts(GRAPH, node) if f.at.startswith("ratios.")]
+
+    assert [(r.says.value.text, r.source.name, r.verdict or "agrees") for r in node.spec.ratios] == [
+        (f.text, f.source, f.verdict) for f in ratios
+    ]
+    assert ratios[0].label == "peak.dense.fp8 over trainium1"
+    assert [f.figure.source_name for f in ratios if f.figure] == [f.source for f in ratios]
+
+
+def test_groups() -> None:
+    """What belongs to none comes first; a group stands together where it first appeared."""
+    assert in_groups(["b.x", "a", "c.d.x", "b.y", "a", "c.e"]) == ["a", "b.x", "b.y", "c.d.x", "c.e"]
+    assert (group("a"), group("a.b.c")) == ("", "a.b")
+
+
+@pytest.mark.parametrize(("value", "text"), [(True, "yes"), (12345, "12,345"), ((4, 4), "4 x 4"), ("x", "x")])
+def test_words(value, text) -> None:
+    assert words(value) == text
+
+
+def test_sums_of_an_ultraserver() -> None:
+    """64 x 667 = 42,688; 64 x 8 = 512; 4 x 192 = 768; 4 x 3,200 = 12,800."""
+    found = {s.at: (s.text, s.parts) for s in sums(GRAPH, GRAPH.named("trn2-ultraserver"))}
+
+    assert found["chips"] == ("64", "64 x trainium2")
+    assert found["cores"] == ("512", "64 x 8 neuroncore-v3")
+    assert found["peak.dense.bf16"] == ("42.688 PFLOPS", "64 x 667 TFLOPS")
+    assert found["memory.capacity"] == ("6,144 GiB", "64 x 96 GiB")
+    assert found["host.vcpus"] == ("768", "4 x 192")
+    assert found["efa.bandwidth"] == ("12,800 Gbit/s", "4 x 3,200 Gbps")
+
+
+@pytest.mark.parametrize("name", ["trainium2", "neuroncore-v3", "efa", "trn1-ultracluster", "semianalysis-2024-12"])
+def test_what_is_no_system_has_no_sums(name) -> None:
+    assert sums(GRAPH, GRAPH.named(name)) == ()

@@ -1,0 +1,160 @@
+"""What the catalogs of plugins add, and what they may not: installed distributions, asked from outside."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from acme_documents import ACME, CHIP, SERVER
+from distributions import Site
+from running import ROOT
+
+
+@pytest.fixture
+def site(tmp_path) -> Site:
+    return Site(tmp_path / "site")
+
+
+def found(site: Site, *args: str) -> set[tuple[str, str, int]]:
+    done = site.run("validate", *args, "--format", "json")
+    return {(d["file"].rpartition("/")[2], d["code"], d["line"]) for d in json.loads(done.out)["diagnostics"]}
+
+
+def test_documents_of_a_plugin_are_part_of_the_catalog(site) -> None:
+    """They are listed, shown, and names in files of the user resolve against them."""
+    site.catalog("acme", ACME)
+    (site.folder / "acme-server.yaml").write_text(SERVER)
+
+    assert "acme-1 " in site.run("list", "chips").out
+    assert "2 TB/s" in site.run("show", "acme-1").out
+    assert "2 TB/s" in site.run("show", "acme").out
+    assert set() == found(site, "acme-server.yaml")
+    assert {("acme-server.yaml", "TRN201", 3), ("acme-server.yaml", "TRN201", 5)} == {
+        f for f in found_without(site, "acme-server.yaml") if f[1] == "TRN201"
+    }
+
+
+def found_without(site: Site, *args: str) -> set[tuple[str, str, int]]:
+    done = site.run("--no-plugins", "validate", *args, "--format", "json")
+    return {(d["file"].rpartition("/")[2], d["code"], d["line"]) for d in json.loads(done.out)["diagnostics"]}
+
+
+def test_without_the_plugin_there_is_no_trace(site) -> None:
+    site.catalog("acme", ACME)
+
+    assert "acme" not in site.run("--no-plugins", "list", "chips").out
+    assert 2 == site.run("--no-plugins", "show", "acme-1").status
+
+
+def test_the_shipped_catalog_stays_clean_beside_it(site) -> None:
+    site.catalog("acme", ACME)
+
+    assert set() == found(site)
+
+
+def replaced(text: str, *changes: tuple[str, str]) -> str:
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+TRAINIUM = (ROOT / "catalog" / "chips" / "trainium1.yaml").read_text()
+NAME = "  name: trainium1\n"
+MEMORY = "bandwidth: {value: 820 GB/s,"
+DOUBLE = (MEMORY, "bandwidth: {value: 840 GB/s,")
+
+
+def allowed(*paths: str) -> tuple[str, str]:
+    return NAME, f"{NAME}  overrides: [{', '.join(paths)}]\n"
+
+
+def told(site: Site, text: str) -> tuple[set[tuple[str, str, int]], str]:
+    """What is found in a catalog whose one document is this, and the bandwidth that is shown then."""
+    folder = site.catalog("acme", {"chips/trainium1.yaml": text})
+    shown = json.loads(site.run("show", "trainium1", "--format", "json").out)
+    (bandwidth,) = (r["says"] for r in shown["rows"] if (r["at"], r["verdict"]) == ("memory.bandwidth", "adopted"))
+    return {f for f in found(site, str(folder)) if f[1] == "TRN204"}, bandwidth
+
+
+def line(text: str, part: str) -> int:
+    return text[: text.index(part)].count("\n") + 1
+
+
+def test_a_name_of_the_catalog_is_refused(site) -> None:
+    """The document of the plugin is not used; its name is the place."""
+    text = replaced(TRAINIUM, DOUBLE)
+
+    assert ({("trainium1.yaml", "TRN204", line(text, "name: trainium1"))}, "820 GB/s") == told(site, text)
+
+
+def test_a_figure_is_overridden_when_it_is_listed(site) -> None:
+    text = replaced(TRAINIUM, DOUBLE, allowed("spec.memory.bandwidth"))
+
+    assert (set(), "840 GB/s") == told(site, text)
+
+
+def test_a_difference_that_is_not_listed_is_refused(site) -> None:
+    """Each at its place; the document is not used at all."""
+    text = replaced(TRAINIUM, DOUBLE, ("  memory_pool: 16\n", "  memory_pool: 8\n"), allowed("spec.memory.capacity"))
+    lines = {line(text, "840 GB/s"), line(text, "memory_pool: 8")}
+
+    assert ({("trainium1.yaml", "TRN204", n) for n in lines}, "820 GB/s") == told(site, text)
+
+
+def test_an_alias_must_be_kept(site) -> None:
+    text = replaced(TRAINIUM, DOUBLE, allowed("spec.memory"), ("  aliases: [trainium]\n", ""))
+
+    assert ({("trainium1.yaml", "TRN204", line(text, "name: trainium1"))}, "820 GB/s") == told(site, text)
+
+
+def test_an_alias_of_the_catalog_is_refused(site) -> None:
+    text = CHIP.replace("aliases: [acme]", "aliases: [acme, trainium]")
+    folder = site.catalog("acme", {**ACME, "chips/acme-1.yaml": text})
+
+    assert {("acme-1.yaml", "TRN204", 3)} == found(site, str(folder))
+
+
+def test_between_plugins_the_first_keeps_the_name(site) -> None:
+    """Nothing of another plugin can be overridden, whatever is listed; the second one is refused."""
+    other = replaced(CHIP, ("aliases: [acme]", "aliases: [acme], overrides: [spec.memory]"), ("64 GiB", "32 GiB"))
+    site.catalog("acme", ACME)
+    folder = site.catalog("beta", {"chips/acme-1.yaml": other})
+
+    assert {("acme-1.yaml", "TRN204", 3)} == {f for f in found(site, str(folder)) if f[1] == "TRN204"}
+    assert "64 GiB" in site.run("show", "acme-1").out
+
+
+def test_a_file_of_the_user_stands_in_as_ever(site) -> None:
+    """Overrides bind plugins; what a user checks by name is the user's."""
+    site.catalog("acme", ACME)
+    (site.folder / "acme-1.yaml").write_text(CHIP.replace("64 GiB", "32 GiB"))
+    (site.folder / "acme-server.yaml").write_text(SERVER)
+
+    assert ("acme-server.yaml", "TRN402", 6) in found(site, "acme-1.yaml", "acme-server.yaml")
+
+
+EXPLAIN = """
+from trnspec.checks.reconcile.hypotheses import Explanation
+
+def moon(case):
+    yield Explanation("moon", "the moon was full")
+
+def bad(case):
+    raise ValueError("no moon")
+"""
+
+
+def test_explanations_of_a_plugin(site) -> None:
+    """They are tried where the house's are; one that raises says so, and hides nothing."""
+    site.catalog("acme", ACME)
+    site.plugin("moon", "explanations=(moon, bad)", head=EXPLAIN)
+    (site.folder / "acme-server.yaml").write_text(SERVER.replace("512 GiB", "500 GiB"))
+    with_it = site.run("validate", "acme-server.yaml")
+    without = site.run("--plugin", "acme", "validate", "acme-server.yaml")
+
+    assert "the moon was full" in with_it.out
+    assert "the explanation trnspec_moon.bad failed: ValueError: no moon" in with_it.out
+    assert "moon" not in without.out
+    assert [1, 1] == [with_it.status, without.status]
+    assert all("TRN402" in out for out in (with_it.out, without.out))

@@ -1,0 +1,158 @@
+"""trnspec.loading.schema.check: for each mistake one problem, at the right place, in words that a person can act on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from schema_messages import NAME, TABLE, Found
+from schema_strategies import KINDS, Sampler, unplaced
+
+from trnspec.api import registry
+from trnspec.loading.pipeline import read
+from trnspec.loading.schema.check import check, validator
+from trnspec.model.link import Link
+from trnspec.yaml import read_text
+
+KNOWN = registry()
+HEAD = "api_version: trnspec/v1\nkind: Link\n"
+NAMED = HEAD + "metadata: {name: example, title: Example}\n"
+
+
+def found(text: str) -> list[Found]:
+    """Code, line, column, message and hint of every problem, in the order in which they are told."""
+    problems = read(read_text(text, "example.yaml"), KNOWN).problems
+    places = [(p.place.line, p.place.column) if p.place else (0, 0) for p in problems]
+    return [(p.code, *at, p.message, p.hint) for p, at in zip(problems, places, strict=True)]
+
+
+@pytest.mark.parametrize(("text", "told"), [t[1:] for t in TABLE], ids=[t[0] for t in TABLE])
+def test_what_is_told(text, told):
+    assert found(NAMED + text + "\n") == told
+
+
+KINDS_LIST = "Core, Chip, Link, Server, UltraServer, Cluster, Model, Calibration, Source"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("kind: Link\n", ("TRN102", 1, 1, "the document has no 'api_version'", "add api_version: trnspec/v1")),
+        (
+            "api_version: trnspec/v1\n",
+            ("TRN102", 1, 1, "the document has no 'kind'", f"add kind: one of {KINDS_LIST}"),
+        ),
+        (
+            "api_version: trnspec/v2\nkind: Link\n",
+            ("TRN107", 1, 14, "'trnspec/v2' at api_version is not trnspec/v1", "did you mean 'trnspec/v1'?"),
+        ),
+        (
+            "kind: Lnk\napi_version: trnspec/v1\n",
+            ("TRN107", 1, 7, f"'Lnk' at kind is not one of {KINDS_LIST}", "did you mean 'Link'?"),
+        ),
+        (
+            "api_version: trnspec/v1\nkind: [Link]\n",
+            ("TRN107", 2, 7, f"['Link'] at kind is not one of {KINDS_LIST}", f"known: {KINDS_LIST}"),
+        ),
+    ],
+)
+def test_a_document_of_an_unknown_kind_is_not_looked_into(text, told):
+    assert found(text + "rubbish: {}\n") == [told]
+
+
+def test_the_mistakes_of_metadata():
+    text = HEAD + "metadata:\n  name: Example\n  aliases: example-link\n  allow: [{code: trn402, reason: x}]\n"
+    assert found(text + "spec: {connects: chips}\n") == [
+        ("TRN102", 3, 1, "metadata has no 'title'", "add title: What people call it."),
+        ("TRN105", 4, 9, f"'Example' at metadata.name is not {NAME}", ""),
+        (
+            "TRN103",
+            5,
+            12,
+            "'example-link' at metadata.aliases is not a list",
+            "write it in brackets, also when there is only one",
+        ),
+        ("TRN105", 6, 18, "'trn402' at metadata.allow.0.code is not a code such as TRN402", ""),
+    ]
+
+
+def test_every_code_of_the_form_is_in_the_tables():
+    told = {code for _, _, rows in TABLE for code, *_ in rows} | {"TRN107"}
+    assert told == {c for c in KNOWN.codes if "TRN101" <= c <= "TRN113"}
+
+
+def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
+    text = (
+        "spec:\n  lanes: {count: 0}\n  latency: 15\n  connects: chip\nclaims:\n  - x\n  - {at: y, says: 1, source: z}\n"
+    )
+    rows = found(NAMED + text)
+    assert [(code, line) for code, line, *_ in rows] == [
+        ("TRN106", 5),
+        ("TRN110", 6),
+        ("TRN104", 7),
+        ("TRN103", 9),
+        ("TRN105", 10),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "spec: {connects: &a chips}",
+        "spec: {connects: chips, lanes: {count: 8, rate: !!str 5}}",
+        "spec: {connects: chips, lanes: {<<: {count: 8}}}",
+        "spec: {connects: chips, latency: {<<: {value: 15 us}, note: x}}",
+        "spec: {connects: chips}\nclaims: [!!str x]",
+    ],
+)
+def test_what_the_reader_refused_is_not_called_missing(text):
+    """One mistake, one sentence: the reader has told it already."""
+    rows = found(NAMED + text + "\n")
+    assert rows
+    assert {code for code, *_ in rows} <= {f"TRN0{n:02}" for n in range(1, 60)}
+
+
+def told_of_sampler(spec: dict[str, Any]) -> list[tuple[str, str, str]]:
+    data = {
+        "api_version": "trnspec/v1",
+        "kind": "Sampler",
+        "metadata": {"name": "x", "title": "X"},
+        "spec": {"flag": True, "figure": "5 GB/s", **spec},
+    }
+    problems = [u.problem for u in check("Sampler", Sampler, unplaced(data), data)]
+    return [(p.code, p.message, p.hint) for p in problems]
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"maybe": "yes"}, ("TRN103", "'yes' at spec.maybe is not true or false", "write it without quotes")),
+        ({"maybe": 1}, ("TRN103", "1 at spec.maybe is not true or false", "")),
+        ({"share": True}, ("TRN103", "True at spec.share is not a number", "")),
+        ({"shares": 1.5}, ("TRN103", "1.5 at spec.shares is not a list", "write it in brackets, also when there is only one")),
+        ({"least": 8.0}, ("TRN103", "8.0 at spec.least is not a whole number", "write 8")),
+        ({"least": 3.9}, ("TRN103", "3.9 at spec.least is not a whole number", "")),
+        ({"least": -4}, ("TRN106", "-4 at spec.least is not at least -3", "")),
+        ({"nested": [[1], [0]]}, ("TRN106", "0 at spec.nested.1.0 is not at least 1", "")),
+        ({"names": {"value": 5}}, ("TRN103", "5 at spec.names.value is not the name of a Source", "write it in quotes")),
+        ({"names": {"value": "X"}}, ("TRN105", f"'X' at spec.names.value is not {NAME}", "")),
+        ({"part": {"inner": {}, "size": 1}}, ("TRN102", "spec.part.inner has no 'size'", "add size: How large it is.")),
+        ({"either": [1]}, ("TRN103", "a list at spec.either is not a whole number or a text", "")),
+        ({"figures": ["5 GB/s", "5 s"]}, ("TRN112", None, "units of bandwidth: GB/s, B/s, kB/s, MB/s, TB/s, PB/s, EB/s, KiB/s, ...")),
+        ({"by_name": {"value": 5}}, ("TRN103", "5 at spec.by_name.value is not a mapping", "")),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_told_of_shapes_that_only_plugins_use(spec, told):
+    ((code, message, hint),) = told_of_sampler(spec)
+    assert (code, message if told[1] else None, hint) == told
+
+
+def test_what_makes_no_mapping_is_told_at_the_top():
+    (unsound,) = check("Link", Link, unplaced([]), [])  # type: ignore[arg-type]  # what is tested
+    assert (unsound.problem.code, unsound.problem.message) == ("TRN103", "the document is not a mapping")
+
+
+def test_the_validator_is_made_once():
+    assert validator("Link", Link) is validator("Link", Link)
+    assert all(validator(kind, spec).is_valid({}) is False for kind, spec in KINDS.items())

@@ -1,0 +1,99 @@
+"""The generated schemas and the classes say the same: what one accepts, the other accepts, for every kind."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from schema_strategies import KINDS, Sampler, damaged, documents, normal, unplaced
+
+from trnspec.api import registry
+from trnspec.loading.pipeline import read
+from trnspec.loading.schema.check import check
+from trnspec.loading.schema.generate import document_schema
+from trnspec.loading.schema.prune import prune
+from trnspec.loading.structure import StructureError, plain, structure
+from trnspec.plugins.api import Kind, Plugin, Registry
+
+if TYPE_CHECKING:
+    from trnspec.model.document import Node
+
+EACH = pytest.mark.parametrize("kind", KINDS)
+KNOWN = Registry.of(
+    [*registry().plugins, Plugin(name="test", api=1, kinds=(Kind("Sampler", "samplers", Sampler),))],
+)
+quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def faults(kind: str, data: Any) -> list[Any]:
+    return check(kind, KINDS[kind], unplaced(data), data)
+
+
+def structured(kind: str, data: Any) -> Node[Any] | None:
+    try:
+        return structure(kind, KINDS[kind], unplaced(data), data)
+    except StructureError:
+        return None
+
+
+@pytest.mark.slow
+@EACH
+@quick
+@given(data=st.data())
+def test_what_the_schema_allows_is_structured_and_comes_back(kind, data):
+    document = data.draw(documents(kind))
+    assert faults(kind, document) == []
+    assert Draft202012Validator(document_schema(kind, KINDS[kind])).is_valid(document)
+    node = structured(kind, document)
+    assert node is not None
+    again = plain(node)
+    assert normal(kind, again) == normal(kind, document)
+    assert faults(kind, again) == []
+    assert json.loads(json.dumps(again)) == again
+    second = structured(kind, again)
+    assert second is not None
+    assert (second.metadata, second.spec, second.claims) == (node.metadata, node.spec, node.claims)
+    assert plain(second) == again
+
+
+@pytest.mark.slow
+@EACH
+@settings(quick, max_examples=120)
+@given(data=st.data())
+def test_schema_and_classes_agree_on_damaged_documents(kind, data):
+    document = data.draw(damaged(kind))
+    found = faults(kind, document)
+    event("sound" if not found else "unsound")
+    assert (structured(kind, document) is None) == bool(found), found
+
+
+@pytest.mark.slow
+@EACH
+@settings(quick, max_examples=60)
+@given(data=st.data())
+def test_a_damaged_document_is_told_of_and_its_rest_is_sound(kind, data):
+    """No mistake is told in the words of the classes (TRN190), none goes unsaid, and what is left can be used."""
+    document = data.draw(damaged(kind))
+    found = faults(kind, document)
+    rest, positions = prune(KINDS[kind], document, [u.drop for u in found])
+    reading = read(unplaced(document), KNOWN)
+    codes = {p.code for p in reading.problems}
+    assert codes <= {f"TRN{n}" for n in (101, 102, 103, 104, 105, 106, 107, 110, 111, 112, 113)}
+    assert all(p.message for p in reading.problems)
+    if rest is None:
+        assert codes
+        return
+    if document.get("api_version") == "trnspec/v1" and document.get("kind") == kind:
+        assert bool(codes) == bool(found)
+        assert faults(kind, rest) == []
+        assert structured(kind, rest) is not None
+        assert reading.node is not None
+        kept = rest.get("claims", [])
+        assert len(kept) == len(positions)
+        assert list(positions) == sorted(set(positions))
+        for claim, position in zip(kept, positions, strict=True):
+            assert claim.items() <= document["claims"][position].items()

@@ -1,0 +1,168 @@
+"""trnspec.loading.schema.prune: as much of an unsound document stays as can be used, and claims keep their positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from schema_strategies import normal
+
+from trnspec.api import registry
+from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.schema.prune import prune
+from trnspec.loading.structure import plain
+from trnspec.model.chip import Chip
+from trnspec.yaml import read_text
+
+KNOWN = registry()
+LINK = "api_version: trnspec/v1\nkind: Link\nmetadata: {name: example, title: Example}\nspec: {connects: chips}\n"
+CHIP = """\
+api_version: trnspec/v1
+kind: Chip
+metadata: {name: example, title: Example, aliases: [other], allow: [{code: TRN301, reason: a test}]}
+spec:
+  peak: {dense: {bf16: 190 TFLOPS, fp32: 47.5 TFLOPS}, sparse: {bf16: 380 TFLOPS}}
+  memory: {capacity: 32 GiB, bandwidth: 820 GB/s, stacks: {count: 2, capacity: 16 GiB}}
+  sbuf: {value: 48 MiB, note: both cores}
+  ratios:
+    - {of: spec.memory.bandwidth, over: older, says: 2x, source: page}
+    - {of: spec.memory.capacity, over: older, says: 2x, source: page}
+  other: {one: 1 GB/s, two: 2 us}
+claims:
+  - {at: spec.memory.bandwidth, says: 0.8 TB/s, source: page}
+  - {at: spec.memory.capacity, says: 32 GB, source: page}
+  - {at: spec.sbuf, says: 48 MiB, source: page}
+"""
+
+
+def reading(text: str) -> Reading:
+    return read(read_text(text, "example.yaml"), KNOWN)
+
+
+def plain_of(text: str) -> Any:
+    node = reading(text).node
+    assert node is not None
+    return plain(node)
+
+
+# What is written instead of what, and what is missing from the node in comparison with the sound one.
+CASES: dict[str, tuple[str, str, list[str]]] = {
+    "an unknown key": ("peak: {dense", "speed: 3\n  peak: {dense", []),
+    "an unknown key of a figure": ("{value: 48 MiB,", "{value: 48 MiB, sources: page,", []),
+    "an unknown key of the document": ("claims:", "more: {}\nclaims:", []),
+    "an unknown key of a claim": ("says: 32 GB,", "says: 32 GB, colour: red,", []),
+    "a bad figure in an optional place": ("820 GB/s", "820 GB", ["spec.memory.bandwidth"]),
+    "a bad figure deep in an optional place": ("47.5 TFLOPS", "47.5", ["spec.peak.dense.fp32"]),
+    "a bad value of a figure": ("value: 48 MiB", "value: 48 MB/s", ["spec.sbuf"]),
+    "a bad note of a figure": ("note: both cores", "note: 5", ["spec.sbuf.note"]),
+    "a missing key in an optional mapping": ("count: 2, ", "", ["spec.memory.stacks"]),
+    "a bad key in an optional mapping": ("count: 2", "count: 0", ["spec.memory.stacks"]),
+    "an item of a list": ("spec.memory.capacity, over: older", "spec.memory.capacity, over: 5", ["spec.ratios"]),
+    "one name of a mapping of names": ("two: 2 us", "two: fast", ["spec.other.two"]),
+    "a list that is none": ("aliases: [other]", "aliases: other", ["metadata.aliases"]),
+    "a waiver": ("code: TRN301", "code: none", ["metadata.allow"]),
+    "an optional mapping that is null": ("sparse: {bf16: 380 TFLOPS}", "sparse: null", ["spec.peak.sparse"]),
+    "the first claim": ("says: 0.8 TB/s, ", "", ["claims.0"]),
+    "a claim in the middle": ("says: 32 GB", "says: 3.5", ["claims.1"]),
+    "an optional key of a claim": ("says: 32 GB,", "says: 32 GB, verdict: maybe,", []),
+    "what the reader refused": ("820 GB/s", "&a 820 GB/s", ["spec.memory.bandwidth"]),
+    "a merge key": ("{count: 2, capacity: 16 GiB}", "{<<: {count: 2}, capacity: 16 GiB}", ["spec.memory.stacks"]),
+    "two at once": ("820 GB/s, stacks: {count: 2", "820 GB, stacks: {count: 0", ["spec.memory.bandwidth", "spec.memory.stacks"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "gone"), CASES.values(), ids=CASES)
+def test_the_sound_rest_stays(old, new, gone):
+    assert CHIP.count(old) == 1
+    assert reading(CHIP).problems == ()
+    broken = CHIP.replace(old, new)
+    assert reading(broken).problems
+    expected = plain_of(CHIP)
+    for path in gone:
+        *above, last = [int(s) if s.isdigit() else s for s in path.split(".")]
+        holder = expected
+        for step in above:
+            holder = holder[step]
+        del holder[last]
+    assert normal("Chip", plain_of(broken)) == normal("Chip", expected)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("name: example, ", ""),
+        ("name: example", "name: Example X"),
+        ("title: Example", "title: 5"),
+        ("capacity: 32 GiB, ", ""),
+        ("capacity: 32 GiB", "capacity: 32"),
+        ("capacity: 32 GiB", "capacity: {note: x}"),
+        ("  memory: {", "  storage: {"),
+        ("spec:\n", "specs:\n"),
+        ("metadata: {", "metadata: !x {"),
+    ],
+)
+def test_what_cannot_be_done_without_takes_the_document_with_it(old, new):
+    assert CHIP.count(old) == 1
+    found = reading(CHIP.replace(old, new))
+    assert found.node is None
+    assert found.problems
+
+
+def test_claims_keep_the_positions_that_they_have_in_the_file():
+    """So that a finding on a claim points at the line on which it stands."""
+    text = CHIP.replace("says: 0.8 TB/s, ", "")
+    node = reading(text).node
+    assert node is not None
+    assert node.positions == (1, 2)
+    assert [c.says for c in node.claims] == ["32 GB", "48 MiB"]
+    assert [node.claim_path(i) for i in range(2)] == [("claims", 1), ("claims", 2)]
+    lines = text.splitlines()
+    for index, claim in enumerate(node.claims):
+        assert claim.at in lines[node.document.place(node.claim_path(index)).line - 1]
+    sound = reading(CHIP).node
+    assert sound is not None
+    assert [sound.claim_path(i) for i in range(3)] == [("claims", i) for i in range(3)]
+
+
+def test_claims_that_are_no_list_leave_none():
+    node = reading(LINK + "claims: {at: spec.latency}\n").node
+    assert node is not None
+    assert (node.claims, node.positions) == ((), ())
+
+
+def test_all_claims_may_be_unsound():
+    node = reading(LINK + "claims: [x, {}]\n").node
+    assert node is not None
+    assert (node.claims, node.positions) == ((), ())
+
+
+def test_prune_itself():
+    data = {"metadata": {}, "spec": {"memory": {"bandwidth": 1, "capacity": 2}, "dies": 3}, "claims": [1, 2, 3, 4]}
+    drops = [("spec", "memory", "bandwidth"), ("claims", 0), ("claims", 2, "says")]
+    assert prune(Chip, data, drops) == (
+        {"metadata": {}, "spec": {"memory": {"capacity": 2}, "dies": 3}, "claims": [2, 4]},
+        (1, 3),
+    )
+    assert prune(Chip, data, [("claims",)])[1] == ()
+    assert prune(Chip, data, [("spec", "memory", "capacity")]) == (None, ())
+    assert prune(Chip, data, [("metadata", "title")]) == (None, ())
+    assert prune(Chip, data, [()]) == (None, ())
+    rest, positions = prune(Chip, data, [])
+    assert (rest, positions) == (data, (0, 1, 2, 3))
+    assert rest is not None
+    assert rest["spec"] is not data["spec"]
+
+
+def test_the_data_that_is_pruned_is_left_alone():
+    data = {"metadata": {}, "spec": {"dies": "x"}, "claims": [1]}
+    prune(Chip, data, [("spec", "dies"), ("claims", 0)])
+    assert data == {"metadata": {}, "spec": {"dies": "x"}, "claims": [1]}
+
+
+def test_a_claim_needs_what_its_class_requires():
+    """A claim loses an optional key alone, and goes whole with one that it needs."""
+    data: dict[str, Any] = {"metadata": {}, "spec": {}, "claims": [{"at": 1, "where": 2}]}
+    optional = prune(Chip, data, [("claims", 0, "where")])
+    assert optional == ({"metadata": {}, "spec": {}, "claims": [{"at": 1}]}, (0,))
+    required = prune(Chip, data, [("claims", 0, "at")])
+    assert required == ({"metadata": {}, "spec": {}, "claims": []}, ())

@@ -1,0 +1,181 @@
+"""trnspec.loading.settings: what the user may set, and what is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec.diagnostics import Severity
+from trnspec.errors import UsageError
+from trnspec.loading.settings import Settings, find
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CODES = ("TRN101", "TRN402", "TRN403", "XYZ01")
+some_codes = st.lists(st.sampled_from(["TRN", "TRN4", "TRN402", "XYZ01"]), max_size=3).map(tuple)
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "reported"),
+    [
+        ((), (), set(CODES)),
+        (("TRN4",), (), {"TRN402", "TRN403"}),
+        (("TRN402", "XYZ"), (), {"TRN402", "XYZ01"}),
+        ((), ("TRN",), {"XYZ01"}),
+        (("TRN4",), ("TRN403",), {"TRN402"}),
+        (("TRN402",), ("TRN4",), set()),
+    ],
+)
+def test_reports(select, ignore, reported) -> None:
+    """A code is reported when it is selected, or nothing is, and it is not ignored."""
+    settings = Settings(select=select, ignore=ignore)
+
+    assert reported == {c for c in CODES if settings.reports(c)}
+
+
+def test_longest_severity_counts() -> None:
+    settings = Settings(severity={"TRN4": Severity.INFO, "TRN402": Severity.WARNING})
+    found = {c: settings.severity_of(c, Severity.ERROR) for c in CODES}
+
+    assert found == {
+        "TRN101": Severity.ERROR,
+        "TRN402": Severity.WARNING,
+        "TRN403": Severity.INFO,
+        "XYZ01": Severity.ERROR,
+    }
+
+
+@given(select=some_codes, ignore=some_codes, given_select=some_codes, given_ignore=some_codes)
+def test_nearer_settings_win(select, ignore, given_select, given_ignore) -> None:
+    """What is selected nearer to the user is judged by those settings alone; what is ignored there is ignored."""
+    nearer = Settings(select=given_select, ignore=given_ignore)
+    merged = Settings(select=select, ignore=ignore).merged(nearer)
+
+    for code in CODES:
+        if given_select:
+            assert nearer.reports(code) == merged.reports(code)
+        if not nearer.reports(code):
+            assert not merged.reports(code)
+
+
+def test_nearer_severity_wins_over_a_longer_one() -> None:
+    far = Settings(severity={"TRN402": Severity.WARNING, "XYZ": Severity.WARNING})
+    merged = far.merged(Settings(severity={"TRN4": Severity.INFO}))
+
+    assert merged.severity_of("TRN402", Severity.ERROR) is Severity.INFO
+    assert merged.severity_of("XYZ01", Severity.ERROR) is Severity.WARNING
+
+
+@given(settings=st.builds(Settings, select=some_codes, ignore=some_codes))
+def test_nothing_given_changes_nothing(settings) -> None:
+    assert settings == settings.merged(Settings()) == Settings().merged(settings)
+
+
+@pytest.mark.parametrize("entry", ["TRN", "TRN4", "TRN402", "XYZ01"])
+def test_codes_and_their_beginnings_are_known(entry) -> None:
+    Settings(select=(entry,), ignore=(entry,), severity={entry: Severity.INFO}).verify(CODES)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (Settings(select=("TRN412",)), r"select: no code is or begins with 'TRN412'; did you mean 'TRN402'"),
+        (Settings(ignore=("TRM101",)), r"ignore: .*'TRM101'; did you mean 'TRN101'"),
+        (Settings(severity={"@": Severity.INFO}), r"severity: .*'@'; trnspec explain lists them"),
+        (Settings(select=("TRN", "TRN4021")), r"'TRN4021'"),
+    ],
+)
+def test_unknown_codes_are_misuse(settings, message) -> None:
+    with pytest.raises(UsageError, match=message):
+        settings.verify(CODES)
+
+
+# Files.
+
+
+def test_own_file(tmp_path: Path) -> None:
+    text = 'select = ["trn4"]\nignore = ["TRN403"]\ncatalogs = ["mine"]\n[severity]\ntrn402 = "warning"\n'
+    (tmp_path / "trnspec.toml").write_text(text)
+    expected = Settings(
+        select=("TRN4",), ignore=("TRN403",), severity={"TRN402": Severity.WARNING}, catalogs=(tmp_path / "mine",)
+    )
+
+    assert expected == find(tmp_path)
+
+
+def test_project_file_is_found_upward(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.trnspec]\nignore = ["TRN4"]\n')
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    (tmp_path / "a" / "pyproject.toml").write_text("[tool.another]\nx = 1\n")
+
+    assert Settings(ignore=("TRN4",)) == find(below)
+
+
+def test_nearest_file_holds(tmp_path: Path) -> None:
+    """The nearest file alone counts, and ``trnspec.toml`` before the project file beside it."""
+    (tmp_path / "trnspec.toml").write_text('ignore = ["TRN1"]\n')
+    below = tmp_path / "a"
+    below.mkdir()
+    (below / "trnspec.toml").write_text('ignore = ["TRN2"]\n')
+    (below / "pyproject.toml").write_text('[tool.trnspec]\nignore = ["TRN3"]\n')
+
+    assert Settings(ignore=("TRN2",)) == find(below)
+
+
+def test_search_ends_at_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "trnspec.toml").write_text('ignore = ["TRN1"]\n')
+    (tmp_path / "a" / ".git").mkdir(parents=True)
+
+    assert Settings() == find(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('ignor = ["TRN1"]', "'ignor' is not a setting of trnspec; did you mean 'ignore'"),
+        ("zzz = 1", "'zzz' is not a setting of trnspec; known: select, ignore, severity, catalogs"),
+        ('select = "TRN1"', "select is a list of texts"),
+        ("ignore = [1]", "ignore is a list of texts"),
+        ('severity = "info"', "severity is a table"),
+        ("severity = {TRN402 = 'fatal'}", "'fatal' is not a severity; write one of info, warning, error"),
+        ("severity = {TRN402 = 3}", "'3' is not a severity"),
+        ("select = [", "trnspec.toml: "),
+    ],
+)
+def test_wrong_settings_are_misuse(tmp_path: Path, text, message) -> None:
+    """Each message names the file."""
+    (tmp_path / "trnspec.toml").write_text(text)
+
+    with pytest.raises(UsageError, match=message) as raised:
+        find(tmp_path)
+
+    assert str(raised.value).startswith(str(tmp_path / "trnspec.toml"))
+
+
+@pytest.mark.parametrize("text", ["[tool]\ntrnspec = 3\n", "[tool]\ntrnspec = []\n"])
+def test_project_entry_that_is_no_table(tmp_path: Path, text) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+
+    with pytest.raises(UsageError, match="is a table"):
+        find(tmp_path)
+
+
+def test_project_file_without_tools(tmp_path: Path) -> None:
+    """A ``tool`` that is no table is not ours to judge."""
+    (tmp_path / "pyproject.toml").write_text("tool = 3\n")
+    (tmp_path / "a" / ".git").mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+
+    assert Settings() == find(tmp_path)
+
+
+def test_settings_that_are_not_text(tmp_path: Path) -> None:
+    (tmp_path / "trnspec.toml").write_bytes(b"\xff\xfe")
+
+    with pytest.raises(UsageError, match=r"trnspec\.toml"):
+        find(tmp_path)

@@ -1,0 +1,230 @@
+"""trnspec.loading.structure: strict as JSON is, every refusal with its path, and back to plain data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from schema_strategies import Part, Sampler, normal, unplaced
+
+from trnspec.api import registry
+from trnspec.loading.files import documents_in, shipped
+from trnspec.loading.pipeline import read
+from trnspec.loading.structure import StructureError, converter, plain, structure
+from trnspec.model.link import Lanes, Link
+from trnspec.model.ref import Ref
+from trnspec.quantities.quantity import parse
+from trnspec.yaml import read_file
+
+CATALOG = [*documents_in(shipped())]
+HEAD: dict[str, Any] = {"api_version": "trnspec/v1", "metadata": {"name": "x", "title": "X"}}
+
+
+def link(spec: Any, /, **more: Any) -> Any:
+    data = {**HEAD, "kind": "Link", "spec": spec, **more}
+    return structure("Link", Link, unplaced(data), data)
+
+
+def sampler(**spec: Any) -> Any:
+    data = {**HEAD, "kind": "Sampler", "spec": {"flag": True, "figure": "5 GB/s", **spec}}
+    return structure("Sampler", Sampler, unplaced(data), data)
+
+
+def refused(make: Any, *args: Any, **kwargs: Any) -> set[tuple[str, str]]:
+    with pytest.raises(StructureError) as caught:
+        make(*args, **kwargs)
+    assert all(r.message in str(caught.value) for r in caught.value.refusals)
+    return {(".".join(map(str, r.path)), r.message) for r in caught.value.refusals}
+
+
+def test_a_document_becomes_a_node():
+    claim = {"at": "spec.latency", "says": 14, "source": "page"}
+    node = link({"connects": "chips", "lanes": {"count": 8, "rate": "32 Gbit/s"}, "other": {}}, claims=[claim])
+    assert (node.kind, node.name, node.target, node.positions) == ("Link", "x", True, ())
+    assert type(node.spec) is Link
+    lanes = node.spec.lanes
+    assert type(lanes) is Lanes
+    assert (lanes.count, lanes.rate.value, lanes.rate.source) == (8, parse("32 Gbit/s"), None)
+    assert (node.claims[0].says, node.claims[0].source) == (14, Ref("page"))
+    assert node.document.file == "example.yaml"
+
+
+def test_a_figure_as_a_text_and_as_a_mapping_are_equal():
+    short, long = (link({"connects": "chips", "latency": f}).spec for f in ("15 us", {"value": "15 us"}))
+    assert short == long
+    sourced = link({"connects": "chips", "latency": {"value": "15 us", "source": "page"}}).spec
+    assert sourced != short
+    assert sourced.latency.source == Ref("page")
+
+
+def test_every_shape():
+    spec = sampler(
+        maybe=False,
+        share=3,
+        shares=[1, 2.5],
+        least=-3,
+        either=4,
+        part={"size": 1, "inner": {"size": 2}},
+        names={"a": "page"},
+        lists={"a": ["x"], "b": []},
+        nested=[[1], []],
+        rates={"a": {"bf16": "1 TFLOPS"}},
+        any="3x",
+    ).spec
+    assert spec.part == Part(size=1, inner=Part(size=2))
+    assert (spec.share, type(spec.share)) == (3.0, float)
+    assert (spec.shares, spec.nested, spec.lists) == ((1.0, 2.5), ((1,), ()), {"a": ("x",), "b": ()})
+    assert (spec.maybe, spec.least, spec.either, spec.word) == (False, -3, 4, "first")
+    assert spec.names == {"a": Ref("page")}
+    assert spec.rates["a"].bf16.value == parse("1 TFLOPS")
+    assert spec.any.value == parse("3x")
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"flag": 1}, "flag"),
+        ({"flag": "true"}, "flag"),
+        ({"maybe": None}, "maybe"),
+        ({"maybe": 0}, "maybe"),
+        ({"share": True}, "share"),
+        ({"share": "0.5"}, "share"),
+        ({"shares": [1, None]}, "shares.1"),
+        ({"shares": 1}, "shares"),
+        ({"shares": None}, "shares"),
+        ({"shares": {}}, "shares"),
+        ({"shares": "12"}, "shares"),
+        ({"least": True}, "least"),
+        ({"least": 3.9}, "least"),
+        ({"least": 8.0}, "least"),
+        ({"least": -4}, "least"),
+        ({"least": "3"}, "least"),
+        ({"either": True}, "either"),
+        ({"either": 3.5}, "either"),
+        ({"either": None}, "either"),
+        ({"part": []}, "part"),
+        ({"part": {"size": 1, "inner": {"size": 0}}}, "part.inner.size"),
+        ({"part": {}}, "part.size"),
+        ({"part": {"size": 1, "more": 1}}, "part.more"),
+        ({"parts": [{"size": 1}, {"size": "1"}]}, "parts.1.size"),
+        ({"names": []}, "names"),
+        ({"names": "page"}, "names"),
+        ({"names": None}, "names"),
+        ({"names": {"a": "Page"}}, "names.a"),
+        ({"names": {"a": "page\n"}}, "names.a"),
+        ({"names": {"a": 5}}, "names.a"),
+        ({"by_name": {"b": {"size": 0}}}, "by_name.b.size"),
+        ({"lists": {"a": ["x", " "]}}, "lists.a.1"),
+        ({"nested": [[1], [1, 0]]}, "nested.1.1"),
+        ({"nested": [1]}, "nested.0"),
+        ({"figure": "5 GB"}, "figure"),
+        ({"figure": {"value": "5 GB"}}, "figure"),
+        ({"figure": 5}, "figure"),
+        ({"figure": {"value": 5}}, "figure.value"),
+        ({"figure": {"note": "x"}}, "figure.value"),
+        ({"figure": {"value": "5 GB/s", "note": ""}}, "figure.note"),
+        ({"figure": {"value": "5 GB/s", "unit": ""}}, "figure.unit"),
+        ({"figures": ["5 GB/s", "5"]}, "figures.1"),
+        ({"rates": {"a": {"bf16": "1 TOPS"}}}, "rates.a.bf16"),
+        ({"rates": {"a": {"int8": "1 TFLOPS"}}}, "rates.a.int8"),
+        ({"word": "third"}, "word"),
+        ({"word": []}, "word"),
+        ({"word": None}, "word"),
+        ({"day": "2024-13"}, "day"),
+        ({"day": "2024-02-13\n"}, "day"),
+        ({"any": "3"}, "any"),
+        ({"unknown": 1}, "unknown"),
+        ({"KIND": "Sampler"}, "KIND"),
+    ],
+    ids=str,
+)
+def test_what_is_refused_and_where(spec, path):
+    assert {p for p, _ in refused(sampler, **spec)} == {f"spec.{path}"}
+
+
+def test_every_refusal_is_told_in_one_go():
+    claim = {"at": "spec.latency", "says": None, "source": "page", "x": 1}
+    found = refused(link, {"connects": "chip", "lanes": {}, "latency": "15 GB", "x": 1}, claims=[claim, 3], more={})
+    assert {path for path, _ in found} == {
+        "spec.connects",
+        "spec.lanes.count",
+        "spec.latency",
+        "spec.x",
+        "claims.0.says",
+        "claims.0.x",
+        "claims.1",
+        "more",
+    }
+    assert ("spec.lanes.count", "count is missing") in found
+    assert ("spec.connects", "'chip' is not one of chips, servers") in found
+    assert ("more", "more is not a key of a document") in found
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"api_version": "trnspec/v2"}, {("api_version", "api_version is not trnspec/v1")}),
+        ({"kind": "Chip"}, {("kind", "kind is not Link")}),
+        ({"kind": None}, {("kind", "kind is not Link")}),
+        ({"metadata": None}, {("metadata", "None is not a mapping")}),
+        ({"metadata": {}}, {("metadata.name", "name is missing"), ("metadata.title", "title is missing")}),
+        ({"spec": []}, {("spec", "[] is not a mapping")}),
+        ({"claims": None}, {("claims", "None is not a list")}),
+        ({"claims": {}}, {("claims", "{} is not a list")}),
+    ],
+    ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
+)
+def test_the_envelope(change, expected):
+    assert refused(link, {"connects": "chips"}, **change) == expected
+
+
+def test_parts_that_are_missing():
+    with pytest.raises(StructureError) as caught:
+        structure("Link", Link, unplaced({}), {})
+    assert {r.message for r in caught.value.refusals} == {
+        "metadata is missing",
+        "spec is missing",
+        "api_version is not trnspec/v1",
+        "kind is not Link",
+    }
+
+
+def test_plain_leaves_out_what_says_nothing():
+    node = sampler(shares=[], names={}, part={"size": 1}, parts=[], word="first", figures=[{"value": "5 GB/s"}])
+    assert plain(node) == {
+        **HEAD,
+        "kind": "Sampler",
+        "spec": {"flag": True, "figure": "5 GB/s", "part": {"size": 1}, "figures": ["5 GB/s"]},
+    }
+
+
+def test_plain_keeps_an_empty_mapping_with_known_keys():
+    """A Core must have engines, also when none is told of."""
+    node = sampler(rates={"a": {}})
+    assert plain(node)["spec"] == {"flag": True, "figure": "5 GB/s", "rates": {"a": {}}}
+
+
+def test_plain_is_json():
+    """Lists and texts, not tuples and names: another program reads it."""
+    claim = {"at": "spec.x", "says": 5, "source": "page"}
+    node = link({"connects": "chips", "latency": {"value": "15 us", "source": "page"}}, claims=[claim])
+    data = plain(node)
+    assert json.loads(json.dumps(data)) == data
+    assert data["claims"] == [claim]
+    figures = plain(sampler(nested=[[1, 2], [3]], figures=["5 GB/s"]))["spec"]
+    assert isinstance(figures, dict)
+    assert json.loads(json.dumps(figures)) == figures
+
+
+def test_there_is_one_converter():
+    assert converter() is converter()
+
+
+@pytest.mark.parametrize("file", CATALOG, ids=lambda f: f.stem)
+def test_every_catalog_file_comes_back(file):
+    document = read_file(file)
+    assert document.data is not None
+    node = read(document, registry()).node
+    assert node is not None
+    assert normal(node.kind, plain(node)) == normal(node.kind, document.data)

@@ -1,0 +1,145 @@
+"""The models of the catalog: their counts against print, and how they are asked for."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from attrs import evolve
+from running import DATA, Here
+
+import trnspec
+from trnspec.model.transformers.counting import active_parameters_of, parameters_of
+from trnspec.model.transformers.model import Model
+
+CATALOG = trnspec.load()
+SPECS = {m.name: m.node.spec for m in CATALOG.models.values()}
+
+COUNTS = {
+    "gpt2": 124_439_808,
+    "gpt2-medium": 354_823_168,
+    "gpt2-large": 774_030_080,
+    "gpt2-xl": 1_557_611_200,
+    "llama-2-7b": 6_738_415_616,
+    "llama-2-13b": 13_015_864_320,
+    "llama-2-70b": 68_976_648_192,
+    "llama-3-8b": 8_030_261_248,
+    "llama-3-70b": 70_553_706_496,
+    "llama-3.1-405b": 405_853_388_800,
+    "llama-3.2-1b": 1_235_814_400,
+    "llama-3.2-3b": 3_212_749_824,
+    "mistral-7b": 7_241_732_096,
+    "mistral-7b-v0.3": 7_248_023_552,
+    "mixtral-8x7b": 46_702_792_704,
+    "qwen2.5-72b": 72_706_203_648,
+    "qwen3-0.6b": 596_049_920,
+    "qwen3-32b": 32_762_123_264,
+    "qwen3-30b-a3b": 30_532_122_624,
+    "qwen3-235b-a22b": 235_093_634_560,
+    "gpt-oss-20b": 20_914_757_184,
+    "gpt-oss-120b": 116_829_156_672,
+    "deepseek-v3": 671_026_419_200,
+    "bert-large": 336_226_108,
+    "distilbert-base": 66_362_880,
+    "roberta-large": 354_307_072,
+    # Equation 2 of Narayanan and others leaves the final norm out, 2 h: 174,615,822,336 and 24,576.
+    "gpt-3-175b": 174_615_822_336 + 2 * 12_288,
+}
+
+BILLIONS = {
+    "gpt-1.7b": 1.652,
+    "gpt-3.6b": 3.562,
+    "gpt-7.5b": 7.468,
+    "gpt-18.4b": 18.450,
+    "gpt-39.1b": 39.096,
+    "gpt-76.1b": 76.051,
+    "gpt-145.6b": 145.622,
+    "gpt-310.1b": 310.131,
+    "gpt-529.6b": 529.601,
+    "gpt-1008b": 1008.039,
+    "gpt-22b": 22.074,
+}
+
+# What the publishers print, without the embedding: OpenAI 5.13 and 3.61, DeepSeek 36.6 with 0.9 of the output matrix.
+ACTIVE_BUT_EMBEDDING = {"gpt-oss-120b": 5.13, "gpt-oss-20b": 3.61, "deepseek-v3": 36.63}
+
+
+def mpt() -> list[tuple[str, int, int]]:
+    with (DATA / "mpt_parameters.csv").open(encoding="utf-8") as file:
+        return [(r["model"], int(r["context"]), int(r["parameters"])) for r in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize(("name", "count"), COUNTS.items(), ids=COUNTS)
+def test_parameters_are_those_in_print(name, count):
+    assert count == parameters_of(SPECS[name])
+
+
+@pytest.mark.parametrize(("name", "billions"), BILLIONS.items(), ids=BILLIONS)
+def test_parameters_round_to_those_in_print(name, billions):
+    assert billions == round(parameters_of(SPECS[name]) / 1e9, 3)
+
+
+@pytest.mark.parametrize(("name", "context", "count"), mpt(), ids=str)
+def test_learned_positions_grow_with_the_context(name, context, count):
+    """LLM Foundry prints the parameters of each size at each length."""
+    assert count == parameters_of(evolve(SPECS[name], context=context))
+
+
+def test_active_parameters():
+    assert 12_879_925_248 == active_parameters_of(SPECS["mixtral-8x7b"])
+    for name, billions in ACTIVE_BUT_EMBEDDING.items():
+        spec = SPECS[name]
+        found = active_parameters_of(spec) - spec.vocabulary * spec.hidden
+        assert billions == round(found / 1e9, 2), name
+
+
+def test_what_is_stated_is_printed_by_somebody():
+    """A total stands in a document only where a source prints it; a claim that is of something else is not adopted."""
+    own = {"llm-foundry-benchmarking"}
+    for model in CATALOG.models.values():
+        stated = model.node.spec.parameters
+        said = {c.says for c in model.node.claims if c.verdict is None}
+        if model.node.metadata.source.name not in own:
+            assert said == (set() if stated is None else {stated.total}), model.name
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [("llama3.1-8b", "llama-3.1-8b"), ("gpt-1t", "gpt-1008b"), ("gpt-175b", "gpt-3-175b"), ("gpt-2", "gpt2")],
+)
+def test_other_names(alias, name):
+    assert name == CATALOG.models[alias].name
+
+
+def test_a_model_is_typed():
+    model = CATALOG.models["llama-3.1-8b"]
+    assert isinstance(model, Model)
+    assert (32, 4096, 8, 14336) == (model.layers, model.hidden, model.attention.kv_heads, model.feed_forward.width)
+    with pytest.raises(trnspec.UnknownNameError, match=r"no model is named 'llama-3\.1-9b'; did you mean"):
+        CATALOG.models["llama-3.1-9b"]
+
+
+def test_counts_are_queried():
+    found = CATALOG.query("model where hidden > 16384")
+    assert {n for n, s in SPECS.items() if s.hidden > 16384} == {m.name for m in found}
+    assert {"gpt-1008b", "gpt-529.6b"} == {m.name for m in found}
+    few = CATALOG.query("models where attention.kv_heads < 4 and layers > 24")
+    assert {"qwen2.5-1.5b", "qwen2.5-3b"} == {m.name for m in few}
+
+
+def test_before_it_was_published_a_model_is_unknown():
+    then = CATALOG.then("2023-06")
+    assert "llama-2-7b" in then.unknown
+    assert {"gpt2", "gpt-3-175b", "bert-large"} <= set(then.models)
+
+
+def test_the_command_line_lists_and_shows(tmp_path, monkeypatch, capsys):
+    here = Here(tmp_path, monkeypatch, capsys)
+    listed = json.loads(here("list", "models", "--format", "json").out)["rows"]
+    assert {(n, str(s.layers), str(s.attention.heads)) for n, s in SPECS.items()} == {
+        (row["name"], row["layers"], row["heads"]) for row in listed
+    }
+    assert "kv_heads" in here("show", "mixtral-8x7b").out
+    compared = here("compare", "llama-3-8b", "llama-3-70b").out
+    assert ["hidden", "4,096", "8,192", "2x"] == next(r.split() for r in compared.splitlines() if "hidden" in r)

@@ -1,0 +1,333 @@
+"""trnspec.model.reflection: what annotations say, what stands at a path, and that every attribute is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, Optional
+
+import attrs
+import pytest
+from attrs.exceptions import FrozenInstanceError
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from schema_strategies import KINDS, Part, Sampler, documents, unplaced
+
+from trnspec.api import registry
+from trnspec.loading.schema.generate import document_schema, field_docs
+from trnspec.loading.structure import structure
+from trnspec.model.annotations import NAME_PATTERN, Count, Name, Pattern, Text
+from trnspec.model.chip import Chip
+from trnspec.model.core import Core
+from trnspec.model.document import Claim, Metadata, PathText, Waiver
+from trnspec.model.fields import AnyFigure, Bandwidth, Rates
+from trnspec.model.figure import Figure
+from trnspec.model.link import Lanes, Link
+from trnspec.model.ref import Ref
+from trnspec.model.reflection import (
+    ChoiceShape,
+    EitherShape,
+    FigureShape,
+    FlagShape,
+    ListShape,
+    MapShape,
+    NumberShape,
+    ObjectShape,
+    RefShape,
+    Shape,
+    TextShape,
+    dotted,
+    leaves,
+    shape_at,
+    shape_in_document,
+    shape_of,
+    spread,
+    value_at,
+)
+from trnspec.model.source import Source
+from trnspec.quantities.quantity import Quantity, parse
+from trnspec.quantities.units import Dimension
+
+BANDWIDTH = FigureShape(Dimension.BANDWIDTH)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "shape"),
+    [
+        (Figure, FigureShape(None)),
+        (AnyFigure, FigureShape(None)),
+        (Bandwidth, BANDWIDTH),
+        (Bandwidth | None, BANDWIDTH),
+        (Optional[Bandwidth], BANDWIDTH),  # noqa: UP045  # the old spelling is what is tested
+        (Quantity, TextShape()),
+        (str, TextShape()),
+        (Name, TextShape(NAME_PATTERN)),
+        (Text, TextShape(Pattern(r"\S", "a text that is not empty"))),
+        (bool, FlagShape()),
+        (int, NumberShape(whole=True)),
+        (float, NumberShape(whole=False)),
+        (Count, NumberShape(whole=True, least=1)),
+        (Count | None, NumberShape(whole=True, least=1)),
+        (Ref[Source], RefShape(Source)),
+        (Literal["a", "b"], ChoiceShape(("a", "b"))),
+        (int | str, EitherShape((NumberShape(whole=True), TextShape()))),
+        (int | str | None, EitherShape((NumberShape(whole=True), TextShape()))),
+        (tuple[Count, ...], ListShape(NumberShape(whole=True, least=1))),
+        (tuple[tuple[str, ...], ...], ListShape(ListShape(TextShape()))),
+        (Mapping[str, Bandwidth], MapShape(BANDWIDTH)),
+        (Annotated[int, "a mark of someone else"], NumberShape(whole=True)),
+    ],
+    ids=str,
+)
+def test_the_shape_of_an_annotation(annotation, shape):
+    assert shape_of(annotation) == shape
+
+
+@pytest.mark.parametrize(
+    "annotation", [list[int], dict[str, int], set[str], tuple[int, int], complex, Literal[1, 2], Any, object, bytes]
+)
+def test_an_annotation_that_no_document_can_express_is_refused(annotation):
+    with pytest.raises(TypeError, match="a document cannot hold"):
+        shape_of(annotation)
+
+
+def test_the_fields_of_a_class_in_its_order():
+    shape = shape_of(Lanes)
+    assert isinstance(shape, ObjectShape)
+    assert [(f.name, f.shape, f.required) for f in shape.fields.values()] == [
+        ("count", NumberShape(whole=True, least=1), True),
+        ("rate", BANDWIDTH, False),
+    ]
+
+
+def test_a_class_may_contain_itself():
+    shape = shape_at(Part, ("inner", "inner", "inner"))
+    assert isinstance(shape, ObjectShape)
+    assert shape.cls is Part
+
+
+@pytest.mark.parametrize(
+    ("cls", "path", "shape"),
+    [
+        (Chip, "memory.bandwidth", BANDWIDTH),
+        (Chip, "memory.bandwidth.value", TextShape()),
+        (Chip, "memory.bandwidth.source", RefShape(Source)),
+        (Chip, "memory.bandwidth.derived", shape_of(Text)),
+        (Chip, "memory.bandwidth.value.value", None),
+        (Chip, "memory.bandwidth.speed", None),
+        (Chip, "memory.bandwidth.0", None),
+        (Chip, "memory.stacks.count", shape_of(Count)),
+        (Chip, "peak.dense.bf16", FigureShape(Dimension.FLOP_RATE)),
+        (Chip, "peak.dense.int8", FigureShape(Dimension.OP_RATE)),
+        (Chip, "cores.core", RefShape(Core)),
+        (Chip, "cores.core.name", None),
+        (Chip, "ratios.3.of", shape_of(PathText)),
+        (Chip, "ratios.first", None),
+        (Chip, "other.note", FigureShape(None)),
+        (Chip, "other.note.note", shape_of(Text)),
+        (Chip, "other.note.note.note", None),
+        (Chip, "KIND", None),
+        (Chip, "memory.", None),
+        (Sampler, "figures.0.note", shape_of(Text)),
+        (Sampler, "by_name.by_name.size", shape_of(Count)),
+        (Sampler, "either", EitherShape((NumberShape(whole=True), TextShape()))),
+        (Sampler, "either.0", None),
+    ],
+)
+def test_the_shape_at_a_path(cls, path, shape):
+    (steps,) = spread(path)
+    assert shape_at(cls, steps) == shape
+
+
+def test_the_shape_in_a_document():
+    assert shape_in_document(Link, ("metadata", "source")) == RefShape(Source)
+    assert shape_in_document(Link, ("metadata", "allow", 0, "reason")) == shape_of(Text)
+    assert shape_in_document(Link, ("spec", "latency")) == FigureShape(Dimension.TIME)
+    assert shape_in_document(Link, ("claims", 7, "source")) == RefShape(Source)
+    claim = shape_in_document(Link, ("claims", 7))
+    assert isinstance(claim, ObjectShape)
+    assert claim.cls is Claim
+    for path in ((), ("claims",), ("kind",), ("spec", "speed"), ("other",)):
+        assert shape_in_document(Link, path) is None
+
+
+@given(st.data())
+def test_every_leaf_stands_where_its_path_says(data):
+    """The walk over values, the shape at a path and the value at a path are three views of one thing."""
+    document = data.draw(documents("Sampler"))
+    spec = structure("Sampler", Sampler, unplaced(document), document).spec
+    found = list(leaves(spec, ObjectShape(Sampler)))
+    assert ("figure",) in [path for path, _, _ in found]
+    for path, shape, value in found:
+        assert not isinstance(shape, (ObjectShape, ListShape, MapShape))
+        assert shape_at(Sampler, path) == shape
+        assert value_at(spec, path) is value
+    assert len({path for path, _, _ in found}) == len(found)
+    assert len(found) == _scalars(document["spec"], ObjectShape(Sampler)) + ("word" not in document["spec"])
+
+
+def _scalars(data: Any, shape: Shape) -> int:
+    if isinstance(shape, ObjectShape):
+        return sum(_scalars(v, shape.fields[k].shape) for k, v in data.items())
+    if isinstance(shape, ListShape):
+        return sum(_scalars(item, shape.item) for item in data)
+    if isinstance(shape, MapShape):
+        return sum(_scalars(item, shape.value) for item in data.values())
+    return 1
+
+
+def test_leaves_come_in_the_order_of_the_class_and_a_figure_is_one():
+    rate = Figure(value=parse("5 GB/s"), source=Ref("x"))
+    link = Link(connects="chips", lanes=Lanes(count=3, rate=rate), other={"b": rate, "a": rate}, version="v1")
+    assert [(dotted(p), v) for p, _, v in leaves(link, shape_of(Link), ("spec",))] == [
+        ("spec.connects", "chips"),
+        ("spec.version", "v1"),
+        ("spec.lanes.count", 3),
+        ("spec.lanes.rate", rate),
+        ("spec.other.b", rate),
+        ("spec.other.a", rate),
+    ]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "version.upper",  # texts have an attribute of this name, documents have not
+        "parts.count",  # as have tuples
+        "lanes.rate.value.dimension",  # as has a quantity, computed
+        "lanes.rate.speed",
+        "lanes.count.real",
+        "other.items",
+        "other.none.value",
+        "latency.value",
+        "speed",
+        "KIND",
+        "connects.0",
+    ],
+)
+def test_nothing_stands_where_no_document_has_a_place(path):
+    rate = Figure(value=parse("5 GB/s"))
+    link = Link(connects="chips", lanes=Lanes(count=3, rate=rate), version="v1")
+    assert value_at(link, spread(path)[0]) is None
+
+
+def test_values_at_paths():
+    rate = Figure(value=parse("5 GB/s"), note="x")
+    sampler = Sampler(flag=False, figure=rate, figures=(rate,), nested=((1, 2), (3,)), either="x")
+    for path, value in {"figures.0": rate, "nested.1.0": 3, "nested.1.1": None, "flag": False}.items():
+        assert value_at(sampler, spread(path)[0]) == value
+    assert value_at(sampler, ("figure", "note")) == "x"
+    assert value_at(sampler, ()) is sampler
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("spec", ["spec"]),
+        ("spec.memory.bandwidth", ["spec.memory.bandwidth"]),
+        ("spec.peak.dense.{bf16,fp16}", ["spec.peak.dense.bf16", "spec.peak.dense.fp16"]),
+        ("a.{b,c}.{d,e}", ["a.b.d", "a.b.e", "a.c.d", "a.c.e"]),
+        ("{a}", ["a"]),
+        ("ratios.{0,1}.says", ["ratios.0.says", "ratios.1.says"]),
+    ],
+)
+def test_a_text_with_alternatives_names_several_paths(text, paths):
+    assert [dotted(p) for p in spread(text)] == paths
+
+
+def test_a_step_of_digits_is_an_index():
+    assert spread("ratios.0.says") == [("ratios", 0, "says")]
+    assert spread("gen2.x") == [("gen2", "x")]
+
+
+@pytest.mark.parametrize("text", ["a.{b", "a.b}", "a.b{c,d}", "a.{b}c", "a.{b,{c,d}}", "a.}b{", "{a}.{b}{c}", "a.{b}}"])
+def test_braces_that_do_not_match_are_refused(text):
+    with pytest.raises(ValueError, match=r"the braces in .* do not match"):
+        spread(text)
+
+
+@given(
+    st.lists(st.lists(st.from_regex(r"[a-z_]{1,4}", fullmatch=True), min_size=1, max_size=3), min_size=1, max_size=4)
+)
+def test_spread_makes_every_combination_in_order(steps):
+    text = ".".join(words[0] if len(words) == 1 else "{" + ",".join(words) + "}" for words in steps)
+    paths = [()]
+    for words in steps:
+        paths = [(*path, word) for path in paths for word in words]
+    assert spread(text) == paths
+    assert [spread(dotted(path)) for path in paths] == [[path] for path in paths]
+
+
+def classes() -> Iterator[type]:
+    """Every class that documents are made of."""
+    seen: dict[type, None] = {}
+    waiting: list[Shape] = [shape_of(c) for c in (Figure, Metadata, Claim)]
+    waiting = [ObjectShape(Figure), *waiting[1:], *(shape_of(k.spec) for k in registry().kinds.values())]
+    while waiting:
+        shape = waiting.pop()
+        if isinstance(shape, ObjectShape) and shape.cls not in seen:
+            seen[shape.cls] = None
+            waiting += [f.shape for f in shape.fields.values()]
+        elif isinstance(shape, ListShape):
+            waiting.append(shape.item)
+        elif isinstance(shape, MapShape):
+            waiting.append(shape.value)
+        elif isinstance(shape, EitherShape):
+            waiting += shape.options
+    yield from seen
+
+
+CLASSES = sorted({*classes(), Sampler, Part}, key=lambda c: c.__name__)
+EVERY = pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
+
+
+def test_the_walk_over_the_classes_finds_them():
+    assert {Rates, Waiver, Figure, Lanes, Chip, Source} < set(CLASSES)
+    assert len(CLASSES) > 40
+
+
+@EVERY
+def test_every_attribute_is_explained_in_the_order_of_the_class(cls):
+    """Each has one sentence at least, which ends as a sentence does, and nothing is explained that is not there."""
+    docs = field_docs(cls)
+    assert set(docs) == {a.name for a in attrs.fields(cls)}
+    for name, (text, example) in docs.items():
+        assert text.endswith("."), name
+        assert text[0].isupper() or text.startswith(("bfloat16",)) or text[0].isdigit(), name
+        assert example is None or (example == example.strip() and example), name
+
+
+@EVERY
+def test_every_class_has_a_summary_is_frozen_and_takes_only_keywords(cls):
+    """A document has no positions, so that a class may get an attribute anywhere without breaking a program."""
+    assert cls.__doc__
+    assert cls.__doc__.strip().split("\n\n")[0].endswith(".")
+    assert all(a.kw_only for a in attrs.fields(cls))
+    with pytest.raises(FrozenInstanceError):
+        setattr(object.__new__(cls), attrs.fields(cls)[0].name, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_example_is_valid(kind):
+    """What the docstrings give as an example is accepted where it stands."""
+    schema = document_schema(kind, KINDS[kind])
+    found = 0
+    for name, definition in schema["$defs"].items():
+        for key, member in definition.get("properties", {}).items():
+            for example in member.get("examples", []):
+                found += 1
+                errors = list(Draft202012Validator({"$defs": schema["$defs"], **member}).iter_errors(example))
+                assert not errors, (name, key, example)
+    assert found > 10
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "Sampler"])
+def test_every_figure_and_count_has_an_example(kind):
+    """A bare number tells little without one."""
+    without = {
+        (name, key)
+        for name, definition in document_schema(kind, KINDS[kind])["$defs"].items()
+        for key, member in definition.get("properties", {}).items()
+        if ("Figure" in member.get("$ref", "") or member.get("type") == "integer") and "examples" not in member
+    }
+    assert without <= {("CoreDma", "achieved_per_engine")}

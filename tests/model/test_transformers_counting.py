@@ -1,0 +1,123 @@
+"""The averages over a model's layers: their totals are those of its dimensions, for every model of the catalog."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from attrs import evolve
+from dims_by_hand import GPT_3, LLAMA_3_8B, MIXTRAL
+from engine_catalogs import shipped
+from engine_samples import MODELS, SYSTEMS
+
+from trnspec.model.transformers.counting import dimensions
+from trnspec.model.transformers.counting import parameters as counted
+from trnspec.model.transformers.model import Model
+from trnspec.perf.calibration.fit_training import _stacked
+from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.machine import machine
+from trnspec.perf.work.flops import forward_flops, layer_flops, layer_traffic, span
+from trnspec.perf.work.terms import context, terms
+from trnspec.perf.work.transformer import parameters, transformer
+
+ALL = {node.name: dimensions(node.spec) for node in shipped().graph.of(Model)} | {
+    f"made-{n}": d for n, d in MODELS.items()
+}
+NAMES = tuple(ALL)
+MACHINE = evolve(machine(SYSTEMS[0], IDEAL, "bf16"), flop=1.0, score=1.0)
+"""A machine that takes a second for a FLOP."""
+
+
+def close(expected: float, actual: float, rel: float = 1e-12) -> None:
+    assert math.isclose(expected, actual, rel_tol=rel, abs_tol=0.0), (expected, actual)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters(name):
+    """All of them: layers, embedding, output and what lies outside."""
+    close(counted(ALL[name]), parameters(transformer(ALL[name])))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("seq", [128.0, 4096.0, 131072.0])
+def test_forward_work(name, seq):
+    """Matrices of all layers and scores, as ``trnspec.perf.work.flops`` counts them, causal or not, windows or none."""
+    d = ALL[name]
+    model = transformer(d)
+    for convention, causal in (("full", 0.0), ("causal", 1.0)):
+        expected = forward_flops(d, 1.0, seq, convention)
+        close(expected.matrices, d.layers * 2.0 * model.weights)
+        each = terms(model, evolve(MACHINE, causal=causal))
+        close(expected.scores, d.layers * 2.0 * model.scores * context(each, seq))
+        # The same in time, on a machine that takes a second a FLOP.
+        close(expected.matrices, d.layers * each.matmul)
+        close(expected.scores, d.layers * each.score * context(each, seq))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_layers_add_up(name):
+    """So many dense ones, so many with experts: the average times all of them is their sum."""
+    d = ALL[name]
+    model = transformer(d)
+    dense, expert = d.layers - d.expert_layers, d.expert_layers
+    one = {kind: layer_flops(d, 1.0, 512.0, kind).matrices for kind, many in ((0.0, dense), (1.0, expert)) if many}
+    close(sum(many * one[kind] for kind, many in ((0.0, dense), (1.0, expert)) if many), d.layers * 2.0 * model.weights)
+    # What a rank keeps and what is routed: all elements of matrices in the layers.
+    held = d.layers * d.attention_weights + dense * d.mlp_weights
+    held += expert * (d.experts * d.expert_weights + d.shared_weights + d.router_weights)
+    close(held, d.layers * (model.whole + model.routed))
+    assert expert * d.active == pytest.approx(d.layers * model.dispatched, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n, d in ALL.items() if not d.expert_layers])
+def test_what_moves_over_the_residual_stream(name):
+    """Operands and results of a layer's matrices, each once; scores are apart."""
+    d = ALL[name]
+    model = transformer(d)
+    moved = layer_traffic(d, 1.0, 0.0, weight_bytes=0.0, activation_bytes=1.0, kv_bytes=1.0)
+    close(moved.projections + moved.mlp, model.wide + model.split)
+
+
+@pytest.mark.parametrize("convention", ["full", "causal"])
+def test_windows(convention):
+    """A windowed layer meets what its window shows; of every second layer the mean."""
+    causal = float(convention == "causal")
+    d = evolve(LLAMA_3_8B, window=1024.0, windowed_layers=16.0)
+    each = terms(transformer(d), evolve(MACHINE, causal=causal))
+    for seq in (512.0, 1024.0, 4096.0):
+        expected = (span(seq, 0.0, 1.0, convention) + span(seq, 1024.0, 1.0, convention)) / 2.0
+        close(expected, context(each, seq))
+    # By hand: all of 4,096 tokens meet 1,024, but the first 1,024, which meet half as many on average.
+    windowed = terms(transformer(evolve(d, windowed_layers=32.0)), evolve(MACHINE, causal=1.0))
+    close((3072 * 1024 + 1024 * 512) / 4096, context(windowed, 4096.0))
+
+
+def test_an_encoder_sees_everything():
+    encoder = terms(transformer(MODELS["encoder"]), evolve(MACHINE, causal=1.0))
+    assert 512.0 == context(encoder, 512.0)
+
+
+def test_by_hand():
+    gpt = transformer(GPT_3)
+    assert (12 * 12288**2, 12288 * 2, 1.0) == (gpt.weights, gpt.scores, gpt.tied)
+    llama = transformer(LLAMA_3_8B)
+    assert 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336 == llama.weights == llama.whole
+    assert (0.0, 0.0, 0.0) == (llama.routed, llama.dispatched, llama.windowed)
+    mixtral = transformer(MIXTRAL)
+    expert = 3 * 4096 * 14336
+    assert 8 * expert == mixtral.routed
+    assert 2.0 == mixtral.dispatched
+    assert mixtral.whole + 2 * expert == mixtral.weights
+
+
+def test_a_tied_output_is_counted_once():
+    apart = transformer(evolve(GPT_3, tied=0.0))
+    assert parameters(apart) == parameters(transformer(GPT_3)) + 51200.0 * 12288
+
+
+def test_arrays_of_models():
+    """A row each, the same bits."""
+    rows = [transformer(d) for d in ALL.values()]
+    stacked = _stacked(rows)
+    assert [parameters(r) for r in rows] == np.asarray(parameters(stacked)).tolist()

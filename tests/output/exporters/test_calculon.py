@@ -1,0 +1,129 @@
+"""Systems of calculon.
+
+The package of that name on PyPI is another one, so its loader is not at hand; what it asserts of a system file
+(calculon/system.py, processor.py, memory.py and network.py) is asserted here.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import trnspec
+from trnspec.output.exporters.exported import ExportError
+
+CAT = trnspec.load()
+NAMES = ["trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge", "trn2u.48xlarge", "trn2-ultraserver"]
+NAMES += ["trn3-gen1-ultraserver", "trn3-gen2-ultraserver"]
+
+TYPES = {"float8", "float16", "float32", "bfloat16"}
+NETWORK = {"bandwidth", "efficiency", "size", "latency", "ops", "must_be_filled", "processor_usage"}
+OPS = {"p2p", "reduce_scatter", "all_gather", "all_reduce"}
+
+
+def system(name: str, catalog: trnspec.Catalog = CAT) -> dict:
+    return json.loads(catalog[name].export("calculon").text)
+
+
+def check_curve(curve: list[list[float]]) -> None:
+    """From the largest size down to 0, so that every size is covered."""
+    sizes = [size for size, _ in curve]
+    assert sizes == sorted(set(sizes), reverse=True)
+    assert sizes[-1] == 0
+    assert all(0 < share <= 1 for _, share in curve)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_loader_would_take_it(name) -> None:
+    made = system(name)
+
+    assert {"matrix", "vector", "mem1", "mem2", "processing_mode", "networks", "trnspec"} == set(made)
+    assert made["processing_mode"] in ("roofline", "no_overlap")
+    assert set(made["matrix"]) == set(made["vector"]) <= TYPES
+    for engine in (*made["matrix"].values(), *made["vector"].values()):
+        assert {"tflops", "gflops_efficiency"} == set(engine)
+        assert engine["tflops"] > 0
+        check_curve(engine["gflops_efficiency"])
+    for memory in (made["mem1"], made["mem2"]):
+        assert {"GiB", "GBps", "MB_efficiency"} == set(memory)
+        assert memory["GBps"] > 0, "it divides by it"
+        check_curve(memory["MB_efficiency"])
+    for network in made["networks"]:
+        assert NETWORK == set(network)
+        assert network["bandwidth"] > 0
+        assert 0 < network["efficiency"] <= 1
+        assert network["size"] >= 0
+        assert 0 <= network["processor_usage"] < 1
+        assert OPS == set(network["ops"])
+        for op, (scalar, offset) in network["ops"].items():
+            assert scalar > 0
+            assert (offset is None) == (op == "p2p")
+    assert [CAT[name].chip_count, 65536] == [n["size"] for n in made["networks"]]
+
+
+def test_trn2() -> None:
+    made = system("trn2-ultraserver")
+
+    rates = {"float8": 1258.3, "float16": 629.1, "bfloat16": 629.1, "float32": 157.3}
+    assert rates == {t: e["tflops"] for t, e in made["matrix"].items()}
+    assert {8} == {e["tflops"] for e in made["vector"].values()}, "eight cores of 1.0 TFLOPS"
+    assert (96, 2900) == (made["mem1"]["GiB"], made["mem1"]["GBps"])
+    assert [(640, 1.5e-6), (25, 15e-6)] == [(n["bandwidth"], n["latency"]) for n in made["networks"]]
+
+
+def test_nothing_is_moved_to_a_memory_that_is_not_known() -> None:
+    assert {0} == {system(name)["mem2"]["GiB"] for name in NAMES}
+
+
+def test_a_ring_sends_what_a_ring_sends() -> None:
+    """It multiplies by the scalar and then adds so many of n parts: 2 (n - 1) / n for an all-reduce of a ring."""
+    ops = system("trn1.32xlarge")["networks"][0]["ops"]
+
+    def sent(op: str, n: int) -> float:
+        scalar, offset = ops[op]
+        return scalar + scalar / n * (offset or 0)
+
+    assert [2 * 15 / 16, 15 / 16, 15 / 16, 1] == [
+        pytest.approx(sent(op, 16)) for op in ("all_reduce", "reduce_scatter", "all_gather", "p2p")
+    ]
+
+
+def test_a_type_without_a_rate_is_left_out_and_told() -> None:
+    made = CAT["trn3-gen1-ultraserver"].export("calculon")
+
+    assert "float8" not in json.loads(made.text)["matrix"]
+    assert "matrix.float8: left out: no fp8 rate of trainium3 is known" in map(str, made.assumptions)
+
+
+def test_the_printed_rate_where_no_other_is_known() -> None:
+    changed = CAT.replace("trainium2", {"tensor_peak": None})
+    made = changed["trn2.48xlarge"].export("calculon")
+
+    assert 667 == json.loads(made.text)["matrix"]["bfloat16"]["tflops"]
+    assert any(a.field == "matrix.bfloat16.tflops" and "all engines" in a.says for a in made.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("of", "changes", "missing"),
+    [
+        ("trainium2", {"memory.bandwidth": None}, "mem1.GBps needs memory.bandwidth of trainium2"),
+        ("trainium2", {"peak": {}, "tensor_peak": None}, "matrix needs peak.dense.bf16 of trainium2"),
+        ("trainium2", {"cores": None}, "vector needs the cores of trainium2"),
+        ("neuroncore-v3", {"engines.vector.peak": None}, "needs engines.vector.peak.dense.fp32 of neuroncore-v3"),
+        ("trn2.48xlarge", {"efa": None}, "networks[1].bandwidth needs efa.bandwidth of trn2.48xlarge"),
+    ],
+)
+def test_a_figure_that_cannot_be_assumed(of, changes, missing) -> None:
+    with pytest.raises(ExportError) as caught:
+        CAT.replace(of, changes)["trn2.48xlarge"].export("calculon")
+
+    assert "unknown-figure" == caught.value.reason
+    assert missing in str(caught.value)
+
+
+def test_pairs_of_numbers_stand_on_one_line() -> None:
+    text = CAT["trn1.32xlarge"].export("calculon").text
+
+    assert '"gflops_efficiency": [[0, 1.0]]' in text
+    assert '"p2p": [1.0, null]' in text

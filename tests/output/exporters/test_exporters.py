@@ -1,0 +1,122 @@
+"""All forms over all systems of the shipped catalog, and what they have in common."""
+
+from __future__ import annotations
+
+import pytest
+
+import trnspec
+from trnspec.errors import UsageError
+from trnspec.output.exporters import FORMATS, export, export_all
+from trnspec.output.exporters.exported import Assumption, Export, ExportError, Used, markdown
+
+CAT = trnspec.load()
+SYSTEMS = [*CAT.servers, *CAT.ultraservers]
+FABRICLESS = {"trn1.2xlarge", "trn2.3xlarge"}
+
+REFUSED = {
+    **{(f, n): "no-fabric" for f in set(FORMATS) - {"json"} for n in FABRICLESS},
+    # What a chip has to the switch of a server alone is not adopted; nor is what the racks have to each other.
+    **{
+        (f, n): "unknown-figure" for f in ("calculon", "llm-analysis") for n in ("trn3-gen1-server", "trn3-gen2-server")
+    },
+    **{("astra-sim", n): "unknown-figure" for n in ("trn3-gen1-server", "trn3-gen2-server", "trn3-gen1-ultraserver")},
+    ("astra-sim", "trn3-gen2-ultraserver"): "not-expressible",
+}
+
+
+def outcome(format: str, name: str) -> str:
+    """The reason of the refusal, or an empty text."""
+    try:
+        made = CAT[name].export(format)
+    except ExportError as error:
+        return error.reason if f"{name} cannot be exported to {format}: " in str(error) else str(error)
+    assert made.text.endswith("\n")
+    assert made == CAT[name].export(format), "the same question has one answer"
+    return ""
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_system(format) -> None:
+    """A form is written, or refused for a reason that has a name."""
+    expected = {name: REFUSED.get((format, name), "") for name in SYSTEMS}
+
+    assert expected == {name: outcome(format, name) for name in SYSTEMS}
+
+
+def test_other_kinds_are_refused() -> None:
+    names = ("trainium2", "neuroncore-v3", "neuronlink-v3", "trn1-ultracluster", "neuron-trn1-2026-08")
+    reasons = {(f, n): outcome(f, n) for f in FORMATS for n in names if f != "json"}
+
+    assert {"no-fabric"} == {r for (_, n), r in reasons.items() if n == "trainium2"}
+    assert {"no-chips"} == {r for (_, n), r in reasons.items() if n != "trainium2"}
+
+
+def test_a_figure_that_is_missing_is_named_with_what_is_claimed_of_it() -> None:
+    with pytest.raises(ExportError) as caught:
+        CAT["trn3-gen2-server"].export("llm-analysis")
+
+    told = str(caught.value)
+    assert "intra_node_bandwidth_in_GB_per_sec needs fabric.bandwidth of trn3-gen2-server, which is not known" in told
+    assert "--overlay" in told
+
+
+def test_an_unknown_form_lists_the_nearest() -> None:
+    with pytest.raises(UsageError, match=r"no export format 'sgv'.*svg"):
+        CAT["trainium2"].export("sgv")
+
+
+def test_only_json_takes_the_whole_catalog() -> None:
+    assert '"name": "trainium2"' in CAT.export().text
+    with pytest.raises(UsageError, match="takes one document at a time"):
+        CAT.export("svg")
+
+
+def test_what_is_asked_of_a_document_is_what_the_functions_give() -> None:
+    node = CAT.graph.named("trn2-ultraserver")
+
+    assert export("dot", CAT.graph, node) == CAT["u-trn2x64"].export("dot")
+    assert export_all("json", CAT.graph) == CAT.export("json")
+
+
+@pytest.mark.parametrize("format", sorted(set(FORMATS) - {"json"}))
+@pytest.mark.parametrize("name", ["trn1.32xlarge", "trn2-ultraserver"])
+def test_every_figure_that_is_used_is_in_the_catalog(format, name) -> None:
+    made = CAT[name].export(format)
+
+    assert made.used
+    for used in made.used:
+        figure = CAT[used.of].figure(used.at)
+        assert (used.text, used.source, used.as_of) == (figure.value.text, figure.source_name, figure.as_of)
+        if figure.derived is not None:
+            assert any(a.field == used.field and figure.derived in a.says for a in made.assumptions), used
+
+
+@pytest.mark.parametrize("format", [f.name for f in FORMATS.values() if f.tells and f.name != "json"])
+def test_the_assumptions_stand_in_the_file(format) -> None:
+    """JSON and the pictures escape some signs; without these the sentences are there word for word."""
+    made = CAT["trn2-ultraserver"].export(format)
+    text = made.text.replace('\\"', '"').replace("&gt;", ">").replace("&lt;", "<").replace("- -", "--")
+
+    assert made.assumptions
+    assert [] == [a for a in made.assumptions if str(a) not in text]
+
+
+def test_the_page_beside_a_file() -> None:
+    used = Used("rate", "1 GB/s", "chip", "memory.bandwidth", "page", "2024-02")
+    made = Export("", (Assumption("rate", "peak"), Assumption("", "all of it")), (used,))
+
+    expected = [
+        "# Title",
+        "",
+        "## Assumptions",
+        "",
+        "- `rate`: peak",
+        "- all of it",
+        "",
+        "## Figures",
+        "",
+        "| field | figure | document | at | source | date |",
+        "|---|---|---|---|---|---|",
+        "| `rate` | 1 GB/s | chip | memory.bandwidth | page | 2024-02 |",
+    ]
+    assert "\n".join([*expected, ""]) == markdown(made, "Title")

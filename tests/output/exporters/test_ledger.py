@@ -1,0 +1,106 @@
+"""The account that every export keeps."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from asking import GRAPH
+from catalogs import document, graph, source
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec.output.exporters.exported import Assumption, ExportError
+from trnspec.output.exporters.ledger import Ledger, in_unit, number
+
+FULL, BOX = GRAPH.named("full"), GRAPH.named("box")
+
+
+def ledger() -> Ledger:
+    return Ledger(GRAPH, BOX, "form")
+
+
+def test_use_remembers_the_figure() -> None:
+    account = ledger()
+
+    assert 600 * 10**12 == account.need("peak", FULL, "peak.dense.bf16")
+    assert ["peak: 600 TFLOPS (full peak.dense.bf16; page, 2024-02)"] == [str(u) for u in account.used]
+    assert () == account.assumptions
+
+
+def test_looking_is_not_using() -> None:
+    account = ledger()
+
+    assert account.find(FULL, "peak.dense.bf16") is not None
+    assert account.find(FULL, "peak.dense.fp4") is None
+    assert () == account.used
+
+
+def test_what_is_uncertain_is_assumed() -> None:
+    """Derived, noted and qualified figures each say so; a figure that is printed plainly says nothing."""
+    account = ledger()
+    for path in ("peak.dense.fp8", "memory.bandwidth", "links.bandwidth", "memory.capacity"):
+        account.need(path, FULL, path)
+
+    assert {
+        "peak.dense.fp8": "1.2 PFLOPS (full peak.dense.fp8) is printed by nobody; it is derived: twice the bf16",
+        "memory.bandwidth": "~3 TB/s (full memory.bandwidth) is taken as the value itself, without its '~'",
+        "links.bandwidth": "1 TB/s (full links.bandwidth): a note",
+    } == {a.field: a.says for a in account.assumptions}
+
+
+def test_an_unresolved_rival_is_told() -> None:
+    chip = document(
+        "Chip",
+        "torn",
+        "spec: {peak: {}, memory: {capacity: 8 GiB}}\nclaims:\n"
+        "  - {at: spec.memory.capacity, says: 9 GiB, source: page, verdict: unresolved, reason: Who knows.}",
+        "source: page",
+    )
+    known = graph(source("page", "2024-02"), chip)
+    account = Ledger(known, known.named("torn"), "form")
+    account.need("memory", known.named("torn"), "memory.capacity")
+
+    (told,) = account.assumptions
+    assert "page says 9 GiB, and nobody can tell yet who is right" in str(told)
+
+
+def test_the_same_is_noted_once() -> None:
+    account = ledger()
+    for _ in range(2):
+        account.assume("a", "b")
+        account.need("peak", FULL, "peak.dense.bf16")
+
+    assert (Assumption("a", "b"),) == account.assumptions
+    assert 1 == len(account.used)
+
+
+def test_a_figure_that_is_needed_and_not_there() -> None:
+    with pytest.raises(ExportError) as caught:
+        ledger().need("sbuf", FULL, "sbuf")
+
+    assert "unknown-figure" == caught.value.reason
+    assert str(caught.value).startswith("box cannot be exported to form: sbuf needs sbuf of full, which is not known; ")
+
+
+def test_a_document_without_chips() -> None:
+    with pytest.raises(ExportError, match="it has no chips") as caught:
+        Ledger(GRAPH, GRAPH.named("wire"), "form").chip()
+
+    assert "no-chips" == caught.value.reason
+
+
+@given(st.fractions(min_value=0, max_value=10**18))
+def test_numbers_are_exact_or_nearest(value: Fraction) -> None:
+    made = number(value)
+
+    assert isinstance(made, int) == (value.denominator == 1)
+    assert float(value) == made
+
+
+def test_units_are_converted_exactly() -> None:
+    assert (96, 2900, 1.5) == (
+        in_unit(Fraction(103_079_215_104), "GiB"),
+        in_unit(Fraction(2_900_000_000_000), "GB/s"),
+        in_unit(Fraction(3, 2 * 10**6), "us"),
+    )

@@ -1,0 +1,159 @@
+"""Documents as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from asking import CAT as SMALL
+from catalogs import document, graph, source
+
+import trnspec
+from trnspec.output.exporters import export
+from trnspec.quantities.quantity import parse
+from trnspec.quantities.units import UNITS
+
+CAT = trnspec.load()
+
+
+def resolved(name: str, catalog: trnspec.Catalog = CAT) -> dict:
+    (made,) = json.loads(catalog[name].export("json").text)["documents"]
+    return made
+
+
+def figures(value: object, at: str = ""):
+    """Every figure of a file with its path."""
+    if isinstance(value, dict):
+        if "printed" in value:
+            yield at, value
+            return
+        for key, inner in value.items():
+            yield from figures(inner, f"{at}.{key}".lstrip("."))
+
+
+def test_references_are_replaced() -> None:
+    made = resolved("trn2-ultraserver")
+    server = made["spec"]["servers"]["server"]
+    chip = server["spec"]["chips"]["chip"]
+
+    assert ("Server", "trn2u.48xlarge", 4) == (server["kind"], server["name"], made["spec"]["servers"]["count"])
+    assert ("Chip", "trainium2", 16) == (chip["kind"], chip["name"], server["spec"]["chips"]["count"])
+    assert "neuroncore-v3" == chip["spec"]["cores"]["core"]["name"]
+    assert "neuronlink-v3-z" == made["spec"]["between_servers"]["link"]["name"]
+
+
+def test_what_a_chip_is_compared_with_stays_a_name() -> None:
+    assert {"trainium1"} == {r["over"] for r in resolved("trainium2")["spec"]["ratios"]}
+
+
+def test_a_figure_says_all_that_is_known() -> None:
+    assert {
+        "value": 2_900_000_000_000,
+        "unit": "B/s",
+        "printed": "2.9 TB/sec",
+        "interval": [2_850_000_000_000, 2_950_000_000_000],
+        "scope": "per chip",
+        "source": "neuron-trainium2-2026-08",
+        "as_of": "2026-08-21",
+    } == {k: v for k, v in resolved("trainium2")["spec"]["memory"]["bandwidth"].items() if k != "rivals"}
+
+
+def test_a_derived_figure_has_no_source() -> None:
+    made = resolved("neuronlink-v2")["spec"]["bandwidth"]["both"]
+
+    assert (None, None, "384 GB/s / 4 links") == (made["source"], made["as_of"], made["derived"])
+
+
+def test_totals_are_computed() -> None:
+    made = resolved("trn2-ultraserver")["totals"]
+
+    assert (64, 512) == (made["chips"], made["cores"])
+    memory = made["memory.capacity"]
+    assert (6144 * 2**30, "B", "64 x 96 GiB of trainium2") == (memory["value"], memory["unit"], memory["derived"])
+    for path in ("peak.dense.bf16", "memory.bandwidth", "sbuf"):
+        assert float(CAT["trn2-ultraserver"].total(path)) == made[path]["value"]
+    assert float(CAT["trn2u.48xlarge"].figure("efa.bandwidth")) * 4 == made["efa.bandwidth"]["value"]
+
+
+def test_an_interval_may_have_no_end() -> None:
+    found = resolved("neuroncore-v3")["spec"]["other"]["tensor_share_of_peak"]
+
+    assert (">= 0.9x", None) == (found["printed"], found["interval"][1])
+
+
+@pytest.fixture(scope="module")
+def everything() -> dict:
+    return json.loads(CAT.export().text)
+
+
+def test_the_whole_catalog(everything) -> None:
+    names = {(d["kind"], d["name"]) for d in everything["documents"]}
+
+    assert {(b.kind, b.name) for b in CAT if b.kind != "Source"} == names
+
+
+def test_every_value_is_what_is_printed(everything) -> None:
+    """In every figure of the file the value is the printed one in base units, within its own interval."""
+    found = [(at, f) for d in everything["documents"] for at, f in figures({"spec": d["spec"]})]
+
+    assert len(found) > 1000
+    for at, figure in found:
+        quantity = parse(figure["printed"])
+        low, high = figure["interval"]
+        assert float(quantity.value) == figure["value"], at
+        assert UNITS.unit(figure["unit"]).factor == 1, at
+        assert low <= figure["value"], at
+        assert high is None or figure["value"] <= high, at
+
+
+def test_every_source_that_is_named_is_told(everything) -> None:
+    """Once, under its own name, with its date."""
+
+    def named(value: object):
+        if isinstance(value, dict):
+            if isinstance(value.get("source"), str):
+                yield value["source"], value.get("as_of")
+            for inner in value.values():
+                yield from named(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                yield from named(inner)
+
+    cited = set(named(everything["documents"]))
+    assert {name for name, _ in cited} == set(everything["sources"])
+    assert all(as_of in (None, everything["sources"][name]["as_of"]) for name, as_of in cited)
+
+
+def test_one_document_tells_only_its_own_sources() -> None:
+    made = json.loads(SMALL["box"].export("json").text)
+
+    assert {"page", "old"} == set(made["sources"])
+    assert ["page"] == list(json.loads(SMALL["core"].export("json").text)["sources"] or ["page"])
+
+
+def test_aliases_lead_to_the_documents() -> None:
+    """The server refers to its chip by an alias, and the figure keeps the name of its source."""
+    made = resolved("box", SMALL)
+
+    assert "full" == made["spec"]["chips"]["chip"]["name"]
+    assert 400 * 2**30 == made["totals"]["memory.capacity"]["value"]
+
+
+def test_a_reference_that_leads_nowhere_stays_a_name() -> None:
+    """A catalog that is asked need not be sound."""
+    from trnspec.api import registry
+    from trnspec.loading.pipeline import link, read
+    from trnspec.yaml import read_text
+
+    text = document("Server", "lost", "spec: {chips: {chip: nobody, count: 2}}")
+    known = link([read(read_text(text, "lost.yaml"), registry())])[0]
+    (made,) = json.loads(export("json", known, known.named("lost")).text)["documents"]
+
+    assert ("nobody", False) == (made["spec"]["chips"]["chip"], "totals" in made)
+
+
+def test_the_same_figures_give_the_same_text() -> None:
+    one = graph(source("page", "2024-02"), document("Chip", "c", "spec: {peak: {}, memory: {capacity: 1 GiB}}"))
+    two = graph(document("Chip", "c", "spec: {memory: {capacity: 1 GiB}, peak: {}}"), source("page", "2024-02"))
+
+    assert export("json", one, one.named("c")).text == export("json", two, two.named("c")).text

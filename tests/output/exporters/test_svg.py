@@ -1,0 +1,270 @@
+"""Pictures of fabrics: sound XML, everything there, nothing outside, readable in light and in dark."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+
+import pytest
+from any_fabric import TOPOLOGIES, with_topology
+from attrs import evolve
+from hypothesis import given, settings
+
+import trnspec
+from trnspec.graph.graph import Graph
+from trnspec.output.exporters import export
+from trnspec.output.exporters.exported import ExportError
+from trnspec.output.exporters.svg_canvas import STYLE
+
+CAT = trnspec.load()
+NS = "{http://www.w3.org/2000/svg}"
+SYSTEMS = ["trn1.32xlarge", "trn2-ultraserver", "trn3-gen1-ultraserver", "trn3-gen2-ultraserver"]
+
+
+def drawn(name: str, catalog: trnspec.Catalog = CAT) -> ET.Element:
+    return ET.fromstring(catalog[name].export("svg").text)
+
+
+def of_class(root: ET.Element, word: str) -> list[ET.Element]:
+    return [e for e in root.iter() if word in e.get("class", "").split()]
+
+
+def words(root: ET.Element) -> list[str]:
+    return ["".join(e.itertext()) for e in root.iter(f"{NS}text")]
+
+
+def links(root: ET.Element) -> Counter[str]:
+    """How many links are drawn one by one, by colour; those in the legend left out."""
+    (picture,) = root.findall(f"{NS}g")
+    return Counter(e.get("class", "").split()[1] for e in of_class(picture, "link"))
+
+
+def test_it_tells_what_it_shows_to_those_who_cannot_see_it() -> None:
+    root = drawn("trn2-ultraserver")
+
+    assert "img" == root.get("role")
+    assert {e.get("id") for e in root if e.tag in (f"{NS}title", f"{NS}desc")} == set(
+        root.get("aria-labelledby").split()
+    )
+    assert "Amazon EC2 Trn2 UltraServer" == root.findtext(f"{NS}title")
+    for told in (
+        "64 \u00d7 trainium2 in 4 \u00d7 trn2u.48xlarge",
+        "4\u00d74\u00d74 torus",
+        "128 links, 128 GB/s each way",
+    ):
+        assert told in root.findtext(f"{NS}desc")
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_chip_is_there_once(name) -> None:
+    root = drawn(name)
+    count = CAT[name].chip_count
+
+    assert count == len(of_class(root, "chip"))
+    assert Counter(map(str, range(count))) == Counter(w for w in words(root) if w.isdecimal())
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("trn1.32xlarge", {"a": 32}),
+        ("trn2-ultraserver", {"a": 128}),
+        ("trn3-gen1-ultraserver", {"a": 64, "d": 32}),
+        ("trn3-gen2-ultraserver", {"c": 144}),
+    ],
+)
+def test_the_links_that_are_drawn_one_by_one(name, expected) -> None:
+    assert expected == links(drawn(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("trn1.32xlarge", {}),
+        # Three ways between four servers, and one around: 16 links each.
+        ("trn2-ultraserver", {"b": 4}),
+        ("trn3-gen1-ultraserver", {}),
+        # 36 servers with four links to the switch of the rack, and four to each of 18 in the other rack.
+        ("trn3-gen2-ultraserver", {"a": 36, "d": 18}),
+    ],
+)
+def test_the_links_that_are_drawn_as_one(name, expected) -> None:
+    root = drawn(name)
+    each = 16 if name == "trn2-ultraserver" else 4
+
+    assert expected == Counter(e.get("class").split()[1] for e in of_class(root, "bundle"))
+    assert sum(expected.values()) == sum(w.startswith(f"{each}\u00d7") for w in words(root))
+
+
+def test_arcs_wrap_around_a_torus() -> None:
+    """One for each row and each column; a mesh has none."""
+    mesh = CAT.replace("trn1.32xlarge", {"fabric.topology": {"shape": "mesh", "dimensions": [4, 4]}})
+
+    assert 8 == len(of_class(drawn("trn1.32xlarge"), "around"))
+    assert 0 == len(of_class(drawn("trn1.32xlarge", mesh), "around"))
+
+
+def test_four_dimensions_are_a_torus() -> None:
+    """A hypercube is drawn as the torus it is: in every row and column neighbours differ in one bit."""
+    cube = CAT.replace("trn1.32xlarge", {"fabric.topology": {"shape": "hypercube", "dimensions": [4]}})
+    root = drawn("trn1.32xlarge", cube)
+    numbers = [int(w) for w in words(root) if w.isdecimal()]
+    rows = [numbers[i : i + 4] for i in range(0, 16, 4)]
+    lines = [*rows, *map(list, zip(*rows, strict=True))]
+
+    assert {"a": 32} == links(root)
+    assert {1} == {(line[i] ^ line[i - 1]).bit_count() for line in lines for i in range(4)}
+
+
+def test_a_ring_is_a_circle_and_a_chain_a_line() -> None:
+    ring = drawn("trn1.32xlarge", with_topology("ring", [12]))
+    chain = drawn("trn1.32xlarge", with_topology("chain", [12]))
+
+    assert ({"a": 12}, {"a": 11}) == (links(ring), links(chain))
+    assert 1 == len({e.get("y") for e in of_class(chain, "chip")})
+    at = [(float(e.get("x")) + 23, float(e.get("y")) + 23) for e in of_class(ring, "chip")]
+    middle = (sum(x for x, _ in at) / 12, sum(y for _, y in at) / 12)
+    distances = [((x - middle[0]) ** 2 + (y - middle[1]) ** 2) ** 0.5 for x, y in at]
+    assert pytest.approx(distances[0], abs=0.3) == max(distances) == pytest.approx(min(distances), abs=0.3)
+
+
+def test_levels_between_are_bars_of_their_own() -> None:
+    levels = [{"name": f"S{n}", "count": 32 // n, "chips": n} for n in (4, 8, 32)]
+    topology = {"shape": "switched", "levels": levels}
+    root = drawn("trn3-gen1-server", CAT.replace("trn3-gen1-server", {"chips.count": 32, "fabric.topology": topology}))
+    named = [w for w in words(root) if w.startswith("S")]
+
+    assert ["S32, chips 0 to 31", *(f"S8, chips {i} to {i + 7}" for i in range(0, 32, 8))] == sorted(
+        (w for w in named if ", chips" in w), key=lambda w: (not w.startswith("S32"), int(w.split()[2]))
+    )
+    assert 8 + 4 + 1 == len(of_class(root, "switch")) - 1, "one more in the legend"
+
+
+def test_direct_links_within_a_switch_are_arcs() -> None:
+    topology = {"shape": "switched", "levels": [{"name": "S", "count": 1, "chips": 8}], "direct": 1}
+    root = drawn("trn3-gen1-server", CAT.replace("trn3-gen1-server", {"chips.count": 8, "fabric.topology": topology}))
+
+    assert {"a": 8, "d": 4} == links(root)
+
+
+def test_too_many_chips_are_refused() -> None:
+    with pytest.raises(ExportError, match="1,024 chips at most, not 1,600") as caught:
+        with_topology("torus", [40, 40])["trn1.32xlarge"].export("svg")
+
+    assert "not-expressible" == caught.value.reason
+
+
+def test_a_title_may_hold_any_sign() -> None:
+    node = CAT.graph.named("trn1.32xlarge")
+    odd = evolve(node, metadata=evolve(node.metadata, title='<a> & "b" -- c'))
+    root = ET.fromstring(export("svg", Graph({**CAT.graph.nodes, node.name: odd}), odd).text)
+
+    assert '<a> & "b" -- c' == root.findtext(f"{NS}title")
+    assert '<a> & "b" -- c' in words(root)
+
+
+def boxes(root: ET.Element) -> list[tuple[float, float, float, float]]:
+    """The corners of every chip."""
+    return [
+        (x, y, x + float(e.get("width")), y + float(e.get("height")))
+        for e in of_class(root, "chip")
+        for x, y in [(float(e.get("x")), float(e.get("y")))]
+    ]
+
+
+@given(TOPOLOGIES)
+@settings(max_examples=40, deadline=None)
+def test_any_fabric(topology) -> None:
+    """All chips, every link drawn or told, and no chip on top of another."""
+    changed = with_topology(*topology)
+    root = drawn("trn1.32xlarge", changed)
+    fabric = changed["trn1.32xlarge"].topology
+    axes = [a.size for a in getattr(fabric, "axes", ())]
+    across = [e.get("class") for e in of_class(root, "bundle")]
+    planes = axes[0] if len(axes) == 3 else 1
+
+    assert fabric.nodes == len(of_class(root, "chip"))
+    if len(axes) == 3:
+        deep = fabric.axes[0]
+        assert deep.links == len(across)
+        assert fabric.links == sum(links(root).values()) + deep.links * fabric.nodes // planes
+        return  # the planes are drawn in groups that are moved
+    assert fabric.links == sum(links(root).values())
+    found = boxes(root)
+    for i, (left, top, right, bottom) in enumerate(found):
+        assert not any(l < right and left < r and t < bottom and top < b for l, t, r, b in found[:i])  # noqa: E741
+
+
+@pytest.mark.parametrize("name", [*SYSTEMS, "trn2.48xlarge", "trn3-gen2-server"])
+def test_nothing_is_outside(name) -> None:
+    """Every box and the end of every text is inside the picture; letters are 0.55 of their size wide on average, or less."""
+    root = drawn(name)
+    width, height = (float(n) for n in root.get("viewBox").split()[2:])
+    sizes = {c: float(n) for c, n in re.findall(r"\.(\w+)\{[^}]*font-size:([\d.]+)px", STYLE)}
+
+    def check(element: ET.Element, dx: float, dy: float) -> None:
+        moved = re.match(r"translate\(([\d.-]+) ([\d.-]+)\)", element.get("transform", ""))
+        if moved:
+            dx, dy = dx + float(moved[1]), dy + float(moved[2])
+        if element.tag == f"{NS}rect":
+            x, y = float(element.get("x")) + dx, float(element.get("y")) + dy
+            assert 0 <= x
+            assert 0 <= y
+            assert x + float(element.get("width")) <= width
+            assert y + float(element.get("height")) <= height
+        if element.tag == f"{NS}text":
+            classes = element.get("class").split()
+            size = next(sizes[c] for c in reversed(classes) if c in sizes)
+            long = len("".join(element.itertext())) * size * 0.55
+            start = float(element.get("x")) + dx - (long / 2 if {"middle", "number"} & set(classes) else 0)
+            assert 0 <= start
+            assert start + long <= width
+        for inner in element:
+            check(inner, dx, dy)
+
+    check(root, 0, 0)
+
+
+def test_every_class_has_a_style() -> None:
+    styled = set(re.findall(r"\.([a-z]+)", STYLE))
+    used = {c for name in SYSTEMS for e in drawn(name).iter() for c in e.get("class", "").split()}
+
+    assert set() == used - styled - {"link"}
+    assert {"a", "b", "c", "d"} <= used
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, by the Web Content Accessibility Guidelines 2.2."""
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, two: str) -> float:
+    low, high = sorted((luminance(one), luminance(two)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_is_readable_in_light_and_in_dark(dark) -> None:
+    """Texts have a contrast of 4.5 or more with all that lies behind them, lines of 3 or more."""
+    light, _, night = STYLE.partition("@media")
+    rules: dict[str, str] = {}
+    for block in (light, night) if dark else (light,):
+        for name, body in re.findall(r"([.\w]+)\{([^}]*)\}", block):
+            for key, colour in re.findall(r"(fill|stroke):(#[0-9a-f]{6})", body):
+                rules[f"{name} {key}"] = colour
+    behind = [rules[f".{c} fill"] for c in ("card", "group")]
+
+    for text in (rules["text fill"], rules[".soft fill"]):
+        assert min(contrast(text, b) for b in behind) >= 4.5
+    assert min(contrast(rules["text fill"], rules[f".{c} fill"]) for c in ("chip", "switch")) >= 4.5
+    for line in "abcd":
+        assert min(contrast(rules[f".{line} stroke"], b) for b in behind) >= 3
+    for box in ("chip", "switch"):
+        assert min(contrast(rules[f".{box} stroke"], b) for b in behind) >= 3
+
+
+def test_letters_are_large_enough() -> None:
+    assert min(float(n) for n in re.findall(r"font-size:([\d.]+)px", STYLE)) >= 10

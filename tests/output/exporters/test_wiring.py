@@ -1,0 +1,113 @@
+"""Fabrics with the classes of their links, and what a chip sends over them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+import trnspec
+from trnspec.errors import TrnspecError
+from trnspec.output.exporters.exported import ExportError
+from trnspec.output.exporters.ledger import Ledger
+from trnspec.output.exporters.wiring import latency, out_of_a_chip, wiring
+
+CAT = trnspec.load()
+GB = 10**9
+
+
+def ledger(name: str, catalog: trnspec.Catalog = CAT) -> Ledger:
+    return Ledger(catalog.graph, catalog.graph.named(name), "form")
+
+
+def classes(name: str) -> dict[str, tuple[int, str]]:
+    return {c.kind: (c.count, c.label) for c in wiring(ledger(name)).classes}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("trn1.32xlarge", {"within": (32, "48 GB/s")}),
+        ("trn2.48xlarge", {"within": (32, "128 GB/s")}),
+        ("trn2-ultraserver", {"within": (128, "128 GB/s"), "between": (64, "64 GB/s")}),
+        ("trn3-gen1-ultraserver", {"within": (64, "64 GB/s"), "direct": (32, "64 GB/s")}),
+        (
+            "trn3-gen2-ultraserver",
+            {"within 1": (144, "64 GB/s"), "within 2": (144, "64 GB/s"), "direct": (72, "64 GB/s")},
+        ),
+    ],
+)
+def test_classes(name, expected) -> None:
+    assert expected == classes(name)
+
+
+@pytest.mark.parametrize("name", ["trn1.32xlarge", "trn2-ultraserver", "trn3-gen2-ultraserver"])
+def test_every_link_has_a_class(name) -> None:
+    found = wiring(ledger(name))
+    edges = Counter(e.kind for e in found.shape.build().edges)
+
+    assert edges == {c.kind: c.count for c in found.classes}
+    assert found.chips == found.shape.nodes == CAT[name].chip_count
+
+
+def test_the_structure_is_that_of_the_catalog() -> None:
+    """Classes give names to links; they add none and take none away."""
+    for name in ("trn1.32xlarge", "trn2-ultraserver", "trn3-gen1-ultraserver", "trn3-gen2-ultraserver"):
+        ours, theirs = wiring(ledger(name)).shape.build(), CAT[name].topology.build()
+        assert [(e.a, e.b) for e in theirs.edges] == [(e.a, e.b) for e in ours.edges]
+
+
+def test_links_of_a_server_join_its_own_chips() -> None:
+    """Chips are numbered server by server: what is called within a server stays there, and the rest leaves it."""
+    found = wiring(ledger("trn2-ultraserver"))
+
+    for edge in found.shape.build().edges:
+        same = edge.a // found.per_server == edge.b // found.per_server
+        assert same == (edge.kind == "within")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("trn1.32xlarge", 192),  # 4 x 96 / 2
+        ("trn2.48xlarge", 512),  # 4 x 128
+        ("trn2-ultraserver", 640),  # 4 x 128 + 2 x 64
+        ("trn3-gen1-ultraserver", 1024),  # 2,048 / 2
+    ],
+)
+def test_out_of_a_chip(name, expected) -> None:
+    assert expected * GB == out_of_a_chip(ledger(name), "bandwidth")
+
+
+def test_out_of_a_chip_agrees_with_what_is_printed() -> None:
+    """Links times rate is half of the bandwidth that the fabric states for both directions."""
+    for name in ("trn1.32xlarge", "trn2.48xlarge"):
+        assert CAT[name].figure("fabric.bandwidth").value.value == 2 * out_of_a_chip(ledger(name), "x")
+
+
+def test_what_is_not_known_of_the_way_between_servers_is_told() -> None:
+    account = ledger("trn3-gen2-ultraserver")
+    out_of_a_chip(account, "bandwidth")
+
+    assert any("from server to server is not counted" in a.says for a in account.assumptions)
+
+
+def test_latency_is_printed_or_zero() -> None:
+    account = ledger("trn2.48xlarge")
+
+    assert (15e-6, 0, 0) == tuple(float(latency(account, "delay", x)) for x in ("efa-v3", "efa", None))
+    assert 2 == sum("lower bounds" in a.says for a in account.assumptions)
+
+
+def test_a_shape_of_another_size_is_refused() -> None:
+    changed = CAT.replace("trn1.32xlarge", {"fabric.topology.dimensions": [4, 5]})
+
+    with pytest.raises(TrnspecError, match=r"torus has 20 chips, and trn1\.32xlarge has 16"):
+        wiring(ledger("trn1.32xlarge", changed))
+
+
+def test_a_fabric_without_topology_is_refused() -> None:
+    changed = CAT.replace("trn1.32xlarge", {"fabric.topology": None})
+
+    with pytest.raises(ExportError, match="no declared topology"):
+        wiring(ledger("trn1.32xlarge", changed))

@@ -1,0 +1,72 @@
+"""What holds for every format, and what several share."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reporters_samples import CLEAN, reports
+
+from trnspec.diagnostics import Report
+from trnspec.errors import UsageError
+from trnspec.output.reporters import FORMATS, render, use_color
+from trnspec.output.reporters.common import dotted
+
+
+def test_dotted() -> None:
+    """A path reads like an expression, and keys that are no names are quoted."""
+    assert 'spec.links[2]["a.b"].x-y["\\"1"][""]' == dotted(("spec", "links", 2, "a.b", "x-y", '"1', ""))
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Always."""
+        return True
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environ", "expected"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"TERM": "dumb"}, False),
+        (True, {"NO_COLOR": ""}, True),
+        (True, {"NO_COLOR": "0"}, False),
+        (False, {"FORCE_COLOR": "1", "TERM": "dumb"}, True),
+        (False, {"FORCE_COLOR": ""}, False),
+        (True, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_use_color(terminal: bool, environ: dict[str, str], expected: bool) -> None:
+    """No colour wins over forced colour, which wins over what the stream says."""
+    assert expected is use_color(Terminal() if terminal else io.StringIO(), environ)
+
+
+class TestRender:
+    @given(reports, st.sampled_from(FORMATS))
+    def test_every_format(self, report: Report, format: str) -> None:
+        """Any report in any format is a text that can be written, without a newline at its end."""
+        text = render(report, format, color=True, width=30, docs="https://example.org")
+        assert text.encode("utf-8").decode() == text
+        assert not text.endswith("\n")
+
+    def test_unknown(self) -> None:
+        """An unknown format lists the known ones."""
+        with pytest.raises(UsageError, match="text, json, sarif, github, junit"):
+            render(CLEAN, "xml")
+
+    def test_lazy(self) -> None:
+        """Text loads neither XML nor JSON nor hashing."""
+        code = (
+            "import sys; from trnspec.diagnostics import Report; from trnspec.output.reporters import render\n"
+            "before = set(sys.modules); render(Report(()), 'text')\n"
+            "print({'json', 'xml.etree', 'hashlib', 'urllib.parse'} & (set(sys.modules) - before))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert "set()\n" == done.stdout

@@ -1,0 +1,119 @@
+"""A fit as a document: sound, and what is read from it is what was fitted, to four digits."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import evolve, fields
+from fit_samples import TRUE, WRITTEN
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from running import Here
+
+from trnspec.api import load, validate
+from trnspec.perf.calibration.document import achieved, document
+from trnspec.perf.calibration.fit_training import COVERAGE, TYPICAL, Fitted
+from trnspec.perf.lowering.calibrated import calibrated
+from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
+from trnspec.quantities.quantity import parse
+
+HELD = np.array([0.1234567, -0.0371234, 0.0, 0.02, -0.5])
+NAMES = tuple(TYPICAL)
+TOLD = {
+    "name": "trainium1-mine", "chip": "trainium1", "of": "training", "software": "Megatron-LM",
+    "source": "neuron-benchmarks-2026-08", "data": "rows.csv", "fitted": "2026-11-21",
+    "schema": "../../schemas/v1/calibration.schema.json",
+}  # fmt: skip
+
+
+def fitted(efficiency: Efficiency = TRUE, names: tuple[str, ...] = NAMES) -> Fitted:
+    kept = evolve(IDEAL, causal=efficiency.causal, **{n: getattr(efficiency, n) for n in names})
+    return Fitted(kept, HELD / 2, HELD, names)
+
+
+def written(folder: Path, found: Fitted, **changed: str) -> Path:
+    told = TOLD | changed
+    place = folder / "calibrations"
+    place.mkdir(exist_ok=True)
+    (place / f"{told['name']}.yaml").write_text(document(found, **told), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("efficiency", [TRUE, WRITTEN], ids=["flash", "scores"])
+def test_what_is_read_is_what_was_fitted(tmp_path, efficiency):
+    found = fitted(efficiency)
+    read = calibrated(load([str(written(tmp_path, found))]).graph, "trainium1", "training", "trainium1-mine")
+    for each in fields(Efficiency):
+        expected, actual = getattr(found.efficiency, each.name), getattr(read.efficiency, each.name)
+        assert math.isclose(expected, actual, rel_tol=0.5e-3, abs_tol=0.0), each.name
+    assert math.isclose(found.low, read.low, rel_tol=0.5e-3)
+    assert math.isclose(found.high, read.high, rel_tol=0.5e-3)
+    assert COVERAGE == read.coverage
+    assert "Megatron-LM, 5 rows, 13.6% mean error" in read.told
+
+
+def test_spread(tmp_path):
+    node = load([str(written(tmp_path, fitted()))]).graph.named("trainium1-mine")
+    spread = node.spec.spread
+    assert (5, "0.1361x", "0.03712x", "0.5x", "0.8x") == (
+        spread.rows, spread.mean.value.text, spread.median.value.text, spread.worst.value.text,
+        spread.coverage.value.text,
+    )  # fmt: skip
+    assert ("2026-11-21", "rows.csv", "training") == (node.spec.fitted, node.spec.data, node.spec.of)
+
+
+def test_it_is_sound(tmp_path, monkeypatch, capsys):
+    """``trnspec validate`` has nothing against it."""
+    written(tmp_path, fitted(), schema="../s.json")
+    done = Here(tmp_path, monkeypatch, capsys)("validate", "calibrations")
+    assert (0, "") == (done.status, done.err)
+    assert "no findings" in done.out
+
+
+def test_only_what_was_fitted_is_told():
+    """What was not free to move is left out, and so read as ideal; causality is always told."""
+    found = achieved(fitted(names=("matmul", "step")).efficiency, ("matmul", "step"))
+    assert {"matmul": "0.72x", "step": "2 ms", "causal": "1x"} == found
+    assert {*NAMES, "causal"} == set(achieved(TRUE, NAMES))
+
+
+PRINTED = {
+    0.723456: ("0.7235x", "723.5 ms"), 1.0: ("1x", "1 s"), 110.94321: ("110.9x", "110.9 s"), 0.0: ("0x", "0 ns"),
+    2e-5: ("0.00002x", "20 us"), 1.23456e-4: ("0.0001235x", "123.5 us"), 3.4e-9: ("0.0000000034x", "3.4 ns"),
+    12345678.0: ("12350000x", "12350000 s"), 0.99999999: ("1x", "1000 ms"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", PRINTED)
+def test_figures_as_printed(value):
+    found = achieved(evolve(IDEAL, matmul=value, step=value), ("matmul", "step"))
+    assert PRINTED[value] == (found["matmul"], found["step"])
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-9, 1e3))
+@settings(deadline=None)
+def test_four_digits_of_every_figure(share, seconds):
+    found = achieved(evolve(IDEAL, matmul_passes=share, step=seconds), ("matmul_passes", "step"))
+    assert math.isclose(share, float(parse(found["matmul_passes"]).value), rel_tol=0.5e-3, abs_tol=1e-10)
+    assert math.isclose(seconds, float(parse(found["step"]).value), rel_tol=0.5e-3, abs_tol=1e-12)
+
+
+WORDS = [
+    "Neuron: 2.18 # nightly", "yes", "2.18", "a 'quoted' \"text\"", "- dash", "{braces}", "*star", "line\nbreak",
+    "100%", "Ünïcode 模型", "back\\slash", "a: b", "null", "\x7f\u2028", "x ", "@at", "Megatron-LM, Bridge",
+]  # fmt: skip
+
+
+def test_words_stay_as_they_are(tmp_path):
+    """Whatever the software and the file are called, the document is sound and says that."""
+    for i, words in enumerate(WORDS):
+        written(tmp_path, fitted(), name=f"mine-{i}", software=words, data=words)
+    assert [] == list(validate([str(tmp_path)]).report.diagnostics)
+    found = load([str(tmp_path)])
+    for i, words in enumerate(WORDS):
+        node = found.graph.named(f"mine-{i}")
+        assert (words, words) == (node.spec.software, node.spec.data)
+        assert f"{words}, training" == node.metadata.title

@@ -1,0 +1,204 @@
+"""Published measurements of collectives and matrix multiplications: which can be computed, and fits of few numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from engine_catalogs import everything
+
+from trnspec.loading.files import shipped as folder
+from trnspec.perf.calibration.measured_collectives import Row, collective_rows, fit_rows, matmul_rows
+from trnspec.perf.calibration.measured_training import Skipped, records
+from trnspec.perf.collectives import closed_forms
+from trnspec.perf.collectives.timing import group, timings
+from trnspec.perf.lowering.lower import lower
+
+DATA = folder() / "measured"
+ROW = {
+    "kind": "collective", "id": "r", "hardware": "1x 8xA100 NVLink3", "n_chips": "8", "collective": "all_reduce",
+    "size_bytes": "1073741824", "time_us": "8000", "busbw_GBps": "1", "source": "s", "note": "",
+}  # fmt: skip
+PRODUCT = {
+    "kind": "matmul", "id": "m", "model": "matmul 4096x8192x2048", "hardware": "H100 SXM", "precision": "bf16",
+    "tflops_per_chip": "700", "time_us": "",
+}  # fmt: skip
+STATED = "does not state the type of the instance"
+
+
+def collective(**changed: str) -> Row | Skipped:
+    (found,) = collective_rows(everything(), [ROW | changed])
+    return found
+
+
+def product(**changed: str) -> Row | Skipped:
+    (found,) = matmul_rows(everything(), [PRODUCT | changed])
+    return found
+
+
+def rows_of(name: str, read=collective_rows) -> tuple[dict[str, int], dict[str, int]]:
+    found = list(read(everything(), records(DATA / name)))
+    return (
+        Counter(r.group for r in found if isinstance(r, Row)),
+        Counter(s.reason for s in found if isinstance(s, Skipped)),
+    )
+
+
+def test_every_row_of_nccl():
+    groups, reasons = rows_of("collectives_nccl.csv")
+    assert {
+        "all-reduce 2x p4de.24xlarge": 14, "all-reduce 2x p5.48xlarge": 16,
+        "all-reduce 2x p5.48xlarge (EKS sample)": 2, "all-reduce 1x 8xA100 NVLink3": 11,
+        "all-reduce 1x 8xH200 (NVLS) NVLS": 12, "all-reduce 1x P6-B200": 11, "all-reduce 4x P6-B200 (EFA v4)": 11,
+        "all-reduce 8xH200": 3, "all-reduce 8xH200 NVLS": 1, "reduce-scatter 8xH200 Ring": 1,
+    } == groups  # fmt: skip
+    assert {f"'trn1 (slurm sample)' {STATED}": 7} == reasons
+
+
+def test_no_row_of_nccom_names_its_instance():
+    unknown = "{!r} is no collective that is known here".format
+    assert ({}, {f"the row {STATED}": 51, unknown("permute"): 1, unknown("all_gatherv"): 1}) == rows_of(
+        "collectives_nccom.csv"
+    )
+
+
+def test_every_row_of_matrix_multiplications():
+    groups, reasons = rows_of("matmul.csv", matmul_rows)
+    lacking = "the catalog has no document named {}, which '{}' needs".format
+    assert {"a100-80gb fp16": 10, "h100-sxm bf16": 1, "h100-sxm fp8": 1, "gb200 fp8": 1} == groups
+    assert {
+        lacking("mi210", "MI210"): 12, lacking("mi300x", "MI300X"): 1, lacking("mi355x", "MI355X"): 1,
+        lacking("gh200", "GH200"): 1,
+    } == reasons  # fmt: skip
+
+
+def test_a_collective_is_timed_by_its_time():
+    one = collective()
+    assert isinstance(one, Row)
+    # The bus bandwidth of the row, in whatever unit, is not read.
+    assert 8e-3 == pytest.approx(one.measured)
+    assert one == collective(busbw_GBps="999")
+    # 1 GiB among eight, each of which sends 300 GB/s.
+    assert closed_forms.bus_factor("all-reduce", 8.0) * 2**30 / 300e9 == pytest.approx(one.ideal)
+    assert one.ideal == one.fixed + one.terms[1]
+    assert (1.0, ("hardware: eight A100 of 80 GB with NVSwitch",)) == (one.terms[0], one.told)
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks", "on"),
+    [
+        ("2x p4de.24xlarge", 16, "p4de.24xlarge*2"),
+        ("2x p5.48xlarge (EKS sample)", 16, "p5.48xlarge*2"),
+        ("4x P6-B200 (EFA v4)", 32, "p6-b200.48xlarge*4"),
+        ("1x P6-B200", 8, "p6-b200.48xlarge"),
+        ("8xH200", 5, "dgx-h200"),
+        ("2x trn1.32xlarge", 64, "trn1.32xlarge*2"),
+    ],
+)
+def test_what_words_mean(words, ranks, on):
+    one = collective(hardware=words, n_chips=str(ranks))
+    system = lower(everything(), on)
+    assert isinstance(one, Row)
+    assert timings(system, group(system, ranks, 1), "all-reduce", 2.0**30)[0].time == one.ideal
+
+
+def test_switches_that_reduce_are_a_group_of_their_own():
+    alone, off, on = (collective(hardware="8xH200", note=note) for note in ("", "Ring (NVLS off)", "NVLS"))
+    assert [alone.group, alone.group, f"{alone.group} NVLS"] == [alone.group, off.group, on.group]
+    assert "switches reduce; the ideal is that of links alone" in on.told
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"collective": "permute"}, "'permute' is no collective that is known here"),
+        ({"collective": ""}, "the row states no collective"),
+        ({"hardware": "Neuron (instance type not stated: trn1/inf2 or trn2)"}, f"the row {STATED}"),
+        ({"hardware": "2x trn1.32xlarge (count not stated)"}, f"the row {STATED}"),
+        ({"hardware": "a TPU"}, f"'a TPU' {STATED}"),
+        ({"hardware": "trn9.xlarge"}, f"'trn9.xlarge' {STATED}"),
+        ({"n_chips": ""}, "the row states no n_chips"),
+        ({"n_chips": "16"}, "16 ranks 1 apart, of 8 ranks that dgx-a100-80gb*1 has"),
+        ({"size_bytes": "0"}, "the row states no size_bytes"),
+        ({"time_us": ""}, "the row states no time_us"),
+        ({"time_us": "fast"}, "time_us is 'fast', not a number"),
+    ],
+)
+def test_a_collective_that_cannot_be_computed_says_why(changed, reason):
+    assert Skipped("r", reason) == collective(**changed)
+
+
+def test_a_product():
+    one = product()
+    assert isinstance(one, Row)
+    chip = lower(everything(), "h100-sxm")
+    flops = 2.0 * 4096 * 8192 * 2048
+    traffic = 2.0 * (4096 * 2048 + 2048 * 8192 + 4096 * 8192)
+    assert (1.0, flops / chip.rate("bf16"), traffic / chip.bandwidth) == pytest.approx(one.terms)
+    assert max(one.terms[1:]) == one.ideal
+    assert (flops / 700e12, ("time: from the rate",)) == (pytest.approx(one.measured), one.told)
+    assert 2e-4 == pytest.approx(product(time_us="200").measured)
+    # Of two narrow operands a product in 16 bit.
+    narrow = product(precision="fp8")
+    assert (4096 * 2048 + 2048 * 8192 + 2 * 4096 * 8192) / chip.bandwidth == pytest.approx(narrow.terms[2])
+
+
+def test_a_chip_of_several_ranks_is_taken_whole():
+    core = lower(everything(), "trainium1")
+    one = product(hardware="trainium1")
+    assert isinstance(one, Row)
+    assert 2.0 == core.ranks_per_chip
+    assert 2.0 * 4096 * 8192 * 2048 / (2.0 * core.rate("bf16")) == pytest.approx(one.terms[1])
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"model": "matmul 4096"}, "'matmul 4096' states no shape, such as 4096x4096x4096"),
+        ({"hardware": "a TPU"}, "'a TPU' is no chip that is known here"),
+        ({"precision": "int3"}, "'int3' is no precision that is known here"),
+        ({"tflops_per_chip": ""}, "the row states neither a time nor a rate"),
+        ({"hardware": "A100", "precision": "fp8"}, "a100-80gb has no published dense rate for fp8"),
+    ],
+)
+def test_a_product_that_cannot_be_computed_says_why(changed, reason):
+    assert Skipped("m", reason) == product(**changed)
+
+
+def made(numbers: tuple[float, ...], count: int = 12) -> list[Row]:
+    rows = []
+    for i in range(count):
+        terms = (1.0, 1e-5 * 2.0**i, 2e-5 * 5.0 ** (2 * i % 5))[: len(numbers)]
+        time = 2e-6 + sum(a * b for a, b in zip(numbers, terms, strict=True))
+        rows.append(Row(id=str(i), group="g", measured=time, ideal=terms[1], fixed=2e-6, terms=terms))
+    return rows
+
+
+@pytest.mark.parametrize(("what", "numbers"), [("collective", (6e-5, 1.5)), ("matmul", (2e-5, 1.1, 0.8))])
+def test_what_was_put_in_is_found_again(what, numbers):
+    rows = made(numbers)
+    found = fit_rows(rows, what)
+    assert found is not None
+    measured = np.array([r.measured for r in rows])
+    assert numbers == pytest.approx(found.numbers, rel=0.05)
+    assert measured == pytest.approx(found.calibrated, rel=0.01)
+    assert measured == pytest.approx(found.held, rel=0.05)
+    low, high = found.interval(measured)
+    assert 0.95 < low <= high < 1.05
+
+
+@pytest.mark.parametrize(("what", "numbers"), [("collective", (6e-5, 1.5)), ("matmul", (2e-5, 1.1, 0.8))])
+def test_too_few_rows_are_not_fitted(what, numbers):
+    least = len(numbers) + 2
+    assert fit_rows(made(numbers, least - 1), what) is None
+    assert fit_rows(made(numbers, least), what) is not None
+
+
+def test_a_row_left_out_does_not_see_itself():
+    rows = made((6e-5, 1.5))
+    found = fit_rows(rows, "collective")
+    wrong = [*rows[:3], Row(id="3", group="g", measured=1.0, ideal=1.0, fixed=2e-6, terms=rows[3].terms), *rows[4:]]
+    again = fit_rows(wrong, "collective")
+    assert found.held[3] == again.held[3]
+    assert found.held[0] != again.held[0]

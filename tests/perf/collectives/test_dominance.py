@@ -1,0 +1,289 @@
+"""Which collective no other is faster than, since it is a part of it; and broadcasts and sends that are scattered."""
+
+import functools
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from made_systems import on, servers, system
+
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.collectives import closed_forms as c
+from trnspec.perf.collectives.bounds import bound
+from trnspec.perf.collectives.schedules import SCATTERS, SCHEDULES, backwards, chains, possible, towards
+from trnspec.perf.collectives.timing import Launch, group, listed, plans, timings
+from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Torus
+from trnspec.topology.switched import Switched, SwitchLevel
+
+GIB = 2.0**30
+KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send")
+PARTS = (
+    ("broadcast", ("all-reduce",)),
+    ("reduce-scatter", ("all-reduce",)),
+    ("all-gather", ("all-reduce",)),
+    ("all-reduce", ("reduce-scatter", "all-gather")),
+    ("reduce-scatter", ("all-to-all",)),
+    ("all-gather", ("all-to-all",)),
+    ("send", ("broadcast",)),
+)
+"""A collective, and those which do what it does when they follow each other, and more."""
+
+SHAPES = st.one_of(
+    st.builds(Ring, st.integers(2, 9)),
+    st.builds(Chain, st.integers(2, 9)),
+    st.builds(Hypercube, st.integers(1, 4)),
+    st.builds(FullyConnected, st.integers(2, 9)),
+    st.integers(2, 9).map(lambda n: Switched(n, (SwitchLevel(n),))),
+    st.builds(
+        Torus, st.lists(st.integers(2, 5), min_size=2, max_size=3).map(tuple).filter(lambda d: len(d) < 3 or 5 not in d)
+    ),
+    st.builds(Mesh, st.tuples(st.integers(2, 4), st.integers(2, 4))),
+)
+SCATTERED = [(name, n) for n in (2, 3, 4, 5, 8, 16) for name in possible("broadcast", n) if name in SCATTERS]
+LAUNCHES = st.builds(Launch, latency=st.sampled_from([0.0, 1e-4]), step=st.sampled_from([0.0, 2e-6]))
+
+
+def near(value):
+    return pytest.approx(value, rel=1e-12, abs=0.0)
+
+
+def fastest(where, of, size, launch):
+    return {kind: timings(where, of, kind, size, launch)[0].time for kind in KINDS}
+
+
+def broken(where, of, size, launch):
+    """What is slower than what contains it, and what is faster than nothing can be."""
+    found = fastest(where, of, size, launch)
+    slow = [
+        (part, whole, found[part], sum(found[w] for w in whole))
+        for part, whole in PARTS
+        if found[part] > sum(found[w] for w in whole) * (1 + 1e-12)
+    ]
+    fast = [(kind, t) for kind, t in found.items() if bound(where, of, kind, size).time > t * (1 + 1e-12)]
+    return slow + fast
+
+
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None)
+@given(
+    name=st.sampled_from(servers()),
+    count=st.sampled_from(["", "*2", "*3", "*4", "*16"]),
+    ranks=st.none() | st.integers(2, 96),
+    stride=st.sampled_from([1, 1, 1, 2, 3, 4, 8, 16]),
+    size=st.floats(1.0, 2.0**34),
+    launch=LAUNCHES,
+)
+def test_no_collective_is_slower_than_one_that_contains_it(name, count, ranks, stride, size, launch):
+    where = system(name + count)
+    try:
+        of = group(where, ranks if ranks is not None or where.ranks <= 256 else int(where.ranks_per_chip) * 8, stride)
+        wrong = broken(where, of, size, launch)
+    except RefusalError as refusal:
+        event(refusal.reason)
+        if refusal.reason not in ("rank-count", "unknown-figure", "unknown-topology"):
+            raise
+        return
+
+    assert [] == wrong
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    shape=SHAPES,
+    per_chip=st.sampled_from([1.0, 2.0, 3.0]),
+    latency=st.sampled_from([0.0, 3.0]),
+    ranks=st.integers(2, 30),
+    stride=st.integers(1, 5),
+    size=st.floats(1.0, 1e6),
+)
+def test_on_no_shape_either(shape, per_chip, latency, ranks, stride, size):
+    where = on(shape, degree=4.0, per_chip=per_chip, latency=latency)
+    try:
+        of = group(where, ranks, stride)
+    except RefusalError as refusal:
+        event(refusal.reason)
+        return
+
+    assert [] == broken(where, of, size, Launch())
+
+
+def test_groups_that_lie_differently_are_no_torus():
+    # Chips 0, 1, 3, 4 are a square of neighbours; those of the next group, 0, 2, 3, 5, are not.
+    where = on(Mesh((3, 3)), degree=4.0, per_chip=2.0)
+    together, alone = group(where, 4, 3), listed(where, (0, 3, 6, 9))
+
+    assert [] == broken(where, together, GIB, Launch())
+    assert [False, True] == [
+        "torus" in {t.algorithm for t in timings(where, of, "all-reduce", GIB)} for of in (together, alone)
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("trn2.48xlarge*4", "trn2-ultraserver", "trn1.32xlarge", "trn1.32xlarge*4", "p5.48xlarge*4"),
+        *("trn2.48xlarge", "inf2.48xlarge"),
+    ],
+)
+def test_whole_systems_broadcast_and_send_no_slower_than_they_reduce(name):
+    where = system(name)
+
+    assert [] == broken(where, group(where), GIB, Launch())
+
+
+@pytest.mark.parametrize(("name", "n"), SCATTERED)
+def test_a_scatter_gives_each_its_part_of_what_the_first_has(name, n):
+    held = {0: 1.0} | dict.fromkeys(range(1, n), 0.0)
+    for _, sends in SCATTERS[name](n):
+        for a, b, share in sends:
+            # What is passed on within a phase comes in its earlier steps.
+            held[a] -= share
+            held[b] += share
+        assert all(share >= -1e-15 for share in held.values())
+
+    assert pytest.approx(dict.fromkeys(range(n), 1 / n)) == held
+    gathered = dict.fromkeys(range(n), 1 / n)
+    for _, sends in backwards(SCATTERS[name](n)):
+        for a, b, share in sends:
+            gathered[a] -= share
+            gathered[b] += share
+    assert pytest.approx({0: 1.0} | dict.fromkeys(range(1, n), 0.0), abs=1e-15) == gathered
+
+
+@pytest.mark.parametrize(("name", "n"), SCATTERED)
+def test_a_scatter_sends_nowhere_more_than_the_all_gather(name, n):
+
+    def sent(schedule):
+        return [(steps, functools.reduce(added, sends, {})) for steps, sends in schedule]
+
+    def added(total, send):
+        a, b, share = send
+        return total | {(a, b): total.get((a, b), 0.0) + share}
+
+    out, back = sent(reversed(SCATTERS[name](n))), sent(SCHEDULES[name]("all-gather", n))
+
+    assert [steps for steps, _ in out] == [steps for steps, _ in back]
+    assert all(share <= back[i][1][at] * (1 + 1e-12) for i, (_, each) in enumerate(out) for at, share in each.items())
+
+
+@pytest.mark.parametrize(("last", "links"), [(None, 10), (1, 6), (3, 6), (5, 6)])
+def test_two_chains_reach_all_members_or_one(last, links):
+    ((steps, sends),) = chains(6, last)
+
+    assert 0.0 == steps
+    assert links == len({(a, b) for a, b, _ in sends}) == len(sends)
+    into = {b: sum(share for _, to, share in sends if to == b) for b in range(1, 6)}
+    assert {b: 1.0 for b in range(1, 6) if last in (None, b)}.items() <= into.items()
+
+
+@pytest.mark.parametrize(
+    ("name", "last", "expected"),
+    [
+        ("tree", 3, [((0, 2),), ((2, 3),)]),
+        ("tree", 1, [(), ((0, 1),)]),
+        ("pipelined", 2, [((0, 1), (1, 2))]),
+        ("direct-one-step", 2, [((0, 2),)]),
+    ],
+)
+def test_what_of_a_broadcast_leads_to_one_member(name, last, expected):
+    found = towards(SCHEDULES[name]("broadcast", 4), last)
+
+    assert expected == [tuple(sorted((a, b) for a, b, _ in sends)) for _, sends in found]
+
+
+def test_groups_that_share_links_send_over_others_if_that_is_faster():
+    # Three groups of ranks 3 apart on a ring of four chips: straight ways meet, ways by the middle rank do not.
+    where = on(Ring(4), degree=4.0, per_chip=2.0)
+    of = group(where, 3, 3)
+
+    assert [] == broken(where, of, GIB, Launch())
+    found = {t.algorithm: t.time for t in timings(where, of, "send", GIB)}
+    assert min(found, key=found.__getitem__) != "send"
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 12])
+def test_scattered_broadcasts_on_a_ring_are_the_closed_forms(n):
+    ring = on(Ring(n), latency=0.5)
+    found = {t.algorithm: t.time for t in timings(ring, group(ring), "broadcast", GIB)}
+
+    assert near(c.ring_all_reduce(GIB, float(n), 0.5, 10.0)) == found["ring"]
+    assert near(c.bidirectional_ring_all_reduce(GIB, float(n), 0.5, 10.0)) == found["bidirectional-ring"]
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "expected"),
+    [
+        (on(Hypercube(4), degree=4.0, latency=2.0), "recursive", c.recursive_all_reduce(GIB, 16.0, 2.0, 40.0)),
+        (on(FullyConnected(8), degree=7.0), "direct", c.direct_all_reduce(GIB, 8.0, 0.0, 70.0)),
+        (on(Torus((4, 4)), degree=4.0), "torus", c.torus_all_reduce(GIB, (4.0, 4.0), 0.0, (10.0, 10.0))),
+    ],
+    ids=["recursive", "direct", "torus"],
+)
+def test_scattered_broadcasts_are_the_closed_forms_of_an_all_reduce(where, name, expected):
+    # A scatter from one corner leaves links of a cube or a full graph empty, and is no slower for that.
+    found = {t.algorithm: t for t in timings(where, group(where), "broadcast", GIB)}[name]
+
+    assert found.time <= expected * (1 + 1e-12)
+    assert expected / 2 < found.time
+
+
+@pytest.mark.parametrize("kind", ["broadcast", "send"])
+def test_chains_both_ways_on_all_rounds_attain_all_links(kind):
+    ring, torus = on(Ring(6)), on(Torus((4, 4)), degree=4.0)
+    times = [
+        next(t.time for t in timings(where, group(where), kind, GIB) if t.algorithm == "pipelined-both-ways")
+        for where in (ring, torus)
+    ]
+
+    assert [near(GIB / 20.0), near(GIB / 40.0)] == times
+    assert [near(bound(where, group(where), kind, GIB).time) for where in (ring, torus)] == times
+
+
+def test_the_network_carries_an_equal_part_from_each_rank_of_the_sending_server():
+    where = system("trn1.32xlarge*4")
+    inner, link, outer = (level.rate for level in where.levels)
+    inside = c.direct_all_reduce(GIB, 2.0, 0.0, inner) + c.torus_all_reduce(GIB, (4.0, 4.0), 0.0, (link * 2 / 4,) * 2)
+    found = {t.algorithm: t.time for t in timings(where, group(where), "broadcast", GIB)}
+
+    assert near(inside + c.direct_all_reduce(GIB / 32, 4.0, 0.0, outer)) == found["direct+torus+direct"]
+    assert near(inside + c.pipelined_broadcast(GIB / 32, 4.0, 0.0, outer)) == found["direct+torus+pipelined"]
+    assert near(inside + c.tree_broadcast(GIB / 32, 4.0, 0.0, outer)) == found["direct+torus+tree"]
+
+
+@pytest.mark.parametrize("kind", ["all-reduce", "broadcast"])
+def test_who_has_the_whole_buffer_sends_it_whole_over_the_network(kind):
+    where = system("trn1.32xlarge*4")
+    parts = {p.name: (p.parts, dict(p.phases[-1].loads)["network"]) for p in plans(where, group(where), kind)}
+
+    assert (1.0, 1.5) == parts["direct-one-step+direct"]
+    assert (2.0, 0.75) == parts["direct+direct-one-step+direct"]
+    assert (32.0, 1.5 / 32) == parts["direct+torus+direct"]
+
+
+def test_a_send_over_the_network_is_spread_over_the_ranks_too():
+    where = system("trn1.32xlarge*4")
+    found = {t.algorithm: t for t in timings(where, group(where), "send", GIB)}
+    outer = where.levels[-1].rate
+
+    assert near(GIB / outer) == found["send"].time
+    assert near(GIB / 32 / outer) == dict(found["direct+torus+send"].transfers)["network"]
+
+
+def test_a_list_of_ranks_begins_where_it_says():
+    where = on(Chain(4))
+    # From the middle of the chain both ways; from its end all the way.
+    found = {
+        ranks: next(t.time for t in timings(where, listed(where, ranks), "broadcast", GIB) if t.algorithm == "direct")
+        for ranks in ((0, 1, 2, 3), (1, 0, 2, 3))
+    }
+
+    assert near(GIB * (0.75 + 1.0) / 10.0) == found[0, 1, 2, 3]
+    assert near(GIB * (0.5 + 1.0) / 10.0) == found[1, 0, 2, 3]
+
+
+def test_a_send_that_ends_on_the_chip_where_it_begins_stays_among_ranks():
+    where = on(Ring(3), per_chip=2.0)
+    names = {t.algorithm for t in timings(where, listed(where, (0, 2, 3, 4, 5, 1)), "send", GIB)}
+
+    assert "send" in names
+    assert not any("+" in name for name in names)

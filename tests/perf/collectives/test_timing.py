@@ -1,0 +1,325 @@
+"""Algorithms laid on declared topologies: against the closed forms, and against what nothing can undercut."""
+
+import pytest
+from attrs import evolve
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from made_systems import on, system
+
+import trnspec
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.collectives import closed_forms as c
+from trnspec.perf.collectives.bounds import bound
+from trnspec.perf.collectives.link_rates import Rates, fabric_level
+from trnspec.perf.collectives.timing import Launch, chosen, group, listed, plans, timings
+from trnspec.perf.lowering.system import UNKNOWN
+from trnspec.topology.shapes import Chain, Explicit, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
+from trnspec.topology.switched import Switched, SwitchLevel
+
+GIB = 2.0**30
+PASSES = ["all-reduce", "all-gather", "reduce-scatter"]
+KINDS = [*PASSES, "all-to-all", "broadcast", "send"]
+SYSTEMS = [
+    *("trn1.2xlarge", "trn1.32xlarge", "trn1n.32xlarge", "trn2.3xlarge", "trn2.48xlarge", "trn2u.48xlarge"),
+    *("trn3-gen1-server", "trn3-gen2-server", "trn2-ultraserver", "trn3-gen1-ultraserver", "trn3-gen2-ultraserver"),
+    *("trn1.2xlarge*4", "trn1.32xlarge*4", "trn2-ultraserver*2"),
+    *("inf1.6xlarge", "inf1.24xlarge", "inf2.24xlarge", "inf2.48xlarge"),
+]
+LINKED = [
+    *("trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge", "trn2u.48xlarge", "trn2-ultraserver", "trn2-ultraserver*2"),
+    *("trn1.32xlarge*4", "inf1.6xlarge", "inf1.24xlarge", "inf2.24xlarge", "inf2.48xlarge"),
+]
+
+
+def near(value):
+    return pytest.approx(value, rel=1e-12, abs=0.0)
+
+
+def takes(where, kind, algorithm, size=GIB, of=None, launch=None):
+    of = of or group(where)
+    found = timings(where, of, kind, size, launch or Launch())
+    return next(t for t in found if t.algorithm == algorithm).time
+
+
+def test_every_system_of_the_catalog_is_tried():
+    shipped = trnspec.load()
+
+    assert {*shipped.servers, *shipped.ultraservers} <= {*SYSTEMS}
+
+
+def test_the_systems_with_links_of_known_rates():
+    grids = {n for n in SYSTEMS if (v := fabric_level(system(n))) is not None and isinstance(v.shape, GridShape)}
+
+    assert {*LINKED} == grids
+
+
+@pytest.mark.parametrize("kind", [*PASSES, "all-to-all"])
+@pytest.mark.parametrize("n", [3, 4, 5, 12])
+def test_rings_are_the_closed_forms(kind, n):
+    ring = on(Ring(n), latency=0.5)
+    word = kind.replace("-", "_")
+
+    for name in ("ring", "bidirectional_ring"):
+        expected = getattr(c, f"{name}_{word}")(GIB, float(n), 0.5, 10.0)
+        assert near(expected) == takes(ring, kind, name.replace("_", "-"))
+
+
+@pytest.mark.parametrize("kind", PASSES)
+@pytest.mark.parametrize("dims", [(4, 4), (2, 4), (3, 5), (4, 4, 4)])
+def test_a_torus_is_the_closed_form(kind, dims):
+    degree = sum(1.0 if k == 2 else 2.0 for k in dims)
+    torus = on(Torus(dims), degree=degree)
+
+    expected = getattr(c, f"torus_{kind.replace('-', '_')}")(GIB, tuple(map(float, dims)), 0.0, (10.0,) * len(dims))
+
+    assert near(expected) == takes(torus, kind, "torus")
+
+
+@pytest.mark.parametrize("dims", [(4,), (4, 4), (2, 8), (3, 5), (4, 4, 4)])
+def test_an_all_to_all_loads_the_links_of_a_torus_as_the_closed_form_says(dims):
+    degree = sum(1.0 if k == 2 else 2.0 for k in dims)
+    expected = c.torus_all_to_all(GIB, tuple(map(float, dims)), 0.0, (10.0,) * len(dims))
+
+    assert near(expected) == takes(on(Torus(dims), degree=degree), "all-to-all", "direct")
+
+
+@pytest.mark.parametrize("shape", [Hypercube(4), Torus((4, 4))])
+@pytest.mark.parametrize("kind", PASSES)
+def test_halving_and_doubling_uses_all_links_of_a_hypercube(shape, kind):
+    expected = getattr(c, f"recursive_{kind.replace('-', '_')}")(GIB, 16.0, 2.0, 40.0)
+
+    assert near(expected) == takes(on(shape, degree=4.0, latency=2.0), kind, "recursive")
+
+
+@pytest.mark.parametrize(
+    "where",
+    [on(FullyConnected(8), degree=7.0), on(Switched(8, (SwitchLevel(8),)), degree=7.0)],
+    ids=["full", "switched"],
+)
+def test_direct_exchange_is_the_closed_form(where):
+    assert near(c.direct_all_gather(GIB, 8.0, 0.0, 70.0)) == takes(where, "all-gather", "direct")
+    assert near(c.direct_all_to_all(GIB, 8.0, 0.0, 70.0)) == takes(where, "all-to-all", "direct")
+    assert near(c.direct_all_reduce_one_step(GIB, 8.0, 0.0, 70.0)) == takes(where, "all-reduce", "direct-one-step")
+
+
+def test_broadcast_and_send_along_a_chain():
+    chain = on(Chain(4), latency=3.0)
+
+    assert near(c.pipelined_broadcast(100.0, 4.0, 3.0, 10.0)) == takes(chain, "broadcast", "pipelined", 100.0)
+    assert near(c.tree_broadcast(100.0, 4.0, 3.0, 10.0)) == takes(chain, "broadcast", "tree", 100.0)
+    assert near(3.0 + 10.0) == takes(chain, "send", "send", 100.0)
+
+
+def test_a_chain_turns_a_ring_back_over_its_own_links():
+    # One way round uses each link once in each direction; both ways round twice.
+    assert near(c.ring_all_gather(GIB, 6.0, 0.0, 10.0)) == takes(on(Chain(6)), "all-gather", "ring")
+    assert near(c.ring_all_gather(GIB, 6.0, 0.0, 10.0)) == takes(on(Chain(6)), "all-gather", "bidirectional-ring")
+
+
+def test_two_rounds_without_a_common_link_attain_all_links_of_a_torus():
+    torus = on(Torus((4, 4)), degree=4.0)
+
+    assert near(c.injection_bound("all-reduce", GIB, 16.0, 40.0)) == takes(torus, "all-reduce", "rings-both-ways")
+
+
+def test_stages_add_up():
+    where = system("trn1.32xlarge*4")
+    inner, link, outer = (level.rate for level in where.levels)
+    fabric = c.torus_all_reduce(GIB, (4.0, 4.0), 0.0, (link * 2 / 4,) * 2)
+    chip = c.direct_all_reduce(GIB, 2.0, 0.0, inner)
+    network = c.ring_all_reduce(GIB / 32, 4.0, 0.0, outer)
+
+    assert near(chip + fabric + network) == takes(where, "all-reduce", "direct+torus+ring")
+    assert near(network * 32) == takes(where, "all-reduce", "ring", of=group(where, 4, 32))
+
+
+def test_an_ultraserver_has_slower_links_from_server_to_server():
+    rates = Rates(system("trn2-ultraserver"))
+
+    assert (64e9, 128e9, 128e9) == (rates("axis0"), rates("axis1"), rates("axis2"))
+
+
+def test_rates_agree_with_those_of_the_declared_links():
+    found = {}
+    for name in SYSTEMS:
+        level = fabric_level(system(name))
+        if level is None or not isinstance(level.shape, GridShape):
+            continue
+        for number, axis in enumerate(level.shape.axes):
+            if axis.rate is not None and axis.links:
+                found[name, number] = (axis.rate, Rates(system(name))(f"axis{number}"))
+
+    assert len(found) > 8
+    assert {key: near(rate) for key, (rate, _) in found.items()} == {key: made for key, (_, made) in found.items()}
+
+
+def test_groups_at_the_same_time_share_links_and_a_list_works_alone():
+    where = system("trn2.48xlarge")
+    together, alone = group(where, 16, 4), listed(where, range(0, 64, 4))
+
+    assert 4 == len(together.siblings)
+    assert near(4 * takes(where, "all-reduce", "torus", of=alone)) == takes(where, "all-reduce", "torus", of=together)
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "starts"),
+    [(2, 8, 32), (2, 40, 24), (3, 1, 21), (64, 1, 1), (1, 1, 64)],
+)
+def test_how_many_groups_tile_a_server(size, stride, starts):
+    of = group(system("trn2.48xlarge"), size, stride)
+
+    assert starts == len(of.siblings)
+    members = [rank for s in of.siblings for rank in s]
+    assert len(set(members)) == len(members)
+
+
+def test_groups_of_neighbours_keep_to_their_own_row():
+    where = system("trn2.48xlarge")
+    of = group(where, 16, 1)
+
+    assert [tuple(range(b, b + 16)) for b in (0, 16, 32, 48)] == list(of.siblings)
+    expected = c.direct_all_reduce(GIB, 4.0, 0.0, where.levels[0].rate) + c.bidirectional_ring_all_reduce(
+        GIB, 4.0, 0.0, 128e9
+    )
+    assert near(expected) == takes(where, "all-reduce", "direct+bidirectional-ring", of=of)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", LINKED)
+def test_nothing_is_faster_than_the_bisection_of_the_topology(name, kind):
+    where = system(name)
+    level = fabric_level(where)
+    cut = level.shape.bisection("rate")
+    # The first and the last rank may lie on the same side: then a send crosses nothing.
+    inside = kind == "send" and (0 in cut.cut) == (level.shape.nodes - 1 in cut.cut)
+    least = 0.0 if inside else c.bisection_bound(kind, GIB, level.ranks, cut.rate)
+
+    assert all(least <= t.time * (1 + 1e-12) for t in timings(where, group(where, int(level.ranks)), kind, GIB))
+
+
+@settings(max_examples=60, deadline=None)
+@given(name=st.sampled_from(SYSTEMS), kind=st.sampled_from(KINDS), size=st.integers(1, 64), stride=st.integers(1, 40))
+def test_no_algorithm_of_any_group_undercuts_the_bound(name, kind, size, stride):
+    where = system(name)
+    try:
+        of = group(where, size, stride)
+        found = timings(where, of, kind, GIB)
+    except RefusalError as refusal:
+        event(refusal.reason)
+        if refusal.reason not in ("rank-count", "unknown-figure"):
+            raise
+        return
+    least = bound(where, of, kind, GIB)
+
+    assert found
+    assert all(least.time <= t.time * (1 + 1e-12) for t in found), least
+    assert all(near(t.time) == t.latency + sum(s for _, s in t.transfers) for t in found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "shape",
+    [Mesh((3, 4)), Torus((3, 4)), Explicit([[1, 2], [0, 2, 3], [0, 1], [1]]), FullyConnected(5), Hypercube(3), Ring(2)],
+    ids=str,
+)
+def test_other_shapes_keep_their_bounds(shape, kind):
+    where = on(shape, degree=3.0, per_chip=2.0)
+    of = group(where)
+    least = bound(where, of, kind, GIB).time
+
+    assert 0.0 < least
+    assert all(least <= t.time * (1 + 1e-12) for t in timings(where, of, kind, GIB))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_twice_the_rates_and_half_the_latency_take_exactly_half(kind):
+    slow = system("trn2-ultraserver*2")
+    fast = evolve(slow, levels=tuple(evolve(v, rate=v.rate * 2, latency=v.latency / 2) for v in slow.levels))
+
+    before, after = (timings(s, group(s), kind, GIB) for s in (slow, fast))
+
+    assert {t.algorithm: t.time / 2 for t in before} == {t.algorithm: t.time for t in after}
+
+
+def test_a_launch_is_applied_once_for_the_call_and_once_a_step():
+    where = system("trn2.48xlarge")
+    ideal = takes(where, "all-reduce", "direct+torus")
+    launch = Launch(latency=100e-6, step=2e-6, efficiency=0.5)
+
+    assert near(100e-6 + 10 * 2e-6 + ideal / 0.5) == takes(where, "all-reduce", "direct+torus", launch=launch)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_rank_takes_no_time_even_with_a_launch(kind):
+    where = system("trn2.48xlarge")
+    (only,) = timings(where, group(where, 1), kind, GIB, Launch(latency=1.0))
+
+    assert (0.0, 0.0, ()) == (only.time, only.steps, only.transfers)
+    assert 0.0 == bound(where, group(where, 1), kind, GIB).time
+
+
+def test_an_unknown_rate_is_refused_by_its_place_and_not_needed_within_a_chip():
+    where = system("trn3-gen1-server")
+
+    with pytest.raises(RefusalError) as caught:
+        timings(where, group(where), "all-reduce", GIB)
+
+    assert ("unknown-figure", "trn3-gen1-server spec.fabric.bandwidth") == (caught.value.reason, caught.value.place)
+    assert timings(where, group(where, 4), "all-reduce", GIB)
+
+
+def test_only_the_links_that_are_used_need_a_rate():
+    known = system("trn2-ultraserver")
+    *inner, outer = known.levels
+    unknown = evolve(known, levels=(*inner, evolve(outer, rate=UNKNOWN)))
+
+    assert timings(known, group(known, 64), "all-gather", GIB) == timings(
+        unknown, group(unknown, 64), "all-gather", GIB
+    )
+    with pytest.raises(RefusalError) as caught:
+        timings(unknown, group(unknown), "all-gather", GIB)
+    assert outer.place == caught.value.place
+
+
+def test_chips_whose_links_are_not_declared_are_refused():
+    made = on(Ring(4))
+    bare = evolve(made, levels=(evolve(made.levels[0], shape=None),))
+
+    with pytest.raises(RefusalError) as caught:
+        plans(bare, group(bare), "all-reduce")
+
+    assert ("unknown-topology", "p") == (caught.value.reason, caught.value.place)
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "place"), [(65, 1, "ranks"), (0, 1, "ranks"), (2, 64, "ranks"), (2, 0, "stride")]
+)
+def test_more_ranks_than_there_are_are_refused(size, stride, place):
+    with pytest.raises(RefusalError) as caught:
+        group(system("trn2.48xlarge"), size, stride)
+
+    assert ("rank-count", place) == (caught.value.reason, caught.value.place)
+
+
+def test_a_group_that_lies_unevenly_on_fabrics_is_refused():
+    where = system("trn1.32xlarge*4")
+
+    for ask in (lambda: group(where, 48), lambda: listed(where, [0, 1, 32]), lambda: listed(where, [0, 0])):
+        with pytest.raises(RefusalError) as caught:
+            ask()
+        assert "rank-count" == caught.value.reason
+
+
+def test_an_algorithm_can_be_named():
+    where = system("trn2.48xlarge")
+    found = timings(where, group(where), "all-reduce", GIB)
+
+    assert found[0] == chosen(found)
+    assert "direct+torus" == chosen(found, "torus").algorithm
+    assert "recursive" in chosen(found, "RDH").algorithm.split("+")
+    assert "rings-both-ways" == chosen(found, "kangaring").algorithm
+    assert "direct" == chosen(found, "mesh").algorithm
+    with pytest.raises(RefusalError) as caught:
+        chosen(found, "carousel")
+    assert "unknown-algorithm" == caught.value.reason
+    assert "direct+torus" in caught.value.hint

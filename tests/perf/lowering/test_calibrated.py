@@ -1,0 +1,144 @@
+"""Which calibration is used: the chip's own with the most rows, a named one, or none."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve, fields
+from catalogs import document, graph, source
+from engine_catalogs import everything, shipped
+
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.model.calibration import Achieved, Calibration
+from trnspec.model.reflection import ObjectShape
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated
+from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
+from trnspec.quantities.units import Dimension
+from trnspec.testing import diagnose, report
+
+
+def test_none_is_a_bound():
+    found = calibrated(shipped().graph, "trainium1", "training", "none")
+    assert Calibrated() == found
+    assert ("", IDEAL, 1.0, 1.0, 0.0) == (found.name, found.efficiency, found.low, found.high, found.coverage)
+    assert "bounds" in found.told
+
+
+def test_a_chip_without_one_has_a_bound():
+    """Those of other chips of its publisher are named; nothing is taken of them."""
+    found = calibrated(everything(), "trainium2", "training")
+    assert Calibrated() == evolve(found, told=Calibrated().told)
+    assert f"{Calibrated().told}; trainium1-neuron can be named, for what it is worth on another chip" == found.told
+    # Nothing is like a chip that nobody has published.
+    assert Calibrated().told == calibrated(everything(), "larch-1", "training").told
+
+
+def test_auto_is_the_one_with_the_most_rows():
+    for chip in {n.spec.chip.name for n in everything().of(Calibration)}:
+        own = [n for n in everything().of(Calibration) if n.spec.chip.name == chip and n.spec.of == "training"]
+        if own:
+            most = max(n.spec.spread.rows for n in own)
+            found = calibrated(everything(), chip, "training")
+            assert found.name in {n.name for n in own if n.spec.spread.rows == most}
+    assert "a100-80gb-megatron-deepspeed" == calibrated(everything(), "a100-80gb", "training").name
+
+
+def test_by_name():
+    found = calibrated(everything(), "a100-80gb", "training", "a100-80gb-megatron-lm")
+    spec = everything().named("a100-80gb-megatron-lm").spec
+    assert "a100-80gb-megatron-lm" == found.name
+    assert float(spec.achieved.matmul) == found.efficiency.matmul < 1.0
+    assert float(spec.spread.low) == found.low < 1.0 < found.high == float(spec.spread.high)
+    assert float(spec.spread.coverage) == found.coverage == 0.8
+    assert spec.software in found.told
+    assert f"{spec.spread.rows} rows" in found.told
+    assert "fitted on" not in found.told
+
+
+def test_what_a_calibration_leaves_out_is_ideal():
+    found = calibrated(shipped().graph, "trainium1", "training")
+    stated = shipped().graph.named(found.name).spec.achieved
+    for name in (f.name for f in fields(Efficiency)):
+        expected = getattr(stated, name)
+        assert (getattr(IDEAL, name) if expected is None else float(expected)) == getattr(found.efficiency, name)
+    assert stated.ultraserver is None
+
+
+def test_that_of_another_chip_is_told():
+    found = calibrated(everything(), "trainium2", "training", "a100-80gb-megatron-lm")
+    assert "fitted on a100-80gb, not on trainium2" in found.told
+    assert found.efficiency == calibrated(everything(), "a100-80gb", "training", "a100-80gb-megatron-lm").efficiency
+
+
+def test_a_name_that_is_not_there():
+    with pytest.raises(UnknownNameError, match=r"no calibration is named 'trainium1-neuro'; .*trainium1-neuron"):
+        calibrated(shipped().graph, "trainium1", "training", "trainium1-neuro")
+    with pytest.raises(UnknownNameError, match=r"no calibration is named 'trn1\.32xlarge'"):
+        calibrated(shipped().graph, "trainium1", "training", "trn1.32xlarge")
+
+
+def test_of_something_else():
+    with pytest.raises(UsageError, match="trainium1-neuron is of training, not of inference"):
+        calibrated(shipped().graph, "trainium1", "inference", "trainium1-neuron")
+
+
+def some(*calibrations: str):
+    """A catalog of a chip and calibrations: ``name rows``, and what more their specs say."""
+    chip = "spec: {memory: {capacity: 16 GiB, bandwidth: 100 GB/s}, peak: {dense: {bf16: 1 TFLOPS}}}"
+    texts = [source("s", "2026-01-01"), document("Chip", "c", chip, "source: s")]
+    for each in calibrations:
+        name, rows, *more = each.split(" ", 2)
+        spread = f"rows: {rows}, mean: 0.1x, median: 0.1x, worst: 0.2x, coverage: 0.8x, low: 0.9x, high: 1.1x"
+        spec = (
+            "spec: {chip: c, of: training, software: S, fitted: 2026-11-21, data: x.csv, "
+            f"achieved: {{{more[0] if more else 'matmul: 0.5x'}}}, spread: {{{spread}}}}}"
+        )
+        texts.append(document("Calibration", name, spec, f"source: s, aliases: [also-{name}]"))
+    return graph(*texts)
+
+
+def test_the_most_rows_win_whatever_the_names():
+    assert "b" == calibrated(some("a 7", "b 9", "d 8"), "c", "training").name
+    # Among equals the same one every time.
+    assert "d" == calibrated(some("a 9", "d 9", "b 9"), "c", "training").name
+
+
+def test_by_an_alias():
+    assert "a" == calibrated(some("a 7", "b 9"), "c", "training", "also-a").name
+
+
+@pytest.mark.parametrize("name", ["matmul", "attention", "memory", "chip", "server", "ultraserver", "network"])
+def test_a_rate_of_which_nothing_is_achieved(name):
+    """It is said, and nothing is divided by it."""
+    with pytest.raises(UsageError, match=rf"a spec\.achieved\.{name} is 0x"):
+        calibrated(some(f"a 7 {name}: 0x"), "c", "training")
+
+
+def test_nothing_of_what_may_be_nothing():
+    found = calibrated(some("a 7 overlap: 0x, causal: 0x, step: 0 s"), "c", "training").efficiency
+    assert evolve(IDEAL, overlap=0.0, causal=0.0, step=0.0) == found
+
+
+TIMES = {"forward", "backward", "call", "hop", "network_hop", "send", "step"}
+
+
+def test_what_a_fit_finds_has_a_place_in_the_kind():
+    """Each number of the engine is one of the document, a time where it is one, and has the same words for it."""
+    shapes = {name: f.shape for name, f in ObjectShape(Achieved).fields.items()}
+    for each in fields(Efficiency):
+        expected = Dimension.TIME if each.name in TIMES else Dimension.RATIO
+        assert expected is shapes[each.name].dimension
+
+
+def test_a_figure_of_another_kind_is_found():
+    """A share is no time, and a time no share; what is not there is said."""
+    text = (
+        "api_version: trnspec/v1\nkind: Calibration\nmetadata: {name: mine, title: Mine, source: neuron-trn1-2026-08}\n"
+        "spec:\n  chip: trainium1\n  of: guessing\n  software: S\n  fitted: 2026-11-21\n  data: x.csv\n"
+        "  achieved: {matmul: 3 us, call: 0.5x, matmull: 1x}\n"
+        "  spread: {rows: 0, mean: 0.1x, median: 0.1x, worst: 0.2x, coverage: 0.8x, low: 0.9x}\n"
+    )
+    found = {(code, line) for _, code, line in diagnose({"calibrations/mine.yaml": text})}
+    assert {
+        ("TRN104", 6), ("TRN112", 10), ("TRN101", 10), ("TRN102", 11), ("TRN106", 11),
+    } == found  # fmt: skip
+    assert 6 == len(report({"calibrations/mine.yaml": text}).diagnostics)

@@ -1,0 +1,170 @@
+"""A rank in numbers, and groups of ranks on the levels of links they span."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from attrs import evolve, fields
+from engine_catalogs import everything
+from engine_samples import FITTED, INF, SYSTEMS
+from engine_samples import system as made
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.collectives.closed_forms import hierarchical
+from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
+from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.machine import Group, Machine, group, machine, never
+
+NESTED = made(
+    (("chip", 4.0, 3e11, 1e-6), ("server", 64.0, 9e10, 2e-6), ("ultraserver", 256.0, 3e10, 4e-6),
+     ("network", INF, 3e9, 2e-5)), 1024,
+)  # fmt: skip
+"""Levels of 4, 64 and 256 ranks, each with a rate and a latency of its own."""
+
+
+def spanned(n: int, stride: int) -> tuple[float, ...]:
+    """Members that each level of it joins, counted rank by rank; none where a unit has more of the group than another."""
+    ranks = [i * stride for i in range(n)]
+    found, before = [], 1.0
+    for size in (4, 64, 256, 1024):
+        units = [len(list(g)) for _, g in itertools.groupby(ranks, key=lambda r: r // size)]
+        if len(set(units)) > 1:
+            return ()
+        found.append(units[0] / before)
+        before = float(units[0])
+    return tuple(found)
+
+
+DIVISIBLE = [
+    (n, stride) for n in (1, 2, 3, 4, 8, 16, 32, 64, 128, 256, 1024) for stride in (1, 2, 4, 8, 64, 256)
+    if n * stride <= 1024 and spanned(n, stride) and all(m == int(m) for m in spanned(n, stride))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("n", "stride"), DIVISIBLE)
+def test_group_is_the_hierarchical_collective(n, stride):
+    """What a group costs for each byte and in latency, against rings level by level."""
+    on = machine(NESTED, IDEAL, "bf16")
+    found = group(on, float(n), float(stride))
+    alphas = (1e-6, 2e-6, 4e-6, 2e-5)
+    betas = tuple(level.rate for level in NESTED.levels)
+    for kind, times in (("all-gather", 1.0), ("reduce-scatter", 1.0), ("all-reduce", 2.0)):
+        for size in (0.0, 1e6, 1e9):
+            expected = hierarchical(kind, size, spanned(n, stride), alphas, betas)
+            assert math.isclose(expected, times * (found.latency + size * found.gather), rel_tol=1e-9, abs_tol=1e-18)
+    assert (n > 1) == bool(found.many)
+    assert found.unknown == 0.0
+
+
+def test_there_are_groups_on_every_level():
+    assert len(DIVISIBLE) > 30
+    assert {(4.0, 16.0, 4.0, 4.0), (1.0, 1.0, 1.0, 4.0), (1.0, 16.0, 4.0, 4.0)} <= {spanned(*d) for d in DIVISIBLE}
+
+
+@given(st.sampled_from(SYSTEMS), st.sampled_from([1.0, 2.0, 3.0, 7.0, 32.0, 1000.0]), st.sampled_from([IDEAL, FITTED]))
+def test_one_rank_costs_exactly_nothing(system, stride, efficiency):
+    assert Group(0.0, 0.0, 0.0, 0.0) == group(machine(system, efficiency, "bf16"), 1.0, stride)
+
+
+@given(st.lists(st.tuples(st.integers(1, 300), st.integers(1, 300)), min_size=1, max_size=20), st.sampled_from(SYSTEMS))
+@settings(deadline=None)
+def test_arrays_have_the_same_bits(pairs, system):
+    on = machine(system, FITTED, "fp8")
+    n, stride = (np.array(column, float) for column in zip(*pairs, strict=True))
+    many = group(on, n, stride)
+    for i, (x, y) in enumerate(pairs):
+        one = group(on, float(x), float(y))
+        for each in fields(Group):
+            assert getattr(one, each.name) == np.broadcast_to(getattr(many, each.name), n.shape)[i]
+
+
+@given(st.integers(1, 600), st.integers(1, 64), st.sampled_from(SYSTEMS))
+def test_no_group_is_free_or_quicker_than_a_smaller_one(n, stride, system):
+    on = machine(system, FITTED, "bf16")
+    one, more = group(on, float(n), float(stride)), group(on, float(n + 1), float(stride))
+    assert 0.0 <= one.gather <= more.gather * (1.0 + 1e-12)
+    assert 0.0 <= one.unknown <= more.unknown + 1e-15
+
+
+def unknown_server() -> Machine:
+    return machine(lower(everything(), "trn3-gen2-server*4"), IDEAL, "bf16")
+
+
+@pytest.mark.parametrize(
+    ("n", "stride", "used"),
+    [(1, 1, False), (4, 1, False), (8, 1, True), (16, 1, True), (2, 2, False), (2, 4, True), (4, 16, False),
+     (64, 1, True)],
+)  # fmt: skip
+def test_an_unknown_link_is_counted_where_it_is_used(n, stride, used):
+    """Between the chips of this server nobody has published a rate; within a chip, and by the network, they have."""
+    assert used == (group(unknown_server(), float(n), float(stride)).unknown > 1e-12)
+
+
+def test_where_there_is_no_network_it_is_unknown():
+    one = machine(lower(everything(), "trn1.32xlarge"), IDEAL, "bf16")
+    assert 0.0 == group(one, 32.0, 1.0).unknown
+    assert group(one, 64.0, 1.0).unknown > 1e-12
+    # And of a chip by itself, whatever lies beyond it.
+    assert group(machine(lower(everything(), "trainium1"), IDEAL, "bf16"), 4.0, 1.0).unknown > 1e-12
+
+
+def test_numbers_of_one_rank():
+    system = lower(everything(), "trn2-ultraserver*2")
+    found = machine(system, FITTED, "fp8")
+    assert 1.0 / (system.rates["fp8"] * 0.7) == found.flop
+    # Attention stays in 16 bit where weights are narrower.
+    assert 1.0 / (system.rates["bf16"] * 0.31) == found.score
+    assert 1.0 / (725e9 * 0.83) == found.byte
+    assert (1 / 4, 1 / 64, 1 / 256) == (found.inverse_1, found.inverse_2, found.inverse_3)
+    each = zip(system.levels, (0.8, 0.6, 0.55, 0.7), strict=True)
+    assert [1.0 / (level.rate * share) for level, share in each] == [
+        found.byte_1, found.byte_2, found.byte_3, found.byte_4,
+    ]  # fmt: skip
+    # A published latency stands before the fitted one.
+    assert (3e-6, 3e-6, 3e-6, 1.5e-5) == (found.hop_1, found.hop_2, found.hop_3, found.hop_4)
+    assert [0.0] * 4 == [getattr(found, f"unknown_{i}") for i in range(1, 5)]
+    for name in ("forward", "call", "send", "overlap", "exposed", "tensor_overlap", "step", "causal", "head_passes"):
+        assert getattr(FITTED, name) == getattr(found, name)
+
+
+def test_a_level_that_is_absent_costs_nothing_and_reaches_no_further():
+    """The switched UltraServer has no level of a server: chips are joined at once."""
+    found = machine(lower(everything(), "trn3-gen2-ultraserver"), IDEAL, "bf16")
+    assert (1 / 4, 1 / 4, 1 / 576) == (found.inverse_1, found.inverse_2, found.inverse_3)
+    assert (0.0, 1.0) == (found.byte_2, found.unknown_2)
+    assert 0.0 == group(found, 576.0, 1.0).unknown
+
+
+def test_every_share_is_of_the_level_with_its_name():
+    """The links of each level are achieved on their own."""
+    for i, name in enumerate(("chip", "server", "ultraserver", "network"), 1):
+        whole, half = (machine(NESTED, e, "bf16") for e in (IDEAL, Efficiency(**{name: 0.5})))
+        changed = {f.name for f in fields(Machine) if getattr(whole, f.name) != getattr(half, f.name)}
+        assert {f"byte_{i}"} == changed
+        assert 2.0 * getattr(whole, f"byte_{i}") == getattr(half, f"byte_{i}")
+
+
+def test_without_a_bandwidth_of_device_memory_nothing_is_said():
+    with pytest.raises(RefusalError, match="no published bandwidth of device memory") as refused:
+        machine(evolve(NESTED, bandwidth=0.0), IDEAL, "bf16")
+    assert ("unknown-figure", "a-chip spec.memory.bandwidth") == (refused.value.reason, refused.value.place)
+
+
+def test_without_a_rate_for_a_type_nothing_is_said():
+    with pytest.raises(RefusalError, match="no published dense rate for fp32") as refused:
+        machine(NESTED, IDEAL, "fp32")
+    assert "unknown-figure" == refused.value.reason
+    # A narrow type needs one for attention as well.
+    with pytest.raises(RefusalError, match="no published dense rate for bf16"):
+        machine(evolve(NESTED, rates={"fp8": 1e14}), IDEAL, "fp8")
+
+
+def test_never():
+    assert never(0.0)
+    assert not never(1e-300)
+    assert not never(np.zeros(3))

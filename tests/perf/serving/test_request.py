@@ -1,0 +1,275 @@
+"""Serving, against closed forms, published figures and measurements."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from trnspec.api import load
+from trnspec.model.transformers.counting import dimensions, parameters
+from trnspec.model.transformers.model import Model
+from trnspec.perf.lowering.efficiency import IDEAL as RATES
+from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.machine import machine
+from trnspec.perf.serving.decode import accepted, decode, decode_time, mean_seen
+from trnspec.perf.serving.forward_pass import (
+    IDEAL,
+    MOST,
+    PARTS,
+    Deployment,
+    Serving,
+    bound,
+    cache_bytes,
+    cache_share,
+    head_share,
+    power,
+    seen,
+    touched,
+)
+from trnspec.perf.serving.prefill import prefill
+from trnspec.perf.serving.request import balance, serve, transfer_time
+from trnspec.perf.work.transformer import transformer
+
+CLOSE = 1e-12
+GIB = 820 * 2**30
+"""Bandwidth of a chip of Trainium1 and Inferentia2 that the floors were computed with, in B/s; some pages print GiB."""
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return load().graph
+
+
+@pytest.fixture(scope="module")
+def models(graph):
+    return {node.name: dimensions(node.spec) for node in graph.of(Model)}
+
+
+@pytest.fixture(scope="module")
+def trn1(graph):
+    return machine(lower(graph, "trn1.32xlarge"), RATES, "bf16")
+
+
+@pytest.mark.parametrize(
+    ("name", "element", "expected"),
+    [
+        ("llama-3-70b", 2.0, 327_680.0),
+        ("llama-3-70b", 1.0, 163_840.0),
+        ("llama-3-8b", 2.0, 131_072.0),
+        ("llama-2-7b", 2.0, 524_288.0),
+        ("llama-2-13b", 2.0, 819_200.0),
+        # Latent attention keeps the compressed vector and the shared positional key: 512 + 64 in 61 layers.
+        ("deepseek-v3", 2.0, 61 * 576 * 2.0),
+    ],
+)
+def test_bytes_of_the_cache_of_a_token(models, name, element, expected):
+    assert expected == cache_bytes(transformer(models[name]), element)
+
+
+@pytest.mark.parametrize(
+    ("name", "chips", "context", "milliseconds", "measured", "use"),
+    [
+        ("llama-2-70b", 16, 128 + 64, 9.797, 25.18, 38.9),
+        ("llama-2-13b", 16, 4096 + 2048, 2.205, 9.84, 22.4),
+        ("llama-2-7b", 16, 128 + 4032, 1.111, 6.70, 16.6),
+        ("llama-2-70b", 12, 128 + 64, 13.063, 32.9, 39.7),
+        ("llama-2-7b", 12, 128 + 1984, 1.380, 6.47, 21.3),
+    ],
+)
+def test_floor_of_decoding(models, name, chips, context, milliseconds, measured, use):
+    d = models[name]
+    weights, cache = parameters(d) * 2.0, cache_bytes(transformer(d), 2.0) * context
+
+    found = bound(weights, cache, float(chips), 1.0 / GIB)
+
+    exact = Fraction(int(parameters(d)) * 2 + int(d.layers * d.kv_elements * 2) * context, chips * GIB)
+    assert float(exact) == pytest.approx(found, rel=CLOSE)
+    assert milliseconds == pytest.approx(1e3 * found, abs=5.1e-4)
+    assert use == pytest.approx(100 * found / (measured / 1e3), abs=0.06)
+
+
+def test_step_of_the_scaling_book():
+    """Llama-3-70B in int8 at a batch of 32 and 8k of context on a slice of 4x2 v5e: 17 ms, 235 tokens/s a chip."""
+    weights, cache = 70e9, 163_840.0 * 8192 * 32
+
+    found = bound(weights, cache, 8.0, 1.0 / 8.2e11)
+
+    assert pytest.approx(float(Fraction(70 * 10**9 + 163_840 * 8192 * 32, 8 * 820 * 10**9)), rel=CLOSE) == found
+    assert round(found * 1e3) == 17
+    assert round(32 / round(found, 3) / 8) == 235
+
+
+def test_an_ideal_step_reads_weights_and_cache_once(models, trn1):
+    """Without links and with heads that divide it is the floor, without embedding and norms, which are not multiplied."""
+    model = transformer(models["llama-2-7b"])
+    free = evolve(trn1, **{f"{n}_{i}": 0.0 for n in ("byte", "hop") for i in range(1, 5)})
+    plan = Deployment(tp=32.0, prompt=128.0, output=8064.0)
+
+    found = decode_time(model, plan, free, IDEAL)
+
+    read = 2 * (32 * (4 * 4096 * 4096 + 3 * 4096 * 11008) + 32000 * 4096) + 524_288 * (128 + 4032 + 1)
+    assert pytest.approx(float(Fraction(read, 32 * 410 * 10**9)), rel=CLOSE) == found
+
+
+def test_small_collectives_and_not_bandwidth_decide_on_neuron(models, trn1):
+    """Measured 6.70 ms, of which the floor is a sixth: two collectives a layer of 86 us leave a tenth unexplained."""
+    model = transformer(models["llama-2-7b"])
+    plan = Deployment(tp=32.0, prompt=128.0, output=8064.0)
+
+    ideal = decode_time(model, plan, trn1, IDEAL)
+    found = decode_time(model, plan, trn1, Serving(call=86e-6))
+
+    assert pytest.approx(ideal + (2 * 32 + 1) * 86e-6, rel=CLOSE) == found
+    assert pytest.approx(6.70e-3, rel=0.1) == found
+
+
+def test_a_prefill_is_bound_by_computing(models, trn1):
+    """2 FLOP for each weight and token, and the causal half of the scores."""
+    model = transformer(models["llama-2-7b"])
+
+    found = prefill(model, Deployment(prompt=1024.0, output=1.0), trn1, IDEAL)
+
+    rate = Fraction("91.75e12")
+    assert (
+        pytest.approx(float(1024 * 2 * 32 * (4 * 4096 * 4096 + 3 * 4096 * 11008) / rate), rel=CLOSE) == found.matrices
+    )
+    assert pytest.approx(float(32 * 2 * 1024 * 512 * 2 * 4096 / rate), rel=CLOSE) == found.attention
+    assert (found.tensor, found.expert, found.pipeline) == (0.0, 0.0, 0.0)
+
+
+def test_all_reduces_of_a_prefill(models, trn1):
+    """Two a layer over 32 ranks: 2 (n-1)/n of the residual stream, between two cores and sixteen chips."""
+    model = transformer(models["llama-2-7b"])
+
+    found = prefill(model, Deployment(tp=32.0, prompt=1024.0, output=1.0), trn1, IDEAL)
+
+    each = Fraction(1, 2) / (205 * 10**9) + (Fraction(1, 2) - Fraction(1, 32)) / (96 * 10**9)
+    logits = 4 * 32000
+    assert pytest.approx(float(32 * 2 * 2 * 1024 * 4096 * 2 * each + logits * each), rel=CLOSE) == found.tensor
+
+
+def test_chunks_read_weights_again(models, trn1):
+    model = transformer(models["llama-2-7b"])
+    whole = Deployment(prompt=64.0, output=1.0)
+
+    one, eight = (prefill(model, evolve(whole, passes=n), trn1, IDEAL) for n in (1.0, 8.0))
+
+    assert pytest.approx(8 * one.matrices, rel=CLOSE) == eight.matrices
+    assert one.attention < eight.attention
+    # The output matrix is multiplied by the last token of the prompt alone.
+    assert one.head == pytest.approx(float(Fraction(2 * 32000 * 4096, 410 * 10**9)), rel=CLOSE)
+
+
+@pytest.mark.parametrize(("n", "expected"), [(0.0, 1.0), (1.0, 0.75), (7.0, 0.75**7), (MOST, 0.0)])
+def test_power(n, expected):
+    assert expected == pytest.approx(power(0.75, n), rel=1e-14)
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 3, 17, 128, 1000])
+def test_experts_that_are_read(models, tokens):
+    """``1 - (1 - k/E)^T`` for 8 of 128."""
+    model = transformer(models["qwen3-30b-a3b"])
+
+    assert float(1 - (1 - Fraction(8, 128)) ** tokens) == pytest.approx(touched(model, float(tokens)), rel=CLOSE)
+
+
+def test_a_dense_model_touches_no_expert(models):
+    assert touched(transformer(models["llama-2-7b"]), 5.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "tp", "cache", "heads"),
+    [
+        ("llama-2-70b", 8.0, 1 / 8, 1 / 8),
+        # 8 heads of keys and values on 32 ranks: each keeps one, so all is kept four times.
+        ("llama-2-70b", 32.0, 1 / 8, 1 / 32),
+        # 40 heads on 32 ranks are padded to 64.
+        ("llama-2-13b", 32.0, 2 / 40, 2 / 40),
+        ("deepseek-v3", 32.0, 1.0, 1 / 32),
+    ],
+)
+def test_whole_heads_are_kept(models, name, tp, cache, heads):
+    model = transformer(models[name])
+
+    assert (cache, heads) == (cache_share(model, tp), head_share(model, tp))
+
+
+def test_context_of_windows(models):
+    """Half of gpt-oss's layers look back 128 tokens."""
+    model = transformer(models["gpt-oss-20b"])
+    plan = Deployment(prompt=64.0, output=256.0)
+
+    assert (model.window, model.windowed) == (128.0, 0.5)
+    assert (100.0, 0.5 * 1000 + 0.5 * 128) == (seen(model, 100.0), seen(model, 1000.0))
+    # min(128, c) over c from 64 to 320: rises over 64, then stays for 192.
+    assert 0.5 * 192 + 0.5 * (96 * 64 + 128 * 192) / 256 == pytest.approx(mean_seen(model, plan), rel=CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("a", "k", "expected"), [(0.0, 4.0, 1.0), (1.0, 4.0, 5.0), (0.5, 2.0, 1.75), (0.8, 4.0, 3.3616)]
+)
+def test_tokens_of_a_draft(a, k, expected):
+    assert expected == pytest.approx(accepted(a, k), rel=CLOSE)
+
+
+def test_schedules(models, trn1):
+    model = transformer(models["llama-2-7b"])
+    plan = Deployment(tp=32.0, batch=8.0, prompt=512.0, output=101.0)
+
+    static = serve(model, evolve(plan, prompts=8.0), trn1, IDEAL, schedule="static")
+    continuous = serve(model, plan, trn1, IDEAL)
+    alone = serve(model, plan, trn1, IDEAL, schedule="separate")
+    step = decode(model, plan, trn1, IDEAL, mean_seen(model, plan)).total
+
+    assert (step, step, 0.0) == (static.time_per_token, alone.time_per_token, alone.waiting)
+    assert 8 * 101 / (static.first.total + 100 * step) == pytest.approx(static.throughput, rel=CLOSE)
+    # Seven others are renewed while one makes its hundred tokens.
+    assert 7 * continuous.first.total / 100 == pytest.approx(continuous.waiting, rel=CLOSE)
+    assert 8 * 101 / (8 * continuous.first.total + 100 * step) == pytest.approx(continuous.throughput, rel=CLOSE)
+    assert 8 / (100 * step) == pytest.approx(alone.decode_rate, rel=CLOSE)
+    assert alone.decode_rate * alone.first.total == pytest.approx(balance(alone.prefill_rate, alone.decode_rate))
+
+
+def test_chunks_go_along_with_tokens(models, trn1):
+    """A small chunk costs little beside a step whose weights are read anyway, and more than nothing."""
+    model = transformer(models["llama-2-7b"])
+    plan = Deployment(tp=8.0, batch=8.0, prompt=512.0, output=101.0)
+
+    at_once, chunked = (serve(model, evolve(plan, passes=n), trn1, IDEAL) for n in (1.0, 8.0))
+
+    assert 0.0 < chunked.waiting < at_once.waiting
+    assert chunked.first.total > at_once.first.total
+
+
+def test_stages_work_on_groups_of_the_batch(models, graph):
+    """Each of two stages reads half of the weights; a token waits for both, and two groups are under way."""
+    model = transformer(models["llama-2-7b"])
+    numbers = machine(lower(graph, "trn1.32xlarge"), RATES, "bf16")
+    one = Deployment(tp=16.0, batch=4.0)
+    two = Deployment(tp=16.0, batch=8.0, pp=2.0)
+
+    before, after = (serve(model, plan, numbers, IDEAL, schedule="separate") for plan in (one, two))
+
+    sent = 4.0 * 4096 * 2 / 16 / 96e9
+    assert before.time_per_token + sent == pytest.approx(after.time_per_token, rel=CLOSE)
+    assert after.token.pipeline == pytest.approx(sent, rel=CLOSE)
+    assert 2 * before.decode_rate > after.decode_rate > 1.99 * before.decode_rate
+
+
+def test_a_cache_goes_over_the_network():
+    assert 15e-6 + 1e9 / 50e9 == transfer_time(1e9, 100e9, 50e9, 15e-6)
+
+
+def test_arrays_broadcast(models, trn1):
+    model = transformer(models["llama-2-7b"])
+    batches, contexts = np.array([1.0, 8.0, 64.0]), np.array([[128.0], [4096.0]])
+
+    found = decode(model, Deployment(tp=32.0, batch=batches), trn1, IDEAL, contexts)
+
+    assert (2, 3) == found.total.shape
+    assert found.total[1, 2] == decode(model, Deployment(tp=32.0, batch=64.0), trn1, IDEAL, 4096.0).total
+    assert (np.diff(found.total, axis=0) > 0).all()
+    assert set(PARTS) < {f.name for f in type(found).__attrs_attrs__}

@@ -1,0 +1,295 @@
+"""What holds of serving whatever the model, the layout and the machine."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.lowering.machine import Machine
+from trnspec.perf.serving.decode import accepted, decode, mean_seen, token_load
+from trnspec.perf.serving.forward_pass import IDEAL, PARTS, Deployment, Pass, Serving, go, power, seen, touched
+from trnspec.perf.serving.prefill import prefill
+from trnspec.perf.serving.request import Served, Speculation, serve
+from trnspec.perf.work.transformer import Transformer, transformer
+
+CASES = settings(max_examples=150, deadline=None)
+EXPERTS = st.sampled_from([0.0, 1.0, 4.0, 8.0, 64.0])
+COUNTS = st.sampled_from([1.0, 2.0, 3.0, 4.0, 8.0, 16.0])
+POWERS = st.sampled_from([1.0, 2.0, 4.0, 8.0, 32.0])
+SECONDS = st.sampled_from([0.0, 1e-6, 15e-6, 86e-6])
+SHARES = st.floats(0.05, 1.0)
+
+
+@st.composite
+def models(draw, experts=EXPERTS):
+    layers = float(draw(st.integers(1, 100)))
+    hidden = float(128 * draw(st.integers(1, 64)))
+    kv_heads = float(draw(st.sampled_from([1, 2, 8, 16])))
+    heads = kv_heads * float(draw(st.integers(1, 8)))
+    width = float(64 * draw(st.integers(1, 256)))
+    count = draw(experts)
+    window = draw(st.sampled_from([0.0, 128.0, 1024.0]))
+    routed = {}
+    if count:
+        routed = {
+            "expert_layers": layers,
+            "experts": count,
+            "active": draw(st.sampled_from([1.0, min(2.0, count), min(8.0, count)])),
+            "expert_width": width,
+            "expert_weights": 3.0 * hidden * width,
+            "router_weights": hidden * count,
+        }
+    vocabulary = float(draw(st.integers(1, 2000)) * 64)
+    return transformer(
+        Dimensions(
+            layers=layers, hidden=hidden, vocabulary=vocabulary, context=8192.0, heads=heads, kv_heads=kv_heads,
+            qk_size=64.0, v_size=64.0, kv_elements=128.0 * kv_heads, window=window,
+            windowed_layers=float(draw(st.integers(0, int(layers)))) if window else 0.0,
+            attention_weights=128.0 * hidden * (heads + kv_heads), attention_small=2.0 * hidden, matrices=3.0,
+            width=0.0 if count else width, mlp_weights=0.0 if count else 3.0 * hidden * width,
+            embedding=vocabulary * hidden, head=vocabulary * hidden, tied=draw(st.sampled_from([0.0, 1.0])), **routed,
+        )
+    )  # fmt: skip
+
+
+@st.composite
+def machines(draw):
+    rate = draw(st.floats(1e12, 1e15))
+    levels = {}
+    within = 1.0
+    for slot in (1, 2, 3):
+        within *= draw(st.sampled_from([1.0, 2.0, 4.0, 16.0]))
+        levels[f"inverse_{slot}"] = 1.0 / within
+    for slot in (1, 2, 3, 4):
+        levels[f"byte_{slot}"] = 1.0 / draw(st.floats(1e9, 1e12))
+        levels[f"hop_{slot}"] = draw(SECONDS)
+        levels[f"unknown_{slot}"] = 0.0
+    return Machine(
+        ranks=4096.0, flop=1.0 / rate, score=1.0 / rate, byte=1.0 / draw(st.floats(1e10, 1e13)), capacity=1e11, **levels
+    )
+
+
+@st.composite
+def plans(draw, degrees=POWERS):
+    prompt = float(draw(st.integers(1, 16384)))
+    share = draw(st.sampled_from([1.0, 2.0, 4.0]))
+    return Deployment(
+        tp=draw(degrees), pp=draw(st.sampled_from([1.0, 2.0, 4.0])) if degrees is POWERS else 1.0,
+        dp=4.0 * share, ep=share if degrees is POWERS else 1.0, batch=float(draw(st.integers(1, 512))),
+        prompt=prompt, output=float(draw(st.integers(1, 4096))), passes=draw(st.sampled_from([1.0, 1.0, 2.0, 7.0])),
+        prompts=draw(COUNTS), weight_bytes=draw(st.sampled_from([0.5, 1.0, 2.0])),
+        cache_bytes=draw(st.sampled_from([1.0, 2.0])), activation_bytes=2.0,
+    )  # fmt: skip
+
+
+@st.composite
+def servings(draw):
+    shares = {name: draw(SHARES) for name in ("matmul", "attention", "weights", "cache", "link")}
+    times = {name: draw(SECONDS) for name in ("call", "launch", "step", "sample", "request")}
+    rest = {name: draw(st.floats(0.0, 1.0)) for name in ("additive", "padding", "causal", "score_passes")}
+    return Serving(**shares, **times, **rest)
+
+
+def summed(found: Pass) -> float:
+    total = found.matrices
+    for name in PARTS[1:]:
+        total = total + getattr(found, name)
+    return total
+
+
+@CASES
+@given(models(), plans(), machines(), servings())
+def test_parts_sum_and_none_is_negative(model, plan, numbers, serving):
+    met = mean_seen(model, plan)
+    for found in (decode(model, plan, numbers, serving, met), prefill(model, plan, numbers, serving)):
+        assert summed(found) == found.total
+        assert all(0.0 <= getattr(found, name) < float("inf") for name in PARTS)
+        assert found.total > 0.0
+
+
+@CASES
+@given(models(), plans(), machines(), servings())
+def test_a_step_is_no_shorter_than_reading(model, plan, numbers, serving):
+    met = mean_seen(model, plan)
+    found = decode(model, plan, numbers, serving, met)
+    share = 1.0 / plan.tp
+    weights = model.layers * (model.whole + model.weights - model.whole) * share / plan.ep + model.output * share
+    cache = model.layers * plan.batch / plan.pp * met * model.kv_elements / model.kv_heads
+
+    assert found.total >= found.reading * (1 - 1e-12)
+    assert found.total >= weights * plan.weight_bytes * numbers.byte * (1 - 1e-12)
+    assert found.total >= cache / plan.tp * plan.cache_bytes * numbers.byte * (1 - 1e-12)
+
+
+@CASES
+@given(models(), plans(), machines(), servings(), st.sampled_from([1.5, 2.0, 10.0]))
+def test_more_of_anything_is_never_slower(model, plan, numbers, serving, factor):
+    names = ("flop", "score", "byte", *(f"{n}_{i}" for n in ("byte", "hop") for i in (1, 2, 3, 4)))
+    for schedule in ("static", "separate"):
+        before = serve(model, plan, numbers, serving, schedule=schedule)
+        for name in names:
+            slower = serve(
+                model, plan, evolve(numbers, **{name: getattr(numbers, name) * factor}), serving, schedule=schedule
+            )
+            assert slower.latency >= before.latency
+            assert slower.throughput <= before.throughput
+        for name in ("call", "launch", "step", "sample", "request"):
+            slower = serve(
+                model, plan, numbers, evolve(serving, **{name: getattr(serving, name) + 1e-5}), schedule=schedule
+            )
+            assert slower.latency >= before.latency
+
+
+@CASES
+@given(models(), plans(), machines(), servings(), st.integers(1, 64))
+def test_a_larger_batch_or_context_takes_no_less(model, plan, numbers, serving, more):
+    met = mean_seen(model, plan)
+    before = decode(model, plan, numbers, serving, met)
+
+    assert decode(model, evolve(plan, batch=plan.batch + more), numbers, serving, met).total >= before.total
+    assert decode(model, plan, numbers, serving, met + more).total >= before.total
+    assert decode(model, plan, numbers, serving, met, 1.0 + more).total >= before.total
+
+
+@CASES
+@given(models(), plans(st.just(1.0)), machines(), servings())
+def test_one_rank_communicates_with_nobody(model, plan, numbers, serving):
+    for found in (decode(model, plan, numbers, serving, 100.0), prefill(model, plan, numbers, serving)):
+        assert (0.0, 0.0, 0.0, 0.0) == (found.tensor, found.expert, found.pipeline, found.unknown)
+
+
+@CASES
+@given(models(), plans(), machines(), servings(), st.sampled_from(["static", "continuous", "separate"]))
+def test_twice_the_rates_and_half_the_latencies_take_half(model, plan, numbers, serving, schedule):
+    times = {f.name: getattr(numbers, f.name) / 2 for f in attrs.fields(Machine) if f.name.startswith(("byte", "hop"))}
+    fast = evolve(numbers, flop=numbers.flop / 2, score=numbers.score / 2, **times)
+    quick = evolve(
+        serving, **{name: getattr(serving, name) / 2 for name in ("call", "launch", "step", "sample", "request")}
+    )
+
+    slow, found = (
+        serve(model, plan, numbers, serving, schedule=schedule),
+        serve(model, plan, fast, quick, schedule=schedule),
+    )
+
+    assert slow.first.total == 2 * found.first.total
+    assert slow.time_per_token == 2 * found.time_per_token
+    assert slow.latency == 2 * found.latency
+    assert 2 * slow.throughput == found.throughput
+
+
+def stacked(kind, values):
+    return kind(**{f.name: np.array([getattr(v, f.name) for v in values]) for f in attrs.fields(kind)})
+
+
+def flat(found: Served):
+    for field in attrs.fields(Served):
+        value = getattr(found, field.name)
+        if isinstance(value, Pass):
+            yield from ((f"{field.name}.{f.name}", getattr(value, f.name)) for f in attrs.fields(Pass))
+        else:
+            yield field.name, value
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(models(), plans(), machines(), servings(), models()), min_size=1, max_size=5),
+    st.sampled_from(["static", "continuous", "separate"]),
+    st.booleans(),
+)
+def test_one_call_is_the_element_of_a_batch_bit_for_bit(cases, schedule, drafting):
+    def drafted(small):
+        return Speculation(model=small, drafted=4.0, acceptance=0.7) if drafting else None
+
+    columns = list(zip(*cases, strict=True))
+    kinds = (Transformer, Deployment, Machine, Serving)
+    model, plan, numbers, serving = (stacked(k, c) for k, c in zip(kinds, columns[:4], strict=True))
+    many = dict(
+        flat(
+            serve(
+                model, plan, numbers, serving, schedule=schedule, speculation=drafted(stacked(Transformer, columns[4]))
+            )
+        )
+    )
+    for i, (one, laid, chip, achieved, small) in enumerate(cases):
+        alone = dict(flat(serve(one, laid, chip, achieved, schedule=schedule, speculation=drafted(small))))
+        assert alone == {name: np.broadcast_to(value, len(cases))[i] for name, value in many.items()}
+        assert {float} == {type(v) for v in alone.values()}
+
+
+@CASES
+@given(models(st.just(0.0)), plans(), machines(), servings())
+def test_one_expert_is_a_dense_network(model, plan, numbers, serving):
+    """Bit for bit, since tp is a power of two, so that nothing is rounded."""
+    network = 1024.0 * model.hidden
+    dense = evolve(model, whole=model.whole + network, weights=model.weights + network)
+    expert = evolve(model, routed=network, weights=model.weights + network, dispatched=1.0)
+    one = evolve(plan, ep=1.0)
+
+    assert serve(dense, one, numbers, serving) == serve(expert, one, numbers, serving)
+
+
+@CASES
+@given(models(), models(), plans(), machines(), servings(), st.integers(1, 8), st.floats(0.0, 1.0))
+def test_a_draft_of_which_nothing_is_accepted_never_helps(model, small, plan, numbers, serving, drafted, acceptance):
+    without = serve(model, plan, numbers, serving, schedule="separate")
+    none, some = (
+        serve(
+            model, plan, numbers, serving, schedule="separate",
+            speculation=Speculation(model=small, drafted=float(drafted), acceptance=a),
+        )
+        for a in (0.0, acceptance)
+    )  # fmt: skip
+
+    assert none.time_per_token >= without.time_per_token
+    assert some.time_per_token <= none.time_per_token * (1 + 1e-12)
+    assert 1.0 <= accepted(acceptance, float(drafted)) <= (drafted + 1.0) * (1 + 1e-12)
+
+
+@CASES
+@given(models(), st.integers(1, 1 << 30), st.integers(1, 1000))
+def test_more_tokens_touch_more_experts(model, tokens, more):
+    found = touched(model, float(tokens))
+
+    assert 0.0 <= found <= touched(model, float(tokens + more)) <= 1.0
+    if model.routed:
+        assert found >= touched(model, 1.0)
+
+
+@CASES
+@given(st.floats(0.0, 1.0), st.integers(0, 4096))
+def test_power_is_a_product(base, n):
+    product = 1.0
+    for _ in range(n):
+        product *= base
+
+    assert abs(power(base, float(n)) - product) <= 1e-12 * product + 1e-300
+
+
+@CASES
+@given(models(), plans(), st.integers(1, 1 << 17))
+def test_a_window_never_widens(model, plan, tokens):
+    wide = evolve(model, window=float(1 << 20), windowed=1.0)
+
+    assert float(tokens) == seen(wide, float(tokens))
+    assert 0.0 < seen(model, float(tokens)) <= tokens
+    assert plan.prompt * (1 - 1e-12) <= mean_seen(wide, plan) <= (plan.prompt + plan.output) * (1 + 1e-12)
+    assert mean_seen(model, plan) <= mean_seen(wide, plan) * (1 + 1e-12)
+
+
+@CASES
+@given(models(), plans(), machines(), servings(), st.floats(0.0, 1.0))
+def test_loads_together_take_no_longer_than_apart(model, plan, numbers, serving, share):
+    """Weights are read once for both, which is what chunks gain."""
+    one = token_load(model, plan, IDEAL, 100.0)
+    other = evolve(one, tokens=64.0, pairs=64.0 * 1000 * share, cached=1000 * share, logits=0.0)
+    plain = evolve(serving, additive=0.0)
+
+    together = go(model, plan, numbers, plain, one + other).total
+    apart = go(model, plan, numbers, plain, one).total + go(model, plan, numbers, plain, other).total
+
+    assert together <= apart * (1 + 1e-12)

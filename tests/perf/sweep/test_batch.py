@@ -1,0 +1,390 @@
+"""A batch and a sweep say what the single call says, to the last bit, whatever their order, blocks and route."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from attrs import evolve
+from dims_by_hand import gpt
+from engine_samples import ESTIMATORS, FITTED, SYSTEMS, estimator, possible, sample, system
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.sweep import lookup
+from trnspec.perf.sweep import rows as flat
+from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, Best, Block, Pareto, Top, rows, sweep
+from trnspec.perf.sweep.grid import AXES, grid
+from trnspec.perf.training.step import PARTS
+from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.transformer import transformer
+
+COLUMNS = (
+    *("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "schedule", "interleave", "zero"),
+    *("recompute", "sequence_parallel", "overlap", "flash", "fused_loss", "optimizer"),
+)
+
+
+def columns(samples) -> dict:
+    return {name: np.array([getattr(s.layout, name) for s in samples]) for name in COLUMNS}
+
+
+def single(e, layout, *, memory: bool = True) -> tuple[str, float, float]:
+    """The reason, the time and the bytes that the single call gives."""
+    try:
+        found = e.step(layout)
+    except RefusalError as refused:
+        return refused.reason, 0.0, 0.0
+    needs = e.memory(layout).total if memory else 0.0
+    if needs > e.system.capacity:
+        return "does-not-fit", 0.0, needs
+    return "", found.total, needs
+
+
+@pytest.fixture(scope="module")
+def samples():
+    draw = random.Random(7)
+    return [possible(draw) if i % 2 else sample(draw, strange=0.5) for i in range(5000)]
+
+
+def test_rows_are_single_calls(samples) -> None:
+    which = np.array([s.which for s in samples])
+    found = rows(ESTIMATORS, which, memory=True, parts=PARTS, **columns(samples))
+
+    told = [
+        (REASONS[code], t, m) for code, t, m in zip(found.code, found.time.tolist(), found.memory.tolist(), strict=True)
+    ]
+    assert told == [single(ESTIMATORS[s.which], s.layout) for s in samples]
+    reasons = {reason for reason, _, _ in told}
+    assert reasons == set(REASONS) - {"unknown-figure"}
+    for i in np.flatnonzero(found.code == 0)[:500]:
+        step = ESTIMATORS[samples[i].which].step(samples[i].layout)
+        assert [found.parts[name][i] for name in PARTS] == [getattr(step, name) for name in PARTS]
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000, 100_000])
+def test_order_and_blocks_change_nothing(samples, block, monkeypatch) -> None:
+    which, given_ = np.array([s.which for s in samples]), columns(samples)
+    whole = rows(ESTIMATORS, which, **given_)
+    order = np.random.default_rng(block).permutation(len(samples))[: 300 if block == 1 else None]
+    mixed = rows(ESTIMATORS, which[order], block=block, **{n: c[order] for n, c in given_.items()})
+
+    assert (mixed.time == whole.time[order]).all()
+    assert (mixed.code == whole.code[order]).all()
+
+    # Without remembering what links cost, every row is computed.
+    monkeypatch.setattr(lookup, "_MOST", 1)
+    direct = rows(ESTIMATORS, which, block=max(block, 100), **given_)
+    assert (direct.time == whole.time).all()
+    assert (direct.code == whole.code).all()
+
+
+def test_columns_of_many_numbers(samples) -> None:
+    """Lengths of sequence of which there are too many for tables, and numbers that occur late, take other routes."""
+    chosen = [s for s in samples if not s.reason and s.layout.cp == 1 and not s.layout.sequence_parallel][:600]
+    which, given_ = np.array([s.which for s in chosen]), columns(chosen)
+    lengths = np.arange(1000, 1000 + len(chosen))
+    assert len(chosen) == 600 > lookup._VALUES
+    for given_["seq"] in (lengths, lengths + lookup._LARGEST, np.where(lengths == 1550, 3 * 1024, 2048)):
+        found = rows(ESTIMATORS, which, block=64, **given_)
+        expected = [
+            single(ESTIMATORS[s.which], evolve(s.layout, seq=int(seq)), memory=False)
+            for s, seq in zip(chosen, given_["seq"], strict=True)
+        ]
+        assert [(REASONS[c], t, 0.0) for c, t in zip(found.code, found.time.tolist(), strict=True)] == expected
+
+
+def test_numbers_that_occur_late(samples, monkeypatch) -> None:
+    """Tables grow when a block has numbers that none before it had."""
+    which, given_ = np.array([s.which for s in samples]), columns(samples)
+    whole = rows(ESTIMATORS, which, **given_)
+    order = np.lexsort((given_["ep"], given_["pp"], given_["tp"], given_["seq"]))
+    monkeypatch.setattr(flat, "_SEEN", 1)
+    found = rows(ESTIMATORS, which[order], block=50, **{n: c[order] for n, c in given_.items()})
+
+    assert (found.time == whole.time[order]).all()
+    assert (found.code == whole.code[order]).all()
+
+
+def test_formulas_depend_on_what_they_say(samples) -> None:
+    """A formula that looked at an axis that it does not name would be wrong where that one has too many numbers."""
+    chosen = columns(samples) | {"which": np.array([s.which for s in samples])}
+    words = {name: np.zeros(len(samples), dtype=np.int64) for name in lookup.LIMITS}
+    counted = {name: np.maximum(column, 1) for name, column in chosen.items() if name not in words}
+    made = lookup.Tables.of(ESTIMATORS, 1 << 20, counted | words | {"which": chosen["which"]})
+    asked = made._combinations()
+    told = 0
+    for formula, names in lookup._FORMULAS:
+        for name, number in formula(asked).items():
+            told += 1
+            assert {*lookup._labelled(number)[0]} <= {*names}, name
+    assert told == len(made.known) > 30
+
+
+def test_one_value_for_all_rows(samples) -> None:
+    """Numbers in place of columns give the same bits; a batch may be about one estimator."""
+    first = next(s for s in samples if not s.reason)
+    plain = {name: getattr(first.layout, name) for name in COLUMNS}
+    expected = single(ESTIMATORS[first.which], first.layout)
+    one = rows([ESTIMATORS[first.which]], 0, memory=True, **plain)
+    assert (REASONS[one.code[0]], one.time[0], one.memory[0]) == expected
+
+    zeros = rows(ESTIMATORS, first.which, memory=True, **plain | {"zero": np.array([0, first.layout.zero, 3])})
+    for i, zero in enumerate((0, first.layout.zero, 3)):
+        told = single(ESTIMATORS[first.which], evolve(first.layout, zero=zero))
+        assert (REASONS[zeros.code[i]], zeros.time[i], zeros.memory[i]) == told
+
+
+def test_words_by_their_places() -> None:
+    """A column has the place of a word, which is not the number that formulas take."""
+    e, words = SWEPT[0], ("full", "operators", "none", "selective", "operators")
+    places = [RECOMPUTES.index(word) for word in words]
+    assert [2, 3, 0, 1, 3] == places
+    plain = {"tp": 8, "pp": 4, "dp": 8, "cp": 1, "seq": 2048, "global_batch": 256}
+    expected = [single(e, Layout(**plain, recompute=word)) for word in words]
+    assert 4 == len(set(expected))
+    for given_ in (places, list(words), np.array(places, dtype=np.uint8), np.array(places, dtype=np.float64)):
+        found = rows([e], 0, memory=True, recompute=given_, **plain)
+        assert expected == [
+            (REASONS[c], t, m) for c, t, m in zip(found.code, found.time.tolist(), found.memory.tolist(), strict=True)
+        ]
+    for word, place, told in zip(words, places, expected, strict=True):
+        for given_ in (word, place):
+            one = rows([e], 0, memory=True, recompute=given_, **plain)
+            assert told == (REASONS[one.code[0]], one.time[0], one.memory[0])
+
+
+def test_counts_below_one() -> None:
+    """In one number for all rows, and in a column."""
+    for name in ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"):
+        plain = {"seq": 2048, "global_batch": np.array([256, 512, 256]), "tp": 8, "pp": 4, "dp": 8, "zero": [0, 1, 3]}
+        for strange in (0, np.array([1, -1, 0])):
+            found = rows(SWEPT[:1], 0, memory=True, **plain | {name: strange})
+            told = [int(n) for n in np.broadcast_to(strange, 3)]
+            assert [REASONS[code] == "not-positive" for code in found.code] == [n < 1 for n in told], name
+            assert not found.time[found.code != 0].any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), size=st.integers(1, 60), block=st.integers(1, 64))
+def test_rows_are_single_calls_property(seed, size, block) -> None:
+    draw = random.Random(seed)
+    found = [sample(draw, strange=0.3) for _ in range(size)]
+    told = rows(ESTIMATORS, np.array([s.which for s in found]), block=block, memory=True, **columns(found))
+
+    for s, code, time, memory in zip(found, told.code, told.time, told.memory, strict=True):
+        assert (REASONS[code], time, memory) == single(ESTIMATORS[s.which], s.layout)
+
+
+def test_no_rows() -> None:
+    none = np.array([], dtype=np.int64)
+    found = rows(ESTIMATORS, none, seq=none, global_batch=8)
+
+    assert (len(found.time), len(found.code)) == (0, 0)
+
+
+SMALL = {
+    "tp": [1, 4, 3], "pp": [1, 4], "cp": [1, 2], "ep": [1, 4], "seq": [2048, 4096], "microbatch": [1, 2],
+    "schedule": ["1f1b", ("interleaved", 2), "zbv", ("zb1p", 2)], "sequence_parallel": [False, True],
+    "recompute": ["none", "selective", "operators", "full"], "zero": [0, 1, 3], "global_batch": [64, 96, 512],
+    "overlap": [False, True], "optimizer": ["adam", "adam-bf16"],
+    "fused_loss": [False, True],
+}  # fmt: skip
+SWEPT = tuple(
+    estimator(name, on, efficiency)
+    for name, on, efficiency in (
+        ("llama-8b", SYSTEMS[0], FITTED), ("latent", SYSTEMS[2], FITTED), ("every-second", SYSTEMS[1], FITTED),
+    )
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return sweep(SWEPT, parts=("bubble", "data"), **SMALL)
+
+
+def test_sweep_is_single_calls(whole) -> None:
+    size, found = whole.grid.size, whole.result
+    assert whole.tried == len(found.time) == size * len(SWEPT) == 3 * 221_184
+    for i in random.Random(1).sample(range(whole.tried), 6000):
+        which, number = divmod(i, size)
+        layout = whole.layout(which, number)
+        expected = single(SWEPT[which], layout)
+        assert (REASONS[found.code[i]], found.time[i], found.memory[i]) == expected, layout
+        if not expected[0]:
+            step = SWEPT[which].step(layout)
+            assert (found.parts["bubble"][i], found.parts["data"][i]) == (step.bubble, step.data)
+    counted = {r: int((found.code == c).sum()) for c, r in enumerate(REASONS) if c}
+    assert whole.refused == {r: n for r, n in counted.items() if n}
+
+
+@pytest.mark.parametrize("block", [1000, 4096, 100_000])
+def test_blocks_of_a_sweep_change_nothing(whole, block) -> None:
+    found = sweep(SWEPT, block=block, **SMALL)
+
+    assert (found.result.time == whole.result.time).all()
+    assert (found.result.code == whole.result.code).all()
+    assert (found.result.memory == whole.result.memory).all()
+
+
+def test_small_blocks_of_a_sweep() -> None:
+    """Any size of a block covers every configuration once."""
+    axes = {"tp": [1, 2, 4], "pp": [1, 2], "seq": 2048, "zero": [0, 1, 2, 3], "global_batch": [64, 128, 192, 256, 320]}
+    expected = sweep(SWEPT[0], **axes).result
+    for block in (1, 2, 3, 5, 7, 16, 19, 20, 21, 64, 119, 120):
+        found = sweep(SWEPT[0], block=block, **axes).result
+        assert (found.time == expected.time).all()
+        assert (found.code == expected.code).all()
+
+
+def test_numbers_of_a_sweep() -> None:
+    """A configuration's number counts the axes in their order, the last one fastest."""
+    made = grid(**SMALL)
+    every = itertools.product(*(made.axes[name] for name in AXES))
+    for number, values in zip(range(3000), every, strict=False):
+        chosen = dict(zip(AXES, values, strict=True))
+        layout = made.layout(number, 256)
+        schedule = chosen.pop("schedule")
+        assert (layout.schedule, layout.interleave) == schedule
+        assert {name: getattr(layout, name) for name in chosen} == chosen
+
+
+def test_top_best_pareto(whole) -> None:
+    """What is kept on the way is what one finds when everything is kept."""
+    found, size = whole.result, whole.grid.size
+    possible_ = np.flatnonzero(found.code == 0)
+    fastest = possible_[np.argsort(found.time[possible_], kind="stable")]
+    for count in (1, 10, 500):
+        top = sweep(SWEPT, keep=Top(count), block=2000, **SMALL).result
+        assert (top.which * size + top.number).tolist() == fastest[:count].tolist()
+        assert (top.time == found.time[fastest[:count]]).all()
+        assert (top.memory == found.memory[fastest[:count]]).all()
+        best = sweep(SWEPT, keep=Best(count), **SMALL).result
+        expected = [i for w in range(3) for i in fastest[fastest // size == w][:count]]
+        assert (best.which * size + best.number).tolist() == expected
+
+    front = sweep(SWEPT, keep=Pareto(), block=3000, **SMALL).result
+    kept = set((front.which * size + front.number).tolist())
+    assert len(kept) == len(front) > 3
+    assert (np.diff(front.time) > 0).all()
+    assert (np.diff(front.memory) < 0).all()
+    for i in possible_:
+        # Each is beaten or equalled by one of the front.
+        assert ((front.time <= found.time[i]) & (front.memory <= found.memory[i])).any()
+
+
+def test_any_function_of_blocks(whole) -> None:
+    def count(block: Block) -> int:
+        return int((block.code == 0).sum())
+
+    found = sweep(SWEPT, keep=count, **SMALL)
+
+    assert sum(found.result) == (whole.result.code == 0).sum()
+    assert len(found.result) > 3
+
+
+def test_pareto_of_other_costs() -> None:
+    axes = SMALL | {"zero": [0, 1]}
+    found = sweep(SWEPT[0], keep=Pareto(lambda b: (b.time, b.parts["data"])), parts=("data",), **axes)
+    every = sweep(SWEPT[0], parts=("data",), **axes).result
+
+    for i in found.result.number:
+        beaten = (every.code == 0) & (every.time <= every.time[i]) & (every.parts["data"] < every.parts["data"][i])
+        assert not beaten.any()
+    assert len(found.result)
+
+
+def test_without_memory() -> None:
+    found = sweep(SWEPT[0], memory=False, tp=[1, 8], seq=2048, global_batch=256)
+
+    assert [REASONS[c] for c in found.result.code] == ["", ""]
+    assert len(found.result.memory) == 0
+    assert sweep(SWEPT[0], tp=[1, 8], seq=2048, global_batch=256).refused == {"does-not-fit": 2}
+
+
+def test_nothing_fits() -> None:
+    for keep in (Top(3), Best(), Pareto()):
+        found = sweep(SWEPT[0], keep=keep, tp=3, seq=2048, global_batch=256)
+        assert len(found.result) == 0
+        assert found.layouts() == []
+        assert found.refused == {"rank-count": 1}
+
+
+def test_layouts_of_what_was_kept() -> None:
+    found = sweep(SWEPT[0], keep=Top(2), tp=[4, 8], pp=4, zero=1, seq=2048, global_batch=256)
+
+    for (e, layout), time in zip(found.layouts(), found.result.time, strict=True):
+        assert e.step(layout).total == time
+        assert layout.ranks == 256
+
+
+LONG = ("gpt", "encoder", "llama-8b", "windows")
+"""Models with 16,384 and 4,096 learned positions, and with none."""
+
+
+def test_sequences_longer_than_the_positions() -> None:
+    """Where positions are learned, a sequence has no more tokens than they are; by columns, sweeps and single calls."""
+    made = tuple(estimator(name, SYSTEMS[1]) for name in LONG)
+    seqs, which = (a.ravel() for a in np.meshgrid([4096, 4097, 16384, 16385, 1 << 21], range(4)))
+    given_ = {"tp": 8, "dp": 8, "seq": seqs, "global_batch": 64}
+    told = [REASONS[code] for code in rows(made, which, **given_).code]
+    limits = [{"gpt": 16384, "encoder": 4096}.get(LONG[w], 1 << 30) for w in which]
+    assert ["context" if s > most else "" for s, most in zip(seqs, limits, strict=True)] == told
+    layouts = [Layout(tp=8, dp=8, seq=int(s), global_batch=64) for s in seqs]
+    assert [single(made[w], x, memory=False)[0] for w, x in zip(which, layouts, strict=True)] == told
+    for w, e in enumerate(made):
+        found = sweep(e, memory=False, tp=8, seq=sorted({*seqs.tolist()}), global_batch=64)
+        assert [REASONS[c] for c in found.result.code] == [t for t, v in zip(told, which, strict=True) if v == w]
+    # One number for all rows, and so many lengths that they are no axis.
+    assert ["context"] == [REASONS[c] for c in rows(made, 1, **given_ | {"seq": 8192}).code]
+    many = np.arange(4000, 4400)
+    code = rows(made, 1, tp=8, dp=8, seq=many, global_batch=64).code
+    assert [REASONS.index("context") if s > 4096 else 0 for s in many] == code.tolist()
+
+
+def test_a_context_is_told_before_a_figure_that_is_missing() -> None:
+    on = system((("chip", 2.0, 2e11, 0.0), ("server", 32.0, 0.0, 0.0)), 32)
+    e, layout = estimator("encoder", on), Layout(dp=32, seq=8192, global_batch=32)
+    assert ("context", 0.0, 0.0) == single(e, layout)
+    assert ["context"] == [REASONS[c] for c in rows([e], 0, dp=32, seq=8192, global_batch=32).code]
+
+
+def test_one_stage_has_no_schedule() -> None:
+    """Whatever other than 1F1B is asked of it is refused; sweeps and columns say what single calls do."""
+    schedules = ["1f1b", "zb1p", "zb2p", "zbv", "v-half", "v-min", ("interleaved", 2)]
+    told = sweep(SWEPT[0], memory=False, tp=8, pp=[1, 2], schedule=schedules, seq=2048, global_batch=512)
+    layouts = [told.layout(0, n) for n in range(told.tried)]
+    assert [(x.pp == 1 and x.schedule != "1f1b") * "schedule" for x in layouts] == [
+        REASONS[c] for c in told.result.code
+    ]
+    columns_ = {n: np.array([getattr(x, n) for x in layouts]) for n in COLUMNS}
+    assert rows(SWEPT[:1], 0, **columns_).code.tolist() == told.result.code.tolist()
+    assert [single(SWEPT[0], x, memory=False)[0] for x in layouts] == [REASONS[c] for c in told.result.code]
+
+
+def test_unknown_figure() -> None:
+    """A link whose rate is not published refuses what needs it, and only that."""
+    on = system((("chip", 2.0, 2e11, 0.0), ("server", 32.0, 0.0, 0.0)), 32)
+    e = estimator("llama-8b", on)
+    told = sweep(e, memory=False, tp=[1, 2], pp=[1, 2], cp=[1, 2], seq=2048, global_batch=32)
+    assert told.refused == {"unknown-figure": 8}
+
+    alone = estimator("llama-8b", system((("chip", 2.0, 2e11, 0.0),), 2))
+    assert sweep(alone, memory=False, tp=[1, 2], seq=2048, global_batch=32).refused == {}
+    assert rows([e], 0, tp=2, dp=16, seq=2048, global_batch=32).code.tolist() == [REASONS.index("unknown-figure")]
+
+
+@pytest.mark.parametrize(("tp", "dp"), [(30, 3), (15, 3), (11, 3), (30, 1), (1, 48)])
+def test_equal_shares_use_no_further_link(tp, dp) -> None:
+    """30 times 1/90 is above 1/3 by its last bit, and yet three groups of 30 ranks fill a server of 90."""
+    on = system((("server", float(tp * dp), 1e11, 0.0), ("ultraserver", 2.0 * tp * dp, 0.0, 0.0)), tp * dp)
+    d = gpt(24, 330 * 8, 330)
+    e = evolve(estimator("gpt", on), dims=d, model=transformer(d))
+    layout = Layout(tp=tp, dp=dp, seq=2048, global_batch=dp)
+
+    found = rows([e], 0, tp=tp, dp=dp, seq=2048, global_batch=dp)
+    assert REASONS[found.code[0]] == ""
+    assert e.step(layout).total == found.time[0] > 0.0

@@ -1,0 +1,54 @@
+"""The engine agrees with a second implementation that shares none of its formulas."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+import reference_engine
+from engine_samples import ESTIMATORS, MODELS, SYSTEMS, possible
+
+from trnspec.perf.training.step import PARTS
+from trnspec.perf.work.activations import RECOMPUTE
+from trnspec.perf.work.layout import BUBBLES
+
+COUNT = 10_000
+
+
+@pytest.fixture(scope="module")
+def samples():
+    draw = random.Random(20261121)
+    return [possible(draw) for _ in range(COUNT)]
+
+
+def test_samples_cover_everything(samples) -> None:
+    seen = Counter(name for s in samples for name in (
+        ESTIMATORS[s.which].name, s.layout.schedule, f"zero {s.layout.zero}", s.layout.recompute, s.layout.optimizer,
+        f"levels {len(ESTIMATORS[s.which].system.levels)}",
+    ))  # fmt: skip
+    wanted = {*MODELS, *BUBBLES, *(f"zero {i}" for i in range(4)), *RECOMPUTE}
+    wanted |= {*reference_engine.BYTES, *(f"levels {len(s.levels)}" for s in SYSTEMS)}
+
+    assert set(seen) == wanted
+    assert min(seen.values()) > 100
+    for name in ("tp", "pp", "dp", "cp", "ep"):
+        assert sum(getattr(s.layout, name) > 1 for s in samples) > 500, name
+
+
+def test_times(samples) -> None:
+    for s in samples:
+        e = ESTIMATORS[s.which]
+        expected = reference_engine.step(e.dims, e.system, e.calibration.efficiency, e.dtype, s.layout)
+        found = e.step(s.layout)
+        for name in (*PARTS, "total"):
+            # A part that others nearly cancel is as exact as what it is the difference of.
+            assert getattr(found, name) == pytest.approx(expected[name], rel=1e-12, abs=1e-12 * found.total), (name, s)
+        assert found.total == pytest.approx(expected["total"], rel=1e-12), s
+
+
+def test_memory(samples) -> None:
+    for s in samples:
+        e = ESTIMATORS[s.which]
+
+        assert e.memory(s.layout).total == pytest.approx(reference_engine.memory(e.dims, s.layout), rel=1e-12), s

@@ -1,0 +1,223 @@
+"""Rooflines: ridge points in print, kernels, and the parts of models."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from dims_by_hand import LATENT, LLAMA_3_8B, MIXTRAL
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trnspec
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.evaluation.inputs import inputs
+from trnspec.evaluation.result import Evaluation, RefusalError
+from trnspec.evaluation.runner import unsound
+from trnspec.evaluators.roofline import run
+from trnspec.perf.roofline import ELEMENT_BYTES, attainable, least_time, pieces, ridge
+from trnspec.perf.work.flops import forward_flops
+
+CATALOG = trnspec.load()
+POSITIVE = st.floats(1e-3, 1e18)
+
+
+def asked(**question) -> Evaluation:
+    """An evaluation that is sound."""
+    found = run(CATALOG, **question)
+    assert [] == list(unsound(found, "roofline"))
+    return found
+
+
+def table(found: Evaluation, title: str) -> dict[str, dict]:
+    rows = next(t for t in found.tables if t.title.startswith(title))
+    return {row[0]: dict(zip(rows.columns, row, strict=True)) for row in rows.rows}
+
+
+@pytest.mark.parametrize(
+    ("peak", "bandwidth", "expected"),
+    [
+        (190e12, 820 * 2**30, 215.794),
+        (190e12, 820e9, 231.707),
+        (667e12, 2.9e12, 230.000),
+        (1299e12, 2.9e12, 447.931),
+        (671e12, 4.9e12, 136.939),
+        (2517e12, 4.9e12, 513.673),
+        (197e12, 8.1e11, 243.210),
+        (197e12, 8.2e11, 240.244),
+        (312e12, 2.039e12, 153.016),
+        (989e12, 3.35e12, 295.224),
+        (2250e12, 7.7e12, 292.208),
+    ],
+)
+def test_ridge_points_in_print(peak, bandwidth, expected):
+    assert expected == round(ridge(peak, bandwidth), 3)
+
+
+@pytest.mark.parametrize(
+    ("chip", "dtype", "expected"),
+    [
+        ("trainium1", "bf16", 231.707),
+        ("trainium2", "bf16", 230.000),
+        ("trainium2", "fp8", 447.931),
+        ("trainium3", "bf16", 136.939),
+        ("trainium3", "mxfp8", 513.673),
+    ],
+)
+def test_ridge_points_of_the_catalog(chip, dtype, expected):
+    assert expected == round(table(asked(on=chip), "ridge points")[dtype]["peak_ridge"], 3)
+
+
+def test_ridge_points_of_all_types():
+    rows = table(asked(on="trainium2"), "ridge points")
+    assert {"fp32", "tf32", "bf16", "fp16", "fp8"} == set(rows)
+    assert (629.1e12, 629.1e12 / 2.9e12) == (rows["bf16"]["matmul"], rows["bf16"]["matmul_ridge"])
+    assert (2516.6e12, None) == (rows["bf16"]["sparse"], rows["fp32"]["sparse"])
+
+
+@given(POSITIVE, POSITIVE, POSITIVE, POSITIVE)
+def test_the_roof(flops, traffic, peak, bandwidth):
+    time, rate = least_time(flops, traffic, peak, bandwidth), attainable(flops / traffic, peak, bandwidth)
+    assert math.isclose(flops / time, rate, rel_tol=1e-12)
+    assert time >= flops / peak
+    assert time >= traffic / bandwidth
+    # Rates twice as high take half the time, exactly.
+    assert time / 2 == least_time(flops, traffic, 2 * peak, 2 * bandwidth)
+    assert least_time(flops, traffic, 2 * peak, bandwidth) <= time
+    arrays = [np.array([v, 1.0]) for v in (flops, traffic, peak, bandwidth)]
+    assert time.hex() == float(least_time(*arrays)[0]).hex()
+    assert rate.hex() == float(attainable(arrays[0] / arrays[1], *arrays[2:])[0]).hex()
+
+
+def test_a_large_matrix_multiplication_is_bound_by_computation():
+    found = asked(on="trainium2", matmul="4096x4096x4096")
+    assert (2 * 4096**3, 3 * 2 * 4096**2, 4096 / 3) == (found["flops"], found["traffic"], found["intensity"])
+    assert (629.1e12, 2 * 4096**3 / 629.1e12) == (found["attainable_rate"], found["time"])
+    assert found.binds.startswith("computation: 1,365 FLOP/B is not below the ridge point of 216.9 FLOP/B")
+    rate = found.answer("attainable_rate")
+    assert (629.05e12, 629.15e12) == pytest.approx((rate.low, rate.high), rel=1e-12)
+
+
+def test_a_thin_one_is_bound_by_memory():
+    found = asked(on="trainium2", matmul="1 x 4096 x 4096", dtype="fp8")
+    # Eight bits in, sixteen out.
+    assert 4096 + 4096**2 + 2 * 4096 == found["traffic"]
+    assert math.isclose(found["traffic"] / 2.9e12, found["time"], rel_tol=1e-12)
+    assert found.binds.startswith("memory bandwidth")
+    # 2.9 TB/s is anything from 2.85 to 2.95.
+    time = found.answer("time")
+    assert (found["traffic"] / 2.95e12, found["traffic"] / 2.85e12) == pytest.approx((time.low, time.high), rel=1e-12)
+
+
+def test_an_intensity():
+    assert 29e12 == asked(on="trainium2", intensity=10.0)["attainable_rate"]
+    assert 629.1e12 == asked(on="trainium2", intensity=1000.0)["attainable_rate"]
+
+
+def test_a_server_means_its_chip():
+    for question in ({"matmul": "512x512x512"}, {"model": "llama-3.1-8b"}):
+        chip, server = (asked(on=on, **question) for on in ("trainium2", "trn2.48xlarge*4"))
+        assert chip["time"] == server["time"]
+
+
+def test_sparse_operands():
+    found = asked(on="trainium2", intensity=1e4, sparse=True)
+    assert 2516.6e12 == found["attainable_rate"]
+    assert {"tensor_peak.sparse.bf16", "memory.bandwidth"} == {b.at for b in found.basis}
+    assert {"tensor_peak.dense.bf16", "peak.dense.bf16", "memory.bandwidth"} == {
+        b.at for b in asked(on="trainium2", intensity=1e4).basis
+    }
+
+
+def test_parts_of_a_model():
+    found = asked(on="trainium2", model="llama-3.1-8b", seq=4096, batch=2)
+    rows = table(found, "parts of the model")
+    assert {"projections", "scores", "mlp", "head"} == set(rows)
+    assert {"compute", "memory"} == {row["bound_by"] for row in rows.values()}
+    assert 2 * 8192 * 3 * 4096 * 14336 == rows["mlp"]["flops"]
+    # The mean token of a causal sequence meets half of it.
+    assert 8192 * 4 * 4096 * 2048 == rows["scores"]["flops"]
+    assert 2 * 2 * 128256 * 4096 == rows["head"]["flops"]
+    assert math.isclose(sum(row["time"] for row in rows.values()), found["time"], rel_tol=1e-12)
+    assert {"projections", "scores", "mlp", "head"} == {p.name for p in found.parts}
+
+
+def test_decoding_reads_weights_and_cache():
+    found = asked(on="trainium2", model="llama-3.1-8b", seq=4096, batch=8, phase="decode")
+    rows = table(found, "parts of the model")
+    assert {"memory"} == {row["bound_by"] for row in rows.values()}
+    least = 2 * (8_030_261_248 - 128256 * 4096 - 65 * 4096) + 8 * 4096 * 131_072
+    assert least < found["traffic"] < 1.01 * least
+    assert found["time"] >= least / 2.9e12
+
+
+def test_parts_of_a_mixture_of_experts():
+    rows = table(asked(on="trainium2", model="deepseek-v3", phase="decode"), "parts of the model")
+    assert {"projections": 61, "scores": 61, "mlp": 3, "router": 58, "experts": 58, "shared": 58, "head": 1} == {
+        name: row["count"] for name, row in rows.items()
+    }
+
+
+@pytest.mark.parametrize("phase", ["prefill", "decode"])
+def test_every_model_of_the_catalog(phase):
+    for name in CATALOG.models:
+        found = asked(on="trainium2", model=name, seq=2048, batch=2, phase=phase)
+        rows = table(found, "parts of the model")
+        assert {"projections", "head"} <= set(rows)
+        assert found["attainable_rate"] <= 629.1e12 * (1 + 1e-12)
+        assert found["time"] * 2.9e12 >= found["traffic"] * (1 - 1e-12)
+        assert {"compute", "memory"} >= {row["bound_by"] for row in rows.values()}
+
+
+@pytest.mark.parametrize("d", [LLAMA_3_8B, MIXTRAL, LATENT])
+def test_the_parts_are_the_whole_work(d):
+    each = pieces(d, tokens=512.0, sequences=1.0, seq=512.0, convention="causal", element_bytes=2.0, kv_bytes=2.0,
+                  logits=512.0)  # fmt: skip
+    whole = forward_flops(d, 512.0, 512.0, "causal").total
+    assert math.isclose(whole, sum(p.count * p.flops for p in each), rel_tol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("question", "error", "message"),
+    [
+        ({"matmul": "4096x4096"}, UsageError, r"matmul: '4096x4096' is none; write m, k and n"),
+        ({"matmul": "0x1x1"}, UsageError, r"matmul: '0x1x1' is none"),
+        ({"matmul": "1x1x1", "intensity": 1.0}, UsageError, "matmul and intensity exclude each other"),
+        ({"intensity": 0.0}, UsageError, "intensity: a positive number of FLOP/B is expected, not 0.0"),
+        ({"model": "llama-3.1-8b", "seq": 0}, UsageError, "seq: a positive number is expected, not 0"),
+        ({"model": "llama-3.1-9b"}, UnknownNameError, "llama-3.1-9b"),
+        ({"dtype": "fp4"}, RefusalError, "trainium2 has no published dense rate for fp4"),
+        ({"dtype": "fp32", "sparse": True}, RefusalError, "trainium2 has no published sparse rate for fp32"),
+    ],
+)
+def test_what_cannot_be_answered(question, error, message):
+    with pytest.raises(error, match=message):
+        run(CATALOG, on="trainium2", **question)
+
+
+def test_a_refusal_names_the_figure():
+    with pytest.raises(RefusalError) as caught:
+        run(CATALOG, on="trainium1", sparse=True)
+    assert ("unknown-figure", "trainium1 spec.peak.sparse.bf16", "leave sparse out") == (
+        caught.value.reason, caught.value.place, caught.value.hint,
+    )  # fmt: skip
+
+
+def test_an_unknown_bandwidth_is_refused():
+    unknown = CATALOG.replace("trainium2", {"memory.bandwidth": None})
+    with pytest.raises(RefusalError) as caught:
+        run(unknown, on="trainium2", intensity=1.0)
+    assert ("unknown-figure", "trainium2 spec.memory.bandwidth") == (caught.value.reason, caught.value.place)
+
+
+def test_inputs_can_be_given_on_the_command_line():
+    found = {i.name: (i.type, i.required) for i in inputs(run, "roofline")}
+    assert (str, True) == found["on"]
+    assert {"on"} == {name for name, (_, required) in found.items() if required}
+    assert all(i.help for i in inputs(run, "roofline"))
+
+
+def test_every_type_of_the_catalog_has_a_size():
+    types = {at.rsplit(".", 1)[-1] for chip in CATALOG.chips.values() for at in chip.figures if ".dense." in at}
+    assert types <= set(ELEMENT_BYTES), types - set(ELEMENT_BYTES)

@@ -1,0 +1,138 @@
+"""One model on one system: step, interval and memory, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from attrs import evolve, fields
+from engine_catalogs import everything, shipped
+
+from trnspec.errors import UnknownNameError
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.lowering.calibrated import Calibrated
+from trnspec.perf.training.estimator import prepare
+from trnspec.perf.training.step import PARTS, Step, step
+from trnspec.perf.work.layout import Layout
+
+ON = "trn1.32xlarge*32"
+LAYOUT = Layout(tp=32, dp=32, zero=1, seq=8192, global_batch=1024)
+
+
+@pytest.fixture(scope="module")
+def bound():
+    return prepare(shipped().graph, "llama-3.1-8b", ON, calibration="none")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return prepare(shipped().graph, "llama-3.1-8b", ON)
+
+
+def test_parts_are_the_step(bound, fitted):
+    for estimator in (bound, fitted):
+        found = estimator.step(LAYOUT)
+        assert set(PARTS) | {"total", "unknown"} == {f.name for f in fields(Step)}
+        assert math.isclose(math.fsum(getattr(found, p) for p in PARTS), found.total, rel_tol=1e-12)
+        assert found.total > 0.0
+
+
+def test_by_hand(bound):
+    """Matrices, causal scores and the output at the tensor engine's rate, three passes; nothing is lost."""
+    rate = 91.75e12 * 1024
+    tokens = 1024 * 8192
+    # Each of the 8 heads of keys and values is on four of the 32 ranks.
+    layer = 2 * 4096**2 + 4 * 2 * 4096 * 1024 + 3 * 4096 * 14336
+    found = bound.step(LAYOUT)
+    assert math.isclose(3 * tokens * 32 * (2 * layer + 2 * 2 * 4096 * 8192 / 2) / rate, found.compute, rel_tol=1e-12)
+    assert math.isclose(3 * tokens * 2 * 4096 * 128256 / rate, found.head, rel_tol=1e-12)
+    # Four all-reduces a layer and microbatch: of two ranks in a chip, then sixteen chips, half the buffer there.
+    buffer = 8192 * 4096 * 2
+    each = 2 * buffer * ((1 / 2) / 205e9 + (1 / 2) * (15 / 16) / 96e9)
+    assert math.isclose(32 * 32 * 4 * each, found.tensor, rel_tol=1e-12)
+    assert (0.0, 0.0, 0.0, 0.0) == (found.recompute, found.pipeline, found.bubble, found.fixed)
+
+
+def test_what_is_lost_only_adds(bound, fitted):
+    ideal, real = bound.step(LAYOUT), fitted.step(LAYOUT)
+    assert real.total > ideal.total
+    assert "trainium1-neuron" == fitted.calibration.name
+    assert fitted.calibration.efficiency.step == real.fixed > 0.0
+
+
+def test_interval_holds_the_step(bound, fitted):
+    for estimator in (bound, fitted):
+        low, high = estimator.interval(LAYOUT)
+        assert 0.0 < low < estimator.step(LAYOUT).total < high
+    # The digits alone leave less open than the measurements.
+    assert bound.interval(LAYOUT)[1] / bound.interval(LAYOUT)[0] < 1.05
+    low, high = fitted.interval(LAYOUT)
+    slow, fast = (step(fitted.model, LAYOUT.plan(), end).total for end in fitted.ends)
+    assert (fast * fitted.calibration.low, slow * fitted.calibration.high) == (low, high)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.1, 1.3), (0.5, 0.9)])
+def test_interval_holds_the_step_even_where_a_calibration_is_off(bound, low, high):
+    found = evolve(bound, calibration=Calibrated("x", low=low, high=high, coverage=0.8)).interval(LAYOUT)
+    assert found[0] <= bound.step(LAYOUT).total <= found[1]
+
+
+def test_memory_is_that_of_the_fullest_stage(bound):
+    split = evolve(LAYOUT, tp=8, pp=4)
+    each = bound.memory(split)
+    assert each.total < bound.memory(evolve(split, pp=1, dp=128)).total
+    # Of 32 ranks four each hold the same one of 8 heads of keys and values; norms are whole on each.
+    keys, norms = 32 * 2 * 4096 * 1024, 65 * 4096
+    expected = 2 * ((8_030_261_248 - keys - norms) / 32 + keys / 8 + norms)
+    assert math.isclose(expected, bound.memory(LAYOUT).weights, rel_tol=1e-12)
+    assert 12 * bound.memory(LAYOUT).weights / 2 / 32 == pytest.approx(bound.memory(LAYOUT).optimizer, rel=1e-9)
+
+
+def test_a_layout_that_cannot_be(bound):
+    with pytest.raises(RefusalError) as refused:
+        bound.step(evolve(LAYOUT, dp=16))
+    assert ("rank-count", "dp", "dp 32") == (refused.value.reason, refused.value.place, refused.value.hint)
+
+
+UNKNOWN = {
+    ("hgx-b200*2", 16): ("hgx-b200 spec.efa.bandwidth", "network"),
+    ("trn3-gen1-server", 8): ("trn3-gen1-server spec.fabric.bandwidth", "server"),
+}
+
+
+@pytest.mark.parametrize(("on", "tp"), UNKNOWN)
+def test_a_link_without_a_rate(on, tp):
+    """It is refused with the place that fails to say it."""
+    made = prepare(everything(), "llama-3.1-8b", on, calibration="none")
+    place, level = UNKNOWN[on, tp]
+    with pytest.raises(RefusalError, match=f"level {level}") as refused:
+        made.step(Layout(tp=tp, dp=int(made.system.ranks) // tp, seq=4096, global_batch=64))
+    assert ("unknown-figure", place) == (refused.value.reason, refused.value.place)
+
+
+def test_a_link_without_a_rate_that_is_not_needed():
+    """Four ranks are one chip, whose memory they exchange through."""
+    made = prepare(shipped().graph, "llama-3.2-1b", "trn3-gen1-server", chips=1)
+    assert made.step(Layout(tp=4, seq=4096, global_batch=64)).total > 0.0
+
+
+def test_names():
+    with pytest.raises(UnknownNameError, match=r"no model is named 'llama-3\.1-8'; .*llama-3\.1-8b"):
+        prepare(shipped().graph, "llama-3.1-8", ON)
+    with pytest.raises(UnknownNameError, match="no model is named 'trainium1'"):
+        prepare(shipped().graph, "trainium1", ON)
+    for node in (n for n in shipped().graph if n.kind == "Model" and n.metadata.aliases):
+        for alias in node.metadata.aliases:
+            assert node.name == prepare(shipped().graph, alias, "trainium1").name
+
+
+def test_a_type_without_a_rate():
+    with pytest.raises(RefusalError) as refused:
+        prepare(shipped().graph, "llama-3.1-8b", ON, dtype="mxfp8")
+    assert ("unknown-figure", "trainium1 spec.peak.dense.mxfp8") == (refused.value.reason, refused.value.place)
+
+
+def test_some_chips():
+    made = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", chips=8)
+    assert 16 == made.system.ranks
+    assert made.step(Layout(tp=8, dp=2, seq=2048, global_batch=16)).total > 0.0

@@ -1,0 +1,308 @@
+"""The work of transformers against figures in print, and against what must hold for any transformer."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from attrs import evolve
+from dims_by_hand import (
+    GPT_1T,
+    GPT_3,
+    GPT_22B,
+    GPT_175B,
+    GPT_530B,
+    LATENT,
+    LLAMA_2_7B,
+    LLAMA_2_13B,
+    LLAMA_2_70B,
+    LLAMA_3_8B,
+    LLAMA_3_70B,
+    MIXTRAL,
+    SC21,
+    experts,
+    gpt,
+    llama,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec.errors import UsageError
+from trnspec.model.transformers.counting import active_parameters, parameters
+from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.work import flops as work
+
+DAY = 86400.0
+
+
+def near(expected: float, actual: float, digits: int) -> None:
+    """The figure, rounded to the significant digits in which it is printed, is the printed one."""
+    assert f"{expected:.{digits - 1}e}" == f"{actual:.{digits - 1}e}"
+
+
+@pytest.mark.parametrize(
+    ("expected", "d"),
+    [
+        (124_439_808, gpt(12, 768, 12, 50257, 1024)),
+        (64_862_437_376, gpt(80, 8192, 64, 50368, 2048)),
+        (13_011_240_960, gpt(40, 5120, 40, 50368, 32768)),
+        (6_918_905_856, gpt(32, 4096, 32, 50368, 65536)),
+        (124_131_840, gpt(12, 768, 12, 50368, 512)),
+        (6_738_415_616, LLAMA_2_7B),
+        (13_015_864_320, LLAMA_2_13B),
+        (68_976_648_192, LLAMA_2_70B),
+        (8_030_261_248, LLAMA_3_8B),
+        (70_553_706_496, LLAMA_3_70B),
+        (46_702_792_704, MIXTRAL),
+    ],
+)
+def test_parameters_are_exact(expected, d):
+    assert expected == parameters(d)
+
+
+def test_active_parameters_of_mixtral():
+    assert 12_879_925_248 == active_parameters(MIXTRAL)
+
+
+def test_parameters_of_the_ten_models_in_print():
+    # Narayanan et al. 2021, equation 2, leaves the final norm of 2 h out.
+    printed = [1.652, 3.562, 7.468, 18.450, 39.096, 76.051, 145.622, 310.131, 529.601, 1008.039]
+    counted = [parameters(gpt(row[0], row[1], row[2])) - 2 * row[1] for row in SC21]
+    assert printed == [round(n / 1e9, 3) for n in counted]
+    assert 174_615_822_336 == parameters(GPT_3) - 2 * 12288
+
+
+F1 = [1.546683e16, 3.265550e16, 6.718456e16, 3.248397e17, 1.021226e18, 2.302047e18, 5.641682e18, 1.119401e19,
+      2.221594e19, 5.139051e19]  # fmt: skip
+F2 = [3.5280, 3.6974, 3.6963, 9.3993, 14.4535, 16.0578, 24.8174, 37.6143, 54.0850, 102.6300]
+
+
+@pytest.mark.parametrize(("row", "flops", "seconds"), list(zip(SC21, F1, F2, strict=True)))
+def test_step_with_full_recompute(row, flops, seconds):
+    layers, hidden, heads, batch, ranks, rate = row
+    whole = work.model_flops_per_token(gpt(layers, hidden, heads), 2048.0, "sc21") * batch * 2048
+    s, h, v = Fraction(2048), Fraction(hidden), Fraction(51200)
+    closed = 96 * batch * s * layers * h**2 * (1 + s / (6 * h) + v / (16 * layers * h))
+    assert math.isclose(closed, whole, rel_tol=1e-12)
+    near(flops, whole, 7)
+    assert seconds == round(whole / (ranks * rate * 1e12), 4)
+
+
+def test_full_recompute_is_the_model_and_the_layers_forward_again():
+    again = work.recomputed_flops_per_token(GPT_3, 2048.0, 2.0, "full")
+    model = work.model_flops_per_token(GPT_3, 2048.0, "korthikanti")
+    assert math.isclose(work.model_flops_per_token(GPT_3, 2048.0, "sc21"), model + again, rel_tol=1e-15)
+    assert work.recomputed_flops_per_token(GPT_3, 2048.0, 0.0, "full") == 0.0
+    selective = work.recomputed_flops_per_token(GPT_3, 2048.0, 1.0, "full")
+    assert selective == work.attention_flops(GPT_3, 2048.0, "full") / 3
+    # Half of the matrices, and none of the scores.
+    assert (again - selective) / 2 == work.recomputed_flops_per_token(GPT_3, 2048.0, 1.5, "full")
+
+
+def test_days_of_training():
+    assert 33.908 == round(work.training_time(300e9, 175e9, 1024.0, 140e12) / DAY, 3)
+    assert 83.211 == round(work.training_time(450e9, 1e12, 3072.0, 163e12) / DAY, 3)
+
+
+@pytest.mark.parametrize(
+    ("d", "batch", "ranks", "seconds", "model", "hardware", "mfu", "hfu"),
+    [
+        (GPT_22B, 4, 8, 1.10, 1.143561e15, 1.202934e15, 41.65, 43.81),
+        (GPT_175B, 64, 64, 13.75, 1.410915e17, 1.448914e17, 51.39, 52.77),
+        (GPT_530B, 280, 280, 37.83, 1.852230e18, 1.882536e18, 56.05, 56.96),
+        (GPT_1T, 512, 512, 71.49, 6.425876e18, 6.510318e18, 56.27, 57.01),
+    ],
+)
+def test_utilisation_as_korthikanti_counts(d, batch, ranks, seconds, model, hardware, mfu, hfu):
+    found = work.model_flops_per_token(d, 2048.0, "korthikanti") * batch * 2048
+    done = work.model_flops_per_token(d, 2048.0, "korthikanti-hardware") * batch * 2048
+    s, h, v, layers = Fraction(2048), Fraction(d.hidden), Fraction(51200), Fraction(d.layers)
+    for times, flops in ((6, found), (3, done)):
+        closed = 72 * batch * layers * s * h**2 * (1 + s / (times * h) + v / (12 * h * layers))
+        assert math.isclose(closed, flops, rel_tol=1e-12)
+    near(model, found, 7)
+    near(hardware, done, 7)
+    assert mfu == round(100 * work.utilisation(found, seconds, float(ranks), 312e12), 2)
+    assert hfu == round(100 * work.utilisation(done, seconds, float(ranks), 312e12), 2)
+
+
+def test_palm():
+    palm = evolve(gpt(118, 18432, 48, 256000), qk_size=256.0, v_size=256.0, kv_heads=1.0)
+    flops = work.model_flops_per_token(palm, 2048.0, "palm", parameters=540.35e9)
+    assert math.isclose(6 * 540.35e9 + 12 * 118 * 48 * 256 * 2048, flops, rel_tol=1e-12)
+    near(3.277735e12, flops, 7)
+    assert 46.229 == round(100 * work.utilisation(flops * 238.3e3, 1.0, 6144.0, 275e12), 3)
+
+
+def test_llm_foundry():
+    mpt = gpt(80, 8192, 64, 50368, 2048)
+    flops = work.model_flops_per_token(mpt, 2048.0, "llm-foundry")
+    assert flops == 6 * 64_862_437_376 + 12 * 80 * 8192 * 2048
+    assert 41.270 == round(100 * work.utilisation(flops * 515_636, 1.0, 512.0, 989e12), 3)
+
+
+@pytest.mark.parametrize(
+    ("d", "seq", "expected", "exact"),
+    [
+        (LLAMA_3_8B, 8192, 5.147040e10, 51_470_401_536),
+        (MIXTRAL, 4096, 7.970646e10, 79_706_456_064),
+        (GPT_3, 2048, 1.061947e12, 1_061_947_441_152),
+    ],
+)
+def test_megatron(d, seq, expected, exact):
+    found = work.model_flops_per_token(d, float(seq), "megatron")
+    assert exact == found
+    near(expected, found, 7)
+
+
+def test_nemo_leaves_the_embedding_out():
+    found = work.model_flops_per_token(LLAMA_3_70B, 8192.0, "nemo")
+    assert found == 6 * (70_553_706_496 - 128256 * 8192) + 12 * 80 * 8192 * 8192
+    near(4.814427e11, found, 7)
+
+
+def test_parts_of_llama_3_70b_as_the_scaling_book_counts():
+    d = LLAMA_3_70B
+    assert 56_371_445_760 == d.layers * d.mlp_weights
+    assert 2_101_346_304 == d.embedding + d.head
+    assert 12_079_595_520 == d.layers * d.attention_weights
+    one = work.forward_flops(d, 1.0, 1.0, "full")
+    assert (2 * 56_371_445_760, 2 * 12_079_595_520, 2_101_346_304) == (one.mlp, one.projections, one.head)
+
+
+@pytest.mark.parametrize("size", [1024, 4096, 8192])
+def test_ratio_of_attention_to_matrices(size):
+    d = llama(32, size, size // 128, size // 128, 4 * size, 32000)
+    assert 0.125 == work.attention_ratio(d, float(size))
+    assert math.isclose(4096 / (8 * size), work.attention_ratio(d, 4096.0), rel_tol=1e-12)
+
+
+def test_the_two_conventions_of_attention():
+    d = LLAMA_3_70B
+    assert 12 * 80 * 8192 * 4096 == work.attention_flops(d, 4096.0, "full")
+    assert 6 * 80 * 8192 * 4096 == work.attention_flops(d, 4096.0, "causal")
+    both = evolve(d, causal=0.0)
+    assert work.attention_flops(both, 4096.0, "full") == work.attention_flops(both, 4096.0, "causal")
+
+
+@pytest.mark.parametrize(("seq", "window"), [(7, 3), (7, 7), (7, 9), (128, 16), (1, 1)])
+def test_what_a_window_sees(seq, window):
+    # Token i of a causal sequence meets min(i + 1, w) keys, itself counted; the halves of a block are its continuum.
+    met = sum(min(i + 1, window) - 0.5 for i in range(seq)) / seq
+    inside = min(seq, window)
+    closed = inside - inside**2 / (2 * seq)
+    found = work.span(float(seq), float(window), 1.0, "causal")
+    assert math.isclose(closed, found, rel_tol=1e-12)
+    assert abs(met - found) <= 0.5
+    assert float(inside) == work.span(float(seq), float(window), 1.0, "full")
+
+
+def test_windowed_layers_see_less():
+    d = evolve(LLAMA_3_8B, window=1024.0, windowed_layers=16.0)
+    each = 6 * 32 * 256
+    assert 16 * each * 8192 + 16 * each * 1024 == work.attention_flops(d, 8192.0, "full")
+    assert work.attention_flops(d, 512.0, "full") == work.attention_flops(LLAMA_3_8B, 512.0, "full")
+
+
+def test_an_unknown_convention_is_named():
+    with pytest.raises(
+        UsageError, match=r"'chinchilla' is no convention of counting FLOP; there are sc21, korthikanti"
+    ):
+        work.model_flops_per_token(GPT_3, 2048.0, "chinchilla")
+
+
+def test_a_matrix_multiplication():
+    assert 2 * 3 * 5 * 7 == work.matmul_flops(3.0, 5.0, 7.0)
+    assert (15 + 35) * 2 + 21 * 4 == work.matmul_traffic(3.0, 5.0, 7.0, 2.0, 4.0)
+
+
+def test_traffic_of_a_decoded_token_is_weights_and_cache():
+    d = LLAMA_3_8B
+    found = work.layer_traffic(d, 1.0, 4096.0, activation_bytes=0.0)
+    assert 2 * d.attention_weights + 2 * d.kv_elements == found.projections
+    assert 2 * d.kv_elements * 4096 == found.scores
+    assert 2 * d.mlp_weights == found.mlp
+    many = work.layer_traffic(d, 8.0, 4096.0, sequences=8.0, activation_bytes=0.0)
+    assert (8 * found.scores, found.mlp) == (many.scores, many.mlp)
+
+
+def test_experts_that_are_not_visited_are_not_read():
+    one, many = (work.layer_traffic(MIXTRAL, t, 1.0, 1.0, activation_bytes=0.0).experts for t in (1.0, 64.0))
+    assert (2 * 2 * MIXTRAL.expert_weights, 8 * 2 * MIXTRAL.expert_weights) == (one, many)
+
+
+def counts(low: int, high: int) -> st.SearchStrategy[float]:
+    return st.integers(low, high).map(float)
+
+
+@st.composite
+def any_dimensions(draw: st.DrawFn) -> Dimensions:
+    """A decoder with grouped queries; of its layers some have experts, some are windowed."""
+    kv, repeat, size, layers = (draw(counts(1, n)) for n in (16, 8, 256, 128))
+    h = kv * repeat * size
+    d = llama(layers, h, kv * repeat, kv, draw(counts(1, 65536)), draw(counts(1, 300000)))
+    if draw(st.booleans()):
+        d = evolve(experts(d, draw(counts(1, 256)), 1.0), expert_layers=draw(counts(1, int(layers))),
+                   width=d.width, mlp_weights=d.mlp_weights)  # fmt: skip
+        d = evolve(d, active=draw(counts(1, int(d.experts))))
+    return evolve(d, window=draw(counts(0, 8192)), windowed_layers=draw(counts(0, int(layers))))
+
+
+CASES = [LLAMA_3_8B, MIXTRAL, LATENT, GPT_3]
+
+
+@given(any_dimensions() | st.sampled_from(CASES), counts(1, 65536), counts(1, 131072))
+def test_parts_of_the_layers_sum_to_the_model(d, tokens, seq):
+    if d.windowed_layers:
+        d = evolve(d, windowed_layers=d.layers)
+    context = work.span(seq, d.window if d.windowed_layers else 0.0, d.causal, "causal")
+    kinds = ((d.layers - d.expert_layers, 0.0), (d.expert_layers, 1.0))
+    layers = sum(n * work.layer_flops(d, tokens, context, kind).total for n, kind in kinds)
+    whole = work.forward_flops(d, tokens, seq, "causal")
+    assert math.isclose(layers + work.head_flops(d, tokens), whole.total, rel_tol=1e-12)
+    model = work.model_flops_per_token(d, seq, "matmul-full")
+    assert math.isclose(model * tokens, 3 * work.forward_flops(d, tokens, seq, "full").total, rel_tol=1e-12)
+
+
+@given(st.sampled_from([LLAMA_3_8B, GPT_3]), counts(1, 65536), counts(1, 65536))
+def test_one_expert_without_router_is_a_dense_layer(d, tokens, seq):
+    one = experts(d, 1, 1, router=False)
+    for name in work.CONVENTIONS:
+        assert work.model_flops_per_token(d, seq, name) == work.model_flops_per_token(one, seq, name)
+    dense, expert = work.layer_flops(d, tokens, seq), work.layer_flops(one, tokens, seq, 1.0)
+    assert (dense.mlp, dense.total) == (expert.experts, expert.total)
+    dense, expert = work.layer_traffic(d, tokens, seq), work.layer_traffic(one, tokens, seq, 1.0)
+    assert (dense.mlp, dense.total) == (expert.experts, expert.total)
+
+
+@given(any_dimensions() | st.sampled_from(CASES), st.lists(counts(1, 131072), min_size=1, max_size=9))
+def test_one_call_and_the_element_of_a_batch_have_the_same_bits(d, seqs):
+    batch = np.array(seqs)
+
+    def calls(seq):
+        yield from (work.model_flops_per_token(d, seq, name) for name in work.CONVENTIONS)
+        yield from (work.attention_flops(d, seq, convention) for convention in ("full", "causal"))
+        yield from (work.recomputed_flops_per_token(d, seq, r, "causal") for r in (0.0, 1.0, 1.5, 2.0))
+        yield work.layer_flops(d, seq, seq, 1.0).total
+        yield work.layer_traffic(d, seq, seq, 1.0).total
+        yield work.head_traffic(d, seq)
+        yield work.attention_ratio(d, seq)
+        yield work.utilisation(seq, seq, 2.0, 1e12)
+
+    batched = [np.broadcast_to(b, batch.shape) for b in calls(batch)]
+    for i, seq in enumerate(seqs):
+        assert [float(b[i]).hex() for b in batched] == [float(a).hex() for a in calls(seq)]
+
+
+@given(any_dimensions(), counts(1, 65536))
+def test_no_count_is_negative_or_infinite(d, tokens):
+    for parts in (work.layer_flops(d, tokens, tokens, 1.0), work.layer_traffic(d, tokens, tokens, 1.0)):
+        each = (parts.projections, parts.scores, parts.mlp, parts.experts, parts.shared, parts.router, parts.head)
+        assert all(math.isfinite(p) and p >= 0 for p in each)
+        assert math.isclose(sum(each), parts.total, rel_tol=1e-12)
+
+
+def test_no_time_means_no_utilisation():
+    assert 0.0 == work.utilisation(1.0, 0.0, 8.0, 1e12)

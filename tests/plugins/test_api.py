@@ -1,0 +1,120 @@
+"""trnspec.plugins.api: what plugins add, and what two of them may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from trnspec.diagnostics import Code, Severity
+from trnspec.errors import UsageError
+from trnspec.model.chip import Chip
+from trnspec.plugins.api import API, Evaluator, Exporter, Finding, Kind, Plugin, Registry, rule
+
+
+@rule("ABC01", "no-good", over=Chip, severity=Severity.WARNING)
+def no_good(node, graph):
+    """Nothing is good."""
+    yield Finding(("spec",), "it is not good")
+
+
+CODE = Code("ABC02", "bad", Severity.ERROR, "Everything\nis bad.\n\nWhy:\n    Because.")
+KIND = Kind("Thing", "things", Chip)
+SIZE = Evaluator("size", "The size of a thing.", "operator:length_hint")
+COUNT = Exporter("count", "How many there are.", len)
+ONE = Plugin(
+    name="one",
+    api=API,
+    kinds=(KIND,),
+    rules=(no_good,),
+    codes=(CODE,),
+    evaluators=(SIZE,),
+    exporters=(COUNT,),
+    explanations=(iter,),
+)
+
+
+def test_rule_of_a_function() -> None:
+    """The decorator makes a rule: its docstring is the explanation."""
+    assert ("ABC01", "no-good", Severity.WARNING, "Nothing is good.", Chip) == (
+        no_good.code.id,
+        no_good.code.name,
+        no_good.code.severity,
+        no_good.code.doc,
+        no_good.over,
+    )
+    assert [f.message for f in no_good.check(None, None)] == ["it is not good"]
+
+
+def test_rule_needs_an_explanation() -> None:
+    with pytest.raises(TypeError, match="ABC03"):
+
+        @rule("ABC03", "silent")
+        def silent(graph):
+            yield from ()
+
+
+def test_registry() -> None:
+    known = Registry.of([ONE])
+
+    assert known.kinds == {"Thing": KIND}
+    assert list(known.codes) == ["ABC01", "ABC02"]
+    assert (no_good,) == known.rules
+    assert ({"size": SIZE}, {"count": COUNT}, (iter,)) == (known.evaluators, known.exporters, known.explanations)
+    assert known.codes["ABC02"].summary == "Everything is bad."
+
+
+@pytest.mark.parametrize("name", ["ABC02", "abc02", "bad"])
+def test_code_by_id_or_name(name) -> None:
+    assert CODE is Registry.of([ONE]).code(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("ABC05", "there is no code 'ABC05'; did you mean"), ("no-god", "did you mean 'no-good'"), ("@", "no code '@'$")],
+)
+def test_unknown_code(name, message) -> None:
+    with pytest.raises(UsageError, match=message):
+        Registry.of([ONE]).code(name)
+
+
+def test_kind_of_folder() -> None:
+    known = Registry.of([ONE])
+
+    assert (known.kind_of_folder("things"), known.kind_of_folder("Thing")) == (KIND, None)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (Plugin(name="two", api=API, kinds=(KIND,)), "the kind Thing is given by two plugins: one and two"),
+        (Plugin(name="two", api=API, codes=(CODE,)), "the code ABC02 is given by two plugins: one and two"),
+        (Plugin(name="two", api=API, rules=(no_good,)), "the code ABC01 is given by two plugins: one and two"),
+        (Plugin(name="two", api=API, kinds=(Kind("Other", "things", Chip),)), "the folder things is given by two"),
+        (Plugin(name="two", api=API, evaluators=(SIZE,)), "the evaluator size is given by two plugins: one and two"),
+        (Plugin(name="two", api=API, exporters=(COUNT,)), "the exporter count is given by two plugins: one and two"),
+        (Plugin(name="one", api=API), "two plugins are named one; a name is that of one plugin"),
+        (Plugin(name="two", api=API + 1), f"the plugin two was written for API {API + 1}; this is API {API}"),
+    ],
+)
+def test_plugins_that_do_not_fit(other, message) -> None:
+    """Both are named."""
+    with pytest.raises(UsageError, match=message):
+        Registry.of([ONE, other])
+
+
+def test_functions_are_imported_when_they_are_asked_for() -> None:
+    """By name, or as they are."""
+    assert (3, 2) == (SIZE.load()("abc"), COUNT.load()([1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        ("trnspec_no_such:f", "size: trnspec_no_such:f cannot be imported: ModuleNotFoundError"),
+        ("operator:no_such", "size: operator:no_such cannot be imported: AttributeError"),
+        ("operator", "size: operator cannot be imported"),
+        ("math:pi", "size: math:pi is not a function"),
+    ],
+)
+def test_functions_that_are_not_there(run, message) -> None:
+    with pytest.raises(UsageError, match=message):
+        Evaluator("size", "The size.", run).load()

@@ -1,0 +1,314 @@
+"""trnspec.plugins.discovery: nothing that is installed beside trnspec can stop it."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from distributions import HEAD, Site
+from running import ROOT
+
+from trnspec.errors import UsageError
+from trnspec.plugins import discovery
+from trnspec.plugins.api import API, GROUP
+from trnspec.plugins.entry_points import installed
+from trnspec.plugins.selection import ONLY
+
+CHIP = ROOT / "catalog" / "chips" / "trainium2.yaml"
+
+
+@pytest.fixture
+def site(tmp_path) -> Site:
+    return Site(tmp_path / "site")
+
+
+def records(site: Site, *options: str, **env: str) -> dict[str, dict]:
+    done = site.run(*options, "plugin", "list", "--format", "json", **env)
+
+    assert done.status == 0, done.err
+    return {r["name"]: r for r in json.loads(done.out)["plugins"]}
+
+
+KINDS = "kinds=(Kind('Chip', 'chipses', type('Chip', (), {})),)"
+FOLDERS = "kinds=(Kind('Chips', 'chips', type('Chips', (), {})),)"
+RULE = '''
+@rule({!r}, {!r})
+def check(graph):
+    """It says nothing."""
+    yield from ()
+'''
+FAILURES = {
+    "import": ("raise ImportError('no such thing')", "broken", "its import failed: ImportError: no such thing"),
+    "missing": ("import trnspec_no_such_module", "broken", "No module named 'trnspec_no_such_module'"),
+    "syntax": ("def (:", "broken", "its import failed: SyntaxError"),
+    "exit": ("import sys; sys.exit(3)", "broken", "its import failed: SystemExit: 3"),
+    "absent": ("other = 1", "broken", "has no attribute 'plugin'"),
+    "message": (
+        "class E(Exception):\n    def __str__(self): raise ValueError\nraise E",
+        "broken",
+        "its message cannot be shown",
+    ),
+    "lines": ("raise ValueError('one\\ntwo')", "broken", "ValueError: one two"),
+    "sleep": ("import time\ntime.sleep(30)", "slow", "its import took longer than 0.3 s"),
+    "object": ("plugin = 5", "invalid", "is of type int; a trnspec.plugins.api.Plugin is expected"),
+    "misnamed": (HEAD + "plugin = Plugin(name='other', api=API)", "invalid", "'misnamed' and the plugin 'other'"),
+    "fields": (HEAD + "plugin = Plugin(name='fields', api=API, kinds=5)", "invalid", "fields are not what they should"),
+    "catalog": (
+        HEAD + "from pathlib import Path\nplugin = Plugin(name='catalog', api=API, catalogs=(Path('/no/such'),))",
+        "invalid",
+        "its catalog /no/such is not a folder",
+    ),
+    "textual": (HEAD + "plugin = Plugin(name='textual', api='1')", "invalid", "its api is '1'"),
+    "old": (HEAD + "plugin = Plugin(name='old', api=API - 1)", "outdated", f"API {API - 1}, and this is API {API}"),
+    "new": (HEAD + "plugin = Plugin(name='new', api=API + 1)", "newer", f"API {API + 1}, and this is API {API}"),
+    "kind": (HEAD + f"plugin = Plugin(name='kind', api=API, {KINDS})", "clash", "the kind Chip is given by trnspec"),
+    "folder": (HEAD + f"plugin = Plugin(name='folder', api=API, {FOLDERS})", "clash", "the folder chips is given"),
+    "code": (
+        HEAD + RULE.format("TRN402", "x") + "plugin = Plugin(name='code', api=API, rules=(check,))",
+        "clash",
+        "the code TRN402 is given by trnspec already",
+    ),
+    "letters": (
+        HEAD + RULE.format("TRN999", "x") + "plugin = Plugin(name='letters', api=API, rules=(check,))",
+        "clash",
+        "the code TRN999 has the letters of trnspec",
+    ),
+    "codename": (
+        HEAD + RULE.format("ABC001", "name-taken") + "plugin = Plugin(name='codename', api=API, rules=(check,))",
+        "clash",
+        "the code name-taken is given by trnspec already",
+    ),
+    "twice": (
+        HEAD + RULE.format("ABC001", "x") + "plugin = Plugin(name='twice', api=API, rules=(check, check))",
+        "clash",
+        "it gives the code ABC001 twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_failure(site, name) -> None:
+    """Each is a record, and a warning of one line that names the distribution; the others work."""
+    code, status, message = FAILURES[name]
+    site.add(name, code)
+    site.plugin("zz-fine")
+    done = site.run("plugin", "list", "--format", "json", TRNSPEC_PLUGIN_SECONDS="0.3")
+    found = {r["name"]: r for r in json.loads(done.out)["plugins"]}
+    warnings = done.err.splitlines()
+
+    assert (0, "ok", "") == (done.status, found["zz-fine"]["status"], found["zz-fine"]["message"])
+    assert (f"trnspec-{name}", "1.0", status) == tuple(found[name][k] for k in ("distribution", "version", "status"))
+    assert [message in " ".join(found[name]["message"].split()), len(warnings)] == [True, 1]
+    assert warnings[0].startswith(f"trnspec: warning: the plugin {name} of trnspec-{name} 1.0 is left out: ")
+
+
+def test_everything_else_works(site) -> None:
+    """With all failures installed at once, a file is validated as ever, and each is warned of once."""
+    for name, (code, _, _) in FAILURES.items():
+        site.add(name, code)
+    done = site.run("validate", CHIP, TRNSPEC_PLUGIN_SECONDS="0.3")
+
+    assert (0, len(FAILURES)) == (done.status, len(done.err.splitlines()))
+    assert "no findings" in done.out
+
+
+def test_output_of_an_import_is_not_ours(site) -> None:
+    """What is printed while a plugin is imported goes to standard error."""
+    site.plugin("loud", head="print('hello')")
+    done = site.run("validate", CHIP, "--format", "json")
+
+    assert (0, "hello\n") == (done.status, done.err)
+    assert json.loads(done.out)["summary"]["files"] == 1
+
+
+def test_between_plugins_the_first_by_name_wins(site) -> None:
+    for name in ("beta", "alpha"):
+        site.plugin(name, "rules=(check,)", head=RULE.format("ABC001", "x"))
+
+    found = records(site)
+
+    assert {"alpha": "ok", "beta": "clash"} == {n: r["status"] for n, r in found.items()}
+    assert found["beta"]["message"] == "the code ABC001 is given by alpha already"
+
+
+def test_two_distributions_with_one_plugin(site) -> None:
+    """By its name it could not be told from itself, so the message names the other distribution."""
+    site.plugin("acme")
+    module = site.add("other", (site.folder / "trnspec_acme.py").read_text())
+    points = site.folder / f"{module.stem}-1.0.dist-info" / "entry_points.txt"
+    points.write_text(points.read_text().replace("other =", "acme ="))
+    done = site.run("plugin", "list")
+
+    told = "the plugin acme is given by trnspec-acme 1.0 already"
+    assert f"trnspec: warning: the plugin acme of trnspec-other 1.0 is left out: {told}\n" == done.err
+    assert done.out.splitlines()[2].endswith(told)
+
+
+def test_the_giver_is_the_one_that_is_used(site) -> None:
+    """Where the first distribution of a name is broken, the second is the one to blame for its evaluators."""
+    site.add("acme", "raise ValueError")
+    module = site.add(
+        "other", HEAD + "plugin = Plugin(name='acme', api=API, evaluators=(Evaluator('e', 'E.', 'a:b'),))"
+    )
+    points = site.folder / f"{module.stem}-1.0.dist-info" / "entry_points.txt"
+    points.write_text(points.read_text().replace("other =", "acme ="))
+
+    assert "the evaluator e of the plugin acme of trnspec-other 1.0 cannot be used" in site.run("eval", "e").err
+
+
+def test_evaluators_clash_too(site) -> None:
+    for name in ("alpha", "beta"):
+        site.plugin(name, "evaluators=(Evaluator('same', 'It says the same.', 'a:b'),)")
+
+    assert records(site)["beta"]["message"] == "the evaluator same is given by alpha already"
+
+
+# Choosing.
+
+
+def test_plugins_are_chosen_by_name(site) -> None:
+    """Only those that are named are imported."""
+    for name in ("one", "two"):
+        site.plugin(name)
+    site.add("bad", "raise ValueError")
+    left = {"bad": "left-out", "one": "ok", "two": "left-out"}
+
+    assert left == {n: r["status"] for n, r in records(site, "--plugin", "one").items()}
+    assert left == {n: r["status"] for n, r in records(site, TRNSPEC_PLUGINS="one").items()}
+
+
+@pytest.mark.parametrize("value", ["none", "None", " none "])
+def test_no_plugins(site, value) -> None:
+    site.add("bad", "raise ValueError")
+
+    assert {"left-out"} == {r["status"] for r in records(site, TRNSPEC_PLUGINS=value).values()}
+    assert {"left-out"} == {r["status"] for r in records(site, "--no-plugins").values()}
+
+
+def test_the_command_line_wins(site) -> None:
+    site.plugin("one")
+    site.plugin("two")
+    found = records(site, "--plugin", "two", "--plugin", "one", TRNSPEC_PLUGINS="none")
+
+    assert {"one": "ok", "two": "ok"} == {n: r["status"] for n, r in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("args", "env", "message"),
+    [
+        (["--plugin", "oen"], {}, "no plugin 'oen' is installed; did you mean 'one'"),
+        ([], {"TRNSPEC_PLUGINS": "two"}, "no plugin 'two' is installed"),
+        (["--plugin", "one", "--no-plugins"], {}, "--no-plugins does not go with --plugin"),
+        ([], {"TRNSPEC_PLUGIN_SECONDS": "soon"}, "TRNSPEC_PLUGIN_SECONDS is a number of seconds above 0"),
+        ([], {"TRNSPEC_PLUGIN_SECONDS": "0"}, "not '0'"),
+        ([], {"TRNSPEC_PLUGIN_SECONDS": "1e9"}, "not '1e9'"),
+    ],
+)
+def test_misuse(site, args, env, message) -> None:
+    site.plugin("one")
+    done = site.run(*args, "plugin", "list", **env)
+
+    assert (2, "") == (done.status, done.out)
+    assert message in done.err
+
+
+def test_the_choice_ends_with_its_context() -> None:
+    """Where nothing is chosen, the environment speaks."""
+    token = ONLY.set(("a",))
+    chosen = discovery.chosen({"TRNSPEC_PLUGINS": "b, c ,"})
+    ONLY.reset(token)
+
+    assert (("a",), ("b", "c")) == (chosen.only, discovery.chosen({"TRNSPEC_PLUGINS": "b, c ,"}).only)
+    assert [None, None] == [discovery.chosen({}).only, discovery.chosen({"TRNSPEC_PLUGINS": " "}).only]
+
+
+# What is not asked.
+
+
+@pytest.mark.parametrize("args", [["--version"], ["completion", "bash"], ["explain", "TRN402"]])
+def test_some_commands_import_no_plugin(site, args) -> None:
+    site.add("bad", "raise ValueError")
+    done = site.run(*args)
+
+    assert (0, "") == (done.status, done.err)
+
+
+def test_codes_of_plugins_are_explained(site) -> None:
+    site.plugin("one", "rules=(check,)", head=RULE.format("ABC001", "nothing-at-all"))
+
+    assert "ABC001 nothing-at-all (error)\n\nIt says nothing.\n" == site.run("explain", "nothing-at-all").out
+    assert "ABC001" in site.run("explain").out
+    assert "ABC001" not in site.run("--no-plugins", "explain").out
+
+
+def test_table(site) -> None:
+    site.plugin("one")
+    site.add("bad", "raise ValueError('why')")
+    lines = site.run("plugin", "list").out.splitlines()
+
+    assert ["plugin", "distribution", "status", "import"] == lines[0].split()
+    assert lines[1].split()[:4] == ["bad", "trnspec-bad", "1.0", "broken"]
+    assert lines[1].endswith("ms  its import failed: ValueError: why")
+    assert lines[2].split()[:4] == ["one", "trnspec-one", "1.0", "ok"]
+
+
+def test_the_first_on_the_path_counts(site, tmp_path, monkeypatch) -> None:
+    """As for Python itself, the same distribution in a later folder is not seen."""
+    later = Site(tmp_path / "later")
+    site.plugin("one")
+    later.add("one", "raise ValueError", version="0.9")
+    monkeypatch.setenv("PYTHONPATH", str(later.folder))
+
+    assert {"one": ("1.0", "ok")} == {n: (r["version"], r["status"]) for n, r in records(site).items()}
+
+
+def test_trnspec_itself_is_no_entry() -> None:
+    """Its own entry point is not loaded through the door, though its distribution has one."""
+    assert ("trnspec", "trnspec") in {(e.name, e.distribution) for e in installed(GROUP)}
+    assert [e for e in discovery.entries() if e.distribution == "trnspec"] == []
+
+
+# Many.
+
+
+def test_fifty_plugins(site) -> None:
+    """All of them are used, and starting with them stays quick: docs/explanation/plugins.md has the figures."""
+    for number in range(50):
+        head = RULE.format(f"MANY{number:02}", f"many-{number}")
+        site.plugin(f"many-{number:02}", "rules=(check,)", head=head)
+    assert {"ok"} == {r["status"] for r in records(site).values()}
+
+    def seconds(*options: str) -> float:
+        began = time.perf_counter()
+        assert site.run(*options, "validate", CHIP).status == 0
+        return time.perf_counter() - began
+
+    more = min(seconds() for _ in range(3)) - min(seconds("--no-plugins") for _ in range(3))
+
+    assert more < 50 * 0.02, "many times what it takes, for machines that are busy"
+
+
+def test_programs_are_warned(site) -> None:
+    """Without the command line it is a Python warning, given once however often the registry is asked for."""
+    import subprocess
+    import sys
+
+    site.add("bad", "raise ValueError")
+    probe = """
+import warnings
+from trnspec.api import registry
+from trnspec.plugins.discovery import PluginWarning
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    registry(), registry()
+print([w.category is PluginWarning and "trnspec-bad" in str(w.message) for w in seen])
+"""
+    done = subprocess.run([sys.executable, "-c", probe], cwd=site.folder, capture_output=True, check=True, text=True)
+
+    assert done.stdout == "[True]\n"
+
+
+def test_unknown_plugin_is_misuse() -> None:
+    with pytest.raises(UsageError, match="no plugin 'x' is installed; trnspec plugin list"):
+        discovery.discover(lambda: pytest.fail("not needed"), discovery.Choice(("x",)), 1.0, [])

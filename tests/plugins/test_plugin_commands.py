@@ -1,0 +1,198 @@
+"""Commands of plugins: they run, they are in the help, and what does not need them does not look for them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from distributions import Site
+
+from trnspec.cli import COMMANDS
+from trnspec.errors import UsageError
+from trnspec.plugins.api import API, Command, Plugin, Registry
+
+HEAD = "import click\nfrom trnspec.plugins.api import Command\n"
+
+HELLO = """
+@click.command('hello')
+@click.argument('name')
+def hello(name):
+    '''Greet.'''
+    click.echo(f'hello {name}')
+"""
+
+
+@pytest.fixture
+def site(tmp_path) -> Site:
+    return Site(tmp_path / "site")
+
+
+def installed(site: Site, name: str = "one", command: str = "hello", *, run: str | None = None, code: str = "") -> None:
+    """A plugin with one command, in a module beside its own."""
+    module = site.folder / f"{name}_commands.py"
+    module.write_text(code or HEAD + HELLO)
+    made = f"Command({command!r}, 'Greet somebody.', {run or f'{name}_commands:hello'!r})"
+    site.plugin(name, f"commands=({made},)", head="from trnspec.plugins.api import Command")
+
+
+def records(site: Site, *options: str) -> dict[str, tuple[str, str]]:
+    done = site.run(*options, "plugin", "list", "--format", "json")
+    assert 0 == done.status
+    return {r["name"]: (r["status"], r["message"]) for r in json.loads(done.out)["plugins"]}
+
+
+def test_a_command_runs(site) -> None:
+    installed(site)
+    done = site.run("hello", "world")
+
+    assert (0, "hello world\n", "") == (done.status, done.out, done.err)
+
+
+def test_its_arguments_are_its_own(site) -> None:
+    installed(site)
+    done = site.run("hello")
+
+    assert 2 == done.status
+    assert "trnspec hello [OPTIONS] NAME" in done.err
+    assert "Missing argument 'NAME'" in done.err
+
+
+def test_help_shows_it_without_importing_it(site) -> None:
+    installed(site, code="raise ValueError")
+    done = site.run("--help")
+
+    assert (0, "") == (done.status, done.err)
+    assert ["hello  Greet somebody."] == [
+        x.strip() for x in done.out.partition("Commands of plugins:\n")[2].splitlines()
+    ]
+
+
+def test_help_without_commands_of_plugins_is_as_it_was(site) -> None:
+    site.plugin("plain")
+
+    assert "Commands of plugins" not in site.run("--help").out
+
+
+@pytest.mark.parametrize("options", [["--no-plugins"], ["--plugin", "two"]])
+def test_those_that_are_not_chosen_have_no_commands(site, options) -> None:
+    installed(site)
+    site.plugin("two")
+    done = site.run(*options, "hello", "world")
+
+    assert (2, "") == (done.status, done.out)
+    assert "No such command 'hello'" in done.err
+    assert "hello" not in site.run(*options, "--help").out
+
+
+def test_one_that_is_chosen_has(site) -> None:
+    installed(site)
+    site.plugin("two")
+
+    assert "hello world\n" == site.run("--plugin", "one", "hello", "world").out
+
+
+def test_an_unknown_command_stays_unknown(site) -> None:
+    installed(site)
+    done = site.run("goodbye")
+
+    assert 2 == done.status
+    assert "No such command 'goodbye'" in done.err
+
+
+def test_trnspec_wins_a_clash(site) -> None:
+    installed(site, command="audit")
+    done = site.run("audit", "--help")
+
+    assert (0, "") == (done.status, done.err)
+    assert "Print every disagreement" in done.out
+    assert {"one": ("clash", "the command audit is given by trnspec already")} == records(site)
+
+
+def test_between_plugins_the_first_by_name_wins(site) -> None:
+    installed(site, "one")
+    installed(site, "two", code=HEAD + HELLO.replace("f'hello", "f'other"))
+
+    assert "hello world\n" == site.run("hello", "world").out
+    assert {"one": ("ok", ""), "two": ("clash", "the command hello is given by one already")} == records(site)
+
+
+def test_one_plugin_gives_a_command_once(site) -> None:
+    made = "Command('hello', 'Greet.', 'a:b')"
+    site.plugin("one", f"commands=({made}, {made})", head="from trnspec.plugins.api import Command")
+
+    assert {"one": ("clash", "it gives the command hello twice")} == records(site)
+
+
+def test_what_is_no_command(site) -> None:
+    site.plugin("one", "commands=('hello',)")
+
+    assert "invalid" == records(site)["one"][0]
+    assert 0 == site.run("--help").status
+
+
+@pytest.mark.parametrize(
+    ("run", "code", "message"),
+    [
+        (None, "raise ValueError('no')", "hello: one_commands:hello cannot be imported: ValueError: no"),
+        (
+            "no_such:hello",
+            "",
+            "hello: no_such:hello cannot be imported: ModuleNotFoundError: No module named 'no_such'",
+        ),
+        ("math:floor", "", "hello: math:floor is of type builtin_function_or_method; a click.Command is expected"),
+    ],
+)
+def test_commands_that_cannot_be_loaded(site, run, code, message) -> None:
+    installed(site, run=run, code=code)
+    done = site.run("hello", "world")
+
+    assert (2, "", f"trnspec: {message}\n") == (done.status, done.out, done.err)
+
+
+def test_a_broken_plugin_is_named_where_its_command_is_missed(site) -> None:
+    site.add("bad", "raise ValueError")
+    done = site.run("hello")
+
+    assert 2 == done.status
+    assert done.err.startswith("trnspec: warning: the plugin bad of trnspec-bad 1.0 is left out")
+    assert 1 == done.err.count("left out")
+    assert "No such command 'hello'" in done.err
+
+
+@pytest.mark.parametrize("args", [["--version"], ["audit", "--help"], ["explain", "TRN402"], ["completion", "bash"]])
+def test_what_needs_no_plugin_looks_for_none(site, args) -> None:
+    """A plugin whose import fails would be told of."""
+    site.add("bad", "raise ValueError")
+    done = site.run(*args)
+
+    assert (0, "") == (done.status, done.err)
+
+
+def test_a_shell_that_completes_waits_for_none(site) -> None:
+    site.add("bad", "raise ValueError")
+    done = site.run(_TRNSPEC_COMPLETE="bash_complete", COMP_WORDS="trnspec hello ", COMP_CWORD="2")
+
+    assert (0, "") == (done.status, done.err)
+
+
+def test_trnspec_tells_its_own_commands_as_a_plugin_does() -> None:
+    from trnspec.builtin import plugin
+
+    assert [("audit", COMMANDS["audit"])] == [(c.name, c.summary) for c in plugin.commands if c.name == "audit"]
+    assert list(COMMANDS) == [c.name for c in plugin.commands]
+    assert list(COMMANDS) == [c.load().name for c in plugin.commands]
+
+
+def test_the_group_is_that_of_the_plugins() -> None:
+    from trnspec import cli
+    from trnspec.plugins import api
+
+    assert api.GROUP == cli._PLUGINS
+
+
+def test_registry_names_both() -> None:
+    one = Plugin(name="one", api=API, commands=(Command("hello", "Greet.", "a:b"),))
+    two = Plugin(name="two", api=API, commands=(Command("hello", "Greet.", "c:d"),))
+
+    with pytest.raises(UsageError, match="the command hello is given by two plugins: one and two"):
+        Registry.of([one, two])

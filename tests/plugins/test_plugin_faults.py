@@ -1,0 +1,351 @@
+"""What a plugin or a catalog adds and cannot be used: it is told, by whom it comes, and nothing else is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from acme_documents import ACME, CHIP, PAGE, SERVER
+from distributions import Site
+
+from trnspec.api import graph
+from trnspec.loading.precedence import MOST, CatalogWarning
+from trnspec.loading.settings import Settings
+
+pytestmark = pytest.mark.slow
+
+WRONG = CHIP.replace("64 GiB", "64 Gib")
+BROKEN = {**ACME, "chips/acme-1.yaml": WRONG}
+ACME_IS = "the plugin acme of trnspec-acme 1.0"
+
+
+@pytest.fixture
+def site(tmp_path) -> Site:
+    return Site(tmp_path / "site")
+
+
+def listed(site: Site, **env: str) -> dict[str, tuple[str, list[str]]]:
+    done = site.run("plugin", "list", "--format", "json", **env)
+
+    assert 0 == done.status, done.err
+    return {r["name"]: (r["status"], r["faults"]) for r in json.loads(done.out)["plugins"]}
+
+
+def chips(site: Site, *options: str) -> set[str]:
+    return {row["name"] for row in json.loads(site.run("list", "chips", "--format", "json", *options).out)["rows"]}
+
+
+SHIPPED = {"trainium1", "trainium2", "trainium3"}
+ASKED = [
+    ("list", "chips"),
+    ("show", "acme-1"),
+    ("show", "acme"),
+    ("compare", "acme-1", "trainium2"),
+    ("query", "chip where memory.capacity > 1 GiB"),
+    ("audit",),
+    ("sql", "select name from chips"),
+    ("export", "json"),
+]
+
+
+@pytest.mark.parametrize("args", ASKED, ids=lambda a: a[0])
+def test_a_broken_document_of_a_plugin_is_told(site, args) -> None:
+    """Once, with file, line, column, code and distribution, and as a warning that precedes whatever else is said."""
+    folder = site.catalog("acme", BROKEN)
+    lines = site.run(*args).err.splitlines()
+
+    assert lines[0].startswith(f"trnspec: warning: {folder}/chips/acme-1.yaml:6:22: TRN111 unknown-unit: ")
+    assert lines[0].endswith(f"; the document is left out ({ACME_IS})")
+    assert 1 == sum("warning" in line for line in lines)
+
+
+def test_the_rest_of_a_document_is_used(site) -> None:
+    text = CHIP.replace("2 TB/s", "2 TB/s, widht: 3")
+    site.catalog("acme", {**ACME, "chips/acme-1.yaml": text})
+    done = site.run("list", "chips")
+
+    assert "acme-1 " in done.out
+    assert "TRN101 unknown-key: unknown key 'widht' in spec.memory" in done.err
+    assert f"; the rest of the document is used ({ACME_IS})" in done.err
+
+
+def test_one_that_is_refused_is_told(site) -> None:
+    """The shipped document stays."""
+    site.catalog("acme", {**ACME, "chips/trainium2.yaml": CHIP.replace("acme-1", "trainium2").replace("[acme]", "[]")})
+    done = site.run("list", "chips")
+
+    assert "96 GiB" in done.out
+    assert "64 GiB" not in done.out.partition("trainium2")[2].partition("\n")[0]
+    assert "chips/trainium2.yaml:3:18: TRN204 " in done.err
+    assert f"the document is left out ({ACME_IS})" in done.err
+
+
+def test_who_refers_to_a_broken_document_is_not_told_of(site) -> None:
+    site.catalog("acme", {**BROKEN, "servers/acme-server.yaml": SERVER})
+
+    assert ["chips/acme-1.yaml"] == [
+        line.split(": ")[2].partition("acme_catalog/")[2].partition(":")[0]
+        for line in site.run("list", "servers").err.splitlines()
+    ]
+
+
+def test_many_are_counted(site) -> None:
+    """One line for each document, however much is wrong with it, and where to see the rest."""
+    wrong = WRONG.replace("2 TB/s", "2 TBs")
+    folder = site.catalog("acme", {**ACME, **{f"chips/a{n}.yaml": wrong.replace("acme-1", f"a{n}") for n in range(7)}})
+    lines = site.run("list", "chips").err.splitlines()
+
+    assert MOST + 1 == len(lines)
+    assert f"trnspec: warning: and {7 - MOST} more: trnspec validate {folder}" == lines[-1]
+
+
+def test_what_is_not_read_is_not_told(site) -> None:
+    """A question about one document reads that document, and does not look for errors elsewhere."""
+    site.catalog("acme", BROKEN)
+
+    assert "" == site.run("show", "trainium2").err
+    assert "" == site.run("show", "acme-page").err
+    assert "acme-1.yaml:6:22" in site.run("list", "chips").err
+
+
+def test_sound_catalogs_are_silent(site) -> None:
+    site.catalog("acme", {**ACME, "servers/acme-server.yaml": SERVER})
+
+    assert [""] * len(ASKED) == [site.run(*args).err for args in ASKED]
+
+
+# Catalogs of the user.
+
+
+def own(site: Site, text: str) -> None:
+    """A catalog with a trainium2 of its own."""
+    for file, content in {"sources/acme-page.yaml": PAGE, "chips/trainium2.yaml": text}.items():
+        (site.folder / "ov" / file).parent.mkdir(parents=True, exist_ok=True)
+        (site.folder / "ov" / file).write_text(content)
+
+
+OWN = CHIP.replace("acme-1", "trainium2").replace(", aliases: [acme]", "")
+
+
+@pytest.fixture(params=["named", "configured"])
+def options(request, site) -> tuple[str, ...]:
+    """How the catalog is named: on the command line, or in the settings."""
+    if request.param == "named":
+        return ("--catalog", "ov")
+    (site.folder / "pyproject.toml").write_text('[tool.trnspec]\ncatalogs = ["ov"]\n')
+    return ()
+
+
+def test_a_broken_document_does_not_hide_the_shipped_one(site, options) -> None:
+    own(site, OWN.replace("64 GiB", "64 Gib"))
+    shown = site.run("show", "trainium2", *options)
+
+    assert (0, True) == (shown.status, "96 GiB" in shown.out)
+    assert SHIPPED == chips(site, *options)
+    for err in (shown.err, site.run("list", "chips", *options).err):
+        assert err.startswith("trnspec: warning: ")
+        assert "ov/chips/trainium2.yaml:6:22: TRN111 unknown-unit: " in err
+        assert err.endswith("ov)\n")
+
+
+def test_a_sound_document_stands_in_for_the_shipped_one(site, options) -> None:
+    """Whatever asks finds the same one, and it is not a second one of its name."""
+    own(site, OWN)
+    shown, all_ = site.run("show", "trainium2", *options), site.run("list", "chips", *options)
+    (row,) = (line for line in all_.out.splitlines() if line.startswith("trainium2 "))
+
+    assert ("", "") == (shown.err, all_.err)
+    assert "2 TB/s" in shown.out
+    assert "64 GiB" in row
+    assert SHIPPED == chips(site, *options)
+
+
+def test_settings_hide_no_document_that_is_left_out(site) -> None:
+    """They hide an error of one that is used."""
+    own(site, OWN.replace("64 GiB", "64 Gib"))
+    (site.folder / "trnspec.toml").write_text('catalogs = ["ov"]\nignore = ["TRN1"]\n')
+
+    assert "TRN111" in site.run("list", "chips").err
+
+    own(site, OWN.replace("2 TB/s", "2 TB/s, widht: 3"))
+
+    assert "" == site.run("list", "chips").err
+
+
+def test_programs_are_warned(tmp_path) -> None:
+    (tmp_path / "wrong.yaml").write_text(WRONG)
+    with pytest.warns(CatalogWarning) as seen:
+        found = graph([str(tmp_path)])
+
+    assert "acme-1" not in found
+    assert [f"{tmp_path}/wrong.yaml:6:22"] == [str(w.message).partition(": ")[0] for w in seen]
+    assert [__file__] == [str(Path(w.filename)) for w in seen]
+
+
+def test_a_broken_document_hides_none_in_a_program(tmp_path) -> None:
+    (tmp_path / "chips").mkdir()
+    (tmp_path / "chips" / "trainium2.yaml").write_text("kind: [")
+    with pytest.warns(CatalogWarning, match=r"trainium2\.yaml"):
+        found = graph(settings=Settings(catalogs=(tmp_path,)))
+
+    assert "96 GiB" == found.named("trainium2").spec.memory.capacity.value.text
+    assert {} == dict(found.broken)
+
+
+# The list of plugins.
+
+FUNCTIONS = '''
+import click
+from trnspec.evaluation.result import Evaluation
+
+def sound(catalog, *, x: int = 1) -> Evaluation:
+    """It answers."""
+
+def bare(catalog, *, x=1):
+    """Its input has no annotation."""
+
+hello = click.Command("hello")
+number = 3
+'''
+
+
+@pytest.fixture
+def functions(site) -> Site:
+    (site.folder / "fns.py").write_text(FUNCTIONS)
+    (site.folder / "ends.py").write_text("raise SystemExit(3)")
+    (site.folder / "sleeps.py").write_text("import time\ntime.sleep(30)")
+    (site.folder / "speechless.py").write_text("class E(Exception):\n    def __str__(self): raise ValueError\nraise E")
+    return site
+
+
+IMPORT = "from trnspec.plugins.api import Command, Exporter"
+
+
+@pytest.mark.parametrize(
+    ("more", "faults"),
+    [
+        ("evaluators=(Evaluator('good', 'G.', 'fns:sound'),)", []),
+        ("exporters=(Exporter('good', 'G.', 'fns:sound'),), commands=(Command('good', 'G.', 'fns:hello'),)", []),
+        (
+            "evaluators=(Evaluator('a', 'A.', 'no_such:x'),)",
+            ["the evaluator a: no_such:x cannot be imported: ModuleNotFoundError: No module named 'no_such'"],
+        ),
+        (
+            "evaluators=(Evaluator('a', 'A.', 'fns:bare'),)",
+            ["the evaluator a: the input x of the evaluator a has no annotation"],
+        ),
+        ("evaluators=(Evaluator('a', 'A.', 'fns:number'),)", ["the evaluator a: fns:number is not a function"]),
+        ("evaluators=(Evaluator('a', 'A.', 'ends:x'),)", ["the evaluator a: ends:x cannot be imported: SystemExit: 3"]),
+        (
+            "evaluators=(Evaluator('a', 'A.', 'speechless:x'),)",
+            ["the evaluator a: speechless:x cannot be imported: E: its message cannot be shown"],
+        ),
+        (
+            "evaluators=(Evaluator('a', 'A.', 'sleeps:x'),)",
+            ["the evaluator a: sleeps:x cannot be imported: it took longer than TRNSPEC_PLUGIN_SECONDS"],
+        ),
+        (
+            "exporters=(Exporter('b', 'B.', 'fns:nothing'),)",
+            ["the exporter b: fns:nothing cannot be imported: AttributeError: module 'fns' has no attribute 'nothing'"],
+        ),
+        ("exporters=(Exporter('b', 'B.', 5),)", ["the exporter b is of type int; a function is expected"]),
+        (
+            "commands=(Command('c', 'C.', 'fns:sound'),)",
+            ["the command c is of type function; a click.Command is expected"],
+        ),
+    ],
+)
+def test_what_a_plugin_names_is_imported(functions, more, faults) -> None:
+    """By the list of plugins, which is asked to look; the plugin is used all the same."""
+    functions.plugin("one", more, head=IMPORT)
+    functions.plugin("zz-fine")
+
+    assert {"one": ("faulty" if faults else "ok", faults), "zz-fine": ("ok", [])} == listed(
+        functions, TRNSPEC_PLUGIN_SECONDS="0.5"
+    )
+
+
+RULES = '''
+from trnspec.model.chip import Chip
+
+@rule("ACME001", "bad-rule", over=Chip)
+def bad(node, graph):
+    """It fails."""
+    raise ValueError("no")
+    yield
+'''
+
+
+def test_a_rule_that_fails_is_of_the_plugin_that_has_it(site) -> None:
+    site.plugin("rules", "rules=(bad,)", head=RULES)
+    site.catalog("acme", ACME)
+
+    assert {"acme": ("ok", []), "rules": ("faulty", ["rule ACME001 bad-rule failed: ValueError: no"])} == listed(site)
+
+
+def test_a_rule_that_is_none(site) -> None:
+    head = "from trnspec.plugins.api import Rule\nfrom trnspec.diagnostics import Code, Severity\n"
+    site.plugin("one", "rules=(Rule(Code('ACME001', 'bad-rule', Severity.ERROR, 'D.'), None, 'no'),)", head=head)
+    status, faults = listed(site)["one"]
+
+    assert ("faulty", "the rule ACME001 bad-rule is no function") == (status, faults[0])
+
+
+def test_errors_of_a_catalog_are_in_the_list(site) -> None:
+    """Those of form, of names and of rules, under the plugin whose documents they are."""
+    server = SERVER.replace("512 GiB", "500 GiB").replace("name: acme-server", "name: beta-server")
+    site.catalog("acme", {**BROKEN, "chips/acme-2.yaml": CHIP.replace("acme-1", "acme-2")})
+    folder = site.catalog("beta", {"servers/beta-server.yaml": server.replace("acme-1", "acme-2")})
+    found = listed(site)
+
+    assert {"acme": "faulty", "beta": "faulty"} == {name: status for name, (status, _) in found.items()}
+    assert [True] == ["acme-1.yaml:6:22: TRN111 unknown-unit: " in fault for fault in found["acme"][1]]
+    assert [True] == [
+        fault.startswith(f"{folder}/servers/beta-server.yaml:6:31: TRN402 ") for fault in found["beta"][1]
+    ]
+
+
+def test_the_table_shows_a_few(site) -> None:
+    named = ", ".join(f"Evaluator('e{n}', 'E.', 'no_such:x')" for n in range(5))
+    site.plugin("one", f"evaluators=({named})")
+    row = site.run("plugin", "list").out.splitlines()[1]
+
+    assert "faulty" == row.split()[3]
+    assert [True, True, True, False] == [f"the evaluator e{n}: " in row for n in range(4)]
+    assert row.endswith("; and 2 more")
+
+
+def test_a_list_imports_what_is_used_only(functions) -> None:
+    functions.plugin("one", "evaluators=(Evaluator('a', 'A.', 'no_such:x'),)")
+    done = functions.run("--no-plugins", "plugin", "list", "--format", "json")
+
+    assert [("left-out", [])] == [(r["status"], r["faults"]) for r in json.loads(done.out)["plugins"]]
+
+
+# Evaluators.
+
+
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        (
+            "no_such:x",
+            "cannot be used: a: no_such:x cannot be imported: ModuleNotFoundError: No module named 'no_such'",
+        ),
+        ("ends:x", "cannot be used: a: ends:x cannot be imported: SystemExit: 3"),
+        ("fns:bare", "cannot be used: the input x of the evaluator a has no annotation"),
+        ("fns:number", "cannot be used: a: fns:number is not a function"),
+        ("fns:sound", "gave something unsound: builtins.NoneType; an Evaluation is expected"),
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--help",)])
+def test_an_evaluator_that_cannot_be_used_is_told_with_its_distribution(functions, run, told, options) -> None:
+    functions.plugin("one", f"evaluators=(Evaluator('a', 'A.', {run!r}),)")
+    done = functions.run("eval", "a", *options)
+    if run == "fns:sound" and options:
+        assert (0, "Comes with the plugin one of trnspec-one 1.0." in done.out) == (done.status, True)
+        return
+
+    assert (2, "") == (done.status, done.out)
+    assert f"trnspec: the evaluator a of the plugin one of trnspec-one 1.0 {told}\n" == done.err

@@ -1,0 +1,240 @@
+"""Kinds of plugins, from the document to every command: one derived from Chip, and one of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import types
+
+import pytest
+from acme_kinds import CHIP, DOCUMENTS, MODULE, RACK, install
+from attrs import frozen
+from distributions import Site
+from running import environment
+
+from trnspec.builtin import plugin as house
+from trnspec.loading.schema.check import validator
+from trnspec.loading.schema.generate import document_schema
+from trnspec.model.annotations import Count
+from trnspec.model.chip import Chip
+from trnspec.plugins.api import Plugin, Registry
+from trnspec.testing import diagnose
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Site:
+    """The command line where the plugin is installed; no test here changes it."""
+    made = Site(tmp_path_factory.mktemp("site"))
+    install(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def acme(site) -> Plugin:
+    """The same plugin in this process, which has it in no registry but those that a test makes."""
+    module = types.ModuleType("trnspec_acme_under_test")
+    module.__file__ = str(site.folder / "trnspec_acme.py")
+    # Classes look up the names in their annotations in the module that they say they are of.
+    sys.modules[module.__name__] = module
+    exec(compile(MODULE, module.__file__, "exec"), module.__dict__)
+    return module.plugin
+
+
+@pytest.fixture
+def known(acme) -> Registry:
+    return Registry.of([house, acme])
+
+
+def rows(site, *args) -> list[list[str]]:
+    """The first cells of a table that a command prints."""
+    done = site.run(*args, "--format", "csv")
+
+    assert (0, "") == (done.status, done.err)
+    return [line.split(",") for line in done.out.splitlines()[1:]]
+
+
+def test_its_documents_are_sound(site) -> None:
+    checked = json.loads(site.run("validate", "acme_catalog", "--format", "json").out)
+
+    assert ([], len(DOCUMENTS)) == (checked["diagnostics"], checked["summary"]["files"])
+
+
+@pytest.mark.parametrize("kind", ["chips", "chip"])
+def test_a_derived_kind_is_listed_with_the_other(site, kind) -> None:
+    listed = [row[0] for row in rows(site, "list", kind)]
+
+    assert "acme-1" in listed
+    assert "trainium2" in listed
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("acmechips", ["acme-1"]), ("AcmeChip", ["acme-1"]), ("racks", ["acme-rack"]), ("rack", ["acme-rack"])],
+)
+def test_a_kind_is_listed(site, kind, names) -> None:
+    assert names == [row[0] for row in rows(site, "list", kind)]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("chip where memory.capacity = 64 GiB", ["acme-1"]),
+        ("acmechip where lanes > 3", ["acme-1"]),
+        ("acmechips where scratch.capacity >= 512 MiB", ["acme-1"]),
+        ("acmechip where lanes > 16", []),
+        ("server where chip.memory.capacity = 64 GiB and memory.capacity = 512 GiB", ["acme-server"]),
+        ("rack where power > 39 kW", ["acme-rack"]),
+        ('racks where servers.server = "acme-server"', ["acme-rack"]),
+        ("rack where servers.count > 4", []),
+    ],
+)
+def test_query(site, query, names) -> None:
+    assert names == [row[0] for row in rows(site, "query", query)]
+
+
+def test_a_field_of_the_derived_kind_is_none_of_the_other(site) -> None:
+    done = site.run("query", "chip where lanes > 3")
+
+    assert done.status == 2
+    assert "Chip has no lanes" in done.err
+
+
+def test_show(site) -> None:
+    chip, rack = (site.run("show", name).out for name in ("acme-1", "acme-rack"))
+
+    assert "acme-1: Acme 1 (AcmeChip)" in chip
+    assert "acme-rack: Acme rack (Rack)" in rack
+    assert [("lanes", "16"), ("capacity", "512")] == [
+        tuple(line.split()[:2]) for line in chip.splitlines() if line.startswith("lanes") or "512 MiB" in line
+    ]
+
+
+def test_compare(site) -> None:
+    told = site.run("compare", "acme-1", "trainium2", "--all").out
+
+    assert ["lanes", "16", "-", "-"] == next(line for line in told.splitlines() if line.startswith("lanes")).split()
+
+
+def test_tree(site) -> None:
+    found = json.loads(site.run("tree", "acme-rack", "--format", "json").out)["rows"]
+
+    assert [("acme-rack", 1), ("acme-server", 4), ("acme-1", 32)] == [(r["name"], r["all together"]) for r in found]
+
+
+def test_python(site) -> None:
+    """Views have the fields of the class, mappings have the documents of derived kinds."""
+    code = (
+        "import trnspec; cat = trnspec.load(); chip = cat.chips['acme-1']; rack = cat['acme-rack']\n"
+        "print(type(chip).__name__, chip.lanes, chip.scratch.capacity.to('MiB'), 'trainium2' in cat.chips)\n"
+        "print(cat.servers['acme-server'].chip_view is chip, rack.kind, rack.power.to('W'), rack.servers.count)\n"
+        "print(cat.replace('acme-1', {'lanes': 8}).query('acmechips where lanes = 8').rows[0].name)\n"
+    )
+    env = environment(PYTHONPATH=str(site.folder))
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+
+    assert "AcmeChipView 16 512.0 True\nTrue Rack 40000.0 4\nacme-1\n" == done.stdout, done.stderr
+
+
+def test_without_the_plugin_the_kind_is_not_known(site) -> None:
+    done = site.run("--no-plugins", "validate", "acme_catalog/racks/acme-rack.yaml", "--format", "json")
+
+    assert [("TRN107", 2)] == [(d["code"], d["line"]) for d in json.loads(done.out)["diagnostics"]]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "found"),
+    [
+        ("racks/acme-rack.yaml", RACK.replace("count: 4", "count: 9"), {("ACME001", 5)}),
+        ("racks/acme-rack.yaml", RACK.replace("acme-server", "acme-1"), {("TRN202", 5)}),
+        ("racks/acme-rack.yaml", RACK.replace("power", "powr"), {("TRN101", 6)}),
+        ("acmechips/acme-1.yaml", CHIP.replace("  lanes: 16\n", ""), {("TRN102", 4)}),
+        ("acmechips/acme-1.yaml", CHIP.replace("scratch", "scrach"), {("TRN101", 8)}),
+        ("acmechips/acme-1.yaml", CHIP.replace("512 MiB", "512 MHz"), {("TRN112", 8)}),
+        # Both a key of the base and one of its own, and neither hides the other.
+        ("acmechips/acme-1.yaml", CHIP.replace("peak", "peek").replace("lanes: 16", "lanes: 0"),
+         {("TRN102", 4), ("TRN101", 5), ("TRN106", 7)}),
+        # Rules over Chip look at it.
+        ("acmechips/acme-1.yaml", CHIP.replace("400 TFLOPS", "400 TFLOPS, fp32: 500 TFLOPS"), {("TRN603", 5)}),
+    ],
+)  # fmt: skip
+def test_findings(known, file, text, found) -> None:
+    files = {**DOCUMENTS, file: text}
+
+    assert found == {(code, line) for name, code, line in diagnose(files, registry=known) if name == file}
+
+
+# The schema of a derived class.
+
+
+def test_the_schema_of_a_derived_kind(acme) -> None:
+    """The other's, by its name, and what it adds; closed as a whole."""
+    made = document_schema("AcmeChip", acme.kinds[0].spec)
+    own = made["$defs"]["AcmeChip"]
+
+    assert {"$ref": "#/$defs/AcmeChip"} == made["properties"]["spec"]
+    assert ([{"$ref": "#/$defs/Chip"}], ["lanes", "scratch"], ["lanes"], False) == (
+        own["allOf"],
+        list(own["properties"]),
+        own["required"],
+        own["unevaluatedProperties"],
+    )
+    assert "additionalProperties" not in made["$defs"]["Chip"]
+    assert made["$defs"]["Chip"]["properties"] == document_schema("Chip", Chip)["$defs"]["Chip"]["properties"]
+
+
+@frozen(kw_only=True)
+class Second(Chip):
+    """A chip with lanes.
+
+    Attributes:
+        lanes: How many.
+    """
+
+    lanes: Count
+
+
+@frozen(kw_only=True)
+class Third(Second):
+    """A chip with rails too.
+
+    Attributes:
+        rails: How many.
+    """
+
+    rails: Count
+
+
+@frozen(kw_only=True)
+class Other(Chip):
+    """A chip that says another thing at the same place.
+
+    Attributes:
+        dies: A word.
+    """
+
+    dies: str
+
+
+SPEC = {"peak": {"dense": {"bf16": "1 TFLOPS"}}, "memory": {"capacity": "8 GiB"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "more", "sound"),
+    [
+        (Third, {"lanes": 1, "rails": 2}, True),
+        (Third, {"lanes": 1}, False),
+        (Third, {"rails": 1}, False),
+        (Third, {"lanes": 1, "rails": 2, "sails": 3}, False),
+        (Third, {"lanes": 1, "rails": 0}, False),
+        (Second, {"lanes": 1}, True),
+        (Second, {"lanes": 1, "rails": 2}, False),
+        (Other, {"dies": "two"}, True),
+        (Other, {"dies": 2}, False),
+    ],
+)
+def test_schemas_of_derived_classes(spec, more, sound) -> None:
+    """A class may be derived twice; one that changes a field of the other has a schema of its own."""
+    data = {"api_version": "trnspec/v1", "kind": "X", "metadata": {"name": "a", "title": "A"}, "spec": SPEC | more}
+
+    assert sound is validator("X", spec).is_valid(data)

@@ -1,0 +1,216 @@
+"""Units of plugins: known where the plugin is, and nowhere else in the same process."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from fractions import Fraction
+
+import pytest
+from distributions import Site
+
+from trnspec.api import load, validate
+from trnspec.builtin import plugin as house
+from trnspec.catalog.catalog import Catalog
+from trnspec.catalog.query.tree import QueryError
+from trnspec.errors import QuantityError, UsageError
+from trnspec.loading.pipeline import link, read
+from trnspec.loading.schema.check import validator
+from trnspec.plugins.api import API, Plugin, Registry
+from trnspec.quantities.units import UNITS, Dimension, Unit, extended
+from trnspec.testing import diagnose
+from trnspec.yaml import read_text
+
+WORD = Unit("Mword", Dimension.INFORMATION, Fraction(4_000_000), ("Mwords",))
+EFLOPS_DAY = Unit("PFLOPS/day", Dimension.FLOP_RATE, Fraction(10**15, 86_400))
+WORDS = Plugin(name="words", api=API, units=(WORD,))
+WITH = Registry.of([house, WORDS])
+WITHOUT = Registry.of([house])
+
+PAGE = (
+    "api_version: trnspec/v1\nkind: Source\nmetadata: {name: page, title: A page}\n"
+    "spec: {publisher: Example, as_of: 2026-01, rank: vendor-chip-page}\n"
+)
+CHIP = """\
+api_version: trnspec/v1
+kind: Chip
+metadata: {name: wordy, title: Wordy, source: page}
+spec:
+  peak: {dense: {bf16: 100 TFLOPS}}
+  memory:
+    capacity: 8,000 Mword
+    bandwidth: 1 TB/s
+claims:
+  - {at: spec.memory.capacity, says: "8,000 Mwords", source: page, verdict: agrees, reason: It is the same.}
+"""
+FILES = {"sources/page.yaml": PAGE, "chips/wordy.yaml": CHIP}
+
+
+def catalog(registry: Registry, files: dict[str, str] = FILES) -> Catalog:
+    graph, problems = link([read(read_text(text, name), registry) for name, text in files.items()])
+    assert [] == problems
+    return Catalog(graph)
+
+
+def test_documents_are_written_in_them() -> None:
+    """The same two files, in turn, with and without the plugin: neither run knows of the other."""
+    for _ in range(2):
+        assert set() == diagnose(FILES, registry=WITH)
+        assert {("chips/wordy.yaml", "TRN111", 7)} == diagnose(FILES, registry=WITHOUT)
+
+
+def test_a_claim_in_them_is_understood() -> None:
+    """A claim that says something else is a finding, so the unit was read."""
+    wrong = {**FILES, "chips/wordy.yaml": CHIP.replace('"8,000 Mwords"', '"9,000 Mwords"')}
+
+    assert {("chips/wordy.yaml", 10)} == {(f, line) for f, _, line in diagnose(wrong, registry=WITH)}
+
+
+def test_a_formula_in_them_is_understood() -> None:
+    for formula, found in (("4 x 2,000 Mword", set()), ("3 x 2,000 Mword", {("chips/wordy.yaml", "TRN404", 7)})):
+        text = CHIP.replace("8,000 Mword\n", f'{{value: "8,000 Mword", derived: "{formula}"}}\n').partition("claims")[0]
+
+        assert found == diagnose({**FILES, "chips/wordy.yaml": text}, registry=WITH)
+
+
+def test_figures_convert_to_them_and_from_them() -> None:
+    """Also a figure printed in a unit of the house, for the table travels with the figure; and what is computed."""
+    asked = catalog(WITH)
+    memory = asked.chips["wordy"].memory
+    changed = asked.replace("wordy", {"memory.capacity": "16 GB"}).chips["wordy"].memory.capacity
+
+    assert (32.0, 8000.0) == (memory.capacity.to("GB"), memory.capacity.to("Mword"))
+    assert (16_000.0, 4000.0) == ((memory.capacity * 2).to("Mwords"), changed.to("Mword"))
+
+
+def test_figures_of_another_registry_do_not() -> None:
+    plain = CHIP.replace("8,000 Mword\n", "32 GB\n").partition("claims")[0]
+    files = {**FILES, "chips/wordy.yaml": plain}
+
+    assert 8000.0 == catalog(WITH, files).chips["wordy"].memory.capacity.to("Mword")
+    with pytest.raises(QuantityError, match='unknown unit "Mword"'):
+        catalog(WITHOUT, files).chips["wordy"].memory.capacity.to("Mword")
+    with pytest.raises(QuantityError, match="measures information"):
+        catalog(WITH, files).chips["wordy"].memory.bandwidth.to("Mword")
+
+
+def test_queries_are_written_in_them() -> None:
+    asked = catalog(WITH)
+
+    assert ["wordy"] == [c.name for c in asked.query("chip where memory.capacity >= 8,000 Mwords")]
+    assert [] == [c.name for c in asked.query("chip where memory.capacity > 8,000 Mword")]
+    with pytest.raises(QueryError, match="Mword"):
+        asked.query("chip where memory.bandwidth > 3 Mword")
+    with pytest.raises(QueryError, match='unknown unit "Mword"'):
+        load(registry=WITHOUT).query("chip where memory.capacity > 8,000 Mword")
+
+
+def test_schemas_allow_them() -> None:
+    spec = house.kinds[1].spec
+    data = {"api_version": "trnspec/v1", "kind": "Chip", "metadata": {"name": "a", "title": "A"}}
+    data["spec"] = {"peak": {"dense": {"bf16": "1 TFLOPS"}}, "memory": {"capacity": "8 Mword"}}
+
+    assert (True, False) == tuple(validator("Chip", spec, units).is_valid(data) for units in (WITH.units, UNITS))
+
+
+def test_hints_know_them() -> None:
+    """A slip in the unit of a plugin is answered with it."""
+    _, (found,) = link([read(read_text(CHIP.replace("8,000 Mword\n", "8 Mwodr\n"), "wordy.yaml"), WITH)])[0:2]
+
+    assert ("TRN111", 'did you mean "Mword" (4,000,000 B)?') == (found.code, found.hint.replace("Mwords", "Mword"))
+
+
+def test_the_table_is_one_value() -> None:
+    """Two registries of the same plugins share what is made for a table; without units it is the table of trnspec."""
+    assert WITH.units is Registry.of([house, WORDS]).units
+    assert WITHOUT.units is UNITS
+    assert WITH.units is pickle.loads(pickle.dumps(WITH.units))
+    assert UNITS is pickle.loads(pickle.dumps(UNITS)) is copy.deepcopy(UNITS)
+    assert "Mword" not in UNITS
+
+
+@pytest.mark.parametrize(
+    ("unit", "message"),
+    [
+        (Unit("GB", Dimension.INFORMATION, 7), "the unit GB is known already: GB measures information"),
+        (Unit("Mword", Dimension.INFORMATION, 7), "the unit Mword is known already: Mword measures information"),
+        (Unit("word", Dimension.INFORMATION, 4, ("gb",)), "the unit gb differs from GB only in the case of letters"),
+        (Unit("MWORD", Dimension.INFORMATION, 7), "the unit MWORD differs from Mword only in the case of letters"),
+        (Unit("Kib", Dimension.INFORMATION, 1), "the unit Kib differs from KiB only in the case of letters"),
+        (Unit("Gigabit", Dimension.INFORMATION, 1), "the unit Gigabit is ambiguous: people read Gbit/s or Gbit"),
+        (Unit("GB/chip", Dimension.INFORMATION, 1), 'the unit GB/chip holds the scope of a figure: write "GB"'),
+    ],
+)
+def test_units_that_could_be_mistaken(unit, message) -> None:
+    with pytest.raises(UsageError, match="the plugin other: ") as raised:
+        Registry.of([house, WORDS, Plugin(name="other", api=API, units=(unit,))])
+    assert message in str(raised.value)
+
+
+def test_the_same_unit_twice_is_no_clash() -> None:
+    """Two plugins may need the same one; it is the same in all its parts, so nothing is ambiguous."""
+    other = Plugin(name="other", api=API, units=(WORD, EFLOPS_DAY))
+
+    assert extended((WORD, EFLOPS_DAY)) is Registry.of([house, WORDS, other]).units
+
+
+# Installed.
+
+HEAD = "from trnspec.quantities.units import Dimension, Unit"
+
+
+@pytest.fixture
+def site(tmp_path) -> Site:
+    made = Site(tmp_path / "site")
+    made.plugin("words", "units=(Unit('Mword', Dimension.INFORMATION, 4_000_000),)", head=HEAD)
+    for name, text in FILES.items():
+        (made.folder / name).parent.mkdir(exist_ok=True)
+        (made.folder / name).write_text(text.partition("claims")[0])
+    return made
+
+
+def test_the_command_line_knows_them(site) -> None:
+    checked = site.run("validate", ".")
+    asked = site.run("query", "chip where memory.capacity = 8,000 Mword", "--catalog", ".", "--format", "csv")
+    shown = site.run("show", "wordy", "--catalog", ".")
+    alone = site.run("--no-plugins", "validate", ".", "--format", "json")
+
+    assert (0, "") == (checked.status, checked.err), checked.out
+    assert (0, ["wordy"]) == (asked.status, [line.partition(",")[0] for line in asked.out.splitlines()[1:]])
+    assert "8,000 Mword" in shown.out
+    assert ("TRN111", 7) in {(d["code"], d["line"]) for d in json.loads(alone.out)["diagnostics"]}
+
+
+@pytest.mark.parametrize(
+    ("units", "status", "message"),
+    [
+        ("Unit('MWORD', Dimension.INFORMATION, 3)", "ok", ""),
+        ("Unit('tb', Dimension.INFORMATION, 3)", "clash", "the unit tb differs from TB only in the case of letters"),
+        ("Unit('MWORD', Dimension.TIME, 3), Unit('MWord', Dimension.TIME, 4)", "clash", "the unit MWord differs from"),
+        ("'Mword'", "invalid", "its fields are not what they should be: AttributeError"),
+        ("Unit('a b', Dimension.TIME, 3)", "broken", "a unit is written with 1 to 14 letters"),
+    ],
+)
+def test_records(tmp_path, units, status, message) -> None:
+    site = Site(tmp_path / "site")
+    site.plugin("more", f"units=({units},)", head=HEAD)
+    (record,) = json.loads(site.run("plugin", "list", "--format", "json").out)["plugins"]
+
+    assert status == record["status"]
+    assert message in record["message"]
+
+
+def test_between_plugins_the_first_by_name_wins(site) -> None:
+    site.plugin("yards", "units=(Unit('MWORD', Dimension.INFORMATION, 3),)", head=HEAD)
+    found = json.loads(site.run("plugin", "list", "--format", "json").out)["plugins"]
+
+    assert [
+        ("words", "ok", ""),
+        ("yards", "clash", "the unit MWORD differs from Mword only in the case of letters"),
+    ] == [(r["name"], r["status"], r["message"]) for r in found]
+
+
+def test_the_shipped_catalog_is_as_it_was() -> None:
+    """A further unit explains no mismatch that was explained otherwise, and causes none."""
+    assert () == validate(registry=WITH).report.diagnostics

@@ -1,0 +1,110 @@
+"""trnspec.plugins.scaffold.writer: a new plugin is a distribution that passes its own tests at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+from running import Here
+
+from trnspec.errors import UsageError
+from trnspec.plugins.scaffold.writer import KINDS, files, write
+
+DEPENDENCIES = sysconfig.get_path("purelib")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def test_new(here) -> None:
+    """The command says what to do next, and the files are those of the kind."""
+    done = here("plugin", "new", "trnspec-acme-tpu", "--kind", "rules")
+    made = {f.relative_to(here.folder).as_posix() for f in here.folder.rglob("*") if f.is_file()}
+
+    assert (0, "") == (done.status, done.err)
+    assert "pip install --editable trnspec-acme-tpu" in done.out
+    assert {f"trnspec-acme-tpu/{name}" for name in files("acme-tpu", "rules")} == made
+    assert 'acme-tpu = "trnspec_acme_tpu:plugin"' in (here.folder / "trnspec-acme-tpu/pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_left_to_fill_in(kind) -> None:
+    made = files("acme", kind)
+
+    assert [] == [n for n, t in made.items() for word in ("NAME", "MODULE", "SUMMARY", "LETTERS") if word in t + n]
+    assert {"pyproject.toml", "README.md", "src/trnspec_acme/__init__.py", "tests/test_plugin.py"} <= set(made)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("acme", "ACME001"), ("trn", "TRNX001"), ("x9", "XX001"), ("accelerators", "ACCELE001")]
+)
+def test_codes_have_letters_of_their_own(name, code) -> None:
+    assert f'@rule("{code}"' in files(name, "rules")[f"src/trnspec_{name}/rules.py"]
+
+
+@pytest.mark.parametrize("name", ["", "a", "A", "Acme", "acme_tpu", "-acme", "acme-", "a--b", "9a", "../x", "a" * 41])
+def test_names_that_are_refused(tmp_path, name) -> None:
+    with pytest.raises(UsageError, match="is not the name of a plugin"):
+        write(name, "rules", tmp_path)
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_kinds_that_are_refused() -> None:
+    with pytest.raises(UsageError, match="'other' is not a kind of plugin; write one of generation"):
+        files("acme", "other")
+
+
+def test_nothing_is_written_over(tmp_path) -> None:
+    (tmp_path / "trnspec-acme").mkdir()
+    with pytest.raises(UsageError, match="exists already; nothing was written"):
+        write("acme", "rules", tmp_path)
+    assert [] == list((tmp_path / "trnspec-acme").iterdir())
+
+
+def test_no_such_folder(here) -> None:
+    done = here("plugin", "new", "acme", "--into", "nowhere")
+
+    assert (2, "") == (done.status, done.out)
+    assert "nowhere cannot be written to: No such file" in done.err
+
+
+def run(*args: str | Path, cwd: Path) -> str:
+    """What a program prints, in an environment that says nothing of this one's Python."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV", "TRNSPEC"))}
+    done = subprocess.run([*args], cwd=cwd, env=env, capture_output=True, check=False, text=True)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_new_plugins_pass_their_own_tests(tmp_path) -> None:
+    """Made, installed with pip, tested, listed, asked, and uninstalled without a trace: two of each kind, together."""
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env" / "bin" / "python"
+    (site,) = (tmp_path / "env" / "lib").glob("python*/site-packages")
+    # What this environment has, trnspec itself among it, lies beside what is installed there.
+    (site / "beside.pth").write_text(f"import site; site.addsitedir({DEPENDENCIES!r})\n")
+    made = [write(f"{which}-{kind}", kind, tmp_path) for which in ("new", "other") for kind in KINDS]
+    run(python, "-m", "pip", "install", "--quiet", "--no-deps", *made, cwd=tmp_path)
+    for folder in made:
+        assert " passed" in run(python, "-m", "pytest", "-q", "-W", "error", cwd=folder).splitlines()[-1]
+    trnspec = (python, "-m", "trnspec")
+    listed = run(*trnspec, "plugin", "list", cwd=tmp_path).splitlines()[1:]
+
+    assert {("new-evaluator", "ok"), ("new-generation", "ok"), ("new-rules", "ok")} == {
+        (line.split()[0], line.split()[3]) for line in listed if line.startswith("new-")
+    }
+    assert "new-generation-1" in run(*trnspec, "list", "chips", cwd=tmp_path)
+    assert "NEWRUL001" in run(*trnspec, "explain", cwd=tmp_path)
+
+    run(python, "-m", "pip", "uninstall", "--quiet", "--yes", *(f.name for f in made), cwd=tmp_path)
+
+    assert "new-" not in run(*trnspec, "plugin", "list", cwd=tmp_path) + run(*trnspec, "list", "chips", cwd=tmp_path)
+    assert [] == [f.name for f in site.iterdir() if "new" in f.name]

@@ -1,0 +1,651 @@
+"""Printed figures: reading them, the intervals they stand for, and showing computed ones."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from trnspec.errors import QuantityError, UsageError
+from trnspec.quantities.grammar import MAX_TEXT
+from trnspec.quantities.quantity import (
+    Interval,
+    Qualifier,
+    Quantity,
+    agrees,
+    choose_unit,
+    compare,
+    parse,
+    pattern,
+    render,
+)
+from trnspec.quantities.units import MAX_SYMBOL, UNITS, Dimension, Unit
+
+G, T, P, GI = 10**9, 10**12, 10**15, 2**30
+
+# text, value in base units, unit, digits, least digits
+PRINTED = [
+    ("190 TFLOPS", 190 * T, "TFLOPS", 3, 2),
+    ("47.5 TFLOPS", 47_500 * G, "TFLOPS", 3, 3),
+    ("3,040 TFLOPS", 3040 * T, "TFLOPS", 4, 3),
+    ("1,299 TFLOPS", 1299 * T, "TFLOPS", 4, 4),
+    ("2517 TFLOPS", 2517 * T, "TFLOPS", 4, 4),
+    ("161,088 TFLOPS", 161_088 * T, "TFLOPS", 6, 6),
+    ("362 PFLOPS", 362 * P, "PFLOPS", 3, 3),
+    ("362 PetaFLOPS", 362 * P, "PFLOPS", 3, 3),
+    ("20.8 PFLOPS", 20_800 * T, "PFLOPS", 3, 3),
+    ("1.0 TFLOPS", T, "TFLOPS", 2, 2),
+    ("380 TOPS", 380 * T, "TOPS", 3, 2),
+    ("32 GiB", 32 * GI, "GiB", 2, 2),
+    ("512.00 GiB", 512 * GI, "GiB", 5, 5),
+    ("20,736 GiB", 20_736 * GI, "GiB", 5, 5),
+    ("131072 MiB", 2**37, "MiB", 6, 6),
+    ("192 KiB", 192 * 1024, "KiB", 3, 3),
+    ("28 MB", 28 * 10**6, "MB", 2, 2),
+    ("7600 GB", 7600 * G, "GB", 4, 2),
+    ("20 TB", 20 * T, "TB", 2, 1),
+    ("103079215104 bytes", 96 * GI, "B", 12, 12),
+    ("820 GB/s", 820 * G, "GB/s", 3, 2),
+    ("820 GiB/sec", 820 * GI, "GiB/s", 3, 2),
+    ("13,120 GiB/sec", 13_120 * GI, "GiB/s", 5, 4),
+    ("0.8 TB/sec", 800 * G, "TB/s", 1, 1),
+    ("2.9 TB/s", 2900 * G, "TB/s", 2, 2),
+    ("2.9 TByte/s", 2900 * G, "TB/s", 2, 2),
+    ("705.6 TB/sec", 705_600 * G, "TB/s", 4, 4),
+    ("27.2 GB/s", 27_200_000_000, "GB/s", 3, 3),
+    ("17 B/ns", 17 * G, "GB/s", 2, 2),
+    ("800 Gbps", 100 * G, "Gbit/s", 3, 1),
+    ("12,800 Gbps", 1600 * G, "Gbit/s", 5, 3),
+    ("100.0 Gbps", 12_500_000_000, "Gbit/s", 4, 4),
+    ("16.667 Gbps", 2_083_375_000, "Gbit/s", 5, 5),
+    ("12.8 Tbps", 1600 * G, "Tbit/s", 3, 3),
+    ("800 Gbit/s", 100 * G, "Gbit/s", 3, 1),
+    ("80000 Mbps", 10 * G, "Mbit/s", 5, 1),
+    ("0.96 GHz", 960_000_000, "GHz", 2, 2),
+    ("2.4 GHz", 2_400_000_000, "GHz", 2, 2),
+    ("600 ns", Fraction(6, 10**7), "ns", 3, 1),
+    ("894.24 us", Fraction(89424, 10**8), "us", 5, 5),
+    ("18930 us", Fraction(1893, 10**5), "us", 5, 4),
+    ("160 ms", Fraction(16, 100), "ms", 3, 2),
+    ("6.7x", Fraction(67, 10), "x", 2, 2),
+    ("6.7 x", Fraction(67, 10), "x", 2, 2),
+    ("1.14x", Fraction(114, 100), "x", 3, 3),
+    ("222 Flops/Byte", 222, "FLOP/B", 3, 3),
+    ("1,600 FLOP/cycle", 1600, "FLOP/cycle", 4, 2),
+    ("1.34375 USD/h", Fraction(134375, 10**5), "USD/h", 6, 6),
+    ("0.80 TB/s", 800 * G, "TB/s", 2, 2),
+    ("1.5e3 GB", 1500 * G, "GB", 2, 2),
+    ("1e-6 s", Fraction(1, 10**6), "s", 1, 1),
+    ("15E+3 us", Fraction(15, 1000), "us", 2, 2),
+    ("0 s", 0, "s", 1, 1),
+    ("0.00 s", 0, "s", 1, 1),
+]
+
+
+@pytest.mark.parametrize(("text", "value", "unit", "digits", "least"), PRINTED, ids=[row[0] for row in PRINTED])
+def test_printed_form(text: str, value: Fraction, unit: str, digits: int, least: int) -> None:
+    """A figure as vendors print it is read exactly, with its digits, and keeps its text."""
+    got = parse(text)
+    assert (got.value, got.unit.symbol, got.digits, got.min_digits) == (value, unit, digits, least)
+    assert (got.qualifier, str(got), float(got)) == (Qualifier.EXACT, text, float(Fraction(value)))
+    assert re.search(pattern(got.dimension), text)
+    assert parse(text, got.dimension) == got
+
+
+@pytest.mark.parametrize(
+    ("text", "qualifier", "low", "high", "loose_low", "loose_high"),
+    [
+        ("47.5 TFLOPS", Qualifier.EXACT, "47.45", "47.55", "47.45", "47.55"),
+        ("190 TFLOPS", Qualifier.EXACT, "189.5", "190.5", "185", "195"),
+        ("3,040 TFLOPS", Qualifier.EXACT, "3039.5", "3040.5", "3035", "3045"),
+        ("100 TFLOPS", Qualifier.EXACT, "99.5", "100.5", "50", "150"),
+        ("400.0 TFLOPS", Qualifier.EXACT, "399.95", "400.05", "399.95", "400.05"),
+        ("1.5e3 TFLOPS", Qualifier.EXACT, "1450", "1550", "1450", "1550"),
+        ("~190 TFLOPS", Qualifier.ABOUT, "189", "191", "180", "200"),
+        ("~ 47 TFLOPS", Qualifier.ABOUT, "46", "48", "46", "48"),
+        ("~0.5 TFLOPS", Qualifier.ABOUT, "0.4", "0.6", "0.4", "0.6"),
+        ("~1 TFLOPS", Qualifier.ABOUT, "0", "2", "0", "2"),
+        ("~10 TFLOPS", Qualifier.ABOUT, "9", "11", "0", "20"),
+        ("up to 25 TFLOPS", Qualifier.UP_TO, "0", "25.5", "0", "25.5"),
+        ("up-to 20 TFLOPS", Qualifier.UP_TO, "0", "20.5", "0", "25"),
+        ("<= 5 TFLOPS", Qualifier.AT_MOST, "0", "5.5", "0", "5.5"),
+        ("<=5 TFLOPS", Qualifier.AT_MOST, "0", "5.5", "0", "5.5"),
+        ("< 1 TFLOPS", Qualifier.UNDER, "0", "1.5", "0", "1.5"),
+        (">= 10 TFLOPS", Qualifier.AT_LEAST, "9.5", None, "5", None),
+        ("> 90 TFLOPS", Qualifier.OVER, "89.5", None, "85", None),
+        ("over 90 TFLOPS", Qualifier.OVER, "89.5", None, "85", None),
+        ("0 TFLOPS", Qualifier.EXACT, "0", "0.5", "0", "0.5"),
+    ],
+)
+def test_interval(
+    text: str, qualifier: Qualifier, low: str, high: str | None, loose_low: str, loose_high: str | None
+) -> None:
+    """The qualifier and the last printed digit bound the value exactly, with and without trust in round zeros."""
+
+    def tera(a: str, b: str | None) -> Interval:
+        return Interval(Fraction(a) * T, None if b is None else Fraction(b) * T)
+
+    got = parse(text)
+    assert (got.qualifier, got.interval, got.loose) == (qualifier, tera(low, high), tera(loose_low, loose_high))
+
+
+NO_UNIT = "use a unit such as GB, GB/s, TFLOPS, TOPS, GHz, us"
+COMMAS = "commas stand before every third digit, as in 1,299 or 13,120, or are left out; a point starts decimals"
+DIGITS = "a number has no leading zeros, at most 18 digits before the point and 15 after it"
+EXPONENT = "an exponent is a whole number from -30 to 30, as in 1.5e3"
+FORM = 'write one number, one space and a unit, such as "820 GB/s"'
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "hint"),
+    [
+        ("32GiB", "malformed", 'write "32 GiB"'),
+        ("32  GiB", "malformed", 'write "32 GiB"'),
+        ("32 GiB ", "malformed", 'write "32 GiB"'),
+        ("32 GiB\n", "malformed", 'write "32 GiB"'),
+        ("32\u00a0GiB", "malformed", 'write "32 GiB"'),
+        (" 32 GiB", "malformed", 'write "32 GiB"'),
+        ("~3us", "malformed", 'write "~3 us"'),
+        ("6.7  x", "malformed", 'write "6.7x"'),
+        ("", "malformed", FORM),
+        ("   ", "malformed", FORM),
+        ("GB", "malformed", FORM),
+        ("-5 GB", "malformed", FORM),
+        ("+5 GB", "malformed", FORM),
+        ("inf GB", "malformed", FORM),
+        ("nan", "malformed", FORM),
+        ("١٢ GB", "malformed", FORM),
+        ("1-2 us", "malformed", FORM),
+        ("3.125 / 12.5 Gbps", "malformed", FORM),
+        (".5 GB", "malformed", 'write "0.5 GB"'),
+        ("5. GB", "malformed", DIGITS),
+        ("007 GB", "malformed", DIGITS),
+        ("1234567890123456789 B", "malformed", DIGITS),
+        ("0.1234567890123456 B", "malformed", DIGITS),
+        ("1,29 GB", "malformed", COMMAS),
+        ("1,2345 GB", "malformed", COMMAS),
+        ("1234,567 GB", "malformed", COMMAS),
+        ("0,500 GB", "malformed", COMMAS),
+        ("1_000 GB", "malformed", COMMAS),
+        ("1e31 GB", "malformed", EXPONENT),
+        ("1e-31 GB", "malformed", EXPONENT),
+        ("1e999999999 GB", "malformed", EXPONENT),
+        ("1.5e1.5 GB", "malformed", EXPONENT),
+        ("Up to 25 Gbps", "malformed", 'write "up to 25 Gbps"'),
+        ("≤ 5 us", "malformed", 'write "<=5 us"'),
+        ("about 4 GB", "malformed", 'write "~4 GB"'),
+        ("at least 10 W", "malformed", 'write ">= 10 W"'),
+        ("9" * (MAX_TEXT + 1), "malformed", FORM),
+        ("1 " + "x" * 1_000_000, "malformed", FORM),
+        ("32", "no-unit", NO_UNIT),
+        ("~190 ", "no-unit", NO_UNIT),
+        ("190 TFLOP", "unknown-unit", 'did you mean "TFLOPS"?'),
+        ("1 KB", "unknown-unit", 'did you mean "kB" (1,000 B) or "KiB" (1,024 B)?'),
+        ("2.5X", "unknown-unit", 'did you mean "x"?'),
+        (
+            "384 GB/sec/chip",
+            "unknown-unit",
+            'write "GB/sec" and leave out "chip": the scope of a figure is told by its place, not by its unit',
+        ),
+    ],
+)
+def test_refused(text: str, reason: str, hint: str) -> None:
+    """What is not a quantity is refused with the reason and with what to write instead."""
+    with pytest.raises(QuantityError) as caught:
+        parse(text)
+    assert (caught.value.reason, caught.value.hint) == (reason, hint)
+    assert len(str(caught.value)) < 200
+
+
+def test_hints_follow_the_expected_dimension() -> None:
+    """A missing unit is answered with the units that fit the place."""
+    with pytest.raises(QuantityError) as caught:
+        parse("32", Dimension.POWER)
+    assert (caught.value.reason, caught.value.hint) == ("no-unit", "units of power: W, kW, mW")
+    with pytest.raises(QuantityError) as caught:
+        parse("7", Dimension.RATIO)
+    assert caught.value.hint == "units of ratio: x"
+
+
+@pytest.mark.parametrize(
+    ("text", "dimension", "hint"),
+    [
+        ("820 GB", Dimension.BANDWIDTH, "did you mean 820 GB/s?"),
+        ("~1 TB", Dimension.BANDWIDTH, "did you mean ~1 TB/s?"),
+        ("96 GiB/s", Dimension.INFORMATION, "did you mean 96 GiB?"),
+        ("380 TFLOPS", Dimension.OP_RATE, "did you mean 380 TOPS?"),
+        ("3 us", Dimension.POWER, "units of power: W, kW, mW"),
+        ("6.7x", Dimension.POWER, "units of power: W, kW, mW"),
+    ],
+)
+def test_wrong_dimension(text: str, dimension: Dimension, hint: str) -> None:
+    """A figure of another dimension is refused, and the usual mix-ups are named."""
+    with pytest.raises(QuantityError) as caught:
+        parse(text, dimension)
+    assert (caught.value.reason, caught.value.hint) == ("dimension", hint)
+    assert {parse(text).dimension.word in str(caught.value), dimension.word in str(caught.value)} == {True}
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (32, "no-unit"),
+        (0.5, "no-unit"),
+        pytest.param(10**5000, "no-unit", id="huge"),
+        (float("nan"), "no-unit"),
+        (True, "malformed"),
+        (None, "malformed"),
+        ([], "malformed"),
+    ],
+)
+def test_not_a_text(value: object, reason: str) -> None:
+    """A YAML number is told to take a unit, and any other value to be a text."""
+    with pytest.raises(QuantityError) as caught:
+        parse(value)  # type: ignore[arg-type]
+    assert caught.value.reason == reason
+
+
+def test_a_plugin_table_is_used() -> None:
+    """A unit that only one table knows is read, matched and shown by that table alone."""
+    table = UNITS.with_units(Unit("GT/s", Dimension.BANDWIDTH, Fraction(10**9, 8)))
+    got = parse("32 GT/s", Dimension.BANDWIDTH, table)
+    assert got.value == 4 * G
+    assert got.to("GB/s") == 4.0
+    assert parse("4 GB/s").to("GT/s", table) == 32.0
+    assert render(got.value, "GT/s", 3, table) == "32 GT/s"
+    assert [bool(re.search(pattern(Dimension.BANDWIDTH, t), "32 GT/s")) for t in (table, UNITS)] == [True, False]
+    with pytest.raises(QuantityError):
+        parse("32 GT/s")
+
+
+# Properties of reading.
+
+
+@st.composite
+def numbers(draw: st.DrawFn) -> str:
+    """Any well formed number."""
+    whole = draw(st.integers(0, 10**18 - 1))
+    decimals = draw(st.none() | st.from_regex(r"[0-9]{1,15}", fullmatch=True))
+    exponent = draw(st.none() | st.integers(-30, 30))
+    text = f"{whole:,}" if draw(st.booleans()) else str(whole)
+    return text + (f".{decimals}" if decimals else "") + (f"e{exponent}" if exponent is not None else "")
+
+
+PREFIXES = ["", "~", "~ ", "<= ", "<=", "< ", "<", ">= ", ">=", "> ", ">", "up to ", "up-to ", "over "]
+
+
+@st.composite
+def texts(draw: st.DrawFn, dimension: Dimension | None = None) -> str:
+    """Any text that is a quantity."""
+    unit = draw(st.sampled_from(UNITS.spellings(dimension)))
+    return f"{draw(st.sampled_from(PREFIXES))}{draw(numbers())} {unit}"
+
+
+quantities = texts().map(parse)
+pairs = st.sampled_from(Dimension).flatmap(lambda d: st.tuples(texts(d), texts(d)))
+
+
+@given(texts())
+def test_every_form_is_read_back(text: str) -> None:
+    """Reading keeps the text, fits the budget, and gives equal values for equal texts."""
+    got = parse(text)
+    assert (str(got), parse(str(got)), len(text) <= MAX_TEXT) == (text, got, True)
+    assert pickle.loads(pickle.dumps(got)) == got
+    assert 1 <= got.min_digits <= got.digits
+
+
+@given(numbers(), st.sampled_from(UNITS.spellings()))
+def test_value_is_exact(number: str, unit: str) -> None:
+    """The number is the decimal that is printed, with no float in between."""
+    got = parse(f"{number} {unit}")
+    assert got.number == Fraction(number.replace(",", ""))
+    assert got.value == got.number * UNITS.unit(unit).factor
+    assert (got.number / got.ulp).denominator == 1
+
+
+@given(quantities)
+def test_value_in_interval_in_loose(got: Quantity) -> None:
+    """The interval contains the value, and the loose one contains the interval."""
+    assert got.value in got.interval
+    assert got.value in got.loose
+    assert got.loose.low <= got.interval.low
+    if got.interval.high is None:
+        assert got.loose.high is None
+    else:
+        assert got.loose.high is not None
+        assert got.interval.high <= got.loose.high
+    if got.digits == got.min_digits:
+        assert got.interval == got.loose
+    elif got.interval.high is not None:
+        assert got.loose.high != got.interval.high
+
+
+@given(numbers(), st.sampled_from(UNITS.spellings()))
+def test_interval_is_what_rounds_to_the_text(number: str, unit: str) -> None:
+    """The ends are half a unit of the last digit away, the lower one in and the upper one out."""
+    got = parse(f"{number} {unit}")
+    half = got.ulp * got.unit.factor / 2
+    interval = got.interval
+    assert (interval.low, interval.high) == (max(got.value - half, 0), got.value + half)
+    assert interval.low in interval
+    assert got.value + half not in interval
+
+
+# The pattern and the parser say the same.
+
+
+def _reads(text: str, dimension: Dimension) -> bool:
+    try:
+        parse(text, dimension)
+    except QuantityError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("dimension", Dimension)
+def test_pattern_takes_nothing_the_parser_refuses(dimension: Dimension) -> None:
+    """Every text made from the pattern is read."""
+
+    @settings(max_examples=40)
+    @given(st.from_regex(pattern(dimension), fullmatch=True))
+    def check(text: str) -> None:
+        assert parse(text, dimension).text == text
+
+    check()
+
+
+@given(texts(), st.data())
+def test_pattern_and_parser_agree_on_damaged_texts(text: str, data: st.DataObject) -> None:
+    """A text with a character put in, taken out or replaced is taken by both or by neither, for every dimension."""
+    at = data.draw(st.integers(0, len(text)))
+    cut = data.draw(st.integers(0, 2))
+    put = data.draw(
+        st.sampled_from(
+            ["", " ", "\n", ",", ".", "0", "9", "e", "-", "+", "~", "<", "=", "x", "/", "s", "B", "i", "µ", "٣"]
+        )
+    )
+    damaged = text[:at] + put + text[at + cut :]
+    dimension = data.draw(st.sampled_from(Dimension))
+    for one in {dimension, parse(text).dimension}:
+        assert bool(re.search(pattern(one), damaged)) == _reads(damaged, one)
+
+
+@example("5 GB\n")
+@example("5 GB\n\n")
+@given(st.text(max_size=20))
+def test_any_text_gives_a_quantity_or_our_error(text: str) -> None:
+    """No text makes the parser fail in any other way, and the pattern agrees with it."""
+    assert bool(re.search(pattern(Dimension.INFORMATION), text)) == _reads(text, Dimension.INFORMATION)
+
+
+def test_longest_text_fits_the_budget() -> None:
+    """The bounds in the pattern add up to the longest text that is looked at."""
+    longest = f"up to {'999' + ',999' * 5}.{'9' * 15}e-30 "
+    assert len(longest) + MAX_SYMBOL == MAX_TEXT
+    table = UNITS.with_units(Unit("L" * MAX_SYMBOL, Dimension.POWER, Fraction(1)))
+    text = longest + "L" * MAX_SYMBOL
+    assert parse(text, Dimension.POWER, table).text == text
+
+
+def test_pattern_is_plain_ecmascript() -> None:
+    """The pattern uses nothing that only Python knows, and is anchored at both ends."""
+    for dimension in Dimension:
+        text = pattern(dimension)
+        assert re.findall(r"\\[AZbB]|\(\?P|\(\?[aiLmsux<]|\(\?#|[*+?}]\+", text) == []
+        assert (text[0], text[-7:]) == ("^", r"$(?!\n)")
+
+
+# Intervals.
+
+fractions = st.fractions(0, 10**6, max_denominator=1000)
+bounded = st.tuples(fractions, fractions).map(lambda ends: Interval(min(ends), max(ends)))
+intervals = bounded | fractions.map(lambda low: Interval(low, None)) | fractions.map(Interval.point)
+
+
+def span(low: str, high: str | None) -> Interval:
+    return Interval(Fraction(low), None if high is None else Fraction(high))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "overlap", "gap"),
+    [
+        (span("1", "2"), span("3", "5"), False, "1"),
+        (span("1", "2"), span("2", "3"), False, "0"),
+        (span("1", "2.1"), span("2", "3"), True, "0"),
+        (span("1", "9"), span("2", "3"), True, "0"),
+        (span("2", "2"), span("2", "3"), True, "0"),
+        (span("3", "3"), span("2", "3"), False, "0"),
+        (span("3", "3"), span("3", "3"), True, "0"),
+        (span("3", "3"), span("4", "4"), False, "1"),
+        (span("3", None), span("1", "2"), False, "1"),
+        (span("3", None), span("1", "4"), True, "0"),
+        (span("3", None), span("7", None), True, "0"),
+        (span("3", None), span("7", "7"), True, "0"),
+    ],
+)
+def test_overlap_and_gap(one: Interval, two: Interval, overlap: bool, gap: str) -> None:
+    """Half-open intervals that only touch share no number, and the gap is measured from end to end."""
+    assert {one.overlaps(two), two.overlaps(one)} == {overlap}
+    assert {one.gap(two), two.gap(one)} == {Fraction(gap)}
+
+
+def test_interval_arithmetic() -> None:
+    """Sums, products and quotients of bounds are the bounds of sums, products and quotients."""
+    a, b, open_ended = span("1", "2"), span("4", "5"), span("3", None)
+    assert a + b == span("5", "7")
+    assert a + open_ended == span("4", None)
+    assert a.times(b) == span("4", "10")
+    assert b.times(Interval.point(3)) == span("12", "15")
+    assert a.times(open_ended) == span("3", None)
+    assert a.scaled(16) == span("16", "32")
+    assert open_ended.scaled(0) == Interval.point(0)
+    assert b.ratio(a) == span("2", "5")
+    assert a.ratio(open_ended) == Interval(Fraction(0), Fraction(2, 3))
+    assert a.ratio(span("0", "1")) == span("1", None)
+    assert b.ratio(Interval.point(2)) == span("2", "2.5")
+
+
+def test_misuse_of_intervals() -> None:
+    """Negative numbers, ends in the wrong order and division by zero are refused."""
+    with pytest.raises(UsageError):
+        span("-1", "1")
+    with pytest.raises(UsageError):
+        span("2", "1")
+    with pytest.raises(UsageError):
+        span("1", "2").scaled(-1)
+    with pytest.raises(UsageError):
+        span("1", "2").ratio(Interval.point(0))
+
+
+@given(intervals, intervals, fractions, fractions)
+def test_arithmetic_contains_the_numbers(a: Interval, b: Interval, x: Fraction, y: Fraction) -> None:
+    """What holds for the intervals holds for every number in them."""
+    x, y = a.low + (0 if a.is_point else x), b.low + (0 if b.is_point else y)
+    assume(x in a and y in b)
+    assert x + y in a + b
+    assert x * y in a.times(b)
+    if y > 0 and not a.is_point:
+        assert x / y in a.ratio(b)
+    if x == y:
+        assert a.overlaps(b)
+
+
+@given(intervals, intervals, fractions, fractions)
+def test_scaling_is_linear(a: Interval, b: Interval, k: Fraction, m: Fraction) -> None:
+    """Scaling twice is scaling by the product, and it may be done before or after the sum."""
+    assert a.scaled(k).scaled(m) == a.scaled(k * m)
+    if k > 0:
+        assert (a + b).scaled(k) == a.scaled(k) + b.scaled(k)
+        assert a.scaled(k).overlaps(b.scaled(k)) == a.overlaps(b)
+        assert a.scaled(k).gap(b.scaled(k)) == a.gap(b) * k
+
+
+@given(intervals, intervals)
+def test_overlap_means_a_common_number(a: Interval, b: Interval) -> None:
+    """Two intervals overlap exactly where the larger of the two lower ends lies in both; then there is no gap."""
+    low = max(a.low, b.low)
+    assert a.overlaps(b) == b.overlaps(a) == (low in a and low in b)
+    assert not (a.overlaps(b) and a.gap(b))
+
+
+# Two figures.
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "strict", "loose"),
+    [
+        ("190 TFLOPS", "210 TFLOPS", False, False),
+        ("47.5 TFLOPS", "~47 TFLOPS", True, True),
+        ("190 TFLOPS", "192 TFLOPS", False, True),
+        ("820 GB/s", "0.8 TB/s", True, True),
+        ("820 GiB/s", "820 GB/s", False, False),
+        ("32 GiB", "32 GB", False, False),
+        ("200 Gbps", "25 GB/s", True, True),
+        ("up to 25 Gbps", "5.0 Gbps", True, True),
+        ("over 90 TFLOPS", "79 TFLOPS", False, False),
+        ("362 PFLOPS", "362,448 TFLOPS", True, True),
+        ("103079215104 B", "96 GiB", True, True),
+    ],
+)
+def test_agrees(one: str, two: str, strict: bool, loose: bool) -> None:
+    """Figures agree where rounding alone can explain their difference."""
+    a, b = parse(one), parse(two)
+    assert {(agrees(x, y), agrees(x, y, loose=True)) for x, y in ((a, b), (b, a))} == {(strict, loose)}
+
+
+@given(pairs)
+def test_agreement_and_order(pair: tuple[str, str]) -> None:
+    """Agreement is symmetric and reflexive, loose agreement is wider, and order turns round with its arguments."""
+    a, b = map(parse, pair)
+    assert agrees(a, b) == agrees(b, a)
+    assert agrees(a, a)
+    assert agrees(a, b, loose=True) or not agrees(a, b)
+    assert compare(a, b) == -compare(b, a)
+    assert (compare(a, b) == 0) == (a.value == b.value)
+    assert a.same_value(b) == (a.qualifier is b.qualifier and compare(a, b) == 0)
+
+
+def test_same_value_is_not_equality() -> None:
+    """Equality looks at the text too, because a claim is kept as it was printed."""
+    a, b = parse("1,000 MB"), parse("1 GB")
+    assert (a == b, a.same_value(b), compare(a, b), a.same_value(parse("~1 GB"))) == (False, True, 0, False)
+    assert (compare(parse("96 GiB"), parse("96 GB")), compare(parse("8 Gbps"), parse("2 GB/s"))) == (1, -1)
+
+
+def test_different_dimensions_do_not_compare() -> None:
+    """Nothing is said of two figures that measure different things."""
+    for ask in (compare, agrees):
+        with pytest.raises(QuantityError) as caught:
+            ask(parse("1 GB"), parse("1 GB/s"))
+        assert caught.value.reason == "dimension"
+
+
+def test_conversion() -> None:
+    """A value is given in any unit of its dimension, and in no other."""
+    rate = parse("800 Gbps")
+    assert (rate.to("GB/s"), rate.to("Gbit/s"), rate.to(UNITS.unit("MB/s"))) == (100.0, 800.0, 100_000.0)
+    for unit, reason in (("GB", "dimension"), (UNITS.unit("W"), "dimension"), ("GBB/s", "unknown-unit")):
+        with pytest.raises(QuantityError) as caught:
+            rate.to(unit)
+        assert caught.value.reason == reason
+
+
+# Showing.
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "digits", "text"),
+    [
+        (3040 * T, "TFLOPS", 4, "3,040 TFLOPS"),
+        (3040 * T, "TFLOPS", 6, "3,040 TFLOPS"),
+        (3040 * T, "TFLOPS", 2, "3,000 TFLOPS"),
+        (2900 * G, "TB/s", 3, "2.9 TB/s"),
+        (47_450 * G, "TFLOPS", 3, "47.5 TFLOPS"),
+        (Fraction(13_120 * GI), "GB/s", 5, "14,087 GB/s"),
+        (999_960 * G, "TFLOPS", 4, "1,000 TFLOPS"),
+        (Fraction(67, 10), "x", 2, "6.7x"),
+        (6.8, "x", 3, "6.8x"),
+        (0.000003, "us", 2, "3 us"),
+        (0, "W", 3, "0 W"),
+        (-5 * T, "TB/s", 2, "-5 TB/s"),
+        (Fraction(1, 3), "W", 3, "0.333 W"),
+        (10**18, "B", 3, "1e18 B"),
+        (Fraction(1, 10**9), "s", 1, "1e-9 s"),
+        (1234 * 10**17, "B", 3, "1.23e20 B"),
+    ],
+)
+def test_render(value: Fraction | float, unit: str, digits: int, text: str) -> None:
+    """A computed value is shown with at most so many digits, with commas, and with no idle zeros."""
+    assert render(value, unit, digits) == text
+
+
+@given(st.fractions(Fraction(1, 10**9), 10**20), st.sampled_from(list(UNITS)), st.integers(1, 15))
+def test_render_can_be_read(value: Fraction, unit: Unit, digits: int) -> None:
+    """What is shown is a quantity, no further from the value than half a unit of the last digit."""
+    # A number is read up to an exponent of 30.
+    assume(value / unit.factor < 5 * 10**30)
+    got = parse(render(value, unit, digits), unit.dimension)
+    assert got.unit == unit
+    assert abs(got.value - value) <= value * Fraction(10) ** (1 - digits) / 2
+    assert got.digits <= max(digits, 15)
+
+
+@given(quantities)
+def test_render_repeats_exact_figures(got: Quantity) -> None:
+    """A figure of a usual size, shown with all its digits, keeps its value."""
+    assume(got.digits <= 15 and (got.number == 0 or Fraction(1, 10**30) <= got.number < 10**31))
+    again = parse(render(got.value, got.unit, got.digits))
+    assert (again.value, again.unit) == (got.value, got.unit)
+
+
+def test_misuse_of_render() -> None:
+    """No digits, and values that are no numbers, are refused."""
+    with pytest.raises(UsageError):
+        render(1, "W", 0)
+    for value in (float("inf"), float("nan")):
+        with pytest.raises(UsageError):
+            render(value, "W", 3)
+        with pytest.raises(UsageError):
+            choose_unit(value, Dimension.POWER)
+
+
+@pytest.mark.parametrize(
+    ("value", "dimension", "unit"),
+    [
+        (820 * G, Dimension.BANDWIDTH, "GB/s"),
+        (2900 * G, Dimension.BANDWIDTH, "TB/s"),
+        (190 * T, Dimension.FLOP_RATE, "TFLOPS"),
+        (0.0000151, Dimension.TIME, "us"),
+        (1e-12, Dimension.TIME, "ns"),
+        (2, Dimension.RATIO, "x"),
+        (0, Dimension.ENERGY, "J"),
+        (10**30, Dimension.INFORMATION, "EB"),
+    ],
+)
+def test_choose_unit(value: float, dimension: Dimension, unit: str) -> None:
+    """With nothing beside it a value is shown in the largest decimal unit that it fills."""
+    assert choose_unit(value, dimension).symbol == unit
+
+
+def test_choose_unit_like_the_other_side() -> None:
+    """Beside a printed figure a value is shown in the unit of that figure."""
+    gibps = UNITS.unit("GiB/s")
+    assert choose_unit(13_120 * G, Dimension.BANDWIDTH, gibps) is gibps
+    with pytest.raises(QuantityError) as caught:
+        choose_unit(1, Dimension.POWER, gibps)
+    assert caught.value.reason == "dimension"
+
+
+def test_import_is_light() -> None:
+    """Reading figures needs no library but attrs, and no hint machinery before the first mistake."""
+    code = "import sys, trnspec.quantities.quantity as q; q.parse('820 GB/s'); print('\\n'.join(sys.modules))"
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
+    assert loaded & {"numpy", "cattrs", "jsonschema", "ruamel.yaml", "difflib"} == set()

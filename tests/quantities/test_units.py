@@ -1,0 +1,265 @@
+"""The unit table: factors, spellings, hints, and adding to it."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec.errors import QuantityError, UsageError
+from trnspec.quantities.units import MAX_SYMBOL, UNITS, Dimension, Unit, UnitTable, units_of
+
+
+@pytest.mark.parametrize(
+    ("symbol", "dimension", "factor"),
+    [
+        ("B", Dimension.INFORMATION, 1),
+        ("kB", Dimension.INFORMATION, 1000),
+        ("KiB", Dimension.INFORMATION, 1024),
+        ("GiB", Dimension.INFORMATION, 1_073_741_824),
+        ("TB", Dimension.INFORMATION, 10**12),
+        ("EiB", Dimension.INFORMATION, 2**60),
+        ("bit", Dimension.INFORMATION, Fraction(1, 8)),
+        ("Gbit", Dimension.INFORMATION, 125_000_000),
+        ("GB/s", Dimension.BANDWIDTH, 10**9),
+        ("GiB/s", Dimension.BANDWIDTH, 2**30),
+        ("Gbit/s", Dimension.BANDWIDTH, 125_000_000),
+        ("Tbit/s", Dimension.BANDWIDTH, 125_000_000_000),
+        ("TFLOPS", Dimension.FLOP_RATE, 10**12),
+        ("PFLOPS", Dimension.FLOP_RATE, 10**15),
+        ("TOPS", Dimension.OP_RATE, 10**12),
+        ("GHz", Dimension.FREQUENCY, 10**9),
+        ("us", Dimension.TIME, Fraction(1, 10**6)),
+        ("ns", Dimension.TIME, Fraction(1, 10**9)),
+        ("kW", Dimension.POWER, 1000),
+        ("mW", Dimension.POWER, Fraction(1, 1000)),
+        ("pJ", Dimension.ENERGY, Fraction(1, 10**12)),
+        ("USD/h", Dimension.PRICE, 1),
+        ("x", Dimension.RATIO, 1),
+        ("FLOP/cycle", Dimension.FLOP_PER_CYCLE, 1),
+        ("FLOP/B", Dimension.INTENSITY, 1),
+    ],
+)
+def test_factor(symbol: str, dimension: Dimension, factor: Fraction) -> None:
+    """A unit has the dimension and the exact size that its definition gives it."""
+    unit = UNITS.unit(symbol)
+    assert (unit.symbol, unit.dimension, unit.factor) == (symbol, dimension, factor)
+
+
+@pytest.mark.parametrize(
+    ("alias", "symbol"),
+    [
+        ("GB/sec", "GB/s"),
+        ("GiB/sec", "GiB/s"),
+        ("TB/sec", "TB/s"),
+        ("TByte/s", "TB/s"),
+        ("B/ns", "GB/s"),
+        ("Kbps", "kbit/s"),
+        ("kbps", "kbit/s"),
+        ("Mbps", "Mbit/s"),
+        ("Gbps", "Gbit/s"),
+        ("Gb/s", "Gbit/s"),
+        ("Tbps", "Tbit/s"),
+        ("PetaFLOPS", "PFLOPS"),
+        ("TeraFLOPS", "TFLOPS"),
+        ("TFLOP/s", "TFLOPS"),
+        ("TOP/s", "TOPS"),
+        ("µs", "us"),
+        ("μs", "us"),
+        ("bytes", "B"),
+        ("Flops/Byte", "FLOP/B"),
+    ],
+)
+def test_alias(alias: str, symbol: str) -> None:
+    """Another spelling is read as the canonical unit."""
+    assert UNITS.unit(alias).symbol == symbol
+
+
+@pytest.mark.parametrize("dimension", Dimension)
+def test_every_dimension_has_its_base_and_usual_unit(dimension: Dimension) -> None:
+    """The base unit has factor 1, and the usual unit exists, in the dimension that names them."""
+    base, usual = UNITS.unit(dimension.base, dimension), UNITS.unit(dimension.usual, dimension)
+    assert base.factor == 1
+    assert usual.dimension is dimension
+
+
+def test_units_of_lists_each_spelling_once_canonical_first() -> None:
+    """Symbols come before aliases, and the dimensions together make up the whole table."""
+    bandwidth = units_of(Dimension.BANDWIDTH)
+    canonical = [UNITS.unit(spelling).symbol == spelling for spelling in bandwidth]
+    assert canonical == sorted(canonical, reverse=True)
+    assert {True, False} == set(canonical)
+    everything = [spelling for dimension in Dimension for spelling in units_of(dimension)]
+    assert sorted(everything) == sorted(UNITS.spellings())
+    assert len(everything) == len(set(everything))
+
+
+def test_units_print_and_pickle() -> None:
+    """A unit prints as its symbol and survives pickling as an equal value."""
+    unit = UNITS.unit("GiB/sec")
+    assert (str(unit), pickle.loads(pickle.dumps(unit))) == ("GiB/s", unit)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "dimension", "hint"),
+    [
+        ("KB", None, 'did you mean "kB" (1,000 B) or "KiB" (1,024 B)?'),
+        ("KB/s", Dimension.BANDWIDTH, 'did you mean "kB/s" (1,000 B/s) or "KiB/s" (1,024 B/s)?'),
+        ("Kb", Dimension.INFORMATION, 'did you mean "kbit" (125 B) or "kB" (1,000 B)?'),
+        (
+            "gb",
+            None,
+            'did you mean "Gbit" (125,000,000 B), "Gbit/s" (125,000,000 B/s) or "GB" (1,000,000,000 B)?',
+        ),
+        (
+            "Gb",
+            Dimension.BANDWIDTH,
+            'did you mean "Gbit/s" (125,000,000 B/s) or "GB/s" (1,000,000,000 B/s)?',
+        ),
+        ("Mib", Dimension.INFORMATION, 'did you mean "MiB" (1,048,576 B) or "Mibit" (131,072 B)?'),
+        (
+            "GBps",
+            Dimension.BANDWIDTH,
+            'did you mean "GB/s" (1,000,000,000 B/s) or "GiB/s" (1,073,741,824 B/s)?',
+        ),
+        ("TFLOP", None, 'did you mean "TFLOPS"?'),
+        ("TOP", Dimension.OP_RATE, 'did you mean "TOPS"?'),
+        ("tflops", Dimension.FLOP_RATE, 'did you mean "TFLOPS"?'),
+        ("X", None, 'did you mean "x"?'),
+        ("microseconds", None, 'did you mean "us"?'),
+        ("Gigabit", Dimension.BANDWIDTH, 'did you mean "Gbit/s" (125,000,000 B/s)?'),
+        ("GFLOPSS", None, 'did you mean "GFLOPS", "FLOPS" or "kFLOPS"?'),
+        ("chips", Dimension.POWER, "units of power: W, kW, mW"),
+    ],
+)
+def test_hint_for_unknown_unit(spelling: str, dimension: Dimension | None, hint: str) -> None:
+    """A spelling that is in no unit gets the units that were most likely meant."""
+    with pytest.raises(QuantityError) as caught:
+        UNITS.unit(spelling, dimension)
+    assert (caught.value.reason, caught.value.hint) == ("unknown-unit", hint)
+
+
+SLIPS = [
+    ("Mib", None, ["MiB", "Mibit"]), ("Gib", None, ["GiB", "Gibit"]), ("gib", None, ["GiB", "Gibit"]),
+    ("GIb", Dimension.INFORMATION, ["GiB", "Gibit"]), ("kib", None, ["KiB", "Kibit"]),
+    ("Gib", Dimension.BANDWIDTH, ["GiB/s", "Gibit/s"]), ("mib/s", None, ["MiB/s", "Mibit/s"]),
+    ("Tibps", Dimension.BANDWIDTH, ["TiB/s", "Tibit/s"]), ("Gib/s", Dimension.INFORMATION, ["GiB", "Gibit"]),
+    ("GIB", None, ["GiB"]), ("kiB", None, ["KiB"]), ("giB", Dimension.BANDWIDTH, ["GiB/s"]),
+    ("MIB/s", None, ["MiB/s"]),
+    ("gB", None, ["GB", "GiB"]), ("gB", Dimension.BANDWIDTH, ["GB/s", "GiB/s"]), ("GB/S", None, ["GB/s", "GiB/s"]),
+    ("gb/s", None, ["Gbit/s", "GB/s"]), ("gb/s", Dimension.INFORMATION, ["Gbit", "GB"]),
+    ("gbps", Dimension.BANDWIDTH, ["Gbit/s", "GB/s"]), ("tb/s", None, ["Tbit/s", "TB/s"]),
+    ("Tb", None, ["Tbit", "Tbit/s", "TB"]), ("Tb", Dimension.BANDWIDTH, ["Tbit/s", "TB/s"]),
+    ("GBPS", None, ["GB/s", "GiB/s", "Gbit/s"]), ("KBPS", Dimension.BANDWIDTH, ["kB/s", "KiB/s", "kbit/s"]),
+    ("b", Dimension.INFORMATION, ["bit", "B"]), ("b/s", None, ["bit/s", "B/s"]), ("b", Dimension.BANDWIDTH, ["bit/s", "B/s"]),
+    ("BPS", None, ["B/s", "bit/s"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spelling", "dimension", "units"), SLIPS)
+def test_a_slip_of_case(spelling: str, dimension: Dimension | None, units: list[str]) -> None:
+    """The nearest spelling is first, and where a bit may be meant for a byte both are there."""
+    assert spelling not in UNITS
+    assert units == re.findall(r'"([^"]+)"', UNITS.suggest(spelling, dimension))
+
+
+@given(
+    st.sampled_from((*UNITS.spellings(Dimension.INFORMATION), *UNITS.spellings(Dimension.BANDWIDTH))),
+    st.data(),
+)
+def test_a_slip_of_case_is_answered_with_the_unit(spelling: str, data: st.DataObject) -> None:
+    """Whatever letters change their case: what is no unit then is answered with the one that was meant.
+
+    A small b stays: a capital one says bytes.
+    """
+    changed = "".join(c if c == "b" else data.draw(st.sampled_from([c.lower(), c.upper()])) for c in spelling)
+    if changed not in UNITS:
+        meant = UNITS.unit(spelling)
+
+        assert f'"{meant}"' in UNITS.suggest(changed, meant.dimension)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "keep", "leave"),
+    [
+        ("GB/sec/chip", "GB/sec", "chip"),
+        ("GiB/s/device", "GiB/s", "device"),
+        ("GB/s per link", "GB/s", "per link"),
+        ("GB HBM", "GB", "HBM"),
+        ("TFLOPS/core", "TFLOPS", "core"),
+    ],
+)
+def test_a_scope_is_no_unit(spelling: str, keep: str, leave: str) -> None:
+    """What the figure is a figure of is named as the part to leave out."""
+    assert UNITS.suggest(spelling).startswith(f'write "{keep}" and leave out "{leave}"')
+
+
+@pytest.mark.parametrize("spelling", ["GB/S", "GB / s", "GB/seconds"])
+def test_a_time_is_no_scope(spelling: str) -> None:
+    """A misspelled rate is answered with rates, not as an amount with a scope."""
+    hint = UNITS.suggest(spelling, Dimension.BANDWIDTH)
+    assert (hint.startswith("did you mean"), "GB/s" in hint) == (True, True)
+
+
+def test_wrong_dimension_names_both() -> None:
+    """A unit of another dimension is refused with both dimensions and their base units."""
+    with pytest.raises(QuantityError) as caught:
+        UNITS.unit("GB", Dimension.BANDWIDTH)
+    assert caught.value.reason == "dimension"
+    assert str(caught.value) == (
+        "GB measures information (base unit B), but bandwidth (base unit B/s) is expected, such as GB/s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("symbol", "dimension", "meant"),
+    [
+        ("GB", Dimension.BANDWIDTH, "GB/s"),
+        ("GiB/s", Dimension.INFORMATION, "GiB"),
+        ("Gbit", Dimension.BANDWIDTH, "Gbit/s"),
+        ("TFLOPS", Dimension.OP_RATE, "TOPS"),
+        ("TOPS", Dimension.FLOP_RATE, "TFLOPS"),
+        ("GHz", Dimension.BANDWIDTH, None),
+    ],
+)
+def test_counterpart(symbol: str, dimension: Dimension, meant: str | None) -> None:
+    """An amount has its rate, FLOPS have OPS, and unrelated dimensions have nothing."""
+    found = UNITS.counterpart(UNITS.unit(symbol), dimension)
+    assert (found and found.symbol) == meant
+
+
+def test_with_units_makes_a_new_table() -> None:
+    """A plugin's unit is known to its table, and not to anyone else's."""
+    furlong = Unit("GT/s", Dimension.BANDWIDTH, Fraction(10**9, 8), ("GTps",))
+    table = UNITS.with_units(furlong)
+    assert (table.get("GTps"), UNITS.get("GTps")) == (furlong, None)
+    assert "GT/s" in table.spellings(Dimension.BANDWIDTH)
+    assert table.with_units(furlong).units == table.units
+
+
+def test_a_spelling_is_taken_once() -> None:
+    """A unit cannot take a spelling of another one, neither as a symbol nor as an alias."""
+    with pytest.raises(UsageError, match="Gbps"):
+        UNITS.with_units(Unit("GBaud", Dimension.FREQUENCY, Fraction(10**9), ("Gbps",)))
+    with pytest.raises(UsageError, match="TB"):
+        UnitTable((Unit("TB", Dimension.INFORMATION, Fraction(2)), Unit("TB", Dimension.INFORMATION, Fraction(3))))
+
+
+@pytest.mark.parametrize("symbol", ["", "5x", "e3", "m2", "GB s", "GB\n", "a" * (MAX_SYMBOL + 1), ".x", "-x", "/s"])
+def test_a_symbol_is_letters_and_slashes(symbol: str) -> None:
+    """A symbol that could be taken for a part of a number, or is too long, is refused."""
+    with pytest.raises(UsageError):
+        Unit(symbol, Dimension.RATIO, Fraction(1))
+    with pytest.raises(UsageError):
+        Unit("ok", Dimension.RATIO, Fraction(1), (symbol,))
+
+
+@pytest.mark.parametrize("factor", [0, -1])
+def test_a_factor_is_above_zero(factor: int) -> None:
+    """A unit of no size or of a negative size is refused."""
+    with pytest.raises(UsageError):
+        Unit("zero", Dimension.RATIO, Fraction(factor))

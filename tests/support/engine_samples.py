@@ -1,0 +1,126 @@
+"""Models, systems, efficiencies and layouts for the tests of the training engine, at random but the same every time."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from attrs import evolve, frozen
+from dims_by_hand import LLAMA_3_8B, LLAMA_3_70B, MIXTRAL, experts, gpt, llama
+
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.lowering.calibrated import Calibrated
+from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
+from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import Level, System
+from trnspec.perf.training.estimator import Estimator
+from trnspec.perf.work.layout import Layout, check
+from trnspec.perf.work.transformer import transformer
+
+MODELS = {
+    "gpt": gpt(24, 2048, 16, context=16384.0),
+    # As many positions as GPT-3 has learned.
+    "gpt-3": gpt(96, 12288, 96, context=2048.0),
+    "llama-8b": LLAMA_3_8B,
+    "llama-70b": LLAMA_3_70B,
+    "mha": llama(32, 4096, 32, 32, 11008, 32000),
+    "mixtral": MIXTRAL,
+    "windows": llama(32, 4096, 32, 8, 14336, 32000, window=4096.0, windowed_layers=32.0),
+    "every-second": evolve(experts(llama(24, 2880, 64, 8, 2880, 201088), 32, 4), window=128.0, windowed_layers=12.0),
+    "latent": evolve(
+        experts(llama(60, 7168, 128, 128, 2048, 129280), 256, 8), kv_heads=1.0, kv_elements=576.0, expert_layers=57.0,
+        mlp_weights=3.0 * 7168 * 18432, width=18432.0, shared_weights=3.0 * 7168 * 2048, shared_width=2048.0,
+    ),
+    "encoder": evolve(gpt(24, 1024, 16, 30522.0, 4096.0), causal=0.0),
+}  # fmt: skip
+
+
+def system(levels: tuple[tuple[str, float, float, float], ...], ranks: float, name: str = "a-system") -> System:
+    """A system of some levels: name, ranks of a unit, rate in B/s, latency in s."""
+    made = tuple(
+        Level(name=n, ranks=r, rate=rate, latency=latency, place=f"{n} rate") for n, r, rate, latency in levels
+    )
+    rates = {"bf16": 91.75e12, "fp8": 183.5e12}
+    return System(
+        name=name, chip="a-chip", chips=ranks / 2, servers=max(1.0, ranks / 32), ranks=float(ranks), ranks_per_chip=2.0,
+        lnc=1.0, rates=rates, published=rates, capacity=17e9, bandwidth=4.4e11, levels=made,
+    )  # fmt: skip
+
+
+INF = float("inf")
+SYSTEMS = (
+    system((("chip", 2.0, 2e11, 0.0), ("server", 32.0, 6e10, 0.0), ("network", INF, 3e9, 1.5e-5)), 256),
+    system((("chip", 2.0, 2e11, 0.0), ("server", 32.0, 6e10, 0.0), ("network", INF, 3e9, 0.0)), 64),
+    system((("chip", 8.0, 3e11, 0.0), ("server", 64.0, 9e10, 0.0), ("ultraserver", 256.0, 3e10, 0.0),
+            ("network", INF, 3e9, 2e-5)), 1024),
+    system((("server", 16.0, 1e11, 2e-6), ("network", INF, 5e9, 2e-5)), 128),
+    system((("server", 32.0, 1e11, 0.0),), 32),
+    system((("server", 48.0, 1e11, 0.0), ("network", INF, 5e9, 2e-5)), 96),
+)  # fmt: skip
+
+FITTED = Efficiency(
+    matmul=0.7, attention=0.31, matmul_passes=0.4, hidden_passes=11.0, score_passes=0.2, head_passes=3.0,
+    optimizer_passes=0.6, memory=0.83, forward=2e-4, backward=5e-4, chip=0.8, server=0.6, ultraserver=0.55, network=0.7,
+    call=2e-5, hop=3e-6, network_hop=2.2e-5, send=1e-5, overlap=0.7, exposed=0.1, tensor_overlap=0.4, step=3e-3,
+    causal=0.0,
+)  # fmt: skip
+"""Every number differs from what it is when nothing is lost."""
+
+
+def estimator(name: str, on: System, efficiency: Efficiency = IDEAL, dtype: str = "bf16") -> Estimator:
+    """A model on a system."""
+    made, d = machine(on, efficiency, dtype), MODELS[name]
+    return Estimator(name, d, transformer(d), on, Calibrated("", efficiency), dtype, made, (made, made))
+
+
+ESTIMATORS = tuple(
+    estimator(name, on, efficiency, dtype)
+    for name in MODELS
+    for on in SYSTEMS
+    for efficiency, dtype in ((IDEAL, "bf16"), (FITTED, "fp8"))
+)
+
+CHOICES: dict[str, list[Any]] = {
+    "tp": [1, 1, 2, 4, 8, 16, 3], "pp": [1, 1, 2, 4, 8, 3], "cp": [1, 1, 2, 4], "ep": [1, 1, 2, 4, 8],
+    "seq": [1024, 2048, 4096, 8192, 16384], "global_batch": [32, 128, 192, 512, 1024], "microbatch": [1, 1, 2, 4],
+    "schedule": ["1f1b", "interleaved", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"], "zero": [0, 1, 2, 3],
+    "recompute": ["none", "selective", "operators", "full"], "sequence_parallel": [False, True], "overlap": [False, True],
+    "flash": [False, True], "fused_loss": [False, True],
+    "optimizer": ["adam", "adam-fp32-grads", "adam-fp32", "adam-bf16", "adam-8bit", "sgd-momentum"],
+}  # fmt: skip
+
+
+@frozen
+class Sample:
+    """A configuration, and why it cannot be; empty where it can."""
+
+    which: int
+    layout: Layout
+    reason: str
+
+
+def sample(draw: random.Random, *, strange: float = 0.0) -> Sample:
+    """A configuration that often can be; with a chance one number is strange."""
+    which = draw.randrange(len(ESTIMATORS))
+    e = ESTIMATORS[which]
+    chosen = {name: draw.choice(values) for name, values in CHOICES.items()}
+    chosen["interleave"] = draw.choice([2, 4]) if chosen["schedule"] == "interleaved" else 1
+    chosen["dp"] = max(1, int(e.system.ranks) // (chosen["tp"] * chosen["pp"] * chosen["cp"]))
+    if not e.dims.experts:
+        chosen["ep"] = 1
+    if draw.random() < strange:
+        name = draw.choice(["tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"])
+        chosen[name] = draw.choice([-1, 0, 1, 2, 3, 5, 7, 48])
+    layout = Layout(**chosen)
+    try:
+        check(layout, e.dims, int(e.system.ranks))
+    except RefusalError as refused:
+        return Sample(which, layout, refused.reason)
+    return Sample(which, layout, "")
+
+
+def possible(draw: random.Random) -> Sample:
+    """A configuration that can be."""
+    while (found := sample(draw)).reason:
+        pass
+    return found

@@ -1,0 +1,182 @@
+"""Small evaluators for the tests of what evaluates: one that works, and one for every way to break."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+from distributions import Site
+
+from trnspec.errors import UsageError
+from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table
+from trnspec.plugins.api import API, Evaluator, Plugin
+
+if TYPE_CHECKING:
+    from trnspec.catalog.catalog import Catalog
+
+CALLS: list[dict[str, object]] = []
+
+
+def sweep(
+    catalog: Catalog,
+    *,
+    chip: str,
+    times: int = 1,
+    share: float = 1.0,
+    dtype: Literal["bf16", "fp8"] = "bf16",
+    double: bool = False,
+    label: str | None = None,
+    extra: tuple[int, ...] = (),
+) -> Evaluation:
+    """The time to read all device memory of a chip.
+
+    It is capacity over bandwidth.
+
+    Args:
+        catalog: The catalog.
+        chip: Which chip: ``trainium2``.
+        times: How often
+            it is read.
+        share: How much of the bandwidth is reached.
+        dtype: What is read.
+        double: Read all twice.
+        label: What to call it.
+        extra: Further seconds.
+
+    Raises:
+        RefusalError: The bandwidth is not known.
+    """
+    CALLS.append({"chip": chip, "times": times, "share": share, "double": double, "label": label, "extra": extra})
+    figures = catalog.chips[chip].figures
+    if "memory.bandwidth" not in figures:
+        raise RefusalError(
+            "unknown-figure", f"{chip} states no bandwidth", place=f"{chip} spec.memory.bandwidth", hint="tell it"
+        )
+    if times > 64:
+        raise RefusalError("does-not-fit", f"{times} times are too many", place="times")
+    capacity, bandwidth = figures["memory.capacity"], figures["memory.bandwidth"]
+    ways = times * (2 if double else 1) / share
+    time = float(capacity) / float(bandwidth) * ways
+    ends = bandwidth.interval
+    return Evaluation(
+        evaluator="sweep",
+        title=f"{chip}, {times} times",
+        question={
+            "chip": chip, "times": times, "share": share, "dtype": dtype, "double": double, "label": label,
+            "extra": ", ".join(map(str, extra)),
+        },
+        answers=(
+            Answer("time", time + sum(extra), "s", float(capacity) / float(ends.high) * ways + sum(extra),
+                   float(capacity) / float(ends.low) * ways + sum(extra), "rounding of the bandwidth"),
+            Answer("read", float(capacity) * times, "B"),
+            Answer("fits", True),
+            Answer("chips", 1),
+        ),
+        parts=(Part("time", "reading", time, "capacity over bandwidth"), Part("time", "extra", float(sum(extra)))),
+        binds="The bandwidth of the device memory.",
+        assumptions=(Assumption("share", f"{share:g}", "the caller"),),
+        basis=tuple(
+            Basis(chip, f.at, f.value.text, f.source_name or f"derived: {f.derived}", f.as_of, tuple(f"{r.says}, {r.verdict}" for r in f.rivals))
+            for f in (capacity, bandwidth)
+        ),
+        tables=(Table("Reads", ("read", "time"), tuple((n, time / times) for n in range(min(times, 2))), ("", "s")),),
+    )  # fmt: skip
+
+
+def _broken(**more: object) -> Evaluation:
+    return Evaluation(**{"evaluator": "broken", "title": "broken", "answers": (Answer("time", 1.0, "s"),), **more})
+
+
+class MuteError(Exception):
+    """An error without a message that can be shown."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
+UNSOUND: dict[str, object] = {
+    "builtins.dict; an Evaluation is expected": {"seconds": 1.0},
+    "time is nan; a finite number": _broken(answers=(Answer("time", math.nan, "s"),)),
+    "time is inf; a finite number": _broken(answers=(Answer("time", math.inf, "s"),)),
+    "time is None; a finite number": _broken(answers=(Answer("time", None),)),
+    "the interval of time is [0.0, inf]": _broken(answers=(Answer("time", 1.0, "s", 0.0, math.inf),)),
+    "time is 1.0, which lies outside its interval [2.0, 3.0]": _broken(answers=(Answer("time", 1.0, "s", 2.0, 3.0),)),
+    "word has an interval and is no number": _broken(answers=(Answer("word", "yes", "", 0.0, 1.0),)),
+    "it answers time twice": _broken(answers=(Answer("time", 1.0, "s"), Answer("time", 1.0, "s"))),
+    "the parts of time sum to 0.9": _broken(parts=(Part("time", "a", 0.5), Part("time", "b", 0.4))),
+    "the parts of time are a nan": _broken(parts=(Part("time", "a", math.nan),)),
+    "it has parts of cost, which it does not answer": _broken(parts=(Part("cost", "a", 1.0),)),
+    "it has parts of fits, which is no number": _broken(
+        answers=(Answer("fits", True),), parts=(Part("fits", "a", 1.0),)
+    ),
+    "it has neither answers nor tables": _broken(answers=()),
+    "it says that it is of the evaluator 'other'": _broken(evaluator="other"),
+    "its parts are not a tuple of Part": _broken(parts=[Part("time", "a", 1.0)]),
+    "its title is not a text": _broken(title=None),
+    "its basis has rivals that are not texts": _broken(basis=(Basis("a", "b", "c", "d", rivals=(1,)),)),
+    "TypeError: object of type 'int' has no len()": _broken(tables=(Table("T", ("a",), (5,)),)),
+    "its tables are not a tuple of Table": _broken(tables=None),
+    "its question is not a mapping": _broken(question=[1]),
+    "unit and note of Answer(": _broken(answers=(Answer("time", 1.0, None, note=None),)),
+    "at of Basis(": _broken(basis=(Basis("trainium2", None, "96 GiB", "x"),)),
+    "count is 1000": _broken(answers=(Answer("count", 10**400),)),
+    "the parts of time sum to inf": _broken(parts=(Part("time", "a", 1.7e308), Part("time", "b", 1.7e308))),
+    "the table T has columns or units that are not texts": _broken(tables=(Table("T", (1,), ((1,),)),)),
+    "its question has tp = nan": _broken(question={"tp": math.nan}),
+    "the table T has 2 columns and 1 cells in row 1": _broken(tables=(Table("T", ("a", "b"), ((1,),)),)),
+    "the table T has 1 columns and 2 units": _broken(tables=(Table("T", ("a",), ((1,),), ("s", "B")),)),
+    "the table T has a value in row 2": _broken(tables=(Table("T", ("a",), ((1,), (math.inf,))),)),
+}
+"""What an evaluator must not give, by what is said of it."""
+
+RAISED: dict[str, BaseException] = {
+    "KeyError: 'no'": KeyError("no"),
+    "ZeroDivisionError: division by zero": ZeroDivisionError("division by zero"),
+    "SystemExit: 3": SystemExit(3),
+    "GeneratorExit": GeneratorExit(),
+    "RecursionError: two lines": RecursionError("two\nlines"),
+    "MuteError: its message cannot be shown": MuteError(),
+}
+"""What an evaluator must not raise, by what is said of it."""
+
+
+def broken(catalog: Catalog, *, how: str) -> Evaluation:
+    """It breaks as it is told.
+
+    Args:
+        catalog: The catalog.
+        how: One of the keys above, or ``misuse``.
+    """
+    if how == "misuse":
+        raise UsageError("that is not how it is used")
+    if how in RAISED:
+        raise RAISED[how]
+    return UNSOUND[how]
+
+
+def bare(catalog: Catalog) -> Evaluation:
+    """It asks for nothing, and says so."""
+    print("nothing was asked")  # noqa: T201  # a plugin may print
+    return Evaluation(
+        evaluator="bare", title="bare", tables=(Table("T", ("a", "b"), ((1, 2.5), (2, None)), ("", "s")),)
+    )
+
+
+plugin = Plugin(
+    name="samples",
+    api=API,
+    evaluators=(
+        Evaluator("sweep", "The time to read all device memory.", "evaluator_samples:sweep"),
+        Evaluator("broken", "It breaks.", broken),
+        Evaluator("bare", "It asks for nothing.", bare),
+        Evaluator("absent", "It is not there.", "trnspec_nowhere:run"),
+    ),
+)
+
+
+def install(folder, monkeypatch) -> Site:
+    """The plugin above as an installed distribution ``trnspec-samples 1.0``, in this process too."""
+    site = Site(folder)
+    site.add("samples", "from evaluator_samples import plugin\n")
+    monkeypatch.syspath_prepend(str(folder))
+    return site

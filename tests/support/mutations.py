@@ -1,0 +1,381 @@
+"""Slips of those who copy figures, made in a catalog one at a time: what the rules are measured by."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+from collections import defaultdict
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from attrs import NOTHING, evolve, field, fields_dict, frozen, has
+
+from trnspec.checks.reconcile.relations import claimed_paths, relations
+from trnspec.checks.rules.ratios import AGREES as RATIO_AGREES
+from trnspec.checks.runner import run, waive
+from trnspec.graph.graph import Graph, figure_at
+from trnspec.loading.structure import plain, structure
+from trnspec.model.document import Claim
+from trnspec.model.figure import Figure
+from trnspec.model.ref import Ref
+from trnspec.model.reflection import FigureShape, NumberShape, ObjectShape, dotted, leaves
+from trnspec.model.server import Server
+from trnspec.model.source import Source
+from trnspec.model.transformers.contradictions import contradictions
+from trnspec.model.transformers.counting import active_parameters_of, parameters_of
+from trnspec.model.transformers.model import Model
+from trnspec.model.ultraserver import UltraServer
+from trnspec.quantities.quantity import Interval, Quantity, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trnspec.diagnostics import Diagnostic
+    from trnspec.model.chip import Chip
+    from trnspec.model.document import Node
+    from trnspec.plugins.api import Rule
+    from trnspec.yaml import Path
+
+Place = tuple[str, "Path"]
+"""A document by name, and a path in it."""
+
+FACTORS = {"x2": Fraction(2), "/2": Fraction(1, 2), "x8": Fraction(8), "x1000": Fraction(1000)}
+BINARY = Fraction(1024, 1000)
+POWERS = (1, 2, 3, 4, 5)
+"""k of 1.024^k: kB for KiB, MB for MiB, and so on to PB for PiB."""
+
+KINDS = (*FACTORS, "x1.024^k", "another's value", "off by one", "swapped row", "dropped dimension")
+
+
+@frozen
+class Change:
+    """One slip.
+
+    Attributes:
+        kind: One of :data:`KINDS`.
+        name: The document that is changed.
+        edits: What is written instead, by path: a figure as printed, a count, or a list.
+        before: What stood there.
+        beyond: Whether the new value differs from the old one by more than rounding.
+    """
+
+    kind: str
+    name: str
+    edits: tuple[tuple[Path, Any], ...]
+    before: tuple[Any, ...]
+    beyond: bool = field(default=True)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """What is changed; the entries of a list count as one place each."""
+        return tuple((self.name, path) for path, _ in self.edits)
+
+    def __str__(self) -> str:
+        told = [
+            f"{dotted(path[1:])} {_text(old)} -> {_text(new)}"
+            for (path, new), old in zip(self.edits, self.before, strict=True)
+        ]
+        return f"{self.kind}: {self.name} {', '.join(told)}"
+
+
+def _text(value: Any) -> str:
+    return str(value) if not isinstance(value, list) else f"[{', '.join(map(_text, value))}]"
+
+
+def _interval(value: Figure | int) -> Interval:
+    return value.value.interval if isinstance(value, Figure) else Interval.point(value)
+
+
+def _plain(value: Figure | int) -> str | int:
+    return value.value.text if isinstance(value, Figure) else value
+
+
+def sites(node: Node[Any]) -> dict[Path, Figure | int]:
+    """Every adopted figure and count that a document states, in the order of its classes."""
+    found = leaves(node.spec, ObjectShape(type(node.spec)), ("spec",))
+    return {
+        path: v for path, shape, v in found if isinstance(shape, (FigureShape, NumberShape)) and _stated(node, path)
+    }
+
+
+def _stated(node: Node[Any], path: Path) -> bool:
+    """Whether it stands in the file; what is left out there has the value of its class."""
+    return path in node.document.places
+
+
+def changes(graph: Graph) -> Iterator[Change]:
+    """Every change of one figure, count or topology of a catalog."""
+    for node in graph:
+        if isinstance(node.spec, Source):
+            continue
+        mine = sites(node)
+        for path, value in mine.items():
+            yield from _factors(node.name, path, value)
+            yield from _others(graph, node, path, value)
+        yield from _swaps(node.name, mine)
+        yield from _dropped(node)
+
+
+def _one(kind: str, name: str, path: Path, old: Figure | int, new: str | int) -> Change:
+    after = Interval.point(new) if isinstance(new, int) else parse(new).interval
+    return Change(kind, name, ((path, new),), (_plain(old),), not _interval(old).overlaps(after))
+
+
+def _factors(name: str, path: Path, value: Figure | int) -> Iterator[Change]:
+    if isinstance(value, int):
+        for kind, factor in FACTORS.items():
+            if (value * factor).denominator == 1:
+                yield _one(kind, name, path, value, int(value * factor))
+        yield from (_one("off by one", name, path, value, n) for n in (value - 1, value + 1) if n >= 1)
+        return
+    for kind, factor in FACTORS.items():
+        yield _one(kind, name, path, value, _times(value.value, factor))
+    for k in POWERS:
+        # Whoever converts a figure writes as many digits as it had.
+        yield _one("x1.024^k", name, path, value, _times(value.value, BINARY**k, value.value.digits))
+
+
+def _times(quantity: Quantity, factor: Fraction, digits: int | None = None) -> str:
+    """The quantity times a factor, in its own unit: exact, or to so many digits."""
+    number = quantity.number * factor
+    places = 0
+    if digits is None:
+        while (number * 10**places).denominator != 1:
+            places += 1
+    else:
+        places = digits - len(str(int(number))) if number >= 1 else digits + 2
+    if places < 0:
+        step = 10**-places
+        shown = f"{round(number / step) * step:,}"
+    else:
+        whole, rest = divmod(round(number * 10**places), 10**places)
+        shown = f"{whole:,}" + (f".{rest:0{places}d}" if places else "")
+    before = f"{quantity.qualifier.value} " if quantity.qualifier.value == "up to" else quantity.qualifier.value
+    return f"{before}{shown}{quantity.unit.separator}{quantity.unit.symbol}"
+
+
+def _others(graph: Graph, node: Node[Any], path: Path, value: Figure | int) -> Iterator[Change]:
+    """What the same place of every other document of the kind says, such as another generation's."""
+    seen = set()
+    for other in graph.of(type(node.spec)):
+        found = figure_at(other, path)
+        if other.name == node.name or not isinstance(found, (Figure, int)) or _plain(found) == _plain(value):
+            continue
+        if isinstance(found, Figure) != isinstance(value, Figure) or _plain(found) in seen:
+            continue
+        seen.add(_plain(found))
+        yield _one("another's value", node.name, path, value, _plain(found))
+
+
+def _swaps(name: str, mine: dict[Path, Figure | int]) -> Iterator[Change]:
+    """Each figure or count with the next one of the same document that measures the same."""
+    last: dict[object, tuple[Path, Figure | int]] = {}
+    for path, value in mine.items():
+        measure = value.value.dimension if isinstance(value, Figure) else int
+        if measure in last:
+            other_path, other = last[measure]
+            edits = ((other_path, _plain(value)), (path, _plain(other)))
+            beyond = not _interval(value).overlaps(_interval(other))
+            yield Change("swapped row", name, edits, (_plain(other), _plain(value)), beyond)
+        last[measure] = (path, value)
+
+
+def _dropped(node: Node[Any]) -> Iterator[Change]:
+    for part in ("fabric", "between_servers"):
+        fabric = getattr(node.spec, part, None)
+        if fabric is None or fabric.topology is None:
+            continue
+        lists = {"dimensions": list(fabric.topology.dimensions), "levels": []}
+        lists["levels"] = [{"name": s.name, "count": s.count, "chips": s.chips} for s in fabric.topology.levels]
+        for key, items in lists.items():
+            for index in range(len(items)):
+                rest = items[:index] + items[index + 1 :]
+                if index == 0 or rest != items[: index - 1] + items[index:]:
+                    path: Path = ("spec", part, "topology", key)
+                    yield Change("dropped dimension", node.name, ((path, rest),), (items,))
+
+
+def determined(graph: Graph) -> dict[Place, set[str]]:
+    """The figures and counts that some other figure determines, each with how.
+
+    ``sum``: it is a total, a part or a count of a relation between adopted figures;
+    ``source``: another source says the same, with no verdict or with "agrees";
+    ``ratio``: it is a printed ratio, with no verdict or with "agrees", or one of the two figures that it divides;
+    ``formula``: it is derived, by a formula that stands beside it;
+    ``topology``: a declared topology gives it, or is given by it;
+    ``parameters``: it is a parameter count, or a dimension that enters one.
+
+    Bounds do not determine: a sparse rate must be above the dense one, which says little of how much it is.
+    """
+    found: dict[Place, set[str]] = defaultdict(set)
+    for relation in relations(graph):
+        for site in relation.sites:
+            if site.claim is None:
+                found[site.node.name, site.path].add("source" if relation.is_claim else "sum")
+    for node in graph:
+        for path, figure in graph.figures(node).items():
+            if figure.derived is not None:
+                found[node.name, path].add("formula")
+        for place in _wired(node):
+            found[place].add("topology")
+        for place in _divided(graph, node):
+            found[place].add("ratio")
+        for place in _counted(node):
+            found[place].add("parameters")
+    return dict(found)
+
+
+def _divided(graph: Graph, node: Node[Chip]) -> Iterator[Place]:
+    for index, ratio in enumerate(getattr(node.spec, "ratios", ())):
+        older = graph.find(ratio.over)
+        if older is None or ratio.verdict not in RATIO_AGREES:
+            continue
+        for path in claimed_paths(ratio.of):
+            if figure_at(node, path) is not None and figure_at(older, path) is not None:
+                yield from ((node.name, path), (older.name, path), (node.name, ("spec", "ratios", index, "says")))
+
+
+def _counted(node: Node[Any]) -> Iterator[Place]:
+    """The parameter counts of a model, and the dimensions of which one more gives another count, or none."""
+    stated = node.spec.parameters if isinstance(node.spec, Model) else None
+    if stated is None:
+        return
+    counts = [c for n, c in (("total", parameters_of), ("active", active_parameters_of)) if getattr(stated, n)]
+    for path, value in sites(node).items():
+        more = _with(node.spec, path[1:], value + 1)
+        if path[1] == "parameters" or any(contradictions(more)) or any(c(more) != c(node.spec) for c in counts):
+            yield node.name, path
+
+
+def _with(spec: Any, path: Path, value: int) -> Any:
+    step, *below = path
+    return evolve(spec, **{str(step): _with(getattr(spec, str(step)), tuple(below), value) if below else value})
+
+
+def _wired(node: Node[Any]) -> Iterator[Place]:
+    if not isinstance(node.spec, (Server, UltraServer)):
+        return
+    count = ("chips" if isinstance(node.spec, Server) else "servers", "count")
+    for part in ("fabric", "between_servers"):
+        fabric = getattr(node.spec, part, None)
+        if fabric is None or fabric.topology is None:
+            continue
+        base: Path = ("spec", part, "topology")
+        yield node.name, ("spec", *count)
+        yield from ((node.name, (*base, key)) for key in ("dimensions", "levels"))
+        yield from ((node.name, (*base, "dimensions", i)) for i in range(len(fabric.topology.dimensions)))
+        for index in range(len(fabric.topology.levels)):
+            yield from ((node.name, (*base, "levels", index, key)) for key in ("count", "chips"))
+        if fabric.links_per_chip is not None and fabric.topology.shape != "switched":
+            yield node.name, ("spec", part, "links_per_chip")
+
+
+def counts(change: Change, known: dict[Place, set[str]]) -> bool:
+    """Whether a change must be noticed: it goes beyond rounding and touches what another figure determines."""
+    return change.beyond and any(place in known for place in change.places)
+
+
+def changed(graph: Graph, change: Change) -> Graph:
+    """The catalog with a change made, by way of plain data, as if it had been read so."""
+    node = graph.named(change.name)
+    data = copy.deepcopy(plain(node))
+    for path, value in change.edits:
+        *above, last = path
+        where: Any = functools.reduce(lambda inside, step: inside[step], above, data)
+        if isinstance(where[last], dict):
+            where[last]["value"] = value
+        else:
+            where[last] = value
+    made = structure(node.kind, type(node.spec), node.document, data)
+    return graph.replace(node.name, made.spec)
+
+
+def claimed(graph: Graph, change: Change) -> Graph | None:
+    """The catalog with nothing adopted where a change is made: what stood there and what is written are claims.
+
+    ``None`` where a document cannot do without a figure, or where what stood there has no source.
+    """
+    node = graph.named(change.name)
+    ((path, said),) = change.edits
+    figure = figure_at(node, path)
+    source = (figure.source if isinstance(figure, Figure) else None) or node.metadata.source
+    holder = figure_at(node, path[:-1])
+    if source is None or not has(type(holder)) or fields_dict(type(holder))[str(path[-1])].default is NOTHING:
+        return None
+    data = copy.deepcopy(plain(node))
+    del functools.reduce(lambda inside, step: inside[step], path[:-1], data)[path[-1]]
+    at = dotted(path)
+    rivals = (Claim(at=at, says=change.before[0], source=source), Claim(at=at, says=said, source=Ref(RIVAL)))
+    made = structure(node.kind, type(node.spec), node.document, data)
+    return Graph({**graph.nodes, node.name: evolve(node, spec=made.spec, claims=rivals)})
+
+
+RIVAL = "neuron-trn1-2023-02"
+"""Who makes the claims that differ."""
+
+
+def findings(graph: Graph, rules: Iterable[Rule]) -> list[Diagnostic]:
+    """What some rules say of a catalog, waivers applied; a rule that fails says nothing of it."""
+    found = waive(run(rules, graph), graph)[0]
+
+    assert not [d for d in found if d.code == "TRN900"], found
+
+    return found
+
+
+def first_findings(graph: Graph, rules: Iterable[Rule]) -> list[Diagnostic]:
+    """What the first rule says that has anything to say; a waiver that nothing uses is no finding here."""
+    for rule in rules:
+        found = [d for d in findings(graph, [rule]) if d.code != "TRN304"]
+        if found:
+            return found
+    return []
+
+
+@frozen
+class Outcome:
+    """What came of a change.
+
+    Attributes:
+        change: The change.
+        reported: Something was found; in the unchanged catalog nothing is.
+        laid: A finding stands at what was changed.
+        named: A finding stands there or names it as another place.
+    """
+
+    change: Change
+    reported: bool
+    laid: bool
+    named: bool
+
+
+def outcome(graph: Graph, change: Change, found: list[Diagnostic]) -> Outcome:
+    """What came of a change of a catalog, by what was found."""
+    where = {(d.where.file, d.where.path) for d in found}
+    see = {(s.file, s.path) for d in found for s in d.see}
+    return Outcome(change, bool(found), _covers(graph, change, where), _covers(graph, change, where | see))
+
+
+def _covers(graph: Graph, change: Change, named: set[tuple[str, Path]]) -> bool:
+    """Whether one of the places is, or lies within or above, what was changed."""
+    for name, path in change.places:
+        file = graph.named(name).document.file
+        if any(f == file and (p[: len(path)] == path or (len(p) > 1 and p == path[: len(p)])) for f, p in named):
+            return True
+    return False
+
+
+def edited(text: str, node: Node[Any], change: Change) -> tuple[str, set[int]]:
+    """The text of a document with a change made by hand, and the lines that were edited."""
+    lines = text.splitlines(keepends=True)
+    edits = []
+    for path, value in change.edits:
+        place = (*path, "value") if (*path, "value") in node.document.places else path
+        edits.append((node.document.places[place], json.dumps(value)))
+    # From the end, so that the columns of the edits to come stay what they are.
+    for span, new in sorted(edits, key=lambda e: (e[0].value.line, e[0].value.column), reverse=True):
+        first, last = span.value.line - 1, span.end.line - 1
+        joined = lines[first][: span.value.column - 1] + new + lines[last][span.end.column - 1 :]
+        lines[first : last + 1] = [joined]
+    return "".join(lines), {span.value.line for span, _ in edits}

@@ -1,0 +1,163 @@
+"""trnspec.testing.EvaluatorConformance: it passes what is sound, and fails each way of not being so."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from evaluator_samples import plugin as samples
+
+from trnspec.catalog.catalog import Catalog
+from trnspec.evaluation.result import Answer, Basis, Evaluation
+from trnspec.plugins.api import API, Evaluator, Plugin
+from trnspec.testing import EvaluatorConformance
+
+
+class TestSweep(EvaluatorConformance):
+    """The sample evaluator keeps all of it."""
+
+    plugin = samples
+    name = "sweep"
+    good = (
+        {"chip": "trainium2"},
+        {"chip": "trainium1", "times": 3, "share": 0.5, "double": True, "label": "a, b", "extra": (1, 2)},
+    )
+    bad = (
+        ({"chip": "trainium2", "times": 65}, "does-not-fit"),
+        ({"chip": "trainum2"}, "misuse"),
+        ({"chip": "trainium2", "times": "1"}, "misuse"),
+    )
+
+
+def found(**more: object) -> Evaluation:
+    told = {"evaluator": "x", "title": "x", "question": {"chip": "trainium2"}, "answers": (Answer("time", 1.0, "s"),)}
+    return Evaluation(**{**told, **more})
+
+
+BANDWIDTH = Basis("trainium2", "memory.bandwidth", "2.9 TB/sec", "neuron-trainium2-2026-08")
+
+
+def conformance(run, *, good=({"chip": "trainium2"},), bad=()) -> EvaluatorConformance:
+    """The tests of one evaluator, to be called one by one."""
+    plugin = Plugin(name="x", api=API, evaluators=(Evaluator("x", "X.", run),))
+    made = type("Under", (EvaluatorConformance,), {"plugin": plugin, "name": "x", "good": good, "bad": bad})
+    return made()
+
+
+def undocumented(catalog: Catalog, *, chip: str) -> Evaluation:
+    """Nothing is said of the input."""
+    return found()
+
+
+def told(catalog: Catalog, *, chip: str) -> Evaluation:
+    """All is well.
+
+    Args:
+        catalog: The catalog.
+        chip: Which chip.
+    """
+    return found()
+
+
+def nan(catalog: Catalog, *, chip: str) -> Evaluation:
+    """It answers nothing."""
+    return found(answers=(Answer("time", float("nan"), "s"),))
+
+
+def silent(catalog: Catalog, *, chip: str) -> Evaluation:
+    """It does not tell the question."""
+    return found(question={"other": 1})
+
+
+def moody(catalog: Catalog, *, chip: str) -> Evaluation:
+    """It says something else each time."""
+    return found(answers=(Answer("time", random.random(), "s"),))
+
+
+def bare(catalog: Catalog, *, chip: str) -> Evaluation:
+    """Seconds without a unit."""
+    return found(answers=(Answer("time", 1.0), Answer("rank_count", 3), Answer("ring", "yes")))
+
+
+def guessing(catalog: Catalog, *, chip: str) -> Evaluation:
+    """It goes on where the figure is gone."""
+    return found(basis=(BANDWIDTH,))
+
+
+def raising(catalog: Catalog, *, chip: str) -> Evaluation:
+    """It breaks where the figure is gone."""
+    return found(answers=(Answer("time", float(catalog.chips[chip].memory.bandwidth), "s"),), basis=(BANDWIDTH,))
+
+
+def misquoting(catalog: Catalog, *, chip: str) -> Evaluation:
+    """It says what the catalog does not."""
+    return found(basis=(Basis("trainium2", "memory.bandwidth", "3 TB/s", "x"),))
+
+
+def inventing(catalog: Catalog, *, chip: str) -> Evaluation:
+    """It rests on a figure that no chip can have."""
+    return found(basis=(Basis("trainium2", "memory.speed", "3 TB/s", "x"),))
+
+
+def odd(catalog: Catalog, *, chip: str) -> Evaluation:
+    """A list, where an evaluation has tuples."""
+    return found(basis=(Basis("trainium2", "memory.bandwidth", "2.9 TB/sec", "x", rivals=["3 TB/s"]),))
+
+
+@pytest.mark.parametrize(
+    ("run", "test", "message"),
+    [
+        (undocumented, "test_asks_for_what_the_command_line_can_give", "does not tell what chip is"),
+        (nan, "test_answers", "time is nan"),
+        (silent, "test_says_what_was_asked", "missing in the question"),
+        (moody, "test_answers_the_same_again", "trainium2"),
+        (bare, "test_numbers_have_units", "give each a unit"),
+        (guessing, "test_refuses_rather_than_guesses", "trainium2 memory.bandwidth is gone"),
+        (raising, "test_refuses_rather_than_guesses", "raise RefusalError"),
+        (misquoting, "test_rests_on_figures_of_the_catalog", "trainium2 memory.bandwidth"),
+        (inventing, "test_refuses_rather_than_guesses", "trainium2 has no memory.speed"),
+        (odd, "test_goes_through_json", "trainium2"),
+    ],
+)
+def test_it_fails_what_is_unsound(run, test, message) -> None:
+    with pytest.raises(AssertionError, match=message):
+        getattr(conformance(run), test)()
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (({"chip": "trainium2"}, "does-not-fit"), "should be refused"),
+        (({"chip": 3}, "does-not-fit"), "should be refused"),
+    ],
+)
+def test_it_fails_what_is_not_refused(bad, message) -> None:
+    with pytest.raises(AssertionError, match=message):
+        conformance(told, bad=(bad,)).test_refuses_what_has_no_answer()
+
+
+def test_it_fails_without_good_inputs() -> None:
+    with pytest.raises(AssertionError, match="name some good inputs"):
+        conformance(told, good=()).test_answers()
+
+
+def test_it_fails_without_such_an_evaluator() -> None:
+    with pytest.raises(AssertionError, match="the plugin samples gives no evaluator nothing"):
+        type("Under", (EvaluatorConformance,), {"plugin": samples, "name": "nothing"})().evaluator  # noqa: B018  # it raises
+
+
+def test_dimensionless_names_can_be_told() -> None:
+    made = conformance(bare)
+    type(made).dimensionless = ("time",)
+
+    made.test_numbers_have_units()
+
+
+def test_a_sound_one_passes_but_for_the_command_line() -> None:
+    """All its tests; the one by the command line needs a module, which TestSweep above has."""
+    made = conformance(told)
+    tests = [n for n in dir(made) if n.startswith("test_") and n != "test_runs_from_the_command_line"]
+
+    assert 9 == len(tests)
+    for test in tests:
+        getattr(made, test)()

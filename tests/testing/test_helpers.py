@@ -1,0 +1,295 @@
+"""trnspec.testing: an explanation that lies does not pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from attrs import evolve
+
+from trnspec.api import registry
+from trnspec.builtin import plugin as house
+from trnspec.diagnostics import Code, Severity
+from trnspec.errors import UsageError
+from trnspec.loading.settings import Settings
+from trnspec.model.link import Link
+from trnspec.plugins.api import API, Evaluator, Finding, Kind, Plugin, Registry, rule
+from trnspec.testing import PluginConformance, check_code, check_rule, diagnose, examples, expected, report, split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+
+KNOWN = registry()
+HEAD = "api_version: trnspec/v1\nkind: Link\nmetadata: {name: example, title: Example}\n"
+SOUND = HEAD + "spec: {connects: chips}\n"
+WRONG = HEAD + "spec: {connects: chips, lanes: {count: 0}}"
+MARKED = f"{WRONG}  #! TRN106\n"
+
+
+def fence(text: str) -> str:
+    return "".join(f"    {line}\n" for line in ["```yaml", *text.splitlines(), "```"])
+
+
+def code(example: str = MARKED, instead: str = SOUND, without: str = "", more: str = "") -> Code:
+    """An explanation that tells the truth, unless it is given something else to say."""
+    doc = (
+        "A number that is too small.\n\n"
+        f"Why:\n    It counts nothing.\n\nExample:\n{fence(example)}{more}\nInstead:\n{fence(instead)}\n"
+        "Source:\n    JSON Schema 2020-12, Validation, section 6.2.4.\n"
+    )
+    return Code("TRN106", "out-of-bounds", Severity.ERROR, doc.replace(without, ""))
+
+
+# check_code.
+
+
+def test_true_explanation_passes() -> None:
+    """What is marked is found, and nothing else."""
+    check_code(code(), registry=KNOWN)
+
+
+@pytest.mark.parametrize("heading", ["Why:", "Example:", "Instead:", "Source:"])
+def test_missing_section(heading: str) -> None:
+    """Each of the four sections must be there."""
+    with pytest.raises(AssertionError, match=f"TRN106 does not say {heading}"):
+        check_code(code(without=heading), registry=KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("example", "marked", "found"),
+    [
+        (f"{WRONG}\n", r"\[\]", r"\[.*'TRN106', 4.*\]"),
+        (SOUND.replace("chips}\n", "chips}  #! TRN106\n"), r"\[.*'TRN106', 4.*\]", r"\[\]"),
+        (f"{WRONG}  #! TRN105\n", r"\[.*'TRN105', 4.*\]", r"\[.*'TRN106', 4.*\]"),
+        (f"{WRONG}  #! TRN105, TRN106\n", r"\[.*'TRN105', 4.*'TRN106', 4.*\]", r"\[[^)]*'TRN106', 4\)\]"),
+        (f"{WRONG}\n# Too few.  #! TRN106\n", r"\[.*'TRN106', 5.*\]", r"\[.*'TRN106', 4.*\]"),
+    ],
+    ids=["not marked", "not found", "another code", "one too many", "another line"],
+)
+def test_lying_example(example: str, marked: str, found: str) -> None:
+    """Marks and findings are compared by code and line, and both are told."""
+    with pytest.raises(AssertionError, match=f"TRN106, Example: {marked} is marked, {found} is found"):
+        check_code(code(example), registry=KNOWN)
+
+
+def test_second_example_is_checked_too() -> None:
+    """Every example under a heading counts, not only the first."""
+    with pytest.raises(AssertionError, match=r"TRN106, Example: \[\] is marked, \[.*TRN106.*\] is found"):
+        check_code(code(more=fence(WRONG)), registry=KNOWN)
+
+
+def test_instead_with_a_finding() -> None:
+    """What to write instead is sound: a finding there is a lie, marked or not."""
+    with pytest.raises(AssertionError, match=r"TRN106, Instead: \[\] is marked"):
+        check_code(code(instead=WRONG), registry=KNOWN)
+    with pytest.raises(AssertionError, match="what to write instead has findings"):
+        check_code(code(instead=MARKED), registry=KNOWN)
+
+
+# Its parts.
+
+
+def test_examples_stand_under_their_headings() -> None:
+    """Blocks of other languages are not examples."""
+    python = "    ```python\n    spec: {connects: chips}\n    ```\n"
+    assert list(examples(code(more=python + fence(SOUND)))) == [
+        ("Example", MARKED),
+        ("Example", SOUND),
+        ("Instead", SOUND),
+    ]
+
+
+def test_a_mark_in_an_example_is_no_heading() -> None:
+    """A key that looks like a heading does not end the example."""
+    text = "Kind:\n  a: 1\n\nSpec:\n"
+    assert ("Example", text) == next(examples(code(text)))
+
+
+def test_split_names_files() -> None:
+    """Each text is named by its line, by its document, or not at all."""
+    assert list(split(SOUND, KNOWN)) == [("links/example.yaml", SOUND)]
+    assert list(split("a: 1\n", KNOWN)) == [("example.yaml", "a: 1\n")]
+    both = f"{SOUND}# file: links/one.yaml\nb: 2\n# file: two.yaml\nc: 3\n"
+    assert list(split(both, KNOWN)) == [
+        ("links/example.yaml", SOUND),
+        ("links/one.yaml", "b: 2\n"),
+        ("two.yaml", "c: 3\n"),
+    ]
+
+
+def test_expected_reads_marks() -> None:
+    """A mark stands at the end of its line and names one code or several; the line of a file's name does not count."""
+    text = (
+        "# file: one.yaml\na: 1  #! TRN101\nb: 2  #! TRN102, TRN103\n# file: two.yaml\nc: 3  #! TRN104 not at the end\n"
+    )
+    assert {("one.yaml", "TRN101", 1), ("one.yaml", "TRN102", 2), ("one.yaml", "TRN103", 2)} == expected(text)
+    assert {("three.yaml", "TRN101", 2)} == expected({"three.yaml": "\na: 1  #! TRN101\n"})
+
+
+def test_diagnose_resolves_against_the_shipped_catalog() -> None:
+    """A reference to a shipped source resolves, and findings in other files are not told."""
+    sourced = SOUND.replace("Example}", "Example, source: neuron-trainium-2024-02}")
+    assert set() == diagnose(sourced, registry=KNOWN)
+    assert {("links/example.yaml", "TRN201", 3)} == diagnose(sourced.replace("2024-02", "2024-32"), registry=KNOWN)
+
+
+def test_diagnose_several_files_together() -> None:
+    """Files in one text see each other."""
+    two = f"# file: links/example.yaml\n{SOUND}# file: other/example.yaml\n{SOUND}"
+    assert {("other/example.yaml", "TRN204", 3)} == diagnose(two, registry=KNOWN)
+
+
+def test_report_follows_settings() -> None:
+    """A report can be asked for with other settings, as on the command line."""
+    assert {("TRN106", 4)} == report(WRONG + "\n", registry=KNOWN).lines()
+    assert set() == report(WRONG + "\n", registry=KNOWN, settings=Settings(ignore=("TRN1",))).lines()
+
+
+def test_rules_of_a_plugin_are_checked_alike() -> None:
+    """Whoever writes a rule gives a registry that holds it; without the rule its example lies."""
+
+    @rule("XYZ001", "unversioned-link", over=Link)
+    def unversioned_link(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+        """A link without a version.
+
+        Why:
+            Two versions of a link carry two rates.
+
+        Example:
+            ```yaml
+            # file: links/other.yaml
+            api_version: trnspec/v1
+            kind: Link
+            metadata: {name: other, title: Other}
+            spec:
+              connects: chips  #! XYZ001
+            ```
+
+        Instead:
+            ```yaml
+            # file: links/other.yaml
+            api_version: trnspec/v1
+            kind: Link
+            metadata: {name: other, title: Other}
+            spec: {connects: chips, version: v2}
+            ```
+
+        Source:
+            An example.
+        """
+        if node.target and node.spec.version is None:
+            yield Finding(("spec", "connects"), "the link has no version")
+
+    check_code(unversioned_link.code, registry=Registry.of([house, Plugin(name="x", api=1, rules=(unversioned_link,))]))
+    with pytest.raises(AssertionError, match=r"XYZ001, Example: .*'XYZ001', 5.* is marked, \[\] is found"):
+        check_code(unversioned_link.code, registry=KNOWN)
+
+
+# Rules and plugins of others.
+
+UNLIT = HEAD + "spec: {connects: servers}"
+
+
+@rule("ABC01", "unlit", over=Link)
+def unlit(link: Node[Link], graph: Graph) -> Iterator[Finding]:
+    """A link between servers that is called an example."""
+    if link.name == "example" and link.spec.connects == "servers":
+        yield Finding(("spec",), "it is not lit")
+
+
+@rule("DEF01", "unlanes", over=Link)
+def unlanes(link: Node[Link], graph: Graph) -> Iterator[Finding]:
+    """A link that is called an example and has no lanes."""
+    if link.name == "example" and link.spec.lanes is None:
+        yield Finding(("spec",), "it has no lanes")
+
+
+def test_diagnose_looks_at_the_plugins_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What else is installed finds nothing in the tests of a plugin."""
+    one, two = (Plugin(name=r.code.id.lower(), api=API, rules=(r,)) for r in (unlit, unlanes))
+    monkeypatch.setattr("trnspec.testing.helpers.installed", lambda: Registry.of([house, one, two]))
+
+    assert {"ABC01", "DEF01"} == {code for _, code, _ in diagnose(f"{UNLIT}\n")}
+    assert {("links/example.yaml", "ABC01", 4)} == diagnose(f"{UNLIT}\n", plugins=[one])
+    assert {("links/example.yaml", "DEF01", 4)} == diagnose(f"{UNLIT}\n", plugins=iter([two]))
+    assert set() == diagnose(f"{UNLIT}\n", plugins=())
+    with pytest.raises(UsageError, match="give one of the two"):
+        diagnose(UNLIT, plugins=[one], registry=KNOWN)
+
+
+def told(rule_: Any, example: str) -> Any:
+    """The rule with an explanation whose example is this."""
+    return evolve(rule_, code=evolve(rule_.code, doc=code(example).doc))
+
+
+def test_rule_that_is_in_no_plugin_yet() -> None:
+    """It is tried beside those of trnspec."""
+    check_rule(told(unlit, f"{UNLIT}  #! ABC01\n"))
+    with pytest.raises(AssertionError, match="ABC01, Example"):
+        check_rule(told(unlit, f"{UNLIT}\n"))
+
+
+def failing(plugin: Plugin) -> set[str]:
+    """The tests of the conformance class that a plugin fails."""
+    case = type("Case", (PluginConformance,), {"plugin": plugin})()
+    failed = set()
+    for name in (n for n in dir(case) if n.startswith("test_")):
+        try:
+            getattr(case, name)()
+        except (AssertionError, UsageError):
+            failed.add(name)
+    return failed
+
+
+INSTALLED = "test_is_installed_and_used"
+"""Fails for every plugin here: none of them is installed; tests/test_skeleton.py has some that are."""
+
+
+def test_plugin_that_conforms(tmp_path: Path) -> None:
+    (tmp_path / "wire.yaml").write_text(SOUND.replace("example", "wire"))
+    plugin = Plugin(
+        name="one",
+        api=API,
+        rules=(told(unlit, f"{UNLIT}  #! ABC01\n"),),
+        catalogs=(tmp_path,),
+        evaluators=(Evaluator("size", "The size.", "operator:length_hint"),),
+    )
+
+    assert {INSTALLED} == failing(plugin)
+
+
+@rule("ABC02", "complaint")
+def complaint(graph: Graph) -> Iterator[Finding]:
+    """It always complains."""
+    yield Finding(("spec",), "there is something", node=next(iter(graph)))
+
+
+@pytest.mark.parametrize(
+    ("more", "failed"),
+    [
+        ({"rules": (unlit,)}, {"test_explanations_tell_the_truth"}),
+        (
+            {"rules": (complaint,)},
+            {"test_explanations_tell_the_truth", "test_trnspec_has_no_findings_beside_it"},
+        ),
+        ({"evaluators": (Evaluator("size", "The size.", "operator:no_such"),)}, {"test_functions_can_be_imported"}),
+        ({"evaluators": (Evaluator("size", "", len),)}, {"test_functions_can_be_imported"}),
+    ],
+)
+def test_plugin_that_does_not_conform(more: dict[str, Any], failed: set[str]) -> None:
+    assert failed == failing(Plugin(name="one", api=API, **more)) - {INSTALLED}
+
+
+@pytest.mark.parametrize("more", [{"api": API + 1}, {"kinds": (Kind("Chip", "chipses", Link),)}])
+def test_plugin_that_does_not_fit(more: dict[str, Any]) -> None:
+    assert "test_fits_beside_trnspec" in failing(Plugin(**{"name": "one", "api": API, **more}))
+
+
+def test_plugin_whose_catalog_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "wire.yaml").write_text(WRONG.replace("example", "wire"))
+
+    assert {INSTALLED, "test_catalogs_have_no_findings"} == failing(Plugin(name="one", api=API, catalogs=(tmp_path,)))

@@ -1,0 +1,195 @@
+"""trnspec.testing.pytest_plugin: every file of a catalog is a test, where that is asked for."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from running import environment
+
+pytestmark = pytest.mark.slow
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE = (
+    "api_version: trnspec/v1\nkind: Source\nmetadata: {name: acme-page, title: Acme}\n"
+    "spec: {publisher: Acme, as_of: 2026-01, dating: not-before, rank: vendor-chip-page}\n"
+)
+CHIP = """\
+api_version: trnspec/v1
+kind: Chip
+metadata: {name: acme-1, title: Acme 1, source: acme-page}
+spec:
+  peak: {dense: {bf16: 400 TFLOPS}}
+  memory: {capacity: 64 GiB}
+"""
+SERVER = """\
+api_version: trnspec/v1
+kind: Server
+metadata: {name: acme-server, title: Acme server, source: acme-page}
+spec:
+  chips: {chip: acme-1, count: 8}
+  stated: {memory: {capacity: 512 GiB}}
+"""
+CATALOG = {"chips/acme-1.yaml": CHIP, "servers/acme-server.yaml": SERVER, "sources/acme-page.yaml": SOURCE}
+ENTRY = "[pytest11]\ntrnspec = trnspec.testing.pytest_plugin\n"
+
+
+class Project:
+    """A folder with tests and a catalog, and pytest in a process of its own that has the plugin installed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "project"
+        self._site = folder / "site"
+        self.write("tests/test_other.py", "def test_other():\n    pass\n")
+        for name, text in CATALOG.items():
+            self.write(f"catalog/{name}", text)
+        info = self._site / "trnspec_of_tests-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: trnspec-of-tests\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(ENTRY)
+
+    def write(self, name: str, text: str) -> None:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def set(self, *lines: str) -> None:
+        self.write("pytest.ini", "\n".join(["[pytest]", "testpaths = tests", *lines, ""]))
+
+    def run(self, *args: str, status: int = 0) -> str:
+        """What pytest prints."""
+        path = os.pathsep.join(filter(None, [str(self._site), os.environ.get("PYTHONPATH", "")]))
+        env = environment(PYTHONPATH=path, TRNSPEC_PLUGINS="none", COLUMNS="200")
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", *args]
+        done = subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
+
+        assert status == done.returncode, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def names(self, *args: str) -> list[str]:
+        """The tests there are."""
+        return [line for line in self.run("--collect-only", "-q", *args).splitlines() if "::" in line]
+
+
+@pytest.fixture
+def project(tmp_path) -> Project:
+    return Project(tmp_path)
+
+
+FILES = [f"catalog/{name}::trnspec" for name in CATALOG]
+OTHER = "tests/test_other.py::test_other"
+
+
+def test_nothing_is_done_unasked(project) -> None:
+    """Also where the folder of a catalog is collected; and nothing of trnspec is imported but the plugin."""
+    probe = (
+        "import sys\ndef test_imports():\n"
+        "    found = {m for m in sys.modules if m.split('.')[0] in ('trnspec', 'ruamel', 'cattrs', 'numpy')}\n"
+        "    assert {'trnspec', 'trnspec._version', 'trnspec.testing', 'trnspec.testing.pytest_plugin'} == found\n"
+    )
+    project.write("tests/test_probe.py", probe)
+
+    assert [OTHER, "tests/test_probe.py::test_imports"] == project.names(".")
+    assert "2 passed" in project.run()
+
+
+@pytest.mark.parametrize(
+    ("settings", "args", "expected"),
+    [
+        ([], ["--trnspec", "catalog"], [OTHER, *FILES]),
+        ([], ["--trnspec", "catalog", "tests"], [OTHER, *FILES]),
+        ([], ["--trnspec=catalog", "catalog/chips"], [*FILES[:1], *FILES[1:]]),
+        (["trnspec_catalogs = catalog"], [], [OTHER, *FILES]),
+        # What is named is what is run, as with "testpaths".
+        (["trnspec_catalogs = catalog"], ["tests"], [OTHER]),
+        (["trnspec_catalogs = catalog"], ["."], [*FILES, OTHER]),
+        (["trnspec_catalogs = catalog"], ["catalog/chips"], FILES[:1]),
+        (["trnspec_catalogs = catalog"], ["catalog/chips/acme-1.yaml"], FILES[:1]),
+        (["trnspec_catalogs = catalog"], ["--trnspec", "catalog"], [OTHER, *FILES]),
+        (["trnspec_catalogs = catalog"], ["-k", "server"], FILES[1:2]),
+    ],
+)
+def test_which_files_are_tests(project, settings, args, expected) -> None:
+    project.set(*settings)
+
+    assert sorted(expected) == sorted(project.names(*args))
+
+
+def test_a_sound_catalog_passes(project) -> None:
+    assert "4 passed" in project.run("--trnspec", "catalog")
+
+
+@pytest.mark.parametrize("parallel", [[], ["-n", "2"]], ids=["alone", "xdist"])
+def test_a_finding_fails_the_test_of_its_file(project, parallel) -> None:
+    """With the text of ``trnspec validate``, the line of the file and the other place; the others pass."""
+    project.set("trnspec_catalogs = catalog")
+    project.write("catalog/servers/acme-server.yaml", SERVER.replace("512 GiB", "500 GiB"))
+    told = project.run(*parallel, status=1)
+
+    assert "1 failed, 3 passed" in told
+    assert re.search(r"^catalog/servers/acme-server.yaml:6:31: error TRN402 aggregate-mismatch: ", told, re.MULTILINE)
+    assert "    6 |   stated: {memory: {capacity: 500 GiB}}" in told
+    assert re.search(r"^    see: catalog/chips/acme-1.yaml:6:22", told, re.MULTILINE)
+    assert "Traceback" not in told
+    assert "acme-server.yaml::trnspec" in told.partition("short test summary")[2]
+
+
+def test_a_file_that_is_not_yaml(project) -> None:
+    project.write("catalog/chips/acme-2.yaml", "a: [\n")
+    told = project.run("--trnspec", "catalog", status=1)
+
+    assert "1 failed, 4 passed" in told
+    assert re.search(r"^catalog/chips/acme-2.yaml:\d+:\d+: error TRN0\d\d ", told, re.MULTILINE)
+
+
+def test_a_name_that_two_catalogs_give(project) -> None:
+    """Each catalog is checked for itself, beside the shipped one."""
+    for name, text in CATALOG.items():
+        project.write(f"second/{name}", text)
+
+    assert "7 passed" in project.run("--trnspec", "catalog", "--trnspec", "second")
+
+
+def test_settings_of_the_project_count(project) -> None:
+    project.write("catalog/servers/acme-server.yaml", SERVER.replace("512 GiB", "500 GiB"))
+    project.write("trnspec.toml", 'ignore = ["TRN402"]\n')
+
+    assert "4 passed" in project.run("--trnspec", "catalog")
+
+
+def test_settings_that_are_wrong_are_told(project) -> None:
+    project.write("trnspec.toml", 'ignored = ["TRN402"]\n')
+    told = project.run("--trnspec", "catalog", status=1)
+
+    assert "3 failed, 1 passed" in told
+    assert re.search(r"^trnspec: .*trnspec.toml.*ignored", told, re.MULTILINE)
+
+
+def test_no_such_folder(project) -> None:
+    told = project.run("--trnspec", "catalogue", status=4)
+
+    assert re.search(r"ERROR: trnspec: the catalog .*/catalogue is not a folder", told)
+
+
+def test_what_lies_in_no_file_is_told_of_the_first(tmp_path) -> None:
+    """A rule that fails on the whole graph names no document, and is not lost."""
+    from trnspec.diagnostics import Diagnostic, Location, Severity
+    from trnspec.testing.pytest_plugin import _Root
+
+    for name, text in CATALOG.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    root = _Root(tmp_path, tmp_path)
+    first, *others = (tmp_path / name for name in CATALOG)
+    nowhere = Diagnostic("TRN900", Severity.ERROR, "failed", Location("<catalog>"))
+    elsewhere = Diagnostic(
+        "TRN402", Severity.ERROR, "other", Location("/elsewhere.yaml"), see=(Location(str(others[0])),)
+    )
+
+    assert ([first], [others[0]]) == (root._blamed(nowhere), root._blamed(elsewhere))

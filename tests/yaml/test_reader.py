@@ -1,0 +1,487 @@
+"""trnspec.yaml: what is read, where it stands, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from trnspec.yaml import Document, Json, Limits, Path, Place, read_file, read_text
+from trnspec.yaml.reader import c_parser, pure_parser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CORPUS = FilePath(__file__).parents[1] / "data" / "badinput"
+EXPECT: dict[str, list[tuple[str, int, int]]] = json.loads((CORPUS / "expect.json").read_text("utf-8"))
+# Too large to keep in the repository, and simple to write.
+LARGE: dict[str, bytes] = {
+    "int_hex_huge.yaml": b"n: 0x" + b"f" * 200_000 + b"\n",
+    "long_scalar_2MB.yaml": b"a: " + b"x" * 2_000_000 + b"\n",
+    "many_anchors_20000.yaml": b"".join(b"k%d: &a%d v\n" % (n, n) for n in range(20_000)),
+    "many_comments.yaml": b"a: 1\n" + b"# c\n" * 50_000,
+}
+PARSERS = pytest.mark.parametrize("parser", [c_parser, pure_parser])
+
+
+def raw(name: str) -> bytes:
+    return LARGE[name] if name in LARGE else (CORPUS / name).read_bytes()
+
+
+def found(document: Document) -> set[tuple[str, int, int]]:
+    """The set of (code, line, column); 0, 0 for the file as a whole."""
+    places = [(p.code, p.place or Place(0, 0)) for p in document.problems]
+    return {(code, place.line, place.column) for code, place in places}
+
+
+def codes(text: str) -> set[str]:
+    return {p.code for p in read_text(text).problems}
+
+
+def walk(value: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
+    yield path, value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from walk(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from walk(inner, (*path, index))
+
+
+def offset(text: str, place: Place) -> int:
+    """The offset of ``place``; fails when it lies outside the text."""
+    starts = [0, *(m.end() for m in re.finditer(r"\r\n|\n|\r", text))]
+    assert 1 <= place.line <= len(starts)
+    ends = [*starts[1:], len(text)]
+    at = starts[place.line - 1] + place.column - 1
+    assert starts[place.line - 1] <= at <= ends[place.line - 1]
+    return at
+
+
+# The corpus.
+
+
+def test_expectations_and_corpus_name_the_same_files() -> None:
+    """No case is without expectation, and no expectation without case."""
+    assert {p.name for p in CORPUS.glob("*.yaml")} | set(LARGE) == set(EXPECT)
+
+
+@pytest.mark.parametrize("name", sorted(EXPECT))
+def test_corpus(name: str) -> None:
+    """Each bad file gives exactly the expected problems, each with a hint, in a moment."""
+    begin = time.perf_counter()
+    document = read_text(raw(name), name)
+    assert time.perf_counter() - begin < 3
+    assert {tuple(e) for e in EXPECT[name]} == found(document)
+    assert all(p.message.isprintable() and p.message.endswith(".") and len(p.message) < 200 for p in document.problems)
+    assert all(p.hint for p in document.problems if "more of the same kind" not in p.message)
+
+
+@pytest.mark.parametrize("name", sorted(EXPECT))
+def test_corpus_reads_alike_with_both_parsers(name: str) -> None:
+    """The C parser and the pure one give the same document, places included."""
+    assert read_text(raw(name), name, parser=c_parser) == read_text(raw(name), name, parser=pure_parser)
+
+
+def test_pure_parser_is_the_fallback() -> None:
+    """Where the C parser cannot be imported, reading still works."""
+    program = (
+        "import sys\n"
+        "sys.modules['ruamel.yaml.cyaml'] = None\n"
+        "from trnspec.yaml import read_text\n"
+        "print(read_text('a: [1, x]\\n').data)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "{'a': [1, 'x']}\n"
+
+
+def test_import_does_not_load_the_yaml_library() -> None:
+    """The library is imported by the first read, not before."""
+    program = "import sys, trnspec.yaml; print([m for m in sys.modules if m.startswith('ruamel')])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+# Scalars.
+
+
+@PARSERS
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", None), ("~", None), ("null", None), ("Null", None), ("nULL", "nULL"),
+        ("true", True), ("FALSE", False), ("tRUE", "tRUE"), ("yes", "yes"), ("no", "no"), ("on", "on"),
+        ("0", 0), ("-0", 0), ("+12", 12), ("0o17", 15), ("0x1F", 31), ("-0x1F", "-0x1F"), ("0b1", "0b1"),
+        ("1_000", "1_000"), ("12:30", "12:30"), ("1e3", 1000.0), ("-.5", -0.5), ("1.e2", 100.0), ("2.5", 2.5),
+        (".", "."), ("+", "+"), ("1.2.3", "1.2.3"), ("2024-12-03", "2024-12-03"), ("47.5 TFLOPS", "47.5 TFLOPS"),
+        ("9223372036854775808", 2**63), ("-9223372036854775808", -(2**63)), ("18446744073709551615", 2**64 - 1),
+        ("0x0000000000000000000000000000000001", 1), ("NaN", "NaN"), ("5e-324", 5e-324), ("0e-999", 0.0),
+        ('"1"', "1"), ("'a''b'", "a'b"), ('"\\u00e9\\x41"', "éA"),
+    ],
+)  # fmt: skip
+def test_scalar(text: str, value: Json, parser: Callable[[str], Any]) -> None:
+    """Plain scalars follow the YAML 1.2 core schema; quoted ones are texts."""
+    data = read_text(f"a: {text}\n", parser=parser).data
+    assert data is not None
+    assert (type(data["a"]), data["a"]) == (type(value), value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".inf",
+        "-.INF",
+        ".nan",
+        "1e400",
+        "-1e309",
+        "1e-400",
+        "18446744073709551616",
+        "-9223372036854775809",
+        "9" * 70_000,
+    ],
+)
+def test_number_out_of_range(text: str) -> None:
+    """Such a number is reported at its place, and left out without being called missing."""
+    document = read_text(f"a: 1\nb: {text}\n")
+    assert found(document) == {("TRN010", 2, 4)}
+    assert document.data == {"a": 1}
+    assert document.refused == {("b",)}
+    assert document.place(("b",)) == Place(2, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [("010", "0o10"), ("-07", "-7"), ("089", "89"), ("1.10", '"1.10"'), ("8.0", "write 8"), ("1.", "write 1"),
+     ("9007199254740993", "quotes"), ("0.50", "0.5")],
+)  # fmt: skip
+def test_ambiguous_number(text: str, hint: str) -> None:
+    """A number that other readers, or people, read otherwise is a finding that says what to write."""
+    (problem,) = read_text(f"a: {text}\n").problems
+    assert (problem.code, problem.place, problem.path) == ("TRN050", Place(1, 4), ("a",))
+    assert hint in problem.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "10", "1.5", "1e3", "1.0e+3", "9007199254740992", "0o17", "0x0F", '"010"', "0.05"]
+)
+def test_clear_number(text: str) -> None:
+    """Other numbers are no finding."""
+    assert read_text(f"a: {text}\n").problems == ()
+
+
+# Several problems at once; what is kept of the data.
+
+
+def test_one_run_shows_everything() -> None:
+    """Reading goes on after each refusal, and keeps the rest of the data."""
+    document = read_text(
+        "name: x\nname: y\na: &a 1\nb: *a\nc: !t 2\n<<: *a\n5: z\nn: 1e999\nlist: [1, !x 2, 3]\nlist: 0\nok: true\n"
+    )
+    assert found(document) == {
+        ("TRN005", 2, 1), ("TRN006", 3, 4), ("TRN006", 4, 4), ("TRN008", 5, 4), ("TRN007", 6, 1), ("TRN009", 7, 1),
+        ("TRN010", 8, 4), ("TRN008", 9, 11), ("TRN005", 10, 1),
+    }  # fmt: skip
+    assert document.data == {"name": "x", "list": [1, None, 3], "ok": True}
+    assert document.refused == {("a",), ("b",), ("c",), ("<<",), ("5",), ("n",), ("list", 1)}
+    assert [p.see for p in document.problems if p.code == "TRN005"] == [Place(1, 1), Place(9, 1)]
+
+
+@PARSERS
+def test_values_of_complex_and_second_keys_do_not_leak(parser: Callable[[str], Any]) -> None:
+    """Neither the data nor the places know them; mistakes within are still reported."""
+    document = read_text("? [a, {b: 1}]\n: {c: *x}\nk: 1\nk: {d: 2, d: 3}\n", parser=parser)
+    assert document.data == {"k": 1}
+    assert set(document.places) == {(), ("k",)}
+    assert found(document) == {("TRN009", 1, 3), ("TRN006", 2, 7), ("TRN005", 4, 1), ("TRN005", 4, 11)}
+
+
+def test_problems_before_a_syntax_error_are_kept() -> None:
+    """But no data: nothing sound can be said."""
+    document = read_text("a: 1\na: 2\nb: [1\n")
+    assert document.data is None
+    assert found(document) == {("TRN005", 2, 1), ("TRN004", 3, 4)}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "word"),
+    [
+        ("a:\n  b: 1\n\tc: 2\n", 3, 1, "tab"),
+        ("a:\n  b:x\n  c: 1\n", 2, 4, "space"),
+        ("name: x\nkind:Chip\nspec: 1\n", 2, 5, "space"),
+        ("name: x\nkind\nspec: 1\n", 2, 1, "key: value"),
+        ("a: b: c\n", 1, 5, "quotes"),
+        ("a: 1\n  b: 2\n", 2, 3, "align"),
+        ('a: "abc\nb: "def"\n', 1, 4, "close"),
+        ("a: 'it's'\n", 1, 8, "''"),
+        ('a: "\\q"\n', 1, 5, "\\\\"),
+        ('a: "\\ud83d\\ude00"\n', 1, 5, "\\U0001F600"),
+        ('a: "\\UFFFFFFFF"\n', 1, 5, "\\U0001F600"),
+        ("a: [1, 2\nb: 3\n", 1, 4, "]"),
+        ("a: {x: 1\n", 1, 4, "}"),
+        ("a: @x\n", 1, 4, "quotes"),
+        ("a: * x\n", 1, 4, "quotes"),
+        ("- a\nb: 1\n", 2, 1, "column 1"),
+    ],
+)
+@PARSERS
+def test_syntax_error(text: str, line: int, column: int, word: str, parser: Callable[[str], Any]) -> None:
+    """The cause is blamed, not where the scanner gave up, and the hint says what to write."""
+    document = read_text(text, parser=parser)
+    (problem,) = document.problems
+    assert (document.data, problem.code, problem.place) == (None, "TRN004", Place(line, column))
+    assert word in problem.hint
+
+
+def test_address_is_no_missing_space() -> None:
+    """A colon before slashes belongs to an address."""
+    document = read_text("a: http://x\nb\nc: 1\n")
+    assert found(document) == {("TRN004", 2, 1)}
+
+
+# Characters, lines, documents, directives.
+
+
+def test_characters_are_counted_not_bytes() -> None:
+    """Columns count code points; the byte order mark is not counted."""
+    document = read_text("\ufeffé😀: '😀' \nb: {c: 1}\r\nd: 2\r\n".encode())
+    assert {p: (s.key, s.value, s.end) for p, s in document.places.items()} == {
+        (): (None, Place(1, 1), Place(3, 5)),
+        ("é😀",): (Place(1, 1), Place(1, 5), Place(1, 8)),
+        ("b",): (Place(2, 1), Place(2, 4), Place(2, 10)),
+        ("b", "c"): (Place(2, 5), Place(2, 8), Place(2, 9)),
+        ("d",): (Place(3, 1), Place(3, 4), Place(3, 5)),
+    }
+    assert document.text[0] == "é"
+
+
+def test_all_bad_bytes_and_characters_are_reported() -> None:
+    """One run shows every place that is not UTF-8 or not printable."""
+    document = read_text(b"a: \xff\xfe x\nb: \xe9\x07\n\x00\xef\xbb\xbf\nc: \xc2\x85\n")
+    assert found(document) == {
+        ("TRN002", 1, 4), ("TRN002", 2, 4), ("TRN003", 2, 5), ("TRN003", 3, 1), ("TRN003", 3, 2), ("TRN003", 4, 4),
+    }  # fmt: skip
+    assert document.data is None
+
+
+def test_invisible_characters() -> None:
+    """They are findings in keys and plain values; in quotes and comments only those that reorder text."""
+    text = 'a\u200b: x\xa0y\n"b\u200d": "x\xa0y" # \xa0\nc: "\u202e"\nd: e # \u2066\n'
+    assert found(read_text(text)) == {
+        ("TRN054", 1, 2), ("TRN054", 1, 6), ("TRN054", 2, 3), ("TRN054", 3, 5), ("TRN054", 4, 8),
+    }  # fmt: skip
+
+
+@PARSERS
+@pytest.mark.parametrize(
+    ("text", "expected", "data"),
+    [
+        ("", {("TRN013", 1, 1)}, None),
+        ("%YAML 1.2\n---\na: yes\n", set(), {"a": "yes"}),
+        ("# c\n%TAG !e! tag:x,\n%FOO\n---\na: 1\n", {("TRN016", 2, 1), ("TRN016", 3, 1)}, {"a": 1}),
+        ("%YAML 1.2\na: 1\n", {("TRN004", 2, 1)}, None),
+        ("a: !e!x 1\nb: 2\n", {("TRN008", 1, 4)}, None),
+        ("a: 1\n---\nb: [\n", {("TRN015", 2, 1)}, {"a": 1}),
+        ("a: 1\n...\n# end\n", set(), {"a": 1}),
+        ("a: 1\n...\n# c\n%YAML 1.1\n---\nb: 1\n", {("TRN015", 4, 1)}, {"a": 1}),
+        ("---\nnull\n", {("TRN014", 2, 1)}, None),
+        ("--- &a\nx: 1\n", {("TRN006", 1, 5)}, None),
+        ("name:x\n", {("TRN014", 1, 1)}, None),
+    ],
+)
+def test_documents_and_directives(
+    text: str, expected: set[tuple[str, int, int]], data: Json, parser: Callable[[str], Any]
+) -> None:
+    """One document is read by YAML 1.2, whatever its directives say."""
+    document = read_text(text, parser=parser)
+    assert (found(document), document.data) == (expected, data)
+
+
+# Places.
+
+
+def test_place_of_a_missing_key_is_that_of_its_nearest_ancestor() -> None:
+    """The reader is led to the mapping that has to be extended."""
+    document = read_text("kind: Chip\nspec:\n  memory:\n    - {a: 1}\n")
+    assert document.place(("spec", "memory")) == Place(4, 5)
+    assert document.place(("spec", "memory"), key=True) == Place(3, 3)
+    assert document.place(("spec", "memory", "x", "y")) == Place(3, 3)
+    assert document.place(("spec", "memory", 0, "x")) == Place(4, 7)
+    assert document.place(("metadata", "name")) == Place(1, 1)
+    assert read_text("").place(("a",)) == Place(1, 1)
+
+
+@PARSERS
+def test_empty_values_stand_behind_their_colon(parser: Callable[[str], Any]) -> None:
+    """Also when a comment or a blank line follows."""
+    document = read_text("a:\nb: # c\n\n? c\nd: {x: , y}\n", parser=parser)
+    assert {p: s.value for p, s in document.places.items()} == {
+        (): Place(1, 1), ("a",): Place(1, 3), ("b",): Place(2, 3), ("c",): Place(4, 4), ("d",): Place(5, 4),
+        ("d", "x"): Place(5, 7), ("d", "y"): Place(5, 11),
+    }  # fmt: skip
+    assert document.data == {"a": None, "b": None, "c": None, "d": {"x": None, "y": None}}
+
+
+# Budgets.
+
+
+@pytest.mark.parametrize(
+    ("text", "limits", "expected"),
+    [
+        ("a: 12345\n", Limits(bytes=8), ("TRN012", 0, 0)),
+        ("a: é\n", Limits(bytes=5), ("TRN012", 0, 0)),
+        ("a: {b: {c: 1}}\n", Limits(depth=2), ("TRN011", 1, 8)),
+        ("a: 1\nb: 2\n", Limits(nodes=3), ("TRN012", 2, 1)),
+        ("a: 12345x\n", Limits(scalar=5), ("TRN012", 1, 4)),
+    ],
+)
+def test_budget(text: str, limits: Limits, expected: tuple[str, int, int]) -> None:
+    """One less than the text needs is reported; exactly what it needs is not."""
+    assert found(read_text(text, limits=limits)) == {expected}
+    field = next(f for f in ("bytes", "depth", "nodes", "scalar") if getattr(limits, f) != getattr(Limits(), f))
+    enough = {"bytes": len(text.encode()), "depth": 3, "nodes": 5, "scalar": 6}[field]
+    assert read_text(text, limits=Limits(**{field: enough})).problems == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 400_000, "{a: " * 200_000, "- " * 400_000, "? " * 400_000, "a: " + ":" * 400_000, "a: " + "x\n " * 200_000,
+     "[a," * 200_000, '"' + "\n" * 400_000, "a: |\n" + " \n" * 300_000 + "b: [", "&a " * 200_000, "!" * 900_000, "\t" * 900_000,
+     "'" * 900_000, "#" * 900_000, "\r" * 900_000, "a: " + "-" * 900_000, "".join(f"k{n}: v\n" for n in range(60_000)),
+     "a: 1\n" * 100_000, "a: " + "\u200b" * 250_000, "a: b\n  " + "c:d\n  " * 100_000 + "e: f\n", "\x07" * 900_000],
+    ids=range(21),
+)  # fmt: skip
+def test_hostile_text_is_quick(text: str) -> None:
+    """Deep, long and repetitive texts end with a problem, in a moment."""
+    # Of the processor, for others may be at work too.
+    begin = time.process_time()
+    assert read_text(text).problems
+    assert time.process_time() - begin < 3
+
+
+# Files.
+
+
+def test_read_file(tmp_path: FilePath) -> None:
+    """A file is read as its bytes are, and named as told."""
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"a: 1\r\n")
+    document = read_file(path)
+    assert (document.file, document.data, document.problems) == (str(path), {"a": 1}, ())
+    assert read_file(str(path), "shown").file == "shown"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices as files")
+def test_unreadable_files(tmp_path: FilePath) -> None:
+    """Whatever cannot be read is a problem, never an exception and never a wait."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    names = [tmp_path, tmp_path / "none", tmp_path / "pipe", tmp_path / "loop", "/dev/zero", "a\0b"]
+    for name in [*map(str, names), "x" * 9999]:
+        document = read_file(name)
+        assert (document.data, found(document)) == (None, {("TRN001", 0, 0)})
+        assert document.problems[0].hint
+
+
+def test_no_more_than_the_limit_is_read(tmp_path: FilePath) -> None:
+    """A sparse file of a terabyte costs nothing."""
+    path = tmp_path / "huge.yaml"
+    with path.open("wb") as stream:
+        stream.truncate(2**40)
+    assert found(read_file(path)) == {("TRN012", 0, 0)}
+
+
+# Properties.
+
+_TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+_LEAF = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+_JSON = st.dictionaries(
+    _TEXT,
+    st.recursive(
+        _LEAF | _TEXT, lambda v: st.lists(v, max_size=4) | st.dictionaries(_TEXT, v, max_size=4), max_leaves=12
+    ),
+    min_size=1,
+    max_size=5,
+)
+_RAW = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+
+def emit(value: Any, indent: int | None) -> str:
+    """JSON that is YAML too: characters that YAML does not allow are escaped, the others stand as they are."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _RAW.sub(lambda m: f"\\u{ord(m.group()):04x}", text) + "\n"
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(value=_JSON, indent=st.sampled_from([None, 2]), parser=st.sampled_from([c_parser, pure_parser]))
+def test_json_is_read_back(value: dict[str, Any], indent: int | None, parser: Callable[[str], Any]) -> None:
+    """Data survives, no error is reported, and each place holds the text of its value and of its key."""
+    text = emit(value, indent)
+    document = read_text(text, parser=parser)
+    assert document.data == value
+    assert {p.code for p in document.problems} <= {"TRN050", "TRN054", "TRN055"}
+    assert set(document.places) == {path for path, _ in walk(value)}
+    for path, inner in walk(value):
+        span = document.places[path]
+        piece = text[offset(text, span.value) : offset(text, span.end)]
+        assert json.loads(piece) == inner
+        if span.key is not None:
+            assert json.JSONDecoder().raw_decode(text, offset(text, span.key))[0] == path[-1]
+        else:
+            assert path == () or isinstance(path[-1], int)
+
+
+_BITS = ["a", "b: ", ": ", ":", "- ", "? ", "{", "}", "[", "]", ", ", "\n", "\n  ", "\n\t", "# c\n", "&a ", "*a", "!t ",
+         "<<: ", "|\n", ">\n", '"', "'", "---\n", "...\n", "%YAML 1.1\n", "\r", "é", "\u200b", "\xa0", "\0", "1e400",
+         "010", "8.0", "\\ud800", "\\U00110000", "kind: Chip\n", "😀"]  # fmt: skip
+_YAMLISH = st.lists(st.sampled_from(_BITS), max_size=25).map("".join)
+
+
+@settings(deadline=None, max_examples=300)
+@given(text=_YAMLISH | st.text() | st.binary(), parser=st.sampled_from([c_parser, pure_parser]))
+def test_nothing_raises_and_all_places_lie_inside(text: str | bytes, parser: Callable[[str], Any]) -> None:
+    """Any text ends in data or a problem, and every place can be shown."""
+    document = read_text(text, parser=parser)
+    assert document.data is not None or document.problems
+    for problem in document.problems:
+        for place in (problem.place, problem.see):
+            assert place is None or offset(document.text, place) >= 0
+    for span in document.places.values():
+        assert offset(document.text, span.value) <= offset(document.text, span.end)
+    for path, value in walk(document.data) if document.data is not None else ():
+        assert path in document.places
+        assert not isinstance(value, float) or math.isfinite(value)
+
+
+_LINES = ["a:", "b: [x, 1, {c: }]", "- x", "-", "  c: &a 1", "  d: 010", "  - {d: , e: 'f'}", "  - *a", "# c", "", "? k", ": v",
+          "g: |", "g: >-", "  text", "    more", "h: 'q", '  r"', "  s'", "i: !t {j: 8.0}", "<<: {}", "a : 1e400",
+          "? [x]", "- - y", "---", "...", "é: 😀 # c", "a: \u200b", "5: 1", "~:", "j: x", "  y z"]  # fmt: skip
+
+
+@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.filter_too_much])
+@given(text=st.lists(st.sampled_from(_LINES), max_size=8).map(lambda lines: "\n".join(["kind: Chip", *lines, ""])))
+def test_both_parsers_agree_on_what_both_accept(text: str) -> None:
+    """A text that both parsers can read has one meaning and the same places."""
+    one, other = read_text(text, parser=c_parser), read_text(text, parser=pure_parser)
+    assume(one.data is not None and other.data is not None)
+    assert (one.data, one.refused) == (other.data, other.refused)
+    assert one.problems == other.problems
+    assert one.places == other.places
+
+
+def test_problems_of_one_code_are_cut_and_counted() -> None:
+    """A flood becomes a number, and the data is complete all the same."""
+    document = read_text("".join(f"k{n}: 01\n" for n in range(30)), limits=Limits(problems=10))
+    assert len(document.problems) == 11
+    assert document.problems[-1].message.startswith("20 more")
+    assert document.data == {f"k{n}": 1 for n in range(30)}
+    assert codes("a: 1\n") == set()

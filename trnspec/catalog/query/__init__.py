@@ -1,0 +1,1 @@
+"""The query language: ``tree`` (syntax tree), ``parser``, ``check`` (names and dimensions), ``run``."""

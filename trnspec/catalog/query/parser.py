@@ -1,0 +1,265 @@
+"""The query language as text: what is written becomes a tree.
+
+Which paths and kinds there are is not known here; ``docs/reference/query.md`` tells the whole grammar.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attrs import frozen
+
+from trnspec.catalog.query.tree import (
+    OPERATORS,
+    And,
+    Comparison,
+    Condition,
+    Known,
+    Measure,
+    Not,
+    Number,
+    Operand,
+    Or,
+    Path,
+    Query,
+    QueryError,
+    Quotient,
+    Term,
+    Word,
+)
+from trnspec.errors import QuantityError, UsageError
+from trnspec.quantities.quantity import parse
+from trnspec.quantities.units import UNITS, Unit, UnitTable
+
+MAX_TEXT = 4_000
+"""Longest query that is looked at."""
+
+MAX_DEPTH = 100
+"""How deep brackets and ``not`` may be nested."""
+
+KEYWORDS = ("where", "and", "or", "not", "known", "unknown")
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<word>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    | (?P<number>[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)
+    | (?P<path>[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)
+    | (?P<sign>[!<>=]=|[<>=~/()])
+    | (?P<end>\Z)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_SPACE = re.compile(r"\s*")
+_UNIT = re.compile(r"\s*([A-Za-zµμ$%][A-Za-zµμ$%/]*)")
+_USUAL = {
+    "&": "write 'and'",
+    "|": "write 'or'",
+    "!": "write 'not', or != between two values",
+    "[": "brackets are round",
+    "{": "brackets are round",
+    "-": "there are no negative figures, and nothing is subtracted",
+    "*": "one path may be divided by another; there is no other arithmetic",
+    "+": "one path may be divided by another; there is no other arithmetic",
+    "≥": "write >=",
+    "≤": "write <=",
+    "≠": "write !=",
+    "≈": "write ~",
+    "“": 'words stand in straight quotes, "so"',
+    "‘": 'words stand in straight quotes, "so"',
+}
+
+
+@frozen
+class _Token:
+    kind: str
+    text: str
+    span: tuple[int, int]
+    unit: str = ""
+
+    @property
+    def keyword(self) -> str:
+        word = self.text.lower()
+        return word if self.kind == "path" and word in KEYWORDS else ""
+
+
+def _tokens(text: str) -> list[_Token]:
+    if len(text) > MAX_TEXT:
+        raise UsageError(f"a query has at most {MAX_TEXT:,} characters, this one has {len(text):,}")
+    found: list[_Token] = []
+    at = 0
+    while not found or found[-1].kind != "end":
+        match = _TOKEN.match(text, at)
+        if match is None:
+            start = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches an empty text too
+            if text[start] in "\"'":
+                raise QueryError("the quote is not closed", text, (start, len(text)))
+            hint = _USUAL.get(text[start], "")
+            raise QueryError(f"{text[start]!r} means nothing here", text, (start, start + 1), hint)
+        kind = str(match.lastgroup)
+        start, at = match.span(kind)
+        unit = _UNIT.match(text, at) if kind == "number" else None
+        if unit is not None and unit[1].lower() not in KEYWORDS:
+            at = unit.end()
+            found.append(_Token(kind, match[kind], (start, at), unit[1]))
+        else:
+            found.append(_Token(kind, match[kind], (start, at)))
+    return found
+
+
+class _Reader:
+    """Recursive descent over the tokens of one text."""
+
+    def __init__(self, text: str, units: UnitTable = UNITS) -> None:
+        self.text = text
+        self.units = units
+        self.tokens = _tokens(text)
+        self.at = 0
+        self.depth = 0
+
+    @property
+    def now(self) -> _Token:
+        return self.tokens[self.at]
+
+    def take(self) -> _Token:
+        token = self.now
+        self.at += token.kind != "end"
+        return token
+
+    def skip(self, keyword: str) -> bool:
+        found = self.now.keyword == keyword
+        self.at += found
+        return found
+
+    def refuse(self, message: str, token: _Token, hint: str = "") -> QueryError:
+        return QueryError(message, self.text, token.span, hint)
+
+    def expected(self, what: str, hint: str = "") -> QueryError:
+        token = self.now
+        got = "the query ends" if token.kind == "end" else f"{self.text[slice(*token.span)]!r} stands"
+        return self.refuse(f"{what} is expected where {got}", token, hint)
+
+    def finish(self, what: str, hint: str = "") -> None:
+        if self.now.kind != "end":
+            raise self.expected(what, hint)
+
+    def query(self) -> Query:
+        if self.now.kind != "path" or self.now.keyword:
+            raise self.expected("a kind", "such as: server where memory.capacity > 1 TiB")
+        kind = self.take()
+        where = None
+        if self.now.kind != "end":
+            if not self.skip("where"):
+                raise self.expected("'where' or the end")
+            where = self.any_of()
+            self.finish("'and', 'or' or the end", self.after())
+        return Query(kind.text, where, self.text, kind.span)
+
+    def after(self) -> str:
+        """The hint for what stands where a condition has ended."""
+        if self.now.text in OPERATORS:
+            return "a comparison has two sides; write 'and' between two comparisons"
+        if self.now.text == "/":
+            return "only a path can be divided, and only by one other path"
+        return ""
+
+    def any_of(self) -> Condition:
+        parts = [self.all_of()]
+        while self.skip("or"):
+            parts.append(self.all_of())
+        return Or(tuple(parts)) if len(parts) > 1 else parts[0]
+
+    def all_of(self) -> Condition:
+        parts = [self.one()]
+        while self.skip("and"):
+            parts.append(self.one())
+        return And(tuple(parts)) if len(parts) > 1 else parts[0]
+
+    def one(self) -> Condition:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.refuse(f"brackets and 'not' are nested more than {MAX_DEPTH} deep", self.now)
+        made = self._one()
+        self.depth -= 1
+        return made
+
+    def _one(self) -> Condition:
+        if self.skip("not"):
+            return Not(self.one())
+        if self.now.keyword in ("known", "unknown"):
+            return Known(unknown=self.take().keyword == "unknown", path=self.path())
+        if self.now.text == "(" and self.now.kind == "sign":
+            opened = self.take()
+            inner = self.any_of()
+            if self.now.text != ")":
+                if self.now.kind == "end":
+                    raise self.refuse("the bracket is not closed", opened)
+                raise self.expected("')', 'and' or 'or'", self.after())
+            self.take()
+            return inner
+        left = self.operand()
+        if self.now.text not in OPERATORS or self.now.kind != "sign":
+            hint = "ask for what is known with: known PATH" if isinstance(left, Path) else self.after()
+            raise self.expected("a comparison such as >=", hint)
+        operator = OPERATORS[self.take().text]
+        right = self.operand()
+        return Comparison(left, operator, right, (left.span[0], right.span[1]))
+
+    def operand(self) -> Operand:
+        token = self.now
+        if token.kind == "word":
+            self.take()
+            return Word(re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL), token.span)
+        if token.kind == "number":
+            return self.measure(self.take())
+        return self.term()
+
+    def measure(self, token: _Token) -> Measure | Number:
+        unit: Unit | None = self.units.get(token.unit) if token.unit else None
+        try:
+            if not token.unit:
+                parse(f"{token.text}x")  # The same numbers are read with and without a unit.
+                return Number(token.text, token.span)
+            if unit is None:
+                self.units.unit(token.unit)
+            separator = "" if unit is None else unit.separator
+            return Measure(parse(f"{token.text}{separator}{token.unit}", None, self.units), token.span)
+        except QuantityError as error:
+            message = str(error) if token.unit else str(error).replace('x"', '"', 1)
+            raise self.refuse(message, token, error.hint) from error
+
+    def term(self) -> Term:
+        top = self.path()
+        if self.now.text != "/" or self.now.kind != "sign":
+            return top
+        self.take()
+        bottom = self.path()
+        return Quotient(top, bottom, (top.span[0], bottom.span[1]))
+
+    def path(self) -> Path:
+        if self.now.kind != "path" or self.now.keyword:
+            raise self.expected("a path such as memory.capacity, or a value")
+        token = self.take()
+        return Path(token.text, token.span)
+
+
+def parse_query(text: str, units: UnitTable = UNITS) -> Query:
+    """Read a query whose figures are written in the units of a table.
+
+    Raises:
+        QueryError: It does not follow the grammar; the message marks the place.
+        UsageError: It is longer than a query may be.
+    """
+    return _Reader(text, units).query()
+
+
+def parse_term(text: str) -> Term:
+    """Read one path, or one path over another: a column, or what to sort by.
+
+    Raises:
+        QueryError: It is something else.
+        UsageError: It is longer than a query may be.
+    """
+    reader = _Reader(text)
+    made = reader.term()
+    reader.finish("the end", "a column is a path, or one path over another")
+    return made

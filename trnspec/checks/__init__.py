@@ -1,0 +1,1 @@
+"""Cross-checks: ``rules`` by subject, ``reconcile`` (why figures disagree), ``codes`` (explanations), ``runner``."""

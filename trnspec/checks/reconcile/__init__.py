@@ -1,0 +1,5 @@
+"""Why figures disagree.
+
+``relations`` between ``sites``, the ``suspects`` of a failure, ``hypotheses`` on its cause, ``conflicts`` between
+sources, and the ``audit``.
+"""

@@ -1,0 +1,337 @@
+"""Every disagreement of a catalog, recorded or found: what is said, by whom, when, how far apart, why, what is adopted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import field, frozen
+
+from trnspec.checks.reconcile.by_source import views
+from trnspec.checks.reconcile.conflicts import causes, conflicts
+from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, tried
+from trnspec.checks.reconcile.relations import AGREES, claimed_paths, relations, sums
+from trnspec.checks.reconcile.sites import Relation, Site, Term
+from trnspec.checks.reconcile.suspects import blamed
+from trnspec.graph.graph import Graph, figure_at
+from trnspec.model.figure import Figure
+from trnspec.model.reflection import dotted
+from trnspec.model.source import Source
+from trnspec.quantities.quantity import Interval, Quantity, render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.model.document import Claim, Node
+    from trnspec.yaml import Path
+
+Rounding = Literal["explains it", "explains it only if trailing zeros are no digits", "cannot explain it", "-"]
+
+
+@frozen
+class Side:
+    """What one source says.
+
+    Attributes:
+        says: As printed.
+        source: The name of the source; ``computed`` for a total that follows from its parts.
+        as_of: Its date.
+        where: The place in it.
+    """
+
+    says: str
+    source: str
+    as_of: str = ""
+    where: str = ""
+
+
+@frozen(kw_only=True)
+class Disagreement:
+    """One figure, and what disagrees with it.
+
+    Attributes:
+        name: The document.
+        at: The figure, or several, as the claim names them.
+        adopted: What stands; ``None`` where nothing is adopted and nothing can be computed.
+        rivals: Who says otherwise; all of them say the same, except in a pair.
+        gap: (rival - adopted) / adopted.
+        rounding: Whether rounding alone can explain the gap.
+        causes: The explanations that close the gap.
+        verdict: What was decided; ``found`` for a disagreement that nobody has recorded.
+        reason: Why that was decided.
+    """
+
+    name: str
+    at: str
+    adopted: Side | None
+    rivals: tuple[Side, ...]
+    gap: float | None = None
+    rounding: Rounding = "-"
+    causes: tuple[Explanation, ...] = ()
+    verdict: str
+    reason: str = ""
+
+    @property
+    def is_pair(self) -> bool:
+        """True for two claims that exclude each other where nothing is adopted; the gap is the first one's."""
+        return self.adopted is None and self.verdict == "found"
+
+
+@frozen
+class View:
+    """How the figures of one source fit each other.
+
+    Attributes:
+        source: The name of the source.
+        as_of: Its date.
+        closing: Sums that close.
+        contradicting: Sums that do not, each as a sentence.
+    """
+
+    source: str
+    as_of: str
+    closing: int
+    contradicting: tuple[str, ...]
+
+
+@frozen
+class Audit:
+    """What an audit shows."""
+
+    disagreements: tuple[Disagreement, ...]
+    views: tuple[View, ...] = field(default=())
+
+
+def audit(graph: Graph, names: frozenset[str] = frozenset()) -> Audit:
+    """Every disagreement of a graph.
+
+    Args:
+        graph: The catalog.
+        names: The documents to speak of; all of them when empty.
+    """
+    found = [*_found(graph), *_pairs(graph), *_recorded(graph), *_coarse(graph), *_words(graph)]
+    shown = [d for d in found if not names or d.name in names]
+    views = () if names else tuple(_views(graph))
+    return Audit(tuple(shown), views)
+
+
+def _date(graph: Graph, name: str) -> str:
+    node = graph.nodes.get(name)
+    return node.spec.as_of if node is not None and isinstance(node.spec, Source) else ""
+
+
+def _found(graph: Graph) -> Iterator[Disagreement]:
+    """What the rules would report: sums that fail and claims without a verdict that exclude what is adopted."""
+    for suspect in blamed(graph):
+        site, relation = suspect.site, suspect.failing[0]
+        expected = relation.expects(site)
+        others = tuple(
+            Side(str(s.value), s.node.claims[s.claim].source.name if s.claim is not None else s.node.name)
+            for s in relation.sites
+            if s.key != site.key
+        )
+        yield Disagreement(
+            name=site.node.name,
+            at=dotted(site.path),
+            adopted=Side(str(site.value), "found"),
+            rivals=others,
+            gap=None if expected is None else _gap(expected, site.interval),
+            rounding="cannot explain it",
+            causes=tuple(explain(suspect, graph)),
+            verdict="found",
+            reason=f"{relation.level}: {len(suspect.failing)} relation(s) fail",
+        )
+
+
+def _pairs(graph: Graph) -> Iterator[Disagreement]:
+    """Claims without a verdict that exclude each other where nothing is adopted."""
+    for conflict in conflicts(graph):
+        doubted, other = conflict.doubted, conflict.other
+        value = doubted.value
+        assert value is not None  # only what measures the same excludes each other
+        yield Disagreement(
+            name=doubted.node.name,
+            at=", ".join(dotted(path) for path in conflict.paths),
+            adopted=None,
+            rivals=tuple(_side(graph, s.node.claims[s.claim]) for s in (doubted, other) if s.claim is not None),
+            gap=_gap(doubted.interval, other.interval),
+            rounding=_rounding(value, other.interval),
+            causes=tuple(causes(conflict, graph)),
+            verdict="found",
+            reason="neither claim has a verdict",
+        )
+
+
+COARSE = 0.05
+"""From which gap on a sum is shown that holds only because a figure has few digits."""
+
+
+def _coarse(graph: Graph) -> Iterator[Disagreement]:
+    """Sums that hold, but only because a figure is so coarse that nearly anything would."""
+    for relation in relations(graph):
+        total, value = relation.total, relation.total.value
+        gap = _gap(total.interval, relation.expected)
+        if relation.is_claim or not isinstance(value, Quantity) or gap is None or abs(gap) < COARSE:
+            continue
+        if relation.holds:
+            middle = (relation.expected.low + (relation.expected.high or relation.expected.low)) / 2
+            computed = f"{render(middle, value.unit, 3)} = {' + '.join(str(t) for t in relation.terms)}"
+            digits = f"{value.digits} digit{'' if value.digits == 1 else 's'}"
+            yield Disagreement(
+                name=total.node.name,
+                at=dotted(total.path),
+                adopted=Side(str(value), _source(total), _date(graph, _source(total))),
+                rivals=(Side(computed, "computed"),),
+                gap=_gap(relation.expected, total.interval),
+                rounding="explains it",
+                causes=(Explanation("coarse", f"{value} has {digits}: it overlaps with nearly anything"),),
+                verdict="coarse",
+                reason="",
+            )
+
+
+def _source(site: Site) -> str:
+    figure = figure_at(site.node, site.path)
+    source = figure.source if isinstance(figure, Figure) and figure.source else site.node.metadata.source
+    return source.name if source is not None else ""
+
+
+NO_FIGURE = frozenset({"yes", "no", "n/a", "not applicable"})
+"""Words that tables print where a figure belongs."""
+
+
+def _words(graph: Graph) -> Iterator[Disagreement]:
+    """Words where other sources, or other systems, have a figure."""
+    for node in graph:
+        for index, claim in enumerate(node.claims):
+            if str(claim.says).lower() not in NO_FIGURE or claim.verdict not in AGREES:
+                continue
+            path = (*claimed_paths(claim.at)[0], "bandwidth")
+            adopted = _adopted(graph, node, path, {})[0]
+            told = "was published elsewhere" if adopted is not None else "was not published"
+            yield Disagreement(
+                name=node.name,
+                at=claim.at,
+                adopted=adopted,
+                rivals=(_side(graph, node.claims[index]),),
+                causes=(Explanation("word", f"a word stands where a figure belongs, which {told}"),),
+                verdict="word",
+                reason=claim.reason or "",
+            )
+
+
+def _recorded(graph: Graph) -> Iterator[Disagreement]:
+    skeletons: dict[tuple[str, Path], Relation] = {}
+    for skeleton in sums(graph):
+        if len(skeleton.terms) == 1 and all(s.value is not None for s in skeleton.sites[1:]):
+            skeletons[skeleton.total.node.name, skeleton.total.path] = skeleton
+    for node in graph:
+        groups: dict[tuple[str, str, str | None], list[int]] = {}
+        for index, claim in enumerate(node.claims):
+            if claim.verdict not in AGREES:
+                groups.setdefault((claim.at, _normal(node, index), claim.verdict), []).append(index)
+        for indices in groups.values():
+            yield _disagreement(graph, node, indices, skeletons)
+
+
+def _normal(node: Node[Any], index: int) -> str:
+    claim = node.claims[index]
+    value = Site(node, (), index).value
+    return f"{value.value}{value.dimension}" if isinstance(value, Quantity) else str(claim.says)
+
+
+def _disagreement(
+    graph: Graph, node: Node[Any], indices: list[int], skeletons: dict[tuple[str, Path], Relation]
+) -> Disagreement:
+    claim = node.claims[indices[0]]
+    paths = claimed_paths(claim.at)
+    path = next((p for p in paths if figure_at(node, p) is not None), paths[0])
+    adopted, interval, terms = _adopted(graph, node, path, skeletons)
+    site = Site(node, path, indices[0])
+    value = site.value
+    gap: float | None = None
+    rounding: Rounding = "-"
+    causes: tuple[Explanation, ...] = ()
+    if interval is not None and value is not None:
+        gap = _gap(site.interval, interval)
+        rounding = _rounding(value, interval)
+        causes = tuple(_causes(site, value, interval, terms, graph))
+    return Disagreement(
+        name=node.name,
+        at=claim.at,
+        adopted=adopted,
+        rivals=tuple(_side(graph, node.claims[i]) for i in indices),
+        gap=gap,
+        rounding=rounding,
+        causes=causes,
+        verdict=str(claim.verdict),
+        reason=" ".join(dict.fromkeys(r for i in indices if (r := node.claims[i].reason))),
+    )
+
+
+def _side(graph: Graph, claim: Claim) -> Side:
+    return Side(str(claim.says), claim.source.name, _date(graph, claim.source.name), claim.where or "")
+
+
+def _adopted(
+    graph: Graph, node: Node[Any], path: Path, skeletons: dict[tuple[str, Path], Relation]
+) -> tuple[Side | None, Interval | None, tuple[Term, ...]]:
+    """What stands at a path: the adopted figure, or else what its parts add up to; and the terms of the sum."""
+    skeleton = skeletons.get((node.name, path))
+    terms = skeleton.terms if skeleton is not None else ()
+    found = figure_at(node, path)
+    if isinstance(found, Figure):
+        source = found.source or node.metadata.source
+        name = "derived" if found.derived is not None else source.name if source is not None else ""
+        return Side(str(found), name, _date(graph, name)), found.value.interval, terms
+    if isinstance(found, int):
+        name = node.metadata.source.name if node.metadata.source is not None else ""
+        return Side(str(found), name, _date(graph, name)), Interval.point(found), terms
+    if skeleton is not None:
+        value = skeleton.terms[0].part.value
+        expected = skeleton.expected
+        if isinstance(value, Quantity) and expected.high is not None:
+            text = render((expected.low + expected.high) / 2, value.unit, value.digits + 2)
+            return Side(f"{text} = {skeleton.terms[0]}", "computed"), expected, terms
+    return None, None, ()
+
+
+def _gap(value: Interval, other: Interval) -> float | None:
+    """The relative distance of the middles; ``None`` where one of them is unbounded or nothing."""
+    if value.high is None or other.high is None or other.low + other.high == 0:
+        return None
+    return float((value.low + value.high) / (other.low + other.high) - 1)
+
+
+def _rounding(value: Quantity | int, interval: Interval) -> Rounding:
+    if isinstance(value, int):
+        return "explains it" if Fraction(value) in interval else "cannot explain it"
+    if value.interval.overlaps(interval):
+        return "explains it"
+    if value.loose.overlaps(interval):
+        return "explains it only if trailing zeros are no digits"
+    return "cannot explain it"
+
+
+def _causes(
+    site: Site, value: Quantity | int, interval: Interval, terms: tuple[Term, ...], graph: Graph
+) -> Iterator[Explanation]:
+    assert site.claim is not None  # only claims are judged
+    if isinstance(value, Quantity):
+        yield from tried(Case(site, value, (interval,), terms, (), graph))
+    claim = site.node.claims[site.claim]
+    older, newer = _date(graph, claim.source.name), _date(graph, _source(Site(site.node, site.path)))
+    if claim.verdict == "superseded" and older and newer and older < newer:
+        yield Explanation("older-text", f"an older text: {older} against {newer}")
+
+
+def _views(graph: Graph) -> Iterator[View]:
+    for source in graph.of(Source):
+        found = views(graph).get(source.name, [])
+        if found:
+            failing = tuple(
+                f"{r.total} {r.total.value}; its own parts: {' + '.join(str(t) for t in r.terms)}"
+                for r in found
+                if not r.holds
+            )
+            yield View(source.name, source.spec.as_of, len(found) - len(failing), failing)

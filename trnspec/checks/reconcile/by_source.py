@@ -1,0 +1,60 @@
+"""The sums again, among the figures of each source: is a page merely outdated, or does it contradict itself?"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from trnspec.checks.reconcile.relations import claimed_paths, sums
+from trnspec.checks.reconcile.sites import Relation, Site
+from trnspec.yaml import Path
+
+if TYPE_CHECKING:
+    from trnspec.graph.graph import Graph
+
+_Sayings = Mapping[tuple[str, Path], Mapping[str, list[Site]]]
+
+_known: weakref.WeakKeyDictionary[Graph, dict[str, list[Relation]]] = weakref.WeakKeyDictionary()
+
+
+def views(graph: Graph) -> Mapping[str, list[Relation]]:
+    """For each source, by name, the sums among its own words on totals and parts, with the adopted counts."""
+    found = _known.get(graph)
+    if found is None:
+        found = _known[graph] = defaultdict(list)
+        sayings = _sayings(graph)
+        for skeleton in sums(graph):
+            where = [
+                sayings.get((s.node.name, s.path), {}) for s in (skeleton.total, *(t.part for t in skeleton.terms))
+            ]
+            for source in set(where[0]).intersection(*where[1:]):
+                found[source] += _relations(skeleton, [said[source] for said in where])
+    return found
+
+
+def _relations(skeleton: Relation, sides: list[list[Site]]) -> Iterator[Relation]:
+    for total, *parts in itertools.product(*sides):
+        terms = tuple(evolve(t, part=p) for t, p in zip(skeleton.terms, parts, strict=True))
+        relation = evolve(skeleton, total=total, terms=terms)
+        if relation.stands:
+            yield relation
+
+
+def _sayings(graph: Graph) -> _Sayings:
+    """Who says something of what: the adopted figures that a source printed, and its claims."""
+    found: dict[tuple[str, Path], dict[str, list[Site]]] = defaultdict(lambda: defaultdict(list))
+    for node in graph:
+        for path, figure in graph.figures(node).items():
+            own = figure.source or node.metadata.source
+            if figure.derived is None and own is not None:
+                found[node.name, path][graph.aliases.get(own.name, own.name)].append(Site(node, path))
+        for index, claim in enumerate(node.claims):
+            source = graph.aliases.get(claim.source.name, claim.source.name)
+            for path in claimed_paths(claim.at):
+                found[node.name, path][source].append(Site(node, path, index))
+    return found

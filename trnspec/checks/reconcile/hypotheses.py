@@ -1,0 +1,385 @@
+"""Why two figures disagree: the usual explanations, each tried by arithmetic.
+
+A hypothesis is a sentence and a test.  It is printed only when it closes the gap: when the figure, changed as the
+hypothesis says, agrees with what the broken relations expect of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from contextvars import ContextVar
+from fractions import Fraction
+from math import ceil, floor
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.checks.reconcile.lookalikes import lookalikes
+from trnspec.checks.reconcile.sites import Site, Term
+from trnspec.graph.graph import Graph
+from trnspec.quantities.quantity import Interval, Quantity, parse, render
+from trnspec.quantities.units import Dimension, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from trnspec.checks.reconcile.suspects import Suspect
+
+
+@frozen
+class Explanation:
+    """A hypothesis that the arithmetic supports.
+
+    Attributes:
+        id: One word for programs, ``decimal-unit``.
+        sentence: For people, beginning in lower case.
+    """
+
+    id: str
+    sentence: str
+
+
+_MORE: ContextVar[tuple[Callable[[Case], Iterator[Explanation]], ...]] = ContextVar("trnspec_more", default=())
+
+
+@frozen
+class Case:
+    """A figure that disagrees, and what it should agree with.
+
+    Attributes:
+        site: Where the figure stands.
+        quantity: What it says.
+        wanted: What each broken relation expects of it, in base units.
+        terms: The terms it should be the sum of, when it is a total.
+        shares: The totals that it should be a part of, each with how many parts the total has.
+        graph: Where the figures of others are.
+    """
+
+    site: Site
+    quantity: Quantity
+    wanted: tuple[Interval, ...]
+    terms: tuple[Term, ...]
+    shares: tuple[tuple[Fraction, Quantity], ...]
+    graph: Graph
+
+    def closes(self, interval: Interval) -> bool:
+        """True when the figure, if it were this, would agree with all that is expected."""
+        return bool(self.wanted) and all(interval.overlaps(w) for w in self.wanted)
+
+    def looks_like(self, interval: Interval) -> bool:
+        """True when the printed digits may stand for one of these numbers; a bound is read as the number it gives."""
+        quantity = self.quantity
+        own = quantity.interval
+        if own.high is None or own.low == 0:
+            half = quantity.ulp * quantity.unit.factor / 2
+            own = Interval(max(quantity.value - half, Fraction(0)), quantity.value + half)
+        return own.overlaps(interval)
+
+
+def explain(suspect: Suspect, graph: Graph) -> list[Explanation]:
+    """The explanations that close the gap, the most telling first; empty when none does."""
+    value = suspect.site.value
+    if isinstance(value, int):
+        return list(_count(suspect, value))
+    assert value is not None  # a suspect is a site of a relation
+    terms: list[Term] = []
+    shares: list[tuple[Fraction, Quantity]] = []
+    for relation in suspect.failing:
+        if suspect.site.key == relation.total.key:
+            terms += relation.terms if len(relation.terms) == 1 else ()
+            continue
+        for term in relation.terms:
+            total = relation.total.value
+            if suspect.site.key == term.part.key and isinstance(total, Quantity):
+                shares.append((term.times, total))
+    case = Case(suspect.site, value, tuple(suspect.expected), tuple(terms), tuple(shares), graph)
+    return tried(case)
+
+
+def tried(case: Case) -> list[Explanation]:
+    """Every hypothesis that closes the gap of a case, each sentence once.
+
+    Where rounding alone explains the difference there is no gap; only truncation, which is another thing to have done
+    to a figure, is then tried.
+    """
+    if not case.wanted:
+        return []
+    gap = not case.closes(case.quantity.interval)
+    found = [e for hypothesis in (_HYPOTHESES if gap else (_truncation,)) for e in hypothesis(case)]
+    if gap:
+        found += [e for hypothesis in _MORE.get() for e in _guarded(hypothesis, case)]
+    return list({e.sentence: e for e in found}.values())
+
+
+@contextmanager
+def also(hypotheses: tuple[Callable[[Case], Iterator[Explanation]], ...]) -> Iterator[None]:
+    """Within it, these explanations are tried after those of the house."""
+    token = _MORE.set(hypotheses)
+    try:
+        yield
+    finally:
+        _MORE.reset(token)
+
+
+def _guarded(hypothesis: Callable[[Case], Iterator[Explanation]], case: Case) -> list[Explanation]:
+    try:
+        return list(hypothesis(case))
+    except Exception as error:  # noqa: BLE001  # a mistake of a plugin must not hide what was found
+        name = f"{hypothesis.__module__}.{getattr(hypothesis, '__qualname__', hypothesis)}"
+        return [Explanation("failed", f"unknown, and the explanation {name} failed: {type(error).__name__}: {error}")]
+
+
+def _zeros(case: Case) -> Iterator[Explanation]:
+    quantity = case.quantity
+    if quantity.min_digits < quantity.digits and case.closes(quantity.loose):
+        verb = "is" if quantity.min_digits == 1 else "are"
+        yield Explanation("rounding", f"rounding, if only {_digits(quantity)} of {quantity} {verb} significant")
+    elif case.wanted and all(quantity.interval.gap(w) == 0 for w in case.wanted):
+        yield Explanation("rounding", f"rounding: what {quantity} stands for begins where what is expected ends")
+
+
+def _digits(quantity: Quantity) -> str:
+    return "1 digit" if quantity.min_digits == 1 else f"{quantity.min_digits} digits"
+
+
+def _truncation(case: Case) -> Iterator[Explanation]:
+    quantity = case.quantity
+    step = quantity.ulp * quantity.unit.factor
+    if any(quantity.value - step / 2 <= m < quantity.value + step / 2 for m in map(_middle, case.wanted)):
+        return  # whoever rounds would print the same
+    if case.closes(_cut_off(quantity, step)):
+        yield Explanation("truncation", f"truncation: digits after {quantity} were cut off, not rounded")
+    elif quantity.min_digits < quantity.digits and not case.closes(quantity.loose):
+        step *= 10 ** (quantity.digits - quantity.min_digits)
+        if case.closes(_cut_off(quantity, step)):
+            told = f"the digits after its first {_digits(quantity).removesuffix(' digit').removesuffix(' digits')}"
+            yield Explanation("truncation", f"truncation to {quantity}: {told} were cut off")
+
+
+def _cut_off(quantity: Quantity, step: Fraction) -> Interval:
+    """What a number may have been before its digits below ``step`` were cut off."""
+    return Interval(quantity.value, quantity.value + step)
+
+
+def _middle(interval: Interval) -> Fraction:
+    return interval.low if interval.high is None else (interval.low + interval.high) / 2
+
+
+def _alike(case: Case) -> Iterator[tuple[Term, Quantity]]:
+    """The terms that would close the gap, each with its part, as far as parts and total measure the same."""
+    for term in case.terms:
+        part = term.part.value
+        if isinstance(part, Quantity) and part.dimension is case.quantity.dimension and case.closes(term.interval):
+            yield term, part
+
+
+def _chained(case: Case) -> Iterator[Explanation]:
+    """The total of rounded parts or of rounded totals of groups: 4 x 10.7 where 10.7 was itself rounded."""
+    quantity = case.quantity
+    if _spelled(quantity.unit)[1]:
+        return  # memory is counted in powers of two, which nobody rounds
+    for term, part in _alike(case):
+        for outer, group in _groups(term, part):
+            for digits in range(1, 6):
+                rounded = parse(render(group, quantity.unit, digits), None, quantity.table)
+                for cut, word in ((rounded, "rounded"), (_cut(group, rounded), "cut off")):
+                    if cut.value != group and case.looks_like(Interval.point(cut.value * outer)):
+                        sentence = f"chained rounding: {outer} x {cut}, which was {word} before it was multiplied"
+                        yield Explanation("chained-rounding", sentence)
+                        return
+
+
+def _groups(term: Term, part: Quantity) -> Iterator[tuple[Fraction, Fraction]]:
+    """How many groups of parts there are and what one has, from the largest groups down to the single part."""
+    outer = term.factor
+    for count in term.counts:
+        value = count.value
+        assert isinstance(value, int)  # counts are
+        outer *= value
+        if outer != 1:
+            yield outer, part.value * term.times / outer
+
+
+def _cut(value: Fraction, like: Quantity) -> Quantity:
+    """A value cut off, not rounded, at the last digit of a printed one."""
+    step = like.ulp * 10 ** (like.digits - like.min_digits) * like.unit.factor
+    return parse(render(value // step * step, like.unit, like.digits), None, like.table)
+
+
+def _units(case: Case) -> Iterator[Explanation]:
+    quantity = case.quantity
+    own = _spelled(quantity.unit)
+    for unit in quantity.table:
+        if unit.dimension is not quantity.dimension or unit == quantity.unit:
+            continue
+        if not case.closes(quantity.interval.scaled(unit.factor / quantity.unit.factor)):
+            continue
+        meant = f"{number(quantity)} {unit.symbol} was meant"
+        letter, binary, root = _spelled(unit)
+        if (letter, root) == (own[0], own[2]):
+            yield Explanation("decimal-unit", f"a decimal for a binary unit or the reverse: {meant}")
+        elif (letter, binary) == own[:2]:
+            yield Explanation("bit-byte", f"bits for bytes or the reverse: {meant}")
+        elif root == own[2]:
+            yield Explanation("prefix", f"a wrong unit prefix: {meant}")
+
+
+def _spelled(unit: Unit) -> tuple[str, bool, str]:
+    """The letter of the prefix, whether it is a binary one, and what follows: ``("G", True, "B/s")``."""
+    if unit.dimension not in (Dimension.INFORMATION, Dimension.BANDWIDTH):
+        return unit.symbol, False, ""
+    at = unit.symbol.find("bit" if "bit" in unit.symbol else "B")
+    if at < 0:  # a unit of a plugin, which has no prefix that is known
+        return unit.symbol, False, ""
+    prefix = unit.symbol[:at]
+    return prefix[:1].upper(), prefix.endswith("i"), unit.symbol[at:]
+
+
+def number(quantity: Quantity) -> str:
+    """What is printed before the unit: ``~13,120`` of ``~13,120 GiB/sec``."""
+    return quantity.text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ\u00b5\u03bc/").rstrip()
+
+
+def _point(case: Case) -> Iterator[Explanation]:
+    for factor, words in ((Fraction(10), "one place too far left"), (Fraction(1, 10), "one place too far right")):
+        if case.closes(case.quantity.interval.scaled(factor)):
+            yield Explanation("decimal-point", f"the decimal point is {words}, or a zero is missing or too many")
+
+
+_DIRECTED = frozenset({"bandwidth", "per_direction", "both", "per_server", "rate"})
+
+
+def _direction(case: Case) -> Iterator[Explanation]:
+    if not _DIRECTED.intersection(case.site.path) or "memory" in case.site.path:
+        return
+    if case.closes(case.quantity.interval.scaled(2)):
+        yield Explanation("one-direction", f"one direction for both: 2 x {case.quantity} closes the gap")
+    if case.closes(case.quantity.interval.scaled(Fraction(1, 2))):
+        yield Explanation("both-directions", f"both directions for one: half of {case.quantity} closes the gap")
+
+
+def _part(case: Case) -> Iterator[Explanation]:
+    shares: set[Fraction] = set()
+    for term, part in _alike(case):
+        for share, group in _groups(term, part):
+            # One server of four is one sixteen of 64 chips: the same figure, reached by two relations.
+            if share in shares or not case.looks_like(part.interval.scaled(term.times / share)):
+                continue
+            shares.add(share)
+            many = term.times / share
+            words = f"of one part, {part}," if group == part.value else f"of one group, {many} x {part},"
+            yield Explanation("part-for-whole", f"the figure {words} stands for the whole")
+    for times, total in case.shares:
+        if times == 1 or not case.closes(total.interval.scaled(1 / times)):
+            continue
+        if case.looks_like(total.interval):
+            yield Explanation("whole-for-part", f"the total, {total}, stands for one part")
+
+
+def _wrong_count(case: Case) -> Iterator[Explanation]:
+    quantity = case.quantity
+    if any(_units(case)) or any(_point(case)):
+        return  # 8 or 10 times too many is a slip of the unit or the point
+    for term, part in _alike(case):
+        high = quantity.interval.high
+        # A total that is as coarse as its part is a multiple of it whatever it says.
+        if part.value == 0 or not term.counts or high is None or 4 * (high - quantity.interval.low) > part.value:
+            continue
+        times = round(quantity.value / part.value)
+        known = {1, term.times, *(term.times / share for share, _ in _groups(term, part))}
+        if times > 0 and times not in known and case.looks_like(Interval.point(part.value * times)):
+            yield Explanation("wrong-count", f"a wrong count: {quantity} is {times} x {part}, not {term.times} x")
+
+
+def _other_figure(case: Case) -> Iterator[Explanation]:
+    """The figure of another row, kind of rate, older claim or generation stands here."""
+    homes = [(term.part, term.times) for term, _ in _alike(case)]
+    homes.append((case.site, Fraction(1)))
+    told: set[tuple[str, str]] = set()
+    for home, times in homes:
+        for found in lookalikes(home, case.site, case.graph):
+            interval = found.quantity.interval.scaled(times)
+            if found.quantity.dimension is not case.quantity.dimension or case.closes(interval):
+                continue
+            # The same row of the parts and of the totals is one explanation.
+            if case.looks_like(interval) and (found.id, found.words) not in told:
+                told.add((found.id, found.words))
+                formula = f"{times} x {found.quantity}" if times != 1 else str(found.quantity)
+                yield Explanation(found.id, f"{found.words}: {formula}")
+
+
+def _slip(case: Case) -> Iterator[Explanation]:
+    """One digit differs from what is expected, or two neighbours are swapped."""
+    quantity = case.quantity
+    low = max((w.low for w in case.wanted), default=Fraction(0))
+    high = min((w.high for w in case.wanted if w.high is not None), default=None)
+    if high is None or high < low or any(quantity.interval.gap(w) == 0 for w in case.wanted):
+        return
+    step = quantity.ulp * quantity.unit.factor
+    printed = str(int(quantity.value / step))
+    meant = str(int((low + high) / 2 / step + Fraction(1, 2)))
+    right = Interval(max(int(meant) * step - step / 2, Fraction(0)), int(meant) * step + step / 2)
+    # A last digit that is one off is a matter of rounding, not a slip.
+    if len(printed) != len(meant) or abs(int(printed) - int(meant)) <= 1 or not case.closes(right):
+        return
+    differing = [i for i, (a, b) in enumerate(zip(printed, meant, strict=True)) if a != b]
+    text = render(int(meant) * step, quantity.unit, len(meant))
+    if len(differing) == 1 and len(meant) > 1:
+        yield Explanation("one-digit", f"one digit differs from {text}")
+    elif len(differing) == 2 and differing[1] == differing[0] + 1 and sorted(printed) == sorted(meant):  # neighbours
+        yield Explanation("swapped-digits", f"two digits are swapped: {text} was meant")
+
+
+_HYPOTHESES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
+    _zeros,
+    _truncation,
+    _chained,
+    _units,
+    _point,
+    _direction,
+    _part,
+    _other_figure,
+    _wrong_count,
+    _slip,
+)
+
+
+def _count(suspect: Suspect, own: int) -> Iterator[Explanation]:
+    """The whole numbers that the broken relations would accept instead, if most of them accept one."""
+    wanted = suspect.expected
+    votes = Counter(n for w in wanted for n in _whole(w) if n != own)
+    most = max(votes.values(), default=0)
+    best = sorted(n for n, count in votes.items() if count == most)
+    if best and 2 * most > len(wanted):
+        gaps = "every gap" if most == len(wanted) else f"{most} of {len(wanted)} gaps"
+        told = f"{best[0]} closes" if len(best) == 1 else f"any from {best[0]} to {best[-1]} would close"
+        yield Explanation("wrong-count", f"a wrong count: {told} {gaps}")
+
+
+def _whole(interval: Interval) -> range:
+    """The whole numbers from 1 on in an interval; none where there are so many that they tell nothing."""
+    first = max(ceil(interval.low), 1)
+    if interval.high is None or interval.high - first > MOST_COUNTS:
+        return range(0)
+    last = floor(interval.high)
+    return range(first, last + 1 if Fraction(last) in interval else last)
+
+
+MOST_COUNTS = 50
+"""How many counts are considered where a coarse figure leaves many possible."""
+
+
+def sentence(found: list[Explanation]) -> str:
+    """The hint: the likely cause, the fact that several fit, or the fact that none does."""
+    if not found:
+        return "none of the usual causes closes the gap"
+    if len(found) == 1:
+        return f"likely cause: {found[0].sentence}"
+    told = "; or ".join(e.sentence for e in found[:MOST_TOLD])
+    more = f"; and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
+    return f"several causes would close the gap: {told}{more}"
+
+
+MOST_TOLD = 3
+"""How many explanations a hint tells; the audit lists all."""

@@ -1,0 +1,173 @@
+"""Proportions that differ between siblings, though one would expect them to be equal; none of them is an error.
+
+Host memory per chip, the single-precision share of a half-precision rate, the gain by sparsity: whoever computes one
+generation from another by a fixed factor is wrong by what is listed here.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from trnspec.checks.reconcile.sites import Site
+from trnspec.graph.totals import chips
+from trnspec.model.chip import Chip
+from trnspec.model.server import Server
+from trnspec.model.ultraserver import UltraServer
+from trnspec.quantities.quantity import Interval, Quantity, render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+
+
+@frozen
+class Share:
+    """One quotient.
+
+    Attributes:
+        of: What is divided, with its document.
+        interval: The quotient in base units, with the rounding of both figures carried through.
+        unit: The unit to show it in; empty for a pure number.
+        note: What was decided about the claim, when a claim is divided.
+    """
+
+    of: str
+    interval: Interval
+    unit: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        middle = self.interval.low if self.interval.high is None else (self.interval.low + self.interval.high) / 2
+        return render(middle, self.unit, 4) if self.unit else f"{float(middle):.4g}"
+
+
+@frozen
+class Proportion:
+    """A quotient that differs between siblings beyond rounding.
+
+    Attributes:
+        name: What is divided by what.
+        shares: The quotients.
+        cause: Why they differ, with the arithmetic that supports it.
+    """
+
+    name: str
+    shares: tuple[Share, ...]
+    cause: str
+
+
+def proportions(graph: Graph) -> list[Proportion]:
+    """The proportions of a catalog that differ between siblings."""
+    found = [p for make in _MAKERS for p in make(graph)]
+    return [p for p in found if _differ(p.shares)]
+
+
+def _differ(shares: tuple[Share, ...]) -> bool:
+    return any(not a.interval.overlaps(b.interval) for i, a in enumerate(shares) for b in shares[i + 1 :])
+
+
+def _site(node: Node[Any], path: str, claim: int | None = None) -> Site:
+    return Site(node, ("spec", *path.split(".")), claim)
+
+
+def _said(node: Node[Any], path: str) -> Iterator[tuple[Site, str]]:
+    """The adopted figure and every claim on it that is a quantity, each with the verdict."""
+    from trnspec.checks.reconcile.relations import claimed_paths
+
+    own = _site(node, path)
+    if own.value is not None:
+        yield own, ""
+    for index, claim in enumerate(node.claims):
+        site = _site(node, path, index)
+        if own.path in claimed_paths(claim.at) and isinstance(site.value, Quantity):
+            yield site, claim.verdict or "agrees"
+
+
+def _host(graph: Graph) -> Iterator[Proportion]:
+    """Host resources per chip of UltraServers of one chip: hosts are sized by the server."""
+    for path, words in (("stated.host.vcpus", "vCPUs"), ("stated.host.memory", "host memory")):
+        by_chip: dict[str, list[tuple[Share, str]]] = {}
+        for node in graph.of(UltraServer):
+            found, total = chips(graph, node), _site(node, path)
+            server = graph.find(node.spec.servers.server)
+            if found is None or total.value is None or server is None:
+                continue
+            unit = total.value.unit.symbol if isinstance(total.value, Quantity) else ""
+            share = Share(f"{total.value} of {node.name}", total.interval.scaled(Fraction(1, found[0])), unit)
+            told = f"{node.name} has {server.spec.chips.count} chips in a server"
+            by_chip.setdefault(found[1].name, []).append((share, told))
+        for chip, told_shares in by_chip.items():
+            cause = "the hosts differ, they are sized by the server and not by its chips: "
+            cause += ", ".join(told for _, told in told_shares) + "; not an error, and not to be scaled by chips"
+            yield Proportion(f"{words} per {chip}", tuple(s for s, _ in told_shares), cause)
+
+
+def _efa(graph: Graph) -> Iterator[Proportion]:
+    """EFA per chip among all systems of one network generation."""
+    shares: list[Share] = []
+    told: list[str] = []
+    for node in (*graph.of(Server), *graph.of(UltraServer)):
+        found = chips(graph, node)
+        path = "efa.bandwidth" if isinstance(node.spec, Server) else "stated.efa.bandwidth"
+        if found is None or found[0] == 1 or found[1].name == "trainium1":
+            continue
+        for site, verdict in _said(node, path):
+            if verdict not in ("other-scope", "agrees"):
+                interval = site.interval.scaled(Fraction(1, found[0]))
+                shares.append(Share(f"{site.value} of {node.name}", interval, "Gbit/s", verdict))
+        if isinstance(node.spec, UltraServer):
+            told += [
+                f"{s.of} is one server's figure, 1 of {node.spec.servers.count}" for s in shares if _is_part(s, node)
+            ]
+    unique = tuple({(s.of, s.note): s for s in shares}.values())
+    yield Proportion("EFA bandwidth per chip", unique, "; ".join(dict.fromkeys(told)))
+
+
+def _is_part(share: Share, node: Node[Any]) -> bool:
+    return share.note == "rejected" and share.of.endswith(node.name)
+
+
+def _single(graph: Graph) -> Iterator[Proportion]:
+    """Single over half precision: a quarter on the tensor engines, more where other engines are counted."""
+    shares, told = [], []
+    for chip in graph.of(Chip):
+        fp32, bf16 = _site(chip, "peak.dense.fp32"), _site(chip, "peak.dense.bf16")
+        if fp32.value is None or bf16.value is None:
+            continue
+        shares.append(Share(f"{fp32.value} / {bf16.value} of {chip.name}", fp32.interval.ratio(bf16.interval)))
+        own, half = _site(chip, "tensor_peak.dense.fp32"), _site(chip, "tensor_peak.dense.bf16")
+        if own.value is not None and half.value is not None:
+            told.append(
+                f"{own.value} / {half.value} = {float(own.interval.low / half.interval.low):.3g} of {chip.name}"
+            )
+    cause = "the printed peak counts engines beside the tensor engines, whose own share is " + ", ".join(told)
+    yield Proportion("FP32 over BF16, dense", tuple(shares), cause)
+
+
+def _sparse(graph: Graph) -> Iterator[Proportion]:
+    """Sparse over dense by type: one sparse rate is printed for types whose dense rates differ."""
+    for node in (*graph.of(Chip), *graph.of(Server), *graph.of(UltraServer)):
+        group = "peak" if isinstance(node.spec, Chip) else "stated.peak"
+        for verdict in ("", "superseded"):
+            shares: list[Share] = []
+            for dtype in ("fp8", "bf16"):
+                sides = [
+                    [s for s, v in _said(node, f"{group}.{k}.{dtype}") if v == verdict] for k in ("sparse", "dense")
+                ]
+                if all(sides):
+                    sparse, dense = sides[0][0], sides[1][0]
+                    words = f"{sparse.value} / {dense.value} for {dtype} of {node.name}"
+                    shares.append(Share(words, sparse.interval.ratio(dense.interval), "", verdict))
+            if len(shares) > 1:
+                cause = (
+                    "one sparse rate is printed for both, and dense FP8 is about twice dense BF16: two gains, not one"
+                )
+                yield Proportion(f"sparse over dense of {node.name}", tuple(shares), cause)
+
+
+_MAKERS: tuple[Callable[[Graph], Iterator[Proportion]], ...] = (_host, _efa, _single, _sparse)

@@ -1,0 +1,218 @@
+"""Which figures determine which: every total and the parts it is the sum of, every claim and what it is a claim on.
+
+The relations of a catalog are data: the rules that check them, the search for the figure to blame, the explanation of
+a gap and the audit all read the same list.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import attrs
+from attrs import evolve
+
+from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
+from trnspec.model.chip import Chip
+from trnspec.model.cluster import Cluster
+from trnspec.model.core import Core
+from trnspec.model.fields import Rates
+from trnspec.model.link import Link
+from trnspec.model.reflection import FigureShape, NumberShape, shape_at, spread
+from trnspec.model.server import Server
+from trnspec.model.ultraserver import UltraServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.model.ref import Ref
+    from trnspec.yaml import Path
+
+AGREES = (None, "agrees")
+"""The verdicts of a claim that is expected to hold."""
+
+EVERY_RATE = tuple((kind, dtype) for kind in ("dense", "sparse") for dtype in (a.name for a in attrs.fields(Rates)))
+"""Every peak rate there can be: ``("dense", "bf16")`` and so on."""
+
+_known: weakref.WeakKeyDictionary[Graph, list[Relation]] = weakref.WeakKeyDictionary()
+
+
+def relations(graph: Graph) -> list[Relation]:
+    """Every relation of a graph; several rules ask for them, so they are kept as long as the graph is."""
+    found = _known.get(graph)
+    if found is None:
+        found = _known[graph] = [
+            relation
+            for skeleton in [*sums(graph), *_claims(graph)]
+            for whole in _stated(skeleton.total)
+            if (relation := evolve(skeleton, total=whole)).stands
+        ]
+    return found
+
+
+def sums(graph: Graph) -> Iterator[Relation]:
+    """The skeleton of every sum: what would have to add up, whether or not it is stated."""
+    for core in graph.of(Core):
+        yield from _core(core)
+    for link in graph.of(Link):
+        yield from _link(link)
+    for chip in graph.of(Chip):
+        yield from _chip(chip, graph)
+    for server in graph.of(Server):
+        yield from _server(server, graph)
+    for ultraserver in graph.of(UltraServer):
+        yield from _ultraserver(ultraserver, graph)
+    for cluster in graph.of(Cluster):
+        yield from _cluster(cluster, graph)
+
+
+@functools.lru_cache(maxsize=4096)
+def claimed_paths(at: str) -> tuple[Path, ...]:
+    """The paths a claim speaks of; none when its braces do not match, which is reported elsewhere."""
+    try:
+        return tuple(spread(at))
+    except ValueError:
+        return ()
+
+
+def _claims(graph: Graph) -> Iterator[Relation]:
+    for node in graph:
+        for index, claim in enumerate(node.claims):
+            if claim.verdict not in AGREES:
+                continue
+            for path in claimed_paths(claim.at):
+                if isinstance(shape_at(type(node.spec), path[1:]), (FigureShape, NumberShape)):
+                    yield from _relate(Site(node, path, index), [Term((), Site(node, path))], CLAIM)
+
+
+def _stated(site: Site) -> Iterator[Site]:
+    """The adopted figure at a site or, where none is, the claims on it that nobody has rejected."""
+    if site.value is not None:
+        yield site
+        return
+    for index, claim in enumerate(site.node.claims):
+        if claim.verdict in AGREES and site.path in claimed_paths(claim.at):
+            yield Site(site.node, site.path, index)
+
+
+def _relate(total: Site, terms: Iterable[Term], level: str, *, across: bool = False) -> Iterator[Relation]:
+    """The skeleton of a relation: which sides there are is looked up later, for the catalog or for one source."""
+    yield Relation(total, tuple(terms), level, across)
+
+
+def site(node: Node[Any], path: str) -> Site:
+    """The site of a dotted path below ``spec``."""
+    return Site(node, ("spec", *path.split(".")))
+
+
+def _core(core: Node[Core]) -> Iterator[Relation]:
+    for sram in ("sbuf", "psum"):
+        partition = site(core, f"{sram}.per_partition")
+        term = Term((site(core, f"{sram}.partitions"),), partition)
+        yield from _relate(site(core, f"{sram}.capacity"), [term], "partitions")
+        term = Term((site(core, f"{sram}.banks"),), site(core, f"{sram}.per_bank"))
+        yield from _relate(partition, [term], "banks")
+    term = Term((site(core, "dma.engines"),), site(core, "dma.achieved_per_engine"))
+    yield from _relate(site(core, "dma.achieved"), [term], "DMA engines")
+    # Every element multiplies and adds once a cycle: two operations.
+    array = (site(core, "engines.tensor.array.rows"), site(core, "engines.tensor.array.columns"))
+    term = Term(array, site(core, "engines.tensor.clock"), Fraction(2))
+    for dtype in ("bf16", "fp16"):
+        total = site(core, f"engines.tensor.peak.dense.{dtype}")
+        yield from _relate(total, [term], "processing elements", across=True)
+
+
+def _link(link: Node[Link]) -> Iterator[Relation]:
+    one = site(link, "bandwidth.per_direction")
+    yield from _relate(site(link, "bandwidth.both"), [Term((), one, Fraction(2))], "directions")
+    yield from _relate(one, [Term((site(link, "lanes.count"),), site(link, "lanes.rate"))], "lanes")
+
+
+def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
+    stacks = Term((site(chip, "memory.stacks.count"),), site(chip, "memory.stacks.capacity"))
+    yield from _relate(site(chip, "memory.capacity"), [stacks], "stacks")
+    core = _find(graph, chip.spec.cores.core if chip.spec.cores else None)
+    if core is None:
+        return
+    cores = site(chip, "cores.count")
+    for total, part in (("sbuf", "sbuf.capacity"), ("cc_cores.usable", "cc_cores"), ("dma.engines", "dma.engines")):
+        yield from _relate(site(chip, total), [Term((cores,), site(core, part))], "cores of a chip")
+    engines = Term((site(chip, "dma.engines"),), site(core, "dma.per_engine"))
+    yield from _relate(site(chip, "dma.bandwidth"), [engines], "DMA engines of a chip")
+    for rate in EVERY_RATE:
+        part_site = Site(core, ("spec", "engines", "tensor", "peak", *rate))
+        yield from _relate(Site(chip, ("spec", "tensor_peak", *rate)), [Term((cores,), part_site)], "cores of a chip")
+
+
+def _fabric(node: Node[Any], name: str, graph: Graph) -> Iterator[Relation]:
+    fabric = getattr(node.spec, name)
+    link = _find(graph, fabric.link if fabric else None)
+    if link is not None:
+        term = Term((site(node, f"{name}.links_per_chip"),), site(link, "bandwidth.both"))
+        yield from _relate(site(node, f"{name}.bandwidth"), [term], "links of a chip")
+
+
+def _server(server: Node[Server], graph: Graph) -> Iterator[Relation]:
+    yield from _fabric(server, "fabric", graph)
+    card = _find(graph, server.spec.efa.link if server.spec.efa else None)
+    if card is not None:
+        term = Term((site(server, "efa.cards"),), site(card, "bandwidth.per_direction"))
+        yield from _relate(site(server, "efa.bandwidth"), [term], "cards")
+    chip = _find(graph, server.spec.chips.chip)
+    if chip is not None:
+        yield from _totals(server, (site(server, "chips.count"),), chip, "chips of a server")
+
+
+def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relation]:
+    for name in ("fabric", "between_servers"):
+        yield from _fabric(ultraserver, name, graph)
+    server = _find(graph, ultraserver.spec.servers.server)
+    if server is None:
+        return
+    servers = site(ultraserver, "servers.count")
+    level = "servers of an UltraServer"
+    pairs = [
+        ("stated.chips", "chips.count"),
+        ("stated.host.vcpus", "host.vcpus"),
+        ("stated.host.memory", "host.memory"),
+        ("stated.efa.bandwidth", "efa.bandwidth"),
+        *((name, name) for name in ("stated.cores", "stated.memory.capacity", "stated.memory.bandwidth")),
+        *((f"stated.peak.{kind}.{dtype}",) * 2 for kind, dtype in EVERY_RATE),
+    ]
+    for total, part in pairs:
+        yield from _relate(site(ultraserver, total), [Term((servers,), site(server, part))], level)
+    chip = _find(graph, server.spec.chips.chip)
+    if chip is None:
+        return
+    counts = (servers, site(server, "chips.count"))
+    yield from _totals(ultraserver, counts, chip, "chips of an UltraServer")
+    inner = Term((), site(ultraserver, "fabric.bandwidth"))
+    outer = Term((), site(ultraserver, "between_servers.bandwidth"))
+    yield from _relate(site(chip, "links.bandwidth"), [inner, outer], "links in a server and between servers")
+    if outer.part.value is not None:  # where nothing leaves the server, the fabric is another one than the server's
+        yield from _relate(inner.part, [Term((), site(server, "fabric.bandwidth"))], "links of a chip in its server")
+
+
+def _cluster(cluster: Node[Cluster], graph: Graph) -> Iterator[Relation]:
+    for ref in cluster.spec.servers:
+        server = graph.find(ref)
+        if server is not None:
+            yield from _relate(site(cluster, "per_server"), [Term((), site(server, "efa.bandwidth"))], "one server")
+
+
+def _totals(whole: Node[Any], counts: tuple[Site, ...], chip: Node[Chip], level: str) -> Iterator[Relation]:
+    """The stated totals that scale with the chips."""
+    for figure in ("memory.capacity", "memory.bandwidth"):
+        yield from _relate(site(whole, f"stated.{figure}"), [Term(counts, site(chip, figure))], level)
+    yield from _relate(site(whole, "stated.cores"), [Term(counts, site(chip, "cores.count"))], level)
+    for rate in EVERY_RATE:
+        total = Site(whole, ("spec", "stated", "peak", *rate))
+        yield from _relate(total, [Term(counts, Site(chip, ("spec", "peak", *rate)))], level)
+
+
+def _find(graph: Graph, ref: Ref[Any] | None) -> Node[Any] | None:
+    return None if ref is None else graph.find(ref)

@@ -1,0 +1,199 @@
+"""Figures and counts where they stand, and the relations between them."""
+
+from __future__ import annotations
+
+import functools
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from trnspec.errors import QuantityError
+from trnspec.graph.graph import at, figure_at
+from trnspec.model.document import Node
+from trnspec.model.figure import Figure
+from trnspec.model.reflection import dotted
+from trnspec.quantities.quantity import Interval, Quantity, parse
+from trnspec.yaml import Path
+
+if TYPE_CHECKING:
+    from trnspec.diagnostics import Location
+    from trnspec.quantities.units import UnitTable
+
+
+@frozen
+class Site:
+    """A figure or a count of one document: the adopted one, or what a claim says of it.
+
+    Attributes:
+        node: The document.
+        path: Where in it, beginning with ``spec``.
+        claim: The position of the claim, when a claim is meant.
+    """
+
+    node: Node[Any]
+    path: Path
+    claim: int | None = None
+
+    @property
+    def value(self) -> Quantity | int | None:
+        """What stands there; ``None`` where nothing does, or where a claim says a word."""
+        if self.claim is not None:
+            return _said(self.node.claims[self.claim].says, self.node.units)
+        found = figure_at(self.node, self.path)
+        if isinstance(found, Figure):
+            return found.value
+        return found if isinstance(found, int) else None
+
+    @property
+    def interval(self) -> Interval:
+        """What its digits stand for, in base units; a count is exact."""
+        value = self.value
+        if isinstance(value, Quantity):
+            return value.interval
+        assert value is not None  # a relation is only made of sites where something stands
+        return Interval.point(Fraction(value))
+
+    @property
+    def key(self) -> tuple[str, Path, int | None]:
+        """Tells one site from another."""
+        return (self.node.name, self.path, self.claim)
+
+    @property
+    def place(self) -> Path:
+        """Where it stands in the file: the figure itself, or what the claim says."""
+        return self.path if self.claim is None else (*self.node.claim_path(self.claim), "says")
+
+    @property
+    def location(self) -> Location:
+        """Where it stands, with what it says."""
+        return at(self.node, self.place, text=f"{self} is {self.value}")
+
+    def __str__(self) -> str:
+        name = f"{dotted(self.path[1:])} of {self.node.name}"
+        return name if self.claim is None else f"{name}, says {self.node.claims[self.claim].source},"
+
+
+def _alike(a: Quantity | int | None, b: Quantity | int | None) -> bool:
+    if isinstance(a, Quantity) and isinstance(b, Quantity):
+        return a.dimension is b.dimension
+    return isinstance(a, int) and isinstance(b, int)
+
+
+def _said(says: int | str, units: UnitTable) -> Quantity | int | None:
+    if isinstance(says, int):
+        return says
+    try:
+        return parse(says, None, units)
+    except QuantityError:
+        return None
+
+
+@frozen
+class Term:
+    """So many parts with a figure each.
+
+    Attributes:
+        counts: The counts that multiply the part.
+        part: The figure of one part.
+        factor: An exact number that multiplies it too, such as 2 for both directions.
+    """
+
+    counts: tuple[Site, ...]
+    part: Site
+    factor: Fraction = field(default=Fraction(1), converter=Fraction)
+
+    @property
+    def times(self) -> Fraction:
+        """How many times the part is counted."""
+        product = self.factor
+        for count in self.counts:
+            value = count.value
+            assert isinstance(value, int)  # only counts are put there
+            product *= value
+        return product
+
+    @property
+    def interval(self) -> Interval:
+        """What the term adds, in base units."""
+        return self.part.interval.scaled(self.times)
+
+    def __str__(self) -> str:
+        numbers = [str(c.value) for c in self.counts]
+        if self.factor != 1:
+            numbers.insert(0, str(self.factor))
+        return " x ".join([*numbers, f"{self.part.value} of {self.part.node.name}"])
+
+
+@frozen
+class Relation:
+    """``total = term + ... + term``, exactly up to the rounding of what is printed.
+
+    Attributes:
+        total: The figure of the whole, or a claim on a figure.
+        terms: What it is made of.
+        level: What the relation speaks of, for the reader: ``chips of a server``.
+        across: True when total and terms have other dimensions, as a clock rate and a rate of operations have.
+    """
+
+    total: Site
+    terms: tuple[Term, ...]
+    level: str
+    across: bool = False
+
+    @property
+    def stands(self) -> bool:
+        """True when every side is stated and, unless the relation goes across dimensions, measures the same."""
+        if any(s.value is None for s in self.sites):
+            return False
+        return self.across or all(_alike(self.total.value, t.part.value) for t in self.terms)
+
+    @property
+    def expected(self) -> Interval:
+        """What the terms add up to, in base units."""
+        interval = self.terms[0].interval
+        for term in self.terms[1:]:
+            interval += term.interval
+        return interval
+
+    @functools.cached_property
+    def holds(self) -> bool:
+        """True when rounding alone can explain the difference between total and terms."""
+        return self.expected.overlaps(self.total.interval)
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """All that the relation rests on."""
+        return (self.total, *(s for t in self.terms for s in (*t.counts, t.part)))
+
+    @property
+    def is_claim(self) -> bool:
+        """True for what a claim says of a figure that is adopted."""
+        return self.level == CLAIM
+
+    def expects(self, site: Site) -> Interval | None:
+        """What the others expect of one site, in base units; ``None`` where they expect something negative."""
+        if site.key == self.total.key:
+            return self.expected
+        for index, term in enumerate(self.terms):
+            if site.key in {s.key for s in (*term.counts, term.part)}:
+                return self._solve(site, term, self.terms[:index] + self.terms[index + 1 :])
+        return None
+
+    def _solve(self, site: Site, term: Term, others: tuple[Term, ...]) -> Interval | None:
+        rest = self.total.interval
+        for other in others:
+            low, high = rest.low, rest.high
+            added = other.interval
+            if added.high is None or (high is not None and high < added.low):
+                return None
+            rest = Interval(max(low - added.high, Fraction(0)), None if high is None else high - added.low)
+        if site.key == term.part.key:
+            return rest.scaled(1 / term.times)
+        own = site.value
+        assert isinstance(own, int)  # what is neither total nor part is a count
+        return rest.ratio(term.part.interval.scaled(term.times / own))
+
+
+CLAIM = "another source"
+"""The level of a relation between a claim and the adopted figure."""

@@ -1,0 +1,108 @@
+"""Which figure is most likely wrong, when several relations fail at once.
+
+One wrong figure of a chip breaks the totals of every server that uses it, and every source that agreed with it seems to
+contradict it.  Reporting each of them would point at figures that are right; so the failing relations are grouped, and
+each group is laid at the one figure whose correction would mend most of them and that the fewest sound ones need.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.checks.reconcile.relations import relations
+from trnspec.checks.reconcile.sites import Relation, Site
+from trnspec.quantities.quantity import Interval, Quantity
+from trnspec.yaml import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trnspec.graph.graph import Graph
+
+Key = tuple[str, Path, int | None]
+"""What tells one site from another."""
+
+
+@frozen
+class Suspect:
+    """A figure or count, and the relations that fail because of it.
+
+    Attributes:
+        site: Where it stands.
+        failing: The relations that it breaks, at least one; sums before claims.
+    """
+
+    site: Site
+    failing: tuple[Relation, ...]
+
+    @property
+    def is_claim(self) -> bool:
+        """True when nothing but what other sources say is against it, or when it is itself such a claim."""
+        return all(r.is_claim for r in self.failing)
+
+    @property
+    def expected(self) -> list[Interval]:
+        """What each broken relation expects of it, in base units."""
+        return [e for r in self.failing if (e := r.expects(self.site)) is not None]
+
+
+_known: weakref.WeakKeyDictionary[Graph, tuple[Suspect, ...]] = weakref.WeakKeyDictionary()
+
+
+def blamed(graph: Graph) -> tuple[Suspect, ...]:
+    """The suspects of a graph; several rules ask for them, so they are kept as long as the graph is."""
+    found = _known.get(graph)
+    if found is None:
+        found = _known[graph] = tuple(suspects(relations(graph)))
+    return found
+
+
+def suspects(relations: Iterable[Relation]) -> list[Suspect]:
+    """One suspect for each independent cause, the one that breaks most first.
+
+    Doubted is the site of which one other value would mend the most failing relations, less the sound ones that rest on
+    it.  Between sites that are equal in this, a total is doubted before its parts, since it is stated to be checked;
+    then the one that fewer sound relations need; then the one that comes last by name, so that the order of files
+    decides nothing.
+    """
+    relations = list(relations)
+    failing = [r for r in relations if not r.holds]
+    sound = Counter(s.key for r in relations if r.holds for s in r.sites)
+    found: list[Suspect] = []
+    while failing:
+        broken: dict[Key, list[Relation]] = {}
+        for relation in failing:
+            for site in relation.sites:
+                broken.setdefault(site.key, []).append(relation)
+        sites = {s.key: s for r in failing for s in r.sites}
+        mended = {key: m for key, site in sites.items() if (m := _mended(site, broken[key]))}
+        totals = {r.total.key for r in failing}
+        key = max(mended, key=lambda k: (len(mended[k]) - sound[k], k in totals, -sound[k], k[0], str(k[1:])))
+        found.append(Suspect(sites[key], tuple(sorted(mended[key], key=lambda r: r.is_claim))))
+        failing = [r for r in failing if r not in mended[key]]
+    return found
+
+
+def _mended(site: Site, failing: list[Relation]) -> list[Relation]:
+    """The most of these relations that one other value of the site, with as many digits, would mend."""
+    value = site.value
+    expected: list[tuple[Relation, Interval]] = []
+    for relation in failing:
+        wanted = relation.expects(site)
+        if wanted is not None:
+            half = value.ulp * value.unit.factor / 2 if isinstance(value, Quantity) else Fraction(0)
+            low = max(wanted.low - half, Fraction(0))
+            expected.append((relation, Interval(low, None if wanted.high is None else wanted.high + half)))
+    best: list[Relation] = []
+    # The most intervals lie over one another where one of them begins.
+    for start in {e.low if isinstance(value, Quantity) else Fraction(ceil(e.low)) for _, e in expected}:
+        fitting = [r for r, e in expected if start in e]
+        if len(fitting) > len(best):
+            best = fitting
+    return best

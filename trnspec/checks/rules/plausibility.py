@@ -1,0 +1,286 @@
+"""Order and plausibility: what cannot be, whatever a page says."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from trnspec.checks.reconcile.relations import EVERY_RATE
+from trnspec.diagnostics import Severity
+from trnspec.graph.graph import Graph, at, figure_at
+from trnspec.model.chip import Chip
+from trnspec.model.figure import Figure
+from trnspec.plugins.api import Finding, rule
+from trnspec.quantities.quantity import Interval, Quantity, render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.model.document import Node
+    from trnspec.yaml import Path
+
+WIDTHS = {
+    "fp64": 64,
+    "fp32": 32,
+    "tf32": 19,
+    "bf16": 16,
+    "fp16": 16,
+    "fp8": 8,
+    "cfp8": 8,
+    "mxfp8": 8,
+    "fp6": 6,
+    "mxfp6": 6,
+    "fp4": 4,
+    "mxfp4": 4,
+}
+"""Bits of the floating-point types that are computed by multiplying whole operands."""
+
+RIDGE = (Fraction(5), Fraction(5_000))
+"""Peak 16-bit rate over memory bandwidth, in FLOP/B, of anything that was built: from about 10 (processors with wide
+vectors) to about 1,000; the bounds leave a factor of two to either side, and more above."""
+
+
+def _rate(chip: Node[Chip], path: Path) -> Quantity | None:
+    found = figure_at(chip, path)
+    return found.value if isinstance(found, Figure) else None
+
+
+@rule("TRN602", "sparse-below-dense", over=Chip)
+def sparse_below_dense(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
+    """A sparse rate below the dense rate of the same type.
+
+    Why:
+        A sparse rate counts skipped zeros as work done, so it is never the smaller one.  The two columns are swapped, or
+        one of them belongs to another type.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          peak:
+            dense: {bf16: "2,563 TFLOPS"}
+            sparse: {bf16: 667 TFLOPS}  #! TRN602
+          memory: {capacity: 96 GiB}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          peak:
+            dense: {bf16: 667 TFLOPS}
+            sparse: {bf16: "2,563 TFLOPS"}
+          memory: {capacity: 96 GiB}
+        ```
+
+    Source:
+        Mishra et al.: Accelerating Sparse Deep Neural Networks (2021), section 3, for how sparse rates are counted.
+    """
+    for group in ("peak", "tensor_peak"):
+        for kind, dtype in EVERY_RATE:
+            path: Path = ("spec", group, kind, dtype)
+            dense: Path = ("spec", group, "dense", dtype)
+            sparse_rate, dense_rate = _rate(chip, path), _rate(chip, dense)
+            if kind == "sparse" and sparse_rate and dense_rate and _below(sparse_rate, dense_rate):
+                message = f"the sparse rate of {dtype} is {sparse_rate}, the dense one {dense_rate}"
+                yield Finding(path, message, "are the two swapped?", (at(chip, dense, text=str(dense_rate)),))
+
+
+def _below(a: Quantity, b: Quantity) -> bool:
+    high = a.interval.high
+    return high is not None and high <= b.interval.low
+
+
+@rule("TRN603", "narrow-type-slower", over=Chip, severity=Severity.WARNING)
+def narrow_type_slower(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
+    """A floating-point type that is slower than a wider one.
+
+    Why:
+        Arithmetic on fewer bits needs less silicon and less bandwidth, so no accelerator computes a narrow type slower
+        than a wide one.  Two rows are swapped, or one counts other engines than the other.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak:
+            dense:
+              bf16: 47.5 TFLOPS  #! TRN603
+              fp32: 190 TFLOPS
+          memory: {capacity: 32 GiB}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak:
+            dense:
+              bf16: 190 TFLOPS
+              fp32: 47.5 TFLOPS
+          memory: {capacity: 32 GiB}
+        ```
+
+    Source:
+        Horowitz: Computing's energy problem, ISSCC 2014, for the cost of arithmetic by width.
+    """
+    for group in ("peak", "tensor_peak"):
+        for kind in ("dense", "sparse"):
+            rates = [(d, r) for d in WIDTHS if (r := _rate(chip, ("spec", group, kind, d))) is not None]
+            for dtype, rate in rates:
+                wider = [(d, r) for d, r in rates if WIDTHS[d] > WIDTHS[dtype] and _below(rate, r)]
+                if wider:
+                    other, more = wider[-1]
+                    see = (at(chip, ("spec", group, kind, other), text=f"{other}: {more}"),)
+                    message = f"{dtype} has {rate}, the wider {other} has {more}"
+                    yield Finding(("spec", group, kind, dtype), message, "are the two rows swapped?", see)
+
+
+@rule("TRN604", "dma-below-memory", over=Chip, severity=Severity.WARNING)
+def dma_below_memory(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
+    """DMA engines that together cannot keep the device memory busy.
+
+    Why:
+        The DMA engines are the way from device memory to the cores.  A peak below the bandwidth of the memory means
+        that one of the two figures is achieved and not peak, or in another unit.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          peak: {dense: {bf16: 667 TFLOPS}}
+          memory: {capacity: 96 GiB, bandwidth: 2.9 TB/s}
+          dma:
+            bandwidth: 0.37 TB/s  #! TRN604
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          peak: {dense: {bf16: 667 TFLOPS}}
+          memory: {capacity: 96 GiB, bandwidth: 2.9 TB/s}
+          dma:
+            bandwidth: 3.5 TB/s
+        ```
+
+    Source:
+        Hennessy, Patterson: Computer Architecture, 6th edition, 2.2: the slowest stage bounds a transfer.
+    """
+    dma, memory = _rate(chip, ("spec", "dma", "bandwidth")), _rate(chip, ("spec", "memory", "bandwidth"))
+    if dma and memory and _below(dma, memory):
+        see = (at(chip, ("spec", "memory", "bandwidth"), text=f"memory: {memory}"),)
+        message = f"the DMA engines have {dma}, the device memory {memory}"
+        yield Finding(("spec", "dma", "bandwidth"), message, "is this what is achieved, or one core's?", see)
+
+
+@rule("TRN605", "implausible-ridge", over=Chip, severity=Severity.WARNING)
+def implausible_ridge(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
+    """A ridge point that no accelerator has.
+
+    Why:
+        The ridge point, the peak rate over the bandwidth of the memory, is the arithmetic intensity from which on a kernel
+        is bound by compute.  Outside 5 to 5,000 FLOP/B one of the two has a wrong prefix.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory:
+            capacity: 32 GiB
+            bandwidth: 820 MB/s  #! TRN605
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory:
+            capacity: 32 GiB
+            bandwidth: 820 GB/s
+        ```
+
+    Source:
+        Williams, Waterman, Patterson: Roofline, Communications of the ACM 52 (2009), for the ridge point.
+    """
+    memory = _rate(chip, ("spec", "memory", "bandwidth"))
+    peak = _rate(chip, ("spec", "peak", "dense", "bf16")) or _rate(chip, ("spec", "peak", "dense", "fp16"))
+    if memory is None or peak is None or memory.value == 0:
+        return
+    ridge = peak.value / memory.value
+    if not RIDGE[0] <= ridge <= RIDGE[1]:
+        message = f"{peak} over {memory} is a ridge point of {float(ridge):,.4g} FLOP/B"
+        yield Finding(("spec", "memory", "bandwidth"), message, "a prefix is wrong; 100 to 1,000 FLOP/B are usual")
+
+
+TENSOR_SHARE = Interval(Fraction(99, 100), Fraction(5, 4))
+"""Printed chip peak over the tensor engines' peak: observed from 1.000 (Trainium3 MX) to 1.163 (Trainium3 FP32); never an
+equality, since what else a publisher counts is not stated."""
+
+
+@rule("TRN607", "tensor-above-chip", over=Chip)
+def tensor_above_chip(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
+    """A peak of the tensor engines that does not fit the printed peak of the whole chip.
+
+    Why:
+        The printed peak of a chip counts the tensor engines and, on most generations, others beside them.  It is never
+        smaller than theirs and has never been more than a sixth larger; a larger gap means another type or another unit.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          peak: {dense: {bf16: 667 TFLOPS}}
+          tensor_peak:
+            dense:
+              bf16: 1,258 TFLOPS  #! TRN607
+          memory: {capacity: 96 GiB}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          peak: {dense: {bf16: 667 TFLOPS}}
+          tensor_peak:
+            dense:
+              bf16: 629 TFLOPS
+          memory: {capacity: 96 GiB}
+        ```
+
+    Source:
+        The Neuron pages of Trainium1 to 3: 190 over 183.5, 667 over 629.1, 671 over 629.1, 183 over 157.3 TFLOPS.
+    """
+    for kind, dtype in EVERY_RATE:
+        path: Path = ("spec", "tensor_peak", kind, dtype)
+        tensor, whole = _rate(chip, path), _rate(chip, ("spec", "peak", kind, dtype))
+        if tensor is None or whole is None or tensor.value == 0:
+            continue
+        ratio = whole.interval.ratio(tensor.interval)
+        if not ratio.overlaps(TENSOR_SHARE):
+            see = (at(chip, ("spec", "peak", kind, dtype), text=f"the whole chip: {whole}"),)
+            share = render(whole.value / tensor.value, "x", 3)
+            message = f"the tensor engines have {tensor}, the whole chip {whole}: {share}, expected 1x to 1.25x"
+            yield Finding(path, message, "is one of the two of another type, or sparse?", see)

@@ -1,0 +1,391 @@
+"""Where figures come from, and what was decided about those that disagree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from trnspec.checks.reconcile.by_source import views
+from trnspec.checks.reconcile.conflicts import conflicts, disputed
+from trnspec.checks.reconcile.relations import AGREES, claimed_paths
+from trnspec.checks.reconcile.sites import Site
+from trnspec.checks.reconcile.suspects import blamed
+from trnspec.checks.rules.totals import disagreement
+from trnspec.diagnostics import Severity
+from trnspec.errors import QuantityError
+from trnspec.model.reflection import dotted, shape_at
+from trnspec.model.source import Source
+from trnspec.plugins.api import Finding, rule
+from trnspec.quantities.quantity import Quantity, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+
+
+@rule("TRN301", "unsourced-figure", over=object)
+def unsourced_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A figure without a source.
+
+    Why:
+        A figure is worth what its source is worth.  One without a source cannot be checked, dated or superseded.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}  #! TRN301
+          memory:
+            capacity: 32 GiB  #! TRN301
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        ```
+
+    Source:
+        Wilkinson et al.: The FAIR Guiding Principles, Scientific Data 3 (2016), principle R1.2.
+    """
+    if node.metadata.source is not None:
+        return
+    for path, figure in graph.figures(node).items():
+        if figure.source is None and figure.derived is None:
+            hint = "name one in metadata.source, or write {value: ..., source: ...}; a computed figure says derived:"
+            yield Finding(path, f"{dotted(path)} is {figure} on nobody's word", hint)
+
+
+@rule("TRN302", "misplaced-claim", over=object)
+def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A claim about a figure that documents of its kind cannot have, or of another dimension than the figure.
+
+    Why:
+        A claim stands beside the figure it contradicts or supports; at a path that means nothing it is lost.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.memory.capacty  #! TRN302
+            says: 32 GB
+            source: neuron-trainium-2024-02
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.memory.capacity
+            says: 32 GiB
+            source: neuron-trainium-2024-02
+        ```
+
+    Source:
+        The design of trnspec: a claim and the figure it speaks of have one path.
+    """
+    from trnspec.model.reflection import ChoiceShape, FigureShape, ListShape, NumberShape, ObjectShape, TextShape
+
+    for index, claim in enumerate(node.claims):
+        base = node.claim_path(index)
+        paths = claimed_paths(claim.at)
+        if not paths:
+            yield Finding((*base, "at"), f"{claim.at!r} is not a path", "the braces do not match")
+        for path in paths:
+            shape = shape_at(type(node.spec), path[1:])
+            if shape is None:
+                yield Finding((*base, "at"), f"a {node.kind} has no {dotted(path)}", "the path is misspelt")
+            elif isinstance(shape, FigureShape):
+                try:
+                    parse(str(claim.says), shape.dimension, node.units)
+                except QuantityError as error:
+                    yield Finding((*base, "says"), f"{error} (a claim on {dotted(path)})", error.hint)
+            elif isinstance(shape, NumberShape) and not isinstance(claim.says, int):
+                yield Finding((*base, "says"), f"{claim.says!r} is not a count", f"{dotted(path)} is a count: write 16")
+            elif not isinstance(shape, (ChoiceShape, FigureShape, ListShape, NumberShape, ObjectShape, TextShape)):
+                yield Finding((*base, "at"), f"nothing can be claimed of {dotted(path)}", "claims speak of figures")
+
+
+@rule("TRN303", "conflict-without-verdict")
+def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
+    """Two figures for one thing that exclude each other, and no word on which is right.
+
+    Why:
+        A conflict that is kept without a verdict is a conflict for every reader again.  A verdict other than "agrees"
+        is worth something only with its reason.
+
+        A claim is compared with what is adopted or, where nothing is, with what can be computed.  Where neither tells,
+        claims are compared with each other, and each pair that excludes each other is reported at the one that would not
+        be adopted: the one whose source has the farther rank or, of one rank, the older date.  Words are not compared.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS  #! TRN303
+            source: neuron-trn1-2023-02
+          - at: spec.memory.stacks.capacity
+            says: 16 GB  #! TRN303
+            source: neuron-trn1-2023-02
+          - at: spec.memory.stacks.capacity
+            says: 16 GiB
+            source: neuron-trn1-2026-08
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: neuron-trn1-2023-02
+            verdict: superseded
+            reason: The vendor lowered the rate in 2023-04.
+          - at: spec.memory.stacks.capacity
+            says: 16 GB
+            source: neuron-trn1-2023-02
+            verdict: rejected
+            reason: Device memory is counted in binary units.
+          - at: spec.memory.stacks.capacity
+            says: 16 GiB
+            source: neuron-trn1-2026-08
+        ```
+
+    Source:
+        JCGM 100:2008, Guide to the expression of uncertainty in measurement, 4.3: judgement must be stated.
+    """
+    for node in graph:
+        for index, claim in enumerate(node.claims):
+            if claim.verdict not in AGREES and claim.reason is None:
+                path = (*node.claim_path(index), "verdict")
+                yield Finding(path, f"{claim.verdict!r} is said without a reason", "add reason: ...", node=node)
+    for suspect in blamed(graph):
+        if suspect.is_claim:
+            finding = disagreement(suspect, graph)
+            yield evolve(finding, hint=f"add a verdict and a reason; {finding.hint}")
+    for conflict in conflicts(graph):
+        yield disputed(conflict, graph)
+
+
+@rule("TRN305", "superseded-figure")
+def superseded_figure(graph: Graph) -> Iterator[Finding]:
+    """A figure that is adopted although the same figure was judged superseded or rejected.
+
+    Why:
+        A verdict that is given and not followed is worse than none: whoever reads the claim believes that it was dealt
+        with.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          peak:
+            dense:
+              bf16: 210 TFLOPS  #! TRN305
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: neuron-trn1-2022-10
+            verdict: superseded
+            reason: The vendor lowered the rate in 2023-04.
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2026-08}
+        spec:
+          peak:
+            dense:
+              bf16: 190 TFLOPS
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: neuron-trn1-2022-10
+            verdict: superseded
+            reason: The vendor lowered the rate in 2023-04.
+        ```
+
+    Source:
+        The design of trnspec: one claim is adopted, its rivals stand beside it with verdict and reason.
+    """
+    for node in graph:
+        for index, claim in enumerate(node.claims):
+            if claim.verdict not in ("superseded", "rejected"):
+                continue
+            for path in claimed_paths(claim.at):
+                adopted, said = Site(node, path).value, Site(node, path, index).value
+                if isinstance(adopted, Quantity) and isinstance(said, Quantity) and adopted.same_value(said):
+                    message = f"{dotted(path)} is {adopted}, which is {claim.verdict} by the claim of {claim.source}"
+                    see = (Site(node, path, index).location,)
+                    yield Finding(path, message, "adopt another figure, or change the verdict", see, node)
+
+
+@rule("TRN306", "impossible-date", over=Source)
+def impossible_date(source: Node[Source], graph: Graph) -> Iterator[Finding]:
+    """A date that no calendar has.
+
+    Why:
+        Most conflicts between figures are conflicts between dates; a date that cannot be sorted decides nothing.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Source
+        metadata: {name: example, title: Example}
+        spec: {publisher: Somebody, as_of: 2023-02-30, rank: third-party}  #! TRN306
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Source
+        metadata: {name: example, title: Example}
+        spec: {publisher: Somebody, as_of: 2023-02-28, rank: third-party}
+        ```
+
+    Source:
+        ISO 8601-1:2019, 5.2.2, calendar dates.
+    """
+    text = source.spec.as_of
+    if len(text) < len("2023-02-28"):
+        return
+    from datetime import date
+
+    try:
+        date.fromisoformat(text)
+    except ValueError as error:
+        yield Finding(
+            ("spec", "as_of"), f"{text} is not a day: {error}", "write the month alone when the day is not known"
+        )
+
+
+@rule("TRN403", "self-contradiction", severity=Severity.WARNING)
+def self_contradiction(graph: Graph) -> Iterator[Finding]:
+    """A source whose own figures do not add up, and no verdict on which of them is wrong.
+
+    Why:
+        A page that is outdated but closes (16 x 210 = 3,360) is a page of its day; one that contradicts itself cannot be
+        trusted on either figure.  The sums are therefore checked again among the figures of each source.
+
+    Example:
+        ```yaml
+        # file: sources/a-page.yaml
+        api_version: trnspec/v1
+        kind: Source
+        metadata: {name: a-page, title: A page}
+        spec: {publisher: Somebody, as_of: 2023-02-28, rank: third-party}
+        # file: chips/part.yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: part, title: Part, source: neuron-trainium-2026-08}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: a-page
+            verdict: superseded
+            reason: It is the older rate.
+        # file: servers/whole.yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: whole, title: Whole, source: neuron-trainium-2026-08}
+        spec:
+          chips: {chip: part, count: 16}
+        claims:
+          - at: spec.stated.peak.dense.bf16
+            says: 3,380 TFLOPS  #! TRN403
+            source: a-page
+            verdict: superseded
+            reason: It is the older rate.
+        ```
+
+    Instead:
+        ```yaml
+        # file: sources/a-page.yaml
+        api_version: trnspec/v1
+        kind: Source
+        metadata: {name: a-page, title: A page}
+        spec: {publisher: Somebody, as_of: 2023-02-28, rank: third-party}
+        # file: chips/part.yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: part, title: Part, source: neuron-trainium-2026-08}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: a-page
+            verdict: superseded
+            reason: It is the older rate.
+        # file: servers/whole.yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: whole, title: Whole, source: neuron-trainium-2026-08}
+        spec:
+          chips: {chip: part, count: 16}
+        claims:
+          - at: spec.stated.peak.dense.bf16
+            says: 3,360 TFLOPS
+            source: a-page
+            verdict: superseded
+            reason: It is the older rate.
+        ```
+
+    Source:
+        The Trn1 page of 2023-02, which is outdated and closes, and the Trn2 page of 2024-12, whose EFA row does not.
+    """
+    for source in graph.of(Source):
+        for relation in views(graph).get(source.name, ()):
+            if relation.holds or any(_judged(s) for s in relation.sites):
+                continue
+            if all(s.claim is None for s in relation.sites):
+                continue  # among adopted figures, which is TRN402
+            total = relation.total
+            message = f"{source.name} says {total.value} of {dotted(total.path[1:])}, but also {relation.terms[0]}"
+            see = tuple(s.location for s in relation.sites[1:])
+            yield Finding(total.place, message, "one of its figures needs a verdict", see, total.node)
+
+
+def _judged(site: Site) -> bool:
+    """True for a claim whose verdict already says that it does not fit."""
+    return site.claim is not None and site.node.claims[site.claim].verdict in ("rejected", "other-scope", "unresolved")

@@ -1,0 +1,248 @@
+"""Declared topologies: do they have as many chips and links as the system has, and do two descriptions agree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trnspec.checks.reconcile.relations import AGREES, claimed_paths
+from trnspec.graph.fabrics import shape
+from trnspec.graph.graph import Graph, at
+from trnspec.graph.totals import chips
+from trnspec.model.reflection import dotted
+from trnspec.model.ultraserver import UltraServer
+from trnspec.plugins.api import Finding, rule
+from trnspec.topology.fabric import TopologyError
+from trnspec.topology.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.model.document import Node
+    from trnspec.model.fabric import Fabric, Topology
+    from trnspec.topology.shapes import Shape
+    from trnspec.yaml import Path
+
+_PATH: Path = ("spec", "fabric", "topology")
+
+
+_BETWEEN: Path = ("spec", "between_servers", "topology")
+
+MOST_CHIPS = 1_024
+"""Fabrics of more chips are compared by their number only, so that a slip of a few zeros does not fill the memory."""
+
+
+def _declared(node: Node[Any], graph: Graph) -> tuple[Fabric, int] | None:
+    declared: Fabric | None = getattr(node.spec, "fabric", None)
+    found = chips(graph, node)
+    if declared is None or declared.topology is None or found is None:
+        return None
+    return declared, found[0]
+
+
+def _topologies(node: Node[Any], graph: Graph) -> Iterator[tuple[Path, Topology, int]]:
+    """Every declared topology with its path, and how many members it must have: chips, or servers between servers."""
+    declared = _declared(node, graph)
+    if declared is not None and declared[0].topology is not None:
+        yield _PATH, declared[0].topology, declared[1]
+    outer = node.spec.between_servers if isinstance(node.spec, UltraServer) else None
+    if outer is not None and outer.topology is not None:
+        yield _BETWEEN, outer.topology, node.spec.servers.count
+
+
+@rule("TRN501", "topology-size-mismatch", over=object)
+def topology_size_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A topology that has another number of chips than the system, or that cannot be built.
+
+    Why:
+        Every evaluator counts hops and cuts on the declared topology.  A dropped dimension gives a fabric that is smaller,
+        closer and faster than the real one.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 16}
+          fabric:
+            link: neuronlink-v3
+            topology: {shape: torus, dimensions: [4, 8]}  #! TRN501
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 16}
+          fabric:
+            link: neuronlink-v3
+            topology: {shape: torus, dimensions: [4, 4]}
+        ```
+
+    Source:
+        Dally, Towles: Principles and Practices of Interconnection Networks (2004), chapter 5, for torus and mesh.
+    """
+    for path, topology, members in _topologies(node, graph):
+        what = "servers" if path == _BETWEEN else "chips"
+        try:
+            built = shape(topology, members)
+        except TopologyError as error:
+            yield Finding(path, f"the topology of {node.name} cannot be built: {error}", f"see {dotted(path)}")
+            continue
+        if built.nodes != members:
+            hint = "a dimension is missing or wrong" if topology.dimensions else "the levels do not cover the chips"
+            message = f"a {built} has {built.nodes} {what}, {node.name} has {members}"
+            yield Finding(path, message, hint, (_count_place(node),))
+        for index, level in enumerate(topology.levels):
+            connected = level.count * level.chips
+            if connected != members:
+                message = f"{level.count} {level.name} of {level.chips} {what} connect {connected} {what}"
+                where = (*path, "levels", index)
+                yield Finding(where, f"{message}, {node.name} has {members}", f"all {what} are on every level")
+
+
+def _count_place(node: Node[Any]) -> Any:
+    path: Path = ("spec", "servers", "count") if isinstance(node.spec, UltraServer) else ("spec", "chips", "count")
+    return at(node, path, text=dotted(path[1:]))
+
+
+@rule("TRN502", "degree-mismatch", over=object)
+def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """Another number of links at a chip than the topology gives it.
+
+    Why:
+        The links of a chip times the rate of one is what a chip has; the degree of the topology is how many of them
+        there are.  When the two differ, one figure counts ports or both directions.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 16}
+          fabric:
+            link: neuronlink-v3
+            topology: {shape: torus, dimensions: [4, 4]}
+            links_per_chip: 6  #! TRN502
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 16}
+          fabric:
+            link: neuronlink-v3
+            topology: {shape: torus, dimensions: [4, 4]}
+            links_per_chip: 4
+        ```
+
+    Source:
+        Dally, Towles: Principles and Practices of Interconnection Networks (2004), 5.1: a k-ary n-cube has 2n channels.
+    """
+    declared = _declared(node, graph)
+    if declared is None or declared[0].links_per_chip is None or declared[0].topology is None:
+        return
+    topology = declared[0].topology
+    outer = node.spec.between_servers if isinstance(node.spec, UltraServer) else None
+    if topology.shape == "switched" or (outer is not None and outer.links_per_chip is None):
+        return
+    try:
+        built = shape(topology, declared[1])
+    except TopologyError:
+        return  # told by TRN501
+    if built.nodes > MOST_CHIPS:
+        return
+    from trnspec.topology.measures import degrees
+
+    links = declared[0].links_per_chip
+    more = outer.links_per_chip if outer is not None and outer.links_per_chip else 0
+    most = max(degrees(built.build()))
+    if links + more != most:
+        told = f"{links} + {more} links" if more else f"{links} links"
+        message = f"a chip of {node.name} is said to have {told}, the topology gives it {most}"
+        yield Finding(("spec", "fabric", "links_per_chip"), message, "", (at(node, _PATH, text=str(topology.shape)),))
+
+
+@rule("TRN503", "topologies-differ", over=object)
+def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A topology in words that is not the declared one.
+
+    Why:
+        One page calls a fabric a 4D hypercube and the next a 2D torus.  Four by four they are the same graph; two by eight
+        they are not.  The words are built and compared as graphs, so only a real difference is reported.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 16}
+          fabric:
+            link: neuronlink-v3
+            topology: {shape: torus, dimensions: [2, 8]}
+        claims:
+          - at: spec.fabric.topology
+            says: 4D hypercube  #! TRN503
+            source: neuron-trn1-2023-02
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 16}
+          fabric:
+            link: neuronlink-v3
+            topology: {shape: torus, dimensions: [4, 4]}
+        claims:
+          - at: spec.fabric.topology
+            says: 4D hypercube
+            source: neuron-trn1-2023-02
+        ```
+
+    Source:
+        Harary: Graph Theory (1969), chapter 2: the cycle of four is the square of the single edge.
+    """
+    for path, topology, members in _topologies(node, graph):
+        try:
+            built = shape(topology, members)
+        except TopologyError:
+            continue  # told by TRN501
+        if built.nodes != members or built.nodes > MOST_CHIPS:
+            continue
+        for index, claim in enumerate(node.claims):
+            if path not in claimed_paths(claim.at) or claim.verdict not in AGREES or not isinstance(claim.says, str):
+                continue
+            said = _said(claim.says, members)
+            reason = _unlike(built, said) if said is not None else ""
+            if reason:
+                where = (*node.claim_path(index), "says")
+                message = f"{claim.source} says {claim.says}, declared is a {built}: {reason}"
+                yield Finding(where, message, "add a verdict and a reason", (at(node, path, text=str(built)),))
+
+
+def _said(text: str, members: int) -> Shape | None:
+    """The shape in words; ``None`` for words that name none, a list of neighbours for instance."""
+    for nodes in (members, None):
+        try:
+            return parse(text, nodes)
+        except TopologyError:
+            continue  # it may name a shape of another size
+    return None
+
+
+def _unlike(built: Shape, said: Shape) -> str:
+    from trnspec.topology.compare import difference
+
+    if built.nodes != said.nodes:
+        return f"{built.nodes:,} chips against {said.nodes:,}"
+    return difference(built.build(), said.build())

@@ -1,0 +1,254 @@
+"""Transformers: counts that exclude each other, and parameter counts against the dimensions."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from trnspec.graph.graph import at
+from trnspec.model.reflection import NumberShape, ObjectShape, dotted, leaves
+from trnspec.model.transformers.contradictions import contradictions
+from trnspec.model.transformers.counting import active_parameters, parameters, sizes
+from trnspec.model.transformers.model import Model
+from trnspec.plugins.api import Finding, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.yaml import Path
+
+MOST_PADDING = 1024
+"""Rows that a vocabulary may be padded by, at most, for a hint to say so: multiples of 8 to 512 are in use."""
+
+
+@rule("TRN405", "parameter-count", over=Model)
+def parameter_count(model: Node[Model], graph: Graph) -> Iterator[Finding]:
+    """A parameter count that the dimensions do not give.
+
+    Why:
+        The parameters of a transformer follow from its dimensions to the last one.  Where a printed count differs, a
+        dimension is wrong, or the count is of something else: it holds an output matrix that is the embedding again, or
+        lacks the positions.  Memory and time are computed from the dimensions, so they would be wrong as well.  Where
+        one other dimension would give the count exactly, the finding is laid at it.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Model
+        metadata: {name: example, title: Example}
+        spec:
+          layers: 12
+          hidden: 768
+          vocabulary: 50257
+          context: 1024
+          positions: learned
+          embeddings: tied
+          norm: layer
+          attention: {heads: 12, kv_heads: 12, head_size: 64, bias: all}
+          feed_forward: {width: 3072, form: plain, bias: all}
+          parameters:
+            total: 163037184  #! TRN405
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Model
+        metadata: {name: example, title: Example}
+        spec:
+          layers: 12
+          hidden: 768
+          vocabulary: 50257
+          context: 1024
+          positions: learned
+          embeddings: tied
+          norm: layer
+          attention: {heads: 12, kv_heads: 12, head_size: 64, bias: all}
+          feed_forward: {width: 3072, form: plain, bias: all}
+          parameters:
+            total: 124439808
+        ```
+
+    Source:
+        Narayanan and others: Efficient Large-Scale Language Model Training on GPU Clusters (2021), equation 2.
+    """
+    spec = model.spec
+    if spec.parameters is None or any(contradictions(spec)):
+        return
+    counts = (("total", spec.parameters.total, parameters), ("active", spec.parameters.active, active_parameters))
+    for name, stated, formula in counts:
+
+        def count(other: Model, formula: Callable[[Dimensions], float] = formula) -> int:
+            return int(formula(sizes(other)))
+
+        if stated is None or stated == count(spec):
+            continue
+        message = f"{name} is {stated:,}, but the dimensions give {count(spec):,}, {stated - count(spec):+,}"
+        causes = dict.fromkeys(words for words, other in _others(spec, count) if other == stated)
+        # Dimensions are small multiples of powers of two: the likeliest slip mends to the least odd factor.
+        slips = sorted(_slips(spec, count, stated), key=lambda slip: slip[1] // (slip[1] & -slip[1]))
+        swaps = list(_swaps(spec, count, stated))
+        told = [*causes, *(_told(spec, path, value) for path, value in slips)]
+        told += [f"{dotted(one)} and {dotted(two)} are swapped" for one, two in swaps]
+        places = dict.fromkeys([path for path, _ in slips] + [path for pair in swaps for path in pair])
+        # Laid at the dimension that would mend it, unless the count is of something else.
+        where: Path = ("parameters", name) if causes or not places else next(iter(places))
+        see = tuple(at(model, ("spec", *path)) for path in [("parameters", name), *places] if path != where)
+        yield Finding(("spec", *where), message, f"likely cause: {' or '.join(told)}" if told else "", see)
+
+
+@rule("TRN406", "impossible-dimensions", over=Model)
+def impossible_dimensions(model: Node[Model], graph: Graph) -> Iterator[Finding]:
+    """Dimensions of a model that exclude each other, or one that is missing.
+
+    Why:
+        Heads of keys and values each serve as many query heads as the others; a token cannot visit more experts than
+        there are; a dense layer needs a width.  Nothing can be counted of a model that breaks this.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Model
+        metadata: {name: example, title: Example}
+        spec:
+          layers: 32
+          hidden: 4096
+          vocabulary: 128256
+          context: 8192
+          positions: rotary
+          embeddings: untied
+          norm: rms
+          attention:
+            heads: 32
+            kv_heads: 12  #! TRN406
+            head_size: 128
+          feed_forward: {width: 14336, form: gated}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Model
+        metadata: {name: example, title: Example}
+        spec:
+          layers: 32
+          hidden: 4096
+          vocabulary: 128256
+          context: 8192
+          positions: rotary
+          embeddings: untied
+          norm: rms
+          attention:
+            heads: 32
+            kv_heads: 8
+            head_size: 128
+          feed_forward: {width: 14336, form: gated}
+        ```
+
+    Source:
+        Ainslie and others: GQA, Training Generalized Multi-Query Transformer Models (2023), section 2.2, for the heads.
+    """
+    for found in contradictions(model.spec):
+        see = tuple(at(model, ("spec", *path)) for path in found.others)
+        yield Finding(("spec", *found.path), found.message, found.hint, see)
+
+
+def _others(spec: Model, count: Callable[[Model], int]) -> Iterator[tuple[str, int]]:
+    """What the model might have been counted as, each with the count it would have."""
+    attention, embedding = spec.attention, spec.vocabulary * spec.hidden
+    tied = spec.embeddings == "tied"
+    words = "the output matrix is counted though it is the embedding again" if tied else "the output matrix is left out"
+    yield words, count(evolve(spec, embeddings="untied" if tied else "tied"))
+    yield "the embedding is left out", count(spec) - embedding
+    yield "the embedding and the output matrix are left out", count(spec) - embedding - (0 if tied else embedding)
+    if spec.positions == "learned":
+        yield "the positions are left out", count(evolve(spec, positions="none"))
+    if spec.positions == "rotary":
+        turned = (attention.latent.rope_size if attention.latent else attention.head_size) // 2
+        yield "the rotary frequencies stored with each layer are counted", count(spec) + spec.layers * turned
+    if attention.bias != "none":
+        yield "the biases of attention are left out", count(evolve(spec, attention=evolve(attention, bias="none")))
+    else:
+        for words, biased in (
+            ("biases of queries, keys and values are counted", evolve(attention, bias="qkv")),
+            ("biases of attention are counted", evolve(attention, bias="all")),
+        ):
+            yield words, count(evolve(spec, attention=biased))
+    yield "every bias is left out", count(_unbiased(spec))
+    if attention.latent is None and attention.norm == "head":
+        words = "the norms of queries and keys are left out"
+        yield words, count(evolve(spec, attention=evolve(attention, norm="none")))
+    if attention.latent is None and attention.kv_heads != attention.heads:
+        words = "every query head is counted with keys and values of its own"
+        yield words, count(evolve(spec, attention=evolve(attention, kv_heads=attention.heads)))
+    if spec.final_norm == "one":
+        yield "the final norm is left out", count(evolve(spec, final_norm="none"))
+    if spec.head == "bert":
+        bare = count(evolve(spec, head="none"))
+        yield "what comes after the last layer is left out", bare
+        yield "the heads of pretraining are left out", bare + spec.hidden * (spec.hidden + 1)  # the pooler is not
+
+
+def _unbiased(spec: Model) -> Model:
+    dense, experts = spec.feed_forward, spec.experts
+    return evolve(
+        spec,
+        attention=evolve(spec.attention, bias="none"),
+        feed_forward=None if dense is None else evolve(dense, bias="none"),
+        experts=None if experts is None else evolve(experts, bias="none", router_bias="none"),
+    )
+
+
+def _slips(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[tuple[Path, int]]:
+    """The dimensions of which one other value gives the stated count, each with that value."""
+    for path in _counts(spec):
+
+        def with_value(value: int, path: Path = path) -> int:
+            return count(_with(spec, path, value))
+
+        value = _solved(with_value, stated, rising=path[-1] != "dense_layers")
+        if value is not None and not any(contradictions(_with(spec, path, value))):
+            yield path, value
+
+
+def _swaps(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[tuple[Path, Path]]:
+    """The pairs of dimensions that give the stated count when each has the value of the other."""
+    for (one, first), (two, second) in itertools.combinations(_counts(spec).items(), 2):
+        other = _with(_with(spec, one, second), two, first)
+        if first != second and count(other) == stated and not any(contradictions(other)):
+            yield one, two
+
+
+def _counts(spec: Model) -> dict[Path, int]:
+    found = leaves(spec, ObjectShape(Model), ())
+    return {path: v for path, shape, v in found if isinstance(shape, NumberShape) and path[0] != "parameters"}
+
+
+def _solved(count: Callable[[int], int], stated: int, *, rising: bool) -> int | None:
+    """The value of one dimension that gives a count; every count rises with every dimension, except dense layers."""
+    if not rising:
+        return next((v for v in range(1, 1000) if count(v) == stated), None)
+    high = 1
+    while count(high) < stated and high < stated:
+        high *= 2
+    found = bisect.bisect_left(range(1, high + 1), stated, key=count) + 1
+    return found if count(found) == stated else None
+
+
+def _told(spec: Model, path: Path, value: int) -> str:
+    rows = value - spec.vocabulary
+    if path == ("vocabulary",) and abs(rows) <= MOST_PADDING:
+        how = "padding is counted" if rows > 0 else "padding is left out"
+        return f"{how}; a vocabulary of {value:,} rows gives this number"
+    return f"a wrong dimension: {value:,} for {dotted(path)} gives this number"
+
+
+def _with(spec: Any, path: Path, value: int) -> Any:
+    step, *below = path
+    return evolve(spec, **{str(step): _with(getattr(spec, str(step)), tuple(below), value) if below else value})

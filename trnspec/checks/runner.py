@@ -1,0 +1,161 @@
+"""Runs the rules over a graph, and applies waivers and settings to what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from trnspec.diagnostics import Diagnostic, Location, Report, Severity
+from trnspec.graph.graph import Graph, UnresolvedError, at
+from trnspec.loading.pipeline import link, text_at
+from trnspec.loading.settings import Settings
+from trnspec.model.reflection import spread
+from trnspec.yaml import Path, Problem
+
+if TYPE_CHECKING:
+    from trnspec.loading.pipeline import Reading
+    from trnspec.model.document import Node, Waiver
+    from trnspec.plugins.api import Finding, Registry, Rule
+
+
+@frozen
+class Checked:
+    """A graph with everything that was found in it.
+
+    Attributes:
+        graph: The sound documents.
+        report: What was found.
+        texts: The texts of the files that findings point into.
+    """
+
+    graph: Graph
+    report: Report
+    texts: Mapping[str, str] = field(repr=False)
+
+
+def faults(
+    found: Iterable[Diagnostic], graph: Graph, registry: Registry, settings: Settings
+) -> list[tuple[Diagnostic, bool]]:
+    """The errors that :func:`link` found, in reading order, each with whether its document is left out of the graph.
+
+    Settings can hide an error of a document that is used, but not that a document is not there.
+    """
+    used = {node.document.file for node in graph}
+    made = sorted((_finished(d, registry, settings) for d in found if d.code != "TRN203"), key=lambda d: d.order)
+    told = [(d, d.where.file not in used) for d in made]
+    return [(d, lost) for d, lost in told if lost or (d.severity is Severity.ERROR and settings.reports(d.code))]
+
+
+def run(rules: Iterable[Rule], graph: Graph) -> list[Diagnostic]:
+    """What some rules find in a graph; a rule that raises becomes a finding."""
+    found: list[Diagnostic] = []
+    for rule in rules:
+        if rule.over is None:
+            found += _run(rule, None, graph)
+        else:
+            for node in graph:
+                if isinstance(node.spec, rule.over):
+                    found += _run(rule, node, graph)
+    return found
+
+
+def _run(rule: Rule, node: Node[Any] | None, graph: Graph) -> Iterable[Diagnostic]:
+    try:
+        for finding in rule.check(graph) if node is None else rule.check(node, graph):
+            yield _of_finding(rule, finding, finding.node or node)
+    except UnresolvedError:
+        return  # the reference that leads nowhere has been reported where it stands
+    except Exception as error:  # noqa: BLE001  # any mistake of a rule is a finding, never the end of the run
+        file = node.document.file if node is not None else "<catalog>"
+        message = f"rule {rule.code.id} {rule.code.name} failed: {type(error).__name__}: {error}"
+        yield Diagnostic("TRN900", Severity.ERROR, message, Location(file), "report this to the author of the rule")
+
+
+def _of_finding(rule: Rule, finding: Finding, node: Node[Any] | None) -> Diagnostic:
+    where = Location("<catalog>")
+    if node is not None:
+        document = node.document
+        place = document.place(finding.path, key=finding.key)
+        text = text_at(document, Problem(rule.code.id, finding.message, place, path=finding.path))
+        where = Location(document.file, place, finding.path, text)
+    return Diagnostic(rule.code.id, rule.code.severity, finding.message, where, finding.hint, finding.see)
+
+
+def waive(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """The findings that no waiver accepts, with those on waivers that accept nothing; and the accepted ones."""
+    nodes: dict[str, Node[Any]] = {n.document.file: n for n in graph}
+    used: set[tuple[str, int]] = set()
+    kept: list[Diagnostic] = []
+    waived: list[Diagnostic] = []
+    for diagnostic in diagnostics:
+        node = nodes.get(diagnostic.where.file)
+        matching = [] if node is None else [i for i, w in enumerate(node.metadata.allow) if _accepts(w, diagnostic)]
+        if node is not None and matching:
+            used |= {(node.name, i) for i in matching}
+            waived.append(diagnostic)
+        else:
+            kept.append(diagnostic)
+    every: list[Node[Any]] = list(graph)
+    for node in every:
+        for index, waiver in enumerate(node.metadata.allow):
+            if (node.name, index) not in used:
+                path: Path = ("metadata", "allow", index)
+                message = f"this waiver of {waiver.code} suppresses nothing"
+                kept.append(Diagnostic("TRN304", Severity.WARNING, message, at(node, path), "remove it"))
+    return kept, waived
+
+
+def _accepts(waiver: Waiver, diagnostic: Diagnostic) -> bool:
+    if waiver.code != diagnostic.code:
+        return False
+    if waiver.at is None:
+        return True
+    try:
+        return any(diagnostic.where.path[: len(path)] == path for path in spread(waiver.at))
+    except ValueError:
+        return False
+
+
+def check(readings: Iterable[Reading], registry: Registry, settings: Settings = Settings()) -> Checked:  # noqa: B008  # a frozen value
+    """The whole of it: link, run every rule, apply waivers and settings."""
+    readings = list(readings)
+    targets = {r.document.file for r in readings if r.target}
+    graph, found = link(readings)
+    if registry.explanations:
+        from trnspec.checks.reconcile.hypotheses import also
+
+        with also(registry.explanations):
+            found += run(registry.rules, graph)
+    else:
+        found += run(registry.rules, graph)
+    found, waived = waive(found, graph)
+    shown = [_finished(d, registry, settings) for d in found if settings.reports(d.code) and _concerns(d, targets)]
+    checked: dict[str, int] = {}
+    for node in graph:
+        if node.target:
+            checked[node.kind] = checked.get(node.kind, 0) + 1
+    report = Report(
+        tuple(shown),
+        checked=checked,
+        files=sum(1 for r in readings if r.target),
+        waived=sum(1 for d in waived if settings.reports(d.code) and _concerns(d, targets)),
+        codes=tuple(registry.codes.values()),
+    )
+    return Checked(graph, report, {r.document.file: r.document.text for r in readings})
+
+
+def _concerns(diagnostic: Diagnostic, targets: set[str]) -> bool:
+    """True for a finding in a file that was named, or that such a file takes part in."""
+    return any(where.file in targets or where.file == "<catalog>" for where in (diagnostic.where, *diagnostic.see))
+
+
+def _finished(diagnostic: Diagnostic, registry: Registry, settings: Settings) -> Diagnostic:
+    code = registry.codes.get(diagnostic.code)
+    usual = code.severity if code is not None else diagnostic.severity
+    return evolve(
+        diagnostic,
+        severity=settings.severity_of(diagnostic.code, usual),
+        name=code.name if code is not None else "",
+    )

@@ -1,0 +1,1 @@
+"""The evaluator contract: ``inputs``, ``result`` and ``runner``."""

@@ -1,0 +1,173 @@
+"""Every fact of a document, not figures alone: counts and words too, each with its source, its date and its rivals.
+
+``show``, ``compare``, ``source`` and their kin print these.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from trnspec.graph.provenance import Rival, Stated, figures, rivals
+from trnspec.model.figure import Figure
+from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, leaves, shape_in_document, value_at
+from trnspec.model.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.yaml import Path
+
+
+@frozen(kw_only=True)
+class Fact:
+    """What a document says at one place, or what others say where it says nothing.
+
+    Attributes:
+        of: The document.
+        at: Where in it, below ``spec``: ``memory.bandwidth``.
+        label: What to call it: the path, or what a printed ratio divides.
+        value: A figure, a count, a word, or a row of counts; ``None`` where nothing is adopted.
+        source: The name of the source; empty where there is none.
+        as_of: The date of the source; empty where it is not known.
+        where: The place in the source.
+        verdict: ``adopted``; ``derived``; for a printed ratio what was decided about it; ``-`` where nothing is adopted.
+        reason: The formula of a derived figure, or why the verdict on a ratio was given.
+        note: What a reader should know.
+        rivals: What others say.
+    """
+
+    of: str
+    at: str
+    label: str
+    value: Stated | int | str | bool | tuple[int, ...] | None
+    source: str = ""
+    as_of: str = ""
+    where: str = ""
+    verdict: str = "adopted"
+    reason: str = ""
+    note: str = ""
+    rivals: tuple[Rival, ...] = ()
+
+    @property
+    def figure(self) -> Stated | None:
+        """The figure, where it is one."""
+        return self.value if isinstance(self.value, Stated) else None
+
+    @property
+    def text(self) -> str | None:
+        """The value as printed."""
+        return None if self.value is None else words(self.value)
+
+
+def group(at: str) -> str:
+    """The group that a path belongs to: all of it but the last step."""
+    return at.rpartition(".")[0]
+
+
+def in_groups(paths: Iterable[str]) -> list[str]:
+    """Paths with those of one group together: first what belongs to none, then the groups as they first appear."""
+    paths = list(dict.fromkeys(paths))
+    order = {name: n for n, name in enumerate(dict.fromkeys(group(at) for at in paths))}
+    return sorted(paths, key=lambda at: (group(at) != "", order[group(at)]))
+
+
+def words(value: Stated | int | str | bool | tuple[int, ...]) -> str:  # noqa: FBT001  # a flag of a document
+    """A value as people write it."""
+    if isinstance(value, Stated):
+        return value.value.text
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return " x ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
+    """Every fact of a document in the order of the classes, then the places of which only others speak.
+
+    A list of counts, such as the dimensions of a torus, is one fact.
+    """
+    stated = figures(graph, node)
+    others = dict(rivals(graph, node))
+    found: list[Fact] = []
+    for path, value in _values(node):
+        fact = _ratio(graph, node, path, stated) if path[:1] == ("ratios",) else _fact(graph, node, path, value, stated)
+        if fact is not None:
+            found.append(_with(fact, others.pop(("spec", *path), ())))
+    for path, claims in others.items():
+        at = dotted(path[1:])
+        found.append(Fact(of=node.name, at=at, label=at, value=None, verdict="-", rivals=claims))
+    return tuple(found)
+
+
+def _with(fact: Fact, claims: tuple[Rival, ...]) -> Fact:
+    from attrs import evolve
+
+    return evolve(fact, rivals=claims) if claims else fact
+
+
+def _values(node: Node[Any]) -> Iterator[tuple[Path, Any]]:
+    """Every leaf below ``spec``; a list of numbers is one leaf."""
+    seen: set[Path] = set()
+    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec))):
+        shape = shape_in_document(type(node.spec), ("spec", *path[:-1])) if len(path) > 1 else None
+        if isinstance(shape, ListShape) and isinstance(shape.item, NumberShape):
+            if path[:-1] not in seen:
+                seen.add(path[:-1])
+                yield path[:-1], value_at(node.spec, path[:-1])
+        else:
+            yield path, value
+
+
+def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) -> Fact:
+    at = dotted(path)
+    if isinstance(value, Figure):
+        figure: Stated = stated[at]
+        return Fact(
+            of=node.name,
+            at=at,
+            label=at,
+            value=figure,
+            source=figure.source_name,
+            as_of=figure.as_of,
+            where=figure.where or "",
+            verdict="adopted" if figure.derived is None else "derived",
+            reason=figure.derived or "",
+            note=figure.note or "",
+        )
+    shown = value if isinstance(value, (int, str, bool, tuple)) else str(value)
+    # A note is the catalog's own word.
+    ref = None if path[-1] == "note" else node.metadata.source
+    source = None if ref is None else graph.find(ref)
+    dated = source is not None and isinstance(source.spec, Source)
+    return Fact(
+        of=node.name,
+        at=at,
+        label=at,
+        value=shown,
+        source="" if ref is None else ref.name,
+        as_of=source.spec.as_of if source is not None and dated else "",
+    )
+
+
+def _ratio(graph: Graph, node: Node[Any], path: Path, stated: Any) -> Fact | None:
+    """A printed ratio as one fact; its other words, such as what it divides, go into the label."""
+    if path[2:] != ("says",):
+        return None
+    printed = value_at(node.spec, path[:-1])
+    found = graph.find(printed.source)
+    return Fact(
+        of=node.name,
+        at=dotted(path),
+        label=f"{printed.of.removeprefix('spec.')} over {printed.over}",
+        value=stated[dotted(path)],
+        source=printed.source.name,
+        as_of="" if found is None else found.spec.as_of,
+        where=printed.where or "",
+        verdict=printed.verdict or "agrees",
+        reason=printed.reason or "",
+    )

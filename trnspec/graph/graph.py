@@ -1,0 +1,208 @@
+"""The graph of all documents: names resolve to typed specs, and a changed spec changes all who use it.
+
+A graph is a value.  ``graph.replace(name, spec)`` gives another one; nothing that holds the first notices.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+from attrs import field, frozen
+
+from trnspec.diagnostics import Location, did_you_mean
+from trnspec.errors import UnknownNameError
+from trnspec.model.document import Claim, Metadata, Node
+from trnspec.model.reflection import FigureShape, ObjectShape, RefShape, leaves, shape_of, value_at
+from trnspec.model.source import Source
+from trnspec.quantities.units import UNITS, UnitTable
+from trnspec.yaml import Path, Place, Problem
+
+if TYPE_CHECKING:
+    from trnspec.model.figure import Figure
+    from trnspec.model.ref import Ref
+
+T = TypeVar("T")
+
+
+class UnresolvedError(UnknownNameError):
+    """A reference that leads nowhere; it has been reported where it stands, so a rule that meets it just stops."""
+
+
+@frozen(eq=False)
+class Graph:
+    """All documents of a run by name.
+
+    Attributes:
+        nodes: The nodes by their own names.
+        broken: Names of documents that exist but are too unsound to use, with the file of each.
+    """
+
+    nodes: Mapping[str, Node[Any]] = field(repr=False)
+    broken: Mapping[str, str] = field(factory=dict, repr=False)
+
+    @functools.cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """Every name and alias with the name it stands for."""
+        found = {name: name for name in self.nodes}
+        for name, node in self.nodes.items():
+            for alias in node.metadata.aliases:
+                found.setdefault(alias, name)
+        return found
+
+    @property
+    def units(self) -> UnitTable:
+        """The units that questions about these documents may be asked in: those of trnspec and of the plugins."""
+        return next((n.units for n in self if n.units is not UNITS), UNITS)
+
+    def __iter__(self) -> Iterator[Node[Any]]:
+        return iter(self.nodes.values())
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.aliases
+
+    def __getitem__(self, ref: Ref[T]) -> T:
+        """The spec that a reference names.
+
+        Raises:
+            UnresolvedError: There is none.
+        """
+        return self.node(ref).spec
+
+    def node(self, ref: Ref[T]) -> Node[T]:
+        """The node that a reference names; ``UnresolvedError`` when there is none."""
+        found = self.find(ref)
+        if found is None:
+            raise UnresolvedError(f"no document is named {ref.name!r}")
+        return found
+
+    def find(self, ref: Ref[T]) -> Node[T] | None:
+        """The node that a reference names, or ``None``."""
+        name = self.aliases.get(ref.name)
+        return None if name is None else self.nodes[name]
+
+    def named(self, name: str) -> Node[Any]:
+        """The node of that name or alias.
+
+        Raises:
+            UnknownNameError: There is none; the message lists the nearest names.
+        """
+        if name not in self.aliases:
+            hint = did_you_mean(name, self.aliases)
+            raise UnknownNameError(f"no document is named {name!r}" + (f"; {hint}" if hint else ""))
+        return self.nodes[self.aliases[name]]
+
+    def of(self, spec: type[T]) -> tuple[Node[T], ...]:
+        """The nodes whose spec is of a class, or of a class derived from it, by name."""
+        return tuple(sorted((n for n in self if isinstance(n.spec, spec)), key=lambda n: n.name))
+
+    def replace(self, name: str, spec: Any) -> Graph:
+        """The same graph with another spec under ``name``; all who refer to it follow."""
+        node = self.named(name)
+        return Graph({**self.nodes, node.name: attrs.evolve(node, spec=spec)}, self.broken)
+
+    def figures(self, node: Node[Any]) -> Mapping[Path, Figure]:
+        """Every figure of a node by its path from the top of the document, in the order of the classes."""
+        found = leaves(node.spec, ObjectShape(type(node.spec)), ("spec",))
+        return {path: value for path, shape, value in found if isinstance(shape, FigureShape)}
+
+
+def at(node: Node[Any], path: Path, *, key: bool = False, text: str = "") -> Location:
+    """The location of a path of a node, with a text for the reader."""
+    return Location(node.document.file, node.document.place(path, key=key), path, text)
+
+
+def figure_at(node: Node[Any], path: Path) -> Any:
+    """What stands at a path that begins with ``spec``: a figure, a count, a word, or ``None``."""
+    return value_at(node.spec, path[1:])
+
+
+@frozen
+class NodeProblem:
+    """A problem that the graph has with a node."""
+
+    node: Node[Any]
+    problem: Problem
+    see: tuple[Location, ...] = ()
+
+
+def build(nodes: Iterable[Node[Any]], broken: Mapping[str, str] = {}) -> tuple[Graph, list[NodeProblem]]:
+    """The graph of some nodes, and what is wrong with their names and references.
+
+    Args:
+        nodes: In order of precedence: of two that share a name the first stays.
+        broken: Names that exist but could not be structured; a reference to one of them is not "dangling".
+    """
+    kept: dict[str, Node[Any]] = {}
+    problems: list[NodeProblem] = []
+    taken: dict[str, tuple[Node[Any], Path]] = {}
+    for node in nodes:
+        name_path: Path = ("metadata", "name")
+        if node.name in taken:
+            problems.append(_taken(node, name_path, node.name, *taken[node.name]))
+            continue
+        kept[node.name] = node
+        taken[node.name] = (node, name_path)
+        for index, alias in enumerate(node.metadata.aliases):
+            path: Path = ("metadata", "aliases", index)
+            if alias in taken:
+                problems.append(_taken(node, path, alias, *taken[alias]))
+            else:
+                taken[alias] = (node, path)
+    graph = Graph(kept, broken)
+    for node in kept.values():
+        problems += _references(node, graph)
+    return graph, problems
+
+
+def _taken(node: Node[Any], path: Path, name: str, other: Node[Any], other_path: Path) -> NodeProblem:
+    if node is other:
+        message, hint = f"the name {name!r} is given twice", "remove one of them"
+    else:
+        message, hint = f"the name {name!r} is taken by another document", "names and aliases are unique in a catalog"
+    problem = Problem("TRN204", message, node.document.place(path), hint, path)
+    return NodeProblem(node, problem, (at(other, other_path, text=f"{other.kind} {other.name}"),))
+
+
+def references(node: Node[Any]) -> Iterator[tuple[Path, type, Ref[Any]]]:
+    """Every reference of a node: its path, the class it must lead to, the reference."""
+    parts: list[tuple[Any, type, Path]] = [(node.metadata, Metadata, ("metadata",))]
+    parts.append((node.spec, type(node.spec), ("spec",)))
+    parts += [(claim, Claim, node.claim_path(i)) for i, claim in enumerate(node.claims)]
+    for value, cls, base in parts:
+        for path, shape, leaf in leaves(value, shape_of(cls), base):
+            if isinstance(shape, RefShape):
+                yield path, shape.target, leaf
+            elif isinstance(shape, FigureShape) and leaf.source is not None:
+                yield (*path, "source"), Source, leaf.source
+
+
+def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
+    for path, target, ref in references(node):
+        found = graph.find(ref)
+        place: Place = node.document.place(path)
+        kind = target.__name__
+        named: tuple[Node[Any], ...] = graph.of(target)
+        names = [n.name for n in named]
+        if found is None and ref.name in graph.broken:
+            message = f"{kind} {ref.name!r} cannot be used: its own document has errors"
+            yield NodeProblem(
+                node,
+                Problem("TRN203", message, place, "mend that document first", path),
+                (Location(graph.broken[ref.name]),),
+            )
+        elif found is None:
+            hint = did_you_mean(ref.name, [*names, *(a for n in named for a in n.metadata.aliases)])
+            hint = hint or (f"known: {', '.join(names[:6])}" if names else f"the catalog has no {kind}")
+            yield NodeProblem(node, Problem("TRN201", f"no {kind} is named {ref.name!r}", place, hint, path))
+        elif not isinstance(found.spec, target):
+            message = f"{ref.name!r} is a {found.kind}; a {kind} is expected here"
+            hint = f"known: {', '.join(names[:6])}" if names else ""
+            yield NodeProblem(
+                node, Problem("TRN202", message, place, hint, path), (at(found, ("kind",), text=found.kind),)
+            )

@@ -1,0 +1,4 @@
+"""YAML files to a resolved graph.
+
+``files``, ``selection``, ``settings``, ``schema``, ``structure``, ``precedence``, ``pipeline`` and ``index``.
+"""

@@ -1,0 +1,54 @@
+"""Catalogs: folders of documents, and the files in them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
+
+from trnspec.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+SUFFIXES = (".yaml", ".yml")
+
+
+def shipped() -> FilePath:
+    """The folder of the catalog that comes with this installation."""
+    here = FilePath(__file__).resolve().parent.parent
+    packaged = here / "_data" / "catalog"
+    return packaged if packaged.is_dir() else here.parent / "catalog"
+
+
+def schemas() -> FilePath:
+    """The folder of the JSON Schemas that come with this installation."""
+    here = FilePath(__file__).resolve().parent.parent
+    packaged = here / "_data" / "schemas"
+    return packaged if packaged.is_dir() else here.parent / "schemas"
+
+
+def documents_in(folder: FilePath) -> Iterator[FilePath]:
+    """The documents below a folder, in a fixed order; hidden folders and links to folders are not entered.
+
+    A folder that is not there holds none.
+
+    Raises:
+        UsageError: It, or a folder in it, cannot be read.
+    """
+    for where, folders, names in os.walk(folder, onerror=_unreadable):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        for name in sorted(names):
+            if name.endswith(SUFFIXES) and not name.startswith("."):
+                yield FilePath(where, name)
+
+
+def _unreadable(error: OSError) -> None:
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        raise UsageError(f"the folder {error.filename} cannot be read: {error.strerror}") from error
+
+
+def root_of(file: FilePath, kind_folders: Collection[str]) -> FilePath:
+    """The catalog a file lies in: two folders up when it lies in the folder of a kind, its own folder otherwise."""
+    parent = file.absolute().parent
+    return parent.parent if parent.name in kind_folders else parent

@@ -1,0 +1,278 @@
+"""What the annotations of a class say, as plain values: one reading of them for all who need one.
+
+The schema generator writes these shapes down, a walk over a spec follows them, the checker asks what stands at a path.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import attrs
+from attrs import frozen
+
+from trnspec.model.annotations import Least, Measures, Pattern
+from trnspec.model.document import Claim, Metadata
+from trnspec.model.figure import Figure
+from trnspec.model.ref import Ref
+from trnspec.quantities.quantity import Quantity
+from trnspec.quantities.units import Dimension
+
+if typing.TYPE_CHECKING:
+    from trnspec.yaml import Path
+
+
+@frozen
+class FigureShape:
+    """A printed quantity; ``None`` for the dimension allows every one."""
+
+    dimension: Dimension | None
+
+
+@frozen
+class RefShape:
+    """The name of a document whose spec is of the class ``target``."""
+
+    target: type
+
+
+@frozen
+class TextShape:
+    """A text that matches the pattern, when there is one."""
+
+    pattern: Pattern | None = None
+
+
+@frozen
+class NumberShape:
+    """A number; ``whole`` allows integers only."""
+
+    whole: bool
+    least: int | None = None
+
+
+@frozen
+class FlagShape:
+    """True or false."""
+
+
+@frozen
+class ChoiceShape:
+    """One of a closed set of words."""
+
+    words: tuple[str, ...]
+
+
+@frozen
+class ListShape:
+    """A list of items of one shape."""
+
+    item: Shape
+
+
+@frozen
+class MapShape:
+    """A mapping from names to values of one shape."""
+
+    value: Shape
+
+
+@frozen
+class EitherShape:
+    """One of several shapes."""
+
+    options: tuple[Shape, ...]
+
+
+@frozen(eq=False)
+class ObjectShape:
+    """A mapping with known keys; its fields are read when they are first asked for, so that classes may be recursive."""
+
+    cls: type
+
+    @property
+    def fields(self) -> Mapping[str, FieldShape]:
+        """The fields by name, in the order of the class."""
+        return _fields(self.cls)
+
+
+Shape = (
+    ObjectShape
+    | FigureShape
+    | RefShape
+    | TextShape
+    | NumberShape
+    | FlagShape
+    | ChoiceShape
+    | ListShape
+    | MapShape
+    | EitherShape
+)
+
+
+@frozen
+class FieldShape:
+    """A field of a class: its shape, and whether a document must have it."""
+
+    name: str
+    shape: Shape
+    required: bool
+
+
+@functools.cache
+def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0912  # one branch for each shape
+    """The shape that an annotation describes; ``TypeError`` for one that documents cannot express."""
+    marks: tuple[Any, ...] = ()
+    if get_origin(annotation) is Annotated:
+        annotation, *rest = get_args(annotation)
+        marks = tuple(rest)
+    found: Shape | None = None
+    origin = get_origin(annotation)
+    if annotation is Figure:
+        measures = [m for m in marks if isinstance(m, Measures)]
+        found = FigureShape(measures[0].dimension if measures else None)
+    elif annotation is Quantity:
+        found = TextShape()
+    elif annotation is str:
+        patterns = [m for m in marks if isinstance(m, Pattern)]
+        found = TextShape(patterns[0] if patterns else None)
+    elif annotation is bool:
+        found = FlagShape()
+    elif annotation in (int, float):
+        least = [m.value for m in marks if isinstance(m, Least)]
+        found = NumberShape(annotation is int, least[0] if least else None)
+    elif origin is Ref:
+        found = RefShape(get_args(annotation)[0])
+    elif origin is Literal and all(isinstance(word, str) for word in get_args(annotation)):
+        found = ChoiceShape(get_args(annotation))
+    elif origin in (Union, types.UnionType):
+        found = _union([a for a in get_args(annotation) if a is not type(None)])
+    elif origin is tuple and get_args(annotation)[1:] == (Ellipsis,):
+        found = ListShape(shape_of(get_args(annotation)[0]))
+    elif origin is Mapping:
+        found = MapShape(shape_of(get_args(annotation)[1]))
+    elif isinstance(annotation, type) and attrs.has(annotation):
+        found = ObjectShape(annotation)
+    if found is None:
+        raise TypeError(f"a document cannot hold a {annotation!r}")
+    return found
+
+
+def _union(options: list[Any]) -> Shape:
+    return shape_of(options[0]) if len(options) == 1 else EitherShape(tuple(shape_of(o) for o in options))
+
+
+@functools.cache
+def _fields(cls: type) -> Mapping[str, FieldShape]:
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return {
+        a.name: FieldShape(a.name, shape_of(hints[a.name]), a.default is attrs.NOTHING)
+        for a in attrs.fields(cls)
+        if a.init
+    }
+
+
+def shape_at(cls: type, path: Path) -> Shape | None:
+    """The shape at ``path`` below a class, or ``None`` where a document of that class has no such place."""
+    shape: Shape = shape_of(cls)
+    for step in path:
+        if isinstance(shape, FigureShape):
+            shape = ObjectShape(Figure)  # its form as a mapping
+        if isinstance(shape, ObjectShape) and step in shape.fields:
+            shape = shape.fields[str(step)].shape
+        elif isinstance(shape, ListShape) and isinstance(step, int):
+            shape = shape.item
+        elif isinstance(shape, MapShape) and isinstance(step, str):
+            shape = shape.value
+        else:
+            return None
+    return shape
+
+
+def shape_in_document(spec: type, path: Path) -> Shape | None:
+    """The shape at ``path`` from the top of a document with a spec of that class; ``None`` above its three parts."""
+    if path[:1] == ("metadata",):
+        return shape_at(Metadata, path[1:])
+    if path[:1] == ("spec",):
+        return shape_at(spec, path[1:])
+    if path[:1] == ("claims",) and len(path) > 1:
+        return shape_at(Claim, path[2:])
+    return None
+
+
+def leaves(value: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Shape, Any]]:
+    """Every leaf of a structured value with its path and shape, in the order of the classes; a figure is a leaf."""
+    if value is None:
+        return
+    if isinstance(shape, ObjectShape):
+        for name, member in shape.fields.items():
+            yield from leaves(getattr(value, name), member.shape, (*path, name))
+    elif isinstance(shape, ListShape):
+        for index, item in enumerate(value):
+            yield from leaves(item, shape.item, (*path, index))
+    elif isinstance(shape, MapShape):
+        for key, item in value.items():
+            yield from leaves(item, shape.value, (*path, key))
+    else:
+        yield path, shape, value
+
+
+def value_at(value: Any, path: Path) -> Any:
+    """What stands at ``path`` below a structured value, or ``None`` where nothing does."""
+    for step in path:
+        if value is None:
+            return None
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, tuple) and step < len(value) else None
+        elif isinstance(value, Mapping):
+            value = value.get(step)
+        else:
+            value = getattr(value, step) if _has_field(value, step) else None
+    return value
+
+
+def _has_field(value: Any, name: str) -> bool:
+    # Not hasattr: a text has an attribute "upper" and a tuple one called "count".
+    cls: Any = type(value)
+    return name in _field_names(cls)
+
+
+@functools.cache
+def _field_names(cls: Any) -> frozenset[str]:
+    return frozenset(a.name for a in attrs.fields(cls)) if attrs.has(cls) else frozenset()
+
+
+def dotted(path: Path) -> str:
+    """``("spec", "peak", "dense")`` as people write it: ``spec.peak.dense``."""
+    return ".".join(str(step) for step in path)
+
+
+def spread(text: str) -> list[Path]:
+    """The paths that a text with alternatives names: ``spec.peak.dense.{bf16,fp16}`` names two.
+
+    Raises:
+        ValueError: The braces do not match.
+    """
+    paths: list[Path] = [()]
+    for step in _steps(text):
+        inside = step[1:-1] if step.startswith("{") and step.endswith("}") else step
+        if "{" in inside or "}" in inside:
+            raise ValueError(f"the braces in {text!r} do not match")
+        words = [step] if inside is step else inside.split(",")
+        paths = [(*path, int(word) if word.isdigit() else word) for path in paths for word in words]
+    return paths
+
+
+def _steps(text: str) -> Iterator[str]:
+    step, depth = "", 0
+    for char in text:
+        depth += (char == "{") - (char == "}")
+        if char == "." and depth == 0:
+            yield step
+            step = ""
+        else:
+            step += char
+    yield step

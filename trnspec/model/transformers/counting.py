@@ -1,0 +1,204 @@
+"""The matrices and the parameters of a transformer, counted from its dimensions.
+
+The forms are those of the published code: GPT-2 (biases, learned positions, a tied output), Llama (a gate, grouped
+queries, no biases), DeepSeek-V3 (latent attention, shared experts, dense layers first), GPT-OSS (sinks, biases of experts
+and router), Qwen3 (norms of queries and keys) and BERT (segments, a norm of the embedding, a head).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from trnspec.errors import UsageError
+from trnspec.model.reflection import dotted
+from trnspec.model.transformers.contradictions import contradictions
+from trnspec.model.transformers.dimensions import Dimensions
+
+if TYPE_CHECKING:
+    from trnspec.model.transformers.model import Attention, Experts, LatentAttention, Model
+
+_MATRICES = {"gated": 3, "plain": 2}
+_DEFAULTS = [f.name for f in attrs.fields(Dimensions) if f.default == 0.0]
+
+
+def dimensions(spec: Model) -> Dimensions:
+    """A model as floats.
+
+    Raises:
+        UsageError: Its counts contradict each other; the message names the first that does.
+    """
+    made = _counted(spec)
+    return Dimensions(**{f.name: float(getattr(made, f.name)) for f in attrs.fields(Dimensions)})
+
+
+def parameters(d: Dimensions) -> float:
+    """All parameters, a tied matrix counted once.
+
+    For GPT-2's form this is ``12 L h^2 + 13 L h + (V + s) h + 2 h`` (Narayanan et al. 2021, equation 2, with the final
+    norm), for Llama's ``2 V h + L (2 h a d + 2 h g d + 3 h f + 2 h) + h``.
+    """
+    return (
+        d.layers * (d.attention_weights + d.attention_small)
+        + (d.layers - d.expert_layers) * (d.mlp_weights + d.mlp_small)
+        + d.expert_layers * d.experts * (d.expert_weights + d.expert_small)
+        + d.expert_layers * (d.shared_weights + d.shared_small + d.router_weights)
+        + d.embedding
+        + d.positions
+        + (0 if d.tied else d.head)
+        + d.outer_small
+        + d.outer_weights
+    )
+
+
+def active_parameters(d: Dimensions) -> float:
+    """The parameters that one token meets: all but the experts that it does not visit.
+
+    The embedding and the whole router count, as in Megatron-LM's figures for Mixtral (46.70 and 12.88 billion); the
+    number that an expert has in the router's bias goes with the expert.
+    """
+    return parameters(d) - d.expert_layers * (d.experts - d.active) * (d.expert_weights + d.expert_small)
+
+
+def parameters_of(spec: Model) -> int:
+    """All parameters of a model, exact.
+
+    Raises:
+        UsageError: Its counts contradict each other; the message names the first that does.
+    """
+    return int(parameters(_counted(spec)))
+
+
+def active_parameters_of(spec: Model) -> int:
+    """The parameters of a model that one token meets, exact.
+
+    Raises:
+        UsageError: Its counts contradict each other; the message names the first that does.
+    """
+    return int(active_parameters(_counted(spec)))
+
+
+def _counted(spec: Model) -> Dimensions:
+    wrong = next(contradictions(spec), None)
+    if wrong is not None:
+        place = f"{dotted(wrong.path)}: " if wrong.path else ""
+        raise UsageError(f"{place}{wrong.message}; {wrong.hint}")
+    return sizes(spec)
+
+
+def sizes(spec: Model) -> Dimensions:
+    """The dimensions as integers, which stay exact however large they are, whether or not they contradict each other.
+
+    Every count in them grows with every count of the model.
+    """
+    h, attention, ffn, bert = spec.hidden, spec.attention, spec.feed_forward, spec.head == "bert"
+    norm = h if spec.norm == "rms" else 2 * h
+    embedding = spec.vocabulary * h
+    learned = spec.context * h if spec.positions == "learned" else 0
+    window = attention.window or 0
+    found: dict[str, int] = {
+        **dict.fromkeys(_DEFAULTS, 0),  # integers, where the class has floats
+        **_attention(attention, h),
+        **({} if spec.experts is None else _experts(spec.experts, spec.layers, h)),
+    }
+    found["attention_small"] += spec.norms * norm
+    if ffn is not None:
+        found |= {
+            "matrices": _MATRICES[ffn.form],
+            "width": ffn.width,
+            "mlp_weights": _MATRICES[ffn.form] * h * ffn.width,
+        }
+        found["mlp_small"] = _biases(ffn.form, h, ffn.width) if ffn.bias == "all" else 0
+    outer = norm * ((spec.final_norm == "one") + (spec.embedding_norm == "one"))
+    found |= {
+        "layers": spec.layers,
+        "hidden": h,
+        "vocabulary": spec.vocabulary,
+        "context": spec.context,
+        "heads": attention.heads,
+        "window": window,
+        "windowed_layers": (attention.windowed or spec.layers) if window else 0,
+        "causal": 1 if spec.form == "decoder" else 0,
+        "embedding": embedding,
+        "positions": learned + (spec.segments or 0) * h,
+        "head": embedding,
+        "tied": 1 if spec.embeddings == "tied" else 0,
+        # BERT: the biases of pooler and transform, the transform's layer norm, the biases of both outputs.
+        "outer_small": outer + (4 * h + spec.vocabulary + 2 if bert else 0),
+        # BERT: pooler and transform, and the matrix that tells whether a sentence follows.
+        "outer_weights": 2 * h * h + 2 * h if bert else 0,
+    }
+    return Dimensions(**found)
+
+
+def _biases(form: str, hidden: int, width: int) -> int:
+    """One bias for each output of each matrix: those inward are as wide as the network, the one outward is hidden."""
+    return (_MATRICES[form] - 1) * width + hidden
+
+
+def _attention(attention: Attention, h: int) -> dict[str, int]:
+    """One layer's attention; in the GPT form ``4 h^2``, with grouped queries ``2 h a d + 2 h g d``."""
+    if attention.latent is not None:
+        return _latent(attention, attention.latent, h)
+    size = attention.head_size
+    queries, keys = attention.heads * size, attention.kv_heads * size
+    small = attention.heads if attention.sinks == "head" else 0
+    small += 2 * size if attention.norm == "head" else 0
+    small += queries + 2 * keys if attention.bias != "none" else 0
+    small += h if attention.bias == "all" else 0
+    return {
+        "kv_heads": attention.kv_heads,
+        "qk_size": size,
+        "v_size": size,
+        "kv_elements": 2 * keys,
+        "attention_weights": 2 * h * queries + 2 * h * keys,
+        "attention_small": small,
+    }
+
+
+def _latent(attention: Attention, latent: LatentAttention, h: int) -> dict[str, int]:
+    """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1 and table 1).
+
+    The cache holds the compressed vector and the shared positional key, ``rank + rope_size`` elements, which no head
+    owns: tensor parallelism cannot split them. Biases are those of the published code: of the matrices that compress,
+    and of the output. The compressed vectors are normalised.
+    """
+    heads, size = attention.heads, latent.nope_size + latent.rope_size
+    rank = latent.query_rank
+    queries = h * heads * size if rank is None else h * rank + rank * heads * size
+    squeezed = latent.rank + latent.rope_size
+    keys = h * squeezed + latent.rank * heads * (latent.nope_size + latent.value_size)
+    small = (rank or 0) + latent.rank
+    small += heads if attention.sinks == "head" else 0
+    small += (rank or heads * size) + squeezed if attention.bias != "none" else 0
+    small += h if attention.bias == "all" else 0
+    return {
+        "kv_heads": 1,
+        "qk_size": size,
+        "v_size": latent.value_size,
+        "kv_elements": squeezed,
+        "attention_weights": queries + keys + heads * latent.value_size * h,
+        "attention_small": small,
+    }
+
+
+def _experts(experts: Experts, layers: int, h: int) -> dict[str, int]:
+    """One layer's experts: each is a feed-forward network, and the router has one row of ``h`` for each routed one."""
+    matrices, shared = _MATRICES[experts.form], experts.shared or 0
+    width = experts.shared_width or experts.width
+    biased = experts.bias == "all"
+    return {
+        "expert_layers": layers - (experts.dense_layers or 0),
+        "matrices": matrices,
+        "experts": experts.count,
+        "active": experts.active,
+        "expert_width": experts.width,
+        "expert_weights": matrices * h * experts.width,
+        "expert_small": (_biases(experts.form, h, experts.width) if biased else 0)
+        + (1 if experts.router_bias == "expert" else 0),
+        "shared_weights": shared * matrices * h * width,
+        "shared_width": shared * width,
+        "shared_small": shared * _biases(experts.form, h, width) if biased else 0,
+        "router_weights": h * experts.count,
+    }

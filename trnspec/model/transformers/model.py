@@ -1,0 +1,157 @@
+"""The kind Model: the dimensions of a transformer, from which its parameters and its work are counted."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from attrs import frozen
+
+from trnspec.model.annotations import Count, Text
+
+
+@frozen(kw_only=True)
+class LatentAttention:
+    """Multi-head latent attention: keys and values of all heads are kept as one compressed vector.
+
+    Attributes:
+        query_rank: Size of the compressed query; absent where queries are not compressed. Example: 1536
+        rank: Size of the compressed key and value. Example: 512
+        nope_size: Size of the part of a key that bears no position. Example: 128
+        rope_size: Size of the part of a key that bears the position, shared by all heads. Example: 64
+        value_size: Size of a value. Example: 128
+    """
+
+    query_rank: Count | None = None
+    rank: Count
+    nope_size: Count
+    rope_size: Count
+    value_size: Count
+
+
+@frozen(kw_only=True)
+class Attention:
+    """The attention of every layer.
+
+    Attributes:
+        heads: Query heads. Example: 32
+        kv_heads: Heads of keys and values; fewer than heads in grouped-query attention, one in multi-query. Example: 8
+        head_size: Size of one head. Example: 128
+        bias: Which projections have a bias.
+        norm: Whether queries and keys are normalised head by head.
+        sinks: Whether each head has a learned sink.
+        latent: The sizes of latent attention; head_size and kv_heads then do not count.
+        window: Tokens that a windowed layer looks back. Example: 128
+        windowed: How many of the layers are windowed; all when a window is given and this is left out. Example: 18
+    """
+
+    heads: Count
+    kv_heads: Count
+    head_size: Count
+    bias: Literal["none", "qkv", "all"] = "none"
+    norm: Literal["none", "head"] = "none"
+    sinks: Literal["none", "head"] = "none"
+    latent: LatentAttention | None = None
+    window: Count | None = None
+    windowed: Count | None = None
+
+
+@frozen(kw_only=True)
+class FeedForward:
+    """The feed-forward network of a dense layer.
+
+    Attributes:
+        width: Its inner width. Example: 14336
+        form: With a gate it has three matrices, without one two.
+        bias: Whether its matrices have a bias.
+    """
+
+    width: Count
+    form: Literal["gated", "plain"]
+    bias: Literal["none", "all"] = "none"
+
+
+@frozen(kw_only=True)
+class Experts:
+    """The routed and shared experts of a mixture-of-experts layer.
+
+    Attributes:
+        count: Routed experts of a layer. Example: 8
+        active: Routed experts that a token visits. Example: 2
+        width: Inner width of one expert. Example: 14336
+        form: With a gate an expert has three matrices, without one two.
+        bias: Whether the matrices have a bias.
+        router_bias: What each expert has in the router beside its row: nothing, or one number.
+        shared: Experts that every token visits. Example: 1
+        shared_width: Inner width of a shared expert; that of a routed one when left out. Example: 2048
+        dense_layers: Layers at the beginning that have a feed-forward network instead. Example: 3
+    """
+
+    count: Count
+    active: Count
+    width: Count
+    form: Literal["gated", "plain"]
+    bias: Literal["none", "all"] = "none"
+    router_bias: Literal["none", "expert"] = "none"
+    shared: Count | None = None
+    shared_width: Count | None = None
+    dense_layers: Count | None = None
+
+
+@frozen(kw_only=True)
+class Parameters:
+    """Parameter counts as published, exact; checked against the dimensions.
+
+    Attributes:
+        total: All parameters, a tied matrix counted once. Example: 8030261248
+        active: Those that one token meets. Example: 12879925248
+    """
+
+    total: Count | None = None
+    active: Count | None = None
+
+
+@frozen(kw_only=True)
+class Model:
+    """A transformer.
+
+    Attributes:
+        form: Reads on from left to right, or sees all of its input.
+        layers: Layers. Example: 32
+        hidden: Width of the residual stream. Example: 4096
+        vocabulary: Rows of the embedding, padding included where it is stored. Example: 128256
+        context: Tokens of the longest input it was made for. Example: 131072
+        positions: How positions are told: learned ones are a matrix of context rows.
+        segments: Kinds of segments that have an embedding. Example: 2
+        embeddings: Whether the output matrix is the embedding again.
+        norm: Layer norms have a weight and a bias, RMS norms a weight.
+        norms: Normalisations in a layer. Example: 2
+        final_norm: Whether the last layer's output is normalised.
+        embedding_norm: Whether the embedding's output is normalised.
+        attention: The attention of every layer.
+        feed_forward: The feed-forward network of the dense layers; absent where every layer has experts.
+        experts: The experts, where there are any.
+        head: What BERT has after its last layer for masked-language modelling and next-sentence prediction.
+        precision: The number format the weights are published in. Example: bf16
+        parameters: Parameter counts as published.
+    """
+
+    KIND: ClassVar[str] = "Model"
+
+    form: Literal["decoder", "encoder"] = "decoder"
+    layers: Count
+    hidden: Count
+    vocabulary: Count
+    context: Count
+    positions: Literal["learned", "rotary", "none"]
+    segments: Count | None = None
+    embeddings: Literal["tied", "untied"]
+    norm: Literal["layer", "rms"]
+    norms: Count = 2
+    final_norm: Literal["none", "one"] = "one"
+    embedding_norm: Literal["none", "one"] = "none"
+    attention: Attention
+    feed_forward: FeedForward | None = None
+    experts: Experts | None = None
+    head: Literal["none", "bert"] = "none"
+    precision: Text | None = None
+    parameters: Parameters | None = None

@@ -1,0 +1,1 @@
+"""Output formats: ``exporters`` (documents for other programs) and ``reporters`` (findings and evaluations)."""

@@ -1,0 +1,117 @@
+"""A network of astra-sim (https://github.com/astra-sim/astra-sim), for its analytical backends: a YAML file.
+
+The first dimension is the innermost one there, whose neighbours follow each other in number; here it is the last.
+Rates are per link and direction. What the parser calls GB is 2 ** 30 bytes (``bw_GBps_to_Bpns`` multiplies by
+``1 << 30``), so rates are given in GiB/s.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from trnspec.output.exporters.ledger import Ledger, in_unit
+from trnspec.output.exporters.wiring import BETWEEN, Wiring, fabrics, latency, out_of_part, wiring
+from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Ring, Torus
+from trnspec.topology.switched import Switched
+
+if TYPE_CHECKING:
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.output.exporters.exported import Export
+
+_HEAD = "Analytical network of astra-sim, written by trnspec from checked figures."
+
+
+@frozen
+class _Dimension:
+    block: str
+    size: int
+    rate: Fraction | None
+    link: str
+
+
+def export(graph: Graph, node: Node[Any]) -> Export:
+    """The fabric of a server or an UltraServer.
+
+    Raises:
+        ExportError: The fabric is none that astra-sim knows, or the rate of its links is not known.
+    """
+    ledger = Ledger(graph, node, "astra-sim")
+    ledger.chip()
+    declared, _ = fabrics(ledger)
+    # What a chip has to a switch is told of the chip and not of the link.
+    found = wiring(ledger, rated=declared.topology is None or declared.topology.shape != "switched")
+    dimensions = _dimensions(ledger, found)
+    if not dimensions:
+        raise ledger.refused("no-fabric", "it is one chip alone")
+    rates = [in_unit(_known(ledger, i, d), "GiB/s") for i, d in enumerate(dimensions)]
+    delays = [in_unit(latency(ledger, f"latency[{i}]", d.link), "ns") for i, d in enumerate(dimensions)]
+    ledger.assume("bandwidth", "per link and direction; astra-sim counts 2 ** 30 bytes to a GB, so these are GiB/s")
+    lines = [f"# {line}" for line in (_HEAD, f"{node.name}: {node.metadata.title}", "", "Assumptions:")]
+    lines += [f"# - {a}" for a in ledger.assumptions]
+    lines += ["#", "# Figures:", *(f"# - {u}" for u in ledger.used), ""]
+    lines += [
+        f"topology: [{', '.join(d.block for d in dimensions)}]",
+        f"npus_count: [{', '.join(str(d.size) for d in dimensions)}]",
+        f"bandwidth: [{', '.join(map(str, rates))}]  # per link and direction, in GiB/s",
+        f"latency: [{', '.join(map(str, delays))}]  # per link, in ns",
+    ]
+    return ledger.export("\n".join(line.rstrip() for line in lines) + "\n")
+
+
+def _known(ledger: Ledger, index: int, dimension: _Dimension) -> Fraction:
+    if dimension.rate is None:
+        link = ledger.graph.nodes[ledger.graph.aliases[dimension.link]]
+        raise ledger.unknown(f"bandwidth[{index}]", link, "bandwidth.per_direction")
+    return dimension.rate
+
+
+def _dimensions(ledger: Ledger, found: Wiring) -> list[_Dimension]:
+    shape = found.shape
+    inner, outer = fabrics(ledger)
+    rates = {c.kind: c.rate for c in found.classes}
+    names = dict.fromkeys(rates, inner.link.name)
+    if outer is not None:
+        names[BETWEEN] = outer.link.name
+    if isinstance(shape, Switched):
+        return _switched(ledger, shape)
+    if isinstance(shape, (Torus, Ring, Hypercube)):
+        axes = [a for a in reversed(shape.axes) if a.size > 1]
+        # A ring of two is a pair, which has one link and not two.
+        return [
+            _Dimension("Ring" if a.size > 2 else "FullyConnected", a.size, rates[a.kind], names[a.kind]) for a in axes
+        ]
+    if isinstance(shape, FullyConnected) and shape.n > 1:
+        return [_Dimension("FullyConnected", shape.n, rates[shape.kind], names[shape.kind])]
+    if isinstance(shape, Chain) and shape.n <= 2:
+        return [_Dimension("FullyConnected", shape.n, rates[shape.kind], names[shape.kind])] if shape.n > 1 else []
+    message = f"its analytical networks are rings, switches and full connections, and products of them, not a {shape}"
+    raise ledger.refused("not-expressible", message)
+
+
+def _switched(ledger: Ledger, shape: Switched) -> list[_Dimension]:
+    inner, outer = fabrics(ledger)
+    if len(shape.levels) > 1:
+        message = (
+            f"a chip has links to {len(shape.levels)} levels of switches, and what it has to each is not declared; "
+            "where the levels lie beside each other astra-sim could not tell them apart either"
+        )
+        raise ledger.refused("not-expressible", message)
+    level = shape.levels[0]
+    rate = out_of_part(ledger, "bandwidth[0]", "fabric", inner)
+    if rate is None:
+        raise ledger.unknown("bandwidth[0]", ledger.node, "fabric.bandwidth")
+    made = [_Dimension("Switch", level.size, rate, inner.link.name)]
+    if shape.peers:
+        if (shape.chips // level.size, shape.peers[0].stride) != (2, level.size):
+            raise ledger.refused("not-expressible", "its direct links do not join one switch with one other")
+        direct = None if outer is None else out_of_part(ledger, "bandwidth[1]", "between_servers", outer)
+        if outer is None or direct is None:
+            raise ledger.unknown("bandwidth[1]", ledger.node, "between_servers.bandwidth")
+        made.append(_Dimension("FullyConnected", 2, direct, outer.link.name))
+    elif shape.chips != level.size:
+        raise ledger.refused("not-expressible", "its switches are not linked with each other")
+    return made

@@ -1,0 +1,149 @@
+"""A system of calculon (https://github.com/calculon-ai/calculon): its ``systems/*.json``.
+
+Keys and units as its loader reads them: rates in TFLOPS, memory in GiB and GB/s, networks in GB/s and seconds. The
+loader ignores a further key at the top, which holds the assumptions; in the parts every key is its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from trnspec.output.exporters.ledger import Ledger, Number, in_unit
+from trnspec.output.exporters.network import adapter_link, adapters
+from trnspec.output.exporters.wiring import fabrics, latency, out_of_a_chip
+
+if TYPE_CHECKING:
+    from trnspec.graph.graph import Graph
+    from trnspec.model.chip import Chip
+    from trnspec.model.document import Node
+    from trnspec.output.exporters.exported import Export
+
+DTYPES = {"fp8": "float8", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+"""The data types that calculon knows, by our names."""
+
+_MANY = 65536
+"""How many chips the network of adapters may join: a bound must be given, and none is printed."""
+
+_FULL = [[0, 1.0]]
+"""The whole rate at every size."""
+
+_RING = {"p2p": [1.0, None], "reduce_scatter": [1.0, -1], "all_gather": [1.0, -1], "all_reduce": [2.0, -1]}
+"""What each operation sends: a factor of the message, and how many of n parts more or less.
+
+A ring of n sends (n - 1) / n of the message to scatter or gather and twice that to reduce for all: R. Thakur,
+R. Rabenseifner and W. Gropp, Optimization of Collective Communication Operations in MPICH, 2005.
+"""
+
+
+def export(graph: Graph, node: Node[Any]) -> Export:
+    """A server or an UltraServer: its chips are the processors, its fabric and its adapters are the networks.
+
+    Raises:
+        ExportError: A rate of the engines, the memory, the fabric or the adapters are not known.
+    """
+    ledger = Ledger(graph, node, "calculon")
+    _, chip = ledger.chip()
+    matrix = _matrix(ledger, chip)
+    system = {
+        "matrix": matrix,
+        "vector": _vector(ledger, chip, list(matrix)),
+        "mem1": {
+            "GiB": in_unit(ledger.need("mem1.GiB", chip, "memory.capacity"), "GiB"),
+            "GBps": in_unit(ledger.need("mem1.GBps", chip, "memory.bandwidth"), "GB/s"),
+            "MB_efficiency": _FULL,
+        },
+        "mem2": {"GiB": 0, "GBps": 1, "MB_efficiency": _FULL},
+        "processing_mode": "roofline",
+        "networks": [_fabric(ledger), _adapters(ledger)],
+    }
+    ledger.assume("gflops_efficiency, MB_efficiency, efficiency", "1.0, the peak at every size: times are lower bounds")
+    ledger.assume(
+        "mem2",
+        "what a chip has to the memory of its host is not known, so nothing can be moved there: 0 GiB; 1 GB/s"
+        " stands for a rate that is never used",
+    )
+    ledger.assume("processing_mode", "roofline: computing and moving data overlap, so that times are lower bounds")
+    ledger.assume("processor_usage", "0: sending and receiving take nothing from the engines of the chip")
+    ledger.assume("networks.ops", "a ring algorithm: n chips send (n - 1) / n of the message, twice that to all-reduce")
+    about = {"assumptions": [str(a) for a in ledger.assumptions], "figures": [str(u) for u in ledger.used]}
+    return ledger.export(_written({"trnspec": {"of": node.name, **about}, **system}))
+
+
+def _matrix(ledger: Ledger, chip: Node[Chip]) -> dict[str, Any]:
+    engines: dict[str, Any] = {}
+    for ours, theirs in DTYPES.items():
+        field = f"matrix.{theirs}.tflops"
+        tensor = ledger.find(chip, f"tensor_peak.dense.{ours}")
+        printed = ledger.find(chip, f"peak.dense.{ours}")
+        if tensor is None and printed is None:
+            ledger.assume(f"matrix.{theirs}", f"left out: no {ours} rate of {chip.name} is known")
+            continue
+        if tensor is None:
+            assert printed is not None
+            ledger.assume(field, "the rate of all engines: that of the tensor engines alone is not known")
+        elif printed is not None:
+            ledger.assume(field, f"the tensor engines alone; printed of the chip is {printed.value.text}, all engines")
+        engines[theirs] = _engine(in_unit(ledger.use(field, tensor or printed), "TFLOPS"))  # type: ignore[arg-type]  # not both
+    if not engines:
+        raise ledger.unknown("matrix", chip, "peak.dense.bf16")
+    return engines
+
+
+def _vector(ledger: Ledger, chip: Node[Chip], types: list[str]) -> dict[str, Any]:
+    cores = chip.spec.cores
+    if cores is None:
+        raise ledger.refused("unknown-figure", f"vector needs the cores of {chip.name}, which are not known")
+    core = ledger.graph.node(cores.core)
+    rate = ledger.need("vector.tflops", core, "engines.vector.peak.dense.fp32") * cores.count
+    ledger.assume("vector.tflops", f"{cores.count} cores times the rate of one")
+    ledger.assume("vector", "the vector engines alone, without the scalar and GpSimd engines; fp32 for every type")
+    return {name: _engine(in_unit(rate, "TFLOPS")) for name in types}
+
+
+def _engine(tflops: Number) -> dict[str, Any]:
+    return {"tflops": tflops, "gflops_efficiency": _FULL}
+
+
+def _fabric(ledger: Ledger) -> dict[str, Any]:
+    inner, _ = fabrics(ledger)
+    count, _ = ledger.chip()
+    field = "networks[0]"
+    ledger.assume(f"{field}.bandwidth", "what a chip sends over all its links at once, in one direction")
+    rate = out_of_a_chip(ledger, f"{field}.bandwidth")
+    return _network(rate_=in_unit(rate, "GB/s"), size=count, delay=_delay(ledger, field, inner.link.name), filled=True)
+
+
+def _adapters(ledger: Ledger) -> dict[str, Any]:
+    count, _ = ledger.chip()
+    field = "networks[1]"
+    rate = adapters(ledger, f"{field}.bandwidth") / count
+    ledger.assume(f"{field}.bandwidth", f"the adapters, shared evenly by the {count} chips")
+    ledger.assume(f"{field}.size", f"{_MANY}: no bound is known, and calculon needs one")
+    return _network(
+        rate_=in_unit(rate, "GB/s"), size=_MANY, delay=_delay(ledger, field, adapter_link(ledger)), filled=False
+    )
+
+
+def _delay(ledger: Ledger, field: str, link: str | None) -> Number:
+    return in_unit(latency(ledger, f"{field}.latency", link), "s")
+
+
+def _network(*, rate_: Number, size: int, delay: Number, filled: bool) -> dict[str, Any]:
+    return {
+        "bandwidth": rate_,
+        "efficiency": 1.0,
+        "size": size,
+        "latency": delay,
+        "ops": _RING,
+        "must_be_filled": filled,
+        "processor_usage": 0.0,
+    }
+
+
+def _written(system: dict[str, Any]) -> str:
+    text = json.dumps(system, indent=2)
+    # A pair of numbers reads best on one line, and so does a list of such pairs.
+    pairs = re.sub(r"\[\s+([-\d.]+),\s+([-\d.]+|null)\s+\]", r"[\1, \2]", text)
+    return re.sub(r"\[\s+(\[[^\[\]]*\])\s+\]", r"[\1]", pairs) + "\n"

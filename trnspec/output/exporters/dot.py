@@ -1,0 +1,98 @@
+"""The fabric of a system for Graphviz: an undirected graph, chips grouped by server, links with the rate of their class.
+
+Every vertex is called as its number in the structure: ``chip0``, ``chip1``, ...; switches are ``switch0``, ...
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trnspec.output.exporters.ledger import Ledger
+from trnspec.output.exporters.svg import told
+from trnspec.output.exporters.wiring import Wiring, wiring
+from trnspec.topology.switched import Switched
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.output.exporters.exported import Export
+    from trnspec.topology.fabric import Fabric
+
+_COLOURS = ("#3565c4", "#c4521a", "#a86b00", "#8a3fa0", "#2e7d4f")
+
+
+def export(graph: Graph, node: Node[Any]) -> Export:
+    """The fabric of a server or an UltraServer.
+
+    Raises:
+        ExportError: It declares no fabric.
+    """
+    ledger = Ledger(graph, node, "dot")
+    found = wiring(ledger)
+    fabric = found.shape.build()
+    legend = "\\l".join(_escaped(told(found, c)) for c in found.classes)
+    lines = [f"// {line}" for line in (*(f"Assumption: {a}" for a in ledger.assumptions), *_figures(ledger))]
+    lines += [
+        f"graph {_quoted(node.name)} {{",
+        f'  graph [label={_quoted(node.metadata.title)}, labelloc=t, fontname=Helvetica, fontsize=18, tooltip="{legend}"]',
+        '  node [shape=circle, style=filled, fillcolor="#e8f0fe", color="#3565c4", fontname=Helvetica, fontsize=11,',
+        "        width=0.42, fixedsize=true]",
+        "  edge [fontname=Helvetica, fontsize=8]",
+        "",
+    ]
+    for server in range(found.servers):
+        lines += _cluster(found, server)
+    lines += _switches(found, fabric)
+    for index, links in enumerate(found.classes):
+        colour = _COLOURS[index % len(_COLOURS)]
+        per = " a link" if isinstance(found.shape, Switched) else ""
+        label = f", label={_quoted(links.label + per)}" if links.label else ""
+        lines += [
+            "",
+            f"  // {told(found, links)}",
+            "  {",
+            f'    edge [class={_quoted(links.kind.replace(" ", "-"))}, color="{colour}"{label}]',
+        ]
+        edges = (e for e in fabric.edges if e.kind == links.kind)
+        lines += [f"    {_name(fabric, e.a)} -- {_name(fabric, e.b)}" for e in edges]
+        lines += ["  }"]
+    return ledger.export("\n".join([*lines, "}", ""]))
+
+
+def _figures(ledger: Ledger) -> Iterator[str]:
+    yield from (f"Figure: {u}" for u in ledger.used)
+
+
+def _cluster(found: Wiring, server: int) -> list[str]:
+    first = server * found.per_server
+    chips = [f'chip{i} [label="{i}"]' for i in range(first, first + found.per_server)]
+    lines = ["    " + "; ".join(chips[i : i + 8]) for i in range(0, len(chips), 8)]
+    label = f"server {server}: {found.server}" if found.servers > 1 else found.server
+    head = f'  subgraph cluster_server{server} {{\n    graph [label={_quoted(label)}, fontsize=12, color="#8a94a3"]'
+    return [head, *lines, "  }"]
+
+
+def _switches(found: Wiring, fabric: Fabric) -> list[str]:
+    if not isinstance(found.shape, Switched):
+        return []
+    lines = ["", '  node [shape=box, fillcolor="#fdf1d8", color="#a86b00", fixedsize=false]']
+    vertex = fabric.nodes
+    for level, name in zip(found.shape.levels, found.switches, strict=True):
+        for _ in range(fabric.nodes // level.size):
+            lines.append(f"  {_name(fabric, vertex)} [label={_quoted(f'{name} of {level.size} chips')}]")
+            vertex += 1
+    return lines
+
+
+def _name(fabric: Fabric, vertex: int) -> str:
+    return f"switch{vertex - fabric.nodes}" if fabric.is_switch(vertex) else f"chip{vertex}"
+
+
+def _escaped(words: str) -> str:
+    return words.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _quoted(words: str) -> str:
+    return f'"{_escaped(words)}"'

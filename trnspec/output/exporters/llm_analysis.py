@@ -1,0 +1,66 @@
+"""A GPU configuration of llm-analysis (https://github.com/cli99/llm-analysis): its ``gpu_configs/*.json``.
+
+The package makes its ``GPUConfig`` of the keys, so nothing else may stand in the file. A key that is left out takes a
+default of the package (twice the 16-bit rate for 8 bit, 200 GB/s between nodes): every key is written, so that none does.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from trnspec.output.exporters.ledger import Ledger, Number, in_unit
+from trnspec.output.exporters.network import adapters
+from trnspec.output.exporters.wiring import fabrics, latency, out_of_a_chip
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.chip import Chip
+    from trnspec.model.document import Node
+    from trnspec.output.exporters.exported import Export
+
+_PEAK = "peak_fp16_TFLOPS"
+
+
+def export(graph: Graph, node: Node[Any]) -> Export:
+    """The chip of a server or an UltraServer, which is the node of llm-analysis.
+
+    Raises:
+        ExportError: A peak rate, the memory, the fabric or the adapters are not known.
+    """
+    ledger = Ledger(graph, node, "llm-analysis")
+    _, chip = ledger.chip()
+    inner, _ = fabrics(ledger)
+    memory, bandwidth = "mem_per_GPU_in_GB", "hbm_bandwidth_in_GB_per_sec"
+    ledger.assume(memory, "the package multiplies it by 1024 ** 3, so it is given in GiB, whatever the key says")
+    intra, delay = "intra_node_bandwidth_in_GB_per_sec", "intra_node_min_message_latency"
+    ledger.assume(intra, f"what a chip sends over all its links in {node.name} at once, in one direction")
+    inter = "inter_node_bandwidth_in_GB_per_sec"
+    ledger.assume(inter, f"all adapters of {node.name} together, as the files of the package count it")
+    peak = ledger.need(_PEAK, chip, "peak.dense.fp16")
+    config: dict[str, str | Number] = {
+        "name": node.name,
+        memory: in_unit(ledger.need(memory, chip, "memory.capacity"), "GiB"),
+        bandwidth: in_unit(ledger.need(bandwidth, chip, "memory.bandwidth"), "GB/s"),
+        intra: in_unit(out_of_a_chip(ledger, intra), "GB/s"),
+        delay: in_unit(latency(ledger, delay, inner.link.name), "s"),
+        _PEAK: in_unit(peak, "TFLOPS"),
+        "peak_i8_TFLOPS": _integer(ledger, "peak_i8_TFLOPS", chip, "int8", peak),
+        "peak_i4_TFLOPS": _integer(ledger, "peak_i4_TFLOPS", chip, "int4", peak),
+        inter: in_unit(adapters(ledger, inter), "GB/s"),
+    }
+    tensor = ledger.find(chip, "tensor_peak.dense.fp16")
+    if tensor is not None:
+        share = float(tensor.value.value / peak)
+        ledger.assume(_PEAK, f"the printed rate; the tensor engines alone reach {tensor.value.text}, {share:.3f} of it")
+    return ledger.export(json.dumps(config, indent=4) + "\n")
+
+
+def _integer(ledger: Ledger, field: str, chip: Node[Chip], dtype: str, sixteen: Fraction) -> Number:
+    figure = ledger.find(chip, f"peak.dense.{dtype}")
+    if figure is not None:
+        return in_unit(ledger.use(field, figure), "TOPS")
+    ledger.assume(field, f"no {dtype} rate of {chip.name} is known; it is taken to run as fast as 16 bit, not faster")
+    return in_unit(sixteen, "TFLOPS")

@@ -1,0 +1,155 @@
+"""Documents as JSON: references replaced by the documents, totals computed, each figure with all that is known of it.
+
+A figure is an object: ``value`` and ``interval`` in the base unit ``unit``, ``printed``, and on whose word: ``source``
+and ``as_of``, or ``derived`` with the formula.  ``sources`` tells the sources that are named.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from trnspec.graph.provenance import figures, scope
+from trnspec.graph.totals import Total, sums
+from trnspec.model.reflection import EitherShape, FigureShape, ListShape, MapShape, ObjectShape, RefShape, Shape
+from trnspec.model.source import Source
+from trnspec.output.exporters.exported import Export
+from trnspec.output.exporters.ledger import number
+
+if TYPE_CHECKING:
+    from trnspec.graph.graph import Graph
+    from trnspec.graph.provenance import Stated
+    from trnspec.model.document import Node
+    from trnspec.quantities.quantity import Interval
+    from trnspec.yaml import Path
+
+FORM = "trnspec-resolved/v1"
+"""What the top of such a file says it is."""
+
+
+def export(graph: Graph, node: Node[Any]) -> Export:
+    """One document with all that it refers to."""
+    return _export(graph, [node])
+
+
+def export_all(graph: Graph) -> Export:
+    """Every document, those that are sources apart, which stand under ``sources`` where they are named."""
+    nodes = sorted((n for n in graph if not isinstance(n.spec, Source)), key=lambda n: (n.kind, n.name))
+    return _export(graph, nodes)
+
+
+def _export(graph: Graph, nodes: list[Node[Any]]) -> Export:
+    reader = _Reader(graph)
+    documents = [reader.document(node, ()) for node in nodes]
+    cited = {name: _source(graph, name) for name in sorted(reader.cited)}
+    text = json.dumps({"form": FORM, "documents": documents, "sources": cited}, indent=2)
+    return Export(text + "\n")
+
+
+def _source(graph: Graph, name: str) -> dict[str, Any]:
+    node = graph.named(name)
+    spec = node.spec
+    about = {"title": node.metadata.title, "publisher": spec.publisher, "as_of": spec.as_of, "dating": spec.dating}
+    more = {"rank": spec.rank, "address": spec.address, "version": spec.version, "note": spec.note}
+    return {**about, **{k: v for k, v in more.items() if v is not None}}
+
+
+class _Reader:
+    """Turns documents into plain data, and remembers the sources that they name."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.cited: set[str] = set()
+
+    def document(self, node: Node[Any], path: tuple[str, ...]) -> dict[str, Any]:
+        """A document; ``path`` names those it is part of."""
+        stated = {("spec", *_steps(at)): figure for at, figure in figures(self.graph, node).items()}
+        for figure in stated.values():
+            self.cited |= {self._own(r.source) for r in figure.rivals}
+        head = node.metadata
+        made: dict[str, Any] = {"kind": node.kind, "name": node.name, "title": head.title}
+        if head.aliases:
+            made["aliases"] = list(head.aliases)
+        if head.note:
+            made["note"] = head.note
+        inside = (*path, node.name)
+        made["spec"] = self._value(node.spec, ObjectShape(type(node.spec)), ("spec",), (node, stated, inside))
+        totals = {s.at: self._total(node, s.value) for s in sums(self.graph, node)}
+        if totals:
+            made["totals"] = totals
+        return made
+
+    def _value(
+        self, value: Any, shape: Shape, path: Path, of: tuple[Node[Any], dict[Path, Stated], tuple[str, ...]]
+    ) -> Any:
+        if isinstance(shape, FigureShape):
+            return self._figure(of[1][path])
+        if isinstance(shape, RefShape):
+            return self._reference(value.name, shape, of)
+        if isinstance(shape, ObjectShape):
+            found = {n: (getattr(value, n), f.shape) for n, f in shape.fields.items()}
+            return {n: self._value(v, s, (*path, n), of) for n, (v, s) in found.items() if v not in (None, (), {})}
+        if isinstance(shape, ListShape):
+            return [self._value(v, shape.item, (*path, i), of) for i, v in enumerate(value)]
+        if isinstance(shape, MapShape):
+            return {k: self._value(v, shape.value, (*path, k), of) for k, v in value.items()}
+        assert not isinstance(shape, EitherShape) or isinstance(value, (str, int, float, bool))
+        return value
+
+    def _reference(self, name: str, shape: RefShape, of: tuple[Node[Any], dict[Path, Stated], tuple[str, ...]]) -> Any:
+        own = self._own(name)
+        target = self.graph.nodes.get(own)
+        if target is None:
+            return name
+        if isinstance(target.spec, Source):
+            self.cited.add(own)
+            return own
+        # What a document compares itself with is of its own kind and no part of it; a part of itself has no end.
+        if isinstance(of[0].spec, shape.target) or own in of[2]:
+            return own
+        return self.document(target, of[2])
+
+    def _figure(self, figure: Stated) -> dict[str, Any]:
+        quantity = figure.value
+        made: dict[str, Any] = {
+            "value": number(quantity.value),
+            "unit": quantity.dimension.base,
+            "printed": quantity.text,
+        }
+        made["interval"] = _ends(figure.interval)
+        made["scope"] = figure.scope
+        if figure.source_name:
+            source = self._own(figure.source_name)
+            self.cited.add(source)
+            made |= {"source": source, "as_of": figure.as_of}
+        else:
+            made |= {"source": None, "as_of": None}
+        more = {"where": figure.where, "derived": figure.derived, "note": figure.note}
+        made |= {k: v for k, v in more.items() if v is not None}
+        if figure.rivals:
+            made["rivals"] = [
+                {"says": r.says, "source": self._own(r.source), "as_of": r.as_of, "verdict": r.verdict}
+                for r in figure.rivals
+            ]
+        return made
+
+    def _total(self, node: Node[Any], value: Total | int) -> dict[str, Any] | int:
+        if isinstance(value, int):
+            return value
+        printed = value.figure.value
+        made = {"value": number(printed.value * value.count), "unit": printed.dimension.base, "printed": str(value)}
+        path = value.path
+        of = f"{value.count} x {printed.text}"
+        words = scope(node.kind, path)
+        return {**made, "interval": _ends(value.interval), "scope": words, "derived": f"{of} of {value.part.name}"}
+
+    def _own(self, name: str) -> str:
+        return self.graph.aliases.get(name, name)
+
+
+def _ends(interval: Interval) -> list[Any]:
+    return [number(interval.low), None if interval.high is None else number(interval.high)]
+
+
+def _steps(at: str) -> Path:
+    return tuple(int(s) if s.isdigit() else s for s in at.split("."))

@@ -1,0 +1,108 @@
+"""The fabric of a system as a picture: SVG that any browser shows, drawn without another program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trnspec.output.exporters import svg_grid, svg_line
+from trnspec.output.exporters.ledger import Ledger
+from trnspec.output.exporters.svg_canvas import TIMES, Key, Picture, framed
+from trnspec.output.exporters.svg_switched import levels
+from trnspec.output.exporters.wiring import BETWEEN, DIRECT, WITHIN, LinkClass, Wiring, wiring
+from trnspec.topology.shapes import GridShape, Hypercube
+from trnspec.topology.switched import Switched
+
+if TYPE_CHECKING:
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.output.exporters.exported import Export
+
+MOST = 1024
+"""The most chips that a picture shows."""
+
+_COLOURS = {WITHIN: "a", BETWEEN: "b", DIRECT: "d", f"{WITHIN} 1": "c", f"{WITHIN} 2": "a", f"{WITHIN} 3": "b"}
+
+
+def export(graph: Graph, node: Node[Any]) -> Export:
+    """The fabric of a server or an UltraServer.
+
+    Raises:
+        ExportError: It declares no fabric, or has more chips than a picture can show.
+    """
+    ledger = Ledger(graph, node, "svg")
+    found = wiring(ledger)
+    if found.chips > MOST:
+        raise ledger.refused("not-expressible", f"a picture shows {MOST:,} chips at most, not {found.chips:,}")
+    classes = {**_COLOURS, **{c.kind: _COLOURS.get(c.kind, "a") for c in found.classes}}
+    drawn = _drawn(found, classes)
+    boxes = [k for k in drawn.keys if k.cls == "group"]
+    keys = (*boxes, *_keys(found, classes), *(k for k in drawn.keys if k not in boxes))
+    words = _words(found)
+    described = f"{words}. " + ". ".join(k.words for k in keys) + "."
+    picture = Picture(drawn.width, drawn.height, drawn.parts, keys)
+    notes = [
+        *(f"Assumption: {a}" for a in ledger.assumptions),
+        *(f"Figure: {u}" for u in ledger.used),
+    ]
+    return ledger.export(framed(picture, node.metadata.title, [words], described, notes))
+
+
+def _drawn(found: Wiring, classes: dict[str, str]) -> Picture:
+    shape = found.shape
+    if isinstance(shape, Switched):
+        return levels(shape, classes, found)
+    if isinstance(shape, Hypercube) and shape.d == 4:
+        return svg_grid.four(shape, classes)
+    if isinstance(shape, GridShape) and len(shape.axes) == 2:
+        return svg_grid.plane(shape, classes)
+    if isinstance(shape, GridShape) and len(shape.axes) == 3:
+        return svg_grid.planes(shape, classes, found)
+    fabric = shape.build()
+    if isinstance(shape, GridShape) and len(shape.axes) == 1 and not shape.axes[0].wrap:
+        return svg_line.row(fabric, classes)
+    return svg_line.circle(fabric, classes)
+
+
+def _words(found: Wiring) -> str:
+    """What the picture shows, in one line."""
+    shape = found.shape
+    servers = f" in {found.servers} {TIMES} {found.server}" if found.servers > 1 else ""
+    links = sum(c.count for c in found.classes)
+    told = [name_of(found), f"{links:,} {_noun(found)}{'' if links == 1 else 's'}"]
+    if isinstance(shape, GridShape) and shape.nodes > 1:
+        told.append(f"at most {shape.diameter} hop{'s' if shape.diameter > 1 else ''}")
+    return f"{found.chips} {TIMES} {found.chip}{servers}: {', '.join(told)}"
+
+
+def _noun(found: Wiring) -> str:
+    # How many links a chip has to a switch is not declared; what is counted is who is joined with whom.
+    return "connection" if isinstance(found.shape, Switched) else "link"
+
+
+def name_of(found: Wiring) -> str:
+    """The shape in words: ``4 x 4 torus``."""
+    shape = found.shape
+    if isinstance(shape, Switched):
+        count = len(shape.levels)
+        return f"{count} level{'s' if count > 1 else ''} of switches" + (" and direct links" if shape.peers else "")
+    word = type(shape).__name__.lower().replace("fullyconnected", "full connection")
+    if isinstance(shape, GridShape) and len(shape.axes) > 1:
+        return f"{TIMES.join(str(a.size) for a in shape.axes)} {word}"
+    return word
+
+
+def _keys(found: Wiring, classes: dict[str, str]) -> list[Key]:
+    made = []
+    if isinstance(found.shape, Switched):
+        made.append(Key("switch", f"a switch, {', '.join(dict.fromkeys(found.switches))}"))
+    return [*made, *(Key(f"link {classes[c.kind]}", told(found, c)) for c in found.classes)]
+
+
+def told(found: Wiring, links: LinkClass) -> str:
+    """A class of links in words, with its rate."""
+    count = f"{links.count:,} {_noun(found)}{'s' if links.count != 1 else ''}"
+    if not links.label:
+        return f"{links.title}: {count}, rate not known"
+    if isinstance(found.shape, Switched):
+        return f"{links.title}: {count}, {links.label} each way per link"
+    return f"{links.title}: {count}, {links.label} each way"

@@ -1,0 +1,223 @@
+"""The fabric of a system with the classes of its links: what pictures show and network models take."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
+
+from trnspec.graph.fabrics import shape as shape_of
+from trnspec.model.server import Server
+from trnspec.model.ultraserver import UltraServer
+from trnspec.quantities.quantity import choose_unit, render
+from trnspec.quantities.units import Dimension
+from trnspec.topology.fabric import TopologyError
+from trnspec.topology.shapes import Mesh, Shape, Torus
+from trnspec.topology.switched import Switched
+
+if TYPE_CHECKING:
+    from trnspec.model.document import Node
+    from trnspec.model.fabric import Fabric as Declared
+    from trnspec.model.fabric import Topology
+    from trnspec.output.exporters.ledger import Ledger
+
+WITHIN, BETWEEN, DIRECT = "within", "between", "direct"
+"""The classes of links: those of the fabric, those that cross from server to server, those past the switches."""
+
+HALF = "both directions are taken to carry the same, so one carries half"
+
+
+@frozen
+class LinkClass:
+    """Links that are alike.
+
+    Attributes:
+        kind: Its key; the edges of the shape carry it.
+        title: What it is called, with what it connects.
+        count: How many links there are.
+        rate: What one link carries in one direction, in B/s; ``None`` where nobody says.
+    """
+
+    kind: str
+    title: str
+    count: int
+    rate: Fraction | None
+
+    @property
+    def label(self) -> str:
+        """The rate for people: ``128 GB/s``; empty where it is not known."""
+        if self.rate is None:
+            return ""
+        return render(self.rate, choose_unit(self.rate, Dimension.BANDWIDTH), 4)
+
+
+@frozen
+class Wiring:
+    """The fabric of a system.
+
+    Attributes:
+        shape: Its structure; every edge of it has the kind of a class.
+        classes: The classes of its links, in order of their kinds in the structure.
+        chip: The name of the chip.
+        per_server: How many chips a server has; they are numbered server by server.
+        servers: How many servers there are.
+        server: The name of the server.
+        switches: What the switches of each level are called, the smallest level first.
+    """
+
+    shape: Shape
+    classes: tuple[LinkClass, ...]
+    chip: str
+    per_server: int
+    servers: int
+    server: str
+    switches: tuple[str, ...] = ()
+
+    @property
+    def chips(self) -> int:
+        """How many chips there are."""
+        return self.per_server * self.servers
+
+
+def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
+    """The fabric of the document that is exported.
+
+    Args:
+        ledger: Keeps account of the rates of links.
+        rated: Whether the rates are wanted.
+
+    Raises:
+        ExportError: It has no chips, or declares no fabric.
+        TopologyError: The declaration contradicts itself.
+    """
+    count, chip = ledger.chip()
+    inner, outer = fabrics(ledger)
+    topology = inner.topology
+    if topology is None:
+        raise ledger.refused("no-fabric", "its fabric has no declared topology")
+    spec: Any = ledger.node.spec
+    servers = spec.servers.count if isinstance(spec, UltraServer) else 1
+    server = spec.servers.server.name if isinstance(spec, UltraServer) else ledger.node.name
+    made = shape_of(topology, count)
+    if made.nodes != count:
+        message = f"the declared {topology.shape} has {made.nodes} chips, and {ledger.node.name} has {count}"
+        raise TopologyError(message)
+    if servers > 1:
+        ledger.assume("", "chips are numbered server by server, and in a grid row by row, the last dimension fastest")
+    kinds = {WITHIN: inner}
+    if isinstance(made, (Torus, Mesh)) and outer is not None:
+        ledger.assume("", "the first dimension of the grid is the one that crosses from server to server")
+        made = evolve(made, kinds=(BETWEEN, *([WITHIN] * (len(made.dims) - 1))))
+        kinds[BETWEEN] = outer
+    elif isinstance(made, (Torus, Mesh)):
+        made = evolve(made, kinds=(WITHIN,))
+    elif isinstance(made, Switched):
+        made, kinds = _switched(made, inner, outer)
+    else:
+        made = evolve(made, kind=WITHIN)  # type: ignore[call-arg]  # chain, ring, hypercube and the like all have it
+    counts: dict[str, int] = {}
+    for edge in made.build().edges:
+        counts[edge.kind] = counts.get(edge.kind, 0) + 1
+    # Links within a server come first, however the dimensions are numbered.
+    classes = tuple(
+        LinkClass(k, _title(ledger, k, kinds[k], topology), counts[k], _rate(ledger, k, kinds[k]) if rated else None)
+        for k in kinds
+        if k in counts
+    )
+    names = tuple(level.name for level in topology.levels)
+    return Wiring(made, classes, chip.name, count // servers, servers, server, names)
+
+
+def fabrics(ledger: Ledger) -> tuple[Declared, Declared | None]:
+    """The declared network among all chips, and the part of it that crosses from server to server.
+
+    Raises:
+        ExportError: No network is declared.
+    """
+    spec = ledger.node.spec
+    if not isinstance(spec, (Server, UltraServer)):
+        raise ledger.refused("no-fabric", f"a {ledger.node.kind} has no fabric; name a server or an UltraServer")
+    if spec.fabric is None:
+        raise ledger.refused("no-fabric", "it declares no network among its chips")
+    return spec.fabric, spec.between_servers if isinstance(spec, UltraServer) else None
+
+
+def _switched(made: Switched, inner: Declared, outer: Declared | None) -> tuple[Switched, dict[str, Declared]]:
+    many = len(made.levels) > 1
+    names = [f"{WITHIN} {i}" if many else WITHIN for i in range(1, len(made.levels) + 1)]
+    levels = tuple(evolve(level, kind=name) for level, name in zip(made.levels, names, strict=True))
+    peers = tuple(evolve(peer, kind=DIRECT) for peer in made.peers)
+    return evolve(made, levels=levels, peers=peers), {**dict.fromkeys(names, inner), DIRECT: outer or inner}
+
+
+def _title(ledger: Ledger, kind: str, declared: Declared, topology: Topology) -> str:
+    link = ledger.graph.find(declared.link)
+    title = declared.link.name if link is None else link.metadata.title
+    if kind == DIRECT:
+        return f"{title} direct to the same place of the other half"
+    if topology.levels:
+        level = topology.levels[int(kind.removeprefix(WITHIN) or 1) - 1]
+        return f"{title} to the {level.name} of {level.chips} chips"
+    return title
+
+
+def _rate(ledger: Ledger, kind: str, declared: Declared) -> Fraction | None:
+    link = ledger.graph.find(declared.link)
+    return None if link is None else per_direction(ledger, f"{kind} links", link)
+
+
+def per_direction(ledger: Ledger, field: str, link: Node[Any]) -> Fraction | None:
+    """What one link carries in one direction, in B/s: printed, or half of what both directions carry."""
+    one, both = (ledger.find(link, f"bandwidth.{name}") for name in ("per_direction", "both"))
+    if one is not None:
+        return ledger.use(field, one)
+    if both is None:
+        return None
+    ledger.assume(field, HALF)
+    return ledger.use(field, both) / 2
+
+
+def out_of_a_chip(ledger: Ledger, field: str) -> Fraction:
+    """What a chip can send over all its links of the fabric at once, one direction, in B/s.
+
+    Links times the rate of one, or where the links are not counted half of what the fabric states for both directions.
+
+    Raises:
+        ExportError: No fabric is declared, or its bandwidth is not known.
+    """
+    inner, outer = fabrics(ledger)
+    found = out_of_part(ledger, field, "fabric", inner)
+    if found is None:
+        raise ledger.unknown(field, ledger.node, "fabric.bandwidth")
+    if outer is None:
+        return found
+    more = out_of_part(ledger, field, "between_servers", outer)
+    if more is None:
+        ledger.assume(field, "what crosses from server to server is not counted: its bandwidth is not known")
+        return found
+    return found + more
+
+
+def out_of_part(ledger: Ledger, field: str, at: str, declared: Declared) -> Fraction | None:
+    """What a chip can send over one part of the fabric, ``fabric`` or ``between_servers``; ``None`` if not known."""
+    link = ledger.graph.find(declared.link)
+    if link is not None and declared.links_per_chip is not None:
+        rate = per_direction(ledger, field, link)
+        if rate is not None:
+            return rate * declared.links_per_chip
+    both = ledger.find(ledger.node, f"{at}.bandwidth")
+    if both is None:
+        return None
+    ledger.assume(field, HALF)
+    return ledger.use(field, both) / 2
+
+
+def latency(ledger: Ledger, field: str, link_name: str | None) -> Fraction:
+    """The latency of a link in seconds; 0 where nobody prints one, which makes every time a lower bound."""
+    link = None if link_name is None else ledger.graph.nodes.get(ledger.graph.aliases.get(link_name, ""))
+    found = None if link is None else ledger.find(link, "latency")
+    if found is None:
+        ledger.assume(field, f"no latency of {link_name or 'the link'} is known; with 0, times are lower bounds")
+        return Fraction(0)
+    return ledger.use(field, found)

@@ -1,0 +1,79 @@
+"""What several reporters need: text made safe to show, the two ways to write a path, the sums in words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from trnspec.diagnostics import Diagnostic, Report, Severity
+
+if TYPE_CHECKING:
+    from trnspec.yaml import Path
+
+_PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
+
+
+def escape(text: str) -> str:
+    r"""``text`` with everything that a reader cannot see, or a terminal would obey, written out as ``\x1b``.
+
+    That is control, format (direction marks among them), surrogate, private and unassigned characters, and the line
+    and paragraph separators.  The result is one line, and encodes as UTF-8.  Spaces of all kinds stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if _shows(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _shows(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"
+
+
+def dotted(path: Path) -> str:
+    """The path as people write it: ``spec.peak.dense.bf16``, ``links[2].rate``, ``spec["a.b"]``."""
+    parts: list[str] = []
+    for step in path:
+        if isinstance(step, int):
+            parts.append(f"[{step}]")
+        elif _PLAIN_KEY.fullmatch(step):
+            parts.append(f".{step}" if parts else step)
+        else:
+            quoted = step.replace("\\", "\\\\").replace('"', '\\"')
+            parts.append(f'["{quoted}"]')
+    return "".join(parts)
+
+
+def pointer(path: Path) -> str:
+    """The path as a JSON Pointer (RFC 6901): ``/spec/peak/dense/bf16``; the whole document is the empty text."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def title(diagnostic: Diagnostic) -> str:
+    """``TRN402 aggregate-mismatch``, or the code alone when it has no name."""
+    return f"{diagnostic.code} {diagnostic.name}" if diagnostic.name else diagnostic.code
+
+
+def page(docs: str, code: str) -> str:
+    """The address of the page about ``code``, or an empty text when there is no such site."""
+    from urllib.parse import quote
+
+    return f"{docs.rstrip('/')}/{quote(code, safe='', errors='backslashreplace')}" if docs else ""
+
+
+def documents(report: Report) -> int:
+    """How many documents were checked, of all kinds."""
+    return sum(report.checked.values())
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 error``, ``2 errors``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def tally(report: Report) -> str:
+    """The one line that sums a report up, such as ``2 errors, 1 warning in 14 documents``."""
+    counts = [(report.count(s), s.label) for s in sorted(Severity, reverse=True)]
+    found = ", ".join(plural(n, noun) for n, noun in counts if n)
+    where = plural(documents(report), "document")
+    waived = f", {report.waived} waived" if report.waived else ""
+    return f"{found} in {where}{waived}." if found else f"{where} checked, no findings{waived}."

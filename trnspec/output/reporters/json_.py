@@ -1,0 +1,61 @@
+"""A report for programs: the object that ``schemas/v1/report.schema.json`` describes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from trnspec._version import __version__
+from trnspec.diagnostics import Diagnostic, Location, Report, Severity
+from trnspec.output.reporters.common import documents, page, pointer
+
+VERSION = 1
+"""Counts up when a key is removed or changes its meaning; a new key alone does not change it."""
+
+
+def report(report: Report, *, docs: str = "", **_: object) -> str:
+    """The report as a JSON text in ASCII, so that it passes through every pipe; ``docs`` as in ``render``."""
+    return json.dumps(as_data(report, docs=docs), indent=2)
+
+
+def as_data(report: Report, *, docs: str = "") -> dict[str, Any]:
+    """The report as plain data, the same that :func:`report` writes."""
+    return {
+        "version": VERSION,
+        "tool": {"name": "trnspec", "version": __version__},
+        "ok": report.ok,
+        "summary": {
+            "errors": report.count(Severity.ERROR),
+            "warnings": report.count(Severity.WARNING),
+            "infos": report.count(Severity.INFO),
+            "waived": report.waived,
+            "files": report.files,
+            "documents": documents(report),
+            "checked": dict(sorted(report.checked.items())),
+        },
+        "diagnostics": [_diagnostic(d, docs) for d in report.diagnostics],
+    }
+
+
+def _diagnostic(found: Diagnostic, docs: str) -> dict[str, Any]:
+    return {
+        "code": found.code,
+        "name": found.name,
+        "severity": found.severity.label,
+        "message": found.message,
+        **_location(found.where),
+        "hint": found.hint,
+        "see": [_location(other) for other in found.see],
+        "url": page(docs, found.code) or None,
+    }
+
+
+def _location(where: Location) -> dict[str, Any]:
+    return {
+        "file": where.file,
+        "line": where.place.line if where.place else None,
+        "column": where.place.column if where.place else None,
+        "path": list(where.path),
+        "pointer": pointer(where.path),
+        "text": where.text,
+    }

@@ -1,0 +1,73 @@
+"""A report as JUnit XML, for servers that collect test results.
+
+The shape is the one that Apache Ant writes and Jenkins, GitLab and others read: one ``testsuite`` with ``properties``,
+``testcase`` elements that hold at most one ``failure`` or ``skipped``, then ``system-out`` and ``system-err``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from trnspec._version import __version__
+from trnspec.diagnostics import Diagnostic, Report, Severity
+from trnspec.output.reporters.common import dotted, tally, title
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+# XML 1.0 section 2.2: what is outside may not occur, not even as a character reference.
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def report(report: Report, *, when: datetime | None = None, **_: object) -> str:
+    """One test case per finding, plus one that passes when nothing is wrong.
+
+    Errors and warnings are failures; information is a skipped test, so that the build stays as green as the exit
+    status.  ``when`` becomes the time stamp, which the stricter readers ask for.
+    """
+    failures = sum(d.severity > Severity.INFO for d in report.diagnostics)
+    skipped = len(report.diagnostics) - failures
+    suite = ElementTree.Element(
+        "testsuite",
+        name="trnspec",
+        tests=str(len(report.diagnostics) + report.ok),
+        failures=str(failures),
+        errors="0",
+        skipped=str(skipped),
+        hostname="localhost",
+        time="0",
+    )
+    if when is not None:
+        suite.set("timestamp", when.replace(tzinfo=None).isoformat(timespec="seconds"))
+    properties = ElementTree.SubElement(suite, "properties")
+    ElementTree.SubElement(properties, "property", name="version", value=__version__)
+    if report.ok:
+        ElementTree.SubElement(suite, "testcase", classname="trnspec", name="nothing is wrong", time="0")
+    for found in report.diagnostics:
+        _case(suite, found)
+    ElementTree.SubElement(suite, "system-out").text = tally(report)
+    ElementTree.SubElement(suite, "system-err")
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode")
+
+
+def _case(suite: ElementTree.Element, found: Diagnostic) -> None:
+    where = found.where
+    # Named after the place in the document, not the line, so that a server follows the case while lines move.
+    name = f"{where.file} {dotted(where.path)}" if where.path else str(where)
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=_clean(f"trnspec.{found.code}"), name=_clean(name), time="0"
+    )
+    outcome = ElementTree.SubElement(case, "failure" if found.severity > Severity.INFO else "skipped")
+    outcome.set("type", _clean(found.code))
+    outcome.set("message", _clean(found.message))
+    lines = [f"{where}: {found.severity.label} {title(found)}: {found.message}"]
+    lines += [f"see: {other} {other.text}".rstrip() for other in found.see]
+    lines += [f"hint: {found.hint}"] if found.hint else []
+    outcome.text = _clean("\n".join(lines))
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", text)

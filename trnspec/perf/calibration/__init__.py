@@ -1,0 +1,1 @@
+"""Measurements, fits and scores: ``measured_*``, ``fit_*``, ``score`` and the calibration ``document``."""

@@ -1,0 +1,1 @@
+"""Documents to arrays: ``lower``, ``system``, ``machine``, ``efficiency``, ``calibrated`` and ``lookup``."""

@@ -1,0 +1,312 @@
+"""The one place that knows both the graph and numbers: servers of a catalog become a :class:`System`."""
+
+from __future__ import annotations
+
+import re
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from trnspec.diagnostics import nearest
+from trnspec.errors import UsageError
+from trnspec.evaluation.result import Basis, RefusalError
+from trnspec.graph.fabrics import fabric as shape_of
+from trnspec.graph.provenance import Stated, figures
+from trnspec.model.chip import Chip
+from trnspec.model.server import Server
+from trnspec.model.ultraserver import UltraServer
+from trnspec.perf.lowering.system import UNKNOWN, Level, System
+from trnspec.topology.fabric import TopologyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.model.ref import Ref
+
+_ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*[*x]\s*(?P<count>[1-9][0-9]{0,5}))?\Z")
+_MISSPELLED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,79}?)(?P<count>|\s*[*xX]\s*[1-9][0-9]{0,5})")
+_NAMES = ("slow", "value", "fast")
+
+
+def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = None) -> System:
+    """The system that ``trn1.32xlarge*32`` names: so many servers or UltraServers, or one chip alone.
+
+    Args:
+        graph: The catalog.
+        on: The name of a server, an UltraServer or a chip, with ``*`` and how many of them.
+        lnc: Physical cores of a logical core, which is what a rank is on Neuron; 2 from Trainium2 on, else 1.
+        chips: Use only so many chips, as many of each unit; all when left out.
+
+    Raises:
+        UsageError: The text is not such a name, or the document is of another kind.
+        UnknownNameError: There is no such document.
+        RefusalError: Without a figure that is not published, nothing can be said.
+    """
+    found = _ON.match(on.strip())
+    if found is None:
+        hint = _meant(graph, on.strip()) or "write a name, and how many: trn1.32xlarge*32"
+        raise UsageError(f"{on!r} is not a system; {hint}")
+    node = graph.named(found["name"])
+    count = int(found["count"] or 1)
+    known: dict[str, Mapping[str, Stated]] = {}
+    slow, value, fast = (_some(_Lowering(graph, node, count, lnc, end, known).system(on), chips) for end in _NAMES)
+    return evolve(value, ends=(slow, fast))
+
+
+def _meant(graph: Graph, on: str) -> str:
+    """The systems that may be meant where letters of the name alone are wrong, capitals for instance; else nothing."""
+    parts = _MISSPELLED.fullmatch(on)
+    if parts is None:
+        return ""
+    name, count = parts["name"].lower(), parts["count"].lower()
+    names = [name] if name in graph.aliases else nearest(name, graph.aliases)
+    return f"did you mean {' or '.join(repr(n + count) for n in names)}?" if names else ""
+
+
+def _some(system: System, chips: int | None) -> System:
+    """The system of which only some chips are used: as many of each unit, whose links keep their rates."""
+    if chips is None or chips == system.chips:
+        return system
+    inner = [level for level in system.levels if level.ranks != float("inf")]
+    shares = _evenly(chips, int(system.chips), [int(level.ranks / system.ranks_per_chip) for level in reversed(inner)])
+    if not shares or chips > system.chips:
+        raise RefusalError(
+            "chip-count",
+            f"{chips} chips are not taken evenly from the {int(system.chips)} of {system.name}",
+            place="chips",
+        )
+    levels = [
+        evolve(level, ranks=share * system.ranks_per_chip) for level, share in zip(inner, shares[:0:-1], strict=True)
+    ]
+    servers = next((chips / level.ranks * system.ranks_per_chip for level in levels if level.name == "server"), 0.0)
+    widest = shares[1] if inner else 1
+    return evolve(
+        system, name=f"{system.name}, {chips} chips", chips=float(chips), ranks=chips * system.ranks_per_chip,
+        servers=servers or float(ceil(chips * system.servers / system.chips)),
+        levels=(*levels, *(level for level in system.levels if level not in inner and widest < chips)),
+    )  # fmt: skip
+
+
+def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
+    """Chips of the system and of a unit of each level, from the outside; empty where they are not shared evenly.
+
+    Of each level as few units are used as can be, and a chip is never halved.
+
+    Args:
+        chips: Chips to use.
+        whole: Chips there are.
+        units: Chips of a whole unit of each level, from the outside.
+    """
+    shares = [chips]
+    for unit in units:
+        share = shares[-1]
+        least = max(1, -(-share // unit))
+        # Of servers none is taken that is not needed; within an UltraServer all are there.
+        most = least if len(shares) == 1 else whole // unit
+        few = next((n for n in range(least, most + 1) if share % n == 0), 0)
+        if few * unit > whole or not few:
+            return []
+        shares.append(share // few)
+        whole = unit
+    return shares if chips > 0 else []
+
+
+class _Lowering:
+    """Reads figures at one end of their intervals, and keeps what it has read."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        node: Node[Any],
+        count: int,
+        lnc: int | None,
+        end: str,
+        known: dict[str, Mapping[str, Stated]],
+    ) -> None:
+        self.graph = graph
+        self.node = node
+        self.count = count
+        self.end = end
+        self.wanted_lnc = lnc
+        self.basis: dict[tuple[str, str], Basis] = {}
+        self._figures = known
+        self.server = self._server()
+        self.chip = node if self.server is None else self._found(self.server.spec.chips.chip)
+
+    def _server(self) -> Node[Any] | None:
+        spec = self.node.spec
+        if isinstance(spec, UltraServer):
+            return self._found(spec.servers.server)
+        if isinstance(spec, Server):
+            return self.node
+        if isinstance(spec, Chip):
+            if self.count > 1:
+                raise UsageError(
+                    f"{self.node.name} is a chip, and how {self.count} of them are linked is not said; "
+                    "name a server or an UltraServer"
+                )
+            return None
+        raise UsageError(f"{self.node.kind} {self.node.name} has no chips; name a server, an UltraServer or a chip")
+
+    def _found(self, ref: Ref[Any]) -> Node[Any]:
+        node = self.graph.find(ref)
+        if node is None:
+            raise UsageError(f"{self.node.name} is built of {ref.name}, which is not in the catalog")
+        return node
+
+    def _figures_of(self, node: Node[Any]) -> Mapping[str, Stated]:
+        if node.name not in self._figures:
+            self._figures[node.name] = figures(self.graph, node)
+        return self._figures[node.name]
+
+    def read(self, node: Node[Any], at: str, *, slow_is_high: bool = False) -> float:
+        """A figure in base units, or :data:`UNKNOWN`; it joins the basis."""
+        figure = self._figures_of(node).get(at)
+        if figure is None:
+            return UNKNOWN
+        told = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.rivals)
+        source = figure.source_name or (f"derived: {figure.derived}" if figure.derived else "none")
+        self.basis[node.name, at] = Basis(node.name, at, figure.value.text, source, figure.as_of, told)
+        interval = figure.interval
+        low, high = (self.end == "slow") != slow_is_high, (self.end == "fast") != slow_is_high
+        if self.end != "value" and low:
+            return float(interval.low)
+        if self.end != "value" and high and interval.high is not None:
+            return float(interval.high)
+        return float(figure.value)
+
+    def system(self, name: str) -> System:
+        chip = self.chip.spec
+        per_chip = 1.0
+        lnc = 0
+        if chip.cores is not None and self.graph.find(chip.cores.core) is not None and _is_neuron(chip):
+            lnc = self._lnc(chip)
+            per_chip = float(chip.cores.count // lnc)
+        elif self.wanted_lnc is not None:
+            raise UsageError(f"{self.chip.name} has no logical cores, so lnc means nothing to it")
+        in_server = self.server.spec.chips.count if self.server is not None else 1
+        units = self.node.spec.servers.count if isinstance(self.node.spec, UltraServer) else 1
+        servers = units * self.count
+        rates, published = self._rates(per_chip)
+        capacity = self.read(self.chip, "memory.capacity")
+        bandwidth = self.read(self.chip, "memory.bandwidth")
+        levels = self._levels(per_chip, float(in_server), float(units), bandwidth)
+        host = self.read(self.server, "host.memory") if self.server is not None else UNKNOWN
+        return System(
+            name=name.strip(),
+            chip=self.chip.name,
+            chips=float(in_server * servers),
+            servers=float(servers),
+            ranks=in_server * servers * per_chip,
+            ranks_per_chip=per_chip,
+            lnc=float(lnc),
+            rates=rates,
+            published=published,
+            capacity=capacity / per_chip,
+            bandwidth=bandwidth / per_chip,
+            host_memory=host,
+            levels=levels,
+            basis=tuple(self.basis.values()),
+        )
+
+    def _lnc(self, chip: Chip) -> int:
+        assert chip.cores is not None
+        count = chip.cores.count
+        # From Trainium2 on, two physical cores make one logical core unless one asks otherwise.
+        lnc = self.wanted_lnc if self.wanted_lnc is not None else (2 if count >= 8 else 1)
+        if lnc not in (1, 2) or count % lnc or (lnc == 2 and count < 8):
+            raise RefusalError(
+                "logical-cores",
+                f"{self.chip.name} has {count} cores of which no logical cores of {lnc} are made",
+                place="lnc",
+                hint="1 everywhere; 2 from Trainium2 on",
+            )
+        return lnc
+
+    def _rates(self, per_chip: float) -> tuple[dict[str, float], dict[str, float]]:
+        all_engines: dict[str, float] = {}
+        tensor: dict[str, float] = {}
+        for group, rates in (("peak", all_engines), ("tensor_peak", tensor)):
+            for at in self._figures_of(self.chip):
+                prefix = f"{group}.dense."
+                if at.startswith(prefix):
+                    rates[at.removeprefix(prefix)] = self.read(self.chip, at) / per_chip
+        return {**all_engines, **tensor}, all_engines
+
+    def _levels(self, per_chip: float, in_server: float, units: float, bandwidth: float) -> tuple[Level, ...]:
+        levels: list[Level] = []
+        if per_chip > 1:
+            # Cores of a chip exchange through their common memory: every byte is written once and read once.
+            place = f"{self.chip.name} spec.memory.bandwidth"
+            levels.append(
+                Level(name="chip", ranks=per_chip, rate=bandwidth / per_chip / 2, link="device memory", place=place)
+            )
+        if self.server is None:
+            return tuple(levels)
+        ranks = in_server * per_chip
+        inner = self._fabric(self.server, "fabric")
+        if units > 1:
+            whole, outer = (self._fabric(self.node, name) for name in ("fabric", "between_servers"))
+            if outer[0]:
+                inner = inner if inner[0] else whole
+            if inner[0] and outer[0] and in_server > 1:
+                levels.append(self._level("server", ranks, inner, per_chip, self.server))
+            reach = outer if outer[0] else whole
+            levels.append(self._level("ultraserver", ranks * units, reach, per_chip, self.node))
+        elif in_server > 1:
+            levels.append(self._level("server", ranks, inner, per_chip, self.server))
+        if self.count > 1:
+            levels.append(self._network(ranks))
+        return tuple(levels)
+
+    def _fabric(self, node: Node[Any], name: str) -> tuple[float, str, str]:
+        """What one chip sends over a fabric in B/s, the link, and the place that says so."""
+        declared = getattr(node.spec, name, None)
+        if declared is None:
+            return UNKNOWN, "", f"{node.name} spec.{name}"
+        both = self.read(node, f"{name}.bandwidth")
+        if both:
+            return both / 2, declared.link.name, f"{node.name} spec.{name}.bandwidth"
+        link = self.graph.find(declared.link)
+        if link is not None and declared.links_per_chip:
+            one = self.read(link, "bandwidth.per_direction") or self.read(link, "bandwidth.both") / 2
+            return one * declared.links_per_chip, declared.link.name, f"{link.name} spec.bandwidth"
+        return UNKNOWN, declared.link.name, f"{node.name} spec.{name}.bandwidth"
+
+    def _level(self, name: str, ranks: float, found: tuple[float, str, str], per_chip: float, node: Node[Any]) -> Level:
+        rate, link, place = found
+        try:
+            shape = shape_of(self.graph, node)
+        except TopologyError:
+            shape = None
+        return Level(name=name, ranks=ranks, rate=rate / per_chip, link=link, place=place, shape=shape)
+
+    def _network(self, ranks: float) -> Level:
+        assert self.server is not None
+        latency = 0.0
+        for at in ("efa.bandwidth", "network.peak"):
+            rate = self.read(self.server, at)
+            if rate:
+                break
+        else:
+            at = "efa.bandwidth"
+        efa = getattr(self.server.spec, "efa", None)
+        link = None if efa is None or efa.link is None else self.graph.find(efa.link)
+        if link is not None:
+            latency = self.read(link, "latency", slow_is_high=True)
+        return Level(
+            name="network",
+            ranks=float("inf"),
+            rate=rate / ranks,
+            latency=latency,
+            link="network" if link is None else link.name,
+            place=f"{self.server.name} spec.{at}",
+        )
+
+
+def _is_neuron(chip: Chip) -> bool:
+    """Whether programs run on single cores of the chip, as on Neuron; elsewhere a rank is a chip."""
+    return chip.cores is not None and chip.cores.core.name.startswith("neuroncore")

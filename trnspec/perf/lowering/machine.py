@@ -1,0 +1,178 @@
+"""A system and what is achieved on it, as the numbers that the formulas of training and inference are written with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.ops import Number, larger, smaller
+
+if TYPE_CHECKING:
+    from trnspec.perf.lowering.efficiency import Efficiency
+    from trnspec.perf.lowering.system import System
+
+SLOTS = ("chip", "server", "ultraserver", "network")
+"""The levels of links that a rank may have, innermost first."""
+
+
+@frozen(kw_only=True)
+class Machine:
+    """What one rank computes and communicates with: times per unit, so that formulas multiply and never divide.
+
+    Attributes:
+        ranks: Ranks of the system.
+        flop: Time of one FLOP of a matrix multiplication, in s.
+        score: Time of one FLOP of attention's products, in s.
+        byte: Time of one byte to or from device memory, in s.
+        capacity: Device memory of a rank, in B.
+        matmul_passes: See :class:`~trnspec.perf.lowering.efficiency.Efficiency`; so are the ones below that bear its names.
+        inverse_1: One over the ranks of a chip; 1 where a chip is one rank.
+        inverse_2: One over the ranks of a server.
+        inverse_3: One over the ranks of an UltraServer, or of a server where there is none.
+        byte_1: Time of one byte over the links of a chip, in s; 0 where the level is absent.
+        byte_2: The same of a server.
+        byte_3: The same of an UltraServer.
+        byte_4: The same of the network.
+        hop_1: Time of one step over the links of a chip, in s.
+        hop_2: The same of a server.
+        hop_3: The same of an UltraServer.
+        hop_4: The same of the network.
+        unknown_1: 1 where the rate within a chip is not published.
+        unknown_2: The same of a server.
+        unknown_3: The same of an UltraServer.
+        unknown_4: The same of the network, or where there is no network at all.
+    """
+
+    ranks: Number
+    flop: Number
+    score: Number
+    byte: Number
+    capacity: Number
+    inverse_1: Number
+    inverse_2: Number
+    inverse_3: Number
+    byte_1: Number
+    byte_2: Number
+    byte_3: Number
+    byte_4: Number
+    hop_1: Number
+    hop_2: Number
+    hop_3: Number
+    hop_4: Number
+    unknown_1: Number
+    unknown_2: Number
+    unknown_3: Number
+    unknown_4: Number
+    matmul_passes: Number = 0.0
+    hidden_passes: Number = 0.0
+    score_passes: Number = 0.0
+    head_passes: Number = 0.0
+    optimizer_passes: Number = 0.0
+    forward: Number = 0.0
+    backward: Number = 0.0
+    call: Number = 0.0
+    send: Number = 0.0
+    overlap: Number = 1.0
+    exposed: Number = 0.0
+    tensor_overlap: Number = 0.0
+    step: Number = 0.0
+    causal: Number = 1.0
+
+
+_TAKEN = (
+    *("matmul_passes", "hidden_passes", "score_passes", "head_passes", "optimizer_passes", "forward", "backward"),
+    *("call", "send", "overlap", "exposed", "tensor_overlap", "step", "causal"),
+)
+
+
+def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str = "bf16") -> Machine:
+    """The numbers of one rank.
+
+    Args:
+        system: The system.
+        efficiency: What is achieved on it.
+        dtype: What matrices are multiplied in.
+        scores: What attention's products are computed in: they stay in 16 bit when weights are narrower.
+
+    Raises:
+        RefusalError: ``unknown-figure``: no rate is published for a type, or none of device memory.
+    """
+    if not system.bandwidth:
+        place = f"{system.chip} spec.memory.bandwidth"
+        raise RefusalError("unknown-figure", f"{system.chip} has no published bandwidth of device memory", place=place)
+    flop = 1.0 / (system.rate(dtype) * efficiency.matmul)
+    wide = scores if dtype not in _WIDE else dtype
+    found = {level.name: level for level in system.levels}
+    numbers: dict[str, float] = {}
+    inverse = 1.0
+    for slot, name in enumerate(SLOTS, 1):
+        level = found.get(name)
+        share = getattr(efficiency, name)
+        if level is not None and slot < 4:
+            inverse = 1.0 / level.ranks
+        if slot < 4:
+            numbers[f"inverse_{slot}"] = inverse
+        numbers[f"byte_{slot}"] = 1.0 / (level.rate * share) if level is not None and level.rate else 0.0
+        hop = efficiency.hop if slot < 4 else efficiency.network_hop
+        numbers[f"hop_{slot}"] = (level.latency or hop) if level is not None else 0.0
+        numbers[f"unknown_{slot}"] = 0.0 if level is not None and level.rate else 1.0
+    return Machine(
+        ranks=system.ranks,
+        flop=flop,
+        score=1.0 / (system.rate(wide) * efficiency.attention),
+        byte=1.0 / (system.bandwidth * efficiency.memory),
+        capacity=system.capacity,
+        **numbers,
+        **{name: getattr(efficiency, name) for name in _TAKEN},
+    )
+
+
+_WIDE = ("fp64", "fp32", "tf32", "bf16", "fp16")
+"""Types that attention's products are computed in as they are."""
+
+
+@frozen
+class Group:
+    """What a group of ranks needs for a collective.
+
+    Attributes:
+        latency: Time of the steps of an all-gather, or of a reduce-scatter, in s; an all-reduce takes twice that.
+        gather: Time of an all-gather, or of a reduce-scatter, for each byte of the whole buffer, in s.
+        many: 1 where there is more than one rank, else 0.
+        unknown: Above 0 where it uses a link whose rate is not published.
+    """
+
+    latency: Number
+    gather: Number
+    many: Number
+    unknown: Number
+
+
+def never(number: Number) -> bool:
+    """Whether a number is 0 in every element, told without looking at arrays: what it multiplies can be left out."""
+    return type(number) is float and number == 0.0
+
+
+def group(machine: Machine, n: Number, stride: Number) -> Group:
+    """A group of ``n`` ranks that lie ``stride`` apart, on the levels it spans: rings within each, innermost first.
+
+    Within a unit of level i lie ``w_i`` of its ranks; that level then carries ``1/w_(i-1) - 1/w_i`` of the buffer in
+    ``w_i / w_(i-1) - 1`` steps (hierarchical ring, the sum of the levels' rings; Thakur et al. 2005, section 4).
+    Where a unit holds no whole number of the group's ranks the share is the mean.
+    """
+    inverse = 1.0 / n
+    first = larger(inverse, smaller(1.0, stride * machine.inverse_1))
+    second = larger(inverse, smaller(1.0, stride * machine.inverse_2))
+    third = larger(inverse, smaller(1.0, stride * machine.inverse_3))
+    on_1, on_2, on_3, on_4 = 1.0 - first, first - second, second - third, third - inverse
+    gather = on_1 * machine.byte_1 + on_2 * machine.byte_2 + on_3 * machine.byte_3 + on_4 * machine.byte_4
+    latency = (
+        (1.0 / first - 1.0) * machine.hop_1
+        + (first / second - 1.0) * machine.hop_2
+        + (second / third - 1.0) * machine.hop_3
+        + (third / inverse - 1.0) * machine.hop_4
+    )
+    unknown = on_1 * machine.unknown_1 + on_2 * machine.unknown_2 + on_3 * machine.unknown_3 + on_4 * machine.unknown_4
+    return Group(latency, gather, smaller(n - 1.0, 1.0), unknown)

@@ -1,0 +1,95 @@
+"""A system in numbers: what one rank computes with, and what it reaches other ranks by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from trnspec.evaluation.result import Basis, RefusalError
+from trnspec.topology.shapes import Shape
+
+UNKNOWN = 0.0
+"""What stands for a rate that nobody has published; whatever needs it refuses, nothing replaces it."""
+
+
+@frozen(kw_only=True)
+class Level:
+    """One level of the hierarchy that ranks are linked by.
+
+    Attributes:
+        name: ``chip``, ``server``, ``ultraserver`` or ``network``.
+        ranks: Ranks within one unit of this level.
+        rate: What a rank sends, and at the same time receives, over this level when all ranks do so, in B/s;
+            :data:`UNKNOWN` where that is not published.
+        latency: Time of one step of a collective over this level, in s, as published; 0 where nothing is.
+        link: The name of the link.
+        place: The document and the attribute that says, or fails to say, the rate.
+        shape: The declared topology among the chips; ``None`` where it is a network, a chip, or not declared.
+    """
+
+    name: str
+    ranks: float
+    rate: float
+    latency: float = 0.0
+    link: str = ""
+    place: str = ""
+    shape: Shape | None = field(default=None, repr=False)
+
+
+@frozen(kw_only=True)
+class System:
+    """Some servers as the engine sees them.  Rates and capacities are those of one rank.
+
+    Attributes:
+        name: As it was asked for: ``trn1.32xlarge*32``.
+        chip: The name of the chip.
+        chips: Chips of all servers.
+        servers: Servers.
+        ranks: Ranks: logical cores of all chips, or chips where a chip is one rank.
+        ranks_per_chip: Ranks that share a chip, and its memory, links and rates.
+        lnc: Physical cores of one logical core; 0 where the chip does not count cores as ranks.
+        rates: Peak dense rate of matrix multiplication by data type, in FLOP/s (or OP/s).
+        published: Peak dense rate by data type as its publisher counts it, which MFU is a share of.
+        capacity: Device memory, in B.
+        bandwidth: Rate between a rank and its device memory, in B/s.
+        host_memory: Memory of the host, in B; :data:`UNKNOWN` where it is not published.
+        levels: From the innermost outwards.
+        basis: The figures of the catalog that all this rests on.
+        ends: The same system with every figure at the slow, and at the fast end of what its digits leave open.
+    """
+
+    name: str
+    chip: str
+    chips: float
+    servers: float
+    ranks: float
+    ranks_per_chip: float
+    lnc: float
+    rates: Mapping[str, float]
+    published: Mapping[str, float]
+    capacity: float
+    bandwidth: float
+    host_memory: float = UNKNOWN
+    levels: tuple[Level, ...]
+    basis: tuple[Basis, ...] = field(default=(), repr=False)
+    ends: tuple[System, System] | None = field(default=None, repr=False)
+
+    def rate(self, dtype: str) -> float:
+        """The peak dense rate of matrix multiplication in FLOP/s, of one rank.
+
+        Raises:
+            RefusalError: ``unknown-figure``: none is published for the type; another's never stands in for it.
+        """
+        if dtype not in self.rates:
+            raise RefusalError(
+                "unknown-figure",
+                f"{self.chip} has no published dense rate for {dtype}",
+                place=f"{self.chip} spec.peak.dense.{dtype}",
+                hint=f"types with a rate: {', '.join(self.rates)}",
+            )
+        return self.rates[dtype]
+
+    def basis_of(self, *names: str) -> tuple[Basis, ...]:
+        """The figures whose path ends in one of some names: ``bf16``, ``bandwidth``."""
+        return tuple(b for b in self.basis if b.at.rsplit(".", 1)[-1] in names)

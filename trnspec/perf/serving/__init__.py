@@ -1,0 +1,1 @@
+"""Serving: ``forward_pass``, ``prefill``, ``decode`` and ``request``."""

@@ -1,0 +1,1 @@
+"""A training step: ``costs``, ``communication``, ``step`` and ``estimator``."""

@@ -1,0 +1,1 @@
+"""What a model computes and stores: ``transformer``, ``flops``, ``layout``, ``stages``, ``plan``, ``memory``."""

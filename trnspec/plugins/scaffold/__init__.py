@@ -1,0 +1,1 @@
+"""``trnspec plugin new``: ``templates`` and the ``writer``."""

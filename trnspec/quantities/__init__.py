@@ -1,0 +1,1 @@
+"""Figures as text with a unit: ``units``, ``grammar``, ``quantity`` (the printed value and its interval) and ``amount``."""

@@ -1,0 +1,400 @@
+"""A figure as it is printed: ``"2.9 TB/s"`` becomes a value, a unit, and the interval its digits stand for.
+
+A printed number stands for every value that would be printed the same way.  With ``ulp`` the size of one unit of its
+last digit, ``2.9`` is [2.85, 2.95): half-open, because we round halves up, as most publishers do.  Trailing zeros of a
+round integer may or may not be digits (``190`` may be rounded to 1 or to 10), so a quantity has two intervals:
+``interval`` trusts the zeros, ``loose`` does not.  All of it is exact arithmetic; floats appear only on the way out.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from fractions import Fraction
+
+from attrs import field, frozen
+
+from trnspec.errors import QuantityError, UsageError
+from trnspec.quantities.grammar import (
+    EXPONENT,
+    FRACTION,
+    INTEGER,
+    MAX_TEXT,
+    PARTS,
+    QUALIFIER,
+    form,
+    no_number,
+    no_unit,
+    not_text,
+    quoted,
+)
+from trnspec.quantities.units import UNITS, Dimension, Unit, UnitTable, wrong_dimension
+
+
+class Qualifier(enum.Enum):
+    """What stands before the number; the value is how we print it."""
+
+    EXACT = ""
+    ABOUT = "~"
+    AT_MOST = "<="
+    UNDER = "<"
+    UP_TO = "up to"
+    AT_LEAST = ">="
+    OVER = ">"
+
+
+_QUALIFIERS = {q.value: q for q in Qualifier} | {"up-to": Qualifier.UP_TO, "over": Qualifier.OVER}
+_BELOW = frozenset((Qualifier.AT_MOST, Qualifier.UNDER, Qualifier.UP_TO))
+_ABOVE = frozenset((Qualifier.AT_LEAST, Qualifier.OVER))
+
+
+@frozen
+class Interval:
+    """The half-open interval [low, high) of numbers that are not negative.
+
+    ``high`` is None where nothing bounds it from above.  ``low == high`` is one exact number.
+
+    Raises:
+        UsageError: ``low`` is negative, or ``high`` is below ``low``.
+    """
+
+    low: Fraction
+    high: Fraction | None
+
+    def __attrs_post_init__(self) -> None:
+        if self.low < 0 or (self.high is not None and self.high < self.low):
+            raise UsageError(f"not an interval of non-negative numbers: [{self.low}, {self.high})")
+
+    @classmethod
+    def point(cls, value: Fraction | int) -> Interval:
+        """The interval that holds one exact number."""
+        return cls(Fraction(value), Fraction(value))
+
+    @property
+    def is_point(self) -> bool:
+        """True where the interval holds exactly one number."""
+        return self.low == self.high
+
+    def __contains__(self, value: Fraction | float) -> bool:
+        return self.low <= value and (self.high is None or value < self.high or self.low == value == self.high)
+
+    def overlaps(self, other: Interval) -> bool:
+        """True where some number lies in both."""
+        if self.is_point:
+            return self.low in other
+        if other.is_point:
+            return other.low in self
+        return (self.high is None or other.low < self.high) and (other.high is None or self.low < other.high)
+
+    def gap(self, other: Interval) -> Fraction:
+        """How far apart the two are, from end to end: 0 where they overlap or touch, never negative."""
+        if self.high is not None and self.high < other.low:
+            return other.low - self.high
+        if other.high is not None and other.high < self.low:
+            return self.low - other.high
+        return Fraction(0)
+
+    def scaled(self, k: Fraction | int) -> Interval:
+        """All numbers times an exact ``k``; the bounds of 16 chips from the bounds of one.
+
+        Raises:
+            UsageError: ``k`` is negative.
+        """
+        if k < 0:
+            raise UsageError(f"an interval is scaled by a number that is not negative, not by {k}")
+        if k == 0:
+            return Interval.point(0)
+        return Interval(self.low * k, None if self.high is None else self.high * k)
+
+    def __add__(self, other: Interval) -> Interval:
+        high = None if self.high is None or other.high is None else self.high + other.high
+        return Interval(self.low + other.low, high)
+
+    def times(self, other: Interval) -> Interval:
+        """All products of a number here and a number there."""
+        for one, two in ((self, other), (other, self)):
+            if one.is_point:
+                return two.scaled(one.low)
+        high = None if self.high is None or other.high is None else self.high * other.high
+        return Interval(self.low * other.low, high)
+
+    def ratio(self, other: Interval) -> Interval:
+        """All quotients of a number here by a number there that is not 0.
+
+        Division turns the ends around, so a half-open result is exact but for the ends themselves: the lower one is
+        in the result even where no quotient reaches it, and the upper one is not in it even where a point reaches it.
+
+        Raises:
+            UsageError: ``other`` is the number 0.
+        """
+        if other.high == 0:
+            raise UsageError("a ratio to 0 does not exist")
+        low = Fraction(0) if other.high is None else self.low / other.high
+        high = None if self.high is None or other.low == 0 else self.high / other.low
+        return Interval(low, high)
+
+
+@frozen
+class Quantity:
+    """A printed figure.  Two are equal when all parts are, the text too; see ``same_value`` and ``agrees``.
+
+    Attributes:
+        text: As printed, unchanged.
+        qualifier: What stands before the number.
+        number: The number, in ``unit``.
+        unit: The unit; an alias is resolved, ``text`` keeps it.
+        ulp: The size of one unit of the last printed digit, in ``unit``.
+        digits: Significant digits, at least 1.
+        min_digits: Less than ``digits`` where trailing zeros of an integer may be mere place holders:
+            3 and 2 for 190, 4 and 3 for 3,040, 4 and 4 for 400.0.
+        table: The units that were known where it was read: what ``to`` takes. It plays no part in comparisons.
+    """
+
+    text: str
+    qualifier: Qualifier
+    number: Fraction
+    unit: Unit
+    ulp: Fraction
+    digits: int
+    min_digits: int
+    table: UnitTable = field(default=UNITS, eq=False, repr=False)
+
+    @property
+    def dimension(self) -> Dimension:
+        """What is measured."""
+        return self.unit.dimension
+
+    @property
+    def value(self) -> Fraction:
+        """The number in base units of its dimension (B, B/s, FLOPS, s, ...), exact."""
+        return self.number * self.unit.factor
+
+    @property
+    def interval(self) -> Interval:
+        """What the printed digits stand for, in base units."""
+        return self._interval(self.ulp)
+
+    @property
+    def loose(self) -> Interval:
+        """The same with ambiguous trailing zeros read as place holders, in base units; it contains ``interval``."""
+        return self._interval(self.ulp * 10 ** (self.digits - self.min_digits))
+
+    def _interval(self, ulp: Fraction) -> Interval:
+        number, factor = self.number, self.unit.factor
+        # "~" promises less than rounding does: one whole unit of the last digit to either side.
+        reach = ulp if self.qualifier is Qualifier.ABOUT else ulp / 2
+        low = Fraction(0) if self.qualifier in _BELOW else max(number - reach, Fraction(0))
+        high = None if self.qualifier in _ABOVE else (number + reach) * factor
+        return Interval(low * factor, high)
+
+    def to(self, unit: str | Unit, table: UnitTable | None = None) -> float:
+        """The value in another unit of the same dimension, one of its own table when none is given.
+
+        Raises:
+            QuantityError: ``unknown-unit`` or ``dimension``.
+        """
+        if isinstance(unit, str):
+            unit = (table or self.table).unit(unit, self.dimension)
+        elif unit.dimension is not self.dimension:
+            raise QuantityError("dimension", wrong_dimension(unit, self.dimension))
+        return float(self.value / unit.factor)
+
+    def same_value(self, other: Quantity) -> bool:
+        """True where qualifier, dimension and exact value are the same: ``1,000 MB`` and ``1 GB``."""
+        return (self.qualifier, self.dimension, self.value) == (other.qualifier, other.dimension, other.value)
+
+    def __float__(self) -> float:
+        """The value in base units."""
+        return float(self.value)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def parse(text: str, dimension: Dimension | None = None, table: UnitTable = UNITS) -> Quantity:
+    """Read a printed figure.
+
+    The form is: an optional ``~``, ``<=``, ``<``, ``>=``, ``>``, ``up to``, ``up-to`` or ``over``; a decimal number,
+    perhaps with commas between its thousands or with an exponent from -30 to 30; one space; a unit of ``table``.
+    Before the ``x`` of a ratio the space may be left out.
+
+    Args:
+        text: What is printed.
+        dimension: What is expected there; None takes any.
+        table: The units that are known.
+
+    Raises:
+        QuantityError: ``malformed``, ``no-unit``, ``unknown-unit`` or ``dimension``.
+    """
+    if not isinstance(text, str):
+        raise not_text(text, dimension)
+    if len(text) > MAX_TEXT:
+        raise QuantityError(
+            "malformed", f"a quantity has at most {MAX_TEXT} characters, this text has {len(text)}", form(dimension)
+        )
+    match = PARTS.match(text)
+    if match is None:
+        raise no_number(text, dimension)
+    before, integer, decimals, exponent, space, spelling = match.groups()
+    unit = table.get(spelling)
+    if unit is None or (space != " " and unit.separator):
+        raise no_unit(text, match, dimension, table)
+    if dimension is not None and unit.dimension is not dimension:
+        meant = table.counterpart(unit, dimension)
+        head = text[: match.end(5)]
+        hint = f"did you mean {head}{meant.symbol}?" if meant else table.choices(dimension)
+        raise QuantityError("dimension", f"{quoted(text)}: {wrong_dimension(unit, dimension)}", hint)
+    mantissa = integer.replace(",", "")
+    power = int(exponent[1:]) if exponent else 0
+    if decimals:
+        mantissa += decimals[1:]
+        power -= len(decimals) - 1
+    significant = mantissa.lstrip("0")
+    digits = max(len(significant), 1)
+    ulp = _power_of_ten(power)
+    return Quantity(
+        text=text,
+        qualifier=_QUALIFIERS[before.strip()] if before else Qualifier.EXACT,
+        number=int(mantissa) * ulp,
+        unit=unit,
+        ulp=ulp,
+        digits=digits,
+        min_digits=digits if decimals else max(len(significant.rstrip("0")), 1),
+        table=table,
+    )
+
+
+@functools.cache
+def _power_of_ten(power: int) -> Fraction:
+    return Fraction(10) ** power
+
+
+def pattern(dimension: Dimension, table: UnitTable = UNITS) -> str:
+    """A regular expression for exactly the texts that ``parse`` takes for the dimension.
+
+    It means the same to ECMA-262 (JSON Schema) and to Python's ``re.search``.  Its numbers are bounded so that no text
+    it matches is longer than ``MAX_TEXT``.
+    """
+    units: dict[str, list[str]] = {}
+    for spelling in table.spellings(dimension):
+        unit = table.unit(spelling)
+        units.setdefault(" " if unit.separator else " ?", []).append(spelling)
+    endings = "|".join(f"{space}(?:{'|'.join(spellings)})" for space, spellings in units.items())
+    # Python's "$" also matches before a last newline; the look-ahead says no to that in both languages.
+    number = rf"(?:{INTEGER})(?:{FRACTION})?(?:{EXPONENT})?"
+    return rf"^(?:{QUALIFIER})?{number}(?:{endings})$(?!\n)"
+
+
+def compare(a: Quantity, b: Quantity) -> int:
+    """-1, 0 or 1 as the value of ``a`` is below, the same as or above that of ``b``; precision plays no part.
+
+    Raises:
+        QuantityError: ``dimension``, if the two measure different things.
+    """
+    _require_same(a, b)
+    return (a.value > b.value) - (a.value < b.value)
+
+
+def agrees(a: Quantity, b: Quantity, *, loose: bool = False) -> bool:
+    """True where rounding alone can explain the difference: the intervals overlap.
+
+    Args:
+        a: One figure.
+        b: The other; the order plays no part.
+        loose: Read ambiguous trailing zeros as place holders.
+
+    Raises:
+        QuantityError: ``dimension``, if the two measure different things.
+    """
+    _require_same(a, b)
+    return a.loose.overlaps(b.loose) if loose else a.interval.overlaps(b.interval)
+
+
+def _require_same(a: Quantity, b: Quantity) -> None:
+    if a.dimension is not b.dimension:
+        raise QuantityError(
+            "dimension", f"{a} measures {a.dimension.word} and {b} {b.dimension.word}: they cannot be compared"
+        )
+
+
+def choose_unit(
+    value: Fraction | float, dimension: Dimension, like: Unit | None = None, table: UnitTable = UNITS
+) -> Unit:
+    """The unit to show a computed value in: that of the other side, if it is given, so that eyes can compare.
+
+    Without ``like`` it is the largest decimal unit in which the value (in base units) is at least 1.
+
+    Raises:
+        QuantityError: ``dimension``, if ``like`` measures something else.
+        UsageError: The value is not finite.
+    """
+    if like is not None:
+        if like.dimension is not dimension:
+            raise QuantityError("dimension", wrong_dimension(like, dimension))
+        return like
+    decimal = sorted(
+        (unit for unit in table if unit.dimension is dimension and _is_power_of_ten(unit.factor)),
+        key=lambda unit: unit.factor,
+    )
+    size = abs(_finite(value))
+    fitting = [unit for unit in decimal if unit.factor <= size]
+    if size == 0 or not decimal:
+        return table.unit(dimension.base, dimension)
+    return fitting[-1] if fitting else decimal[0]
+
+
+def _finite(value: Fraction | float) -> Fraction:
+    try:
+        return Fraction(value)
+    except (OverflowError, ValueError):
+        raise UsageError(f"only a finite value can be shown, not {value}") from None
+
+
+def _is_power_of_ten(factor: Fraction) -> bool:
+    long, short = max(factor.numerator, factor.denominator), min(factor.numerator, factor.denominator)
+    return short == 1 and str(long).rstrip("0") == "1"
+
+
+def render(value: Fraction | float, unit: str | Unit, digits: int, table: UnitTable = UNITS) -> str:
+    """A value in base units as a text in ``unit``: ``render(3.04e15, "TFLOPS", 4)`` is ``"3,040 TFLOPS"``.
+
+    Halves are rounded up, away from 0; zeros at the end of decimals are dropped; very large and very small numbers get
+    an exponent.  A text for people: it says at most ``digits`` significant digits.
+
+    Raises:
+        UsageError: ``digits`` below 1, or a value that is not finite.
+        QuantityError: ``unknown-unit``.
+    """
+    if digits < 1:
+        raise UsageError(f"at least 1 significant digit must be shown, not {digits}")
+    if isinstance(unit, str):
+        unit = table.unit(unit)
+    number = _finite(value) / unit.factor
+    if number == 0:
+        return f"0{unit.separator}{unit.symbol}"
+    exponent = _exponent(number)
+    rounded = _round(number, exponent - digits + 1)
+    exponent = _exponent(rounded)
+    # Also where plain decimals would be more than a printed figure may have.
+    scientific = not max(-6, digits - 16) <= exponent < 15 if exponent < 0 else exponent >= 15
+    shown = rounded / _power_of_ten(exponent) if scientific else rounded
+    places = max(digits - 1 if scientific else digits - 1 - exponent, 0)
+    scaled = abs(shown.numerator) * 10**places // shown.denominator
+    whole, rest = divmod(scaled, 10**places)
+    decimals = f"{rest:0{places}d}".rstrip("0") if places else ""
+    sign = "-" if number < 0 else ""
+    tail = f"e{exponent}" if scientific else ""
+    return f"{sign}{whole:,}{'.' if decimals else ''}{decimals}{tail}{unit.separator}{unit.symbol}"
+
+
+def _exponent(number: Fraction) -> int:
+    """The power of ten of the first digit: 3 for 3,040, and -1 for 0.8."""
+    guess = len(str(abs(number.numerator))) - len(str(number.denominator))
+    return guess if abs(number) >= _power_of_ten(guess) else guess - 1
+
+
+def _round(number: Fraction, power: int) -> Fraction:
+    """To a multiple of 10**power, halves away from 0."""
+    steps = abs(number) / _power_of_ten(power)
+    size = (2 * steps.numerator + steps.denominator) // (2 * steps.denominator) * _power_of_ten(power)
+    return size if number > 0 else -size

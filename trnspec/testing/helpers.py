@@ -1,0 +1,207 @@
+"""Helpers for those who write rules and plugins: one line per case, and explanations that are tests."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+from trnspec.api import plugins, validate
+from trnspec.api import registry as installed
+from trnspec.builtin import plugin as house
+from trnspec.checks.runner import check
+from trnspec.errors import UsageError
+from trnspec.loading.files import documents_in, shipped
+from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.settings import Settings
+from trnspec.plugins.api import API, Plugin, Registry, Rule
+from trnspec.yaml import read_file, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from trnspec.diagnostics import Code, Report
+
+Marks = set[tuple[str, str, int]]
+"""What is expected or found: (file, code, line)."""
+
+
+def report(
+    files: Mapping[str, str] | str,
+    *,
+    plugins: Iterable[Plugin] | None = None,
+    registry: Registry | None = None,
+    settings: Settings | None = None,
+) -> Report:
+    """The report on some texts, checked as if they lay in a catalog beside the shipped one.
+
+    Args:
+        files: Texts by file name, or a single text, which is split and named as an example is.
+        plugins: The plugins that are used beside trnspec, whatever else is installed; all that are when left out.
+        registry: The kinds and rules, in place of ``plugins``.
+        settings: What to report.
+
+    Raises:
+        UsageError: Both ``plugins`` and ``registry`` are given, or two plugins give the same.
+    """
+    if plugins is not None and registry is not None:
+        raise UsageError("plugins make a registry; give one of the two")
+    if plugins is not None:
+        registry = Registry.of([house, *plugins])
+    known = registry if registry is not None else installed()
+    texts = dict(split(files, known)) if isinstance(files, str) else files
+    readings = [read(read_text(text, name), known) for name, text in texts.items()]
+    readings += _shipped() if registry is None else _context(known)
+    return check(readings, known, settings if settings is not None else Settings()).report
+
+
+def _context(known: Registry) -> tuple[Reading, ...]:
+    folders = dict.fromkeys((shipped(), *(c for p in known.plugins for c in p.catalogs)))
+    return tuple(read(read_file(f), known, target=False) for folder in folders for f in documents_in(folder))
+
+
+@functools.cache
+def _shipped() -> tuple[Reading, ...]:
+    # Readings are values, so that one reading of the shipped catalog serves every case of a run.
+    return _context(installed())
+
+
+def diagnose(
+    files: Mapping[str, str] | str, *, plugins: Iterable[Plugin] | None = None, registry: Registry | None = None
+) -> Marks:
+    """What is found in some texts, as a set of (file, code, line); see :func:`report`.
+
+    Name the plugin under test in ``plugins``: what the rules of others find is not for its tests to say.
+    """
+    return {
+        (d.where.file, d.code, d.where.place.line if d.where.place else 0)
+        for d in report(files, plugins=plugins, registry=registry).diagnostics
+    }
+
+
+def expected(files: Mapping[str, str] | str, *, registry: Registry | None = None) -> Marks:
+    """What the marks in some texts say should be found: ``#! TRN402`` at the end of a line, several with commas."""
+    known = registry if registry is not None else installed()
+    texts = dict(split(files, known)) if isinstance(files, str) else files
+    found: Marks = set()
+    for name, text in texts.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            mark = re.search(r"#! ([A-Z0-9, ]+)$", line)
+            if mark:
+                found |= {(name, code.strip(), number) for code in mark[1].split(",")}
+    return found
+
+
+def split(text: str, known: Registry) -> Iterator[tuple[str, str]]:
+    """The files in an example: each begins with ``# file: NAME``; one without is named after its document."""
+    parts = re.split(r"^# file: (.*)\n", text, flags=re.MULTILINE)
+    if parts[0].strip():
+        yield _name(parts[0], known), parts[0]
+    yield from zip(parts[1::2], parts[2::2], strict=True)
+
+
+def _name(text: str, known: Registry) -> str:
+    data = read_text(text).data or {}
+    metadata = data.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    kind = known.kinds.get(str(data.get("kind")))
+    return f"{kind.folder}/{name}.yaml" if kind is not None and name else "example.yaml"
+
+
+def examples(code: Code) -> Iterator[tuple[str, str]]:
+    """The YAML examples in an explanation, each with the heading it stands under: ``Example`` or ``Instead``."""
+    heading = ""
+    block: list[str] | None = None
+    for line in code.doc.splitlines():
+        if block is None and re.fullmatch(r"[A-Z][a-z]+:", line):
+            heading = line[:-1]
+        elif block is None and line.strip() == "```yaml":
+            block = []
+        elif block is not None and line.strip() == "```":
+            yield heading, "".join(f"{b[4:]}\n" for b in block)
+            block = None
+        elif block is not None:
+            block.append(line)
+
+
+def check_code(code: Code, *, registry: Registry | None = None) -> None:
+    """Assert that the explanation of a code tells the truth.
+
+    Its examples must give exactly the findings that they mark, those under ``Instead`` none, and it must say why the
+    finding matters and where that is known from.
+    """
+    for heading in ("Why:", "Example:", "Instead:", "Source:"):
+        assert heading in code.doc, f"{code.id} does not say {heading}"
+    for heading, text in examples(code):
+        marks = expected(text, registry=registry)
+        found = diagnose(text, registry=registry)
+
+        assert marks == found, f"{code.id}, {heading}: {sorted(marks)} is marked, {sorted(found)} is found"
+        assert heading != "Instead" or not marks, f"{code.id}: an example of what to write instead has findings"
+
+
+def check_rule(rule: Rule, *, registry: Registry | None = None) -> None:
+    """Assert that the explanation of a rule tells the truth, whether or not the rule is part of a plugin yet.
+
+    Args:
+        rule: The rule.
+        registry: The kinds and other rules; those of trnspec itself when left out.
+    """
+    if registry is None:
+        registry = Registry.of([house, Plugin(name="rule-under-test", api=API, rules=(rule,))])
+    check_code(rule.code, registry=registry)
+
+
+class PluginConformance:
+    """What every plugin must keep, as tests: subclass it in a test module, name the plugin, run pytest.
+
+    ```python
+    class TestPlugin(PluginConformance):
+        plugin = plugin
+    ```
+
+    Attributes:
+        plugin: The plugin under test.
+    """
+
+    plugin: Plugin
+
+    @property
+    def registry(self) -> Registry:
+        """The registry of trnspec itself and the plugin, and no other."""
+        return Registry.of([house, self.plugin])
+
+    def test_fits_beside_trnspec(self) -> None:
+        """It is written for this API, and gives nothing that trnspec gives."""
+        assert [p.name for p in self.registry.plugins] == ["trnspec", self.plugin.name]
+
+    def test_is_installed_and_used(self) -> None:
+        """Its distribution has an entry point, and ``trnspec plugin list`` has nothing against it."""
+        found = {r.name: (r.status, r.message) for r in plugins().records}
+
+        assert found.get(self.plugin.name, "not installed: run pip install --editable .") == ("ok", "")
+
+    def test_catalogs_have_no_findings(self) -> None:
+        """Its documents are sound, beside those of trnspec; each catalog holds some."""
+        for folder in self.plugin.catalogs:
+            found = validate([str(folder)], registry=self.registry).report
+
+            assert [f"{d.where.file}: {d.code} {d.message}" for d in found.diagnostics] == []
+            assert found.files > 0, f"{folder} holds no documents"
+
+    def test_trnspec_has_no_findings_beside_it(self) -> None:
+        """Its rules and documents find or cause nothing in the shipped catalog."""
+        found = validate(registry=self.registry).report
+
+        assert [f"{d.where.file}: {d.code} {d.message}" for d in found.diagnostics] == []
+
+    def test_explanations_tell_the_truth(self) -> None:
+        """Every example gives the findings that it marks."""
+        for code in (*self.plugin.codes, *(r.code for r in self.plugin.rules)):
+            check_code(code, registry=self.registry)
+
+    def test_functions_can_be_imported(self) -> None:
+        """What evaluators and exporters name is there."""
+        for each in (*self.plugin.evaluators, *self.plugin.exporters):
+            assert callable(each.load()), each.name
+            assert each.summary, f"{each.name} has no summary"

@@ -1,0 +1,177 @@
+"""A plugin of pytest: every file of a catalog is a test, which fails with what ``trnspec validate`` says of it.
+
+It does nothing unless it is asked, by ``--trnspec DIR`` or by the setting ``trnspec_catalogs``; see
+``docs/how-to/test-a-catalog.md``. Nothing of trnspec is imported before the first file is collected.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trnspec.checks.runner import Checked
+    from trnspec.diagnostics import Diagnostic, Location, Report
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option and the setting."""
+    group = parser.getgroup("trnspec")
+    words = "Make every file of the catalog DIR a test of trnspec; may be repeated."
+    group.addoption("--trnspec", action="append", default=[], metavar="DIR", help=words)
+    parser.addini("trnspec_catalogs", "Catalogs whose files are tests of trnspec.", type="paths", default=[])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where catalogs are named, have their folders collected.
+
+    Raises:
+        pytest.UsageError: One is not a folder.
+    """
+    asked = [Path(config.invocation_params.dir, each).resolve() for each in config.getoption("--trnspec")]
+    usual = [each.resolve() for each in config.getini("trnspec_catalogs")]
+    roots = list(dict.fromkeys((*asked, *usual)))
+    if not roots:
+        return
+    for root in roots:
+        if not root.is_dir():
+            raise pytest.UsageError(f"trnspec: the catalog {root} is not a folder")
+    # As with "testpaths", the usual ones are left out where the user names what to run.
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    inside = [Path(config.invocation_params.dir, arg.partition("::")[0]).resolve() for arg in config.args]
+    for root in asked if named else roots:
+        if not any(root.is_relative_to(each) for each in inside):
+            config.args.append(str(root))
+    config.pluginmanager.register(_Catalogs(config, roots), "trnspec-catalogs")
+
+
+class _Catalogs:
+    """Makes tests of the files of some catalogs; each catalog is checked once, when its first test runs."""
+
+    def __init__(self, config: pytest.Config, roots: list[Path]) -> None:
+        self._here = config.invocation_params.dir
+        self._roots = {root: _Root(root, self._here) for root in roots}
+
+    @pytest.hookimpl
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """A file with one test, for a document of one of the catalogs."""
+        for root in self._roots.values():
+            if file_path in root.files:
+                made: pytest.Collector = _File.from_parent(parent, path=file_path, root=root)
+                return made
+        return None
+
+
+class _Root:
+    """One catalog.
+
+    Attributes:
+        folder: Where it is.
+        files: Its documents, in order.
+    """
+
+    def __init__(self, folder: Path, here: Path) -> None:
+        self.folder = folder
+        self._here = here
+        self._files: dict[Path, None] | None = None
+        self._checked: Checked | None = None
+
+    @property
+    def files(self) -> dict[Path, None]:
+        if self._files is None:
+            from trnspec.loading.files import documents_in
+
+            self._files = dict.fromkeys(documents_in(self.folder))
+        return self._files
+
+    @property
+    def checked(self) -> Checked:
+        if self._checked is None:
+            from trnspec.api import validate
+            from trnspec.loading.settings import find
+
+            self._checked = validate([str(self.folder)], settings=find(self.folder))
+        return self._checked
+
+    def of(self, file: Path) -> tuple[Report, Mapping[str, str]]:
+        """What was found in a file, and the texts it points into, under the names that people call them by.
+
+        What lies in no file of the catalog is told of the files that it points to, else of the first.
+        """
+        from attrs import evolve
+
+        checked = self.checked
+        found = [d for d in checked.report.diagnostics if file in self._blamed(d)]
+        told = [evolve(d, where=self._called(d.where), see=tuple(map(self._called, d.see))) for d in found]
+        texts = {self._name(name): text for name, text in checked.texts.items()}
+        return evolve(checked.report, diagnostics=tuple(told)), texts
+
+    def _blamed(self, found: Diagnostic) -> list[Path]:
+        where = Path(found.where.file)
+        if where in self.files:
+            return [where]
+        return [f for f in (Path(s.file) for s in found.see) if f in self.files] or list(self.files)[:1]
+
+    def _called(self, location: Location) -> Location:
+        from attrs import evolve
+
+        return evolve(location, file=self._name(location.file))
+
+    def _name(self, file: str) -> str:
+        """Relative to where pytest was started, for a file below that."""
+        return os.path.relpath(file, self._here) if Path(file).is_relative_to(self._here) else file
+
+
+class _File(pytest.File):
+    """A document of a catalog."""
+
+    def __init__(self, *, root: _Root, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.root = root
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """The one test of it."""
+        yield _Item.from_parent(self, name="trnspec", root=self.root)
+
+
+class _FindingsError(Exception):
+    """A document with findings; the message is the report."""
+
+
+class _Item(pytest.Item):
+    """The check of a document, in its catalog."""
+
+    def __init__(self, *, root: _Root, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.root = root
+
+    def runtest(self) -> None:
+        """Fail where something worse than information was found."""
+        from trnspec.output.reporters import render
+
+        report, texts = self.root.of(self.path)
+        # Without its last line, which counts: pytest counts itself.
+        text = render(report, "text", texts=texts).rpartition("\n\n")[0]
+        if not report.ok:
+            raise _FindingsError(text)
+        if text:
+            self.add_report_section("call", "trnspec", text)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> Any:
+        """The report, or why there is none; a traceback of neither."""
+        from trnspec.errors import TrnspecError
+
+        if isinstance(excinfo.value, _FindingsError):
+            return str(excinfo.value)
+        if isinstance(excinfo.value, TrnspecError):
+            return f"trnspec: {excinfo.value}"
+        return super().repr_failure(excinfo, *args)
+
+    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
+        """Where it is said to be: the document as a whole."""
+        return self.path, None, f"trnspec {self.root.folder.name}/{self.path.relative_to(self.root.folder).as_posix()}"

@@ -1,0 +1,198 @@
+"""From a file or a text to a Document: the stages of reading, in their order."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import TYPE_CHECKING, Any
+
+from trnspec.yaml.builder import Builder, UnreadableError
+from trnspec.yaml.document import Document, Limits, Lines, Place, Problems, show
+from trnspec.yaml.syntax import Complaint, bad_escape, escape_verdict, explain
+from trnspec.yaml.text import bidi, clean, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Parser = Any
+"""An object with ``get_event()``, one of ruamel.yaml's."""
+
+_DIRECTIVE = re.compile(r"%[^\r\n]*")
+_MARKER = re.compile(r"(?:\A|(?<=[\r\n]))(---|\.\.\.)(?=[ \t\r\n]|\Z)")
+_DEFAULT = Limits()
+
+
+def c_parser(text: str) -> Parser:
+    """The events of libyaml; ``ImportError`` where its binding is not installed."""
+    from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
+
+    return CParser(text)
+
+
+def pure_parser(text: str) -> Parser:
+    """The events of ruamel.yaml's own scanner, slower and the same everywhere."""
+    from ruamel.yaml import YAML
+
+    return YAML(typ="safe", pure=True).get_constructor_parser(text)[1]
+
+
+def best_parser(text: str) -> Parser:
+    """The C parser where there is one."""
+    try:
+        return c_parser(text)
+    except ImportError:
+        return pure_parser(text)
+
+
+def read_file(
+    path: str | os.PathLike[str],
+    file: str | None = None,
+    limits: Limits = _DEFAULT,
+    parser: Callable[[str], Parser] = best_parser,
+) -> Document:
+    """The document in the file at ``path``, shown in messages as ``file``.
+
+    A file that is missing, cannot be read or is no regular file gives a document with the problem ``TRN001``.
+    At most one byte more than ``limits.bytes`` is read.
+    """
+    name = os.fsdecode(path) if file is None else file
+    problems = Problems(limits.problems)
+    raw = b""
+    try:
+        # Without O_NONBLOCK, opening a pipe would wait for someone to write into it.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(path, flags), "rb") as stream:
+            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raw = stream.read(limits.bytes + 1)
+            else:
+                problems.add("TRN001", f"{show(name)} is no regular file.", None, "name a file")
+    except IsADirectoryError:
+        problems.add("TRN001", f"{show(name)} is a directory.", None, "name a file in it")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        problems.add("TRN001", f"{show(name)} cannot be read: {reason}.", None, "check its name and permissions")
+    except ValueError as error:
+        problems.add("TRN001", f"{show(name)} is no file name: {error}.", None, "name a file")
+    if "TRN001" in problems:
+        return Document(name, None, {}, problems.sorted(), "")
+    return read_text(raw, name, limits, parser)
+
+
+def read_text(
+    text: str | bytes,
+    file: str = "<stdin>",
+    limits: Limits = _DEFAULT,
+    parser: Callable[[str], Parser] = best_parser,
+) -> Document:
+    """The document in ``text``; ``parser`` makes a parser of its characters."""
+    problems = Problems(limits.problems)
+    if _size(text, limits.bytes) > limits.bytes:
+        problems.add("TRN012", f"The file has more than {limits.bytes:,} bytes.", None, "split the file")
+        return Document(file, None, {}, problems.sorted(), "")
+    characters = decode(text, problems) if isinstance(text, bytes) else clean(text, problems)
+    lines = Lines(characters)
+    if "TRN002" in problems or "TRN003" in problems:
+        return Document(file, None, {}, problems.sorted(), characters)
+    bidi(characters, lines, problems)
+    first, readable = _first_document(characters, lines, problems)
+    builder = Builder(Lines(first), limits, problems)
+    sound = readable and _feed(builder, parser(first), problems)
+    data = builder.data if sound else None
+    return Document(file, data, builder.places, problems.sorted(), characters, frozenset(builder.refused))
+
+
+def _size(text: str | bytes, enough: int) -> int:
+    if isinstance(text, bytes) or len(text) > enough:
+        return len(text)
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _first_document(text: str, lines: Lines, problems: Problems) -> tuple[str, bool]:
+    """The first document of ``text``, at the same offsets, and whether it can be read.
+
+    Directives are made comments: both parsers would obey or stumble over them, each in its own way.
+    """
+    at, pieces, directives = 0, [], False
+    while True:
+        start = _skip_blank(text, at)
+        pieces.append(text[at:start])
+        at = start
+        found = _DIRECTIVE.match(text, at)
+        if found is None or lines.place(at).column != 1:
+            break
+        directives = True
+        _directive(found.group(), lines.place(at), problems)
+        pieces.append("#" + found.group()[1:])
+        at = found.end()
+    opening = _MARKER.match(text, at)
+    body = opening.end() if opening and opening[1] == "---" else at
+    closing = _MARKER.search(text, body)
+    end = len(text)
+    if closing is not None:
+        end = closing.start() if closing[1] == "---" else closing.end()
+        rest = closing.start() if closing[1] == "---" else _skip_blank(text, closing.end())
+        if rest < len(text):
+            message = "A second document begins here; a file holds one."
+            problems.add("TRN015", message, lines.place(rest), "move it to a file of its own")
+    if directives and body == at:
+        problems.add("TRN004", "A directive is not followed by '---'.", lines.place(at), "delete the directive")
+    pieces.append(text[at:end])
+    return "".join(pieces), not (directives and body == at)
+
+
+def _skip_blank(text: str, at: int) -> int:
+    """The offset of the next character that is neither blank nor in a comment."""
+    found = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*").match(text, at)
+    return found.end() if found else at
+
+
+def _directive(line: str, place: Place, problems: Problems) -> None:
+    if re.fullmatch(r"%YAML[ \t]+1\.2(?:[ \t]+#.*|[ \t]*)", line):
+        return
+    hint = "delete it; files are read by YAML 1.2"
+    problems.add("TRN016", f"Directives are not allowed: {show(line.rstrip())}.", place, hint)
+
+
+def _feed(builder: Builder, parser: Parser, problems: Problems) -> bool:
+    """Gives the builder all events; True when they came to their end."""
+    from ruamel.yaml.error import MarkedYAMLError
+
+    while True:
+        try:
+            event = parser.get_event()
+        except MarkedYAMLError as error:
+            _syntax(builder, error, problems)
+            return False
+        except Exception:  # noqa: BLE001  The pure scanner lets Python's own through, such as OverflowError.
+            _crash(builder, problems)
+            return False
+        if event is None:
+            builder.finish()
+            return True
+        try:
+            builder.take(event)
+        except UnreadableError:
+            return False
+
+
+def _syntax(builder: Builder, error: Any, problems: Problems) -> None:
+    lines, text = builder.lines, builder.lines.text
+    at, since = error.problem_mark, error.context_mark
+    offset = at.index if at is not None else builder.last_scalar[1]
+    said = Complaint(
+        error.problem or "", offset, error.context or "", None if since is None else since.index, builder.last_scalar
+    )
+    verdict = explain(text, said)
+    see = None if verdict.see is None else lines.place(verdict.see)
+    problems.add(verdict.code, verdict.message, lines.place(verdict.at), verdict.hint, see=see)
+
+
+def _crash(builder: Builder, problems: Problems) -> None:
+    lines, begin = builder.lines, builder.last_scalar[1]
+    wrong = bad_escape(lines.text, begin, len(lines.text))
+    if wrong is not None:
+        verdict = escape_verdict(wrong)
+        problems.add(verdict.code, verdict.message, lines.place(wrong), verdict.hint)
+    else:
+        problems.add("TRN004", "The text cannot be read from here on.", lines.place(begin), "check what follows")

@@ -1,0 +1,106 @@
+"""Plain scalars by the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), within JSON's range."""
+
+from __future__ import annotations
+
+import re
+
+from attrs import frozen
+
+from trnspec.yaml.document import shorten
+
+_WORDS: dict[str, bool | None] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True,
+    "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+_DECIMAL = re.compile(r"([-+]?)([0-9]+)")
+_BASED = re.compile(r"0o([0-7]+)|0x([0-9a-fA-F]+)")
+_FLOAT = re.compile(r"[-+]?(?:\.([0-9]+)|([0-9]+)(\.([0-9]*))?)([eE][-+]?[0-9]+)?")
+_NO_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_NUMBER_STARTS = frozenset("0123456789+-.")
+_LOWEST, _HIGHEST = -(2**63), 2**64 - 1
+_EXACT = 2**53
+
+
+@frozen
+class OutOfRange:
+    """A plain scalar that is a number, but none that every reader can hold; ``why`` ends a sentence."""
+
+    why: str
+    hint: str = "write a number within range; as text, put it in quotes"
+
+
+def resolve(text: str) -> bool | int | float | str | OutOfRange | None:  # noqa: PLR0911  One per form of the schema.
+    """The value of the plain scalar ``text``.
+
+    Integers reach from -2**63 to 2**64 - 1, floats are those of double precision.  The cost is linear in the length:
+    digits are counted before they are read.
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in _NUMBER_STARTS:
+        return text
+    if found := _DECIMAL.fullmatch(text):
+        return _integer(found[1], found[2].lstrip("0"), 10, 20)
+    if found := _BASED.fullmatch(text):
+        if found[1]:
+            return _integer("", found[1].lstrip("0"), 8, 22)
+        return _integer("", found[2].lstrip("0"), 16, 16)
+    if found := _FLOAT.fullmatch(text):
+        value = float(text)
+        if value in (float("inf"), float("-inf")):
+            return OutOfRange("is beyond 1.8e308, the largest number of double precision")
+        mantissa = (found[1] or "") + (found[2] or "") + (found[4] or "")
+        if value == 0 and mantissa.strip("0"):
+            return OutOfRange("is too small for double precision and would become 0")
+        return value
+    if _NO_NUMBER.fullmatch(text):
+        return OutOfRange("is no finite number", "leave the key out, or write null, when there is no figure")
+    return text
+
+
+def _integer(sign: str, digits: str, base: int, most: int) -> int | OutOfRange:
+    if len(digits) <= most:
+        value = int(sign + (digits or "0"), base)
+        if _LOWEST <= value <= _HIGHEST:
+            return value
+    return OutOfRange("does not fit in 64 bits")
+
+
+def doubt(text: str, value: float) -> tuple[str, str] | None:
+    """Why the plain number ``text`` may not be what was meant, and what to write instead; ``None`` when it is clear."""
+    return _doubt_integer(text, value) if isinstance(value, int) else _doubt_float(text, value)
+
+
+def _doubt_integer(text: str, value: int) -> tuple[str, str] | None:
+    digits = text.lstrip("+-")
+    if len(digits) > 1 and digits[0] == "0" and digits.isdigit():
+        octal = f"0o{digits.lstrip('0')}" if set(digits) <= set("01234567") and value > 0 else ""
+        return (
+            f"The leading zero of {shorten(text)} means nothing here, and octal to some readers.",
+            f"write {value}" + (f" or, for octal, {octal}" if octal else ""),
+        )
+    if abs(value) > _EXACT:
+        return (
+            f"The integer {shorten(text)} is beyond 2**53: readers that use double precision round it.",
+            f'write it in quotes when it is a name: "{shorten(text)}"',
+        )
+    return None
+
+
+def _doubt_float(text: str, value: float) -> tuple[str, str] | None:
+    found = _FLOAT.fullmatch(text)
+    if found is None or found[5]:
+        return None
+    fraction, shown = found[1] or found[4] or "", shorten(text)
+    if not fraction.strip("0") and abs(value) < _EXACT:
+        return (
+            f"The number {shown} is a whole number written as a fraction.",
+            f'write {int(value)}, or "{shown}" when the digits are meant as printed',
+        )
+    if fraction.endswith("0"):
+        return (
+            f"The last zero of {shown} is lost: the number is {value!r}.",
+            f'write "{shown}" when the digits are meant as printed (a version, for instance), or {value!r}',
+        )
+    return None

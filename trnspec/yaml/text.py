@@ -1,0 +1,113 @@
+"""Bytes to text: UTF-8 and printable characters only, each fault with its place."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from trnspec.yaml.document import Lines, Problems
+
+# Not allowed by YAML, or (U+0085, U+2028, U+2029) a line break to some readers and not to others.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_SURROGATES = re.compile("[\ud800-\udfff]+")
+_ESCAPED_BYTES = re.compile("[\udc80-\udcff]+")  # as surrogateescape leaves them
+_LISTED = 4
+_LONE_CR = re.compile(r"\r(?!\n)")
+INVISIBLE = re.compile(
+    "[\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180e\u2000-\u200f\u202a-\u202f\u205f-\u206f"
+    "\u3000\u3164\uffa0\U000e0000-\U000e007f]"
+)
+"""Characters that a reader cannot see, or cannot tell from a plain space."""
+
+BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Those of them that reorder what the reader sees, and so matter in comments and quotes too."""
+
+_MARKS = (
+    (b"\x00\x00\xfe\xff", "UTF-32"),
+    (b"\xff\xfe\x00\x00", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+_SAVE_AS_UTF8 = "save the file as UTF-8"
+
+
+def name_of(character: str) -> str:
+    """``U+200B (zero width space)``."""
+    name = unicodedata.name(character, "").lower() or {"\0": "NUL", "\x1b": "escape"}.get(character, "")
+    return f"U+{ord(character):04X}" + (f" ({name})" if name else "")
+
+
+def decode(raw: bytes, problems: Problems) -> str:
+    """The text of ``raw`` without its byte order mark; what is not UTF-8 is reported and becomes U+FFFD."""
+    for mark, name in _MARKS:
+        if raw.startswith(mark):
+            return _wide(raw, name, problems)
+    if raw.count(0) * 4 > len(raw):
+        return _wide(raw, "UTF-16 or UTF-32", problems)
+    # surrogateescape keeps one character for each bad byte, so that all bad places are found in one go.
+    return clean(raw.decode("utf-8", "surrogateescape"), problems)
+
+
+def _wide(raw: bytes, name: str, problems: Problems) -> str:
+    problems.add("TRN002", f"The file is {name}, not UTF-8.", Lines("").place(0), _SAVE_AS_UTF8)
+    return raw.decode("latin-1").replace("\0", "")
+
+
+def clean(text: str, problems: Problems) -> str:
+    """``text`` without a byte order mark at its start; reports characters that cannot stand in YAML, and line ends."""
+    if text.startswith("\ufeff"):
+        text = text[1:]
+        problems.add(
+            "TRN051",
+            "The file begins with a byte order mark.",
+            Lines("").place(0),
+            "save the file as UTF-8 without a byte order mark",
+        )
+    lines = Lines(text)
+    for found in _SURROGATES.finditer(text):
+        run = found.group()
+        codes = [ord(c) for c in run[:_LISTED]]
+        more = " ..." if len(run) > _LISTED else ""
+        if _ESCAPED_BYTES.fullmatch(run):
+            what = (
+                ("Byte " if len(codes) == 1 else "Bytes ")
+                + " ".join(f"0x{c - 0xDC00:02X}" for c in codes)
+                + more
+                + (" is not UTF-8" if len(codes) == 1 else " are not UTF-8")
+            )
+        else:
+            what = "Surrogate " + " ".join(f"U+{c:04X}" for c in codes) + more + " cannot be written as UTF-8"
+        problems.add("TRN002", what + ".", lines.place(found.start()), _SAVE_AS_UTF8)
+    for found in _CONTROL.finditer(text):
+        character = found.group()
+        what = "A byte order mark stands inside the text" if character == "\ufeff" else "A control character"
+        problems.add(
+            "TRN003",
+            f"{what}: {name_of(character)}." if character == "\ufeff" else f"{what} stands here: {name_of(character)}.",
+            lines.place(found.start()),
+            'delete it; where it is meant, write an escape such as "\\x1B" in double quotes',
+        )
+    if "\r" in text:
+        lone = [m.start() for m in _LONE_CR.finditer(text)]
+        if lone:
+            times = "1 line ends" if len(lone) == 1 else f"{len(lone):,} lines end"
+            problems.add(
+                "TRN052",
+                f"{times} with a carriage return alone; readers differ on whether that ends a line.",
+                lines.place(lone[0]),
+                "end lines with a line feed",
+            )
+    if text and text[-1] not in "\r\n":
+        problems.add("TRN053", "The last line has no line end.", lines.place(len(text)), "end it with a line feed")
+    return _SURROGATES.sub(lambda m: "\ufffd" * len(m.group()), text)
+
+
+def bidi(text: str, lines: Lines, problems: Problems) -> None:
+    """Reports characters that change the order in which the text is shown."""
+    for found in BIDI.finditer(text):
+        problems.add(
+            "TRN054",
+            f"An invisible character reorders the text shown: {name_of(found.group())}.",
+            lines.place(found.start()),
+            "delete it",
+        )
