@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -224,7 +225,7 @@ def _site(plugin: Plugin, folder: FilePath) -> Iterator[str]:
         f"{module}:{name}"
         for module, held in sorted(sys.modules.items())
         for name, value in list(vars(held).items())
-        if value is plugin and not module.startswith("test")
+        if value is plugin and not re.search(r"(^|\.)(tests?$|tests?\.|test_)", module)
     )
     info = folder / f"trnspec_conformance_{plugin.name.replace('-', '_')}-0.dist-info"
     info.mkdir()
