@@ -273,7 +273,7 @@ def test_sweep_as_json(here) -> None:
     first, second = data["rows"]
 
     assert ({"chip": "trainium2"}, ["times"], "sweep") == (data["given"], data["swept"], data["evaluator"])
-    assert ({"times": 2}, {"times": 65}) == (first["inputs"], second["inputs"])
+    assert ({"times": 2}, {"times": 65}) == (first["combination"], second["combination"])
     assert Evaluation.from_dict(first) == trnspec.evaluate("sweep", chip="trainium2", times=2)
     assert "does-not-fit" == second["refusal"]["reason"]
 

@@ -46,12 +46,12 @@ def heads(text: str) -> list[str]:
 
 def estimate(time: float, **more: object) -> Evaluation:
     answers = (Answer("time", time, "s", 0.9 * time, 1.1 * time), Answer("rate", 1 / time, "%", 0.9 / time, 1.1 / time))
-    return Evaluation(evaluator="x", title="x", answers=answers, question={"calibration": "good"}, **more)  # type: ignore[arg-type]
+    return Evaluation(evaluator="x", title="x", answers=answers, inputs={"calibration": "good"}, **more)  # type: ignore[arg-type]
 
 
 def bound(time: float, name: str = "none", **more: object) -> Evaluation:
     answers = (Answer("time", time, "s", low=time), Answer("rate", 1 / time, "%", high=1 / time))
-    return Evaluation(evaluator="x", title="x", answers=answers, question={"calibration": name}, **more)  # type: ignore[arg-type]
+    return Evaluation(evaluator="x", title="x", answers=answers, inputs={"calibration": name}, **more)  # type: ignore[arg-type]
 
 
 def test_a_bound_does_not_look_like_an_estimate() -> None:

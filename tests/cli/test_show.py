@@ -41,7 +41,7 @@ def test_page(here, name) -> None:
     assert [line for line in result.out.splitlines() if len(line) > 80] == []
     assert node.metadata.title in result.out
     assert [f.at for f in found if f.figure is not None and f.text not in result.out] == []
-    names = {s for f in found for s in (f.source, *(r.source for r in f.rivals)) if s}
+    names = {s for f in found for s in (f.source, *(r.source for r in f.conflicting)) if s}
     assert [s for s in names if s not in squeezed] == []
     assert result.out.count("derived") >= sum(f.verdict == "derived" for f in found)
     assert [s.text for s in sums(GRAPH, node) if s.text not in result.out] == []
@@ -89,7 +89,7 @@ def test_data(here, name) -> None:
     assert sorted(r["at"] for r in rows if r["verdict"] == "total") == sorted(
         s.at for s in sums(GRAPH, GRAPH.named(name))
     )
-    assert len(rows) == len(adopted) + sum(len(f.rivals) for f in found) + len(sums(GRAPH, GRAPH.named(name)))
+    assert len(rows) == len(adopted) + sum(len(f.conflicting) for f in found) + len(sums(GRAPH, GRAPH.named(name)))
     figure = next(f.figure for f in adopted if f.figure is not None)
     row = next(r for r in data["rows"] if r["at"] == figure.at)
     assert (row["value"], row["unit"]) == (float(figure), figure.value.dimension.base)

@@ -12,7 +12,7 @@ from docs_runner import Runner, blocks
 from running import ROOT, Here
 
 from trnspec.cli.eval import MOST
-from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, Table
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, UsedFigure
 from trnspec.perf.sweep.columns import REASONS
 
 TUTORIAL = ROOT / "docs" / "tutorial" / "write-an-evaluator.md"
@@ -94,6 +94,6 @@ def test_reference_tells_every_reason() -> None:
 def test_reference_tells_every_field() -> None:
     told = set(re.findall(r"`(\w+)`", REFERENCE.read_text(encoding="utf-8")))
 
-    for kind in (Evaluation, Answer, Part, Assumption, Basis, Table):
+    for kind in (Evaluation, Answer, Part, Assumption, UsedFigure, Table):
         assert {f.name for f in attrs.fields(kind)} - told == set()
     assert f"{MOST:,} combinations" in REFERENCE.read_text(encoding="utf-8")

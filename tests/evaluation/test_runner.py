@@ -46,7 +46,7 @@ def test_edition_is_told() -> None:
 
 
 def test_a_question_that_is_not_told_is_filled_in() -> None:
-    assert {} == dict(trnspec.evaluate("bare", CATALOG).question)
+    assert {} == dict(trnspec.evaluate("bare", CATALOG).inputs)
 
 
 def test_json() -> None:

@@ -31,7 +31,7 @@ def test_one_rank_exchanges_nothing(kind):
     found = run(CAT, kind=kind, size="1 GiB", on="trn2.48xlarge", ranks=1)
 
     assert [] == list(unsound(found, "collective"))
-    assert (0.0, 0.0, "none", "") == (found["time"], found["bound"], found["algorithm"], found.binds)
+    assert (0.0, 0.0, "none", "") == (found["time"], found["bound"], found["algorithm"], found.bottleneck)
     assert {"time", "bound", "algorithm", "steps"} == {a.name for a in found.answers}
 
 
@@ -44,7 +44,7 @@ def test_a_ring_of_one_rank_a_chip_on_a_torus():
     assert near(128e9) == found["bus_bandwidth"]
     assert near(100.0) == found["share_of_bound"]
     assert ("torus", 8.0) == (found["algorithm"], found["steps"])
-    assert "bandwidth over the links between chips" == found.binds
+    assert "bandwidth over the links between chips" == found.bottleneck
 
 
 def test_parts_by_level_and_what_binds():
@@ -54,25 +54,25 @@ def test_parts_by_level_and_what_binds():
     # 2 x 3/4 x (1 GiB / 32) at 100 GB/s / 32.
     assert near(1.5 * GIB / 100e9) == found.parts[3].value
     assert near(found["time"]) == sum(p.value for p in found.parts)
-    assert "bandwidth over the network" == found.binds
+    assert "bandwidth over the network" == found.bottleneck
 
 
 def test_what_waits_for_device_memory_says_so():
     found = run(CAT, kind="all-reduce", size="1 GiB", on="trn2.48xlarge")
 
-    assert "bandwidth between ranks of one chip, through its memory" == found.binds
+    assert "bandwidth between ranks of one chip, through its memory" == found.bottleneck
     assert {("trainium2", "memory.bandwidth"), ("trn2.48xlarge", "fabric.bandwidth")} == {
-        (b.of, b.at) for b in found.basis
+        (b.of, b.at) for b in found.figures_used
     }
 
 
 def test_small_messages_wait_for_the_published_latency():
     found = run(CAT, kind="all-reduce", size="1 KiB", on="trn2.48xlarge*4")
 
-    assert f"the latency of {found['steps']:g} steps" == found.binds
+    assert f"the latency of {found['steps']:g} steps" == found.bottleneck
     # Two steps over the network of 15 us each are the least.
     assert near(30e-6) == next(p.value for p in found.parts if p.name == "latency")
-    assert ("efa-v3", "latency") in {(b.of, b.at) for b in found.basis}
+    assert ("efa-v3", "latency") in {(b.of, b.at) for b in found.figures_used}
 
 
 def test_it_is_a_bound_from_the_digits():
@@ -123,7 +123,7 @@ def test_the_question_is_told_with_its_defaults():
         "stride": 1,
         "algorithm": None,
         "lnc": 1,
-    } == dict(found.question)
+    } == dict(found.inputs)
 
 
 @pytest.mark.parametrize(

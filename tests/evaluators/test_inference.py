@@ -45,7 +45,7 @@ def test_answers(catalog):
         *("time_to_first_token", "time_per_output_token", "latency", "throughput", "throughput_per_chip"),
         *("step_at_first", "step_at_last", "memory", "capacity", "kv_per_token", "max_batch"),
     ]
-    assert (64, 1, 1, 1) == tuple(found.question[name] for name in ("tp", "dp", "pp", "ep"))
+    assert (64, 1, 1, 1) == tuple(found.inputs[name] for name in ("tp", "dp", "pp", "ep"))
     assert 2.0 * 80 * 2 * 8 * 128 == found["kv_per_token"]
     assert pytest.approx(found["time_to_first_token"] + 1023 * found["time_per_output_token"]) == found["latency"]
     assert pytest.approx(1024 / found["latency"]) == found["throughput"]
@@ -61,7 +61,7 @@ def test_a_token_is_bound_by_reading_weights(catalog):
     matrices = 80 * (2 * 8192 * 8192 + 2 * 8192 * 8 * 1024 + 3 * 8192 * 28672) * 2 / 64 / 725e9
     assert matrices == pytest.approx(parts(found, "time_per_output_token")["matrices"], rel=1e-12)
     assert {"matrices", "attention", "head", "tensor"} == set(parts(found, "time_per_output_token"))
-    assert "reading weights from device memory (96% of the time of a token)" == found.binds
+    assert "reading weights from device memory (96% of the time of a token)" == found.bottleneck
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_token_is_bound_by_reading_weights(catalog):
     ],
 )
 def test_what_binds(catalog, given, binds):
-    assert asked(catalog, **given).binds.startswith(binds)
+    assert asked(catalog, **given).bottleneck.startswith(binds)
 
 
 def test_the_interval_is_that_of_the_printed_digits(catalog):
@@ -91,7 +91,9 @@ def test_the_interval_is_that_of_the_printed_digits(catalog):
     for answer in asked(catalog, calibration="trainium2-neuron-decode").answers:
         if answer.low is not None:
             assert answer.low <= answer.value <= answer.high
-    assert {"memory.bandwidth", "memory.capacity", "fabric.bandwidth", "peak.dense.bf16"} <= {b.at for b in found.basis}
+    assert {"memory.bandwidth", "memory.capacity", "fabric.bandwidth", "peak.dense.bf16"} <= {
+        b.at for b in found.figures_used
+    }
 
 
 def test_the_table_ends_where_memory_does(catalog):
@@ -106,7 +108,7 @@ def test_the_table_ends_where_memory_does(catalog):
     row = dict(zip(table.columns, table.rows[batches.index(64)], strict=True))
     one = asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=64)
     assert {name: one[name] for name in table.columns[1:]} == {name: row[name] for name in table.columns[1:]}
-    assert most == asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=most).question["batch"]
+    assert most == asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=most).inputs["batch"]
     with pytest.raises(RefusalError, match=r"needs 16\.0. GiB and has 16\.00 .*cache") as refused:
         asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=most + 1)
     assert ("does-not-fit", "batch", f"a batch of {most} fits") == (
@@ -128,7 +130,7 @@ def test_replicas_fill_the_system(catalog):
     one = asked(catalog, tp=16, dp=1, batch=4)
     found = asked(catalog, tp=16, batch=4)
 
-    assert 4 == found.question["dp"]
+    assert 4 == found.inputs["dp"]
     assert pytest.approx(4 * one["throughput"]) == found["throughput"]
     assert pytest.approx(one["throughput_per_chip"]) == found["throughput_per_chip"]
 
@@ -234,7 +236,7 @@ def test_what_is_achieved(catalog):
     time = known.answer("time_per_output_token")
     assert time.low < 0.9001 * time.value
     assert time.high > 1.1999 * time.value
-    assert "c" == known.question["calibration"]
+    assert "c" == known.inputs["calibration"]
     assert "30 rows" in {a.why for a in known.assumptions}
 
 

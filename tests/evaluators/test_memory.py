@@ -49,10 +49,12 @@ def test_training_on_one_server():
     # Four h whole; queries, output, keys and values 2.5 h and the network 3 f split in four.
     layer = 2 * 8192 * (4 * 4096 + (2.5 * 4096 + 3 * 14336) / 4)
     assert 32 * layer == each["activations"]
-    assert math.isclose(8192 * 8 + 8192 * 4 * 4096 + 4 * 8192 * 128256 / 4, each["outside"], rel_tol=1e-12)
+    assert math.isclose(
+        8192 * 8 + 8192 * 4 * 4096 + 4 * 8192 * 128256 / 4, each["embeddings_and_logits"], rel_tol=1e-12
+    )
     assert (24 * GIB, False) == (found["capacity"], found["fits"])
     assert 24 * GIB - found["total"] == found["free"]
-    assert (16, 1) == (found.question["dp"], found.question["microbatches"])
+    assert (16, 1) == (found.inputs["dp"], found.inputs["microbatches"])
 
 
 def test_what_makes_it_fit():
@@ -63,13 +65,13 @@ def test_what_makes_it_fit():
         "recompute none -> selective": False, "sequence_parallel no -> yes": True, "offload none -> optimizer": True,
     } == single  # fmt: skip
     ways = table(found, "what fits").rows
-    assert "the smallest change that fits: " + ways[0][0] == found.binds.split("; ")[1]
+    assert "the smallest change that fits: " + ways[0][0] == found.bottleneck.split("; ")[1]
     assert all(row[3] and row[1] <= 24 * GIB and row[1] + row[2] == 24 * GIB for row in ways)
     # What is advised is what one then finds.
     for change, total, *_ in ways:
         (name, _, _, value), changed = change.split(), {"tp": 4, "zero": 1, "sequence_parallel": False}
         typed = {"yes": True}.get(value, int(value) if value.isdigit() else value)
-        microbatches = {"microbatches": 16 // asked(**LLAMA, **{**changed, name: typed}).question["dp"]}
+        microbatches = {"microbatches": 16 // asked(**LLAMA, **{**changed, name: typed}).inputs["dp"]}
         again = asked(**LLAMA, **{**changed, name: typed, **microbatches})
         assert (total, True) == (again["total"], again["fits"]), change
 
@@ -78,10 +80,10 @@ def test_the_loss_of_operators_one_after_the_other():
     question = {**LLAMA, "tp": 4, "zero": 3, "sequence_parallel": False}
     fused, plain = asked(**question), asked(**question, fused_loss=False)
     # Ten bytes more of each logit, a quarter of which are on a rank.
-    assert parts(fused)["outside"] + 10 * 8192 * 128256 / 4 == parts(plain)["outside"]
-    assert (True, False) == (fused.question["fused_loss"], plain.question["fused_loss"])
-    assert {n: v for n, v in parts(fused).items() if n != "outside"} == {
-        n: v for n, v in parts(plain).items() if n != "outside"
+    assert parts(fused)["embeddings_and_logits"] + 10 * 8192 * 128256 / 4 == parts(plain)["embeddings_and_logits"]
+    assert (True, False) == (fused.inputs["fused_loss"], plain.inputs["fused_loss"])
+    assert {n: v for n, v in parts(fused).items() if n != "embeddings_and_logits"} == {
+        n: v for n, v in parts(plain).items() if n != "embeddings_and_logits"
     }
 
 
@@ -116,7 +118,7 @@ def test_what_no_change_makes_fit():
     found = asked(model="llama-3.1-405b", on="trn1.32xlarge", seq=8192, tp=8, pp=2)
     assert () == table(found, "what fits").rows
     # 16 B of 405.85 billion parameters over 16 GiB.
-    assert found.binds.endswith(
+    assert found.bottleneck.endswith(
         "no change of up to 3 settings makes it fit on 32 ranks: "
         "the parameters with gradients and optimizer alone fill the memory of 378 ranks"
     )
@@ -152,10 +154,12 @@ def test_inference_keeps_weights_and_cache():
     question = {**LLAMA, "mode": "inference", "tp": 8, "dp": 8, "batch": 64, "context": 4096}
     found, narrow = asked(**question), asked(**question, kv_dtype="fp8")
     each = parts(found)
-    assert {"weights", "activations", "outside", "cache"} == {name for name, value in each.items() if value}
+    assert {"weights", "activations", "embeddings_and_logits", "cache"} == {
+        name for name, value in each.items() if value
+    }
     # Eight sequences a replica, one of eight heads a rank.
     assert 8 * 4096 * 131_072 / 8 == each["cache"] == 2 * parts(narrow)["cache"]
-    assert ("fp8", 8192) == (narrow.question["kv_dtype"], narrow.question["prefill"])
+    assert ("fp8", 8192) == (narrow.inputs["kv_dtype"], narrow.inputs["prefill"])
     sixteen = asked(**{**question, "tp": 16, "dp": 4})
     # Twice as many sequences a replica, and no more heads to split.
     assert 2 * each["cache"] == parts(sixteen)["cache"]
@@ -169,7 +173,7 @@ def test_offloading_is_checked_against_the_host():
     small = CATALOG.replace("trn2.48xlarge", {"host.memory": "1,024 GiB"})
     found = asked(small, **LLAMA, tp=4, offload="optimizer")
     assert not found["fits"]
-    assert found.binds.startswith("the host has too little memory; the smallest change that fits: ")
+    assert found.bottleneck.startswith("the host has too little memory; the smallest change that fits: ")
 
 
 @pytest.mark.parametrize(("what", "stays"), [("activations", 2), ("weights", 2)])
@@ -287,7 +291,9 @@ def test_as_a_program_runs_it():
 
 def test_what_it_rests_on():
     found = asked(**LLAMA, tp=4)
-    assert {("trainium2", "memory.capacity"), ("trn2.48xlarge", "host.memory")} == {(b.of, b.at) for b in found.basis}
+    assert {("trainium2", "memory.capacity"), ("trn2.48xlarge", "host.memory")} == {
+        (b.of, b.at) for b in found.figures_used
+    }
     assert {"parameters", "reserved", "fragmentation", "rank", "optimizer", "experts"} == {
         a.name for a in found.assumptions
     }

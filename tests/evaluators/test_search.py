@@ -84,7 +84,7 @@ def test_the_interval_is_that_of_training(on, calibration, told) -> None:
     assert step.note.startswith("of the fastest layout that fits; ")
     assert step.note.endswith(told)
     assert (step.high is None) == (calibration == "none")
-    assert {a.name: a.value for a in found.assumptions}["calibration"] == found.question["calibration"]
+    assert {a.name: a.value for a in found.assumptions}["calibration"] == found.inputs["calibration"]
 
 
 class TestConformance(EvaluatorConformance):

@@ -119,10 +119,10 @@ def test_it_is_what_the_engine_says():
 def test_question():
     """Everything that was asked, with what was filled in."""
     found = asked(**{k: v for k, v in ISSUE.items() if k != "dp"})
-    assert ISSUE.items() <= found.question.items()
-    assert (True, "trainium1-neuron", None) == tuple(found.question[n] for n in ("must_fit", "calibration", "chips"))
+    assert ISSUE.items() <= found.inputs.items()
+    assert (True, "trainium1-neuron", None) == tuple(found.inputs[n] for n in ("must_fit", "calibration", "chips"))
     some = {**ISSUE, "on": "trn1.32xlarge", "chips": 8, "tp": 16, "dp": 1, "lnc": 1, "must_fit": False}
-    assert some.items() <= asked(**some).question.items()
+    assert some.items() <= asked(**some).inputs.items()
 
 
 def test_assumptions():
@@ -168,13 +168,13 @@ def test_a_count_of_ranks_that_nothing_makes_right():
 
 def test_basis():
     """Every figure that was read, and of the rates only that of the type."""
-    found = {(b.of, b.at) for b in asked(**ISSUE).basis}
+    found = {(b.of, b.at) for b in asked(**ISSUE).figures_used}
     assert {
         ("trainium1", "peak.dense.bf16"), ("trainium1", "tensor_peak.dense.bf16"), ("trainium1", "memory.capacity"),
         ("trainium1", "memory.bandwidth"), ("trn1.32xlarge", "fabric.bandwidth"), ("trn1.32xlarge", "efa.bandwidth"),
         ("trn1.32xlarge", "host.memory"),
     } == found  # fmt: skip
-    for each in asked(**ISSUE).basis:
+    for each in asked(**ISSUE).figures_used:
         assert each.says == shipped()[each.of].figures[each.at].value.text
 
 
@@ -193,15 +193,15 @@ def test_every_generation_of_ultraservers(on, more):
     assert f"{chips} chips, {ranks} ranks" in found.title
     assert found["fits"] is True
     assert 40.0 < found["mfu"] < 100.0
-    assert ranks == math.prod(found.question[n] for n in ("tp", "pp", "dp", "cp"))
+    assert ranks == math.prod(found.inputs[n] for n in ("tp", "pp", "dp", "cp"))
     assert link in {a.name for a in found.assumptions}
-    assert found.binds
+    assert found.bottleneck
 
 
 @pytest.mark.parametrize(("on", "ranks"), [("dgx-h100*4", 32), ("gb200-nvl72", 72), ("dgx-a100-80gb*16", 128)])
 def test_what_plugins_bring(on, ranks):
     found = asked(trnspec.load(FOLDERS), model="llama-3.1-8b", on=on, tp=8, zero=1, seq=8192, global_batch=1152 * 4)
-    assert ranks == found.question["tp"] * found.question["dp"]
+    assert ranks == found.inputs["tp"] * found.inputs["dp"]
     assert 10.0 < found["mfu"] < 100.0
 
 
@@ -213,7 +213,7 @@ def test_what_does_not_fit():
     found = asked(**big, must_fit=False)
     assert found["fits"] is False
     assert found["memory"] > found["capacity"]
-    assert found.binds.startswith("it does not fit: a rank needs")
+    assert found.bottleneck.startswith("it does not fit: a rank needs")
     assert found["step_time"] > asked(**ISSUE)["step_time"]
 
 
@@ -305,7 +305,7 @@ def test_a_rate_that_nobody_publishes_is_not_called_published():
     without = shipped().replace("trainium1", {"peak.dense.bf16": None})
     found = asked(without, **SMALL)
     assert "tensor engine's" in found.answer("mfu").note
-    assert ("trainium1", "peak.dense.bf16") not in {(b.of, b.at) for b in found.basis}
+    assert ("trainium1", "peak.dense.bf16") not in {(b.of, b.at) for b in found.figures_used}
     assert "of the published dense bf16 rate" in asked(**SMALL).answer("mfu").note
 
 
@@ -314,8 +314,8 @@ def test_as_of():
     then = trnspec.load(as_of="2023-03")
     found, now = asked(then, **SMALL, calibration="none"), asked(**SMALL, calibration="none")
     assert ("2023-03", "") == (found.as_of, now.as_of)
-    assert "210 TFLOPS" in {b.says for b in found.basis}
-    assert "190 TFLOPS" in {b.says for b in now.basis}
+    assert "210 TFLOPS" in {b.says for b in found.figures_used}
+    assert "190 TFLOPS" in {b.says for b in now.figures_used}
     ratio = parts(now, "step_time")["compute"] / parts(found, "step_time")["compute"]
     assert math.isclose(210 / 183.5, ratio, rel_tol=1e-2)
 
@@ -332,7 +332,7 @@ def test_overlay(tmp_path):
     found = asked(trnspec.load(overlay=file), **SMALL, calibration="none")
     now = asked(**SMALL, calibration="none")
     assert math.isclose(2.0, parts(now, "step_time")["compute"] / parts(found, "step_time")["compute"], rel_tol=1e-9)
-    assert "367 TFLOPS" in {b.says for b in found.basis}
+    assert "367 TFLOPS" in {b.says for b in found.figures_used}
 
 
 def test_the_command_of_the_issue(here):

@@ -25,7 +25,7 @@ def test_every_figure_and_every_claim_is_a_fact(node) -> None:
     claims = sorted((".".join(map(str, p[1:])), str(c.says)) for c in node.claims for p in spread(c.at))
 
     assert [".".join(map(str, p)) for p in figures] == [f.at for f in found if f.figure is not None]
-    assert claims == sorted((f.at, r.says) for f in found for r in f.rivals)
+    assert claims == sorted((f.at, r.says) for f in found for r in f.conflicting)
     assert len(found) == len({f.at for f in found})
 
 
@@ -44,7 +44,7 @@ def test_counts_and_words() -> None:
     assert (found["cores.count"].value, found["cores.count"].source) == (8, "neuron-trainium2-2026-08")
     assert found["cores.core"].text == "neuroncore-v3"
     assert found["memory.technology"].text == "HBM"
-    assert {r.verdict for r in found["cores.count"].rivals} == {"agrees", "other-scope"}
+    assert {r.verdict for r in found["cores.count"].conflicting} == {"agrees", "other-scope"}
 
 
 def test_list_of_counts_is_one_fact() -> None:
@@ -56,7 +56,7 @@ def test_nothing_adopted() -> None:
     found = of("trn2-ultraserver")["stated.peak.dense.bf16"]
 
     assert (found.value, found.text, found.verdict) == (None, None, "-")
-    assert {r.says for r in found.rivals} == {"40 PFLOPS", "42.8 PFLOPS"}
+    assert {r.says for r in found.conflicting} == {"40 PFLOPS", "42.8 PFLOPS"}
 
 
 def test_derived_figure_is_nobodys() -> None:

@@ -9,7 +9,7 @@ from catalogs import document, graph
 
 import trnspec
 from trnspec.graph.graph import Graph
-from trnspec.graph.paths import paths, place, total_paths, why_not
+from trnspec.graph.paths import paths, place, total_paths, unknown_path
 from trnspec.graph.values import Sort
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
@@ -83,8 +83,8 @@ def test_no_place(spec, path) -> None:
     ],
 )
 def test_why_not(spec, path, hint) -> None:
-    assert why_not(GRAPH, spec, path).endswith(hint)
-    assert bool(hint) == bool(why_not(GRAPH, spec, path))
+    assert unknown_path(GRAPH, spec, path).endswith(hint)
+    assert bool(hint) == bool(unknown_path(GRAPH, spec, path))
 
 
 @pytest.mark.parametrize("spec", SPECS)

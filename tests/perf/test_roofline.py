@@ -94,7 +94,7 @@ def test_a_large_matrix_multiplication_is_bound_by_computation():
     found = asked(on="trainium2", matmul="4096x4096x4096")
     assert (2 * 4096**3, 3 * 2 * 4096**2, 4096 / 3) == (found["flops"], found["traffic"], found["intensity"])
     assert (629.1e12, 2 * 4096**3 / 629.1e12) == (found["attainable_rate"], found["time"])
-    assert found.binds.startswith("computation: 1,365 FLOP/B is not below the ridge point of 216.9 FLOP/B")
+    assert found.bottleneck.startswith("computation: 1,365 FLOP/B is not below the ridge point of 216.9 FLOP/B")
     rate = found.answer("attainable_rate")
     assert (629.05e12, 629.15e12) == pytest.approx((rate.low, rate.high), rel=1e-12)
 
@@ -104,7 +104,7 @@ def test_a_thin_one_is_bound_by_memory():
     # Eight bits in, sixteen out.
     assert 4096 + 4096**2 + 2 * 4096 == found["traffic"]
     assert math.isclose(found["traffic"] / 2.9e12, found["time"], rel_tol=1e-12)
-    assert found.binds.startswith("memory bandwidth")
+    assert found.bottleneck.startswith("memory bandwidth")
     # 2.9 TB/s is anything from 2.85 to 2.95.
     time = found.answer("time")
     assert (found["traffic"] / 2.95e12, found["traffic"] / 2.85e12) == pytest.approx((time.low, time.high), rel=1e-12)
@@ -124,9 +124,9 @@ def test_a_server_means_its_chip():
 def test_sparse_operands():
     found = asked(on="trainium2", intensity=1e4, sparse=True)
     assert 2516.6e12 == found["attainable_rate"]
-    assert {"tensor_peak.sparse.bf16", "memory.bandwidth"} == {b.at for b in found.basis}
+    assert {"tensor_peak.sparse.bf16", "memory.bandwidth"} == {b.at for b in found.figures_used}
     assert {"tensor_peak.dense.bf16", "peak.dense.bf16", "memory.bandwidth"} == {
-        b.at for b in asked(on="trainium2", intensity=1e4).basis
+        b.at for b in asked(on="trainium2", intensity=1e4).figures_used
     }
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from trnspec.plugins.entry_points import Found, imported, installed
+from trnspec.plugins.entry_points import EntryPoint, imported, installed
 
 
 @pytest.mark.parametrize("group", ["console_scripts", "trnspec.plugins", "pytest11", "no.such.group"])
@@ -41,8 +41,8 @@ def test_what_a_file_says(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "nowhere"), str(tmp_path / "a.zip")])
 
     assert [
-        Found("one", "Some_Thing", "2.1", "package.module:obj.attr"),
-        Found("two", "Some_Thing", "2.1", "package [extra]"),
+        EntryPoint("one", "Some_Thing", "2.1", "package.module:obj.attr"),
+        EntryPoint("two", "Some_Thing", "2.1", "package [extra]"),
     ] == installed("a.group")
 
 
@@ -51,7 +51,7 @@ def test_what_a_file_says(tmp_path, monkeypatch) -> None:
     [("os:path.join", "join"), ("os : path", "posixpath"), ("json [extra]", "json"), ("os:path.join [x]", "join")],
 )
 def test_load(value, expected) -> None:
-    assert expected == Found("x", "x", "1", value).load().__name__
+    assert expected == EntryPoint("x", "x", "1", value).load().__name__
 
 
 def test_slow_ones_are_left_behind(tmp_path, monkeypatch) -> None:
@@ -60,7 +60,7 @@ def test_slow_ones_are_left_behind(tmp_path, monkeypatch) -> None:
     for name, code in {"entry_a": "x = 1", "entry_b": "import time; time.sleep(20)", "entry_c": "x = 3"}.items():
         (tmp_path / f"{name}.py").write_text(code)
     began = time.perf_counter()
-    found = imported([Found(n, n, "1", f"entry_{n}:x") for n in "abcb"], 0.2)
+    found = imported([EntryPoint(n, n, "1", f"entry_{n}:x") for n in "abcb"], 0.2)
 
     assert [(1, False), (None, True), (3, False), (None, True)] == [(o.value, o.late) for o in found]
     assert 0.4 <= time.perf_counter() - began < 5

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from distributions import Site
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure
 from trnspec.plugins.api import API, Evaluator, Plugin
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def sweep(
     return Evaluation(
         evaluator="sweep",
         title=f"{chip}, {times} times",
-        question={
+        inputs={
             "chip": chip, "times": times, "share": share, "dtype": dtype, "double": double, "label": label,
             "extra": ", ".join(map(str, extra)),
         },
@@ -73,10 +73,10 @@ def sweep(
             Answer("chips", 1),
         ),
         parts=(Part("time", "reading", time, "capacity over bandwidth"), Part("time", "extra", float(sum(extra)))),
-        binds="The bandwidth of the device memory.",
+        bottleneck="The bandwidth of the device memory.",
         assumptions=(Assumption("share", f"{share:g}", "the caller"),),
-        basis=tuple(
-            Basis(chip, f.at, f.value.text, f.source_name or f"derived: {f.derived}", f.as_of, tuple(f"{r.says}, {r.verdict}" for r in f.rivals))
+        figures_used=tuple(
+            UsedFigure(chip, f.at, f.value.text, f.source_name or f"derived: {f.derived}", f.as_of, tuple(f"{r.says}, {r.verdict}" for r in f.conflicting))
             for f in (capacity, bandwidth)
         ),
         tables=(Table("Reads", ("read", "time"), tuple((n, time / times) for n in range(min(times, 2))), ("", "s")),),
@@ -113,16 +113,18 @@ UNSOUND: dict[str, object] = {
     "it says that it is of the evaluator 'other'": _broken(evaluator="other"),
     "its parts are not a tuple of Part": _broken(parts=[Part("time", "a", 1.0)]),
     "its title is not a text": _broken(title=None),
-    "its basis has rivals that are not texts": _broken(basis=(Basis("a", "b", "c", "d", rivals=(1,)),)),
+    "its basis has rivals that are not texts": _broken(
+        figures_used=(UsedFigure("a", "b", "c", "d", conflicting=(1,)),)
+    ),
     "TypeError: object of type 'int' has no len()": _broken(tables=(Table("T", ("a",), (5,)),)),
     "its tables are not a tuple of Table": _broken(tables=None),
-    "its question is not a mapping": _broken(question=[1]),
+    "its question is not a mapping": _broken(inputs=[1]),
     "unit and note of Answer(": _broken(answers=(Answer("time", 1.0, None, note=None),)),
-    "at of Basis(": _broken(basis=(Basis("trainium2", None, "96 GiB", "x"),)),
+    "at of UsedFigure(": _broken(figures_used=(UsedFigure("trainium2", None, "96 GiB", "x"),)),
     "count is 1000": _broken(answers=(Answer("count", 10**400),)),
     "the parts of time sum to inf": _broken(parts=(Part("time", "a", 1.7e308), Part("time", "b", 1.7e308))),
     "the table T has columns or units that are not texts": _broken(tables=(Table("T", (1,), ((1,),)),)),
-    "its question has tp = nan": _broken(question={"tp": math.nan}),
+    "its question has tp = nan": _broken(inputs={"tp": math.nan}),
     "the table T has 2 columns and 1 cells in row 1": _broken(tables=(Table("T", ("a", "b"), ((1,),)),)),
     "the table T has 1 columns and 2 units": _broken(tables=(Table("T", ("a",), ((1,),), ("s", "B")),)),
     "the table T has a value in row 2": _broken(tables=(Table("T", ("a",), ((1,), (math.inf,))),)),

@@ -306,9 +306,9 @@ def claimed(graph: Graph, change: Change) -> Graph | None:
     data = copy.deepcopy(plain(node))
     del functools.reduce(lambda inside, step: inside[step], path[:-1], data)[path[-1]]
     at = dotted(path)
-    rivals = (Claim(at=at, says=change.before[0], source=source), Claim(at=at, says=said, source=Ref(RIVAL)))
+    conflicting = (Claim(at=at, says=change.before[0], source=source), Claim(at=at, says=said, source=Ref(RIVAL)))
     made = structure(node.kind, type(node.spec), node.document, data)
-    return Graph({**graph.nodes, node.name: evolve(node, spec=made.spec, claims=rivals)})
+    return Graph({**graph.nodes, node.name: evolve(node, spec=made.spec, claims=conflicting)})
 
 
 RIVAL = "neuron-trn1-2023-02"

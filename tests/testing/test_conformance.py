@@ -8,7 +8,7 @@ import pytest
 from evaluator_samples import plugin as samples
 
 from trnspec.catalog.catalog import Catalog
-from trnspec.evaluation.result import Answer, Basis, Evaluation
+from trnspec.evaluation.result import Answer, Evaluation, UsedFigure
 from trnspec.plugins.api import API, Evaluator, Plugin
 from trnspec.testing import EvaluatorConformance
 
@@ -30,11 +30,11 @@ class TestSweep(EvaluatorConformance):
 
 
 def found(**more: object) -> Evaluation:
-    told = {"evaluator": "x", "title": "x", "question": {"chip": "trainium2"}, "answers": (Answer("time", 1.0, "s"),)}
+    told = {"evaluator": "x", "title": "x", "inputs": {"chip": "trainium2"}, "answers": (Answer("time", 1.0, "s"),)}
     return Evaluation(**{**told, **more})
 
 
-BANDWIDTH = Basis("trainium2", "memory.bandwidth", "2.9 TB/sec", "neuron-trainium2-2026-08")
+BANDWIDTH = UsedFigure("trainium2", "memory.bandwidth", "2.9 TB/sec", "neuron-trainium2-2026-08")
 
 
 def conformance(run, *, good=({"chip": "trainium2"},), bad=()) -> EvaluatorConformance:
@@ -66,7 +66,7 @@ def nan(catalog: Catalog, *, chip: str) -> Evaluation:
 
 def silent(catalog: Catalog, *, chip: str) -> Evaluation:
     """It does not tell the question."""
-    return found(question={"other": 1})
+    return found(inputs={"other": 1})
 
 
 def moody(catalog: Catalog, *, chip: str) -> Evaluation:
@@ -81,27 +81,27 @@ def bare(catalog: Catalog, *, chip: str) -> Evaluation:
 
 def guessing(catalog: Catalog, *, chip: str) -> Evaluation:
     """It goes on where the figure is gone."""
-    return found(basis=(BANDWIDTH,))
+    return found(figures_used=(BANDWIDTH,))
 
 
 def raising(catalog: Catalog, *, chip: str) -> Evaluation:
     """It breaks where the figure is gone."""
-    return found(answers=(Answer("time", float(catalog.chips[chip].memory.bandwidth), "s"),), basis=(BANDWIDTH,))
+    return found(answers=(Answer("time", float(catalog.chips[chip].memory.bandwidth), "s"),), figures_used=(BANDWIDTH,))
 
 
 def misquoting(catalog: Catalog, *, chip: str) -> Evaluation:
     """It says what the catalog does not."""
-    return found(basis=(Basis("trainium2", "memory.bandwidth", "3 TB/s", "x"),))
+    return found(figures_used=(UsedFigure("trainium2", "memory.bandwidth", "3 TB/s", "x"),))
 
 
 def inventing(catalog: Catalog, *, chip: str) -> Evaluation:
     """It rests on a figure that no chip can have."""
-    return found(basis=(Basis("trainium2", "memory.speed", "3 TB/s", "x"),))
+    return found(figures_used=(UsedFigure("trainium2", "memory.speed", "3 TB/s", "x"),))
 
 
 def odd(catalog: Catalog, *, chip: str) -> Evaluation:
     """A list, where an evaluation has tuples."""
-    return found(basis=(Basis("trainium2", "memory.bandwidth", "2.9 TB/sec", "x", rivals=["3 TB/s"]),))
+    return found(figures_used=(UsedFigure("trainium2", "memory.bandwidth", "2.9 TB/sec", "x", conflicting=["3 TB/s"]),))
 
 
 @pytest.mark.parametrize(

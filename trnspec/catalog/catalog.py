@@ -165,10 +165,10 @@ class Catalog(Tabular, AllExport):
         Raises:
             UsageError: The file is wrong; every mistake is one line of the message, with its place.
         """
-        from trnspec.catalog.versions.overlay import laid_over
+        from trnspec.catalog.versions.overlay import apply_overlay
         from trnspec.yaml import read_file
 
-        return evolve(self, graph=laid_over(self.graph, read_file(path)))
+        return evolve(self, graph=apply_overlay(self.graph, read_file(path)))
 
     def then(self, date: str) -> Catalog:
         """The catalog with what was published by the end of a day, month or year, less what is then ``unknown``.

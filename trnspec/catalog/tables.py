@@ -15,8 +15,8 @@ from attrs import field, frozen
 
 from trnspec.errors import QuantityError
 from trnspec.graph.paths import paths, place
-from trnspec.graph.provenance import Stated, figures, rivals
-from trnspec.graph.values import Found, Place, Sort
+from trnspec.graph.provenance import Stated, conflicting, figures
+from trnspec.graph.values import PathField, PathValue, Sort
 from trnspec.model.chip import Chip
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, shape_at, value_at
 from trnspec.model.server import Server
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path as FilePath
 
     from trnspec.graph.graph import Graph
-    from trnspec.graph.provenance import Rival
+    from trnspec.graph.provenance import ConflictingValue
     from trnspec.model.document import Node
     from trnspec.quantities.units import UnitTable
     from trnspec.yaml import Path
@@ -117,7 +117,7 @@ _ABOUT = {
 }
 
 
-def _column(spec: type[Any], found: Place, nodes: list[Node[Any]], read: list[Found | None]) -> Column:
+def _column(spec: type[Any], found: PathField, nodes: list[Node[Any]], read: list[PathValue | None]) -> Column:
     type_, unit, dimension = _type(spec, found), "", ""
     if isinstance(found.holds, Dimension):
         unit, dimension = found.holds.base, found.holds.word
@@ -127,7 +127,7 @@ def _column(spec: type[Any], found: Place, nodes: list[Node[Any]], read: list[Fo
     return Column(found.path, type_, told, unit, dimension, sources)
 
 
-def _type(spec: type[Any], found: Place) -> Type:
+def _type(spec: type[Any], found: PathField) -> Type:
     if isinstance(found.holds, Dimension):
         return "number"
     if found.holds is Sort.GROUP:
@@ -136,11 +136,11 @@ def _type(spec: type[Any], found: Place) -> Type:
     return "integer" if found.holds is Sort.COUNT else "string"
 
 
-def _steps(found: Place) -> Path:
+def _steps(found: PathField) -> Path:
     return tuple(found.path.split("."))
 
 
-def _description(spec: type[Any], found: Place) -> str:
+def _description(spec: type[Any], found: PathField) -> str:
     from trnspec.loading.schema.generate import field_docs
 
     steps = _steps(found)
@@ -154,7 +154,7 @@ def _description(spec: type[Any], found: Place) -> str:
     return _ABOUT.get(found.path, "")
 
 
-def _source(found: Found) -> str:
+def _source(found: PathValue) -> str:
     """Who answers for a figure, or for the figure of the part that a total is computed from."""
     assert found.figure is not None
     if found.figure.derived is not None:
@@ -163,7 +163,7 @@ def _source(found: Found) -> str:
     return "" if own is None else own.name
 
 
-def _cell(column: Column, at: Place, node: Node[Any], found: Found | None) -> Cell:
+def _cell(column: Column, at: PathField, node: Node[Any], found: PathValue | None) -> Cell:
     if found is None:
         return None
     if column.type in ("integers", "strings"):
@@ -242,11 +242,13 @@ def _bounds(quantity: Quantity) -> tuple[float, float, float | None]:
 
 
 def _claims(graph: Graph) -> Table:
-    rows = tuple(_claim(n, path, r) for n in _ordered(graph) for path, found in rivals(graph, n).items() for r in found)
+    rows = tuple(
+        _claim(n, path, r) for n in _ordered(graph) for path, found in conflicting(graph, n).items() for r in found
+    )
     return Table("claims", "What others say of the figures, and what was decided about it.", _CLAIMS, rows)
 
 
-def _claim(node: Node[Any], path: Path, rival: Rival) -> tuple[Cell, ...]:
+def _claim(node: Node[Any], path: Path, rival: ConflictingValue) -> tuple[Cell, ...]:
     value, unit, low, high = _said(rival.says, node.units)
     at = value_at(node.spec, path[1:])
     adopted: str | None = None

@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.graph.provenance import Rival, Stated, figures, rivals, with_places
+from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures, with_provenance
 from trnspec.graph.totals import chips, total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
@@ -70,9 +70,9 @@ class Bound(OneExport):
         return self.node.metadata.aliases
 
     @property
-    def claims(self) -> Mapping[str, tuple[Rival, ...]]:
+    def claims(self) -> Mapping[str, tuple[ConflictingValue, ...]]:
         """What others say, by the dotted path they speak of, also where nothing is adopted."""
-        return {dotted(path[1:]): found for path, found in rivals(self.catalog.graph, self.node).items()}
+        return {dotted(path[1:]): found for path, found in conflicting(self.catalog.graph, self.node).items()}
 
     @property
     def figures(self) -> Mapping[str, Stated]:
@@ -235,4 +235,4 @@ def _view_of(spec: Any) -> type[Bound]:
 def bind(catalog: Catalog, node: Node[Any]) -> Bound:
     """The view of a document of a catalog."""
     spec: Any = type(node.spec)
-    return _view_of(spec)(**with_places(catalog.graph, node), node=node, catalog=catalog)
+    return _view_of(spec)(**with_provenance(catalog.graph, node), node=node, catalog=catalog)

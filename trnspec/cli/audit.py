@@ -72,10 +72,10 @@ def _text(result: Audit, found: list[Proportion]) -> str:
 def _entry(each: Disagreement) -> list[str]:
     adopted = "nothing is adopted" if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})"
     lines = [f"{each.name}  {each.at}", f"  adopted   {adopted}"]
-    said = [r.says for r in each.rivals]
+    said = [r.says for r in each.conflicting]
     words = " against ".join(said) if each.is_pair else " = ".join(sorted(set(said)))
     lines.append(f"  {each.verdict:<9} {words}  {_gap(each.gap)}".rstrip())
-    for rival in each.rivals:
+    for rival in each.conflicting:
         says = f"{rival.says}: " if each.is_pair else ""
         where = f", {rival.where}" if rival.where else ""
         lines.append(f"            {says}{_side(rival)}{where}")
@@ -117,9 +117,9 @@ def _markdown(result: Audit, found: list[Proportion]) -> str:
     lines = ["| figure | adopted | says otherwise | gap | rounding | cause | verdict and reason |", "|" + "---|" * 7]
     for each in result.disagreements:
         adopted = "-" if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})"
-        rivals = "; ".join(f"{r.says} ({_side(r)})" for r in each.rivals)
+        conflicting = "; ".join(f"{r.says} ({_side(r)})" for r in each.conflicting)
         causes = "; or ".join(c.sentence for c in each.causes) or "-"
-        cells = [f"{each.name} {each.at}", adopted, rivals, _gap(each.gap), each.rounding, causes]
+        cells = [f"{each.name} {each.at}", adopted, conflicting, _gap(each.gap), each.rounding, causes]
         cells.append(f"{each.verdict}: {each.reason}" if each.reason else each.verdict)
         lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
     if found:

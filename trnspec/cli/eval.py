@@ -290,7 +290,9 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
             rows.append((chosen, error))
     if format_ == "json":
         told_ = [
-            {"inputs": c, "refusal": refusal(f)} if isinstance(f, RefusalError) else {"inputs": c, **f.to_dict()}
+            {"combination": c, "refusal": refusal(f)}
+            if isinstance(f, RefusalError)
+            else {"combination": c, **f.to_dict()}
             for c, f in rows
         ]
         head = {"evaluator": evaluator.name, "asked_of": asking.options, "given": given, "swept": list(varied)}

@@ -49,7 +49,7 @@ def many(asking: Asking, rows: Sequence[Row]) -> Table:
     name = asking.evaluator.name
     asked = [flat(bound(inputs(asking.evaluator.load(), name), {**asking.given, **chosen}, name)) for chosen, _ in rows]
     answered = [f for _, f in rows if not isinstance(f, RefusalError)]
-    question = dict.fromkeys([*asked[0], *(n for f in answered for n in f.question)])
+    question = dict.fromkeys([*asked[0], *(n for f in answered for n in f.inputs)])
     # An answer that has an interval in some rows alone has its ends beside it all the same.
     answers: dict[str, dict[str, Any]] = {}
     for found in answered:

@@ -71,14 +71,14 @@ def sections(found: Evaluation, room: int | None = None, *, rows: bool = False) 
                 _JSON,
             ),
         )
-    if found.basis:
+    if found.figures_used:
         yield "Figures it rests on", _basis(found, spread=room is not None)
 
 
 def page(found: Evaluation, room: int, beside: str = "", *, rows: bool = False) -> list[Block]:
     """An evaluation as blocks of text; ``beside`` tells what was done to the catalog, ``rows`` is the evaluator's."""
     head = [wrapped("", escape(f"{found.evaluator}: {found.title}"), room)]
-    question = {n: v for n, v in found.question.items() if v is not None and v != ""}
+    question = {n: v for n, v in found.inputs.items() if v is not None and v != ""}
     if question:
         head.append(wrapped("  asked  ", ", ".join(f"{n} {escape(measure(v))}" for n, v in question.items()), room))
     head.append(wrapped("  from   ", _edition(found) + beside, room))
@@ -89,22 +89,22 @@ def page(found: Evaluation, room: int, beside: str = "", *, rows: bool = False) 
         # Lines from edge to edge are no headings, as which a terminal would show them in the first column.
         edged = isinstance(block, Table) and any(isinstance(row, str) for row in block.rows)
         blocks.append("\n".join(lines(block, room)) if isinstance(block, Table) and edged else block)
-        if number == 0 and found.answers and found.binds:
-            blocks.append(wrapped("What binds: ", escape(found.binds), room))
-    if found.binds and not found.answers:
-        blocks.append(wrapped("What binds: ", escape(found.binds), room))
+        if number == 0 and found.answers and found.bottleneck:
+            blocks.append(wrapped("What binds: ", escape(found.bottleneck), room))
+    if found.bottleneck and not found.answers:
+        blocks.append(wrapped("What binds: ", escape(found.bottleneck), room))
     return blocks
 
 
 def markdown(found: Evaluation, beside: str = "") -> str:
     """The same page in Markdown."""
     made = [f"## {escape(f'{found.evaluator}: {found.title}')}\n"]
-    question = {n: v for n, v in found.question.items() if v is not None and v != ""}
+    question = {n: v for n, v in found.inputs.items() if v is not None and v != ""}
     if question:
         asked = ", ".join(f"{n} `{escape(measure(v))}`" for n, v in question.items())
         made.append(f"Asked: {asked}; from {_edition(found)}{beside}.\n")
-    if found.binds:
-        made.append(f"What binds: {escape(found.binds)}\n")
+    if found.bottleneck:
+        made.append(f"What binds: {escape(found.bottleneck)}\n")
     for heading, block in sections(found):
         if heading:
             made.append(f"### {heading}\n")
@@ -220,14 +220,14 @@ def _numeric(value: Value | None) -> bool:
 
 def _basis(found: Evaluation, *, spread: bool) -> Table:
     rows: list[tuple[str, ...] | str] = []
-    for b in found.basis:
+    for b in found.figures_used:
         rows.append((escape(f"{b.of} {b.at}"), escape(b.says), escape(b.source), escape(b.as_of)))
         if not spread:
-            rows += [("rival", escape(r), "", "") for r in b.rivals]
+            rows += [("rival", escape(r), "", "") for r in b.conflicting]
             continue
-        others = [r for r in b.rivals if not _AGREES.search(r)]
+        others = [r for r in b.conflicting if not _AGREES.search(r)]
         rows += [f"  rival: {escape(r)}" for r in others]
-        if agreeing := len(b.rivals) - len(others):
+        if agreeing := len(b.conflicting) - len(others):
             rows.append(f"  {agreeing} other{'s agree' if agreeing > 1 else ' agrees'}")
     heads = [
         Column("figure", fold=True, least=24),
@@ -286,7 +286,7 @@ def marked(rows: Sequence[Row]) -> str:
 
 
 def _calibration(found: Evaluation | RefusalError) -> Value | None:
-    return None if isinstance(found, Exception) else found.question.get("calibration")
+    return None if isinstance(found, Exception) else found.inputs.get("calibration")
 
 
 def _answer(found: Evaluation | RefusalError) -> dict[str, Answer]:

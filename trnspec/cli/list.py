@@ -44,9 +44,9 @@ _MORE: dict[type, dict[str, str]] = {
 
 
 def _folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click passes it
-    from trnspec.model.kinds import HOUSE
+    from trnspec.model.kinds import BUILTIN
 
-    return [folder for folder, _ in HOUSE.values() if folder.startswith(incomplete.lower())]
+    return [folder for folder, _ in BUILTIN.values() if folder.startswith(incomplete.lower())]
 
 
 @click.command("list")

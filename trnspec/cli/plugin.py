@@ -72,13 +72,13 @@ def _of_functions(record: Record, plugin: Plugin) -> Iterator[str]:
     from trnspec.errors import UsageError
     from trnspec.evaluation.inputs import inputs
     from trnspec.plugins.discovery import limit, told
-    from trnspec.plugins.entry_points import Found, imported
+    from trnspec.plugins.entry_points import EntryPoint, imported
 
     named: list[tuple[str, Evaluator | Exporter | Command]] = [("evaluator", e) for e in plugin.evaluators]
     named += [("exporter", e) for e in plugin.exporters]
     named += [("command", c) for c in plugin.commands]
     elsewhere = [f for _, f in named if isinstance(f.run, str)]
-    places = [Found(f.name, record.distribution, record.version, str(f.run)) for f in elsewhere]
+    places = [EntryPoint(f.name, record.distribution, record.version, str(f.run)) for f in elsewhere]
     outcomes = dict(zip(map(id, elsewhere), imported(places, limit()), strict=True))
     for what, each in named:
         outcome = outcomes.get(id(each))

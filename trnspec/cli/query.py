@@ -13,7 +13,7 @@ from trnspec.quantities.amount import Amount
 if TYPE_CHECKING:
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.views import Bound
-    from trnspec.graph.values import Found
+    from trnspec.graph.values import PathValue
 
 
 @click.command("query")
@@ -67,7 +67,7 @@ def _data(found: Result[Bound], format_: str) -> Table:
     return table(names, [[_value(c) for c in row] for row in found.cells])
 
 
-def _value(found: Found | None) -> Cell:
+def _value(found: PathValue | None) -> Cell:
     if found is None:
         return None
     return found.value.value if isinstance(found.value, Amount) else found.value

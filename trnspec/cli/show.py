@@ -69,7 +69,7 @@ def _of_source(node: Node[Any]) -> dict[str, str]:
 
 def _cited(found: Sequence[Fact]) -> dict[str, int]:
     """The sources of some facts and of their rivals, numbered in the order in which they appear."""
-    names = (name for fact in found for name in (fact.source, *(r.source for r in fact.rivals)) if name)
+    names = (name for fact in found for name in (fact.source, *(r.source for r in fact.conflicting)) if name)
     return {name: number for number, name in enumerate(dict.fromkeys(names), 1)}
 
 
@@ -110,7 +110,7 @@ def _page(graph: Graph, node: Node[Any], found: Sequence[Fact], *, reasons: bool
     legend = [_legend(graph, number, name) for name, number in numbers.items()]
     if legend:
         blocks.append("\n".join(["sources", *legend]))
-    if not reasons and any(f.note or f.reason or any(r.reason for r in f.rivals) for f in found):
+    if not reasons and any(f.note or f.reason or any(r.reason for r in f.conflicting) for f in found):
         blocks.append("--reasons tells notes, formulas and why each verdict was given.")
     return blocks
 
@@ -150,7 +150,7 @@ def _rows(fact: Fact, numbers: Mapping[str, int], *, reasons: bool) -> Iterator[
         yield f"  {fact.verdict}"
     if reasons:
         yield from (f"  {text}" for text in (fact.reason, fact.note) if text)
-    for rival in fact.rivals:
+    for rival in fact.conflicting:
         yield f"  {rival.verdict}", rival.says, "", numbers.get(rival.source, ""), rival.as_of
         if reasons and rival.reason:
             yield f"    {rival.reason}"
@@ -193,7 +193,7 @@ def _data(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> Table:
             scope = "" if fact.figure is None else fact.figure.scope
             told = (fact.source or None, fact.as_of or None, fact.where, fact.reason, fact.note)
             rows.append((fact.at, fact.text, fact.verdict, *numbers, scope, *told))
-        for r in fact.rivals:
+        for r in fact.conflicting:
             scope = ""
             rows.append((fact.at, r.says, r.verdict, *[None] * 4, scope, r.source, r.as_of, r.where, r.reason, ""))
     for total in _sums(graph, node):

@@ -95,7 +95,7 @@ def resting(graph: Graph, sources: set[str]) -> list[Resting]:
                 found.append(Resting(source, *place, fact.text, fact.verdict, fact.where, fact.reason))
             found += [
                 Resting(_own(graph, r.source), *place, r.says, r.verdict, r.where, r.reason)
-                for r in fact.rivals
+                for r in fact.conflicting
                 if _own(graph, r.source) in sources
             ]
     return found

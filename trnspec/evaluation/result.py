@@ -67,7 +67,7 @@ class Assumption:
 
 
 @frozen
-class Basis:
+class UsedFigure:
     """A figure of the catalog that the answer rests on.
 
     Attributes:
@@ -84,7 +84,7 @@ class Basis:
     says: str
     source: str
     as_of: str = ""
-    rivals: tuple[str, ...] = ()
+    conflicting: tuple[str, ...] = ()
 
 
 @frozen
@@ -111,12 +111,12 @@ class Evaluation:
     Attributes:
         evaluator: The name of the evaluator.
         title: What was evaluated, in one line.
-        question: The inputs, by name, as they were understood: defaults filled in.
+        inputs: The inputs, by name, as they were understood: defaults filled in.
         answers: What was asked.
         parts: The breakdown of some answers.
-        binds: What limits the first answer, in one sentence; empty where nothing does.
+        bottleneck: What limits the first answer, in one sentence; empty where nothing does.
         assumptions: What was taken for granted, with values.
-        basis: The figures of the catalog it rests on.
+        figures_used: The figures of the catalog it rests on.
         tables: Answers that come in rows.
         edition: The edition of the catalog; empty for the working edition.
         as_of: The date that the catalog answers for; empty for today.
@@ -124,12 +124,12 @@ class Evaluation:
 
     evaluator: str
     title: str
-    question: Mapping[str, Value | None] = field(factory=dict)
+    inputs: Mapping[str, Value | None] = field(factory=dict)
     answers: tuple[Answer, ...] = ()
     parts: tuple[Part, ...] = ()
-    binds: str = ""
+    bottleneck: str = ""
     assumptions: tuple[Assumption, ...] = ()
-    basis: tuple[Basis, ...] = ()
+    figures_used: tuple[UsedFigure, ...] = ()
     tables: tuple[Table, ...] = ()
     edition: str = ""
     as_of: str = ""
@@ -151,7 +151,7 @@ class Evaluation:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:
         """The evaluation that :meth:`to_dict` told, also after a way through JSON; other keys are passed over."""
-        made = {name: data[name] for name in ("evaluator", "title", "question", "binds", "edition", "as_of")}
+        made = {name: data[name] for name in ("evaluator", "title", "inputs", "bottleneck", "edition", "as_of")}
         for name, kind in _ROWS.items():
             made[name] = tuple(kind(**{k: _tuples(v) for k, v in row.items()}) for row in data[name])
         return cls(**made)
@@ -161,7 +161,7 @@ _ROWS: dict[str, Any] = {
     "answers": Answer,
     "parts": Part,
     "assumptions": Assumption,
-    "basis": Basis,
+    "figures_used": UsedFigure,
     "tables": Table,
 }
 

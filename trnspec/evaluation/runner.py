@@ -12,7 +12,7 @@ from attrs import evolve
 
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.evaluation.inputs import Input, bound, inputs
-from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, Table
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, UsedFigure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -54,10 +54,10 @@ def run(evaluator: Evaluator, giver: str, catalog: Any, given: Mapping[str, Any]
     if wrong:
         raise UsageError(f"{who} gave something unsound: {wrong}")
     evaluation: Evaluation = found
-    question = evaluation.question or {n: _plain(v) for n, v in values.items()}
+    question = evaluation.inputs or {n: _plain(v) for n, v in values.items()}
     return evolve(
         evaluation,
-        question=question,
+        inputs=question,
         edition=evaluation.edition or catalog.edition or "",
         as_of=evaluation.as_of or catalog.as_of or "",
     )
@@ -115,14 +115,20 @@ def unsound(found: object, name: str) -> Iterator[str]:
     yield from wrong
 
 
-_FORMS: dict[str, type] = {"answers": Answer, "parts": Part, "assumptions": Assumption, "basis": Basis, "tables": Table}
+_FORMS: dict[str, type] = {
+    "answers": Answer,
+    "parts": Part,
+    "assumptions": Assumption,
+    "figures_used": UsedFigure,
+    "tables": Table,
+}
 
 
 _TEXTS: dict[type, tuple[str, ...]] = {
     Answer: ("name", "unit", "note"),
     Part: ("of", "name", "note"),
     Assumption: ("name", "value", "why"),
-    Basis: ("of", "at", "says", "source", "as_of"),
+    UsedFigure: ("of", "at", "says", "source", "as_of"),
     Table: ("title",),
 }
 
@@ -137,12 +143,12 @@ def _forms(found: Evaluation) -> Iterator[str]:
             wrong = [n for n in _TEXTS[kind] if not isinstance(getattr(value, n), str)]
             if wrong:
                 yield f"{' and '.join(wrong)} of {value!r} should be texts"
-    if not all(isinstance(r, str) for b in found.basis if isinstance(b, Basis) for r in b.rivals):
+    if not all(isinstance(r, str) for b in found.figures_used if isinstance(b, UsedFigure) for r in b.conflicting):
         yield "its basis has rivals that are not texts"
-    for name in ("title", "binds", "edition", "as_of"):
+    for name in ("title", "bottleneck", "edition", "as_of"):
         if not isinstance(getattr(found, name), str):
             yield f"its {name} is not a text"
-    question: Any = found.question
+    question: Any = found.inputs
     if not isinstance(question, Mapping):
         yield "its question is not a mapping"
         return

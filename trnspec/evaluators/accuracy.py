@@ -74,7 +74,7 @@ def run(
     return Evaluation(
         evaluator="accuracy",
         title=f"{len(scored):,} measured times, {left_out:,} rows that cannot be computed",
-        question={"data": data, "calibration": calibration, "refit": refit, "rows": rows},
+        inputs={"data": data, "calibration": calibration, "refit": refit, "rows": rows},
         answers=_answers(scored),
         assumptions=(
             Assumption("error", "computed over measured, minus 1, without its sign", ""),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.errors import QuantityError
-from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table, Value
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.bounds import Bound, bound
 from trnspec.perf.collectives.groups import Group
@@ -98,7 +98,7 @@ def run(
     return Evaluation(
         evaluator="collective",
         title=f"{kind} of {size} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
-        question={
+        inputs={
             "kind": kind,
             "size": size,
             "on": on,
@@ -109,9 +109,9 @@ def run(
         },
         answers=_answers(found),
         parts=_parts(best),
-        binds=_binds(found),
+        bottleneck=_binds(found),
         assumptions=_assumptions(found),
-        basis=_basis(found),
+        figures_used=_basis(found),
         tables=(_table(found, timings, named),),
     )
 
@@ -243,6 +243,6 @@ def _assumptions(found: _Found) -> tuple[Assumption, ...]:
     return tuple(made)
 
 
-def _basis(found: _Found) -> tuple[Basis, ...]:
+def _basis(found: _Found) -> tuple[UsedFigure, ...]:
     wanted = {at for stage in _stages(found.plan) for at in _FIGURES[stage]}
-    return tuple(b for b in found.system.basis if b.at in wanted)
+    return tuple(b for b in found.system.figures_used if b.at in wanted)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import attrs
 from attrs import evolve, frozen
 
-from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table, Value
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
 from trnspec.evaluators.inference_setup import Pool, Question, Setup, idle, max_batch, memory, prepare
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower
@@ -145,12 +145,12 @@ def answered(
         evaluator="inference",
         title=f"{setup.name} on {setup.pool.system.name}: tp {q.tp}, {q.dp} replica{'' if q.dp == 1 else 's'}, batch {q.batch}, "
         f"{q.prompt:,} tokens in, {q.output:,} out",
-        question={**q.told(), "calibration": known.name or "none"},
+        inputs={**q.told(), "calibration": known.name or "none"},
         answers=tuple(_answers(setup, known, (slow, found, fast), held, most)),
         parts=tuple(_parts(found, held)),
-        binds=_binds(setup, achieved, found),
+        bottleneck=_binds(setup, achieved, found),
         assumptions=tuple(_assumptions(setup, known)),
-        basis=_basis(setup),
+        figures_used=_basis(setup),
         tables=(_table(setup, achieved, most),),
         edition=catalog.edition or "",
     )
@@ -366,9 +366,9 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
         )
 
 
-def _basis(setup: Setup) -> tuple[Basis, ...]:
+def _basis(setup: Setup) -> tuple[UsedFigure, ...]:
     """The figures it rests on; of the rates only that of the type."""
-    read = [*setup.pool.system.basis, *(setup.before.system.basis if setup.before is not None else ())]
+    read = [*setup.pool.system.figures_used, *(setup.before.system.figures_used if setup.before is not None else ())]
     wanted = f".{setup.question.dtype}"
     return tuple(
         dict.fromkeys(b for b in read if b.at != "host.memory" and (".dense." not in b.at or b.at.endswith(wanted)))

@@ -138,12 +138,12 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     return Evaluation(
         evaluator="memory",
         title=f"{mode} of {node.name} on {system.name}: {ranks:,} ranks of {room.device / 2**30:,.4g} GiB",
-        question=question,
+        inputs=question,
         answers=_answers(system, room, total, host, fits=fits),
         parts=tuple(Part("total", name, float(getattr(needed, name)), note) for name, note in PARTS.items()),
-        binds=_binds(needed, stage, total, room, host, _advice(d, demand, room, found)),
+        bottleneck=_binds(needed, stage, total, room, host, _advice(d, demand, room, found)),
         assumptions=(*_assumptions(d, demand, system), *_taken(d, demand, schedule, others[mode])),
-        basis=system.basis_of("capacity", "memory"),
+        figures_used=system.figures_used_for("capacity", "memory"),
         tables=tables,
         edition=catalog.edition or "",
     )

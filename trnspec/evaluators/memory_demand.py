@@ -22,7 +22,7 @@ PARTS = {
     "gradients": "gradients",
     "optimizer": "master copies and moments",
     "activations": "activations of the layers",
-    "outside": "activations of embedding, final norm and output; logits",
+    "embeddings_and_logits": "activations of embedding, final norm and output; logits",
     "recomputed": "one layer while it is computed again",
     "cache": "keys and values",
     "buffers": "messages between stages, weights gathered",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from attrs import frozen
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, RefusalError, Table
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure
 from trnspec.graph.provenance import figures
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.lowering.lower import lower
@@ -46,7 +46,7 @@ class _Roof:
         """The ridge point in FLOP/B."""
         return float(ridge(self.rates[1], self.bandwidths[1]))
 
-    def binds(self, intensity: float) -> str:
+    def bottleneck(self, intensity: float) -> str:
         """``compute`` or ``memory``."""
         return "compute" if intensity >= self.ridge else "memory"
 
@@ -138,9 +138,9 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         title=title,
         answers=answers,
         parts=parts,
-        binds=binds,
+        bottleneck=binds,
         assumptions=assumptions,
-        basis=_basis(catalog, system, dtype, sparse=sparse),
+        figures_used=_basis(catalog, system, dtype, sparse=sparse),
         tables=tables,
         edition=catalog.edition or "",
     )
@@ -228,7 +228,7 @@ def _sizes(dtype: str) -> tuple[Assumption, ...]:
 
 def _binds(roof: _Roof, found: tuple[Answer, ...]) -> str:
     intensity = next(float(a.value) for a in found if a.name == "intensity")
-    if roof.binds(intensity) == "compute":
+    if roof.bottleneck(intensity) == "compute":
         return f"computation: {intensity:,.4g} FLOP/B is not below the ridge point of {roof.ridge:,.4g} FLOP/B"
     return f"memory bandwidth: {intensity:,.4g} FLOP/B is below the ridge point of {roof.ridge:,.4g} FLOP/B"
 
@@ -237,7 +237,7 @@ def _longest(each: list[Piece], roof: _Roof) -> str:
     """What binds the part of a model that takes the most time."""
     times = [p.count * roof.time(p.flops, p.traffic)[0] for p in each]
     time, part = max(zip(times, each, strict=True), key=lambda pair: pair[0])
-    what = "computation" if roof.binds(part.flops / part.traffic) == "compute" else "memory bandwidth"
+    what = "computation" if roof.bottleneck(part.flops / part.traffic) == "compute" else "memory bandwidth"
     return f"{what}, of the part that takes longest: {part.name}, {time / math.fsum(times):.0%} of the time"
 
 
@@ -296,7 +296,7 @@ def _of_model(each: list[Piece], roof: _Roof) -> tuple[tuple[Answer, ...], tuple
             float(p.flops / p.traffic),
             float(t[0]),
             float(p.count * p.flops / t[0]),
-            roof.binds(p.flops / p.traffic),
+            roof.bottleneck(p.flops / p.traffic),
         )
         for p, t in zip(each, times, strict=True)
     )
@@ -323,11 +323,11 @@ def _ridges(catalog: Catalog, system: System) -> Table:
     return Table(f"ridge points of {system.chip}", columns, tuple(rows), ("", *("FLOP/s", "FLOP/B") * 3))
 
 
-def _basis(catalog: Catalog, system: System, dtype: str, *, sparse: bool) -> tuple[Basis, ...]:
-    basis = tuple(b for b in system.basis_of(dtype, "bandwidth") if b.of == system.chip)
+def _basis(catalog: Catalog, system: System, dtype: str, *, sparse: bool) -> tuple[UsedFigure, ...]:
+    figures_used = tuple(b for b in system.figures_used_for(dtype, "bandwidth") if b.of == system.chip)
     if not sparse:
-        return basis
+        return figures_used
     figure = _sparse(catalog, system)[dtype]
     source = figure.source_name or f"derived: {figure.derived}"
-    memory = tuple(b for b in basis if b.at == "memory.bandwidth")
-    return (Basis(system.chip, figure.at, figure.value.text, source, figure.as_of), *memory)
+    memory = tuple(b for b in figures_used if b.at == "memory.bandwidth")
+    return (UsedFigure(system.chip, figure.at, figure.value.text, source, figure.as_of), *memory)

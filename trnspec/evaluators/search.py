@@ -19,7 +19,7 @@ from trnspec.perf.work.layout import BUBBLES
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.sweep.batch import Found
+    from trnspec.perf.sweep.batch import SweepResult
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
 
@@ -128,7 +128,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     return Evaluation(
         evaluator="search",
         title=f"{estimator.name} on {estimator.system.name}: the fastest of {tried:,} layouts, {ranks:,} ranks",
-        question={
+        inputs={
             "model": estimator.name, "on": estimator.system.name, "seq": seq, "global_batch": global_batch, "top": top,
             "dtype": dtype, "optimizer": optimizer, "schedule": ",".join(schedule),
             "microbatch": ",".join(map(str, microbatch)), "overlap": overlap, "flash": flash, "fused_loss": fused_loss,
@@ -150,7 +150,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
             Assumption("degrees", "powers of two", "what is tried"),
             Assumption("rank_order", "tensor, context, data, pipeline", "neighbours are in the tensor-parallel group"),
         ),
-        basis=tuple(b for b in estimator.system.basis if ".dense." not in b.at or b.at.endswith(f".{dtype}")),
+        figures_used=tuple(b for b in estimator.system.figures_used if ".dense." not in b.at or b.at.endswith(f".{dtype}")),
         tables=(Table("the fastest layouts that fit", COLUMNS, rows, UNITS),),
         edition=catalog.edition or "",
     )  # fmt: skip
@@ -173,7 +173,7 @@ def _different(axes: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _fastest(found: list[Found], top: int) -> list[tuple[float, float, Layout]]:
+def _fastest(found: list[SweepResult], top: int) -> list[tuple[float, float, Layout]]:
     """Time, memory and layout of the fastest, of layouts that are the same the simplest."""
     every = [
         (float(time), float(needs), layout)

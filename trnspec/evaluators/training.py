@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, RefusalError
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, UsedFigure
 from trnspec.evaluators.memory_demand import Demand
 from trnspec.evaluators.training_offload import host_rate, offload_time
 from trnspec.model.transformers.counting import active_parameters, parameters
@@ -152,7 +152,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         evaluator="training",
         title=f"{estimator.name} on {estimator.system.name}: {int(estimator.system.chips):,} chips, "
         f"{int(estimator.system.ranks):,} ranks, {layout.tokens:,} tokens a step",
-        question={
+        inputs={
             **_question(estimator, layout, attention),
             "on": on,
             "lnc": lnc,
@@ -162,9 +162,9 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         },
         answers=_answers(estimator, layout, times, memory, attention),
         parts=(*_parts(found, moved), *_memory_parts(memory)),
-        binds=_binds(found, moved, memory, estimator),
+        bottleneck=_binds(found, moved, memory, estimator),
         assumptions=(*_assumptions(estimator, layout, attention), *_taken(estimator, layout, schedule, host_link)),
-        basis=_basis(estimator),
+        figures_used=_basis(estimator),
         edition=catalog.edition or "",
     )
 
@@ -294,7 +294,7 @@ def _taken(estimator: Estimator, layout: Layout, schedule: str, host_link: str |
         yield Assumption("host_link", "not used", "nothing is kept on the host")
 
 
-def _basis(estimator: Estimator) -> tuple[Basis, ...]:
+def _basis(estimator: Estimator) -> tuple[UsedFigure, ...]:
     """The figures it rests on; of the rates only that of the type."""
-    read = estimator.system.basis
+    read = estimator.system.figures_used
     return tuple(b for b in read if ".dense." not in b.at or b.at.endswith(f".{estimator.dtype}"))

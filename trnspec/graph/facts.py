@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.graph.provenance import Rival, Stated, figures, rivals
+from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, leaves, shape_in_document, value_at
 from trnspec.model.source import Source
@@ -50,7 +50,7 @@ class Fact:
     verdict: str = "adopted"
     reason: str = ""
     note: str = ""
-    rivals: tuple[Rival, ...] = ()
+    conflicting: tuple[ConflictingValue, ...] = ()
 
     @property
     def figure(self) -> Stated | None:
@@ -92,7 +92,7 @@ def facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
     A list of counts, such as the dimensions of a torus, is one fact.
     """
     stated = figures(graph, node)
-    others = dict(rivals(graph, node))
+    others = dict(conflicting(graph, node))
     found: list[Fact] = []
     for path, value in _values(node):
         fact = _ratio(graph, node, path, stated) if path[:1] == ("ratios",) else _fact(graph, node, path, value, stated)
@@ -100,14 +100,14 @@ def facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
             found.append(_with(fact, others.pop(("spec", *path), ())))
     for path, claims in others.items():
         at = dotted(path[1:])
-        found.append(Fact(of=node.name, at=at, label=at, value=None, verdict="-", rivals=claims))
+        found.append(Fact(of=node.name, at=at, label=at, value=None, verdict="-", conflicting=claims))
     return tuple(found)
 
 
-def _with(fact: Fact, claims: tuple[Rival, ...]) -> Fact:
+def _with(fact: Fact, claims: tuple[ConflictingValue, ...]) -> Fact:
     from attrs import evolve
 
-    return evolve(fact, rivals=claims) if claims else fact
+    return evolve(fact, conflicting=claims) if claims else fact
 
 
 def _values(node: Node[Any]) -> Iterator[tuple[Path, Any]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from trnspec.graph.values import Place, Sort, group, metadata, of_servers, own, through, times
+from trnspec.graph.values import PathField, Sort, group, metadata, of_servers, own, through, times
 from trnspec.model.annotations import Date
 from trnspec.model.chip import Chip
 from trnspec.model.reflection import (
@@ -71,7 +71,7 @@ _OF_SERVERS: tuple[Path, ...] = (("host",), ("efa", "bandwidth"), ("efa", "cards
 """What adds up over the servers of an UltraServer."""
 
 
-def place(graph: Graph, spec: type[Any], path: str) -> Place | None:
+def place(graph: Graph, spec: type[Any], path: str) -> PathField | None:
     """What a path means for a kind, or ``None`` where it means nothing.
 
     Args:
@@ -83,7 +83,7 @@ def place(graph: Graph, spec: type[Any], path: str) -> Place | None:
     found = _own(graph, spec, steps) or _part(graph, spec, steps) or _total(graph, spec, steps)
     if found is None and len(steps) == 1 and steps[0] in _METADATA:
         target = {"name": spec, "source": Source}.get(path)
-        return Place(path, Sort.WORD, metadata(graph, path), target=target)
+        return PathField(path, Sort.WORD, metadata(graph, path), target=target)
     if found is not None and found.holds is None:
         read = [found.read(n) for n in _nodes(graph, spec)]
         dimensions = {f.value.dimension for f in read if f is not None and isinstance(f.value, Amount)}
@@ -91,7 +91,7 @@ def place(graph: Graph, spec: type[Any], path: str) -> Place | None:
     return None if found is None else evolve(found, path=path)
 
 
-def why_not(graph: Graph, spec: type[Any], path: str) -> str:
+def unknown_path(graph: Graph, spec: type[Any], path: str) -> str:
     """What to write instead of a path that is one of the parts but not of the whole; empty where it is neither."""
     for word in ("chip", "server", "core"):
         if _part_of(spec, word) and place(graph, spec, f"{word}.{path}") is not None:
@@ -170,7 +170,7 @@ def _shape(spec: type[Any], path: Path) -> Shape | None:
     return shape
 
 
-def _own(graph: Graph, spec: type[Any], steps: Path) -> Place | None:
+def _own(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
     """A path of the document itself, or through a reference of a document that it names."""
     for count in range(1, len(steps)):
         shape = _shape(spec, steps[:count])
@@ -181,7 +181,7 @@ def _own(graph: Graph, spec: type[Any], steps: Path) -> Place | None:
     if shape is None or not _in_use(graph, spec, steps):
         return None
     kind = _type(shape)
-    return Place(
+    return PathField(
         path="",
         holds=kind,
         read=group(steps, shape) if kind is Sort.GROUP else own(graph, steps),
@@ -199,16 +199,16 @@ def _in_use(graph: Graph, spec: type[Any], steps: Path) -> bool:
     return any(value_at(n.spec, steps[: len(mapped) + 1]) is not None for n in _nodes(graph, spec))
 
 
-def _part(graph: Graph, spec: type[Any], steps: Path) -> Place | None:
+def _part(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
     way = _part_of(spec, str(steps[0]))
     return None if way is None else _own(graph, spec, (*way, *steps[1:]))
 
 
-def _total(graph: Graph, spec: type[Any], steps: Path) -> Place | None:
+def _total(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
     base = _base(spec)
     if base is UltraServer:
         if steps == ("chips", "count"):
-            return Place("", Sort.COUNT, lambda node: times(graph, node, None), total=True)
+            return PathField("", Sort.COUNT, lambda node: times(graph, node, None), total=True)
         if _starts(steps, _OF_SERVERS):
             server = _target(spec, "server")
             inner = None if server is None else _own(graph, server, steps)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Rival:
+class ConflictingValue:
     """What another source says of a figure.
 
     Attributes:
@@ -60,7 +60,7 @@ class Stated(Figure):
     source_name: str = ""
     source_title: str = ""
     as_of: str = ""
-    rivals: tuple[Rival, ...] = ()
+    conflicting: tuple[ConflictingValue, ...] = ()
 
     def __str__(self) -> str:
         quantity = self.value
@@ -73,7 +73,7 @@ class Stated(Figure):
             f"  scope     {self.scope}",
             f"  source    {self._source()}",
         ]
-        lines += [f"  rival     {r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in self.rivals]
+        lines += [f"  rival     {r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in self.conflicting]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -120,14 +120,16 @@ _PARTS = (
 
 def figures(graph: Graph, node: Node[Any]) -> Mapping[str, Stated]:
     """Every figure of a document by its dotted path below ``spec``, in the order of the classes."""
-    others = rivals(graph, node)
+    others = conflicting(graph, node)
     return {
         dotted(path[1:]): _stated(graph, node, path, figure, others.get(path, ()))
         for path, figure in graph.figures(node).items()
     }
 
 
-def _stated(graph: Graph, node: Node[Any], path: Path, figure: Figure, rivals: tuple[Rival, ...]) -> Stated:
+def _stated(
+    graph: Graph, node: Node[Any], path: Path, figure: Figure, conflicting: tuple[ConflictingValue, ...]
+) -> Stated:
     # A printed ratio keeps its source beside the figure, not in it.
     beside = value_at(node.spec, (*path[1:-1], "source"))
     own = figure.source or (beside if isinstance(beside, Ref) else None)
@@ -145,16 +147,16 @@ def _stated(graph: Graph, node: Node[Any], path: Path, figure: Figure, rivals: t
         source_name="" if ref is None else ref.name,
         source_title="" if source is None else source.metadata.title,
         as_of="" if source is None else source.spec.as_of,
-        rivals=rivals,
+        conflicting=conflicting,
     )
 
 
-def rivals(graph: Graph, node: Node[Any]) -> Mapping[Path, tuple[Rival, ...]]:
+def conflicting(graph: Graph, node: Node[Any]) -> Mapping[Path, tuple[ConflictingValue, ...]]:
     """Every claim of a document by the path it speaks of, also where nothing is adopted."""
-    found: dict[Path, tuple[Rival, ...]] = {}
+    found: dict[Path, tuple[ConflictingValue, ...]] = {}
     for claim in node.claims:
         source = graph.find(claim.source)
-        rival = Rival(
+        rival = ConflictingValue(
             str(claim.says),
             claim.source.name,
             "" if source is None else source.spec.as_of,
@@ -167,7 +169,7 @@ def rivals(graph: Graph, node: Node[Any]) -> Mapping[Path, tuple[Rival, ...]]:
     return found
 
 
-def with_places(graph: Graph, node: Node[Any]) -> dict[str, Any]:
+def with_provenance(graph: Graph, node: Node[Any]) -> dict[str, Any]:
     """The fields of a spec, with every figure exchanged for the one that knows where it stands."""
     stated = {("spec", *_path(at)): figure for at, figure in figures(graph, node).items()}
     fields = ObjectShape(type(node.spec)).fields

@@ -33,7 +33,7 @@ class Sort(enum.Enum):
 
 
 @frozen
-class Found:
+class PathValue:
     """What one document has at a place.
 
     Attributes:
@@ -49,12 +49,12 @@ class Found:
     part: Node[Any] | None = None
 
 
-Read = Callable[[Node[Any]], Found | None]
+Read = Callable[[Node[Any]], PathValue | None]
 """What a document has at a place; ``None`` where that is not known."""
 
 
 @frozen
-class Place:
+class PathField:
     """A path of a kind.
 
     Attributes:
@@ -78,12 +78,12 @@ class Place:
 def metadata(graph: Graph, name: str) -> Read:
     """The name, title, kind or source of a document."""
 
-    def read(node: Node[Any]) -> Found | None:
+    def read(node: Node[Any]) -> PathValue | None:
         value = node.kind if name == "kind" else getattr(node.metadata, name)
         if value is None:
             return None
         word = graph.aliases.get(str(value), str(value)) if name == "source" else str(value)
-        return Found(word, word)
+        return PathValue(word, word)
 
     return read
 
@@ -91,19 +91,19 @@ def metadata(graph: Graph, name: str) -> Read:
 def own(graph: Graph, steps: Path) -> Read:
     """What stands at some steps of a spec itself; a reference gives the name of what it leads to."""
 
-    def read(node: Node[Any]) -> Found | None:
+    def read(node: Node[Any]) -> PathValue | None:
         value = value_at(node.spec, steps)
         if value is None:
             return None
         if isinstance(value, Figure):
-            return Found(value.amount, value.value.text, value, node)
+            return PathValue(value.amount, value.value.text, value, node)
         if isinstance(value, bool):
-            return Found("yes" if value else "no", "yes" if value else "no")
+            return PathValue("yes" if value else "no", "yes" if value else "no")
         if isinstance(value, (int, float)):
             number = value if isinstance(value, int) else Fraction(value)
-            return Found(number, f"{value:,}")
+            return PathValue(number, f"{value:,}")
         word = graph.aliases.get(value.name, value.name) if isinstance(value, Ref) else value
-        return Found(str(word), str(word))
+        return PathValue(str(word), str(word))
 
     return read
 
@@ -111,20 +111,20 @@ def own(graph: Graph, steps: Path) -> Read:
 def group(steps: Path, shape: Shape) -> Read:
     """Whether a mapping or a list holds anything; a list of counts is told as dimensions are, ``4 x 4``."""
 
-    def read(node: Node[Any]) -> Found | None:
+    def read(node: Node[Any]) -> PathValue | None:
         value = value_at(node.spec, steps)
         if value is None or next(leaves(value, shape), None) is None:
             return None
         told = " x ".join(map(str, value)) if isinstance(value, tuple) else "known"
-        return Found(told, told)
+        return PathValue(told, told)
 
     return read
 
 
-def through(graph: Graph, steps: Path, target: type[Any], inner: Place) -> Place:
+def through(graph: Graph, steps: Path, target: type[Any], inner: PathField) -> PathField:
     """A place of the document of the class ``target`` that is named at some steps."""
 
-    def read(node: Node[Any]) -> Found | None:
+    def read(node: Node[Any]) -> PathValue | None:
         ref = value_at(node.spec, steps)
         other = None if ref is None else graph.find(ref)
         # A reference may lead to another kind; that is reported where it stands.
@@ -133,19 +133,19 @@ def through(graph: Graph, steps: Path, target: type[Any], inner: Place) -> Place
     return evolve(inner, read=read)
 
 
-def times(graph: Graph, node: Node[Any], inner: Place | None) -> Found | None:
+def times(graph: Graph, node: Node[Any], inner: PathField | None) -> PathValue | None:
     """How many chips a system has, or a value of its chip times that number."""
     found = chips(graph, node)
     if found is None:
         return None
     count, chip = found
-    return Found(count, f"{count:,}") if inner is None else _multiplied(count, chip, inner)
+    return PathValue(count, f"{count:,}") if inner is None else _multiplied(count, chip, inner)
 
 
-def of_servers(graph: Graph, inner: Place) -> Read:
+def of_servers(graph: Graph, inner: PathField) -> Read:
     """A value of the server of an UltraServer times the number of its servers."""
 
-    def read(node: Node[Any]) -> Found | None:
+    def read(node: Node[Any]) -> PathValue | None:
         server = graph.find(node.spec.servers.server)
         if server is None or not isinstance(server.spec, Server):
             return None
@@ -154,13 +154,13 @@ def of_servers(graph: Graph, inner: Place) -> Read:
     return read
 
 
-def _multiplied(count: int, part: Node[Any], inner: Place) -> Found | None:
+def _multiplied(count: int, part: Node[Any], inner: PathField) -> PathValue | None:
     one = inner.read(part)
     if one is None or isinstance(one.value, str):
         return one
     if one.figure is not None:
         total = Total(count, one.figure, part, ())
-        return Found(one.figure.amount * count, str(total), one.figure, part)
+        return PathValue(one.figure.amount * count, str(total), one.figure, part)
     if isinstance(one.value, Amount):
-        return Found(one.value * count, str(one.value * count))
-    return Found(one.value * count, f"{one.value * count:,}")
+        return PathValue(one.value * count, str(one.value * count))
+    return PathValue(one.value * count, f"{one.value * count:,}")

@@ -16,7 +16,7 @@ from attrs import frozen
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import documents_in, shipped
 from trnspec.loading.structure import StructureError, structure
-from trnspec.model.kinds import HOUSE, spec_of
+from trnspec.model.kinds import BUILTIN, spec_of
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import read_file
 
@@ -50,7 +50,7 @@ def on_demand(
     if paths or settings.catalogs:
         from trnspec.loading.selection import choose
 
-        found = choose(paths, [folder for folder, _ in HOUSE.values()], [shipped()], settings, every=True)
+        found = choose(paths, [folder for folder, _ in BUILTIN.values()], [shipped()], settings, every=True)
         for file in (*found.targets, *found.context):
             files.setdefault(file.stem, file)
     else:
@@ -130,7 +130,7 @@ class _Nodes(Mapping[str, "Node[Any]"]):
             return None
         document = read_file(self._files[name])
         kind = (document.data or {}).get("kind")
-        if document.data is None or document.problems or not isinstance(kind, str) or kind not in HOUSE:
+        if document.data is None or document.problems or not isinstance(kind, str) or kind not in BUILTIN:
             return None
         try:
             node: Node[Any] = structure(kind, spec_of(kind), document, document.data)

@@ -14,7 +14,7 @@ from trnspec.diagnostics import Diagnostic, Location, Severity, did_you_mean
 from trnspec.graph.graph import Graph, NodeProblem, build
 from trnspec.loading.structure import StructureError, structure
 from trnspec.model.document import API_VERSION, Node
-from trnspec.model.kinds import HOUSE
+from trnspec.model.kinds import BUILTIN
 from trnspec.model.reflection import dotted
 from trnspec.yaml import Document, Path, Problem
 
@@ -69,7 +69,7 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
     except StructureError as refused:
         node, found = _mend(kind, document, data, refused, registry.units)
         problems += found
-    folder = "" if kind.name in HOUSE else kind.folder
+    folder = "" if kind.name in BUILTIN else kind.folder
     if node is not None and (folder or not target):
         node = evolve(node, target=target, folder=folder)
     return Reading(document, node, tuple(problems), name, target)
@@ -138,14 +138,14 @@ def settle(readings: Iterable[Reading]) -> tuple[list[Reading], list[NodeProblem
     readings = list(readings)
     if not any(r.plugin for r in readings):
         return readings, []
-    from trnspec.loading.precedence import HOUSE, replaces
+    from trnspec.loading.precedence import BUILTIN, replaces
 
-    house = [r for r in readings if r.plugin == HOUSE and r.node is not None]
+    house = [r for r in readings if r.plugin == BUILTIN and r.node is not None]
     taken = {n: r for r in house if r.node is not None for n in (r.node.name, *r.node.metadata.aliases)}
     gone: set[int] = set()
     problems: list[NodeProblem] = []
     # In the order of the plugins, which is that of their names, whichever of them is checked.
-    for reading in sorted((r for r in readings if r.plugin not in ("", HOUSE)), key=lambda r: r.plugin):
+    for reading in sorted((r for r in readings if r.plugin not in ("", BUILTIN)), key=lambda r: r.plugin):
         node = reading.node
         if node is None:
             continue

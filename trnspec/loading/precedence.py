@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
     from trnspec.plugins.api import Registry
 
-HOUSE = "trnspec"
+BUILTIN = "trnspec"
 """The plugin that trnspec itself is; only its documents can be replaced."""
 
 
@@ -87,14 +87,14 @@ def replaces(node: Node[Any], other: Node[Any], owner: str) -> Iterator[NodeProb
     def problem(message: str, hint: str, where: Path) -> NodeProblem:
         return NodeProblem(node, Problem("TRN204", message, node.document.place(where), hint, where), see)
 
-    if owner != HOUSE or not node.metadata.overrides or (node.name, node.kind) != (other.name, other.kind):
+    if owner != BUILTIN or not node.metadata.overrides or (node.name, node.kind) != (other.name, other.kind):
         shared = node.name if node.name in (other.name, *other.metadata.aliases) else ""
         names = (other.name, *other.metadata.aliases)
         shared = shared or next(a for a in node.metadata.aliases if a in names)
         if shared != node.name:
             path = ("metadata", "aliases", node.metadata.aliases.index(shared))
         hint = "choose another name"
-        if owner == HOUSE:
+        if owner == BUILTIN:
             hint += ", or list in metadata.overrides what this document changes of the other"
         yield problem(f"the name {shared!r} is taken by a document of {owner}", hint, path)
         return

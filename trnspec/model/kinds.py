@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from importlib import import_module
 
-HOUSE = {
+BUILTIN = {
     "Core": ("cores", "core"),
     "Chip": ("chips", "chip"),
     "Link": ("links", "link"),
@@ -22,5 +22,5 @@ HOUSE = {
 @functools.cache
 def spec_of(kind: str) -> type:
     """The class of the specs of one of these kinds, imported now."""
-    found: type = getattr(import_module(f"trnspec.model.{HOUSE[kind][1]}"), kind)
+    found: type = getattr(import_module(f"trnspec.model.{BUILTIN[kind][1]}"), kind)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trnspec.model.kinds import HOUSE, spec_of
+from trnspec.model.kinds import BUILTIN, spec_of
 from trnspec.plugins.api import Kind
 
-KINDS = tuple(Kind(name, folder, spec_of(name)) for name, (folder, _) in HOUSE.items())
+KINDS = tuple(Kind(name, folder, spec_of(name)) for name, (folder, _) in BUILTIN.items())

@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.plugins.api import API, Plugin, Registry, table, unit_clash
-from trnspec.plugins.entry_points import CORE, GROUP, Found, Outcome, imported
+from trnspec.plugins.entry_points import CORE, GROUP, EntryPoint, Outcome, imported
 from trnspec.plugins.entry_points import installed as installed_entries
 from trnspec.plugins.selection import ONLY, TELL
 
@@ -141,7 +141,7 @@ def limit(environ: dict[str, str] | os._Environ[str] = os.environ) -> float:
     return float(text)
 
 
-def entries() -> list[Found]:
+def entries() -> list[EntryPoint]:
     """The plugins that are installed, trnspec itself left out, by name; none of them is imported."""
     return [f for f in installed_entries(GROUP) if (f.name, f.value) != CORE]
 
@@ -152,7 +152,7 @@ def any_installed() -> bool:
     return choice.only != () and bool(entries())
 
 
-_waited: dict[tuple[tuple[Found, ...], float], list[Outcome]] = {}
+_waited: dict[tuple[tuple[EntryPoint, ...], float], list[Outcome]] = {}
 """What :func:`simple` has imported, so that a slow plugin is not waited for twice."""
 
 
@@ -184,7 +184,9 @@ def simple(seconds: float | None = None) -> list[FilePath] | None:
     return [folder for given in folders.values() for folder in given]
 
 
-def discover(core: Callable[[], Plugin], choice: Choice, seconds: float, found: list[Found] | None = None) -> Discovery:
+def discover(
+    core: Callable[[], Plugin], choice: Choice, seconds: float, found: list[EntryPoint] | None = None
+) -> Discovery:
     """Import the plugins that are wanted, and keep those that work.
 
     Args:
@@ -223,7 +225,7 @@ def discover(core: Callable[[], Plugin], choice: Choice, seconds: float, found: 
     return Discovery(tuple(kept), tuple(records))
 
 
-def _used(found: Found, outcome: Outcome, limit: float) -> tuple[Record, Plugin | None]:
+def _used(found: EntryPoint, outcome: Outcome, limit: float) -> tuple[Record, Plugin | None]:
     """The plugin that an import gave, when it gave one."""
     if outcome.error is not None:
         return _record(found, BROKEN, f"its import failed: {told(outcome.error)}", outcome.seconds), None
@@ -233,7 +235,7 @@ def _used(found: Found, outcome: Outcome, limit: float) -> tuple[Record, Plugin 
     return _verified(found, outcome.value, outcome.seconds)
 
 
-def _record(found: Found, status: str, message: str = "", seconds: float = 0.0) -> Record:
+def _record(found: EntryPoint, status: str, message: str = "", seconds: float = 0.0) -> Record:
     return Record(found.name, found.distribution, found.version, status, message, seconds)
 
 
@@ -246,7 +248,7 @@ def told(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _verified(found: Found, value: Any, took: float) -> tuple[Record, Plugin | None]:
+def _verified(found: EntryPoint, value: Any, took: float) -> tuple[Record, Plugin | None]:
     """The handshake: the API first, for nothing else can be trusted before."""
     if isinstance(value, Plugin) and type(value.api) is int and value.api != API:
         message = f"it was written for API {value.api}, and this is API {API}"
@@ -255,7 +257,7 @@ def _verified(found: Found, value: Any, took: float) -> tuple[Record, Plugin | N
     return (_record(found, INVALID, message, took), None) if message else (_record(found, OK, "", took), value)
 
 
-def _unsound(found: Found, value: Any) -> str:
+def _unsound(found: EntryPoint, value: Any) -> str:
     """What is wrong with an object that should be a plugin, or an empty text."""
     if not isinstance(value, Plugin):
         return f"{found.value} is of type {type(value).__name__}; a trnspec.plugins.api.Plugin is expected"

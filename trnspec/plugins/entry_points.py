@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Found:
+class EntryPoint:
     """An installed entry point that has not been imported.
 
     Attributes:
@@ -74,16 +74,16 @@ def folders(group: str) -> list[FilePath]:
     return found
 
 
-def installed(group: str) -> list[Found]:
+def installed(group: str) -> list[EntryPoint]:
     """The entry points of a group that are installed, by name; none of them is imported."""
-    found: dict[str, list[Found]] = {}
+    found: dict[str, list[EntryPoint]] = {}
     for folder in folders(group):
         name, version = _called(folder)
         # The first on the path is the one that is imported.
         key = re.sub(r"[-_.]+", "-", name).lower()
         if key not in found:
             text = (folder / "entry_points.txt").read_text(encoding="utf-8", errors="replace")
-            found[key] = [Found(n, name, version, value) for n, value in _points(text, group)]
+            found[key] = [EntryPoint(n, name, version, value) for n, value in _points(text, group)]
     return sorted((f for each in found.values() for f in each), key=lambda f: (f.name, f.distribution))
 
 
@@ -130,7 +130,7 @@ class _Worker:
     One thread for all, since to hand over from thread to thread takes longer than most imports.
     """
 
-    def __init__(self, found: list[Found]) -> None:
+    def __init__(self, found: list[EntryPoint]) -> None:
         from threading import Event, Lock, Thread
 
         self._found = found
@@ -171,7 +171,7 @@ class _Worker:
         return self._outcomes
 
 
-def imported(found: list[Found], seconds: float) -> list[Outcome]:
+def imported(found: list[EntryPoint], seconds: float) -> list[Outcome]:
     """What the import of each entry point gave, in their order."""
     outcomes: list[Outcome] = []
     out = sys.stdout

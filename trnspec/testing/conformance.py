@@ -113,7 +113,7 @@ class EvaluatorConformance:
             found = self.evaluate(given)
 
             assert found.title, given
-            assert set(given) - set(found.question) == set(), f"missing in the question of {given}"
+            assert set(given) - set(found.inputs) == set(), f"missing in the question of {given}"
 
     def test_answers_the_same_again(self) -> None:
         """The same question has the same answer, to the last bit."""
@@ -132,24 +132,24 @@ class EvaluatorConformance:
     def test_rests_on_figures_of_the_catalog(self) -> None:
         """What it says of a figure is what the catalog says: the document is there, and prints that."""
         for given in self.good:
-            for basis in self.evaluate(given).basis:
-                figures = self.catalog[basis.of].figures
-                at = basis.at.removeprefix("spec.")
+            for used in self.evaluate(given).figures_used:
+                figures = self.catalog[used.of].figures
+                at = used.at.removeprefix("spec.")
 
-                assert at not in figures or figures[at].value.text == basis.says, f"{basis.of} {at}"
+                assert at not in figures or figures[at].value.text == used.says, f"{used.of} {at}"
 
     def test_refuses_rather_than_guesses(self) -> None:
         """Without a figure that it rests on, it refuses, or answers without that figure; it never keeps what is gone."""
         for given in self.good:
-            for basis in self.evaluate(given).basis:
-                catalog = self._without(basis.of, basis.at.removeprefix("spec."))
+            for used in self.evaluate(given).figures_used:
+                catalog = self._without(used.of, used.at.removeprefix("spec."))
                 if catalog is None:
                     continue
                 found, refused, told = self._outcome(given, catalog)
-                named = set() if found is None else {(b.of, b.at) for b in found.basis}
+                named = set() if found is None else {(b.of, b.at) for b in found.figures_used}
 
-                assert refused != MISUSE, f"{given} without {basis.of} {basis.at}: raise RefusalError, not {told}"
-                assert (basis.of, basis.at) not in named, f"{given}: {basis.of} {basis.at} is gone"
+                assert refused != MISUSE, f"{given} without {used.of} {used.at}: raise RefusalError, not {told}"
+                assert (used.of, used.at) not in named, f"{given}: {used.of} {used.at} is gone"
 
     def _without(self, name: str, at: str) -> Catalog | None:
         """The catalog without one figure; ``None`` where a document of its kind must have it."""

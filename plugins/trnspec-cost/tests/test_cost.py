@@ -58,10 +58,10 @@ def test_hand_computed() -> None:
 
 
 def test_a_price_has_source_and_date() -> None:
-    (basis,) = cost(CATALOG, on="trn1.32xlarge", hours=1.0).basis
+    (figures_used,) = cost(CATALOG, on="trn1.32xlarge", hours=1.0).figures_used
 
     assert ("trn1.32xlarge-on-demand", "hourly", "21.50 USD/h", "usage-ai-trainium-2026-06", "2026-06-25") == (
-        basis.of, basis.at, basis.says, basis.source, basis.as_of,
+        figures_used.of, figures_used.at, figures_used.says, figures_used.source, figures_used.as_of,
     )  # fmt: skip
 
 

@@ -85,10 +85,10 @@ def test_what_is_printed_has_no_upper_end() -> None:
 
 def test_figure_of_the_catalog_is_named_with_its_source() -> None:
     chip = CATALOG.overlay(DATA / "power.yaml")
-    (basis,) = energy(chip, on="trn2.48xlarge", hours=1.0).basis
+    (figures_used,) = energy(chip, on="trn2.48xlarge", hours=1.0).figures_used
 
     assert ("trainium2", "power", "450 W", "power-sheet", "2026-01") == (
-        basis.of, basis.at, basis.says, basis.source, basis.as_of,
+        figures_used.of, figures_used.at, figures_used.says, figures_used.source, figures_used.as_of,
     )  # fmt: skip
 
 

@@ -56,7 +56,9 @@ KNOWN = {
 def test_a_known_conflict_is_shown_with_its_explanation(shown: Audit, id: str) -> None:
     name, at, says, cause, verdict = KNOWN[id]
 
-    found = [d for d in shown.disagreements if d.name == name and at in d.at and says in {r.says for r in d.rivals}]
+    found = [
+        d for d in shown.disagreements if d.name == name and at in d.at and says in {r.says for r in d.conflicting}
+    ]
 
     assert found, f"{id} is not shown"
     assert any(cause in {c.id for c in d.causes} for d in found), [d.causes for d in found]
@@ -64,7 +66,7 @@ def test_a_known_conflict_is_shown_with_its_explanation(shown: Audit, id: str) -
 
 
 def test_known_conflicts_have_their_gap_and_what_rounding_can_do(shown: Audit) -> None:
-    by = {(d.name, r.says): d for d in shown.disagreements for r in d.rivals}
+    by = {(d.name, r.says): d for d in shown.disagreements for r in d.conflicting}
 
     actual = {
         key: (round(100 * (by[key].gap or 0), 1), by[key].rounding)
@@ -115,7 +117,7 @@ def test_nothing_that_holds_is_shown(shown: Audit) -> None:
         ("trn1.32xlarge", "512 GiB"),
     }
 
-    assert not holding & {(d.name, r.says) for d in shown.disagreements for r in d.rivals}
+    assert not holding & {(d.name, r.says) for d in shown.disagreements for r in d.conflicting}
 
 
 def test_an_outdated_page_that_closes_is_told_from_one_that_contradicts_itself(shown: Audit) -> None:
@@ -196,7 +198,7 @@ def test_the_same_pair_for_programs(tmp_path: Path) -> None:
     (row,) = [line for line in audited(tmp_path, PAIR, "--format", "markdown").output.splitlines() if "part" in line]
 
     assert (None, "found") == (told["adopted"], told["verdict"])
-    assert [("820 GiB/s", "old"), ("820 GB/s", "new")] == [(r["says"], r["source"]) for r in told["rivals"]]
+    assert [("820 GiB/s", "old"), ("820 GB/s", "new")] == [(r["says"], r["source"]) for r in told["conflicting"]]
     assert "| - | 820 GiB/s (old, 2023-02-28); 820 GB/s (new, 2024-05) | +7.4 % |" in row
 
 

@@ -55,7 +55,7 @@ def test_a_figure_says_all_that_is_known() -> None:
         "scope": "per chip",
         "source": "neuron-trainium2-2026-08",
         "as_of": "2026-08-21",
-    } == {k: v for k, v in resolved("trainium2")["spec"]["memory"]["bandwidth"].items() if k != "rivals"}
+    } == {k: v for k, v in resolved("trainium2")["spec"]["memory"]["bandwidth"].items() if k != "conflicting"}
 
 
 def test_a_derived_figure_has_no_source() -> None:

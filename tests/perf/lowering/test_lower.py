@@ -106,7 +106,7 @@ def test_every_server(name, count):
     assert system.capacity > 0
     assert system.bandwidth > 0
     assert all(level.place.split()[0] in everything() for level in system.levels)
-    assert {b.of for b in system.basis} <= set(everything().nodes)
+    assert {b.of for b in system.figures_used} <= set(everything().nodes)
     ordered(system.ends[0], system, system.ends[1])
 
 
@@ -274,15 +274,15 @@ def test_a_type_without_a_rate():
 
 def test_basis():
     """What was read, as printed, with its source, its date and what others say of it."""
-    found = {(b.of, b.at): b for b in lower(everything(), "trn2-ultraserver*2").basis}
+    found = {(b.of, b.at): b for b in lower(everything(), "trn2-ultraserver*2").figures_used}
     assert {("trn2u.48xlarge", "fabric.bandwidth"), ("trn2-ultraserver", "between_servers.bandwidth")} <= set(found)
     assert ("efa-v3", "latency") in found
     capacity = found["trainium2", "memory.capacity"]
     assert "96 GiB" == capacity.says
     assert capacity.source in everything()
-    assert any(r.startswith("96 GB, rejected (") for r in capacity.rivals)
+    assert any(r.startswith("96 GB, rejected (") for r in capacity.conflicting)
     assert found["trainium2", "tensor_peak.dense.bf16"].source.startswith("derived: ")
-    of = lower(everything(), "trn1.32xlarge").basis_of("bandwidth")
+    of = lower(everything(), "trn1.32xlarge").figures_used_for("bandwidth")
     assert [("trainium1", "memory.bandwidth"), ("trn1.32xlarge", "fabric.bandwidth")] == [(b.of, b.at) for b in of]
 
 

@@ -146,8 +146,10 @@ def test_a_loss_that_is_not_fused_keeps_more_of_the_logits_and_of_nothing_else(d
     last = {**question, "stage": 0.0 if split.folded else split.pp - 1.0}
     fused, plain = (training_memory(d, split, evolve(kept, fused_loss=f), ADAM, **last) for f in (1.0, 0.0))
     logits = question["seq"] / split.cp * question["microbatch"] * d.vocabulary / split.tp
-    assert math.isclose(fused.outside + (8.0 + kept.element_bytes) * logits, plain.outside, rel_tol=1e-12)
-    assert bits(evolve(plain, outside=0.0)) == bits(evolve(fused, outside=0.0))
+    assert math.isclose(
+        fused.embeddings_and_logits + (8.0 + kept.element_bytes) * logits, plain.embeddings_and_logits, rel_tol=1e-12
+    )
+    assert bits(evolve(plain, embeddings_and_logits=0.0)) == bits(evolve(fused, embeddings_and_logits=0.0))
 
 
 @given(MODELS, splits(), counts(0, 1, 4096), counts(1, 3, 64), counts(1, 512))

@@ -27,8 +27,8 @@ from trnspec.catalog.query.tree import (
 )
 from trnspec.diagnostics import did_you_mean
 from trnspec.graph.graph import Graph
-from trnspec.graph.paths import paths, place, why_not
-from trnspec.graph.values import Found, Place, Read, Sort
+from trnspec.graph.paths import paths, place, unknown_path
+from trnspec.graph.values import PathField, PathValue, Read, Sort
 from trnspec.model.annotations import Date
 from trnspec.model.document import Node
 from trnspec.model.reflection import TextShape, shape_of
@@ -115,10 +115,12 @@ class Check:
             raise self.refuse(f"{top}, which cannot be divided by {_told(bottom.holds)}", term)
         return Column(str(term), kind, lambda node: _divided(top.read(node), bottom.read(node)))
 
-    def _place(self, path: Path) -> Place:
+    def _place(self, path: Path) -> PathField:
         found = place(self.graph, self.spec, path.text)
         if found is None:
-            hint = why_not(self.graph, self.spec, path.text) or did_you_mean(path.text, paths(self.graph, self.spec))
+            hint = unknown_path(self.graph, self.spec, path.text) or did_you_mean(
+                path.text, paths(self.graph, self.spec)
+            )
             if not hint and "." not in path.text:
                 hint = f'a word stands in quotes: "{path.text}"'
             raise self.refuse(f"{self.spec.__name__} has no {path.text}", path, hint)
@@ -250,7 +252,7 @@ def _quotient(top: Dimension | Sort | None, bottom: Dimension | Sort | None) -> 
     return None
 
 
-def _divided(top: Found | None, bottom: Found | None) -> Found | None:
+def _divided(top: PathValue | None, bottom: PathValue | None) -> PathValue | None:
     """One value over another; not known where either is not, or where the divisor is zero."""
     if top is None or bottom is None or isinstance(top.value, str) or isinstance(bottom.value, str):
         return None
@@ -259,7 +261,7 @@ def _divided(top: Found | None, bottom: Found | None) -> Found | None:
         return None
     # A count divides every figure; as an exact ratio it would divide only another.
     made = above / below if isinstance(bottom.value, Amount) else above / below.value
-    return Found(made, str(made))
+    return PathValue(made, str(made))
 
 
 def _compare(sign: str, a: Any, b: Any) -> bool | None:

@@ -17,7 +17,7 @@ from trnspec.catalog.query.parser import parse_query, parse_term
 from trnspec.catalog.query.tree import Comparison, Condition, Known, Not, Or, Query, QueryError, Quotient, Term
 from trnspec.catalog.query.tree import Path as PathTerm
 from trnspec.diagnostics import did_you_mean
-from trnspec.graph.values import Found, Sort
+from trnspec.graph.values import PathValue, Sort
 from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
@@ -45,7 +45,7 @@ class Result(Sequence[T], Generic[T]):
     rows: tuple[T, ...]
     columns: tuple[str, ...]
     units: Mapping[str, str]
-    cells: tuple[tuple[Found | None, ...], ...] = field(repr=False)
+    cells: tuple[tuple[PathValue | None, ...], ...] = field(repr=False)
     undecided: tuple[T, ...] = ()
 
     @overload

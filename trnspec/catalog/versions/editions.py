@@ -21,7 +21,7 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import EditionError, UnknownNameError, UsageError
 from trnspec.graph.graph import Graph, build, references
 from trnspec.loading.structure import StructureError, plain, structure
-from trnspec.model.kinds import HOUSE
+from trnspec.model.kinds import BUILTIN
 from trnspec.yaml import Document
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def read(text: str | bytes, registry: Registry) -> Graph:
         document = Document(file, dict(data), {}, (), "")
         try:
             made: Node[Any] = structure(kind.name, kind.spec, document, data, registry.units)
-            nodes.append(made if kind.name in HOUSE else evolve(made, folder=kind.folder))
+            nodes.append(made if kind.name in BUILTIN else evolve(made, folder=kind.folder))
         except StructureError as error:
             raise EditionError(f"{file} cannot be read by this version of trnspec: {error}") from error
     graph, problems = build(nodes)

@@ -27,7 +27,7 @@ KEYS = ("change", "add")
 """The parts of an overlay."""
 
 
-def laid_over(graph: Graph, document: Document) -> Graph:
+def apply_overlay(graph: Graph, document: Document) -> Graph:
     """The graph with the changes of an overlay: what it adds first, then what it changes.
 
     Args:

@@ -64,7 +64,7 @@ class Disagreement:
     name: str
     at: str
     adopted: Side | None
-    rivals: tuple[Side, ...]
+    conflicting: tuple[Side, ...]
     gap: float | None = None
     rounding: Rounding = "-"
     causes: tuple[Explanation, ...] = ()
@@ -134,7 +134,7 @@ def _found(graph: Graph) -> Iterator[Disagreement]:
             name=site.node.name,
             at=dotted(site.path),
             adopted=Side(str(site.value), "found"),
-            rivals=others,
+            conflicting=others,
             gap=None if expected is None else _gap(expected, site.interval),
             rounding="cannot explain it",
             causes=tuple(explain(suspect, graph)),
@@ -153,7 +153,7 @@ def _pairs(graph: Graph) -> Iterator[Disagreement]:
             name=doubted.node.name,
             at=", ".join(dotted(path) for path in conflict.paths),
             adopted=None,
-            rivals=tuple(_side(graph, s.node.claims[s.claim]) for s in (doubted, other) if s.claim is not None),
+            conflicting=tuple(_side(graph, s.node.claims[s.claim]) for s in (doubted, other) if s.claim is not None),
             gap=_gap(doubted.interval, other.interval),
             rounding=_rounding(value, other.interval),
             causes=tuple(causes(conflict, graph)),
@@ -181,7 +181,7 @@ def _coarse(graph: Graph) -> Iterator[Disagreement]:
                 name=total.node.name,
                 at=dotted(total.path),
                 adopted=Side(str(value), _source(total), _date(graph, _source(total))),
-                rivals=(Side(computed, "computed"),),
+                conflicting=(Side(computed, "computed"),),
                 gap=_gap(relation.expected, total.interval),
                 rounding="explains it",
                 causes=(Explanation("coarse", f"{value} has {digits}: it overlaps with nearly anything"),),
@@ -213,7 +213,7 @@ def _words(graph: Graph) -> Iterator[Disagreement]:
                 name=node.name,
                 at=claim.at,
                 adopted=adopted,
-                rivals=(_side(graph, node.claims[index]),),
+                conflicting=(_side(graph, node.claims[index]),),
                 causes=(Explanation("word", f"a word stands where a figure belongs, which {told}"),),
                 verdict="word",
                 reason=claim.reason or "",
@@ -260,7 +260,7 @@ def _disagreement(
         name=node.name,
         at=claim.at,
         adopted=adopted,
-        rivals=tuple(_side(graph, node.claims[i]) for i in indices),
+        conflicting=tuple(_side(graph, node.claims[i]) for i in indices),
         gap=gap,
         rounding=rounding,
         causes=causes,

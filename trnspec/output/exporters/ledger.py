@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.graph.provenance import Stated, figures, rivals
+from trnspec.graph.provenance import Stated, conflicting, figures
 from trnspec.graph.totals import chips
 from trnspec.model.reflection import dotted
 from trnspec.output.exporters.exported import Assumption, Export, ExportError, Used
@@ -72,7 +72,7 @@ class Ledger:
             self.assume(field, f"{which}: {' '.join(figure.note.split()).rstrip('.')}")
         if figure.value.qualifier is not Qualifier.EXACT:
             self.assume(field, f"{which} is taken as the value itself, without its {figure.value.qualifier.value!r}")
-        for rival in figure.rivals:
+        for rival in figure.conflicting:
             if rival.verdict == "unresolved":
                 self.assume(field, f"{which}: {rival.source} says {rival.says}, and nobody can tell yet who is right")
         return figure.value.value
@@ -96,7 +96,7 @@ class Ledger:
         """The refusal for a figure that is not adopted, with what is claimed of it."""
         claimed = [
             f"{r.says} ({r.source}, {r.verdict})"
-            for at, found in rivals(self.graph, node).items()
+            for at, found in conflicting(self.graph, node).items()
             if dotted(at[1:]) == path
             for r in found
         ]

@@ -65,7 +65,7 @@ class _Reader:
         """A document; ``path`` names those it is part of."""
         stated = {("spec", *_steps(at)): figure for at, figure in figures(self.graph, node).items()}
         for figure in stated.values():
-            self.cited |= {self._own(r.source) for r in figure.rivals}
+            self.cited |= {self._own(r.source) for r in figure.conflicting}
         head = node.metadata
         made: dict[str, Any] = {"kind": node.kind, "name": node.name, "title": head.title}
         if head.aliases:
@@ -126,10 +126,10 @@ class _Reader:
             made |= {"source": None, "as_of": None}
         more = {"where": figure.where, "derived": figure.derived, "note": figure.note}
         made |= {k: v for k, v in more.items() if v is not None}
-        if figure.rivals:
-            made["rivals"] = [
+        if figure.conflicting:
+            made["conflicting"] = [
                 {"says": r.says, "source": self._own(r.source), "as_of": r.as_of, "verdict": r.verdict}
-                for r in figure.rivals
+                for r in figure.conflicting
             ]
         return made
 

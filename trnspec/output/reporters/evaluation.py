@@ -163,7 +163,7 @@ def cells(found: Evaluation) -> dict[str, dict[str, Any]]:
     """
     made: dict[str, dict[str, Any]] = {}
     for answer in found.answers:
-        name = f"answer {answer.name}" if answer.name in found.question else answer.name
+        name = f"answer {answer.name}" if answer.name in found.inputs else answer.name
         unit = f" [{answer.unit}]" if answer.unit else ""
         made[name] = {f"{name}{unit}": answer.value}
         if answer.low is not None or answer.high is not None:
@@ -173,7 +173,7 @@ def cells(found: Evaluation) -> dict[str, dict[str, Any]]:
 
 def record(found: Evaluation) -> dict[str, Any]:
     """An evaluation as one flat record: the question, then the answers with their units and intervals."""
-    made: dict[str, Any] = dict(found.question)
+    made: dict[str, Any] = dict(found.inputs)
     for each in cells(found).values():
         made |= each
     return made

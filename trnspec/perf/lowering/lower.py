@@ -10,7 +10,7 @@ from attrs import evolve
 
 from trnspec.diagnostics import nearest
 from trnspec.errors import UsageError
-from trnspec.evaluation.result import Basis, RefusalError
+from trnspec.evaluation.result import RefusalError, UsedFigure
 from trnspec.graph.fabrics import fabric as shape_of
 from trnspec.graph.provenance import Stated, figures
 from trnspec.model.chip import Chip
@@ -131,7 +131,7 @@ class _Lowering:
         self.count = count
         self.end = end
         self.wanted_lnc = lnc
-        self.basis: dict[tuple[str, str], Basis] = {}
+        self.figures_used: dict[tuple[str, str], UsedFigure] = {}
         self._figures = known
         self.server = self._server()
         self.chip = node if self.server is None else self._found(self.server.spec.chips.chip)
@@ -167,9 +167,9 @@ class _Lowering:
         figure = self._figures_of(node).get(at)
         if figure is None:
             return UNKNOWN
-        told = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.rivals)
+        told = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.conflicting)
         source = figure.source_name or (f"derived: {figure.derived}" if figure.derived else "none")
-        self.basis[node.name, at] = Basis(node.name, at, figure.value.text, source, figure.as_of, told)
+        self.figures_used[node.name, at] = UsedFigure(node.name, at, figure.value.text, source, figure.as_of, told)
         interval = figure.interval
         low, high = (self.end == "slow") != slow_is_high, (self.end == "fast") != slow_is_high
         if self.end != "value" and low:
@@ -209,7 +209,7 @@ class _Lowering:
             bandwidth=bandwidth / per_chip,
             host_memory=host,
             levels=levels,
-            basis=tuple(self.basis.values()),
+            figures_used=tuple(self.figures_used.values()),
         )
 
     def _lnc(self, chip: Chip) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from trnspec.evaluation.result import Basis, RefusalError
+from trnspec.evaluation.result import RefusalError, UsedFigure
 from trnspec.topology.shapes import Shape
 
 UNKNOWN = 0.0
@@ -72,7 +72,7 @@ class System:
     bandwidth: float
     host_memory: float = UNKNOWN
     levels: tuple[Level, ...]
-    basis: tuple[Basis, ...] = field(default=(), repr=False)
+    figures_used: tuple[UsedFigure, ...] = field(default=(), repr=False)
     ends: tuple[System, System] | None = field(default=None, repr=False)
 
     def rate(self, dtype: str) -> float:
@@ -90,6 +90,6 @@ class System:
             )
         return self.rates[dtype]
 
-    def basis_of(self, *names: str) -> tuple[Basis, ...]:
+    def figures_used_for(self, *names: str) -> tuple[UsedFigure, ...]:
         """The figures whose path ends in one of some names: ``bf16``, ``bandwidth``."""
-        return tuple(b for b in self.basis if b.at.rsplit(".", 1)[-1] in names)
+        return tuple(b for b in self.figures_used if b.at.rsplit(".", 1)[-1] in names)

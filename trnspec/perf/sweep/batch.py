@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec.perf.sweep import grid
 from trnspec.perf.sweep import rows as rows_
 from trnspec.perf.sweep.columns import OPTIMIZER_NAMES, REASONS, RECOMPUTES, SCHEDULES
-from trnspec.perf.sweep.grid import Found
+from trnspec.perf.sweep.grid import SweepResult
 from trnspec.perf.sweep.reductions import Best, Block, Each, Everything, Kept, Pareto, Reduction, Top
 from trnspec.perf.training.estimator import Estimator, prepare
 
@@ -20,8 +20,22 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
 
 __all__ = [
-    "OPTIMIZER_NAMES", "REASONS", "RECOMPUTES", "SCHEDULES", "Best", "Block", "Each", "Everything", "Found", "Kept",
-    "Pareto", "Reduction", "Top", "estimators", "rows", "sweep",
+    "OPTIMIZER_NAMES",
+    "REASONS",
+    "RECOMPUTES",
+    "SCHEDULES",
+    "Best",
+    "Block",
+    "Each",
+    "Everything",
+    "Kept",
+    "Pareto",
+    "Reduction",
+    "SweepResult",
+    "Top",
+    "estimators",
+    "rows",
+    "sweep",
 ]  # fmt: skip
 
 
@@ -65,7 +79,7 @@ def sweep(  # what is computed, and how
     memory: bool = True,
     block: int = grid.BLOCK,
     **axes: Any,
-) -> Found:
+) -> SweepResult:
     """Try every combination of some choices; dp is what the other degrees leave of a system's ranks.
 
     Axes are those of :data:`trnspec.perf.sweep.grid.AXES`, each one value or a list: ``tp``, ``pp``, ``cp``, ``ep``, ``seq``,

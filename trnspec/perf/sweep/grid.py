@@ -146,7 +146,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 @frozen
-class Found:
+class SweepResult:
     """What a sweep found.
 
     Attributes:
@@ -182,7 +182,7 @@ def over(  # what is computed, and how
     parts: Sequence[str] = (),
     memory: bool = True,
     block: int = BLOCK,
-) -> Found:
+) -> SweepResult:
     """Try every combination on every estimator; see :func:`trnspec.perf.sweep.batch.sweep`."""
     if unknown := [name for name in parts if name not in PARTS]:
         raise UsageError(f"a step has no part {unknown[0]!r}; there are {', '.join(PARTS)}")
@@ -196,7 +196,7 @@ def over(  # what is computed, and how
             counts += np.bincount(found.code, minlength=len(REASONS))
             reduction.take(evolve(found, which=which, start=start))
     told = {reason: int(n) for reason, n in zip(REASONS, counts, strict=True) if reason and n}
-    return Found(tuple(estimators), axes, reduction.result(), int(counts.sum()), told)
+    return SweepResult(tuple(estimators), axes, reduction.result(), int(counts.sum()), told)
 
 
 def _blocks(axes: Grid, ranks: int, block: int) -> Iterator[tuple[int, Choices, tuple[int, int]]]:

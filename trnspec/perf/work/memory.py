@@ -221,7 +221,7 @@ class Memory:
     gradients: Number = 0.0
     optimizer: Number = 0.0
     activations: Number = 0.0
-    outside: Number = 0.0
+    embeddings_and_logits: Number = 0.0
     recomputed: Number = 0.0
     cache: Number = 0.0
     buffers: Number = 0.0
@@ -230,7 +230,7 @@ class Memory:
     def total(self) -> Number:
         """The sum."""
         state = self.weights + self.gradients + self.optimizer
-        return state + self.activations + self.outside + self.recomputed + self.cache + self.buffers
+        return state + self.activations + self.embeddings_and_logits + self.recomputed + self.cache + self.buffers
 
 
 def training_memory(  # noqa: PLR0913  # each is an axis of the question
@@ -265,7 +265,7 @@ def training_memory(  # noqa: PLR0913  # each is an axis of the question
         gradients=state.gradients,
         optimizer=state.optimizer,
         activations=kept.layers,
-        outside=kept.embedding + kept.output,
+        embeddings_and_logits=kept.embedding + kept.output,
         recomputed=kept.recomputed,
         buffers=_exchanged(d, split, storing, seq, microbatch) + _gathered(d, split, optimizer, zero),
     )
@@ -348,7 +348,7 @@ def inference_memory(  # noqa: PLR0913  # each is an axis of the question
     return Memory(
         weights=weight_bytes * (held.dense + held.experts),
         activations=step_tokens * activation_bytes * (2.0 * d.hidden + larger(queries, inner)),
-        outside=split.last(stage) * 4.0 * ceil(batch / split.dp) * d.vocabulary / tp,
+        embeddings_and_logits=split.last(stage) * 4.0 * ceil(batch / split.dp) * d.vocabulary / tp,
         cache=cache(d, split, context, batch, kv_bytes),
         buffers=where(split.pp > 1.0, 2.0 * step_tokens * d.hidden * activation_bytes, 0.0),
     )

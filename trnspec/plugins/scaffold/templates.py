@@ -7,7 +7,7 @@ EVALUATOR = {
 """What the plugin computes."""
 
 from trnspec.catalog.catalog import Catalog
-from trnspec.evaluation.result import Answer, Basis, Evaluation, RefusalError
+from trnspec.evaluation.result import Answer, UsedFigure, Evaluation, RefusalError
 from trnspec.graph.provenance import Stated
 
 
@@ -33,7 +33,7 @@ def sweep(catalog: Catalog, *, chip: str = "trainium2", times: int = 1) -> Evalu
     return Evaluation(
         evaluator="NAME-sweep",
         title=f"all memory of {chip}, {times} times",
-        question={"chip": chip, "times": times},
+        inputs={"chip": chip, "times": times},
         answers=(
             Answer(
                 "time",
@@ -44,8 +44,8 @@ def sweep(catalog: Catalog, *, chip: str = "trainium2", times: int = 1) -> Evalu
                 "what the digits of both figures leave open",
             ),
         ),
-        binds="The bandwidth of the device memory.",
-        basis=tuple(basis(figure) for figure in (capacity, bandwidth)),
+        bottleneck="The bandwidth of the device memory.",
+        figures_used=tuple(used(figure) for figure in (capacity, bandwidth)),
     )
 
 
@@ -62,11 +62,11 @@ def known(catalog: Catalog, chip: str, at: str) -> Stated:
     return figure
 
 
-def basis(figure: Stated) -> Basis:
+def used(figure: Stated) -> UsedFigure:
     """What the answer says of a figure that it rests on."""
-    rivals = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.rivals)
+    conflicting = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.conflicting)
     source = figure.source_name or f"derived: {figure.derived}"
-    return Basis(figure.of, figure.at, figure.value.text, source, figure.as_of, rivals)
+    return UsedFigure(figure.of, figure.at, figure.value.text, source, figure.as_of, conflicting)
 ''',
     "tests/test_evaluate.py": '''\
 """The evaluator computes what its formula says, and keeps what every evaluator must keep."""

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from trnspec.errors import QuantityError, UsageError
-from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, RefusalError
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, UsedFigure
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.quantities.quantity import parse
@@ -66,7 +66,7 @@ def cost(  # noqa: PLR0913  # each input is independent of the others
     time, told = _hours(hours, step_time, steps)
     if tokens is not None and tokens <= 0:
         raise UsageError(f"tokens: more than 0 is expected, not {tokens:g}")
-    value, interval, basis, assumed = _price(catalog, server, price, terms, region)
+    value, interval, figures_used, assumed = _price(catalog, server, price, terms, region)
     rented = servers * time
     answers = [
         _answer("cost", value, interval, rented, "USD", "the digits of the price"),
@@ -82,13 +82,13 @@ def cost(  # noqa: PLR0913  # each input is independent of the others
     return Evaluation(
         evaluator="cost",
         title=f"{servers:,} x {server.name} for {time:,.6g} h, {terms}",
-        question={
+        inputs={
             "on": on, "hours": hours, "step_time": step_time, "steps": steps, "price": price, "terms": terms,
             "region": region, "tokens": tokens,
         },
         answers=tuple(answers),
         assumptions=tuple(a for a in assumptions if a is not None),
-        basis=basis,
+        figures_used=figures_used,
     )  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def _hours(hours: float | None, step_time: float | None, steps: int | None) -> t
 
 def _price(
     catalog: Catalog, server: Bound, given: str | None, terms: str, region: str | None
-) -> tuple[Fraction, Interval, tuple[Basis, ...], Assumption | None]:
+) -> tuple[Fraction, Interval, tuple[UsedFigure, ...], Assumption | None]:
     """The price of one server in USD/h, what its digits leave open, and on whose word."""
     if given is not None:
         try:
@@ -172,10 +172,10 @@ def _where(price: Bound) -> Assumption:
     return Assumption("region", region or "not told", f"the price {price.name}")
 
 
-def _basis(figure: Stated) -> Basis:
-    rivals = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.rivals)
+def _basis(figure: Stated) -> UsedFigure:
+    conflicting = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.conflicting)
     source = figure.source_name or f"derived: {figure.derived}"
-    return Basis(figure.of, figure.at, figure.value.text, source, figure.as_of, rivals)
+    return UsedFigure(figure.of, figure.at, figure.value.text, source, figure.as_of, conflicting)
 
 
 def _answer(name: str, value: Fraction, price: Interval, factor: float, unit: str, note: str) -> Answer:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trnspec.errors import QuantityError, UsageError
-from trnspec.evaluation.result import Answer, Assumption, Basis, Evaluation, Part, RefusalError
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, UsedFigure
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import Dimension
 
@@ -61,7 +61,7 @@ def energy(  # noqa: PLR0913  # each input is independent of the others
         raise UsageError(f"share: a number above 0 and up to 1 is expected, not {share:g}")
     if pue is not None and pue < 1:
         raise UsageError(f"pue: 1 or more is expected, not {pue:g}: a building takes no less than what is in it")
-    value, interval, basis, assumed = _power(chip, power)
+    value, interval, figures_used, assumed = _power(chip, power)
     watts = chips * share
     work = watts * seconds
     note = "the digits of the power" if power is None else "the digits of the power that was given"
@@ -84,14 +84,14 @@ def energy(  # noqa: PLR0913  # each input is independent of the others
     return Evaluation(
         evaluator="energy",
         title=f"{chips:,} x {chip.name} for {seconds / _HOUR:,.6g} h",
-        question={
+        inputs={
             "on": on, "hours": hours, "chip_hours": chip_hours, "step_time": step_time, "steps": steps,
             "power": power, "share": share, "pue": pue,
         },
         answers=tuple(answers),
         parts=tuple(parts),
         assumptions=tuple(a for a in assumptions if a is not None),
-        basis=basis,
+        figures_used=figures_used,
     )  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def _time(
     return seconds, Assumption("time", f"{steps:,} steps of {step_time:g} s", "nothing between the steps")
 
 
-def _power(chip: Bound, given: str | None) -> tuple[float, Interval, tuple[Basis, ...], Assumption | None]:
+def _power(chip: Bound, given: str | None) -> tuple[float, Interval, tuple[UsedFigure, ...], Assumption | None]:
     """The power of one chip in watts, what its digits leave open, and on whose word."""
     if given is not None:
         try:
@@ -149,10 +149,10 @@ def _power(chip: Bound, given: str | None) -> tuple[float, Interval, tuple[Basis
             place=f"{chip.name} spec.power",
             hint='give it, such as --power "500 W", or lay it over the catalog with --overlay',
         )
-    rivals = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.rivals)
+    conflicting = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.conflicting)
     source = figure.source_name or f"derived: {figure.derived}"
-    basis = Basis(chip.name, "power", figure.value.text, source, figure.as_of, rivals)
-    return float(figure.value), figure.interval, (basis,), None
+    figures_used = UsedFigure(chip.name, "power", figure.value.text, source, figure.as_of, conflicting)
+    return float(figure.value), figure.interval, (figures_used,), None
 
 
 def _share(share: float) -> str:
