@@ -15,7 +15,8 @@ from attrs import field, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures, with_provenance
-from trnspec.graph.totals import chips, total
+from trnspec.graph.composition import chips
+from trnspec.graph.totals import total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core

@@ -12,7 +12,8 @@ from trnspec.cli.common import catalog_options
 from trnspec.cli.names import completer, graph_for
 from trnspec.cli.render import Block, Cell, Table, emit, format_option, table, width, wrapped
 from trnspec.errors import UsageError
-from trnspec.graph.totals import chips, total
+from trnspec.graph.composition import chips
+from trnspec.graph.totals import total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core, Engine, Engines

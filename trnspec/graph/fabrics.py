@@ -73,7 +73,7 @@ def fabric(graph: Graph, node: Node[Any]) -> Shape | None:
     Raises:
         TopologyError: The declaration contradicts itself.
     """
-    from trnspec.graph.totals import chips
+    from trnspec.graph.composition import chips
 
     declared: Declared | None = getattr(node.spec, "fabric", None)
     found = chips(graph, node)

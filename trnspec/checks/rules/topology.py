@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.graph.fabrics import shape
 from trnspec.graph.graph import Graph, at
-from trnspec.graph.totals import chips
+from trnspec.graph.composition import chips
 from trnspec.model.reflection import dotted
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
