@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import field, frozen
 
 from trnspec.errors import QuantityError
+from trnspec.graph.composition import part_kinds
 from trnspec.graph.paths import paths, place
 from trnspec.graph.provenance import Stated, conflicting, figures
 from trnspec.graph.values import PathField, PathValue, Sort
-from trnspec.model.chip import Chip
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, shape_at, value_at
-from trnspec.model.server import Server
 from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.quantity import Quantity, parse
@@ -101,7 +100,7 @@ def _kind(graph: Graph, kind: str, folder: str, spec: type[Any]) -> Table:
         if found is None:
             continue
         read = [found.read(n) for n in nodes]
-        columns.append(_column(spec, found, nodes, read))
+        columns.append(_column(graph, spec, found, nodes, read))
         cells.append([_cell(columns[-1], found, n, each) for n, each in zip(nodes, read, strict=True)])
         if path == "title":
             columns.append(Column("aliases", "strings", "Its other names."))
@@ -117,13 +116,15 @@ _ABOUT = {
 }
 
 
-def _column(spec: type[Any], found: PathField, nodes: list[Node[Any]], read: list[PathValue | None]) -> Column:
+def _column(
+    graph: Graph, spec: type[Any], found: PathField, nodes: list[Node[Any]], read: list[PathValue | None]
+) -> Column:
     type_, unit, dimension = _type(spec, found), "", ""
     if isinstance(found.holds, Dimension):
         unit, dimension = found.holds.base, found.holds.word
     sources = {n.name: _source(f) for n, f in zip(nodes, read, strict=True) if f is not None and f.figure is not None}
     notes = (f.figure.note for f in read if f is not None and f.figure is not None and f.figure.note)
-    told = _description(spec, found) or next(notes, "")
+    told = _description(graph, spec, found) or next(notes, "")
     return Column(found.path, type_, told, unit, dimension, sources)
 
 
@@ -140,11 +141,11 @@ def _steps(found: PathField) -> Path:
     return tuple(found.path.split("."))
 
 
-def _description(spec: type[Any], found: PathField) -> str:
+def _description(graph: Graph, spec: type[Any], found: PathField) -> str:
     from trnspec.loading.schema.generate import field_docs
 
     steps = _steps(found)
-    for owner in (spec, Chip, Server) if found.total else (spec,):
+    for owner in (spec, *part_kinds(graph, spec)) if found.total else (spec,):
         outer = ObjectShape(owner) if len(steps) == 1 else shape_at(owner, steps[:-1])
         told = field_docs(outer.cls).get(str(steps[-1]), ("",))[0] if isinstance(outer, ObjectShape) else ""
         if told and found.total:
@@ -164,7 +165,7 @@ def _source(found: PathValue) -> str:
 
 
 def _cell(column: Column, at: PathField, node: Node[Any], found: PathValue | None) -> Cell:
-    if found is None:
+    if found is None or (found.is_bound and column.type != "string"):
         return None
     if column.type in ("integers", "strings"):
         value = value_at(node.spec, _steps(at))

@@ -14,8 +14,8 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
+from trnspec.graph.composition import chip_count, chips, members
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures, with_provenance
-from trnspec.graph.composition import chips
 from trnspec.graph.totals import total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
@@ -31,6 +31,7 @@ from trnspec.output.exporters.asking import OneExport
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog  # noqa: TC004  # the types of a view are never resolved
+    from trnspec.model.parts import PartCount
     from trnspec.quantities.amount import Amount
     from trnspec.topology.shapes import Shape as Fabric
 
@@ -102,14 +103,21 @@ class Bound(OneExport):
             UnknownNameError: The chip states no such figure.
             UsageError: This document has no chips.
         """
-        found = chips(self.catalog.graph, self.node)
+        whole = total(self.catalog.graph, self.node, ("spec", *path.split(".")))
+        if whole is None:
+            raise self._no_total(path)
+        return whole.amount
+
+    def _no_total(self, path: str) -> UsageError:
+        graph = self.catalog.graph
+        found = members(graph, self.node, Chip)
         if found is None:
-            raise UsageError(f"{self.kind} {self.name} has no chips to add up")
-        made = total(self.catalog.graph, self.node, ("spec", *path.split(".")))
-        if made is None:
-            Bound.figure(self.catalog[found[1].name], path)  # names what is missing
-            raise UsageError(f"{path} of {found[1].name} is not a figure")
-        return made.figure * made.count
+            return UsageError(f"the parts of {self.kind} {self.name}, or their number, are not known")
+        if not found:
+            return UsageError(f"{self.kind} {self.name} has no chips to add up")
+        for _, chip in found:
+            Bound.figure(self.catalog[chip.name], path)  # raises if there is no such figure
+        return UsageError(f"{path} of {', '.join(chip.name for _, chip in found)} does not add up")
 
     @property
     def chip_view(self) -> ChipView:
@@ -120,9 +128,16 @@ class Bound(OneExport):
         return self.catalog.chips[found[1].name]
 
     @property
-    def chip_count(self) -> int:
-        """How many chips it has, all servers together; 0 where it has none."""
-        return (chips(self.catalog.graph, self.node) or (0,))[0]
+    def chip_count(self) -> PartCount:
+        """The number of chips of all its parts; 0 for a document without parts, a range where only a bound is known.
+
+        Raises:
+            UsageError: The number is not known.
+        """
+        count = chip_count(self.catalog.graph, self.node)
+        if count is None:
+            raise UsageError(f"the number of chips of {self.kind} {self.name} is not known")
+        return count
 
     @property
     def topology(self) -> Fabric:
@@ -145,7 +160,24 @@ class CoreView(Bound, Core):
 
 
 @frozen(kw_only=True, eq=False, slots=False)
-class ChipView(Bound, Chip):
+class _ExactlyCounted(Bound):
+    """A document of a kind whose number of chips is always exact."""
+
+    @property
+    def chip_count(self) -> int:
+        """The number of chips of all its parts.
+
+        Raises:
+            UsageError: The number is not known.
+        """
+        count = super().chip_count
+        if not isinstance(count, int):
+            raise UsageError(f"the number of chips of {self.kind} {self.name} is not known exactly: {count}")
+        return count
+
+
+@frozen(kw_only=True, eq=False, slots=False)
+class ChipView(_ExactlyCounted, Chip):
     """A chip of a catalog."""
 
 
@@ -155,12 +187,12 @@ class LinkView(Bound, Link):
 
 
 @frozen(kw_only=True, eq=False, slots=False)
-class ServerView(Bound, Server):
+class ServerView(_ExactlyCounted, Server):
     """A server of a catalog."""
 
 
 @frozen(kw_only=True, eq=False, slots=False)
-class UltraServerView(Bound, UltraServer):
+class UltraServerView(_ExactlyCounted, UltraServer):
     """An UltraServer of a catalog."""
 
 

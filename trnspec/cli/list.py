@@ -10,8 +10,8 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.render import Block, Cell, Column, emit, format_option, table
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
-from trnspec.graph.facts import words
 from trnspec.graph.composition import chips
+from trnspec.graph.facts import words
 from trnspec.graph.totals import total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster

@@ -104,14 +104,17 @@ def _count_by_chips(graph: Graph, node: Node[Any], part: Node[Any]) -> PartCount
     return total // each[0] if total % each[0] == 0 else None
 
 
-@functools.cache
-def declared_parts(spec: type[Any]) -> tuple[type, ...]:
+def declared_parts(spec: Any) -> tuple[type, ...]:
     """The kinds of the parts of a kind, as the return annotation of its ``parts`` names them; ``()`` where it names none."""
+    return _declared_parts(spec)
+
+
+@functools.cache
+def _declared_parts(spec: Any) -> tuple[type, ...]:
     if not has_parts(spec):
         return ()
-    method: Any = getattr(spec, "parts")  # noqa: B009  # a type checker does not know it
     try:
-        annotation = typing.get_type_hints(method).get("return")
+        annotation = typing.get_type_hints(spec.parts).get("return")
     except NameError:  # imported for type checkers only
         return ()
     return tuple(dict.fromkeys(_referred(annotation)))
@@ -150,7 +153,8 @@ def occurrences(
         below = parts(graph, here)
         if below is None or any(here is above for above, _ in steps):
             return False
-        if not below and any(unknown(kind) for kind in _closure(type(here.spec))):
+        spec: Any = type(here.spec)
+        if not below and any(unknown(kind) for kind in _closure(spec)):
             return False
         return all(walk(part.node, (*steps, (here, part))) for part in below)
 
@@ -158,7 +162,7 @@ def occurrences(
 
 
 @functools.cache
-def _closure(spec: type[Any]) -> tuple[type, ...]:
+def _closure(spec: Any) -> tuple[type, ...]:
     """The declared kinds of parts at any depth."""
     found: dict[type, None] = {}
     waiting = list(declared_parts(spec))

@@ -216,4 +216,3 @@ def _expanded(graph: Graph, spec: type[Any]) -> Iterator[Path]:
         if path not in seen:
             seen.add(path)
             yield path
-

@@ -148,9 +148,7 @@ class Total:
     @property
     def digits(self) -> int:
         """Significant digits to show: all of the product."""
-        return max(
-            f.value.digits + len(str(_number(t.count))) for t, f in zip(self.terms, self.figures, strict=True)
-        )
+        return max(f.value.digits + len(str(_number(t.count))) for t, f in zip(self.terms, self.figures, strict=True))
 
     def __str__(self) -> str:
         """The sum of the printed products, with all digits."""

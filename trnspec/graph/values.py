@@ -162,9 +162,7 @@ def part_count(graph: Graph, name: str) -> Read:
     """Reads how many parts of a kind a system has."""
 
     def read(node: Node[Any]) -> PathValue | None:
-        found = merged(
-            occurrences(graph, node, lambda n: word(type(n.spec)) == name, lambda kind: word(kind) == name)
-        )
+        found = merged(occurrences(graph, node, lambda n: word(type(n.spec)) == name, lambda kind: word(kind) == name))
         if not found:
             return None
         count = added([count for count, _ in found])
@@ -182,8 +180,9 @@ def total_of(graph: Graph, steps: Path) -> Read:
         if whole is None:
             count = count_total(graph, node, path)
             return None if count is None else PathValue(count, f"{count:,}")
-        single = whole.terms[0] if len(whole.terms) == 1 else None
-        return PathValue(whole.amount, str(whole), whole.figures[0] if single else None, single and single.part)
+        if len(whole.terms) > 1:
+            return PathValue(whole.amount, str(whole))
+        return PathValue(whole.amount, str(whole), whole.figure, whole.part)
 
     return read
 

@@ -9,7 +9,7 @@ from attrs import frozen
 from trnspec.model.annotations import Pattern, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Bandwidth
-from trnspec.model.parts import CountRange, PartCount, Parts  # noqa: TC001  # read at run time
+from trnspec.model.parts import CountRange, PartCount, Parts  # read at run time
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 

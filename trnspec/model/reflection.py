@@ -188,9 +188,13 @@ def _marked_extensive(annotation: Any) -> bool:
     return False
 
 
-@functools.cache
-def is_extensive(cls: type, path: Path) -> bool:
+def is_extensive(cls: Any, path: Path) -> bool:
     """Whether the values at ``path`` below a class add up over parts: a field on the path is marked ``Extensive()``."""
+    return _is_extensive(cls, path)
+
+
+@functools.cache
+def _is_extensive(cls: Any, path: Path) -> bool:
     shape: Shape | None = ObjectShape(cls)
     for length, step in enumerate(path, 1):
         if isinstance(shape, ObjectShape) and step in shape.fields and shape.fields[str(step)].extensive:

@@ -7,17 +7,17 @@ contrary of that. Only documents of which the condition is true are found. See `
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from attrs import field, frozen
 
-from trnspec.catalog.query.check import Check, Column, Side, Test
+from trnspec.catalog.query.check import Check, Column, Test
 from trnspec.catalog.query.parser import parse_query, parse_term
 from trnspec.catalog.query.tree import Comparison, Condition, Known, Not, Or, Query, QueryError, Quotient, Term
 from trnspec.catalog.query.tree import Path as PathTerm
 from trnspec.diagnostics import did_you_mean
-from trnspec.graph.values import PathValue, Sort
+from trnspec.graph.values import PathValue, Side, Sort
+from trnspec.model.parts import CountRange
 from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
 
 T = TypeVar("T")
-Value = Amount | int | Fraction | str | None
+Value = Side | None
 
 
 @frozen(eq=False, repr=False)
@@ -213,4 +213,6 @@ def _sorted(nodes: list[Node[Any]], text: str, graph: Graph, spec: type[Any]) ->
 
 
 def _key(value: Side) -> Any:
+    if isinstance(value, CountRange):
+        return value.bound
     return value.value if isinstance(value, Amount) else value
