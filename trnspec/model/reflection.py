@@ -220,6 +220,15 @@ def shape_at(cls: type, path: Path) -> Shape | None:
     return shape
 
 
+def class_paths(shape: Shape, path: Path = ()) -> Iterator[Path]:
+    """The paths of all figures and numbers of a class, those in lists and mappings apart."""
+    if isinstance(shape, ObjectShape):
+        for name, member in shape.fields.items():
+            yield from class_paths(member.shape, (*path, name))
+    elif isinstance(shape, (FigureShape, NumberShape)):
+        yield path
+
+
 def shape_in_document(spec: type, path: Path) -> Shape | None:
     """The shape at ``path`` from the top of a document with a spec of that class; ``None`` above its three parts."""
     if path[:1] == ("metadata",):
