@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trnspec.api import registry
-from trnspec.graph.composition import chips
-from trnspec.graph.totals import total
+from trnspec.graph.totals import chips, total
 from trnspec.loading.pipeline import link, read
 from trnspec.yaml import read_text
 

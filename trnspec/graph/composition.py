@@ -19,12 +19,12 @@ from trnspec.model.document import Node
 from trnspec.model.parts import CountRange, PartCount
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import ObjectShape, leaves, value_at
-from trnspec.yaml import Path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from trnspec.graph.graph import Graph
+    from trnspec.yaml import Path
 
 T = TypeVar("T")
 

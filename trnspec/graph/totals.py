@@ -12,6 +12,7 @@ from attrs import frozen
 
 from trnspec.graph.composition import (
     added,
+    chips,
     counted_at,
     has_parts,
     merged,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.quantities.units import Unit
+
+__all__ = ["BoundedAmount", "Sum", "Term", "Total", "chips", "count_total", "sums", "terms", "total"]
 
 _FIVE_DIGITS = 10_000
 _UPPER = (Qualifier.UP_TO, Qualifier.AT_MOST, Qualifier.UNDER)
