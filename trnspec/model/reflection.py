@@ -145,7 +145,7 @@ def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0912  # one branch for
     elif annotation in (int, float):
         least = [m.value for m in marks if isinstance(m, Least)]
         found = NumberShape(annotation is int, least[0] if least else None)
-    elif origin is Ref:
+    elif origin is Ref and isinstance(get_args(annotation)[0], type):
         found = RefShape(get_args(annotation)[0])
     elif origin is Literal and all(isinstance(word, str) for word in get_args(annotation)):
         found = ChoiceShape(get_args(annotation))
