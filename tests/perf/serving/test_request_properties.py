@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.serving.decode import accepted, decode, mean_seen, token_load
-from trnspec.perf.serving.forward_pass import IDEAL, PARTS, Deployment, Pass, Serving, go, power, seen, touched
+from trnspec.perf.serving.forward_pass import IDEAL, PARTS, Deployment, Pass, Serving, power, run_forward, seen, touched
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.serving.request import Served, Speculation, serve
 from trnspec.perf.work.transformer import Transformer, transformer
@@ -289,7 +289,7 @@ def test_loads_together_take_no_longer_than_apart(model, plan, numbers, serving,
     other = evolve(one, tokens=64.0, pairs=64.0 * 1000 * share, cached=1000 * share, logits=0.0)
     plain = evolve(serving, additive=0.0)
 
-    together = go(model, plan, numbers, plain, one + other).total
-    apart = go(model, plan, numbers, plain, one).total + go(model, plan, numbers, plain, other).total
+    together = run_forward(model, plan, numbers, plain, one + other).total
+    apart = run_forward(model, plan, numbers, plain, one).total + run_forward(model, plan, numbers, plain, other).total
 
     assert together <= apart * (1 + 1e-12)

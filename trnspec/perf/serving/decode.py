@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trnspec.perf.ops import Number, ceil, smaller, where
-from trnspec.perf.serving.forward_pass import Deployment, Load, Pass, Serving, go, power, seen
+from trnspec.perf.serving.forward_pass import Deployment, Load, Pass, Serving, power, run_forward, seen
 from trnspec.perf.serving.prefill import times
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def decode(
     model: Transformer, plan: Deployment, machine: Machine, serving: Serving, met: Number, each: Number = 1.0
 ) -> Pass:
     """The time of one decoding step: what :func:`token_load` tells goes through all stages."""
-    return go(model, plan, machine, serving, token_load(model, plan, serving, met, each))
+    return run_forward(model, plan, machine, serving, token_load(model, plan, serving, met, each))
 
 
 def decode_time(model: Transformer, plan: Deployment, machine: Machine, serving: Serving) -> Number:

@@ -225,7 +225,7 @@ def bound(weight_bytes: Number, cache: Number, ranks: Number, byte: Number) -> N
     return (weight_bytes + cache) / ranks * byte
 
 
-def go(model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load) -> Pass:
+def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load) -> Pass:
     """One pass of a load through all layers, one stage after the other.
 
     A matrix of ``w`` elements costs ``2 w`` FLOP a token and is read once; scores and values cost ``2 c (q + v)`` a

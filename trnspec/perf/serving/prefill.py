@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trnspec.perf.ops import Number, smaller, where
-from trnspec.perf.serving.forward_pass import PARTS, Deployment, Load, Pass, Serving, go
+from trnspec.perf.serving.forward_pass import PARTS, Deployment, Load, Pass, Serving, run_forward
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
@@ -41,7 +41,7 @@ def prefill(model: Transformer, plan: Deployment, machine: Machine, serving: Ser
         machine: What a rank computes and communicates with.
         serving: What is achieved of it.
     """
-    one = go(model, plan, machine, serving, prompt_load(model, plan, serving))
+    one = run_forward(model, plan, machine, serving, prompt_load(model, plan, serving))
     return times(one, plan.passes, serving.request)
 
 

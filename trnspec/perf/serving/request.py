@@ -11,7 +11,7 @@ from attrs import frozen
 
 from trnspec.perf.ops import Number, larger, smaller, where
 from trnspec.perf.serving.decode import decode, mean_seen, speculate, token_load
-from trnspec.perf.serving.forward_pass import PARTS, Deployment, Pass, Serving, go, seen
+from trnspec.perf.serving.forward_pass import PARTS, Deployment, Pass, Serving, run_forward, seen
 from trnspec.perf.serving.prefill import prefill, prompt_load, times
 from trnspec.perf.work.transformer import Transformer
 
@@ -108,7 +108,7 @@ def serve(
     each = 1.0 if speculation is None else speculation.drafted + 1.0
     if schedule == "continuous":
         # Where the prompt comes in one pass decoding stops; else both go through the layers together.
-        both = go(
+        both = run_forward(
             model,
             plan,
             machine,
