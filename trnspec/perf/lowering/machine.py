@@ -150,7 +150,7 @@ class Group:
     unknown: Number
 
 
-def never(number: Number) -> bool:
+def always_zero(number: Number) -> bool:
     """Whether a number is 0 in every element, told without looking at arrays: what it multiplies can be left out."""
     return type(number) is float and number == 0.0
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.lowering.machine import group, never
+from trnspec.perf.lowering.machine import always_zero, group
 from trnspec.perf.ops import Number, ceil, larger, smaller
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links
     ring_each: Number = 0.0
     ring_byte: Number = 0.0
     passing: Number = 0.0
-    if not never(plan.cp - 1.0):
+    if not always_zero(plan.cp - 1.0):
         ring = group(machine, plan.cp, plan.tp)
         ring_each, ring_byte, passing = machine.call * ring.many + ring.latency, ring.gather, ring.unknown
     whole = group(machine, ranks, plan.tp)
@@ -98,7 +98,7 @@ def _experts(plan: Plan, machine: Machine) -> tuple[Number, Number, Number]:
 
     Of the ``n`` ranks of a group ``w_i`` lie within a unit of level i; over it goes the share ``(w_i - w_(i-1)) / n``.
     """
-    if never(plan.ep - 1.0):
+    if always_zero(plan.ep - 1.0):
         return 0.0, 0.0, 0.0
     inverse = 1.0 / plan.ep
     within_1, within_2, within_3 = (
@@ -113,7 +113,7 @@ def _experts(plan: Plan, machine: Machine) -> tuple[Number, Number, Number]:
 
 def _sends(plan: Plan, machine: Machine, span: Number) -> tuple[Number, Number, Number]:
     """A message between stages and one back, whatever they carry and for each byte, and the use of unknown links."""
-    if never(plan.pp - 1.0):
+    if always_zero(plan.pp - 1.0):
         return 0.0, 0.0, 0.0
     # 1 where the pipeline reaches beyond a unit of the level.
     out_1, out_2, out_3 = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.lowering.machine import never
+from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, ceil, smaller
 from trnspec.perf.work.terms import context
 
@@ -115,9 +115,9 @@ def _layer(each: Terms, plan: Plan) -> dict[str, Number]:
     # Heads of keys and values are split, and where they are too few, repeated; a latent cache is one head.
     more = ceil(each.kv_heads / plan.tp) * plan.tp / each.kv_heads - 1.0
     token = share * (each.matmul + more * each.repeated)
-    if not never(wide):
+    if not always_zero(wide):
         token = token + (wide + share * each.split) * plan.activation_bytes
-    if not never(stream):
+    if not always_zero(stream):
         # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
         token = token + (1.0 + plan.sequence * (share - 1.0)) * (stream * plan.activation_bytes)
     return {"token": token}
@@ -126,7 +126,7 @@ def _layer(each: Terms, plan: Plan) -> dict[str, Number]:
 def _scores(each: Terms, plan: Plan) -> dict[str, Number]:
     """Times of attention's scores of a layer forward for a token."""
     scores = context(each, plan.seq) * each.score
-    if not never(score_byte := each.score_byte):
+    if not always_zero(score_byte := each.score_byte):
         scores = scores + plan.seq * (score_byte * plan.activation_bytes)
     return {"scores": scores / plan.tp}
 
@@ -135,7 +135,7 @@ def _share(each: Terms, plan: Plan) -> dict[str, Number]:
     """What needs no link and depends on little."""
     share = 1.0 / plan.tp
     weights: Number = 0.0
-    if not never(each.wide):
+    if not always_zero(each.wide):
         weights = (each.weight + each.expert_weight / plan.ep) * share * plan.activation_bytes
     return {
         "weights": weights,
@@ -159,7 +159,7 @@ def _tensor(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
 
 def _context(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
     """Keys and values go round the context-parallel ranks: once forward, they and their gradients again backward."""
-    if never(plan.cp - 1.0):
+    if always_zero(plan.cp - 1.0):
         return {"context_each": 0.0, "context_token": 0.0}
     cache = each.hidden * plan.activation_bytes * (plan.cp * (each.keys / smaller(plan.tp, each.kv_heads)))
     rounds = 3.0 + plan.full + plan.selective
@@ -168,7 +168,7 @@ def _context(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
 
 def _experts(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
     """Tokens go to their experts and back, forward and backward, as often as tensors are reduced."""
-    if never(dispatched := each.dispatched) or never(plan.ep - 1.0):
+    if always_zero(dispatched := each.dispatched) or always_zero(plan.ep - 1.0):
         return {"expert_each": 0.0, "expert_token": 0.0}
     rounds = 4.0 + 2.0 * plan.full
     message = each.hidden * plan.activation_bytes * dispatched / plan.tp
@@ -205,7 +205,7 @@ def _data(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
     share, stages = 1.0 / plan.tp, each.layers / plan.pp
     states = (stages * each.kept + each.only + smaller(plan.pp - 1.0, 1.0) * each.last) * share
     byte = use.data_byte * states
-    if not never(elements := each.routed):
+    if not always_zero(elements := each.routed):
         routed = stages * share * (elements / plan.ep)
         byte = byte + use.part_byte * routed
         # Experts are sharded over fewer ranks, since each of ep ranks has its own.
@@ -237,7 +237,7 @@ def _bytes(_: Terms, plan: Plan) -> dict[str, Number]:
 
 def missing(each: Terms, _: Plan, use: Links) -> dict[str, Number]:
     """The links that are used and not known."""
-    return {"unknown": use.unknown if never(use.expert_unknown) else use.unknown + use.expert_unknown * each.used}
+    return {"unknown": use.unknown if always_zero(use.expert_unknown) else use.unknown + use.expert_unknown * each.used}
 
 
 LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {

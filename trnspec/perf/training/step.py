@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.lowering.machine import never
+from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, larger
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
@@ -96,7 +96,7 @@ def timed(each: Costs, microbatch: Number, microbatches: Number) -> Step:
     work, again = _layer(each, tokens)
     computed = work + again
     reduced = _carried(each.tensor_each, each.tensor_token, tokens)
-    if not never(hiding := each.hiding):
+    if not always_zero(hiding := each.hiding):
         reduced = larger(reduced - hiding * computed, 0.0)
     passed = _carried(each.context_each, each.context_token, tokens)
     exchanged = _carried(each.expert_each, each.expert_token, tokens)
@@ -121,7 +121,7 @@ def timed(each: Costs, microbatch: Number, microbatches: Number) -> Step:
 
 def _carried(each: Number, token: Number, tokens: Number) -> Number:
     """The time of a collective that carries so many tokens."""
-    return each if never(token) else each + tokens * token
+    return each if always_zero(token) else each + tokens * token
 
 
 def _layer(each: Costs, tokens: Number) -> tuple[Number, Number]:
@@ -132,7 +132,7 @@ def _layer(each: Costs, tokens: Number) -> tuple[Number, Number]:
     scores = tokens * each.scores
     forward = tokens * each.token + each.weights + scores
     least, slowest = each.forward, each.backward
-    if never(least) and never(slowest):
+    if always_zero(least) and always_zero(slowest):
         work = 3.0 * forward
     else:
         backward = larger(2.0 * forward, slowest)
@@ -146,5 +146,5 @@ def _data(each: Costs, microbatches: Number, stage: Number) -> Number:
     time = each.sizes * each.data_byte + each.calls
     hidden = time - stage * each.behind
     exposed = each.exposed
-    exposed = larger(hidden, 0.0) if never(exposed) else larger(time * exposed, hidden)
+    exposed = larger(hidden, 0.0) if always_zero(exposed) else larger(time * exposed, hidden)
     return exposed * (1.0 + each.gathered * (microbatches - 1.0))

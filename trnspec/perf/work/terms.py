@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.lowering.machine import never
+from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, smaller
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def context(terms: Terms, seq: Number) -> Number:
     """Tokens that a query meets in an average layer, forward, over a whole sequence of ``seq`` tokens."""
     halved = terms.halved
     whole = seq * (1.0 - halved)
-    if never(windowed := terms.windowed):
+    if always_zero(windowed := terms.windowed):
         return whole
     reach = smaller(terms.window, seq)
     # Of a window w each token meets w, but the first w of the sequence, which meet w/2 on average.
