@@ -16,7 +16,7 @@ from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import UNUSED, Step, step
 from trnspec.perf.work.layout import Layout, check
 from trnspec.perf.work.memory import Memory, training_memory
-from trnspec.perf.work.stages import crowded
+from trnspec.perf.work.stages import peak_stages
 from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def peak(d: Dimensions, layout: Layout) -> Memory:
             zero=float(layout.zero),
             stage=stage,
         )
-        for stage in dict.fromkeys(crowded(d, split))
+        for stage in dict.fromkeys(peak_stages(d, split))
     ]
     return max(found, key=lambda m: float(m.total))
 

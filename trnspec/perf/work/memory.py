@@ -11,15 +11,33 @@ from attrs import frozen
 
 from trnspec.perf.ops import Number, ceil, larger, smaller, where
 from trnspec.perf.work.activations import Activations, Storing, activations, recompute_code, shared_heads
-from trnspec.perf.work.stages import Split, crowded, in_flight, stage_layers
+from trnspec.perf.work.stages import Split, in_flight, peak_stages, stage_layers
 
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
 
 __all__ = [
-    "OPTIMIZERS", "Activations", "Held", "Memory", "Optimizer", "Split", "State", "Storing", "activations",
-    "cache", "crowded", "held_parameters", "in_flight", "inference_memory", "kv_cache", "model_state", "peak_memory",
-    "recompute_code", "spread", "stage_layers", "training_memory",
+    "OPTIMIZERS",
+    "Activations",
+    "Held",
+    "Memory",
+    "Optimizer",
+    "Split",
+    "State",
+    "Storing",
+    "activations",
+    "cache",
+    "held_parameters",
+    "in_flight",
+    "inference_memory",
+    "kv_cache",
+    "model_state",
+    "peak_memory",
+    "peak_stages",
+    "recompute_code",
+    "spread",
+    "stage_layers",
+    "training_memory",
 ]  # fmt: skip
 
 
@@ -299,12 +317,12 @@ def peak_memory(
     microbatches: Number,
     zero: Number = 0.0,
 ) -> Number:
-    """Bytes on the rank that needs the most: the largest total among the stages of :func:`crowded`.
+    """Bytes on the rank that needs the most: the largest total among the stages of :func:`peak_stages`.
 
     Arguments are those of :func:`training_memory`.
     """
     most: Number = 0.0
-    for stage in crowded(d, split):
+    for stage in peak_stages(d, split):
         found = training_memory(
             d, split, storing, optimizer,
             seq=seq, microbatch=microbatch, microbatches=microbatches, zero=zero, stage=stage,

@@ -127,7 +127,7 @@ def _within(length: Number, start: Number, size: Number) -> Number:
     return larger(0.0, smaller(length - start, size))
 
 
-def crowded(d: Dimensions, split: Split) -> tuple[Number, ...]:
+def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
     """The stages one of which needs the most memory: the first, the last, and where the experts begin."""
     dense = d.layers - d.expert_layers
     last = split.pp - 1.0
