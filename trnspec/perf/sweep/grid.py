@@ -33,7 +33,7 @@ from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.training.step import PARTS, Step, timed
+from trnspec.perf.training.step import PARTS, Step, step_from_costs
 from trnspec.perf.work.layout import Layout, longest
 from trnspec.perf.work.terms import terms
 
@@ -279,7 +279,9 @@ def _evaluated(
         return Block(0, 0, zeros, code, zeros if memory else zeros[:0], dict.fromkeys(parts, zeros))
     microbatches = c.replicas()
     plan = c.plan(microbatches)
-    found = timed(costs(terms(estimator.model, machine), plan, links(plan, machine)), c.microbatch, microbatches)
+    found = step_from_costs(
+        costs(terms(estimator.model, machine), plan, links(plan, machine)), c.microbatch, microbatches
+    )
     misfit = unfit(c, system.ranks, d.heads, larger(1.0, d.experts), found.unknown)
     split = (undealt(c, d.layers), unsplit(c), unlearned(c, longest(d)))
     code = refused(misfit, *split, unbatched(microbatches, turns(c)))

@@ -13,7 +13,7 @@ from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS, caused, refused, 
 from trnspec.perf.sweep.lookup import LIMITS, Tables, as_float, columns_as_choices
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.training.step import PARTS, Step, timed
+from trnspec.perf.training.step import PARTS, Step, step_from_costs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -141,7 +141,7 @@ class _Batch:
             looked = self.tables.look(columns)
         microbatch, dp = as_float(columns["microbatch"]), as_float(columns["dp"])
         microbatches = as_float(columns["global_batch"]) / (microbatch * dp)
-        found = timed(looked, microbatch, microbatches)
+        found = step_from_costs(looked, microbatch, microbatches)
         causes = (looked.unfit, looked.undealt, looked.unsplit, looked.unlearned, unbatched(microbatches, looked.turns))
         code = refused(*causes, caused(dp != looked.dp, "rank-count"))
         return found, code if below is False else np.where(below, REASONS.index("not-positive"), code)

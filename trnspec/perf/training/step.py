@@ -81,10 +81,10 @@ def step(model: Transformer, plan: Plan, machine: Machine) -> Step:
         machine: What a rank computes and communicates with.
     """
     found = costs(terms(model, machine), plan, links(plan, machine))
-    return timed(found, plan.microbatch, plan.microbatches)
+    return step_from_costs(found, plan.microbatch, plan.microbatches)
 
 
-def timed(each: Costs, microbatch: Number, microbatches: Number) -> Step:
+def step_from_costs(each: Costs, microbatch: Number, microbatches: Number) -> Step:
     """The time of one training step, from what depends on fewer things and may be known already.
 
     Args:
