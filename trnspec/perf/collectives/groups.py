@@ -72,7 +72,7 @@ def group(system: System, size: int | None = None, stride: int = 1) -> Group:
     return Group(ranks, made.inside, made.units, tuple(tuple(r + s for r in made.inside) for s in shifts))
 
 
-def listed(system: System, ranks: Sequence[int]) -> Group:
+def explicit_group(system: System, ranks: Sequence[int]) -> Group:
     """Some ranks, which work alone.
 
     Raises:

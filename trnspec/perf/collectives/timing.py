@@ -12,7 +12,7 @@ from attrs import frozen
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.algorithms import Phase, Plan, plans
-from trnspec.perf.collectives.groups import Group, group, listed
+from trnspec.perf.collectives.groups import Group, explicit_group, group
 from trnspec.perf.collectives.link_rates import NETWORK, Rates
 from trnspec.perf.collectives.routes import INSIDE
 
@@ -23,7 +23,19 @@ if TYPE_CHECKING:
     from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.lowering.system import System
 
-__all__ = ["ALIASES", "Group", "Launch", "Phase", "Plan", "Timing", "chosen", "group", "listed", "plans", "timings"]
+__all__ = [
+    "ALIASES",
+    "Group",
+    "Launch",
+    "Phase",
+    "Plan",
+    "Timing",
+    "explicit_group",
+    "fastest",
+    "group",
+    "plans",
+    "timings",
+]
 
 ALIASES = {"mesh": "direct", "rdh": "recursive", "kangaring": "rings-both-ways"}
 """What Neuron's documents call some algorithms: for small, middle and large sizes within a server."""
@@ -83,7 +95,7 @@ def timings(system: System, of: Group, kind: Kind, size: float, launch: Launch =
         RefusalError: ``unknown-figure``: a rate on the way is not published; ``unknown-topology``.
     """
     rates = Rates(system)
-    found = [timed(plan, rates, size, launch) for plan in plans(system, of, kind)]
+    found = [time_plan(plan, rates, size, launch) for plan in plans(system, of, kind)]
     return tuple(sorted(found, key=_order))
 
 
@@ -97,7 +109,7 @@ def stage_of(name: str) -> Stage:
     return "chip" if name == INSIDE else "network" if name == NETWORK else "fabric"
 
 
-def timed(plan: Plan, rates: Rates, size: float, launch: Launch = IDEAL) -> Timing:
+def time_plan(plan: Plan, rates: Rates, size: float, launch: Launch = IDEAL) -> Timing:
     """What a plan takes with some rates; here alone a launch is applied."""
     if not plan.phases:
         return Timing(plan.name, 0.0, 0.0, 0.0, ())
@@ -120,7 +132,7 @@ def timed(plan: Plan, rates: Rates, size: float, launch: Launch = IDEAL) -> Timi
     return Timing(plan.name, time, None if pieces else steps, latency, tuple(transfers.items()))
 
 
-def chosen(found: Sequence[Timing], algorithm: str | None = None) -> Timing:
+def fastest(found: Sequence[Timing], algorithm: str | None = None) -> Timing:
     """The fastest, or the fastest of those that a name names: all of its stages, or one of them.
 
     Raises:
