@@ -183,7 +183,7 @@ def test_what_was_put_in_is_found_again(what, numbers):
     measured = np.array([r.measured for r in rows])
     assert numbers == pytest.approx(found.numbers, rel=0.05)
     assert measured == pytest.approx(found.calibrated, rel=0.01)
-    assert measured == pytest.approx(found.held, rel=0.05)
+    assert measured == pytest.approx(found.held_out, rel=0.05)
     low, high = found.interval(measured)
     assert 0.95 < low <= high < 1.05
 
@@ -200,5 +200,5 @@ def test_a_row_left_out_does_not_see_itself():
     found = fit_rows(rows, "collective")
     wrong = [*rows[:3], Row(id="3", group="g", measured=1.0, ideal=1.0, fixed=2e-6, terms=rows[3].terms), *rows[4:]]
     again = fit_rows(wrong, "collective")
-    assert found.held[3] == again.held[3]
-    assert found.held[0] != again.held[0]
+    assert found.held_out[3] == again.held_out[3]
+    assert found.held_out[0] != again.held_out[0]

@@ -79,7 +79,7 @@ def told(found: Fitted) -> dict[str, str]:
 
 
 def _spread(found: Fitted) -> dict[str, str]:
-    mean, median, worst = found.summary(held=True)
+    mean, median, worst = found.summary(held_out=True)
     return {
         "rows": str(len(found.errors)),
         "mean": _share(mean),

@@ -97,16 +97,16 @@ class FittedRows:
         numbers: Time of a call in s; one over the share of the rate that is reached; of a multiplication passes over
             operands and result. The share of links is above 1 where switches reduce, or where phases overlap.
         calibrated: Computed times in s, one a row.
-        held: The same, each with a fit to the other rows.
+        held_out: The same, each with a fit to the other rows.
     """
 
     numbers: tuple[float, ...]
     calibrated: Any
-    held: Any
+    held_out: Any
 
     def interval(self, measured: Any) -> tuple[float, float]:
         """Measured over computed at both ends of the interval, of rows left out."""
-        ratio = measured / self.held
+        ratio = measured / self.held_out
         ends = np.quantile(ratio, [(1.0 - COVERAGE) / 2.0, 1.0 - (1.0 - COVERAGE) / 2.0])
         return float(ends[0]), float(ends[1])
 

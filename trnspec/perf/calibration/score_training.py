@@ -92,7 +92,7 @@ def _scored(case: Case, known: Calibrated, dataset: str, held: float | None) -> 
         for end in (system.ends or (system, system))
     )
     return Scored(
-        dataset=dataset, id=case.id, what="step", measured=case.seconds, ideal=ideal, calibrated=value, held=held,
+        dataset=dataset, id=case.id, what="step", measured=case.seconds, ideal=ideal, calibrated=value, held_out=held,
         low=fast * known.low, high=slow * known.high,
     )  # fmt: skip
 
@@ -126,5 +126,5 @@ def _held(cases: Sequence[Case], chosen: Sequence[Calibrated], dataset: str, gra
     for some in groups.values():
         if len(some) >= LEAST:
             fitted = fit(some)
-            found |= {c.id: c.seconds * (1.0 + float(e)) for c, e in zip(some, fitted.held, strict=True)}
+            found |= {c.id: c.seconds * (1.0 + float(e)) for c, e in zip(some, fitted.held_out, strict=True)}
     return found
