@@ -155,7 +155,7 @@ def _cases(
 
 
 def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Sequence[Skipped], *, every: bool) -> None:
-    from trnspec.perf.calibration.document import told as printed
+    from trnspec.perf.calibration.document import printed_values as printed
     from trnspec.perf.calibration.fit_inference import FittedServing
     from trnspec.perf.calibration.measured_training import Case
 

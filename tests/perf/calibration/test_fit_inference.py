@@ -13,7 +13,7 @@ from engine_catalogs import everything
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Achieved, Calibration
-from trnspec.perf.calibration.document import document, told
+from trnspec.perf.calibration.document import document, printed_values
 from trnspec.perf.calibration.fit_inference import FIRST, LEAST, TOKEN, fit_inference, fitted, runs
 from trnspec.perf.calibration.fit_training import COVERAGE
 from trnspec.perf.calibration.measured_inference import OPTIMUM, InferenceCase, inference_cases
@@ -226,5 +226,5 @@ def test_training_reads_none_of_it():
 
 def test_what_is_told(found):
     assert {"matmul", "attention", "call", "step", "causal", "weights", "cache", "request", "padding"} == set(
-        told(found)
+        printed_values(found)
     )
