@@ -295,7 +295,7 @@ def _answers(
 
 def _shares(prompts: Calibrated, known: Calibrated, values: dict[str, float], name: str) -> tuple[float, float]:
     """Measured over computed at both ends: of a time of prompts, of tokens, or of both together."""
-    first = prompts.first or (prompts.low, prompts.high)
+    first = prompts.ttft_interval or (prompts.low, prompts.high)
     if name in _OF_TOKENS:
         return known.low, known.high
     part = values["time_to_first_token"] / values[name]
@@ -334,7 +334,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
     ranks = f"a logical core of {int(system.lnc)} physical cores" if system.lnc else "a chip"
     yield Assumption("rank", f"{ranks}, {int(system.ranks_per_chip)} a chip", "the question, or the chip's default")
     yield from idle(setup)
-    yield Assumption("calibration", known.name or "none", known.told)
+    yield Assumption("calibration", known.name or "none", known.description)
     yield Assumption("weights", f"{plan.weight_bytes:g} B", q.weights or f"as dtype, {q.dtype}")
     yield Assumption("cache", f"{plan.cache_bytes:g} B an element", q.kv or f"as dtype, {q.dtype}")
     yield Assumption("activations", f"{plan.activation_bytes:g} B", "16 bit where weights are narrower")
@@ -358,7 +358,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
         yield Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}")
     if setup.before is not None:
         told = setup.before
-        yield Assumption("prefill_calibration", told.known.name or "none", told.known.told)
+        yield Assumption("prefill_calibration", told.known.name or "none", told.known.description)
         yield Assumption(
             "prefill_layout",
             f"tp {told.plan.tp:g} x pp {told.plan.pp:g} x dp {told.plan.dp:g}",

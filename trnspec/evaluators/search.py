@@ -146,7 +146,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         ),
         parts=tuple(Part("refused", reason, count) for reason, count in refused.most_common()),
         assumptions=(
-            Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.told),
+            Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
             Assumption("degrees", "powers of two", "what is tried"),
             Assumption("rank_order", "tensor, context, data, pipeline", "neighbours are in the tensor-parallel group"),
         ),

@@ -203,7 +203,7 @@ def test_the_engine_computes_with_it_what_the_fit_computed(found, vendor, chip):
     known = calibrated(everything(), chip, "inference")
     assert f"{chip}-neuron-decode" == known.name
     assert (0.9197, 2.782, 0.8) == (known.low, known.high, known.coverage)
-    assert (0.54, 1.86) == known.first
+    assert (0.54, 1.86) == known.ttft_interval
     serving = serving_of(known)
     for case, error in zip(vendor, found.errors, strict=True):
         if case.system.chip == chip:

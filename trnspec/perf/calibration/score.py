@@ -109,7 +109,7 @@ def _scored(
     system = case.system
     ideal, value = _times(case, Calibrated(), system), _times(case, known, system)
     slow, fast = (_times(case, known, end) for end in (system.ends or (system, system)))
-    first = known.first or (known.low, known.high)
+    first = known.ttft_interval or (known.low, known.high)
     told = held or (None, None)
     if known.name and not seen:
         told = (value.token, value.first)

@@ -33,9 +33,9 @@ class Calibrated:
         low: Measured over computed at the lower end of the interval; 1 without a calibration.
         high: The same at the upper end.
         coverage: Share of the measurements that the interval is to contain; 0 without a calibration.
-        told: What it was fitted on, in one sentence.
+        description: What it was fitted on, in one sentence.
         serving: What is achieved in serving beside ``efficiency``, which has what both know.
-        first: Measured over computed time to the first token, low and high; as of every other time where it was not
+        ttft_interval: Measured over computed time to the first token, low and high; as of every other time where it was not
             fitted apart.
     """
 
@@ -44,9 +44,9 @@ class Calibrated:
     low: float = 1.0
     high: float = 1.0
     coverage: float = 0.0
-    told: str = _BOUND
+    description: str = _BOUND
     serving: Serving = IDEAL_SERVING
-    first: tuple[float, float] | None = None
+    ttft_interval: tuple[float, float] | None = None
 
 
 def calibrated(graph: Graph, chip: str, of: str, wanted: str = "auto") -> Calibrated:
@@ -68,7 +68,7 @@ def calibrated(graph: Graph, chip: str, of: str, wanted: str = "auto") -> Calibr
     if wanted == "auto":
         own = [n for n in nodes if n.spec.chip.name == chip and n.spec.of == of]
         if not own:
-            return Calibrated(told=_BOUND + _others(graph, chip, [n for n in nodes if n.spec.of == of]))
+            return Calibrated(description=_BOUND + _others(graph, chip, [n for n in nodes if n.spec.of == of]))
         return _read(max(own, key=lambda n: (n.spec.spread.rows, n.name)), chip)
     for node in nodes:
         if wanted in (node.name, *node.metadata.aliases):
