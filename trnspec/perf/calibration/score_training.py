@@ -52,7 +52,7 @@ def score_training(
     scored: list[Scored | Skipped] = [c for c in found if isinstance(c, Skipped)]
     scored += [_scored(case, known, dataset, held.get(case.id)) for case, known in zip(cases, chosen, strict=True)]
     for case in cases:
-        if case.memory and _ASSUMED in case.told:
+        if case.memory and _ASSUMED in case.assumptions:
             scored.append(Skipped(case.id, "its memory: the row does not state the microbatch"))
         elif case.memory:
             ideal = float(peak(case.dims, case.layout).total)
@@ -65,7 +65,7 @@ def _chosen(graph: Graph, case: Case, dataset: str, wanted: str) -> Calibrated:
     if wanted != "auto":
         return calibrated(graph, chip, "training", wanted)
     own = [n for n in graph.of(Calibration) if n.spec.chip.name == chip and n.spec.of == "training"]
-    said = _words(case.said)
+    said = _words(case.source_text)
     for fits in (
         [n for n in own if n.spec.data == dataset],
         [n for n in own if _words(n.spec.software) in said],
