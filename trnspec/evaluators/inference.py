@@ -186,12 +186,12 @@ def _found(setup: Setup, serving: Serving, end: int | None = None) -> _Found:
     )  # fmt: skip
     _known(served, pool)
     given, replicas = served.throughput, float(pool.plan.dp)
-    first, sent, chips, rate = served.first, 0.0, pool.chips, float(given * replicas)
+    first, sent, chips, rate = served.prefill, 0.0, pool.chips, float(given * replicas)
     extra: dict[str, float] = {}
     if before is not None:
         other = serve(setup.model, before.plan, _numbers(before, end), serving_of(before.known), schedule="static")
         _known(other, before)
-        first, sent = other.first, _sent(setup, before, end)
+        first, sent = other.prefill, _sent(setup, before, end)
         chips += before.chips
         prompts = other.prefill_rate * before.plan.dp
         finished = served.decode_rate * replicas
@@ -199,7 +199,7 @@ def _found(setup: Setup, serving: Serving, end: int | None = None) -> _Found:
         extra = {"transfer_time": sent, "prefill_share": finished / (finished + prompts)}
     parts = {name: float(getattr(first, name)) for name in PARTS} | {"transfer": sent}
     token = {name: float(getattr(served.token, name)) for name in PARTS}
-    token |= {"draft": float(served.draft), "waiting": float(served.waiting)}
+    token |= {"draft": float(served.draft), "waiting": float(served.prefill_interference)}
     until = float(first.total) + sent
     latency = until + (q.output - 1.0) * float(served.time_per_token)
     return _Found(
@@ -212,8 +212,8 @@ def _found(setup: Setup, serving: Serving, end: int | None = None) -> _Found:
             "latency": latency,
             "throughput": rate,
             "throughput_per_chip": rate / chips,
-            "step_at_first": float(served.at_first),
-            "step_at_last": float(served.at_last),
+            "step_at_first": float(served.token_time_at_start),
+            "step_at_last": float(served.token_time_at_end),
             **extra,
         },
     )

@@ -73,7 +73,7 @@ def test_arrays_say_what_scalars_say(cases):
     for i, case in enumerate(cases):
         serving = TRUE if case.host else evolve(TRUE, sample=0.0)
         on = transformer(case.dims), case.plan, machine(case.system, IDEAL, case.dtype), serving
-        waiting = serve(*on).waiting if case.interrupted else 0.0
+        waiting = serve(*on).prefill_interference if case.interrupted else 0.0
         assert (decode_time(*on) + waiting, prefill(*on).total) == (tokens[i], firsts[i])
 
 

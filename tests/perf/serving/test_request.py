@@ -224,13 +224,13 @@ def test_schedules(models, trn1):
     alone = serve(model, plan, trn1, IDEAL, schedule="separate")
     step = decode(model, plan, trn1, IDEAL, mean_seen(model, plan)).total
 
-    assert (step, step, 0.0) == (static.time_per_token, alone.time_per_token, alone.waiting)
-    assert 8 * 101 / (static.first.total + 100 * step) == pytest.approx(static.throughput, rel=CLOSE)
+    assert (step, step, 0.0) == (static.time_per_token, alone.time_per_token, alone.prefill_interference)
+    assert 8 * 101 / (static.prefill.total + 100 * step) == pytest.approx(static.throughput, rel=CLOSE)
     # Seven others are renewed while one makes its hundred tokens.
-    assert 7 * continuous.first.total / 100 == pytest.approx(continuous.waiting, rel=CLOSE)
-    assert 8 * 101 / (8 * continuous.first.total + 100 * step) == pytest.approx(continuous.throughput, rel=CLOSE)
+    assert 7 * continuous.prefill.total / 100 == pytest.approx(continuous.prefill_interference, rel=CLOSE)
+    assert 8 * 101 / (8 * continuous.prefill.total + 100 * step) == pytest.approx(continuous.throughput, rel=CLOSE)
     assert 8 / (100 * step) == pytest.approx(alone.decode_rate, rel=CLOSE)
-    assert alone.decode_rate * alone.first.total == pytest.approx(balance(alone.prefill_rate, alone.decode_rate))
+    assert alone.decode_rate * alone.prefill.total == pytest.approx(balance(alone.prefill_rate, alone.decode_rate))
 
 
 def test_chunks_go_along_with_tokens(models, trn1):
@@ -240,8 +240,8 @@ def test_chunks_go_along_with_tokens(models, trn1):
 
     at_once, chunked = (serve(model, evolve(plan, passes=n), trn1, IDEAL) for n in (1.0, 8.0))
 
-    assert 0.0 < chunked.waiting < at_once.waiting
-    assert chunked.first.total > at_once.first.total
+    assert 0.0 < chunked.prefill_interference < at_once.prefill_interference
+    assert chunked.prefill.total > at_once.prefill.total
 
 
 def test_stages_work_on_groups_of_the_batch(models, graph):

@@ -75,7 +75,7 @@ class Runs:
         serving = self._picked(serving)
         found = decode_time(self.model, self.plan, self.machine, serving)
         if self.interrupted.any():
-            waiting = serve(self.model, self.plan, self.machine, serving).waiting
+            waiting = serve(self.model, self.plan, self.machine, serving).prefill_interference
             found = found + np.where(self.interrupted, waiting, 0.0)
         return found
 

@@ -100,7 +100,7 @@ def _times(case: InferenceCase, known: Calibrated, system: System) -> _Times:
         transformer(case.dims), case.plan, machine(system, known.efficiency, case.dtype), serving_of(known),
         schedule="continuous" if case.interrupted else "static",
     )  # fmt: skip
-    return _Times(float(served.time_per_token), float(served.first.total))
+    return _Times(float(served.time_per_token), float(served.prefill.total))
 
 
 def _scored(

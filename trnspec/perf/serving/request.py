@@ -42,13 +42,13 @@ class Served:
     """What a request takes and a replica gives.
 
     Attributes:
-        first: Prefill, until the first token, by parts.
+        prefill: Prefill, until the first token, by parts.
         token: A decoding step, averaged over the output, by parts; without draft and interruptions.
         draft: What the draft adds to the time of a token.
-        waiting: What the prefill of others adds to the time of a token.
+        prefill_interference: What the prefill of others adds to the time of a token.
         time_per_token: All of a token, in s.
-        at_first: The same with the context of the second token; without interruptions.
-        at_last: The same with that of the last.
+        token_time_at_start: The same with the context of the second token; without interruptions.
+        token_time_at_end: The same with that of the last.
         latency: From prompt to last token.
         throughput: Output tokens/s of one replica.
         prefill_rate: Prompts/s that a replica computes when it does nothing else, each stage one of them.
@@ -56,13 +56,13 @@ class Served:
         unknown: Above 0 where a link is used whose rate is not published.
     """
 
-    first: Pass
+    prefill: Pass
     token: Pass
     draft: Number
-    waiting: Number
+    prefill_interference: Number
     time_per_token: Number
-    at_first: Number
-    at_last: Number
+    token_time_at_start: Number
+    token_time_at_end: Number
     latency: Number
     throughput: Number
     prefill_rate: Number
@@ -129,13 +129,13 @@ def serve(
     given = plan.output if schedule != "separate" else after
     throughput = plan.batch * given / where(busy > 0.0, busy, 1.0)
     return Served(
-        first=first,
+        prefill=first,
         token=token,
         draft=draft,
-        waiting=waiting,
+        prefill_interference=waiting,
         time_per_token=per_token,
-        at_first=ends[0][0].total + ends[0][1],
-        at_last=ends[1][0].total + ends[1][1],
+        token_time_at_start=ends[0][0].total + ends[0][1],
+        token_time_at_end=ends[1][0].total + ends[1][1],
         latency=latency,
         throughput=throughput,
         prefill_rate=plan.pp * plan.prompts / first.total,
