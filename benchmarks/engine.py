@@ -129,7 +129,7 @@ def peak(size: int) -> None:
     """Sweep so many configurations, keep ten, and print the peak of memory in MiB; runs in a process of its own."""
     made = estimators(trnspec.load().graph, MODELS[:12], (SYSTEMS[0],))
     made = made[: -(-size // grid(**SWEPT).size)]
-    tried = sweep(made, keep=Top(10), **SWEPT).tried
+    tried = sweep(made, keep=Top(10), **SWEPT).evaluated
     # Not ru_maxrss, which Linux takes over from the process that started this one.
     status = Path("/proc/self/status").read_text(encoding="ascii")
     highest = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))

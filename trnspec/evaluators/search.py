@@ -106,8 +106,8 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     }
     # Four times as many, since on one replica the stages of ZeRO are the same.
     found = [sweep(estimator, keep=Top(4 * top), **fixed, **some) for some in _different(axes)]
-    tried = sum(f.tried for f in found)
-    refused: Counter[str] = Counter()
+    tried = sum(f.evaluated for f in found)
+    rejected: Counter[str] = Counter()
     for f in found:
         refused.update(f.refused)
     best = _fastest(found, top)

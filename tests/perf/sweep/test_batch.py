@@ -208,8 +208,8 @@ def whole():
 
 def test_sweep_is_single_calls(whole) -> None:
     size, found = whole.grid.size, whole.result
-    assert whole.tried == len(found.time) == size * len(SWEPT) == 3 * 221_184
-    for i in random.Random(1).sample(range(whole.tried), 6000):
+    assert whole.evaluated == len(found.time) == size * len(SWEPT) == 3 * 221_184
+    for i in random.Random(1).sample(range(whole.evaluated), 6000):
         which, number = divmod(i, size)
         layout = whole.layout(which, number)
         expected = single(SWEPT[which], layout)
@@ -218,7 +218,7 @@ def test_sweep_is_single_calls(whole) -> None:
             step = SWEPT[which].step(layout)
             assert (found.parts["bubble"][i], found.parts["data"][i]) == (step.bubble, step.data)
     counted = {r: int((found.code == c).sum()) for c, r in enumerate(REASONS) if c}
-    assert whole.refused == {r: n for r, n in counted.items() if n}
+    assert whole.rejected == {r: n for r, n in counted.items() if n}
 
 
 @pytest.mark.parametrize("block", [1000, 4096, 100_000])
@@ -302,7 +302,7 @@ def test_without_memory() -> None:
 
     assert [REASONS[c] for c in found.result.code] == ["", ""]
     assert len(found.result.memory) == 0
-    assert sweep(SWEPT[0], tp=[1, 8], seq=2048, global_batch=256).refused == {"does-not-fit": 2}
+    assert sweep(SWEPT[0], tp=[1, 8], seq=2048, global_batch=256).rejected == {"does-not-fit": 2}
 
 
 def test_nothing_fits() -> None:
@@ -310,7 +310,7 @@ def test_nothing_fits() -> None:
         found = sweep(SWEPT[0], keep=keep, tp=3, seq=2048, global_batch=256)
         assert len(found.result) == 0
         assert found.layouts() == []
-        assert found.refused == {"rank-count": 1}
+        assert found.rejected == {"rank-count": 1}
 
 
 def test_layouts_of_what_was_kept() -> None:
@@ -356,7 +356,7 @@ def test_one_stage_has_no_schedule() -> None:
     """Whatever other than 1F1B is asked of it is refused; sweeps and columns say what single calls do."""
     schedules = ["1f1b", "zb1p", "zb2p", "zbv", "v-half", "v-min", ("interleaved", 2)]
     told = sweep(SWEPT[0], memory=False, tp=8, pp=[1, 2], schedule=schedules, seq=2048, global_batch=512)
-    layouts = [told.layout(0, n) for n in range(told.tried)]
+    layouts = [told.layout(0, n) for n in range(told.evaluated)]
     assert [(x.pp == 1 and x.schedule != "1f1b") * "schedule" for x in layouts] == [
         REASONS[c] for c in told.result.code
     ]
@@ -370,10 +370,10 @@ def test_unknown_figure() -> None:
     on = system((("chip", 2.0, 2e11, 0.0), ("server", 32.0, 0.0, 0.0)), 32)
     e = estimator("llama-8b", on)
     told = sweep(e, memory=False, tp=[1, 2], pp=[1, 2], cp=[1, 2], seq=2048, global_batch=32)
-    assert told.refused == {"unknown-figure": 8}
+    assert told.rejected == {"unknown-figure": 8}
 
     alone = estimator("llama-8b", system((("chip", 2.0, 2e11, 0.0),), 2))
-    assert sweep(alone, memory=False, tp=[1, 2], seq=2048, global_batch=32).refused == {}
+    assert sweep(alone, memory=False, tp=[1, 2], seq=2048, global_batch=32).rejected == {}
     assert rows([e], 0, tp=2, dp=16, seq=2048, global_batch=32).code.tolist() == [REASONS.index("unknown-figure")]
 
 

@@ -153,15 +153,15 @@ class SweepResult:
         estimators: What was swept, by the numbers that results use.
         grid: The combinations.
         result: What the reduction kept.
-        tried: Combinations that were tried.
-        refused: How many of them have no time, by reason.
+        evaluated: Combinations that were tried.
+        rejected: How many of them have no time, by reason.
     """
 
     estimators: tuple[Estimator, ...]
     grid: Grid
     result: Any
-    tried: int
-    refused: dict[str, int]
+    evaluated: int
+    rejected: dict[str, int]
 
     def layout(self, which: int, number: int) -> Layout:
         """The layout of a configuration, by its estimator and its number."""
