@@ -45,7 +45,7 @@ class Figures:
     @classmethod
     def computed(cls, estimators: Sequence[Estimator]) -> Figures:
         """Those of some estimators."""
-        machine = _stacked(Machine, [e.numbers for e in estimators])
+        machine = _stacked(Machine, [e.machine for e in estimators])
         model = _stacked(Transformer, [e.model for e in estimators])
         made = terms(Transformer(**model), Machine(**machine))
         each = {f.name: getattr(made, f.name) for f in attrs.fields(Terms)}

@@ -271,7 +271,7 @@ def _evaluated(
     estimator: Estimator, c: Choices, shape: tuple[int, int], parts: tuple[str, ...], *, memory: bool
 ) -> Block:
     """One block, flattened."""
-    system, d, machine = estimator.system, estimator.dims, estimator.numbers
+    system, d, machine = estimator.system, estimator.dims, estimator.machine
     size = math.prod(shape)
     if _never_all(c, system.ranks):
         code = np.full(size, REASONS.index("rank-count"), dtype=np.uint8)

@@ -34,7 +34,7 @@ class Estimator:
         system: The system.
         calibration: What is achieved on it.
         dtype: What matrices are multiplied in.
-        numbers: The numbers of one rank.
+        machine: The numbers of one rank.
         ends: The same at the slow, and at the fast end of the published figures.
     """
 
@@ -44,7 +44,7 @@ class Estimator:
     system: System = field(repr=False)
     calibration: Calibrated
     dtype: str
-    numbers: Machine = field(repr=False)
+    machine: Machine = field(repr=False)
     ends: tuple[Machine, Machine] = field(repr=False)
 
     def step(self, layout: Layout) -> Step:
@@ -54,7 +54,7 @@ class Estimator:
             RefusalError: The layout cannot be, or needs a link whose rate is not published.
         """
         check(layout, self.dims, int(self.system.ranks))
-        found = step(self.model, layout.plan(), self.numbers)
+        found = step(self.model, layout.plan(), self.machine)
         if found.unknown > UNUSED:
             raise self._unknown()
         return found
