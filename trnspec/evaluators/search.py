@@ -107,9 +107,9 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     # Four times as many, since on one replica the stages of ZeRO are the same.
     found = [sweep(estimator, keep=Top(4 * top), **fixed, **some) for some in _different(axes)]
     tried = sum(f.evaluated for f in found)
-    rejected: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
     for f in found:
-        refused.update(f.refused)
+        refused.update(f.rejected)
     best = _fastest(found, top)
     if not best:
         told = ", ".join(f"{reason} {count:,}" for reason, count in refused.most_common())
