@@ -2,13 +2,13 @@
 
 import functools
 
+import closed_forms as c
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from made_systems import on, servers, system
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.collectives import closed_forms as c
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.schedules import SCATTERS, SCHEDULES, backwards, chains, possible, towards
 from trnspec.perf.collectives.timing import Launch, explicit_group, group, plans, timings

@@ -1,5 +1,6 @@
 """Algorithms laid on declared topologies: against the closed forms, and against what nothing can undercut."""
 
+import closed_forms as c
 import pytest
 from attrs import evolve
 from hypothesis import event, given, settings
@@ -8,7 +9,6 @@ from made_systems import on, system
 
 import trnspec
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.collectives import closed_forms as c
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.link_rates import Rates, fabric_level
 from trnspec.perf.collectives.timing import Launch, explicit_group, fastest, group, plans, timings

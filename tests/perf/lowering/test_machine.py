@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from attrs import evolve, fields
+from closed_forms import hierarchical
 from engine_catalogs import everything
 from engine_samples import FITTED, INF, SYSTEMS
 from engine_samples import system as made
@@ -15,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.collectives.closed_forms import hierarchical
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Group, Machine, always_zero, group, machine

@@ -179,8 +179,3 @@ def transfer_time(size: Number, sending: Number, receiving: Number, latency: Num
         latency: Of the network, in s.
     """
     return latency + size / smaller(sending, receiving)
-
-
-def balance(prefill_rate: Number, decode_rate: Number) -> Number:
-    """Replicas that compute prompts for each that decodes, so that neither waits for the other."""
-    return decode_rate / prefill_rate
