@@ -198,9 +198,7 @@ def test_windowed_layers_see_less():
 
 
 def test_an_unknown_convention_is_named():
-    with pytest.raises(
-        UsageError, match=r"'chinchilla' is no convention of counting FLOP; there are sc21, korthikanti"
-    ):
+    with pytest.raises(UsageError, match=r"'chinchilla' is not a FLOP convention; expected one of sc21, korthikanti"):
         work.model_flops_per_token(GPT_3, 2048.0, "chinchilla")
 
 
