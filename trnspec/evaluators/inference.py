@@ -11,7 +11,7 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Refu
 from trnspec.evaluators.inference_setup import Pool, Question, Setup, idle, max_batch, memory, prepare
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.serving.forward_pass import PARTS, Serving, cache_bytes, cache_share, head_share, seen
+from trnspec.perf.serving.forward_pass import PARTS, Serving, attended, cache_bytes, cache_share, head_share
 from trnspec.perf.serving.request import Served, serve, transfer_time
 from trnspec.perf.training.step import UNUSED
 
@@ -236,7 +236,10 @@ def _known(served: Served, pool: Pool) -> None:
 
 def _sent(setup: Setup, before: Pool, end: int | None) -> float:
     size = (
-        setup.model.layers * setup.model.kv_elements * before.plan.cache_bytes * seen(setup.model, before.plan.prompt)
+        setup.model.layers
+        * setup.model.kv_elements
+        * before.plan.cache_bytes
+        * attended(setup.model, before.plan.prompt)
     )
     which = 0 if end is None else end + 1
     levels = [pool.network[which] for pool in (before, setup.pool)]

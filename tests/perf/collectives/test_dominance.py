@@ -10,7 +10,14 @@ from made_systems import on, servers, system
 
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.collectives.bounds import bound
-from trnspec.perf.collectives.schedules import SCATTERS, SCHEDULES, backwards, chains, possible, towards
+from trnspec.perf.collectives.schedules import (
+    SCATTERS,
+    SCHEDULES,
+    chains,
+    restricted_to,
+    reversed_schedule,
+    schedule_names,
+)
 from trnspec.perf.collectives.timing import Launch, explicit_group, group, plans, timings
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
@@ -39,7 +46,7 @@ SHAPES = st.one_of(
     ),
     st.builds(Mesh, st.tuples(st.integers(2, 4), st.integers(2, 4))),
 )
-SCATTERED = [(name, n) for n in (2, 3, 4, 5, 8, 16) for name in possible("broadcast", n) if name in SCATTERS]
+SCATTERED = [(name, n) for n in (2, 3, 4, 5, 8, 16) for name in schedule_names("broadcast", n) if name in SCATTERS]
 LAUNCHES = st.builds(Launch, latency=st.sampled_from([0.0, 1e-4]), step=st.sampled_from([0.0, 2e-6]))
 
 
@@ -143,7 +150,7 @@ def test_a_scatter_gives_each_its_part_of_what_the_first_has(name, n):
 
     assert pytest.approx(dict.fromkeys(range(n), 1 / n)) == held
     gathered = dict.fromkeys(range(n), 1 / n)
-    for _, sends in backwards(SCATTERS[name](n)):
+    for _, sends in reversed_schedule(SCATTERS[name](n)):
         for a, b, share in sends:
             gathered[a] -= share
             gathered[b] += share
@@ -186,7 +193,7 @@ def test_two_chains_reach_all_members_or_one(last, links):
     ],
 )
 def test_what_of_a_broadcast_leads_to_one_member(name, last, expected):
-    found = towards(SCHEDULES[name]("broadcast", 4), last)
+    found = restricted_to(SCHEDULES[name]("broadcast", 4), last)
 
     assert expected == [tuple(sorted((a, b) for a, b, _ in sends)) for _, sends in found]
 

@@ -20,7 +20,7 @@ def test_none_is_a_bound():
     found = calibrated(shipped().graph, "trainium1", "training", "none")
     assert Calibrated() == found
     assert ("", IDEAL, 1.0, 1.0, 0.0) == (found.name, found.efficiency, found.low, found.high, found.coverage)
-    assert "bounds" in found.description
+    assert "lower bounds" in found.description
 
 
 def test_a_chip_without_one_has_a_bound():
@@ -28,7 +28,7 @@ def test_a_chip_without_one_has_a_bound():
     found = calibrated(everything(), "trainium2", "training")
     assert Calibrated() == evolve(found, description=Calibrated().description)
     assert (
-        f"{Calibrated().description}; trainium1-neuron can be named, for what it is worth on another chip"
+        f"{Calibrated().description}; for a rough estimate name one of another chip: trainium1-neuron"
         == found.description
     )
     # Nothing is like a chip that nobody has published.

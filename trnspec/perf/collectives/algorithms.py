@@ -199,7 +199,9 @@ def _stage(
         return Plan(name, place(SCATTERS[name](n)) + place(SCHEDULES[name]("all-gather", n)), float(n))
     if kind == "send":
         gather_orders = [_ordered(routes, g, name, g[-1]) for g in groups]
-        return Plan(name, place(SCATTERS[name](n)) + place(reversed_schedule(SCATTERS[name](n)), gather_orders), float(n))
+        return Plan(
+            name, place(SCATTERS[name](n)) + place(reversed_schedule(SCATTERS[name](n)), gather_orders), float(n)
+        )
     return Plan(name, place(SCHEDULES[name](kind, n)), float(n))
 
 
