@@ -172,7 +172,7 @@ def _experts(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
         return {"expert_each": 0.0, "expert_token": 0.0}
     rounds = 4.0 + 2.0 * plan.full
     message = each.hidden * plan.activation_bytes * dispatched / plan.tp
-    return {"expert_each": rounds * (use.expert_each * each.used), "expert_token": rounds * (use.expert_byte * message)}
+    return {"expert_each": rounds * (use.expert_each * each.moe), "expert_token": rounds * (use.expert_byte * message)}
 
 
 def _pipeline(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
@@ -203,7 +203,7 @@ def _data(each: Terms, plan: Plan, use: Links) -> dict[str, Number]:
     backward and scatters gradients for every microbatch (Rajbhandari et al. 2020, section 7).
     """
     share, stages = 1.0 / plan.tp, each.layers / plan.pp
-    states = (stages * each.kept + each.only + smaller(plan.pp - 1.0, 1.0) * each.last) * share
+    states = (stages * each.kept + each.outer + smaller(plan.pp - 1.0, 1.0) * each.last_extra) * share
     byte = use.data_byte * states
     if not always_zero(elements := each.routed):
         routed = stages * share * (elements / plan.ep)
@@ -237,7 +237,7 @@ def _bytes(_: Terms, plan: Plan) -> dict[str, Number]:
 
 def missing(each: Terms, _: Plan, use: Links) -> dict[str, Number]:
     """The links that are used and not known."""
-    return {"unknown": use.unknown if always_zero(use.expert_unknown) else use.unknown + use.expert_unknown * each.used}
+    return {"unknown": use.unknown if always_zero(use.expert_unknown) else use.unknown + use.expert_unknown * each.moe}
 
 
 LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
