@@ -76,7 +76,7 @@ def test_order_and_blocks_change_nothing(samples, block, monkeypatch) -> None:
     assert (mixed.code == whole.code[order]).all()
 
     # Without remembering what links cost, every row is computed.
-    monkeypatch.setattr(lookup, "_MOST", 1)
+    monkeypatch.setattr(lookup, "_MAX_COMBINATIONS", 1)
     direct = rows(ESTIMATORS, which, block=max(block, 100), **given_)
     assert (direct.time == whole.time).all()
     assert (direct.code == whole.code).all()
@@ -87,8 +87,8 @@ def test_columns_of_many_numbers(samples) -> None:
     chosen = [s for s in samples if not s.reason and s.layout.cp == 1 and not s.layout.sequence_parallel][:600]
     which, given_ = np.array([s.which for s in chosen]), columns(chosen)
     lengths = np.arange(1000, 1000 + len(chosen))
-    assert len(chosen) == 600 > lookup._VALUES
-    for given_["seq"] in (lengths, lengths + lookup._LARGEST, np.where(lengths == 1550, 3 * 1024, 2048)):
+    assert len(chosen) == 600 > lookup._MAX_VALUES
+    for given_["seq"] in (lengths, lengths + lookup._VALUE_LIMIT, np.where(lengths == 1550, 3 * 1024, 2048)):
         found = rows(ESTIMATORS, which, block=64, **given_)
         expected = [
             single(ESTIMATORS[s.which], evolve(s.layout, seq=int(seq)), memory=False)
@@ -102,7 +102,7 @@ def test_numbers_that_occur_late(samples, monkeypatch) -> None:
     which, given_ = np.array([s.which for s in samples]), columns(samples)
     whole = rows(ESTIMATORS, which, **given_)
     order = np.lexsort((given_["ep"], given_["pp"], given_["tp"], given_["seq"]))
-    monkeypatch.setattr(flat, "_SEEN", 1)
+    monkeypatch.setattr(flat, "_SAMPLE", 1)
     found = rows(ESTIMATORS, which[order], block=50, **{n: c[order] for n, c in given_.items()})
 
     assert (found.time == whole.time[order]).all()
@@ -120,8 +120,8 @@ def test_formulas_depend_on_what_they_say(samples) -> None:
     for formula, names in lookup._FORMULAS:
         for name, number in formula(asked).items():
             told += 1
-            assert {*lookup._labelled(number)[0]} <= {*names}, name
-    assert told == len(made.known) > 30
+            assert {*lookup._with_axes(number)[0]} <= {*names}, name
+    assert told == len(made.values) > 30
 
 
 def test_one_value_for_all_rows(samples) -> None:
