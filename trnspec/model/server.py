@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from attrs import field, frozen
 
@@ -42,30 +42,23 @@ class Host:
 
 
 @frozen(kw_only=True)
-class Efa:
-    """Elastic Fabric Adapters, by which servers reach each other.
-
-    Attributes:
-        link: The link of one card. Example: efa
-        cards: Network cards. Example: 8
-        bandwidth: All cards together. Example: 800 Gbps
-    """
-
-    link: Ref[Link] | None = None
-    cards: Count | None = None
-    bandwidth: Bandwidth | None = None
-
-
-@frozen(kw_only=True)
 class Network:
-    """The network of a server to the outside, as advertised.
+    """The network of a server: the NICs by which it reaches other servers, and what is advertised of it.
 
     Attributes:
-        peak: What it reaches, at best. Example: up to 12.5 Gbps
-        baseline: What it holds. Example: 3.125 Gbps
+        technology: The technology of the network between servers.
+        link: The link of one NIC. Example: efa
+        nics: The number of NICs. Example: 8
+        bandwidth: All NICs together, in one direction. Example: 800 Gbps
+        peak: The advertised network bandwidth at best. Example: up to 12.5 Gbps
+        baseline: The advertised network bandwidth that is sustained. Example: 3.125 Gbps
         storage: Bandwidth to block storage. Example: 80 Gbps
     """
 
+    technology: Literal["EFA", "InfiniBand", "Ethernet"] | None = None
+    link: Ref[Link] | None = None
+    nics: Count | None = None
+    bandwidth: Bandwidth | None = None
     peak: Bandwidth | None = None
     baseline: Bandwidth | None = None
     storage: Bandwidth | None = None
@@ -121,20 +114,24 @@ class Server:
         chips: The chips in it.
         host: Processors and memory of the host.
         fabric: The network among its chips.
-        efa: The adapters to other servers.
-        network: The advertised network.
+        network: The network to other servers and to storage.
         local_storage: Local disks, all together. Disks are sold in decimal units. Example: 7,600 GB
         stated: Totals as printed.
         other: Figures that have no attribute of their own, by a name in snake case.
     """
 
     KIND: ClassVar[str] = "Server"
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "efa": "network",
+        "efa.link": "network.link",
+        "efa.cards": "network.nics",
+        "efa.bandwidth": "network.bandwidth",
+    }
 
     family: Family | None = None
     chips: ChipCount
     host: Host | None = None
     fabric: Fabric | None = None
-    efa: Efa | None = None
     network: Network | None = None
     local_storage: Capacity | None = None
     stated: ServerTotals | None = None

@@ -263,18 +263,29 @@ class _Lowering:
         return tuple(levels)
 
     def _fabric(self, node: Node[Any], name: str) -> tuple[float, str, str]:
-        """What one chip sends over a fabric in B/s, the link, and the place that says so."""
+        """The rate of one chip over a fabric in one direction in B/s, the link, and the path that states it.
+
+        It is the fabric's rate per direction, or half of its rate in both; else the links of a chip times that of one.
+        """
         declared = getattr(node.spec, name, None)
         if declared is None:
             return UNKNOWN, "", f"{node.name} spec.{name}"
-        both = self.read(node, f"{name}.bandwidth")
-        if both:
-            return both / 2, declared.link.name, f"{node.name} spec.{name}.bandwidth"
+        rate, at = self._one_direction(node, f"{name}.bandwidth")
+        if rate:
+            return rate, declared.link.name, f"{node.name} spec.{at}"
         link = self.graph.find(declared.link)
         if link is not None and declared.links_per_chip:
-            one = self.read(link, "bandwidth.per_direction") or self.read(link, "bandwidth.both") / 2
-            return one * declared.links_per_chip, declared.link.name, f"{link.name} spec.bandwidth"
+            rate, _ = self._one_direction(link, "bandwidth")
+            return rate * declared.links_per_chip, declared.link.name, f"{link.name} spec.bandwidth"
         return UNKNOWN, declared.link.name, f"{node.name} spec.{name}.bandwidth"
+
+    def _one_direction(self, node: Node[Any], at: str) -> tuple[float, str]:
+        """A rate in one direction in B/s, and the path of the figure that states it; :data:`UNKNOWN` without one."""
+        for path, directions in ((f"{at}.per_direction", 1), (f"{at}.both", 2)):
+            rate = self.read(node, path)
+            if rate:
+                return rate / directions, path
+        return UNKNOWN, at
 
     def _level(self, name: str, ranks: float, found: tuple[float, str, str], per_chip: float, node: Node[Any]) -> Level:
         rate, link, place = found
@@ -287,14 +298,14 @@ class _Lowering:
     def _network(self, ranks: float) -> Level:
         assert self.server is not None
         latency = 0.0
-        for at in ("efa.bandwidth", "network.peak"):
+        for at in ("network.bandwidth", "network.peak"):
             rate = self.read(self.server, at)
             if rate:
                 break
         else:
-            at = "efa.bandwidth"
-        efa = getattr(self.server.spec, "efa", None)
-        link = None if efa is None or efa.link is None else self.graph.find(efa.link)
+            at = "network.bandwidth"
+        network = getattr(self.server.spec, "network", None)
+        link = None if network is None or network.link is None else self.graph.find(network.link)
         if link is not None:
             latency = self.read(link, "latency", slow_is_high=True)
         return Level(
