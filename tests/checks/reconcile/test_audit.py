@@ -89,7 +89,7 @@ def test_known_conflicts_have_their_gap_and_what_rounding_can_do(shown: Audit) -
 @pytest.mark.parametrize(
     ("id", "name", "cause"),
     [
-        ("A12", "EFA bandwidth per chip", "is one server's figure, 1 of 4"),
+        ("A12", "network bandwidth per chip", "is one server's figure, 1 of 4"),
         ("A18, vCPUs", "vCPUs per trainium3", "not an error"),
         ("A18, memory", "host memory per trainium3", "not an error"),
         ("A19", "sparse over dense of trn2.48xlarge", "two gains, not one"),

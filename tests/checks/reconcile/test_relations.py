@@ -20,7 +20,7 @@ def told(graph: Graph) -> set[tuple[str, str, str, str]]:
         ("trn1.32xlarge", "stated.peak.dense.bf16", "16 x 190 TFLOPS of trainium1", "chips of a server"),
         ("trn1.32xlarge", "stated.memory.capacity", "16 x 32 GiB of trainium1", "chips of a server"),
         ("trn1.32xlarge", "stated.cores", "16 x 2 of trainium1", "chips of a server"),
-        ("trn1.32xlarge", "network.bandwidth", "8 x 100.0 Gbps of efa", "cards"),
+        ("trn1.32xlarge", "network.bandwidth", "8 x 100.0 Gbps of efa", "NICs"),
         ("trn1.32xlarge", "fabric.bandwidth.both", "4 x 96 GB/s of neuronlink-v2", "links of a chip"),
         ("trn2-ultraserver", "stated.chips", "4 x 16 of trn2u.48xlarge", "servers of an UltraServer"),
         ("trn2-ultraserver", "stated.host.memory", "4 x 2,048 GiB of trn2u.48xlarge", "servers of an UltraServer"),
