@@ -152,7 +152,9 @@ class _Upgrade:
         if target is None:
             return  # the schema reports what stands in the way
         if last in target:
-            message = f"{dotted((*path, *new))} is given twice, the other time by its former path {dotted((*path, *old))}"
+            message = (
+                f"{dotted((*path, *new))} is given twice, the other time by its former path {dotted((*path, *old))}"
+            )
             see = self.document.place((*path, *new), key=True)
             place = self.document.place((*path, *old), key=True)
             self.problems.append(Problem(CONFLICT, message, place, "remove the former path", (*path, *old), see))

@@ -17,7 +17,7 @@ class Switch:
     """One level of switches.
 
     Attributes:
-        name: What the switch is called. Example: NeuronSwitch-v1
+        name: The name of the switch. Example: NeuronSwitch-v1
         count: The number of switches (or of groups that act as one) at this level. Example: 36
         chips: Chips that one of them connects. Example: 4
     """
@@ -32,7 +32,7 @@ class Topology:
     """The shape in which chips are linked.
 
     Attributes:
-        shape: The family of the shape.
+        shape: The shape.
         dimensions: Chips along each dimension of a torus or mesh; the single length of a chain or ring. Example: 4
         levels: The levels of switches, nearest to the chip first, when the shape is switched.
         direct: Chips that each chip reaches by a link of its own, not through the switches. Example: 1

@@ -20,8 +20,8 @@ class ChipCount:
     """The chips of a server.
 
     Attributes:
-        chip: Which chip. Example: trainium1
-        count: How many. Example: 16
+        chip: The chip. Example: trainium1
+        count: The number of chips. Example: 16
     """
 
     chip: Ref[Chip]
@@ -30,7 +30,7 @@ class ChipCount:
 
 @frozen(kw_only=True)
 class Host:
-    """The host that the chips are attached to; host resources need not scale with the chips.
+    """The host that the chips are attached to; its resources need not scale with the chips.
 
     Attributes:
         vcpus: Virtual processors. Example: 128
@@ -69,7 +69,7 @@ class MemoryTotal:
     """The device memory of all chips together.
 
     Attributes:
-        capacity: How much it holds. Example: 512 GiB
+        capacity: Capacity of all chips together. Example: 512 GiB
         bandwidth: The peak rates of all chips added. Example: 13.12 TB/s
     """
 
@@ -79,11 +79,11 @@ class MemoryTotal:
 
 @frozen(kw_only=True)
 class Family:
-    """The family of sizes that a server is one of.
+    """The family of instance sizes that a server belongs to.
 
     Attributes:
-        name: What the family is called. Example: trn1
-        sizes: How many sizes its publisher lists. Example: 2
+        name: The name of the family. Example: trn1
+        sizes: The number of sizes its publisher lists. Example: 2
     """
 
     name: Text
@@ -92,7 +92,7 @@ class Family:
 
 @frozen(kw_only=True)
 class ServerTotals:
-    """What a page prints of a whole server: stated, never needed, and checked against the parts.
+    """Totals of a server as a page prints them: optional, and checked against the parts.
 
     Attributes:
         cores: Physical cores of all chips. Example: 32
@@ -110,7 +110,7 @@ class Server:
     """A host with its chips.
 
     Attributes:
-        family: The family of sizes that it is one of.
+        family: The family of instance sizes.
         chips: The chips in it.
         host: Processors and memory of the host.
         fabric: The network among its chips.

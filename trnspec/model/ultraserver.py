@@ -19,8 +19,8 @@ class ServerCount:
     """The servers of an UltraServer.
 
     Attributes:
-        server: Which server. Example: trn2u.48xlarge
-        count: How many. Example: 4
+        server: The server. Example: trn2u.48xlarge
+        count: The number of servers. Example: 4
     """
 
     server: Ref[Server]
@@ -40,7 +40,7 @@ class NetworkTotal:
 
 @frozen(kw_only=True)
 class UltraServerTotals:
-    """What a page prints of a whole UltraServer: stated, never needed, and checked against the parts.
+    """Totals of an UltraServer as a page prints them: optional, and checked against the parts.
 
     Attributes:
         chips: Chips of all servers. Example: 64

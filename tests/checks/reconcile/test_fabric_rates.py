@@ -34,7 +34,10 @@ def texts(rate: str, *, system: str = IN_AN_ULTRASERVER, chip: str = "7168 Gbps"
     made = {
         "sources/page": source("page", "2026-01-01"),
         "links/ici": document(
-            "Link", "ici", f"spec: {{connects: chips, bandwidth: {link or '{per_direction: 896 Gbps}'}}}", "source: page"
+            "Link",
+            "ici",
+            f"spec: {{connects: chips, bandwidth: {link or '{per_direction: 896 Gbps}'}}}",
+            "source: page",
         ),
         "chips/tpu": document("Chip", "tpu", CHIP % links, "source: page"),
         "servers/server": document(
@@ -123,7 +126,9 @@ def test_the_engine_uses_the_rate_in_one_direction(rate: str, system: str) -> No
 def test_a_step_takes_the_time_of_the_right_rate(tmp_path: Path) -> None:
     """A rate that is half of the right one, which the check reports, makes the step longer."""
     times = {}
-    for number, rate in enumerate(("{per_direction: 3584 Gbps}", "{both: 7168 Gbps}", "7168 Gbps", "{both: 3584 Gbps}")):
+    for number, rate in enumerate(
+        ("{per_direction: 3584 Gbps}", "{both: 7168 Gbps}", "7168 Gbps", "{both: 3584 Gbps}")
+    ):
         for name, text in texts(rate).items():
             file = tmp_path / str(number) / name
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ def test_a_chip_without_one_has_a_bound():
     """Those of other chips of its publisher are named; nothing is taken of them."""
     found = calibrated(everything(), "trainium2", "training")
     assert Calibrated() == evolve(found, told=Calibrated().told)
-    assert f"{Calibrated().told}; trainium1-neuron can be named, for what it is worth on another chip" == found.told
+    assert f"{Calibrated().told}; fitted on other chips of the publisher: trainium1-neuron" == found.told
     # Nothing is like a chip that nobody has published.
     assert Calibrated().told == calibrated(everything(), "larch-1", "training").told
 

@@ -275,7 +275,9 @@ def test_a_type_without_a_rate():
 def test_basis():
     """What was read, as printed, with its source, its date and what others say of it."""
     found = {(b.of, b.at): b for b in lower(everything(), "trn2-ultraserver*2").figures_used}
-    assert {("trn2u.48xlarge", "fabric.bandwidth.both"), ("trn2-ultraserver", "between_servers.bandwidth.both")} <= set(found)
+    assert {("trn2u.48xlarge", "fabric.bandwidth.both"), ("trn2-ultraserver", "between_servers.bandwidth.both")} <= set(
+        found
+    )
     assert ("efa-v3", "latency") in found
     capacity = found["trainium2", "memory.capacity"]
     assert "96 GiB" == capacity.says

@@ -184,7 +184,9 @@ class Check:
         if column.holds is Sort.GROUP:
             inner = [p for p in paths(self.graph, self.spec) if p.startswith(f"{column.name}.")]
             present = present_path(self.spec, column.name)
-            hint = f"{column.name} is now {present}" if present else f"name one of it, such as {inner[0]}" if inner else ""
+            hint = (
+                f"{column.name} is now {present}" if present else f"name one of it, such as {inner[0]}" if inner else ""
+            )
             raise self.refuse(f"{column.name} is a group, which cannot be compared", operand, hint)
         if column.holds is None:
             raise self.refuse(f"{column}: it cannot be compared", operand)

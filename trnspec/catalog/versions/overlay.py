@@ -75,9 +75,7 @@ class _Overlay:
             if each.node.document.file == self.document.file:
                 self._mistake(each.problem.place, f"{each.problem.code} {each.problem.message}", each.problem.hint)
             elif each.node.name in changed:
-                self._mistake(
-                    self._place(data, each.node, each.problem.path), each.problem.message, each.problem.hint
-                )
+                self._mistake(self._place(data, each.node, each.problem.path), each.problem.message, each.problem.hint)
         return made
 
     def _mistake(self, place: Place | None, message: str, hint: str = "") -> None:

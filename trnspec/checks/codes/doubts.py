@@ -238,7 +238,7 @@ Source:
 An attribute at the path that it had in an earlier version.
 
 Why:
-    The document is read as if it used the present path, so nothing is lost, and the exit status stays 0. Queries,
+    The document is read as if it used the present path, and the exit status stays 0. Queries,
     exports and other documents use the present path alone, and a search for it does not find this line. Two paths
     changed: the network between servers of any technology was "efa", with its NICs as "cards"; and the bandwidth of
     a fabric was one figure, both directions added, where it now has per_direction and both, as that of a link.

@@ -196,7 +196,11 @@ def _server(server: Node[Server], graph: Graph) -> Iterator[Relation]:
     if chip is None:
         return
     yield from _totals(server, (site(server, "chips.count"),), chip, "chips of a server")
-    if server.spec.fabric is not None and _uses_all_links(server.spec.fabric, chip) and not _in_ultraserver(chip, graph):
+    if (
+        server.spec.fabric is not None
+        and _uses_all_links(server.spec.fabric, chip)
+        and not _in_ultraserver(chip, graph)
+    ):
         total = site(chip, "links.bandwidth")
         yield from _relate(total, [_rate_of_chip(server, "fabric", graph)], "links in a server")
 

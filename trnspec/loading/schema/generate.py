@@ -183,7 +183,7 @@ def _object(shape: ObjectShape, definitions: _Definitions) -> Schema:
 
 def _add_former_paths(properties: Schema, cls: type, definitions: _Definitions) -> None:
     """Add the former paths of renamed attributes to the properties of a class, marked as deprecated."""
-    for old, new in reversed(renames(cls).items()):  # a group comes before its members
+    for old, new in reversed(list(renames(cls).items())):  # a group comes before its members
         present = shape_at(cls, new)
         if present is None:
             raise TypeError(f"{cls.__name__}.RENAMED leads to {'.'.join(map(str, new))}, which the class has not")

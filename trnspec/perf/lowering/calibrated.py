@@ -1,4 +1,4 @@
-"""What is achieved on a chip, from the calibrations of a catalog."""
+"""The efficiency on a chip, from the calibrations of a catalog."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
 
 
-_BOUND = "no calibration: nothing is lost, so that times are bounds"
+_BOUND = "no calibration: ideal (no losses), so times are lower bounds"
 
 
 @frozen
 class Calibrated:
-    """What is achieved, and how sure that is.
+    """The efficiency, and the interval of the times that are computed with it.
 
     Attributes:
         name: The name of the calibration; empty where there is none, and the answer is a bound.
-        efficiency: What is achieved.
+        efficiency: Achieved over published rates.
         low: Measured over computed at the lower end of the interval; 1 without a calibration.
         high: The same at the upper end.
         coverage: Share of the measurements that the interval is to contain; 0 without a calibration.
-        told: What it was fitted on, in one sentence.
-        serving: What is achieved in serving beside ``efficiency``, which has what both know.
+        told: The measurements that it was fitted on, in one sentence.
+        serving: The parameters of serving that ``efficiency`` does not have.
         first: Measured over computed time to the first token, low and high; as of every other time where it was not
             fitted apart.
     """
@@ -60,7 +60,7 @@ def calibrated(graph: Graph, chip: str, of: str, wanted: str = "auto") -> Calibr
 
     Raises:
         UnknownNameError: There is none of that name; the message lists the nearest.
-        UsageError: It is of something else, or a share in it is 0. That it is of another chip is allowed, and told.
+        UsageError: It is of something else, or a share in it is 0. One of another chip is allowed, and reported.
     """
     if wanted == "none":
         return Calibrated()
@@ -80,24 +80,24 @@ def calibrated(graph: Graph, chip: str, of: str, wanted: str = "auto") -> Calibr
 
 
 def _others(graph: Graph, chip: str, nodes: list[Node[Calibration]]) -> str:
-    """What could be named instead: calibrations of chips of the same publisher."""
+    """The calibrations that could be named instead: those of chips of the same publisher."""
     sources = {n.name: n.metadata.source for n in graph.of(Chip)}
     publisher = {name: graph[source].publisher for name, source in sources.items() if source is not None}
     alike = sorted(n.name for n in nodes if publisher.get(n.spec.chip.name, "") == publisher.get(chip))
-    return f"; {' or '.join(alike)} can be named, for what it is worth on another chip" if alike else ""
+    return f"; fitted on other chips of the publisher: {', '.join(alike)}" if alike else ""
 
 
 def serving_of(known: Calibrated) -> Serving:
-    """What a calibration says of serving; rates and shares of links are in the numbers of a rank already."""
+    """The serving parameters of a calibration; rates and shares of links are in the numbers of a rank."""
     e = known.efficiency
     return attrs.evolve(known.serving, score_passes=e.score_passes, call=e.call, step=e.step, causal=e.causal)
 
 
 _RATES = ("matmul", "attention", "memory", "chip", "server", "ultraserver", "network")
-"""What rates are multiplied by."""
+"""The fields that rates are multiplied by."""
 
 _SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding")
-"""What only serving knows."""
+"""The fields of serving alone."""
 
 
 def _read(node: Node[Calibration], chip: str) -> Calibrated:
@@ -108,7 +108,7 @@ def _read(node: Node[Calibration], chip: str) -> Calibrated:
     served = {name: float(figure) for name in _SERVING if (figure := getattr(spec.achieved, name)) is not None}
     for name in (*_RATES, "weights", "cache", "link"):
         if (values | served).get(name) == 0.0:
-            raise UsageError(f"{node.name} spec.achieved.{name} is 0x, with which nothing ever ends")
+            raise UsageError(f"{node.name} spec.achieved.{name} is 0x, which makes every time infinite")
     spread = spec.spread
     first = spec.first
     own = "" if spec.chip.name == chip else f"; fitted on {spec.chip.name}, not on {chip}"

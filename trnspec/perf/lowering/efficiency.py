@@ -1,4 +1,4 @@
-"""What is achieved of what is published: the numbers that a calibration fits, and what they are when nothing is known."""
+"""Achieved over published rates: the numbers that a calibration fits, and their ideal values."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from attrs import frozen
 
 @frozen(kw_only=True)
 class Efficiency:
-    """Achieved over published.  The defaults are ideal, so that an uncalibrated answer is a bound and not an estimate.
+    """Achieved over published.  The defaults are ideal, so that an uncalibrated answer is a bound, not an estimate.
 
-    A "pass" is one time that a tensor is read or written in device memory; passes tell how much of the memory traffic is
-    not hidden behind matrix multiplication.
+    A "pass" is one read or one write of a tensor in device memory; the passes are the memory traffic that is exposed,
+    not overlapped with matrix multiplication.
 
     Attributes:
         matmul: Share of the peak rate that large matrix multiplications reach.
@@ -27,14 +27,14 @@ class Efficiency:
         server: Share of the rate of the links within a server.
         ultraserver: Share of the rate of the links between the servers of an UltraServer.
         network: Share of the rate of the network between servers.
-        call: Time of one collective that does not depend on its size, in s.
+        call: Constant part of the time of one collective, in s.
         hop: Time of one step of a collective within a server or an UltraServer, in s.
         network_hop: Time of one step over the network, in s, where the catalog has no latency.
-        send: Time of one message between pipeline stages that does not depend on its size, in s.
+        send: Constant part of the time of one message between pipeline stages, in s.
         overlap: Share of the computation that communication of gradients and sharded weights can hide behind.
         exposed: Share of that communication that is exposed in any case.
         tensor_overlap: Share of a layer's computation that its tensor-parallel collectives can hide behind.
-        step: Time of a step that depends on nothing, in s.
+        step: Constant part of the time of a step, in s.
         causal: 1.0 where attention computes only the half that causality leaves, 0.0 where it computes all.
     """
 
@@ -64,4 +64,4 @@ class Efficiency:
 
 
 IDEAL = Efficiency()
-"""Nothing is lost: what is computed with it is a bound."""
+"""Ideal (no losses): a lower bound on time, an upper bound on throughput."""

@@ -1,4 +1,4 @@
-"""Documents that a question names."""
+"""Documents that an input names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def model_named(graph: Graph, name: str) -> Node[Model]:
     """The model of a name or an alias.
 
     Raises:
-        UnknownNameError: There is none; the message lists the nearest.
+        UnknownNameError: There is no such model; the message lists the nearest.
     """
     for node in graph.of(Model):
         if name in (node.name, *node.metadata.aliases):

@@ -1,4 +1,4 @@
-"""A system and what is achieved on it, as the numbers that the formulas of training and inference are written with."""
+"""A system with its efficiency, as the numbers that the formulas of training and inference use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SLOTS = ("chip", "server", "ultraserver", "network")
 
 @frozen(kw_only=True)
 class Machine:
-    """What one rank computes and communicates with: times per unit, so that formulas multiply and never divide.
+    """Times of one rank per FLOP, per byte and per step, so that formulas multiply and never divide.
 
     Attributes:
         ranks: Ranks of the system.
@@ -27,7 +27,7 @@ class Machine:
         score: Time of one FLOP of attention's products, in s.
         byte: Time of one byte to or from device memory, in s.
         capacity: Device memory of a rank, in B.
-        matmul_passes: See :class:`~trnspec.perf.lowering.efficiency.Efficiency`; so are the ones below that bear its names.
+        matmul_passes: See :class:`~trnspec.perf.lowering.efficiency.Efficiency`; so are the fields below that have its names.
         inverse_1: One over the ranks of a chip; 1 where a chip is one rank.
         inverse_2: One over the ranks of a server.
         inverse_3: One over the ranks of an UltraServer, or of a server where there is none.
@@ -92,9 +92,9 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
 
     Args:
         system: The system.
-        efficiency: What is achieved on it.
-        dtype: What matrices are multiplied in.
-        scores: What attention's products are computed in: they stay in 16 bit when weights are narrower.
+        efficiency: Achieved over published rates.
+        dtype: Compute dtype of matrix multiplications.
+        scores: Compute dtype of the products of attention, which stay in 16 bit when weights are narrower.
 
     Raises:
         RefusalError: ``unknown-figure``: no rate is published for a type, or none of device memory.
@@ -130,12 +130,12 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
 
 
 _WIDE = ("fp64", "fp32", "tf32", "bf16", "fp16")
-"""Types that attention's products are computed in as they are."""
+"""Compute dtypes that the products of attention keep."""
 
 
 @frozen
 class Group:
-    """What a group of ranks needs for a collective.
+    """The cost of a collective in a group of ranks.
 
     Attributes:
         latency: Time of the steps of an all-gather, or of a reduce-scatter, in s; an all-reduce takes twice that.
@@ -151,7 +151,7 @@ class Group:
 
 
 def never(number: Number) -> bool:
-    """Whether a number is 0 in every element, told without looking at arrays: what it multiplies can be left out."""
+    """Whether a number is the scalar 0, so that what it multiplies can be left out; arrays are not inspected."""
     return type(number) is float and number == 0.0
 
 
