@@ -190,7 +190,7 @@ def test_links_of_a_chip(name):
     link = catalog().find(declared.link).spec
 
     assert {"nvlink-3": 12, "nvlink-4": 18, "nvlink-5": 18}[declared.link.name] == declared.links_per_chip
-    assert float(declared.bandwidth) == declared.links_per_chip * float(link.bandwidth.both)
+    assert float(declared.bandwidth.both) == declared.links_per_chip * float(link.bandwidth.both)
     assert float(link.bandwidth.both) == 2 * float(link.bandwidth.per_direction)
 
 
