@@ -200,8 +200,8 @@ PATHS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "efa_bandwidth": {
         "Chip": ("spec.other.efa_share",),
-        "Server": ("spec.efa.bandwidth",),
-        "UltraServer": ("spec.stated.efa.bandwidth",),
+        "Server": ("spec.network.bandwidth",),
+        "UltraServer": ("spec.stated.network.bandwidth",),
         "Cluster": ("spec.per_server",),
     },
     "topology": {"Server": ("spec.{fabric}.topology",), "UltraServer": ("spec.{fabric}.topology",)},

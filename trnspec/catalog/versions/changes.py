@@ -11,9 +11,11 @@ from attrs import evolve, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
+from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.structure import Refusal, StructureError, plain, structure
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import FigureShape, ObjectShape, dotted, leaves, shape_at, shape_of, value_at
+from trnspec.model.renames import current
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,30 +59,32 @@ def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], lis
     """A node with some values exchanged; or the same node, and what is wrong with which change."""
     data: dict[str, Any] = plain(node)
     wrong: list[Wrong] = []
+    spec = type(node.spec)
     for path, value in changes.items():
-        hint = _misspelt(type(node.spec), steps(path))
+        hint = _misspelt(spec, steps(path, spec))
         if hint:
             wrong.append(Wrong(path, f"a {node.kind} has no {path}; {hint}", key=True))
             continue
         try:
-            put(data["spec"], path.removeprefix("spec.").split("."), value)
+            put(data["spec"], [str(step) for step in steps(path, spec)[1:]], _present(spec, path, value))
         except UsageError as error:
             wrong.append(Wrong(path, str(error)))
     try:
-        made = structure(node.kind, type(node.spec), node.document, data, node.units)
+        made = structure(node.kind, spec, node.document, data, node.units)
         for path_, value in _assumed(node, made):
             _set(data, path_, value)
-        made = structure(node.kind, type(node.spec), node.document, data, node.units)
+        made = structure(node.kind, spec, node.document, data, node.units)
     except StructureError as error:
-        wrong += [Wrong(_blamed(changes, r), f"{r.message} (at {dotted(r.path)})") for r in error.refusals]
+        wrong += [Wrong(_blamed(changes, r, spec), f"{r.message} (at {dotted(r.path)})") for r in error.refusals]
     if wrong:
         return node, wrong
     return evolve(made, positions=node.positions, target=node.target, folder=node.folder), []
 
 
-def steps(path: str) -> Path:
-    """The path from the top of a document that someone wrote below ``spec``, or with it."""
-    return ("spec", *(int(s) if s.isdigit() else s for s in path.removeprefix("spec.").split(".")))
+def steps(path: str, spec: type) -> Path:
+    """The path from the top of a document for a dotted path below ``spec``, or with it; present for former paths."""
+    written = tuple(int(s) if s.isdigit() else s for s in path.removeprefix("spec.").split("."))
+    return ("spec", *current(spec, written, groups=False))
 
 
 def put(data: dict[str, Any], steps: list[str], value: Any) -> None:
@@ -101,6 +105,14 @@ def put(data: dict[str, Any], steps: list[str], value: Any) -> None:
         raise UsageError(f"nothing stands at {'.'.join(steps)} that could be taken away")
 
 
+def _present(spec: type, path: str, value: Any) -> Any:
+    """A value for a path of a spec, the former paths of renamed attributes in it replaced by present ones."""
+    nested = value
+    for step in reversed(path.removeprefix("spec.").split(".")):
+        nested = {step: nested}
+    return value if value is None else value_at(upgrade_data(spec, {"spec": nested}), steps(path, spec))
+
+
 def _misspelt(spec: type, path: Path) -> str:
     """What may be meant by a path that documents do not have; empty for one that they have."""
     for length in range(2, len(path) + 1):
@@ -111,10 +123,10 @@ def _misspelt(spec: type, path: Path) -> str:
     return ""
 
 
-def _blamed(changes: Mapping[str, Any], refusal: Refusal) -> str:
+def _blamed(changes: Mapping[str, Any], refusal: Refusal, spec: type) -> str:
     """The change that a refusal is about: the one that leads the way to it, or that it leads the way to."""
     for path in changes:
-        written = steps(path)
+        written = steps(path, spec)
         shorter = min(len(written), len(refusal.path))
         if written[:shorter] == refusal.path[:shorter]:
             return path

@@ -75,9 +75,7 @@ class _Overlay:
             if each.node.document.file == self.document.file:
                 self._mistake(each.problem.place, f"{each.problem.code} {each.problem.message}", each.problem.hint)
             elif each.node.name in changed:
-                self._mistake(
-                    self._place(data, each.node.name, each.problem.path), each.problem.message, each.problem.hint
-                )
+                self._mistake(self._place(data, each.node, each.problem.path), each.problem.message, each.problem.hint)
         return made
 
     def _mistake(self, place: Place | None, message: str, hint: str = "") -> None:
@@ -100,7 +98,7 @@ class _Overlay:
                 )
                 continue
             reading = read(_part(self.document, path, item), known)
-            for problem in reading.problems:
+            for problem in _serious(reading.problems):
                 self._mistake(problem.place, f"{problem.code} {problem.message}", problem.hint)
             node = reading.node
             if node is None:
@@ -140,12 +138,12 @@ class _Overlay:
             found[node.name] = made
         return found
 
-    def _place(self, data: Mapping[str, Any], name: str, path: Path) -> Place:
+    def _place(self, data: Mapping[str, Any], node: Node[Any], path: Path) -> Place:
         """Where the change stands that a problem of a changed document comes from."""
-        changes = data.get("change")
+        changes, spec = data.get("change"), type(node.spec)
         for written, wanted in changes.items() if isinstance(changes, dict) else ():
-            if self.graph.aliases.get(written, written) == name:
-                ats = [at for at in wanted if steps(at) == path[: len(steps(at))]]
+            if self.graph.aliases.get(written, written) == node.name:
+                ats = [at for at in wanted if steps(at, spec) == path[: len(steps(at, spec))]]
                 return self.document.place(("change", written, *ats[:1]))
         return self.document.place(("change",))
 
