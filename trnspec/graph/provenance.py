@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ConflictingValue", "Stated", "conflicting", "figures", "scope", "with_provenance"]
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, order=False)
 class Stated(Figure):
     """A figure of a catalog: its text shows value, unit, interval, scope, source and date.
 

@@ -36,7 +36,8 @@ class ConflictingValue:
     __repr__ = short_repr
 
 
-@frozen(kw_only=True)
+# mypy assumes that attrs generates the comparisons unless told otherwise.
+@frozen(kw_only=True, order=False)
 class Figure(Measured):
     """A quantity as printed, with its provenance.
 

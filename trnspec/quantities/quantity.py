@@ -12,7 +12,6 @@ from __future__ import annotations
 import enum
 import functools
 from fractions import Fraction
-
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
@@ -141,7 +140,8 @@ class Interval:
         return Interval(low, high)
 
 
-@frozen
+# mypy assumes that attrs generates the comparisons unless told otherwise.
+@frozen(order=False)
 class Quantity(Measured):
     """A printed quantity.
 
