@@ -42,3 +42,8 @@ def _is_default(field: attrs.Attribute[Any], value: Any) -> bool:
     if isinstance(field.default, attrs.Factory):  # type: ignore[arg-type]  # a class at run time, a function to mypy
         return hasattr(value, "__len__") and not len(value)
     return field.default is not attrs.NOTHING and bool(value == field.default)
+
+
+def abbreviated(text: str, most: int = LIMIT) -> str:
+    """A text of at most ``most`` characters; a longer one ends with ``...``."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."

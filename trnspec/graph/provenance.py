@@ -10,6 +10,7 @@ from trnspec.model.figure import ConflictingValue, Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import FigureShape, ListShape, MapShape, ObjectShape, Shape, dotted, spread, value_at
 from trnspec.quantities.quantity import render
+from trnspec.short_repr import abbreviated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,18 +63,13 @@ class Stated(Figure):
 
     def __repr__(self) -> str:
         source = "derived" if self.derived is not None else f"{self.source_name} {self.as_of}".strip() or "no source"
-        return f"<Stated {self.value}: {_cut(self.at)} of {_cut(self.of)}, {_cut(source)}>"
+        return abbreviated(f"<Stated {self.value}: {self.at} of {self.of}, {source}>")
 
     def _source(self) -> str:
         if self.derived is not None:
             return f"derived: {self.derived}"
         where = f", {self.where}" if self.where else ""
         return f"{self.source_title}, {self.as_of} ({self.source_name}{where})" if self.source_name else "none"
-
-
-def _cut(text: str, most: int = 36) -> str:
-    """A text of at most ``most`` characters."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 _SCOPES = {"Core": "per core", "Chip": "per chip", "Link": "per link", "Server": "per server"}
