@@ -6,21 +6,16 @@ import math
 import re
 from typing import TYPE_CHECKING, Literal
 
-from trnspec.errors import QuantityError, UsageError
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, UsedFigure
+from trnspec import Answer, Assumption, Dimension, Evaluation, QuantityError, RefusalError, UsageError, UsedFigure
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.quantities.quantity import parse
-from trnspec.quantities.units import Dimension
 from trnspec_cost.price import ServerPrice
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.catalog.views import DocumentView
-    from trnspec.graph.provenance import Stated
-    from trnspec.quantities.quantity import Interval
+    from trnspec import Catalog, DocumentView, Interval, Stated
 
 _ON = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
 _HOUR = 3600.0

@@ -6,15 +6,11 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from trnspec.errors import QuantityError, UsageError
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, UsedFigure
+from trnspec import Answer, Assumption, Dimension, Evaluation, Part, QuantityError, RefusalError, UsageError, UsedFigure
 from trnspec.quantities.quantity import parse
-from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.catalog.views import DocumentView
-    from trnspec.quantities.quantity import Interval
+    from trnspec import Catalog, DocumentView, Interval
 
 _ON = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
 _HOUR = 3600.0
