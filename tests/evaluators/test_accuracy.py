@@ -145,7 +145,7 @@ def test_rows_that_no_fit_has_seen_need_no_fit():
     # Of the best other tool it is 3.65 %.
     assert mean < 3.65 < ideal
     fitted = score_training(cat.graph, records(MEASURED / "training_megatron_sc21.csv"), "training_megatron_sc21.csv")
-    assert {None} == {s.held for s in fitted if not isinstance(s, Skipped)}
+    assert {None} == {s.held_out for s in fitted if not isinstance(s, Skipped)}
 
 
 def test_measurements_on_chips_that_are_not_known_are_refused():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.calibration.fit_training import Apart, Fitted
+    from trnspec.perf.calibration.fit_training import Fitted, Holdout
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case, Record, Skipped
 
@@ -64,7 +64,7 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     fits = {apart: _fit(cases, apart) for apart in _apart(targets, own)}
     more = _beside(catalog, rows, of, chips, cases, options["also"])
     if more:
-        fits = {apart: found.beside(_errors(found, more)) for apart, found in fits.items()}
+        fits = {apart: found.with_errors(_errors(found, more)) for apart, found in fits.items()}
     _print(fits, cases, skipped, every=options["every"])
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
@@ -92,13 +92,13 @@ def _rows(files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
     return rows, of
 
 
-def _apart(targets: Iterable[str], own: Sequence[str]) -> list[Apart]:
+def _apart(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
     """What rows are left out together with: as told of a chip that has rows, and of one that has none."""
-    needed: dict[Apart, None] = dict.fromkeys("model" if chip in own else "chip" for chip in targets)
+    needed: dict[Holdout, None] = dict.fromkeys("model" if chip in own else "chip" for chip in targets)
     return sorted(needed, reverse=True) or ["model"]
 
 
-def _fit(cases: Sequence[AnyCase], apart: Apart) -> Fitted:
+def _fit(cases: Sequence[AnyCase], apart: Holdout) -> Fitted:
     from trnspec.perf.calibration.fit_inference import fit_inference
     from trnspec.perf.calibration.fit_training import fit
     from trnspec.perf.calibration.measured_inference import InferenceCase
@@ -154,8 +154,8 @@ def _cases(
     return [c for c in cases if not chips or c.system.chip in chips], skipped
 
 
-def _print(fits: dict[Apart, Fitted], cases: Sequence[AnyCase], skipped: Sequence[Skipped], *, every: bool) -> None:
-    from trnspec.perf.calibration.document import told as printed
+def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Sequence[Skipped], *, every: bool) -> None:
+    from trnspec.perf.calibration.document import printed_values as printed
     from trnspec.perf.calibration.fit_inference import FittedServing
     from trnspec.perf.calibration.measured_training import Case
 
@@ -168,8 +168,10 @@ def _print(fits: dict[Apart, Fitted], cases: Sequence[AnyCase], skipped: Sequenc
         (", first token", {a: f.first for a, f in fits.items() if isinstance(f, FittedServing)}),
     ):
         each = {apart: fitted for apart, fitted in of.items() if fitted is not None}
-        lines = [("of the fit", fitted.summary(held=False)) for fitted in [*each.values()][:1]]
-        lines += [(f"of {LEFT_OUT[apart]} left out of it", fitted.summary(held=True)) for apart, fitted in each.items()]
+        lines = [("of the fit", fitted.summary(held_out=False)) for fitted in [*each.values()][:1]]
+        lines += [
+            (f"of {LEFT_OUT[apart]} left out of it", fitted.summary(held_out=True)) for apart, fitted in each.items()
+        ]
         for told, (mean, median, worst) in lines:
             click.echo(f"{told + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
     click.echo("")
@@ -178,7 +180,7 @@ def _print(fits: dict[Apart, Fitted], cases: Sequence[AnyCase], skipped: Sequenc
         click.echo(f"  {name:<20}{value:>12}")
     if every:
         click.echo("")
-        for case, error, left_out in zip(cases, found.errors, found.held, strict=True):
+        for case, error, left_out in zip(cases, found.errors, found.held_out, strict=True):
             seconds = case.seconds if isinstance(case, Case) else case.token
             click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {seconds:>10.4g} s  {case.id}")
     if skipped:
@@ -222,7 +224,7 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]
 
 
 def _write(
-    fits: dict[Apart, Fitted],
+    fits: dict[Holdout, Fitted],
     targets: dict[str, FilePath],
     own: Sequence[str],
     more: int,

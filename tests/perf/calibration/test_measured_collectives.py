@@ -82,7 +82,7 @@ def test_a_collective_is_timed_by_its_time():
     # 1 GiB among eight, each of which sends 300 GB/s.
     assert closed_forms.bus_factor("all-reduce", 8.0) * 2**30 / 300e9 == pytest.approx(one.ideal)
     assert one.ideal == one.fixed + one.terms[1]
-    assert (1.0, ("hardware: eight A100 of 80 GB with NVSwitch",)) == (one.terms[0], one.told)
+    assert (1.0, ("hardware: eight A100 of 80 GB with NVSwitch",)) == (one.terms[0], one.assumptions)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_words_mean(words, ranks, on):
 def test_switches_that_reduce_are_a_group_of_their_own():
     alone, off, on = (collective(hardware="8xH200", note=note) for note in ("", "Ring (NVLS off)", "NVLS"))
     assert [alone.group, alone.group, f"{alone.group} NVLS"] == [alone.group, off.group, on.group]
-    assert "switches reduce; the ideal is that of links alone" in on.told
+    assert "switches reduce; the ideal is that of links alone" in on.assumptions
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_product():
     traffic = 2.0 * (4096 * 2048 + 2048 * 8192 + 4096 * 8192)
     assert (1.0, flops / chip.rate("bf16"), traffic / chip.bandwidth) == pytest.approx(one.terms)
     assert max(one.terms[1:]) == one.ideal
-    assert (flops / 700e12, ("time: from the rate",)) == (pytest.approx(one.measured), one.told)
+    assert (flops / 700e12, ("time: from the rate",)) == (pytest.approx(one.measured), one.assumptions)
     assert 2e-4 == pytest.approx(product(time_us="200").measured)
     # Of two narrow operands a product in 16 bit.
     narrow = product(precision="fp8")
@@ -183,7 +183,7 @@ def test_what_was_put_in_is_found_again(what, numbers):
     measured = np.array([r.measured for r in rows])
     assert numbers == pytest.approx(found.numbers, rel=0.05)
     assert measured == pytest.approx(found.calibrated, rel=0.01)
-    assert measured == pytest.approx(found.held, rel=0.05)
+    assert measured == pytest.approx(found.held_out, rel=0.05)
     low, high = found.interval(measured)
     assert 0.95 < low <= high < 1.05
 
@@ -200,5 +200,5 @@ def test_a_row_left_out_does_not_see_itself():
     found = fit_rows(rows, "collective")
     wrong = [*rows[:3], Row(id="3", group="g", measured=1.0, ideal=1.0, fixed=2e-6, terms=rows[3].terms), *rows[4:]]
     again = fit_rows(wrong, "collective")
-    assert found.held[3] == again.held[3]
-    assert found.held[0] != again.held[0]
+    assert found.held_out[3] == again.held_out[3]
+    assert found.held_out[0] != again.held_out[0]

@@ -54,7 +54,7 @@ def test_a_row_of_the_vendors_library():
         one.plan.tp, one.plan.batch, one.plan.prompts, one.plan.prompt, one.plan.output,
     )  # fmt: skip
     assert (32.0, 16.0) == (one.system.ranks, one.system.chips)
-    assert (False, False, ()) == (one.interrupted, one.host, one.told)
+    assert (False, False, ()) == (one.interrupted, one.host, one.assumptions)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_server_makes_tokens_for_the_batch_it_was_compiled_for(found):
     assert (1.0, 0.47766, False) == (alone.plan.prompts, pytest.approx(alone.first), alone.interrupted)
     # Its time to the first token holds a queue.
     assert (0.0, True) == (many.first, many.interrupted)
-    assert "batch: 32, the most that a row of its server asks for" in alone.told
+    assert "batch: 32, the most that a row of its server asks for" in alone.assumptions
     host = {i for i, c in cases.items() if c.host}
     assert {f"optimum-inf2-8b-{a}-cpu-{b}" for a in ("std", "chunked") for b in ("synchronous", "throughput")} == host
 

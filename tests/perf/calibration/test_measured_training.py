@@ -147,8 +147,8 @@ def test_tokens_a_second_give_the_time():
 
 
 def test_what_a_row_leaves_open_is_told():
-    assert () == one().told
-    told = one(zero="", microbatch="", vocab="", model="mine", hardware="trn1.32xlarge/trn1n.32xlarge").told
+    assert () == one().assumptions
+    told = one(zero="", microbatch="", vocab="", model="mine", hardware="trn1.32xlarge/trn1n.32xlarge").assumptions
     assert {"hardware", "vocabulary", "ZeRO", "microbatch"} == {t.split(":")[0] for t in told}
 
 
@@ -235,7 +235,7 @@ def test_a_sequence_longer_than_what_the_catalog_says_was_learned():
     short, long = (one(**row, seq=seq) for seq in ("2048", "16384"))
     assert (2048.0, 16384.0) == (short.dims.context, long.dims.context)
     assert evolve(long.dims, context=2048.0) == short.dims
-    assert {"context"} == {t.split(":")[0] for t in long.told} - {t.split(":")[0] for t in short.told}
+    assert {"context"} == {t.split(":")[0] for t in long.assumptions} - {t.split(":")[0] for t in short.assumptions}
 
 
 def test_a_link_without_a_rate_is_no_reason_to_fit():

@@ -62,7 +62,7 @@ def test_serving(served):
 def test_a_calibration_of_other_software_has_not_seen_a_row(served):
     others = [s for s in served if s.id.startswith("optimum")]
     assert 15 + 5 == len(others)
-    assert all(s.held == s.calibrated for s in others)
+    assert all(s.held_out == s.calibrated for s in others)
     # Nothing in it knows how slowly experts are read.
     mixtures = [s for s in others if s.what == "tpot" and ("qwen3" in s.id or "llama4" in s.id)]
     assert 3 == len(mixtures)
@@ -93,7 +93,7 @@ def test_what_is_scored_is_what_the_evaluator_answers(served):
 
 def test_without_a_calibration_only_bounds_are_told():
     found = scored("inference_neuron", score_inference, calibration="none", refit=False)
-    assert {(None,) * 4} == {(s.calibrated, s.held, s.low, s.high) for s in found}
+    assert {(None,) * 4} == {(s.calibrated, s.held_out, s.low, s.high) for s in found}
 
 
 def test_a_calibration_by_name():
@@ -136,5 +136,5 @@ def test_without_scipy_nothing_is_fitted(monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == "scipy" else pytest.fail(name))
     assert {None} == {s.calibrated for s in scored("matmul", score_matmul)}
     found = scored("inference_neuron", score_inference)
-    assert {None} == {s.held for s in found if not s.id.startswith("optimum")}
+    assert {None} == {s.held_out for s in found if not s.id.startswith("optimum")}
     assert None not in {s.calibrated for s in found}

@@ -66,20 +66,20 @@ def document(  # noqa: PLR0913  # each is one line of it
         f"  fitted: {fitted}",
         f"  data: {_text(data)}",
         "  achieved:",
-        *(f"    {key}: {value}" for key, value in told(found).items()),
+        *(f"    {key}: {value}" for key, value in printed_values(found).items()),
     ]
     for key, each in spreads.items():
         lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(each).items())]
     return "\n".join(lines) + "\n"
 
 
-def told(found: Fitted) -> dict[str, str]:
+def printed_values(found: Fitted) -> dict[str, str]:
     """What a fit found to be achieved, as printed."""
     return achieved(found.serving if isinstance(found, FittedServing) else found.efficiency, found.names)
 
 
 def _spread(found: Fitted) -> dict[str, str]:
-    mean, median, worst = found.summary(held=True)
+    mean, median, worst = found.summary(held_out=True)
     return {
         "rows": str(len(found.errors)),
         "mean": _share(mean),

@@ -13,7 +13,7 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fit_training import OUTLYING, Apart, Fitted, left_out
+from trnspec.perf.calibration.fit_training import OUTLYING, Fitted, Holdout, holdout_masks
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.serving.decode import decode_time
@@ -75,7 +75,7 @@ class Runs:
         serving = self._picked(serving)
         found = decode_time(self.model, self.plan, self.machine, serving)
         if self.interrupted.any():
-            waiting = serve(self.model, self.plan, self.machine, serving).waiting
+            waiting = serve(self.model, self.plan, self.machine, serving).prefill_interference
             found = found + np.where(self.interrupted, waiting, 0.0)
         return found
 
@@ -145,12 +145,12 @@ class FittedServing(Fitted):
     first: Fitted | None
 
 
-def fit_inference(cases: Sequence[InferenceCase], apart: Apart = "model") -> FittedServing:
+def fit_inference(cases: Sequence[InferenceCase], apart: Holdout = "model") -> FittedServing:
     """Fits to some cases; every group of them is also computed from a fit to the others.
 
     Args:
         cases: The measurements.
-        apart: What is left out together: see :func:`trnspec.perf.calibration.fit_training.left_out`.
+        apart: What is left out together: see :func:`trnspec.perf.calibration.fit_training.holdout_masks`.
 
     Raises:
         UsageError: There are too few rows, or of too few chips, or scipy is not installed.
@@ -161,7 +161,7 @@ def fit_inference(cases: Sequence[InferenceCase], apart: Apart = "model") -> Fit
     timed = whole.first > 0.0
     serving = fitted(whole)
     tokens, firsts = np.empty(len(cases)), np.empty(len(cases))
-    for out in left_out(whole.groups, [c.system.chip for c in cases], apart):
+    for out in holdout_masks(whole.groups, [c.system.chip for c in cases], apart):
         rest = fitted(whole.rows(~out))
         some = whole.rows(out)
         tokens[out] = some.tokens(rest)

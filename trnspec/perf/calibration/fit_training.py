@@ -69,7 +69,7 @@ OUTLYING = 0.1
 COVERAGE = 0.8
 """Share of the measurements that the interval is to contain."""
 
-Apart = Literal["model", "chip"]
+Holdout = Literal["model", "chip"]
 """What rows are left out together with."""
 
 
@@ -154,43 +154,43 @@ class Fitted:
     Attributes:
         efficiency: What is achieved.
         errors: Computed over measured minus 1, one a row, with the row in the fit.
-        held: The same with the row left out of it.
+        held_out: The same with the row left out of it.
         names: What was free to move.
     """
 
     efficiency: Efficiency
     errors: Any
-    held: Any
+    held_out: Any
     names: tuple[str, ...]
 
-    def beside(self, errors: Any) -> Self:
+    def with_errors(self, errors: Any) -> Self:
         """The same fit, whose spread is also taken over rows that were not fitted at all: their errors."""
-        return attrs.evolve(self, held=np.concatenate([self.held, errors]))
+        return attrs.evolve(self, held_out=np.concatenate([self.held_out, errors]))
 
-    def summary(self, *, held: bool) -> tuple[float, float, float]:
+    def summary(self, *, held_out: bool) -> tuple[float, float, float]:
         """Mean, median and worst absolute error, of the fit or of the rows left out of it."""
-        off = np.abs(self.held if held else self.errors)
+        off = np.abs(self.held_out if held_out else self.errors)
         return float(np.mean(off)), float(np.median(off)), float(np.max(off))
 
     @property
     def low(self) -> float:
         """Measured over computed at the lower end of the interval, of rows left out."""
-        return float(np.quantile(1.0 / (1.0 + self.held), (1.0 - COVERAGE) / 2.0))
+        return float(np.quantile(1.0 / (1.0 + self.held_out), (1.0 - COVERAGE) / 2.0))
 
     @property
     def high(self) -> float:
         """The same at the upper end."""
-        return float(np.quantile(1.0 / (1.0 + self.held), 1.0 - (1.0 - COVERAGE) / 2.0))
+        return float(np.quantile(1.0 / (1.0 + self.held_out), 1.0 - (1.0 - COVERAGE) / 2.0))
 
 
-def fit(cases: Sequence[Case], apart: Apart = "model") -> Fitted:
+def fit(cases: Sequence[Case], apart: Holdout = "model") -> Fitted:
     """Fits to some cases; every group of them is also computed from a fit to the others.
 
     Whether attention writes its scores, and computes the half that causality leaves out, is tried both ways.
 
     Args:
         cases: The measurements.
-        apart: What is left out together: see :func:`left_out`.
+        apart: What is left out together: see :func:`holdout_masks`.
 
     Raises:
         UsageError: There are too few rows, or of too few chips, or scipy is not installed.
@@ -203,13 +203,13 @@ def fit(cases: Sequence[Case], apart: Apart = "model") -> Fitted:
     efficiency = kept if flash else written
     errors = whole.times(efficiency) / whole.seconds - 1.0
     held = np.array(errors)
-    for out in left_out(whole.groups, [c.system.chip for c in cases], apart):
+    for out in holdout_masks(whole.groups, [c.system.chip for c in cases], apart):
         some = whole.rows(out)
         held[out] = some.times(_fitted(whole.rows(~out), flash=flash)) / some.seconds - 1.0
     return Fitted(efficiency, errors, held, _free(whole, flash=flash))
 
 
-def left_out(groups: Sequence[str], chips: Sequence[str], apart: Apart) -> list[Any]:
+def holdout_masks(groups: Sequence[str], chips: Sequence[str], apart: Holdout) -> list[Any]:
     """Masks of the rows that are computed from a fit to the others.
 
     What a fit says of a chip that none of its rows is of is told by leaving out one chip at a time.

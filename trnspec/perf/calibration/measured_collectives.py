@@ -77,7 +77,7 @@ class Row:
         fixed: What of it no fit changes, in s: published latency.
         terms: What a fit multiplies by its numbers: 1 for each call; the time of the links, or of the multiplication;
             of a multiplication also the time of memory.
-        told: What the row leaves open, and what was taken for it.
+        assumptions: What the row leaves open, and what was taken for it.
     """
 
     id: str
@@ -86,7 +86,7 @@ class Row:
     ideal: float
     fixed: float
     terms: tuple[float, ...] = field(repr=False)
-    told: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
 
 @frozen
@@ -97,16 +97,16 @@ class FittedRows:
         numbers: Time of a call in s; one over the share of the rate that is reached; of a multiplication passes over
             operands and result. The share of links is above 1 where switches reduce, or where phases overlap.
         calibrated: Computed times in s, one a row.
-        held: The same, each with a fit to the other rows.
+        held_out: The same, each with a fit to the other rows.
     """
 
     numbers: tuple[float, ...]
     calibrated: Any
-    held: Any
+    held_out: Any
 
     def interval(self, measured: Any) -> tuple[float, float]:
         """Measured over computed at both ends of the interval, of rows left out."""
-        ratio = measured / self.held
+        ratio = measured / self.held_out
         ends = np.quantile(ratio, [(1.0 - COVERAGE) / 2.0, 1.0 - (1.0 - COVERAGE) / 2.0])
         return float(ends[0]), float(ends[1])
 
@@ -159,7 +159,7 @@ def _collective(graph: Graph, row: Record, name: str) -> Row:
         ideal=best.time,
         fixed=best.latency,
         terms=(1.0, links),
-        told=tuple(told),
+        assumptions=tuple(told),
     )
 
 
@@ -220,7 +220,7 @@ def _matmul(graph: Graph, row: Record, name: str) -> Row:
         ideal=float(least_time(flops, traffic, peak, bandwidth)),
         fixed=0.0,
         terms=(1.0, flops / peak, traffic / bandwidth),
-        told=tuple(told),
+        assumptions=tuple(told),
     )
 
 

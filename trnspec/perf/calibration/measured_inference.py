@@ -48,8 +48,8 @@ class InferenceCase:
         first: The measured time to the first token, in s; 0 where none was published, or where it holds a queue.
         interrupted: Whether the prompts of other users were computed while tokens were made.
         host: Whether tokens were picked on the host.
-        told: What the row leaves open, and what was taken for it.
-        said: Source and note of the row.
+        assumptions: What the row leaves open, and what was taken for it.
+        source_text: Source and note of the row.
     """
 
     id: str
@@ -63,8 +63,8 @@ class InferenceCase:
     first: float = 0.0
     interrupted: bool = False
     host: bool = False
-    told: tuple[str, ...] = ()
-    said: str = ""
+    assumptions: tuple[str, ...] = ()
+    source_text: str = ""
 
 
 def inference_cases(graph: Graph, rows: list[Record]) -> Iterator[InferenceCase | Skipped]:
@@ -156,8 +156,8 @@ def _case(graph: Graph, row: Record, name: str, most: dict[tuple[str, str], int]
         first=0.0 if queued else first,
         interrupted=queued,
         host=software == OPTIMUM and "cpu" in words,
-        told=tuple(told),
-        said=" ".join(row.get(column) or "" for column in ("source", "note", "precision")),
+        assumptions=tuple(told),
+        source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision")),
     )
 
 

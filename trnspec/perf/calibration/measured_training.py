@@ -42,8 +42,8 @@ class Case:
         dtype: What matrices were multiplied in.
         seconds: The measured time of a step, in s.
         memory: The measured memory of a rank in B; 0 where none was published.
-        told: What the row leaves open, and what was taken for it.
-        said: Source and note of the row.
+        assumptions: What the row leaves open, and what was taken for it.
+        source_text: Source and note of the row.
     """
 
     id: str
@@ -54,8 +54,8 @@ class Case:
     dtype: str
     seconds: float
     memory: float = 0.0
-    told: tuple[str, ...] = ()
-    said: str = ""
+    assumptions: tuple[str, ...] = ()
+    source_text: str = ""
 
 
 @frozen
@@ -163,7 +163,7 @@ def _case(graph: Graph, row: Record, name: str) -> Case:
     said = " ".join(row.get(column) or "" for column in ("source", "note", "precision"))
     return Case(
         id=name, model=model, dims=dims, system=system, layout=layout, dtype=dtype, seconds=seconds, memory=memory,
-        told=tuple(told), said=said,
+        assumptions=tuple(told), source_text=said,
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ class Scored:
         measured: What was measured.
         ideal: The same computed from published figures alone.
         calibrated: The same computed with a calibration; none where there is none.
-        held: The same computed with a fit that had not seen the row; none where too few others are left.
+        held_out: The same computed with a fit that had not seen the row; none where too few others are left.
         low: The lower end of the interval of the calibrated answer; none without one.
         high: Its upper end.
     """
@@ -49,14 +49,14 @@ class Scored:
     measured: float
     ideal: float
     calibrated: float | None = None
-    held: float | None = None
+    held_out: float | None = None
     low: float | None = None
     high: float | None = None
 
     @property
     def unseen(self) -> bool:
         """True where the calibration was fitted to other rows, so that its own answer is one to a row left out."""
-        return self.held is not None and self.held == self.calibrated
+        return self.held_out is not None and self.held_out == self.calibrated
 
 
 def score_inference(
@@ -100,7 +100,7 @@ def _times(case: InferenceCase, known: Calibrated, system: System) -> _Times:
         transformer(case.dims), case.plan, machine(system, known.efficiency, case.dtype), serving_of(known),
         schedule="continuous" if case.interrupted else "static",
     )  # fmt: skip
-    return _Times(float(served.time_per_token), float(served.first.total))
+    return _Times(float(served.time_per_token), float(served.prefill.total))
 
 
 def _scored(
@@ -109,13 +109,13 @@ def _scored(
     system = case.system
     ideal, value = _times(case, Calibrated(), system), _times(case, known, system)
     slow, fast = (_times(case, known, end) for end in (system.ends or (system, system)))
-    first = known.first or (known.low, known.high)
+    first = known.ttft_interval or (known.low, known.high)
     told = held or (None, None)
     if known.name and not seen:
         told = (value.token, value.first)
     token = Scored(
         dataset=dataset, id=case.id, what="tpot", measured=case.token, ideal=ideal.token,
-        calibrated=value.token if known.name else None, held=told[0],
+        calibrated=value.token if known.name else None, held_out=told[0],
         low=fast.token * known.low if known.name else None, high=slow.token * known.high if known.name else None,
     )  # fmt: skip
     if not case.first:
@@ -124,7 +124,7 @@ def _scored(
         token,
         Scored(
             dataset=dataset, id=case.id, what="ttft", measured=case.first, ideal=ideal.first,
-            calibrated=value.first if known.name else None, held=told[1],
+            calibrated=value.first if known.name else None, held_out=told[1],
             low=fast.first * first[0] if known.name else None, high=slow.first * first[1] if known.name else None,
         ),
     ]  # fmt: skip
@@ -144,8 +144,8 @@ def _held(cases: Sequence[InferenceCase]) -> dict[str, tuple[float, float | None
         if len(some) < LEAST or len({c.model for c in some}) < MODELS:
             continue
         fitted = fit_inference(some)
-        firsts = iter([] if fitted.first is None else fitted.first.held)
-        for case, error in zip(some, fitted.held, strict=True):
+        firsts = iter([] if fitted.first is None else fitted.first.held_out)
+        for case, error in zip(some, fitted.held_out, strict=True):
             off = next(firsts, None) if case.first else None
             found[case.id] = (
                 case.token * (1.0 + float(error)),
@@ -178,7 +178,7 @@ def _few(found: Sequence[Row | Skipped], dataset: str, what: Literal["collective
             scored.append(
                 Scored(
                     dataset=dataset, id=row.id, what=what, measured=row.measured, ideal=row.ideal, calibrated=value,
-                    held=None if fitted is None else float(fitted.held[i]),
+                    held_out=None if fitted is None else float(fitted.held_out[i]),
                     low=None if value is None else value * low, high=None if value is None else value * high,
                 )
             )  # fmt: skip

@@ -52,7 +52,7 @@ def score_training(
     scored: list[Scored | Skipped] = [c for c in found if isinstance(c, Skipped)]
     scored += [_scored(case, known, dataset, held.get(case.id)) for case, known in zip(cases, chosen, strict=True)]
     for case in cases:
-        if case.memory and _ASSUMED in case.told:
+        if case.memory and _ASSUMED in case.assumptions:
             scored.append(Skipped(case.id, "its memory: the row does not state the microbatch"))
         elif case.memory:
             ideal = float(peak(case.dims, case.layout).total)
@@ -65,7 +65,7 @@ def _chosen(graph: Graph, case: Case, dataset: str, wanted: str) -> Calibrated:
     if wanted != "auto":
         return calibrated(graph, chip, "training", wanted)
     own = [n for n in graph.of(Calibration) if n.spec.chip.name == chip and n.spec.of == "training"]
-    said = _words(case.said)
+    said = _words(case.source_text)
     for fits in (
         [n for n in own if n.spec.data == dataset],
         [n for n in own if _words(n.spec.software) in said],
@@ -92,7 +92,7 @@ def _scored(case: Case, known: Calibrated, dataset: str, held: float | None) -> 
         for end in (system.ends or (system, system))
     )
     return Scored(
-        dataset=dataset, id=case.id, what="step", measured=case.seconds, ideal=ideal, calibrated=value, held=held,
+        dataset=dataset, id=case.id, what="step", measured=case.seconds, ideal=ideal, calibrated=value, held_out=held,
         low=fast * known.low, high=slow * known.high,
     )  # fmt: skip
 
@@ -126,5 +126,5 @@ def _held(cases: Sequence[Case], chosen: Sequence[Calibrated], dataset: str, gra
     for some in groups.values():
         if len(some) >= LEAST:
             fitted = fit(some)
-            found |= {c.id: c.seconds * (1.0 + float(e)) for c, e in zip(some, fitted.held, strict=True)}
+            found |= {c.id: c.seconds * (1.0 + float(e)) for c, e in zip(some, fitted.held_out, strict=True)}
     return found
