@@ -54,9 +54,9 @@ class Tabular:
         Raises:
             UsageError: pandas or pyarrow is not installed.
         """
-        pandas = _needed("pandas")
+        pandas = library("pandas")
         # Counts with missing values stay integers.
-        types = {_needed("pyarrow").int64(): pandas.Int64Dtype()}
+        types = {library("pyarrow").int64(): pandas.Int64Dtype()}
         frames: dict[str, pd.DataFrame] = {}
         for name, table in self.to_arrow().items():
             frames[name] = table.to_pandas(types_mapper=types.get)
@@ -72,7 +72,7 @@ class Tabular:
         Raises:
             UsageError: polars or pyarrow is not installed.
         """
-        polars = _needed("polars")
+        polars = library("polars")
         return {name: polars.from_arrow(table) for name, table in self.to_arrow().items()}
 
     def sql(self, text: str) -> pa.Table:
@@ -95,7 +95,7 @@ class Tabular:
         """
         from trnspec.atomic_write import write
 
-        parquet, arrow = _needed("pyarrow.parquet"), _needed("pyarrow")
+        parquet, arrow = library("pyarrow.parquet"), library("pyarrow")
         files: dict[FilePath, bytes] = {}
         for name, table in self.to_arrow().items():
             sink = arrow.BufferOutputStream()
@@ -126,8 +126,12 @@ class Tabular:
         write({FilePath(file): json_text(self._tables(), self._about()).encode()})
 
 
-def _needed(module: str) -> Any:
-    """A module of a library that the extra ``tables`` installs."""
+def library(module: str) -> Any:
+    """A module of a library that the extra ``tables`` installs.
+
+    Raises:
+        UsageError: It is not installed, or cannot be imported.
+    """
     try:
         return import_module(module)
     except ImportError as error:
@@ -142,7 +146,7 @@ def _plain(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
 
 
 def _arrow(table: Table, about: dict[str, str | None]) -> pa.Table:
-    arrow = _needed("pyarrow")
+    arrow = library("pyarrow")
     types = {
         "number": arrow.float64(),
         "integer": arrow.int64(),
@@ -179,7 +183,7 @@ _LOCKED = (
 
 
 def _select(tables: dict[str, pa.Table], text: str) -> pa.Table:
-    duckdb = _needed("duckdb")
+    duckdb = library("duckdb")
     connection = duckdb.connect(":memory:")
     try:
         for name, table in tables.items():

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from attrs import field, frozen
 
+from trnspec.catalog.frames import library
 from trnspec.catalog.query.check import Check, Column, Side, Test
 from trnspec.catalog.query.parser import parse_query, parse_term
 from trnspec.catalog.query.tree import Comparison, Condition, Known, Not, Or, Query, QueryError, Quotient, Term
 from trnspec.catalog.query.tree import Path as PathTerm
 from trnspec.diagnostics import did_you_mean
-from trnspec.errors import UnknownNameError, UsageError
+from trnspec.errors import UnknownNameError
 from trnspec.graph.values import PathValue, Sort
 from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.quantities.amount import Amount
@@ -90,14 +91,11 @@ class Result(Sequence[T_co], Generic[T_co]):
         Raises:
             UsageError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise UsageError(f"pandas is not installed ({error}); pip install 'trnspec[tables]'") from error
+        pandas = library("pandas")
         records = [
             {c: float(v) if isinstance(v, (Amount, Fraction)) else v for c, v in row.items()} for row in self.records()
         ]
-        frame = pd.DataFrame(records, columns=list(self.columns))
+        frame: pd.DataFrame = pandas.DataFrame(records, columns=list(self.columns))
         frame.attrs["units"] = dict(self.units)
         return frame
 
