@@ -19,7 +19,7 @@ from trnspec.perf.work.layout import BUBBLES
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.sweep.batch import SweepResult
+    from trnspec.perf.sweep.batch import Kept, SweepResult
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
 
@@ -173,7 +173,7 @@ def _different(axes: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _fastest(found: list[SweepResult], top: int) -> list[tuple[float, float, Layout]]:
+def _fastest(found: list[SweepResult[Kept]], top: int) -> list[tuple[float, float, Layout]]:
     """Time, memory and layout of the fastest, of layouts that are the same the simplest."""
     every = [
         (float(time), float(needs), layout)

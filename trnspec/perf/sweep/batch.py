@@ -5,7 +5,7 @@ Times, codes and memory are bit for bit those of a single call of :meth:`trnspec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from trnspec.perf.sweep import grid
 from trnspec.perf.sweep import rows as rows_
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from trnspec.graph.graph import Graph
+
+R = TypeVar("R")
 
 __all__ = [
     "OPTIMIZER_NAMES",
@@ -71,15 +73,45 @@ def estimators(  # the inputs of an estimator
     )
 
 
-def sweep(  # the inputs of a sweep
+@overload
+def sweep(
     prepared: Estimator | Sequence[Estimator],
     *,
-    keep: Reduction | Callable[[Block], Any] | None = None,
+    keep: None = None,
     parts: Sequence[str] = (),
     memory: bool = True,
     block: int = grid.BLOCK,
     **axes: Any,
-) -> SweepResult:
+) -> SweepResult[Block]: ...
+@overload
+def sweep(
+    prepared: Estimator | Sequence[Estimator],
+    *,
+    keep: Reduction[R],
+    parts: Sequence[str] = (),
+    memory: bool = True,
+    block: int = grid.BLOCK,
+    **axes: Any,
+) -> SweepResult[R]: ...
+@overload
+def sweep(
+    prepared: Estimator | Sequence[Estimator],
+    *,
+    keep: Callable[[Block], R],
+    parts: Sequence[str] = (),
+    memory: bool = True,
+    block: int = grid.BLOCK,
+    **axes: Any,
+) -> SweepResult[list[R]]: ...
+def sweep(  # the inputs of a sweep
+    prepared: Estimator | Sequence[Estimator],
+    *,
+    keep: Reduction[Any] | Callable[[Block], Any] | None = None,
+    parts: Sequence[str] = (),
+    memory: bool = True,
+    block: int = grid.BLOCK,
+    **axes: Any,
+) -> SweepResult[Any]:
     """Evaluate every combination of some values; dp follows from the ranks of a system and the other degrees.
 
     Axes are those of :data:`trnspec.perf.sweep.grid.AXES`, each one value or a list: ``tp``, ``pp``, ``cp``, ``ep``, ``seq``,

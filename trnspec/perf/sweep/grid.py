@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.ops import Number, floor, larger
@@ -40,7 +40,11 @@ from trnspec.perf.work.terms import terms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    import pandas as pd
+
     from trnspec.perf.sweep.reductions import Reduction
+
+R = TypeVar("R")
 
 BLOCK = 16384
 """Configurations per block: their arrays fit into a core's cache."""
@@ -146,7 +150,7 @@ def _integer(name: str, value: Any) -> int:
 
 
 @frozen
-class SweepResult:
+class SweepResult(Generic[R]):
     """The result of a sweep.
 
     Attributes:
@@ -159,7 +163,7 @@ class SweepResult:
 
     estimators: tuple[Estimator, ...]
     grid: Grid
-    result: Any
+    result: R
     evaluated: int
     rejected: dict[str, int]
 
@@ -167,22 +171,48 @@ class SweepResult:
         """The layout of a configuration, by its estimator and its number."""
         return self.grid.layout(int(number), int(self.estimators[which].system.ranks))
 
-    def layouts(self) -> list[tuple[Estimator, Layout]]:
+    def layouts(self: SweepResult[Kept]) -> list[tuple[Estimator, Layout]]:
         """The kept layouts with their estimators; ``result`` must be :class:`~trnspec.perf.sweep.reductions.Kept`."""
-        kept: Kept = self.result
+        kept = self.result
         pairs = zip(kept.which.tolist(), kept.number.tolist(), strict=True)
         return [(self.estimators[which], self.layout(which, number)) for which, number in pairs]
+
+    def records(self: SweepResult[Kept]) -> list[dict[str, Any]]:
+        """For each kept configuration a mapping with ``model``, ``system``, the layout, ``step_time`` (s) and ``memory`` (B)."""
+        costs = zip(self.result.time.tolist(), self.result.memory.tolist(), strict=True)
+        return [
+            {
+                "model": estimator.name,
+                "system": estimator.system.name,
+                **asdict(layout),
+                "step_time": step_time,
+                "memory": memory,
+            }
+            for (estimator, layout), (step_time, memory) in zip(self.layouts(), costs, strict=True)
+        ]
+
+    def to_pandas(self: SweepResult[Kept]) -> pd.DataFrame:
+        """The records as a data frame of pandas.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise UsageError(f"pandas is not installed ({error}); pip install 'trnspec[tables]'") from error
+        return pd.DataFrame(self.records())
 
 
 def over(  # the inputs of a sweep
     estimators: Sequence[Estimator],
     axes: Grid,
     *,
-    keep: Reduction | Callable[[Block], Any] | None = None,
+    keep: Reduction[Any] | Callable[[Block], Any] | None = None,
     parts: Sequence[str] = (),
     memory: bool = True,
     block: int = BLOCK,
-) -> SweepResult:
+) -> SweepResult[Any]:
     """Evaluate every combination on every estimator; see :func:`trnspec.perf.sweep.batch.sweep`."""
     if unknown := [name for name in parts if name not in PARTS]:
         raise UsageError(f"a step has no part {unknown[0]!r}; expected some of {', '.join(PARTS)}")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
 @frozen
@@ -61,13 +64,13 @@ class Kept:
         return self.rows(np.lexsort((self.number, self.which, self.time)))
 
 
-class Reduction(Protocol):
+class Reduction(Protocol[R_co]):
     """An object that sees each block of a sweep and keeps what it needs; a block's arrays are not reused."""
 
     def take(self, block: Block) -> None:
         """Process a block."""
 
-    def result(self) -> Any:
+    def result(self) -> R_co:
         """The result."""
 
 
@@ -206,20 +209,20 @@ class Everything:
 
 
 @define
-class Each:
+class Each(Generic[R]):
     """The results of a function of each block.
 
     Attributes:
         function: Function from a block to any value.
     """
 
-    function: Callable[[Block], Any]
-    _results: list[Any] = field(factory=list, init=False)
+    function: Callable[[Block], R]
+    _results: list[R] = field(factory=list, init=False)
 
     def take(self, block: Block) -> None:
         """Call the function."""
         self._results.append(self.function(block))
 
-    def result(self) -> list[Any]:
+    def result(self) -> list[R]:
         """One result per block."""
         return self._results
