@@ -137,6 +137,7 @@ def test_of_an_attribute_that_is_given_twice_the_present_path_counts():
     ("text", "left"),
     [
         ("efa: {}", []),
+        ("fabric: {link: neuronlink-v2, bandwidth: {}}", []),
         ("efa: 8", [("TRN103", 6)]),
         ("efa: null", [("TRN103", 6)]),
         ("efa: [8]", [("TRN103", 6)]),

@@ -195,8 +195,8 @@ PATHS: dict[str, dict[str, tuple[str, ...]]] = {
     "neuronlink": {"Server": ("spec.fabric",)},
     "neuronlink_bandwidth": {
         "Chip": ("spec.links.bandwidth",),
-        "Server": ("spec.{fabric}.bandwidth", "spec.fabric"),
-        "UltraServer": ("spec.{fabric}.bandwidth",),
+        "Server": ("spec.{fabric}.bandwidth.both", "spec.fabric"),
+        "UltraServer": ("spec.{fabric}.bandwidth.both",),
     },
     "efa_bandwidth": {
         "Chip": ("spec.other.efa_share",),

@@ -115,7 +115,7 @@ class _Upgrade:
                 self._move(value, old, new, path)
         for old, new in table.items() if former else ():
             # A former group whose members have moved; where it has other keys, the schema reports them.
-            if len(old) == 1 and value.get(str(old[0])) == {}:
+            if len(old) == 1 and not is_group(old, new) and value.get(str(old[0])) == {}:
                 del value[str(old[0])]
                 if not any(problem.path[: len(path) + 1] == (*path, *old) for problem in self.problems):
                     self._report((*path, *old), dotted((*path, *old)), dotted((*path, *new)))
