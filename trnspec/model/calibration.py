@@ -10,6 +10,7 @@ from trnspec.model.annotations import Count, Date, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Duration, Ratio
 from trnspec.model.ref import Ref
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -84,6 +85,8 @@ class Achieved:
     request: Duration | None = None
     padding: Ratio | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class Spread:
@@ -106,6 +109,8 @@ class Spread:
     coverage: Ratio
     low: Ratio
     high: Ratio
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -133,3 +138,5 @@ class Calibration:
     achieved: Achieved
     spread: Spread
     first: Spread | None = None
+
+    __repr__ = short_repr

@@ -14,6 +14,7 @@ from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak, Power, Ra
 from trnspec.model.link import Link
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -28,6 +29,8 @@ class Generation:
     accelerator: Count | None = None
     training: Count | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class CoreCount:
@@ -41,6 +44,8 @@ class CoreCount:
     core: Ref[Core]
     count: Count
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class Stacks:
@@ -53,6 +58,8 @@ class Stacks:
 
     count: Count
     capacity: Capacity | None = None
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -71,6 +78,8 @@ class Memory:
     technology: Text | None = None
     stacks: Stacks | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class Dma:
@@ -86,6 +95,8 @@ class Dma:
     engines: Count | None = None
     host_engines: Count | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class CcCores:
@@ -98,6 +109,8 @@ class CcCores:
 
     usable: Count | None = None
     physical: Count | None = None
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -113,6 +126,8 @@ class ChipLinks:
     link: Ref[Link]
     ports: Count | None = None
     bandwidth: Bandwidth | None = None
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -136,6 +151,8 @@ class PrintedRatio:
     where: Text | None = None
     verdict: Verdict | None = None
     reason: Text | None = None
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -177,3 +194,5 @@ class Chip:
     power: Power | None = None
     ratios: tuple[PrintedRatio, ...] = ()
     other: Mapping[str, AnyFigure] = field(factory=dict)
+
+    __repr__ = short_repr

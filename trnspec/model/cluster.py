@@ -11,6 +11,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.fields import Bandwidth
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
+from trnspec.short_repr import short_repr
 
 CountBound = Annotated[
     str, Pattern(r"^(over |up to )?[0-9]{1,3}(,?[0-9]{3})*$", "a count that may be a bound, such as 'over 30,000'")
@@ -37,3 +38,5 @@ class Cluster:
     chips: CountBound | None = None
     network: Text | None = None
     per_server: Bandwidth | None = None
+
+    __repr__ = short_repr

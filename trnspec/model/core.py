@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from trnspec.model.annotations import Count, Text
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, FlopPerCycle, Frequency, Peak
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -22,6 +23,8 @@ class ProcessingArray:
 
     rows: Count
     columns: Count
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -46,6 +49,8 @@ class Engine:
     vector_width: Capacity | None = None
     note: Text | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class Engines:
@@ -62,6 +67,8 @@ class Engines:
     vector: Engine | None = None
     scalar: Engine | None = None
     gpsimd: Engine | None = None
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -82,6 +89,8 @@ class Sram:
     banks: Count | None = None
     per_bank: Capacity | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class CoreDma:
@@ -100,6 +109,8 @@ class CoreDma:
     per_engine: Bandwidth | None = None
     achieved_per_engine: Bandwidth | None = None
     achieved: Bandwidth | None = None
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -125,3 +136,5 @@ class Core:
     dma: CoreDma | None = None
     cc_cores: Count | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
+
+    __repr__ = short_repr

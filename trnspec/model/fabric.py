@@ -10,6 +10,7 @@ from trnspec.model.annotations import Count, Text
 from trnspec.model.fields import Bandwidth
 from trnspec.model.link import Link
 from trnspec.model.ref import Ref
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -25,6 +26,8 @@ class Switch:
     name: Text
     count: Count
     chips: Count
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -43,6 +46,8 @@ class Topology:
     levels: tuple[Switch, ...] = ()
     direct: Count | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class Fabric:
@@ -59,3 +64,5 @@ class Fabric:
     topology: Topology | None = None
     links_per_chip: Count | None = None
     bandwidth: Bandwidth | None = None
+
+    __repr__ = short_repr

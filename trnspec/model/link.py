@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from trnspec.model.annotations import Count, Text
 from trnspec.model.fields import AnyFigure, Bandwidth, Duration
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -23,6 +24,8 @@ class Lanes:
     count: Count
     rate: Bandwidth | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class LinkRate:
@@ -35,6 +38,8 @@ class LinkRate:
 
     per_direction: Bandwidth | None = None
     both: Bandwidth | None = None
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -62,3 +67,5 @@ class Link:
     latency: Duration | None = None
     note: Text | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
+
+    __repr__ = short_repr

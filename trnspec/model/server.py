@@ -13,6 +13,7 @@ from trnspec.model.fabric import Fabric
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak
 from trnspec.model.link import Link
 from trnspec.model.ref import Ref
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -27,6 +28,8 @@ class ChipCount:
     chip: Ref[Chip]
     count: Count
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class Host:
@@ -39,6 +42,8 @@ class Host:
 
     vcpus: Count | None = None
     memory: Capacity | None = None
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -55,6 +60,8 @@ class Efa:
     cards: Count | None = None
     bandwidth: Bandwidth | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class Network:
@@ -70,6 +77,8 @@ class Network:
     baseline: Bandwidth | None = None
     storage: Bandwidth | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class MemoryTotal:
@@ -83,6 +92,8 @@ class MemoryTotal:
     capacity: Capacity | None = None
     bandwidth: Bandwidth | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class Family:
@@ -95,6 +106,8 @@ class Family:
 
     name: Text
     sizes: Count | None = None
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -110,6 +123,8 @@ class ServerTotals:
     cores: Count | None = None
     peak: Peak | None = None
     memory: MemoryTotal | None = None
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -139,3 +154,5 @@ class Server:
     local_storage: Capacity | None = None
     stated: ServerTotals | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
+
+    __repr__ = short_repr

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from attrs import frozen
 
 from trnspec.model.annotations import Date, Text
+from trnspec.short_repr import short_repr
 
 Rank = Literal[
     "vendor-chip-page",
@@ -44,3 +45,5 @@ class Source:
     address: Text | None = None
     version: Text | None = None
     note: Text | None = None
+
+    __repr__ = short_repr

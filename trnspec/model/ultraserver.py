@@ -12,6 +12,7 @@ from trnspec.model.fabric import Fabric
 from trnspec.model.fields import AnyFigure, Bandwidth, Peak
 from trnspec.model.ref import Ref
 from trnspec.model.server import Host, MemoryTotal, Server
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -26,6 +27,8 @@ class ServerCount:
     server: Ref[Server]
     count: Count
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class EfaTotal:
@@ -36,6 +39,8 @@ class EfaTotal:
     """
 
     bandwidth: Bandwidth | None = None
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -58,6 +63,8 @@ class UltraServerTotals:
     host: Host | None = None
     efa: EfaTotal | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class UltraServer:
@@ -78,3 +85,5 @@ class UltraServer:
     between_servers: Fabric | None = None
     stated: UltraServerTotals | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
+
+    __repr__ = short_repr

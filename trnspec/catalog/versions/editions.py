@@ -22,6 +22,7 @@ from trnspec.errors import EditionError, UnknownNameError, UsageError
 from trnspec.graph.graph import Graph, build, references
 from trnspec.loading.structure import StructureError, plain, structure
 from trnspec.model.kinds import BUILTIN
+from trnspec.short_repr import short_repr
 from trnspec.yaml import Document
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Edition:
     sha256: str
     made_of: Mapping[str, int]
     documents: tuple[Mapping[str, Any], ...]
+
+    __repr__ = short_repr
 
 
 def named(name: str) -> str:

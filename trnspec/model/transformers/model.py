@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from attrs import frozen
 
 from trnspec.model.annotations import Count, Text
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -26,6 +27,8 @@ class LatentAttention:
     nope_size: Count
     rope_size: Count
     value_size: Count
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -54,6 +57,8 @@ class Attention:
     window: Count | None = None
     windowed: Count | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class FeedForward:
@@ -68,6 +73,8 @@ class FeedForward:
     width: Count
     form: Literal["gated", "plain"]
     bias: Literal["none", "all"] = "none"
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -96,6 +103,8 @@ class Experts:
     shared_width: Count | None = None
     dense_layers: Count | None = None
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class Parameters:
@@ -108,6 +117,8 @@ class Parameters:
 
     total: Count | None = None
     active: Count | None = None
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -155,3 +166,5 @@ class Model:
     head: Literal["none", "bert"] = "none"
     precision: Text | None = None
     parameters: Parameters | None = None
+
+    __repr__ = short_repr
