@@ -53,6 +53,8 @@ class Achieved:
         padding: Serving: share of the cache's empty room that is read all the same. Example: 0.9x
     """
 
+    __repr__ = short_repr
+
     matmul: Ratio | None = None
     attention: Ratio | None = None
     matmul_passes: Ratio | None = None
@@ -85,8 +87,6 @@ class Achieved:
     request: Duration | None = None
     padding: Ratio | None = None
 
-    __repr__ = short_repr
-
 
 @frozen(kw_only=True)
 class Spread:
@@ -102,6 +102,8 @@ class Spread:
         high: Measured over computed at its upper end. Example: 1.08x
     """
 
+    __repr__ = short_repr
+
     rows: Count
     mean: Ratio
     median: Ratio
@@ -109,8 +111,6 @@ class Spread:
     coverage: Ratio
     low: Ratio
     high: Ratio
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -128,6 +128,8 @@ class Calibration:
         first: The same of the time to the first token.
     """
 
+    __repr__ = short_repr
+
     KIND: ClassVar[str] = "Calibration"
 
     chip: Ref[Chip]
@@ -138,5 +140,3 @@ class Calibration:
     achieved: Achieved
     spread: Spread
     first: Spread | None = None
-
-    __repr__ = short_repr

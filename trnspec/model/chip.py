@@ -26,10 +26,10 @@ class Generation:
         training: Counted among its training accelerators. Example: 1
     """
 
+    __repr__ = short_repr
+
     accelerator: Count | None = None
     training: Count | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -41,10 +41,10 @@ class CoreCount:
         count: How many physical cores there are. Example: 2
     """
 
+    __repr__ = short_repr
+
     core: Ref[Core]
     count: Count
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -56,10 +56,10 @@ class Stacks:
         capacity: The capacity of one stack. Example: 16 GiB
     """
 
+    __repr__ = short_repr
+
     count: Count
     capacity: Capacity | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -73,12 +73,12 @@ class Memory:
         stacks: The stacks it is built of.
     """
 
+    __repr__ = short_repr
+
     capacity: Capacity
     bandwidth: Bandwidth | None = None
     technology: Text | None = None
     stacks: Stacks | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -91,11 +91,11 @@ class Dma:
         host_engines: Engines that serve the host alone. Example: 4
     """
 
+    __repr__ = short_repr
+
     bandwidth: Bandwidth | None = None
     engines: Count | None = None
     host_engines: Count | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -107,10 +107,10 @@ class CcCores:
         physical: Those on the silicon. Example: 20
     """
 
+    __repr__ = short_repr
+
     usable: Count | None = None
     physical: Count | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -123,11 +123,11 @@ class ChipLinks:
         bandwidth: All links of the chip, both directions added unless a note says otherwise. Example: 1.28 TB/s
     """
 
+    __repr__ = short_repr
+
     link: Ref[Link]
     ports: Count | None = None
     bandwidth: Bandwidth | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -144,6 +144,8 @@ class PrintedRatio:
         reason: Why that was decided.
     """
 
+    __repr__ = short_repr
+
     of: PathText
     over: Ref[Chip]
     says: Ratio
@@ -151,8 +153,6 @@ class PrintedRatio:
     where: Text | None = None
     verdict: Verdict | None = None
     reason: Text | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -177,6 +177,8 @@ class Chip:
         other: Figures that have no attribute of their own, by a name in snake case.
     """
 
+    __repr__ = short_repr
+
     KIND: ClassVar[str] = "Chip"
 
     generation: Generation | None = None
@@ -194,5 +196,3 @@ class Chip:
     power: Power | None = None
     ratios: tuple[PrintedRatio, ...] = ()
     other: Mapping[str, AnyFigure] = field(factory=dict)
-
-    __repr__ = short_repr

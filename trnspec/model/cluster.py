@@ -31,6 +31,8 @@ class Cluster:
         per_server: What each server has on that network. Example: 800 Gbps
     """
 
+    __repr__ = short_repr
+
     KIND: ClassVar[str] = "Cluster"
 
     chip: Ref[Chip] | None = None
@@ -38,5 +40,3 @@ class Cluster:
     chips: CountBound | None = None
     network: Text | None = None
     per_server: Bandwidth | None = None
-
-    __repr__ = short_repr

@@ -21,10 +21,10 @@ class ProcessingArray:
         columns: Columns of physical processing elements. Example: 128
     """
 
+    __repr__ = short_repr
+
     rows: Count
     columns: Count
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -41,6 +41,8 @@ class Engine:
         note: How the figures are counted.
     """
 
+    __repr__ = short_repr
+
     peak: Peak | None = None
     array: ProcessingArray | None = None
     clock: Frequency | None = None
@@ -48,8 +50,6 @@ class Engine:
     processors: Count | None = None
     vector_width: Capacity | None = None
     note: Text | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -63,12 +63,12 @@ class Engines:
         gpsimd: General-purpose processors.
     """
 
+    __repr__ = short_repr
+
     tensor: Engine | None = None
     vector: Engine | None = None
     scalar: Engine | None = None
     gpsimd: Engine | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -83,13 +83,13 @@ class Sram:
         per_bank: The capacity of one bank of one partition. Example: 2 KiB
     """
 
+    __repr__ = short_repr
+
     capacity: Capacity
     partitions: Count | None = None
     per_partition: Capacity | None = None
     banks: Count | None = None
     per_bank: Capacity | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -104,13 +104,13 @@ class CoreDma:
         achieved: Rate that all of them together are measured to reach. Example: 272 GB/s
     """
 
+    __repr__ = short_repr
+
     engines: Count | None = None
     queues: Count | None = None
     per_engine: Bandwidth | None = None
     achieved_per_engine: Bandwidth | None = None
     achieved: Bandwidth | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -127,6 +127,8 @@ class Core:
         other: Figures that have no attribute of their own, by a name in snake case.
     """
 
+    __repr__ = short_repr
+
     KIND: ClassVar[str] = "Core"
 
     version: Text | None = None
@@ -136,5 +138,3 @@ class Core:
     dma: CoreDma | None = None
     cc_cores: Count | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
-
-    __repr__ = short_repr

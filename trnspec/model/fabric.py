@@ -23,11 +23,11 @@ class Switch:
         chips: Chips that one of them connects. Example: 4
     """
 
+    __repr__ = short_repr
+
     name: Text
     count: Count
     chips: Count
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -41,12 +41,12 @@ class Topology:
         direct: Chips that each chip reaches by a link of its own beside the switches. Example: 1
     """
 
+    __repr__ = short_repr
+
     shape: Literal["chain", "ring", "torus", "mesh", "hypercube", "switched", "fully-connected"]
     dimensions: tuple[Count, ...] = ()
     levels: tuple[Switch, ...] = ()
     direct: Count | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -60,9 +60,9 @@ class Fabric:
         bandwidth: What one chip has over these links, both directions added unless noted. Example: 1,024 GB/s
     """
 
+    __repr__ = short_repr
+
     link: Ref[Link]
     topology: Topology | None = None
     links_per_chip: Count | None = None
     bandwidth: Bandwidth | None = None
-
-    __repr__ = short_repr

@@ -21,10 +21,10 @@ class Lanes:
         rate: What one lane carries in one direction. Example: 32 Gbit/s
     """
 
+    __repr__ = short_repr
+
     count: Count
     rate: Bandwidth | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -36,10 +36,10 @@ class LinkRate:
         both: Both directions added. Example: 256 GB/s
     """
 
+    __repr__ = short_repr
+
     per_direction: Bandwidth | None = None
     both: Bandwidth | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -57,6 +57,8 @@ class Link:
         other: Figures that have no attribute of their own, by a name in snake case.
     """
 
+    __repr__ = short_repr
+
     KIND: ClassVar[str] = "Link"
 
     connects: Literal["chips", "servers"]
@@ -67,5 +69,3 @@ class Link:
     latency: Duration | None = None
     note: Text | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
-
-    __repr__ = short_repr

@@ -25,10 +25,10 @@ class ChipCount:
         count: How many. Example: 16
     """
 
+    __repr__ = short_repr
+
     chip: Ref[Chip]
     count: Count
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -40,10 +40,10 @@ class Host:
         memory: Host memory. Example: 512 GiB
     """
 
+    __repr__ = short_repr
+
     vcpus: Count | None = None
     memory: Capacity | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -56,11 +56,11 @@ class Efa:
         bandwidth: All cards together. Example: 800 Gbps
     """
 
+    __repr__ = short_repr
+
     link: Ref[Link] | None = None
     cards: Count | None = None
     bandwidth: Bandwidth | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -73,11 +73,11 @@ class Network:
         storage: Bandwidth to block storage. Example: 80 Gbps
     """
 
+    __repr__ = short_repr
+
     peak: Bandwidth | None = None
     baseline: Bandwidth | None = None
     storage: Bandwidth | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -89,10 +89,10 @@ class MemoryTotal:
         bandwidth: The peak rates of all chips added. Example: 13.12 TB/s
     """
 
+    __repr__ = short_repr
+
     capacity: Capacity | None = None
     bandwidth: Bandwidth | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -104,10 +104,10 @@ class Family:
         sizes: How many sizes its publisher lists. Example: 2
     """
 
+    __repr__ = short_repr
+
     name: Text
     sizes: Count | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -120,11 +120,11 @@ class ServerTotals:
         memory: Device memory of all chips together.
     """
 
+    __repr__ = short_repr
+
     cores: Count | None = None
     peak: Peak | None = None
     memory: MemoryTotal | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -143,6 +143,8 @@ class Server:
         other: Figures that have no attribute of their own, by a name in snake case.
     """
 
+    __repr__ = short_repr
+
     KIND: ClassVar[str] = "Server"
 
     family: Family | None = None
@@ -154,5 +156,3 @@ class Server:
     local_storage: Capacity | None = None
     stated: ServerTotals | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
-
-    __repr__ = short_repr

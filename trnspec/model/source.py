@@ -36,6 +36,8 @@ class Source:
         note: What a reader of the source should know.
     """
 
+    __repr__ = short_repr
+
     KIND: ClassVar[str] = "Source"
 
     publisher: Text
@@ -45,5 +47,3 @@ class Source:
     address: Text | None = None
     version: Text | None = None
     note: Text | None = None
-
-    __repr__ = short_repr

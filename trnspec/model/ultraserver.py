@@ -24,10 +24,10 @@ class ServerCount:
         count: How many. Example: 4
     """
 
+    __repr__ = short_repr
+
     server: Ref[Server]
     count: Count
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -38,9 +38,9 @@ class EfaTotal:
         bandwidth: All cards of all servers. Example: 12,800 Gbps
     """
 
-    bandwidth: Bandwidth | None = None
-
     __repr__ = short_repr
+
+    bandwidth: Bandwidth | None = None
 
 
 @frozen(kw_only=True)
@@ -56,14 +56,14 @@ class UltraServerTotals:
         efa: Adapters of all servers together.
     """
 
+    __repr__ = short_repr
+
     chips: Count | None = None
     cores: Count | None = None
     peak: Peak | None = None
     memory: MemoryTotal | None = None
     host: Host | None = None
     efa: EfaTotal | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -78,6 +78,8 @@ class UltraServer:
         other: Figures that have no attribute of their own, by a name in snake case.
     """
 
+    __repr__ = short_repr
+
     KIND: ClassVar[str] = "UltraServer"
 
     servers: ServerCount
@@ -85,5 +87,3 @@ class UltraServer:
     between_servers: Fabric | None = None
     stated: UltraServerTotals | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
-
-    __repr__ = short_repr

@@ -22,13 +22,13 @@ class LatentAttention:
         value_size: Size of a value. Example: 128
     """
 
+    __repr__ = short_repr
+
     query_rank: Count | None = None
     rank: Count
     nope_size: Count
     rope_size: Count
     value_size: Count
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -47,6 +47,8 @@ class Attention:
         windowed: How many of the layers are windowed; all when a window is given and this is left out. Example: 18
     """
 
+    __repr__ = short_repr
+
     heads: Count
     kv_heads: Count
     head_size: Count
@@ -56,8 +58,6 @@ class Attention:
     latent: LatentAttention | None = None
     window: Count | None = None
     windowed: Count | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -70,11 +70,11 @@ class FeedForward:
         bias: Whether its matrices have a bias.
     """
 
+    __repr__ = short_repr
+
     width: Count
     form: Literal["gated", "plain"]
     bias: Literal["none", "all"] = "none"
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -93,6 +93,8 @@ class Experts:
         dense_layers: Layers at the beginning that have a feed-forward network instead. Example: 3
     """
 
+    __repr__ = short_repr
+
     count: Count
     active: Count
     width: Count
@@ -102,8 +104,6 @@ class Experts:
     shared: Count | None = None
     shared_width: Count | None = None
     dense_layers: Count | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -115,10 +115,10 @@ class Parameters:
         active: Those that one token meets. Example: 12879925248
     """
 
+    __repr__ = short_repr
+
     total: Count | None = None
     active: Count | None = None
-
-    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -146,6 +146,8 @@ class Model:
         parameters: Parameter counts as published.
     """
 
+    __repr__ = short_repr
+
     KIND: ClassVar[str] = "Model"
 
     form: Literal["decoder", "encoder"] = "decoder"
@@ -166,5 +168,3 @@ class Model:
     head: Literal["none", "bert"] = "none"
     precision: Text | None = None
     parameters: Parameters | None = None
-
-    __repr__ = short_repr
