@@ -16,5 +16,5 @@ inner = cat.servers["trn2.48xlarge"].servers  # wrong
 chip.memory.capacity.to(8)  # wrong
 large = chip.memory.capacity > 3  # wrong: a number has no unit
 chip.memory.capacity.agrees(3)  # wrong
-cat["trainium2"].memory  # wrong: a document of any kind
+memory = cat["trainium2"].memory  # wrong: a document of any kind
 publisher = cat.of(Chip)["trainium2"].publisher  # wrong

@@ -245,7 +245,7 @@ class Quantity(Measured):
         if not spec:
             return self.text
         qualifier = self.qualifier.value
-        return f"{qualifier}{' ' if qualifier.isalpha() else ''}{formatted(self.value, self.unit, spec)}"
+        return f"{qualifier}{' ' if qualifier[-1:].isalpha() else ''}{formatted(self.value, self.unit, spec)}"
 
     def __repr__(self) -> str:
         return f"<Quantity {self.text}>"

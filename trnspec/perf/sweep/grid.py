@@ -36,6 +36,7 @@ from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS, Step, step_from_costs
 from trnspec.perf.work.layout import Layout, longest
 from trnspec.perf.work.terms import terms
+from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -71,6 +72,8 @@ class Grid:
     """
 
     axes: dict[str, tuple[Any, ...]]
+
+    __repr__ = short_repr
 
     @property
     def size(self) -> int:
@@ -166,6 +169,8 @@ class SweepResult(Generic[R]):
     result: R
     evaluated: int
     rejected: dict[str, int]
+
+    __repr__ = short_repr
 
     def layout(self, which: int, number: int) -> Layout:
         """The layout of a configuration, by its estimator and its number."""
