@@ -161,9 +161,13 @@ def occurrences(
     return tuple(found) if walk(node, ()) else None
 
 
+def declared_closure(spec: Any) -> tuple[type, ...]:
+    """The declared kinds of parts at any depth, nearest first."""
+    return _closure(spec)
+
+
 @functools.cache
 def _closure(spec: Any) -> tuple[type, ...]:
-    """The declared kinds of parts at any depth."""
     found: dict[type, None] = {}
     waiting = list(declared_parts(spec))
     while waiting:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from trnspec.graph.composition import part_kinds, part_words
+from trnspec.graph.composition import declared_closure, part_kinds, part_words, word
 from trnspec.graph.values import (
     PathField,
     Sort,
@@ -39,6 +39,7 @@ from trnspec.model.reflection import (
     shape_of,
     value_at,
 )
+from trnspec.model.renames import current
 from trnspec.model.source import Source
 from trnspec.quantities.amount import Amount
 
@@ -73,11 +74,25 @@ def place(graph: Graph, spec: type[Any], path: str) -> PathField | None:
 
 
 def unknown_path(graph: Graph, spec: type[Any], path: str) -> str:
-    """The correction of a path that one of the parts has but that does not add up; empty where no part has it."""
-    for word in reversed(part_words(graph, spec)):
-        if place(graph, spec, f"{word}.{path}") is not None:
-            return f"{path} of a {word} does not add up; write {word}.{path}"
+    """The correction of a path that was renamed, or that a part has but that does not add up; else empty."""
+    present = present_path(spec, path)
+    if present:
+        return f"{path} is now {present}"
+    for name in reversed(part_words(graph, spec)):
+        if place(graph, spec, f"{name}.{path}") is not None:
+            return f"{path} of a {name} does not add up; write {name}.{path}"
     return ""
+
+
+def present_path(spec: type[Any], path: str) -> str:
+    """The present path of a renamed attribute of a kind, its parts or its totals; empty where none was renamed."""
+    steps = _steps(path)
+    present = [current(spec, steps)]
+    for part in declared_closure(spec):
+        if word(part) == steps[0]:
+            present.append((steps[0], *current(part, steps[1:])))
+        present.append(current(part, steps))
+    return next((".".join(map(str, p)) for p in present if p != steps), "")
 
 
 def paths(graph: Graph, spec: type[Any], *, parts: bool = True) -> Iterator[str]:
@@ -88,18 +103,18 @@ def paths(graph: Graph, spec: type[Any], *, parts: bool = True) -> Iterator[str]
     offered = ["name", "title", "source"]
     offered += [".".join(map(str, p)) for p in _expanded(graph, spec)]
     offered += total_paths(graph, spec)
-    for word, kinds in part_words(graph, spec).items() if parts else ():
-        offered.append(word)
+    for name, kinds in part_words(graph, spec).items() if parts else ():
+        offered.append(name)
         for kind in kinds:
-            offered += [f"{word}.{p}" for p in paths(graph, kind, parts=False) if p != "source"]
+            offered += [f"{name}.{p}" for p in paths(graph, kind, parts=False) if p != "source"]
     yield from dict.fromkeys(offered)
 
 
 def total_paths(graph: Graph, spec: type[Any]) -> Iterator[str]:
     """The paths of a kind that are totals over its parts; none for a kind without parts."""
-    for word in part_words(graph, spec):
-        if _count(graph, spec, (f"{word}s", "count")):
-            yield f"{word}s.count"
+    for name in part_words(graph, spec):
+        if _count(graph, spec, (f"{name}s", "count")):
+            yield f"{name}s.count"
     seen: set[Path] = set()
     for kind in part_kinds(graph, spec):
         for path in _expanded(graph, kind):
@@ -157,11 +172,11 @@ def _in_use(graph: Graph, spec: type[Any], steps: Path) -> bool:
 
 def _part(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
     """A path of a part, ``chip.memory.capacity``, or the word for a part alone: the name of that document."""
-    word = str(steps[0])
-    for kind in part_words(graph, spec).get(word, ()):
+    name = str(steps[0])
+    for kind in part_words(graph, spec).get(name, ()):
         inner = place(graph, kind, ".".join(map(str, steps[1:])) or "name")
         if inner is not None:
-            return evolve(inner, read=of_part(graph, word, inner.read))
+            return evolve(inner, read=of_part(graph, name, inner.read))
     return None
 
 
@@ -179,11 +194,11 @@ def _total(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
 
 def _count(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
     """The number of parts of a kind, ``chips.count``, where no document has a field that counts them."""
-    word = str(steps[0]).removesuffix("s")
-    known = word in part_words(graph, spec) and steps == (f"{word}s", "count") and _shape(spec, steps) is None
+    name = str(steps[0]).removesuffix("s")
+    known = name in part_words(graph, spec) and steps == (f"{name}s", "count") and _shape(spec, steps) is None
     if not known or any(is_extensive(kind, steps) for kind in part_kinds(graph, spec)):
         return None
-    return PathField("", Sort.COUNT, part_count(graph, word), total=True)
+    return PathField("", Sort.COUNT, part_count(graph, name), total=True)
 
 
 def _type(shape: Shape) -> Dimension | Sort | None:

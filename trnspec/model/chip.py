@@ -15,6 +15,7 @@ from trnspec.model.link import Link
 from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -25,6 +26,8 @@ class Generation:
         accelerator: Counted among all machine-learning accelerators of the publisher. Example: 2
         training: Counted among its training accelerators. Example: 1
     """
+
+    __repr__ = short_repr
 
     accelerator: Count | None = None
     training: Count | None = None
@@ -39,6 +42,8 @@ class CoreCount:
         count: The number of physical cores. Example: 2
     """
 
+    __repr__ = short_repr
+
     core: Ref[Core]
     count: Annotated[Count, Extensive()]
 
@@ -51,6 +56,8 @@ class Stacks:
         count: The number of stacks. Example: 2
         capacity: The capacity of one stack. Example: 16 GiB
     """
+
+    __repr__ = short_repr
 
     count: Annotated[Count, Extensive()]
     capacity: Capacity | None = None
@@ -66,6 +73,8 @@ class Memory:
         technology: The memory technology. Example: HBM
         stacks: The memory stacks.
     """
+
+    __repr__ = short_repr
 
     capacity: Annotated[Capacity, Extensive()]
     bandwidth: Annotated[Bandwidth, Extensive()] | None = None
@@ -83,6 +92,8 @@ class Dma:
         host_engines: Engines that serve the host alone. Example: 4
     """
 
+    __repr__ = short_repr
+
     bandwidth: Bandwidth | None = None
     engines: Count | None = None
     host_engines: Count | None = None
@@ -97,6 +108,8 @@ class CcCores:
         physical: Those on the silicon. Example: 20
     """
 
+    __repr__ = short_repr
+
     usable: Count | None = None
     physical: Count | None = None
 
@@ -110,6 +123,8 @@ class ChipLinks:
         ports: Ports as counted by the publisher; a port may combine several links. Example: 4
         bandwidth: All links of the chip, both directions added unless a note states otherwise. Example: 1.28 TB/s
     """
+
+    __repr__ = short_repr
 
     link: Ref[Link]
     ports: Count | None = None
@@ -129,6 +144,8 @@ class PrintedRatio:
         verdict: The decision about the ratio, where it differs from the figures.
         reason: The reason for the verdict.
     """
+
+    __repr__ = short_repr
 
     of: PathText
     over: Ref[Chip]
@@ -160,6 +177,8 @@ class Chip:
         power: The maximum power of the package. Example: 500 W
         other: Further figures by name (snake case).
     """
+
+    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Chip"
 

@@ -12,6 +12,7 @@ from trnspec.model.fields import Bandwidth
 from trnspec.model.parts import CountRange, PartCount, Parts  # read at run time
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
+from trnspec.short_repr import short_repr
 
 CountBound = Annotated[
     str, Pattern(r"^(over |up to )?[0-9]{1,3}(,?[0-9]{3})*$", "a count that may be a bound, such as 'over 30,000'")
@@ -27,9 +28,11 @@ class Cluster:
         chip: The chip it is built of. Example: trainium1
         servers: The servers it is built of. Example: trn1.32xlarge
         chips: The number of chips, or a bound of it. Example: over 30,000
-        network: What its publisher calls the network. Example: petabit-scale EFA
-        per_server: What each server has on that network. Example: 800 Gbps
+        network: The name of the network, as its publisher writes it. Example: petabit-scale EFA
+        per_server: The network bandwidth of each server, in one direction. Example: 800 Gbps
     """
+
+    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Cluster"
 
