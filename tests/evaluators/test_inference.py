@@ -91,7 +91,7 @@ def test_the_interval_is_that_of_the_printed_digits(catalog):
     for answer in asked(catalog, calibration="trainium2-neuron-decode").answers:
         if answer.low is not None:
             assert answer.low <= answer.value <= answer.high
-    assert {"memory.bandwidth", "memory.capacity", "fabric.bandwidth", "peak.dense.bf16"} <= {
+    assert {"memory.bandwidth", "memory.capacity", "fabric.bandwidth.both", "peak.dense.bf16"} <= {
         b.at for b in found.figures_used
     }
 

@@ -132,7 +132,9 @@ def test_assumptions():
         "link_network",
     } == set(told)  # fmt: skip
     assert "8,030,261,248" == told["parameters"][0]
-    assert ("96 GB/s a rank and direction", "neuronlink-v2, trn1.32xlarge spec.fabric.bandwidth") == told["link_server"]
+    assert ("96 GB/s a rank and direction", "neuronlink-v2, trn1.32xlarge spec.fabric.bandwidth.both") == told[
+        "link_server"
+    ]
     assert "7 rows" in told["calibration"][1]
     experts = {a.name for a in asked(model="mixtral-8x7b", on="trn2-ultraserver", seq=4096, global_batch=256, tp=8,
                                      ep=8, zero=1).assumptions}  # fmt: skip
@@ -171,7 +173,7 @@ def test_basis():
     found = {(b.of, b.at) for b in asked(**ISSUE).figures_used}
     assert {
         ("trainium1", "peak.dense.bf16"), ("trainium1", "tensor_peak.dense.bf16"), ("trainium1", "memory.capacity"),
-        ("trainium1", "memory.bandwidth"), ("trn1.32xlarge", "fabric.bandwidth"), ("trn1.32xlarge", "efa.bandwidth"),
+        ("trainium1", "memory.bandwidth"), ("trn1.32xlarge", "fabric.bandwidth.both"), ("trn1.32xlarge", "network.bandwidth"),
         ("trn1.32xlarge", "host.memory"),
     } == found  # fmt: skip
     for each in asked(**ISSUE).figures_used:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.calibration.fit_training import Fitted, Holdout
     from trnspec.perf.calibration.measured_inference import InferenceCase
-    from trnspec.perf.calibration.measured_training import Case, Record, Skipped
+    from trnspec.perf.calibration.measured_training import Case
+    from trnspec.perf.calibration.measurements import Record, Skipped
 
     AnyCase = Case | InferenceCase
 
@@ -81,7 +82,7 @@ def _catalog(folders: tuple[str, ...]) -> Catalog:
 
 def _rows(files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
     """The rows of some files, and what they are of."""
-    from trnspec.perf.calibration.measured_training import records
+    from trnspec.perf.calibration.measurements import records
 
     rows = [row for file in files for row in records(FilePath(file))]
     if of is None:
@@ -132,7 +133,7 @@ def _errors(found: Fitted, cases: Sequence[AnyCase]) -> Any:
 
     if isinstance(found, FittedServing):
         served = runs([c for c in cases if isinstance(c, InferenceCase)])
-        return served.tokens(found.serving) / served.token - 1.0
+        return served.token_times(found.serving) / served.tpot - 1.0
     steps = batch([c for c in cases if isinstance(c, Case)])
     return steps.times(found.efficiency) / steps.seconds - 1.0
 
@@ -141,7 +142,8 @@ def _cases(
     catalog: Catalog, rows: list[Record], of: str, chips: Sequence[str], only: str | None
 ) -> tuple[list[AnyCase], list[Skipped]]:
     from trnspec.perf.calibration.measured_inference import inference_cases
-    from trnspec.perf.calibration.measured_training import Skipped, training_cases
+    from trnspec.perf.calibration.measured_training import training_cases
+    from trnspec.perf.calibration.measurements import Skipped
 
     try:
         pattern = re.compile(only or "")
@@ -165,7 +167,7 @@ def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Seque
     found = next(iter(fits.values()))
     for what, of in (
         ("", fits),
-        (", first token", {a: f.first for a, f in fits.items() if isinstance(f, FittedServing)}),
+        (", first token", {a: f.ttft for a, f in fits.items() if isinstance(f, FittedServing)}),
     ):
         each = {apart: fitted for apart, fitted in of.items() if fitted is not None}
         lines = [("of the fit", fitted.summary(held_out=False)) for fitted in [*each.values()][:1]]
@@ -181,7 +183,7 @@ def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Seque
     if every:
         click.echo("")
         for case, error, left_out in zip(cases, found.errors, found.held_out, strict=True):
-            seconds = case.seconds if isinstance(case, Case) else case.token
+            seconds = case.seconds if isinstance(case, Case) else case.tpot
             click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {seconds:>10.4g} s  {case.id}")
     if skipped:
         click.echo("")

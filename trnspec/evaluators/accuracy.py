@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Table
 from trnspec.loading.files import shipped
-from trnspec.perf.calibration.measured_training import Skipped, records
+from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.calibration.score import Scored, score_collectives, score_inference, score_matmul
 from trnspec.perf.calibration.score_training import score_training
 

@@ -26,8 +26,12 @@ Kind = closed_forms.Kind
 
 _FIGURES = {
     "chip": ("memory.bandwidth",),
-    "fabric": ("fabric.bandwidth", "between_servers.bandwidth", "bandwidth.per_direction", "bandwidth.both"),
-    "network": ("efa.bandwidth", "network.peak", "latency"),
+    "fabric": tuple(
+        f"{group}bandwidth.{rate}"
+        for group in ("fabric.", "between_servers.", "")
+        for rate in ("per_direction", "both")
+    ),
+    "network": ("network.bandwidth", "network.peak", "latency"),
 }
 _COVERS = {
     "chip": "between ranks of one chip, through its memory",

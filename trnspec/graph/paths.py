@@ -27,6 +27,7 @@ from trnspec.model.reflection import (
     shape_of,
     value_at,
 )
+from trnspec.model.renames import current
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
@@ -67,7 +68,7 @@ _OF_CHIPS: tuple[Path, ...] = (
 )
 """What adds up over the chips of a system; rates of links and sizes of one stack do not."""
 
-_OF_SERVERS: tuple[Path, ...] = (("host",), ("efa", "bandwidth"), ("efa", "cards"), ("local_storage",))
+_OF_SERVERS: tuple[Path, ...] = (("host",), ("network", "bandwidth"), ("network", "nics"), ("local_storage",))
 """What adds up over the servers of an UltraServer."""
 
 
@@ -92,11 +93,27 @@ def place(graph: Graph, spec: type[Any], path: str) -> PathField | None:
 
 
 def unknown_path(graph: Graph, spec: type[Any], path: str) -> str:
-    """What to write instead of a path that is one of the parts but not of the whole; empty where it is neither."""
+    """What to write instead of a path that was renamed, or is one of the parts but not of the whole; else empty."""
+    present = present_path(spec, path)
+    if present:
+        return f"{path} is now {present}"
     for word in ("chip", "server", "core"):
         if _part_of(spec, word) and place(graph, spec, f"{word}.{path}") is not None:
             return f"{path} of a {word} does not add up; write {word}.{path}"
     return ""
+
+
+def present_path(spec: type[Any], path: str) -> str:
+    """The present path of a renamed attribute of a kind, its parts or its totals; empty where none was renamed."""
+    steps = _steps(path)
+    part = _target(spec, str(steps[0]))
+    server = _target(spec, "server")
+    present = [current(spec, steps)]
+    if part is not None:
+        present.append((steps[0], *current(part, steps[1:])))
+    if server is not None:
+        present.append(current(server, steps))
+    return next((".".join(map(str, p)) for p in present if p != steps), "")
 
 
 def paths(graph: Graph, spec: type[Any], *, parts: bool = True) -> Iterator[str]:

@@ -130,7 +130,7 @@ _ADDED = (
 )
 """The figures of a chip that are a whole system's when they are added up; rates of links are not."""
 
-_OF_SERVERS = (("host",), ("efa", "bandwidth"), ("efa", "cards"), ("local_storage",))
+_OF_SERVERS = (("host",), ("network", "bandwidth"), ("network", "nics"), ("local_storage",))
 
 
 def sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:

@@ -16,19 +16,19 @@ from trnspec.short_repr import short_repr
 CountBound = Annotated[
     str, Pattern(r"^(over |up to )?[0-9]{1,3}(,?[0-9]{3})*$", "a count that may be a bound, such as 'over 30,000'")
 ]
-"""How many, as printed: publishers give bounds for clusters, not counts."""
+"""A count as printed: publishers give bounds for clusters, not counts."""
 
 
 @frozen(kw_only=True)
 class Cluster:
-    """Many servers on one network; what is printed of its size are dated bounds, not counts.
+    """Many servers on one network; sources print dated bounds of its size, not counts.
 
     Attributes:
-        chip: Which chip it is built of. Example: trainium1
-        servers: Which servers it is built of. Example: trn1.32xlarge
-        chips: How many chips it may have. Example: over 30,000
-        network: What its publisher calls the network. Example: petabit-scale EFA
-        per_server: What each server has on that network. Example: 800 Gbps
+        chip: The chip it is built of. Example: trainium1
+        servers: The servers it is built of. Example: trn1.32xlarge
+        chips: The number of chips it may have. Example: over 30,000
+        network: The name of the network, as its publisher writes it. Example: petabit-scale EFA
+        per_server: The network bandwidth of each server, in one direction. Example: 800 Gbps
     """
 
     __repr__ = short_repr

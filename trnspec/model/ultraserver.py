@@ -20,8 +20,8 @@ class ServerCount:
     """The servers of an UltraServer.
 
     Attributes:
-        server: Which server. Example: trn2u.48xlarge
-        count: How many. Example: 4
+        server: The server. Example: trn2u.48xlarge
+        count: The number of servers. Example: 4
     """
 
     __repr__ = short_repr
@@ -31,11 +31,11 @@ class ServerCount:
 
 
 @frozen(kw_only=True)
-class EfaTotal:
-    """The adapters of all servers together, which is not the figure of one server.
+class NetworkTotal:
+    """The network of all servers together, which is not the figure of one server.
 
     Attributes:
-        bandwidth: All cards of all servers. Example: 12,800 Gbps
+        bandwidth: All NICs of all servers, in one direction. Example: 12,800 Gbps
     """
 
     __repr__ = short_repr
@@ -45,7 +45,7 @@ class EfaTotal:
 
 @frozen(kw_only=True)
 class UltraServerTotals:
-    """What a page prints of a whole UltraServer: stated, never needed, and checked against the parts.
+    """Totals of an UltraServer as a page prints them: optional, and checked against the parts.
 
     Attributes:
         chips: Chips of all servers. Example: 64
@@ -53,17 +53,19 @@ class UltraServerTotals:
         peak: Peak rates of all chips together.
         memory: Device memory of all chips together.
         host: Processors and memory of all hosts together.
-        efa: Adapters of all servers together.
+        network: NICs of all servers together.
     """
 
     __repr__ = short_repr
+
+    RENAMED: ClassVar[Mapping[str, str]] = {"efa": "network", "efa.bandwidth": "network.bandwidth"}
 
     chips: Count | None = None
     cores: Count | None = None
     peak: Peak | None = None
     memory: MemoryTotal | None = None
     host: Host | None = None
-    efa: EfaTotal | None = None
+    network: NetworkTotal | None = None
 
 
 @frozen(kw_only=True)

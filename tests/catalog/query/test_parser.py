@@ -123,7 +123,11 @@ def shown(text: str) -> list[str]:
         ("", "^", "a kind is expected, not the end of the query"),
         ("where a = 3", "^^^^^", "a kind is expected, not 'where'"),
         ("chip a = 3", "     ^", "'where' or the end is expected"),
-        ("chip where", "          ^", "a path such as memory.capacity, or a value is expected, not the end of the query"),
+        (
+            "chip where",
+            "          ^",
+            "a path such as memory.capacity, or a value is expected, not the end of the query",
+        ),
         ("chip where a", "            ^", "known PATH"),
         ("chip where a < b < c", "                 ^", "write 'and' between two comparisons"),
         ("chip where (a = 3", "           ^", "the parenthesis is not closed"),

@@ -54,7 +54,7 @@ def test_rows_are_documents() -> None:
         ("ultraserver where memory.capacity = 1,200 GiB", ["rack"]),
         ("ultraserver where chips.count = 12 and servers.count = 3", ["rack"]),
         ("ultraserver where host.memory = 600 GiB and host.vcpus = 96", ["rack"]),
-        ("ultraserver where efa.cards = 24 and efa.bandwidth = 300 Gbps", ["rack"]),
+        ("ultraserver where network.nics = 24 and network.bandwidth = 300 Gbps", ["rack"]),
         ("ultraserver where server.memory.capacity = 400 GiB", ["rack"]),
         ("ultraserver where server.chips.count = 4", ["rack"]),
         ("ultraserver where core.engines.tensor.clock = 2.8 GHz", ["rack"]),

@@ -163,13 +163,13 @@ def test_a_figure_that_was_taken_back() -> None:
 def test_no_part_is_made_that_would_lack_something() -> None:
     """The fabric of a server needs a link, so a rate alone makes none."""
     chip = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 1 GiB}}", "source: old")
-    claims = claim("mid", "7 GB/s", "superseded", "spec.fabric.bandwidth")
-    claims += ", " + claim("mid", "7 GB/s", "superseded", "spec.efa.bandwidth")
+    claims = claim("mid", "7 GB/s", "superseded", "spec.fabric.bandwidth.both")
+    claims += ", " + claim("mid", "7 GB/s", "superseded", "spec.network.bandwidth")
     server = document("Server", "box", f"spec: {{chips: {{chip: part, count: 2}}}}\nclaims: [{claims}]", "source: new")
     spec = as_of(graph(*PAGES, chip, server), "2023-05")[0].nodes["box"].spec
 
     assert None is spec.fabric
-    assert "7 GB/s" == spec.efa.bandwidth.value.text
+    assert "7 GB/s" == spec.network.bandwidth.value.text
 
 
 # Counts, words, derived figures.

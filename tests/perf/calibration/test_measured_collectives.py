@@ -10,7 +10,7 @@ from engine_catalogs import everything
 
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured_collectives import Row, collective_rows, fit_rows, matmul_rows
-from trnspec.perf.calibration.measured_training import Skipped, records
+from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.timing import group, timings
 from trnspec.perf.lowering.lower import lower
@@ -24,7 +24,7 @@ PRODUCT = {
     "kind": "matmul", "id": "m", "model": "matmul 4096x8192x2048", "hardware": "H100 SXM", "precision": "bf16",
     "tflops_per_chip": "700", "time_us": "",
 }  # fmt: skip
-STATED = "does not state the type of the instance"
+STATED = "does not state the instance type"
 
 
 def collective(**changed: str) -> Row | Skipped:
@@ -57,7 +57,7 @@ def test_every_row_of_nccl():
 
 
 def test_no_row_of_nccom_names_its_instance():
-    unknown = "{!r} is no collective that is known here".format
+    unknown = "{!r} is not a known collective".format
     assert ({}, {f"the row {STATED}": 51, unknown("permute"): 1, unknown("all_gatherv"): 1}) == rows_of(
         "collectives_nccom.csv"
     )
@@ -106,20 +106,20 @@ def test_what_words_mean(words, ranks, on):
 def test_switches_that_reduce_are_a_group_of_their_own():
     alone, off, on = (collective(hardware="8xH200", note=note) for note in ("", "Ring (NVLS off)", "NVLS"))
     assert [alone.group, alone.group, f"{alone.group} NVLS"] == [alone.group, off.group, on.group]
-    assert "switches reduce; the ideal is that of links alone" in on.assumptions
+    assert "switches reduce; the ideal time is that of the links alone" in on.assumptions
 
 
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"collective": "permute"}, "'permute' is no collective that is known here"),
+        ({"collective": "permute"}, "'permute' is not a known collective"),
         ({"collective": ""}, "the row states no collective"),
         ({"hardware": "Neuron (instance type not stated: trn1/inf2 or trn2)"}, f"the row {STATED}"),
         ({"hardware": "2x trn1.32xlarge (count not stated)"}, f"the row {STATED}"),
         ({"hardware": "a TPU"}, f"'a TPU' {STATED}"),
         ({"hardware": "trn9.xlarge"}, f"'trn9.xlarge' {STATED}"),
         ({"n_chips": ""}, "the row states no n_chips"),
-        ({"n_chips": "16"}, "16 ranks 1 apart, of 8 ranks that dgx-a100-80gb*1 has"),
+        ({"n_chips": "16"}, "16 ranks with stride 1 do not fit into the 8 ranks of dgx-a100-80gb*1"),
         ({"size_bytes": "0"}, "the row states no size_bytes"),
         ({"time_us": ""}, "the row states no time_us"),
         ({"time_us": "fast"}, "time_us is 'fast', not a number"),

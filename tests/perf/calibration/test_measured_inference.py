@@ -10,7 +10,7 @@ from engine_catalogs import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration import measured_training
 from trnspec.perf.calibration.measured_inference import OPTIMUM, InferenceCase, inference_cases
-from trnspec.perf.calibration.measured_training import Skipped, records
+from trnspec.perf.calibration.measurements import Skipped, records
 
 DATA = folder() / "measured"
 ROW = {
@@ -41,14 +41,14 @@ def test_every_row_of_the_shipped_table_is_a_case_or_says_why_not(found):
     assert {"Transformers NeuronX": 46, OPTIMUM: 15} == Counter(c.software for c in cases)
     assert {"trainium1": 27, "inferentia2": 34} == Counter(c.system.chip for c in cases)
     assert 10 == sum(c.interrupted for c in cases)
-    assert 51 == sum(c.first > 0.0 for c in cases)
+    assert 51 == sum(c.ttft > 0.0 for c in cases)
     assert 4 == sum(c.host for c in cases)
 
 
 def test_a_row_of_the_vendors_library():
     one = case()
     assert isinstance(one, InferenceCase)
-    assert ("llama-2-7b", "bf16", 7.5e-3, 20e-3) == (one.model, one.dtype, one.token, one.first)
+    assert ("llama-2-7b", "bf16", 7.5e-3, 20e-3) == (one.model, one.dtype, one.tpot, one.ttft)
     # The prompts of a batch are computed together.
     assert (32.0, 4.0, 4.0, 128.0, 1024.0) == (
         one.plan.tp, one.plan.batch, one.plan.prompts, one.plan.prompt, one.plan.output,
@@ -71,9 +71,9 @@ def test_a_server_makes_tokens_for_the_batch_it_was_compiled_for(found):
     alone = cases["optimum-trn1-8b-dp4-2025-09-22-07-53-25-synchronous"]
     many = cases["optimum-trn1-8b-dp4-2025-09-22-07-53-25-throughput"]
     assert (32.0, 32.0, 4.0) == (alone.plan.batch, many.plan.batch, many.plan.dp)
-    assert (1.0, 0.47766, False) == (alone.plan.prompts, pytest.approx(alone.first), alone.interrupted)
+    assert (1.0, 0.47766, False) == (alone.plan.prompts, pytest.approx(alone.ttft), alone.interrupted)
     # Its time to the first token holds a queue.
-    assert (0.0, True) == (many.first, many.interrupted)
+    assert (0.0, True) == (many.ttft, many.interrupted)
     assert "batch: 32, the most that a row of its server asks for" in alone.assumptions
     host = {i for i, c in cases.items() if c.host}
     assert {f"optimum-inf2-8b-{a}-cpu-{b}" for a in ("std", "chunked") for b in ("synchronous", "throughput")} == host

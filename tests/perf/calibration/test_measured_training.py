@@ -15,7 +15,8 @@ from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration import measured_training as module
-from trnspec.perf.calibration.measured_training import Case, Skipped, records, training_cases
+from trnspec.perf.calibration.measured_training import Case, training_cases
+from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.work.layout import check
 
 DATA = folder() / "measured"

@@ -12,7 +12,7 @@ from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluators.inference import run
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration import score as module
-from trnspec.perf.calibration.measured_training import Skipped, records
+from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.calibration.score import Scored, score_collectives, score_inference, score_matmul
 
 DATA = folder() / "measured"
@@ -103,7 +103,7 @@ def test_a_calibration_by_name():
     assert own == {(s.id, s.what): s.calibrated for s in found}
     with pytest.raises(UnknownNameError, match="no calibration is named 'neurn'"):
         score_inference(everything(), records(DATA / "inference_neuron.csv"), "x", calibration="neurn")
-    with pytest.raises(UsageError, match="trainium1-neuron is of training, not of inference"):
+    with pytest.raises(UsageError, match="trainium1-neuron is for training, not for inference"):
         score_inference(everything(), records(DATA / "inference_neuron.csv"), "x", calibration="trainium1-neuron")
 
 

@@ -80,7 +80,7 @@ def test_a_name_that_is_not_there():
 
 
 def test_of_something_else():
-    with pytest.raises(UsageError, match="trainium1-neuron is of training, not of inference"):
+    with pytest.raises(UsageError, match="trainium1-neuron is for training, not for inference"):
         calibrated(shipped().graph, "trainium1", "inference", "trainium1-neuron")
 
 

@@ -150,7 +150,7 @@ def test_every_share_is_of_the_level_with_its_name():
 
 
 def test_without_a_bandwidth_of_device_memory_nothing_is_said():
-    with pytest.raises(RefusalError, match="no published bandwidth of device memory") as refused:
+    with pytest.raises(RefusalError, match="no published memory bandwidth") as refused:
         machine(evolve(NESTED, bandwidth=0.0), IDEAL, "bf16")
     assert ("unknown-figure", "a-chip spec.memory.bandwidth") == (refused.value.reason, refused.value.place)
 

@@ -27,7 +27,8 @@ from engine_catalogs import everything
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as shipped_folder
 from trnspec.model.transformers.counting import parameters
-from trnspec.perf.calibration.measured_training import Case, records, training_cases
+from trnspec.perf.calibration.measured_training import Case, training_cases
+from trnspec.perf.calibration.measurements import records
 from trnspec.perf.calibration.score_training import peak
 from trnspec.perf.work.activations import layer_activations, recompute_code
 from trnspec.perf.work.memory import (
@@ -400,5 +401,5 @@ def test_optimizers():
 def test_words_for_recomputing():
     words = ("none", "selective", "operators", "full", 1.25)
     assert [0.0, 1.0, 1.5, 2.0, 1.25] == [recompute_code(word) for word in words]
-    with pytest.raises(UsageError, match="'half' is no way of recomputing; there are none, selective, full, operators"):
+    with pytest.raises(UsageError, match="unknown recompute 'half'; expected one of none, selective, full, operators"):
         recompute_code("half")

@@ -27,7 +27,7 @@ from trnspec.catalog.query.tree import (
 )
 from trnspec.diagnostics import did_you_mean
 from trnspec.graph.graph import Graph
-from trnspec.graph.paths import paths, place, unknown_path
+from trnspec.graph.paths import paths, place, present_path, unknown_path
 from trnspec.graph.values import PathField, PathValue, Read, Sort
 from trnspec.model.annotations import Date
 from trnspec.model.document import Node
@@ -184,7 +184,14 @@ class Check:
         operand = comparison.left if str(comparison.left) == column.name else comparison.right
         if column.holds is Sort.GROUP:
             inner = [p for p in paths(self.graph, self.spec) if p.startswith(f"{column.name}.")]
-            hint = f"compare one of its paths, such as {inner[0]}" if inner else ""
+            present = present_path(self.spec, column.name)
+            hint = (
+                f"{column.name} is now {present}"
+                if present
+                else f"compare one of its paths, such as {inner[0]}"
+                if inner
+                else ""
+            )
             raise self.refuse(f"{column.name} is a group, which cannot be compared", operand, hint)
         if column.holds is None:
             raise self.refuse(f"{column}: it cannot be compared", operand)

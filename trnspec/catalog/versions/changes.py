@@ -11,9 +11,11 @@ from attrs import evolve, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
+from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.structure import Refusal, StructureError, plain, structure
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import FigureShape, ObjectShape, dotted, leaves, shape_at, shape_of, value_at
+from trnspec.model.renames import current
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,30 +59,34 @@ def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], lis
     """A node with some values replaced; or the same node, and the errors of the changes."""
     data: dict[str, Any] = plain(node)
     errors: list[ChangeError] = []
+    spec = type(node.spec)
     for path, value in changes.items():
-        hint = _path_hint(type(node.spec), steps(path))
+        hint = _path_hint(spec, steps(path, spec))
         if hint:
             errors.append(ChangeError(path, f"a {node.kind} has no {path}; {hint}", key=True))
             continue
         try:
-            put(data["spec"], path.removeprefix("spec.").split("."), value)
+            put(data["spec"], [str(step) for step in steps(path, spec)[1:]], _present(spec, path, value))
         except UsageError as error:
             errors.append(ChangeError(path, str(error)))
     try:
-        replaced = structure(node.kind, type(node.spec), node.document, data, node.units)
+        replaced = structure(node.kind, spec, node.document, data, node.units)
         for path_, value in _assumed(node, replaced):
             _set(data, path_, value)
-        replaced = structure(node.kind, type(node.spec), node.document, data, node.units)
+        replaced = structure(node.kind, spec, node.document, data, node.units)
     except StructureError as error:
-        errors += [ChangeError(_change_of(changes, r), f"{r.message} (at {dotted(r.path)})") for r in error.refusals]
+        errors += [
+            ChangeError(_change_of(changes, r, spec), f"{r.message} (at {dotted(r.path)})") for r in error.refusals
+        ]
     if errors:
         return node, errors
     return evolve(replaced, positions=node.positions, target=node.target, folder=node.folder), []
 
 
-def steps(path: str) -> Path:
-    """The path from the top of a document, from a text with or without the leading ``spec``."""
-    return ("spec", *(int(s) if s.isdigit() else s for s in path.removeprefix("spec.").split(".")))
+def steps(path: str, spec: type) -> Path:
+    """The path from the top of a document for a dotted path below ``spec``, or with it; former paths become present."""
+    written = tuple(int(s) if s.isdigit() else s for s in path.removeprefix("spec.").split("."))
+    return ("spec", *current(spec, written, groups=False))
 
 
 def put(data: dict[str, Any], steps: list[str], value: Any) -> None:
@@ -101,6 +107,14 @@ def put(data: dict[str, Any], steps: list[str], value: Any) -> None:
         raise UsageError(f"{'.'.join(steps)} has no value to remove")
 
 
+def _present(spec: type, path: str, value: Any) -> Any:
+    """A value for a path of a spec, with former paths of renamed attributes in it replaced by present ones."""
+    nested = value
+    for step in reversed(path.removeprefix("spec.").split(".")):
+        nested = {step: nested}
+    return value if value is None else value_at(upgrade_data(spec, {"spec": nested}), steps(path, spec))
+
+
 def _path_hint(spec: type, path: Path) -> str:
     """The hint for a path that the kind does not have; empty for one that it has."""
     for length in range(2, len(path) + 1):
@@ -111,10 +125,10 @@ def _path_hint(spec: type, path: Path) -> str:
     return ""
 
 
-def _change_of(changes: Mapping[str, Any], refusal: Refusal) -> str:
+def _change_of(changes: Mapping[str, Any], refusal: Refusal, spec: type) -> str:
     """The change that a refusal is about: the one whose path is above or below it."""
     for path in changes:
-        changed_path = steps(path)
+        changed_path = steps(path, spec)
         shorter = min(len(changed_path), len(refusal.path))
         if changed_path[:shorter] == refusal.path[:shorter]:
             return path

@@ -20,6 +20,7 @@ from attrs import evolve, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import EditionError, UnknownNameError, UsageError
 from trnspec.graph.graph import Graph, build, references
+from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, plain, structure
 from trnspec.model.kinds import BUILTIN
 from trnspec.short_repr import short_repr
@@ -203,9 +204,9 @@ def read(text: str | bytes, registry: Registry) -> Graph:
                 f"edition {edition.name} has documents of the kind {data['kind']}, which is not installed"
             )
         file = f"edition {edition.name}: {kind.folder}/{_called(data).partition(' ')[2]}"
-        document = Document(file, dict(data), {}, (), "")
+        document = upgrade(Document(file, dict(data), {}, (), ""), kind.spec)
         try:
-            made: Node[Any] = structure(kind.name, kind.spec, document, data, registry.units)
+            made: Node[Any] = structure(kind.name, kind.spec, document, document.data or {}, registry.units)
             nodes.append(made if kind.name in BUILTIN else evolve(made, folder=kind.folder))
         except StructureError as error:
             raise EditionError(f"{file} cannot be read by this version of trnspec: {error}") from error

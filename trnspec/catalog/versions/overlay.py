@@ -76,7 +76,7 @@ class _Overlay:
             if found.node.document.file == self.document.file:
                 self._error(problem.place, f"{problem.code} {problem.message}", problem.hint)
             elif found.node.name in changed:
-                self._error(self._place(data, found.node.name, problem.path), problem.message, problem.hint)
+                self._error(self._place(data, found.node, problem.path), problem.message, problem.hint)
         return result
 
     def _error(self, place: Place | None, message: str, hint: str = "") -> None:
@@ -99,7 +99,7 @@ class _Overlay:
                 )
                 continue
             reading = read(_part(self.document, path, item), known)
-            for problem in reading.problems:
+            for problem in _serious(reading.problems):
                 self._error(problem.place, f"{problem.code} {problem.message}", problem.hint)
             node = reading.node
             if node is None:
@@ -138,12 +138,12 @@ class _Overlay:
                 self._error(self.document.place((*path, error.at), key=error.key), error.message)
         return changed
 
-    def _place(self, data: Mapping[str, Any], name: str, path: Path) -> Place:
+    def _place(self, data: Mapping[str, Any], node: Node[Any], path: Path) -> Place:
         """The position of the change that causes a problem of a changed document."""
-        changes = data.get("change")
+        changes, spec = data.get("change"), type(node.spec)
         for alias, values in changes.items() if isinstance(changes, dict) else ():
-            if self.graph.aliases.get(alias, alias) == name:
-                paths = [at for at in values if steps(at) == path[: len(steps(at))]]
+            if self.graph.aliases.get(alias, alias) == node.name:
+                paths = [at for at in values if steps(at, spec) == path[: len(steps(at, spec))]]
                 return self.document.place(("change", alias, *paths[:1]))
         return self.document.place(("change",))
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.model.fabric import Fabric
     from trnspec.model.ref import Ref
     from trnspec.yaml import Path
 
@@ -127,9 +128,9 @@ def _core(core: Node[Core]) -> Iterator[Relation]:
 
 
 def _link(link: Node[Link]) -> Iterator[Relation]:
-    one = site(link, "bandwidth.per_direction")
-    yield from _relate(site(link, "bandwidth.both"), [Term((), one, Fraction(2))], "directions")
-    yield from _relate(one, [Term((site(link, "lanes.count"),), site(link, "lanes.rate"))], "lanes")
+    yield from _both_directions(link, "bandwidth")
+    term = Term((site(link, "lanes.count"),), site(link, "lanes.rate"))
+    yield from _relate(site(link, "bandwidth.per_direction"), [term], "lanes")
 
 
 def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
@@ -148,23 +149,77 @@ def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
         yield from _relate(Site(chip, ("spec", "tensor_peak", *rate)), [Term((cores,), part_site)], "cores of a chip")
 
 
+def _directed(node: Node[Any], path: str, direction: str) -> tuple[Site, Fraction]:
+    """Where a rate in one or in both directions is stated, and the factor to it.
+
+    A rate that is not stated is derived from that of the other direction: both directions have the same rate.
+    """
+    own = site(node, f"{path}.{direction}")
+    other, factor = ("per_direction", Fraction(2)) if direction == "both" else ("both", Fraction(1, 2))
+    stated = site(node, f"{path}.{other}")
+    return (stated, factor) if own.value is None and stated.value is not None else (own, Fraction(1))
+
+
+def _both_directions(node: Node[Any], path: str) -> Iterator[Relation]:
+    term = Term((), site(node, f"{path}.per_direction"), Fraction(2))
+    yield from _relate(site(node, f"{path}.both"), [term], "directions")
+
+
 def _fabric(node: Node[Any], name: str, graph: Graph) -> Iterator[Relation]:
+    """The rate of a fabric against the links of one chip in it, in each direction that the fabric states."""
+    yield from _both_directions(node, f"{name}.bandwidth")
     fabric = getattr(node.spec, name)
     link = _find(graph, fabric.link if fabric else None)
     if link is not None:
-        term = Term((site(node, f"{name}.links_per_chip"),), site(link, "bandwidth.both"))
-        yield from _relate(site(node, f"{name}.bandwidth"), [term], "links of a chip")
+        for direction in ("per_direction", "both"):
+            term = Term((site(node, f"{name}.links_per_chip"),), *_directed(link, "bandwidth", direction))
+            yield from _relate(site(node, f"{name}.bandwidth.{direction}"), [term], "links of a chip")
+
+
+def _rate_of_chip(node: Node[Any], name: str, graph: Graph) -> Term:
+    """What a fabric adds to the links of a chip, in both directions: its rate, or else its links."""
+    part, factor = _directed(node, f"{name}.bandwidth", "both")
+    fabric = getattr(node.spec, name)
+    link = _find(graph, fabric.link if fabric else None)
+    if part.value is None and link is not None and fabric.links_per_chip is not None:
+        return Term((site(node, f"{name}.links_per_chip"),), *_directed(link, "bandwidth", "both"))
+    return Term((), part, factor)
 
 
 def _server(server: Node[Server], graph: Graph) -> Iterator[Relation]:
     yield from _fabric(server, "fabric", graph)
-    card = _find(graph, server.spec.efa.link if server.spec.efa else None)
-    if card is not None:
-        term = Term((site(server, "efa.cards"),), site(card, "bandwidth.per_direction"))
-        yield from _relate(site(server, "efa.bandwidth"), [term], "cards")
+    nic = _find(graph, server.spec.network.link if server.spec.network else None)
+    if nic is not None:
+        term = Term((site(server, "network.nics"),), *_directed(nic, "bandwidth", "per_direction"))
+        yield from _relate(site(server, "network.bandwidth"), [term], "NICs")
     chip = _find(graph, server.spec.chips.chip)
-    if chip is not None:
-        yield from _totals(server, (site(server, "chips.count"),), chip, "chips of a server")
+    if chip is None:
+        return
+    yield from _totals(server, (site(server, "chips.count"),), chip, "chips of a server")
+    if (
+        server.spec.fabric is not None
+        and _uses_all_links(server.spec.fabric, chip)
+        and not _in_ultraserver(chip, graph)
+    ):
+        total = site(chip, "links.bandwidth")
+        yield from _relate(total, [_rate_of_chip(server, "fabric", graph)], "links in a server")
+
+
+def _uses_all_links(fabric: Fabric, chip: Node[Chip]) -> bool:
+    """Whether a fabric is made of the links of a chip, and of all of them as far as they are counted."""
+    links = chip.spec.links
+    if links is None or links.link != fabric.link or fabric.links_per_chip is None:
+        return False
+    return links.ports is None or links.ports <= fabric.links_per_chip
+
+
+def _in_ultraserver(chip: Node[Chip], graph: Graph) -> bool:
+    """Whether chips of this kind may have links that leave their server."""
+    for ultraserver in graph.of(UltraServer):
+        server = _find(graph, ultraserver.spec.servers.server)
+        if server is not None and _find(graph, server.spec.chips.chip) is chip:
+            return True
+    return False
 
 
 def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relation]:
@@ -179,7 +234,7 @@ def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relat
         ("stated.chips", "chips.count"),
         ("stated.host.vcpus", "host.vcpus"),
         ("stated.host.memory", "host.memory"),
-        ("stated.efa.bandwidth", "efa.bandwidth"),
+        ("stated.network.bandwidth", "network.bandwidth"),
         *((name, name) for name in ("stated.cores", "stated.memory.capacity", "stated.memory.bandwidth")),
         *((f"stated.peak.{kind}.{dtype}",) * 2 for kind, dtype in EVERY_RATE),
     ]
@@ -190,18 +245,33 @@ def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relat
         return
     counts = (servers, site(server, "chips.count"))
     yield from _totals(ultraserver, counts, chip, "chips of an UltraServer")
-    inner = Term((), site(ultraserver, "fabric.bandwidth"))
-    outer = Term((), site(ultraserver, "between_servers.bandwidth"))
-    yield from _relate(site(chip, "links.bandwidth"), [inner, outer], "links in a server and between servers")
-    if outer.part.value is not None:  # where nothing leaves the server, the fabric is another one than the server's
-        yield from _relate(inner.part, [Term((), site(server, "fabric.bandwidth"))], "links of a chip in its server")
+    yield from _links_of_chip(ultraserver, server, chip, graph)
+
+
+def _links_of_chip(
+    ultraserver: Node[UltraServer], server: Node[Server], chip: Node[Chip], graph: Graph
+) -> Iterator[Relation]:
+    """The links of a chip against the fabrics that they form in an UltraServer."""
+    total, fabric = site(chip, "links.bandwidth"), ultraserver.spec.fabric
+    inner = _rate_of_chip(ultraserver, "fabric", graph)
+    if ultraserver.spec.between_servers is None:
+        # The fabric of the UltraServer is not that of its servers.
+        if fabric is not None and _uses_all_links(fabric, chip):
+            yield from _relate(total, [inner], "links in an UltraServer")
+        return
+    outer = _rate_of_chip(ultraserver, "between_servers", graph)
+    yield from _relate(total, [inner, outer], "links in a server and between servers")
+    for direction in ("per_direction", "both"):
+        term = Term((), *_directed(server, "fabric.bandwidth", direction))
+        whole = site(ultraserver, f"fabric.bandwidth.{direction}")
+        yield from _relate(whole, [term], "links of a chip in its server")
 
 
 def _cluster(cluster: Node[Cluster], graph: Graph) -> Iterator[Relation]:
     for ref in cluster.spec.servers:
         server = graph.find(ref)
         if server is not None:
-            yield from _relate(site(cluster, "per_server"), [Term((), site(server, "efa.bandwidth"))], "one server")
+            yield from _relate(site(cluster, "per_server"), [Term((), site(server, "network.bandwidth"))], "one server")
 
 
 def _totals(whole: Node[Any], counts: tuple[Site, ...], chip: Node[Chip], level: str) -> Iterator[Relation]:

@@ -97,7 +97,7 @@ class Ledger:
         claimed = [
             f"{r.says} ({r.source}, {r.verdict})"
             for at, found in conflicting(self.graph, node).items()
-            if dotted(at[1:]) == path
+            if f"{dotted(at[1:])}.".startswith(f"{path}.")
             for r in found
         ]
         told = f"; claimed are {', '.join(claimed)}" if claimed else ""

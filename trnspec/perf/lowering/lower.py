@@ -1,4 +1,4 @@
-"""The one place that knows both the graph and numbers: servers of a catalog become a :class:`System`."""
+"""Servers of a catalog become a :class:`System`: the figures of the graph become the numbers of the engine."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _NAMES = ("slow", "value", "fast")
 
 
 def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = None) -> System:
-    """The system that ``trn1.32xlarge*32`` names: so many servers or UltraServers, or one chip alone.
+    """The system that ``trn1.32xlarge*32`` names: N servers or UltraServers, or one chip alone.
 
     Args:
         graph: The catalog.
-        on: The name of a server, an UltraServer or a chip, with ``*`` and how many of them.
+        on: The name of a server, an UltraServer or a chip, with ``*`` and their number.
         lnc: Physical cores of a logical core, which is what a rank is on Neuron; 2 from Trainium2 on, else 1.
-        chips: Use only so many chips, as many of each unit; all when left out.
+        chips: Number of chips to use, the same number of each unit; all when left out.
 
     Raises:
         UsageError: The text is not such a name, or the document is of another kind.
         UnknownNameError: There is no such document.
-        RefusalError: Without a figure that is not published, nothing can be said.
+        RefusalError: A figure that is needed is not published.
     """
     found = _ON.match(on.strip())
     if found is None:
@@ -93,7 +93,7 @@ def _some(system: System, chips: int | None) -> System:
 def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
     """Chips of the system and of a unit of each level, from the outside; empty where they are not shared evenly.
 
-    Of each level as few units are used as can be, and a chip is never halved.
+    Each level uses as few units as possible, and a chip is never halved.
 
     Args:
         chips: Chips to use.
@@ -115,7 +115,7 @@ def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
 
 
 class _Lowering:
-    """Reads figures at one end of their intervals, and keeps what it has read."""
+    """Reads figures at one end of their intervals, and records the figures used."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class _Lowering:
         return self._figures[node.name]
 
     def read(self, node: Node[Any], at: str, *, slow_is_high: bool = False) -> float:
-        """A figure in base units, or :data:`UNKNOWN`; it joins the basis."""
+        """A figure in base units, or :data:`UNKNOWN`; it is recorded as used."""
         figure = self._figures_of(node).get(at)
         if figure is None:
             return UNKNOWN
@@ -215,7 +215,7 @@ class _Lowering:
     def _lnc(self, chip: Chip) -> int:
         assert chip.cores is not None
         count = chip.cores.count
-        # From Trainium2 on, two physical cores make one logical core unless one asks otherwise.
+        # From Trainium2 on, two physical cores make one logical core by default.
         lnc = self.wanted_lnc if self.wanted_lnc is not None else (2 if count >= 8 else 1)
         if lnc not in (1, 2) or count % lnc or (lnc == 2 and count < 8):
             raise RefusalError(
@@ -263,18 +263,29 @@ class _Lowering:
         return tuple(levels)
 
     def _fabric(self, node: Node[Any], name: str) -> tuple[float, str, str]:
-        """What one chip sends over a fabric in B/s, the link, and the place that says so."""
+        """The rate of one chip over a fabric in one direction in B/s, the link, and the path that states it.
+
+        It is the fabric's rate per direction, or half of its rate in both; else the links of a chip times that of one.
+        """
         declared = getattr(node.spec, name, None)
         if declared is None:
             return UNKNOWN, "", f"{node.name} spec.{name}"
-        both = self.read(node, f"{name}.bandwidth")
-        if both:
-            return both / 2, declared.link.name, f"{node.name} spec.{name}.bandwidth"
+        rate, at = self._one_direction(node, f"{name}.bandwidth")
+        if rate:
+            return rate, declared.link.name, f"{node.name} spec.{at}"
         link = self.graph.find(declared.link)
         if link is not None and declared.links_per_chip:
-            one = self.read(link, "bandwidth.per_direction") or self.read(link, "bandwidth.both") / 2
-            return one * declared.links_per_chip, declared.link.name, f"{link.name} spec.bandwidth"
+            rate, _ = self._one_direction(link, "bandwidth")
+            return rate * declared.links_per_chip, declared.link.name, f"{link.name} spec.bandwidth"
         return UNKNOWN, declared.link.name, f"{node.name} spec.{name}.bandwidth"
+
+    def _one_direction(self, node: Node[Any], at: str) -> tuple[float, str]:
+        """A rate in one direction in B/s, and the path of the figure that states it; :data:`UNKNOWN` without one."""
+        for path, directions in ((f"{at}.per_direction", 1), (f"{at}.both", 2)):
+            rate = self.read(node, path)
+            if rate:
+                return rate / directions, path
+        return UNKNOWN, at
 
     def _level(self, name: str, ranks: float, found: tuple[float, str, str], per_chip: float, node: Node[Any]) -> Level:
         rate, link, place = found
@@ -287,14 +298,14 @@ class _Lowering:
     def _network(self, ranks: float) -> Level:
         assert self.server is not None
         latency = 0.0
-        for at in ("efa.bandwidth", "network.peak"):
+        for at in ("network.bandwidth", "network.peak"):
             rate = self.read(self.server, at)
             if rate:
                 break
         else:
-            at = "efa.bandwidth"
-        efa = getattr(self.server.spec, "efa", None)
-        link = None if efa is None or efa.link is None else self.graph.find(efa.link)
+            at = "network.bandwidth"
+        network = getattr(self.server.spec, "network", None)
+        link = None if network is None or network.link is None else self.graph.find(network.link)
         if link is not None:
             latency = self.read(link, "latency", slow_is_high=True)
         return Level(

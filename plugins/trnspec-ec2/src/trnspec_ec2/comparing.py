@@ -218,8 +218,6 @@ class Parts:
         name = node.metadata.source.name if node.metadata.source else ""
         text = found.name if isinstance(found, Ref) else str(found)
         interval = Interval.point(found) if isinstance(found, int) else None
-        if target.path == "spec.efa":
-            found = text = "yes"
         return Adopted(found, text, interval, node.name, target.path, name, self.date(name))
 
     def _memory(self) -> Adopted | None:
