@@ -205,8 +205,8 @@ def read(text: str | bytes, registry: Registry) -> Graph:
         file = f"edition {edition.name}: {kind.folder}/{_label(data).partition(' ')[2]}"
         document = upgrade(Document(file, dict(data), {}, (), ""), kind.spec)
         try:
-            made: Node[Any] = structure(kind.name, kind.spec, document, document.data or {}, registry.units)
-            nodes.append(made if kind.name in BUILTIN else evolve(made, folder=kind.folder))
+            node: Node[Any] = structure(kind.name, kind.spec, document, document.data or {}, registry.units)
+            nodes.append(node if kind.name in BUILTIN else evolve(node, folder=kind.folder))
         except StructureError as error:
             raise EditionError(f"{file} cannot be read by this version of trnspec: {error}") from error
     graph, problems = build(nodes)
