@@ -171,9 +171,9 @@ def test_refused(here, tmp_path, case):
 
 
 FILES = {
-    "nothing": (None, "trnspec: rows.csv: it cannot be read: there is no such file"),
-    "empty": (b"", "no rows of measurements"),
-    "binary": (bytes(range(256)), "trnspec: rows.csv: it cannot be read: it is not text in UTF-8"),
+    "nothing": (None, "trnspec: rows.csv: cannot be read: no such file"),
+    "empty": (b"", "no measurements"),
+    "binary": (bytes(range(256)), "trnspec: rows.csv: cannot be read: it is not UTF-8 text"),
     "another table": (b"a,b\n1,2\n", "a column named kind"),
     "cells too many": (b"kind,id\ntrain,a,b\n", "rows.csv:2: more cells than columns"),
     "no rows of training": (b"kind,id\nother,a\n", "there are no rows to fit"),
@@ -192,7 +192,7 @@ def test_a_wrong_file(here, tmp_path, case):
 
 def test_a_folder(here):
     done = here("calibrate", ".", "--software", "x")
-    assert (2, "", "trnspec: .: it cannot be read: it is a folder; name a file in it") == (
+    assert (2, "", "trnspec: .: cannot be read: it is a folder; name a file in it") == (
         done.status,
         done.out,
         " ".join(done.err.split()),
@@ -228,7 +228,7 @@ def test_why_no_row_can_be_computed_is_said(here, rows):
     done = here("calibrate", rows(lambda row: {**row, "hardware": "abacus"}), "--software", "x")
     assert 2 == done.status
     assert 15 == len([line for line in done.out.splitlines() if line.startswith("  ")])
-    assert 10 == done.out.count("'abacus' is no hardware that is known here")
+    assert 10 == done.out.count("unknown hardware 'abacus'")
     assert 5 == done.out.count("and the row lacks its dimensions")
 
 

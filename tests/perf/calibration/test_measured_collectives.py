@@ -122,7 +122,7 @@ def test_switches_that_reduce_are_a_group_of_their_own():
         ({"n_chips": "16"}, "16 ranks with stride 1 do not fit into the 8 ranks of dgx-a100-80gb*1"),
         ({"size_bytes": "0"}, "the row states no size_bytes"),
         ({"time_us": ""}, "the row states no time_us"),
-        ({"time_us": "fast"}, "time_us is 'fast', not a number"),
+        ({"time_us": "fast"}, "time_us is 'fast'; expected a number"),
     ],
 )
 def test_a_collective_that_cannot_be_computed_says_why(changed, reason):
@@ -137,7 +137,7 @@ def test_a_product():
     traffic = 2.0 * (4096 * 2048 + 2048 * 8192 + 4096 * 8192)
     assert (1.0, flops / chip.rate("bf16"), traffic / chip.bandwidth) == pytest.approx(one.terms)
     assert max(one.terms[1:]) == one.ideal
-    assert (flops / 700e12, ("time: from the rate",)) == (pytest.approx(one.measured), one.assumptions)
+    assert (flops / 700e12, ("time: computed from the rate",)) == (pytest.approx(one.measured), one.assumptions)
     assert 2e-4 == pytest.approx(product(time_us="200").measured)
     # Of two narrow operands a product in 16 bit.
     narrow = product(precision="fp8")
@@ -155,9 +155,9 @@ def test_a_chip_of_several_ranks_is_taken_whole():
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"model": "matmul 4096"}, "'matmul 4096' states no shape, such as 4096x4096x4096"),
-        ({"hardware": "a TPU"}, "'a TPU' is no chip that is known here"),
-        ({"precision": "int3"}, "'int3' is no precision that is known here"),
+        ({"model": "matmul 4096"}, "'matmul 4096' is not a shape, such as 4096x4096x4096"),
+        ({"hardware": "a TPU"}, "unknown chip 'a TPU'"),
+        ({"precision": "int3"}, "unknown precision 'int3'"),
         ({"tflops_per_chip": ""}, "the row states neither a time nor a rate"),
         ({"hardware": "A100", "precision": "fp8"}, "a100-80gb has no published dense rate for fp8"),
     ],

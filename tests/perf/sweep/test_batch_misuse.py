@@ -59,7 +59,7 @@ def test_a_sweep_needs_seq() -> None:
         (9, {}, "which names an estimator that does not exist; there are 3"),
         ([0.0], {}, "which is the position of an estimator: an integer"),
         (0, {"parts": ["dates"]}, "a step has no part 'dates'"),
-        (0, {"block": -1}, "a block has -1 configurations"),
+        (0, {"block": -1}, "block is -1; expected 1 or more"),
     ],
 )
 def test_misuse_of_a_batch(which, given_, message) -> None:
