@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
+    from trnspec.evaluation.sweep import Sweep
     from trnspec.graph.graph import Graph
     from trnspec.plugins.api import Evaluator, Plugin, Registry
     from trnspec.plugins.discovery import Discovery
@@ -238,6 +239,32 @@ def evaluate(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Eva
     if catalog is not None and not isinstance(catalog, Catalog):
         raise UsageError(f"catalog is the result of trnspec.load(), not {type(catalog).__name__}")
     return run(chosen, giver, load() if catalog is None else catalog, inputs)
+
+
+def sweep(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Sweep:
+    """Runs an evaluator for every combination of the inputs that are lists: ``sweep("training", tp=[8, 16], ...)``.
+
+    Args:
+        name: The name of the evaluator.
+        catalog: The catalog; the shipped one if omitted.
+        **inputs: The inputs by name; a list, tuple or range has the values of a swept input.
+
+    Returns:
+        The evaluations in the order of the combinations, the last input varying fastest. A combination that the
+        evaluator refuses has the refusal.
+
+    Raises:
+        UsageError: As for :func:`evaluate`, or a list is empty.
+    """
+    from trnspec.evaluation.sweep import Sweep, combinations
+
+    axes = {key: tuple(value) for key, value in inputs.items() if isinstance(value, (list, tuple, range))}
+    if empty := [key for key, values in axes.items() if not values]:
+        raise UsageError(f"{empty[0]} has no values to sweep")
+    fixed = {key: value for key, value in inputs.items() if key not in axes}
+    used = load() if catalog is None else catalog
+    rows = combinations(axes, lambda combination: evaluate(name, used, **fixed, **combination))
+    return Sweep(name, axes, tuple(rows))
 
 
 def evaluator(name: str) -> tuple[Evaluator, str]:
