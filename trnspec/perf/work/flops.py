@@ -142,30 +142,6 @@ def head_flops(d: Dimensions, tokens: Number) -> Number:
     return 2.0 * tokens * (d.head + d.outer_weights)
 
 
-def forward_flops(
-    d: Dimensions, tokens: Number, seq: Number, convention: AttentionConvention, logits: Number | None = None
-) -> Parts:
-    """FLOP of a forward pass: all layers and the output.
-
-    Args:
-        d: The transformer.
-        tokens: Tokens computed, over all sequences.
-        seq: Tokens of a sequence; with ``full`` this is also the context of a decoded token.
-        convention: ``full`` or ``causal``.
-        logits: Tokens that get logits; all by default.
-    """
-    dense = d.layers - d.expert_layers
-    return Parts(
-        projections=2.0 * tokens * d.layers * d.attention_weights,
-        scores=tokens * _scores_all(d, seq, convention),
-        mlp=2.0 * tokens * dense * d.mlp_weights,
-        experts=2.0 * tokens * d.expert_layers * d.active * d.expert_weights,
-        shared=2.0 * tokens * d.expert_layers * d.shared_weights,
-        router=2.0 * tokens * d.expert_layers * d.router_weights,
-        head=head_flops(d, tokens if logits is None else logits),
-    )
-
-
 def visited(d: Dimensions, tokens: Number) -> Number:
     """The most routed experts of a layer that ``tokens`` can be sent to: ``min(E, T k)``."""
     return smaller(d.experts, tokens * d.active)

@@ -321,12 +321,25 @@ def peak_memory(
 
     Arguments are those of :func:`training_memory`.
     """
+    stages = peak_stages(d, split)
+    if d.expert_layers in {0.0, d.layers}:
+        # With layers of one kind, the boundary of the MoE layers is at either end.
+        stages = stages[:2]
+    if all(type(stage) is float for stage in stages):
+        stages = tuple(dict.fromkeys(stages))
     peak: Number = 0.0
-    for stage in peak_stages(d, split):
+    for stage in stages:
         memory = training_memory(
-            d, split, storing, optimizer,
-            seq=seq, microbatch=microbatch, microbatches=microbatches, zero=zero, stage=stage,
-        )  # fmt: skip
+            d,
+            split,
+            storing,
+            optimizer,
+            seq=seq,
+            microbatch=microbatch,
+            microbatches=microbatches,
+            zero=zero,
+            stage=stage,
+        )
         peak = larger(peak, memory.total)
     return peak
 
