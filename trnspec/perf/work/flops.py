@@ -80,11 +80,11 @@ def span(seq: Number, window: Number, causal: Number, convention: AttentionConve
         convention: ``full`` or ``causal``.
     """
     # where() computes both branches, and both are finite.
-    seen = where(window > 0.0, smaller(window, seq), seq)
+    keys = where(window > 0.0, smaller(window, seq), seq)
     if convention == "full":
-        return seen
+        return keys
     # s - w/2 instead of 1 - w/(2 s): w == s gives s/2 without rounding.
-    return where(causal > 0.0, seen * (seq - seen / 2.0) / larger(seq, 1.0), seen)
+    return where(causal > 0.0, keys * (seq - keys / 2.0) / larger(seq, 1.0), keys)
 
 
 def scores_flops(d: Dimensions, context: Number) -> Number:
