@@ -107,7 +107,7 @@ class ChipLinks:
     Attributes:
         link: Which link. Example: neuronlink-v2
         ports: Ports as the publisher counts them; a port may group several links. Example: 4
-        bandwidth: All links of the chip, both directions added unless a note says otherwise. Example: 1.28 TB/s
+        bandwidth: All links of the chip, the sum of both directions. Example: 1.28 TB/s
     """
 
     link: Ref[Link]
