@@ -129,7 +129,7 @@ def peak(size: int) -> None:
     """Sweep so many configurations, keep ten, and print the peak of memory in MiB; runs in a process of its own."""
     made = estimators(trnspec.load().graph, MODELS[:12], (SYSTEMS[0],))
     made = made[: -(-size // grid(**SWEPT).size)]
-    tried = sweep(made, keep=Top(10), **SWEPT).tried
+    tried = sweep(made, keep=Top(10), **SWEPT).evaluated
     # Not ru_maxrss, which Linux takes over from the process that started this one.
     status = Path("/proc/self/status").read_text(encoding="ascii")
     highest = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
@@ -215,7 +215,7 @@ def main() -> None:
     most = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
     cat = trnspec.load()
     made = estimators(cat.graph, MODELS, SYSTEMS)
-    kinds = len({e.numbers for e in made})
+    kinds = len({e.machine for e in made})
     print(f"{len(MODELS)} models on {len(SYSTEMS)} systems, {kinds} of them different; one core")
     print(f"{'':52} {'each':>12} {'processor time':>16} {'wall clock':>16}   numpy's *")
 
@@ -242,7 +242,7 @@ def main() -> None:
 
     single = layouts(made, columns, 2000)
     told("Estimator.step, one call each", len(single), *measured(lambda: [e.step(x) for e, x in single], 5))
-    plans = [(e.model, x.plan(), e.numbers) for e, x in single]
+    plans = [(e.model, x.plan(), e.machine) for e, x in single]
     told("step, one call each", len(plans), *measured(lambda: [step(*plan) for plan in plans], 5))
     print(f"{possible:.0%} of the mixed rows can be laid out")
 

@@ -227,7 +227,7 @@ def test_what_is_achieved(catalog):
     question = Question(model="llama-2-7b", on="trn1.32xlarge", prompt=128, output=8064)
     ideal = answered(catalog, question, Calibrated())
     called = answered(catalog, question, Calibrated(), Serving(call=86e-6))
-    fitted = Calibrated("c", Efficiency(call=86e-6, memory=0.5), low=0.9, high=1.2, coverage=0.8, told="30 rows")
+    fitted = Calibrated("c", Efficiency(call=86e-6, memory=0.5), low=0.9, high=1.2, coverage=0.8, description="30 rows")
     known = answered(catalog, question, fitted)
 
     assert 65 * 86e-6 == pytest.approx(called["time_per_output_token"] - ideal["time_per_output_token"])

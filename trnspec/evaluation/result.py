@@ -9,6 +9,7 @@ import attrs
 from attrs import field, frozen
 
 from trnspec.errors import TrnspecError
+from trnspec.short_repr import short_repr
 
 Value = float | int | str | bool
 
@@ -33,6 +34,8 @@ class Answer:
     high: float | None = None
     note: str = ""
 
+    __repr__ = short_repr
+
 
 @frozen
 class Part:
@@ -50,6 +53,8 @@ class Part:
     value: float
     note: str = ""
 
+    __repr__ = short_repr
+
 
 @frozen
 class Assumption:
@@ -64,6 +69,8 @@ class Assumption:
     name: str
     value: str
     why: str = ""
+
+    __repr__ = short_repr
 
 
 @frozen
@@ -86,6 +93,8 @@ class UsedFigure:
     as_of: str = ""
     conflicting: tuple[str, ...] = ()
 
+    __repr__ = short_repr
+
 
 @frozen
 class Table:
@@ -102,6 +111,8 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Value | None, ...], ...]
     units: tuple[str, ...] = ()
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -133,6 +144,8 @@ class Evaluation:
     tables: tuple[Table, ...] = ()
     edition: str = ""
     as_of: str = ""
+
+    __repr__ = short_repr
 
     def answer(self, name: str) -> Answer:
         """The answer of that name; ``KeyError`` where there is none."""

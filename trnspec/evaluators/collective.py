@@ -12,7 +12,7 @@ from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.bounds import Bound, bound
 from trnspec.perf.collectives.groups import Group
 from trnspec.perf.collectives.link_rates import Rates, fabric_level
-from trnspec.perf.collectives.timing import ALIASES, IDEAL, Plan, Timing, chosen, group, plans, stage_of, timed
+from trnspec.perf.collectives.timing import ALIASES, IDEAL, Plan, Timing, fastest, group, plans, stage_of, time_plan
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.system import System
 from trnspec.quantities import quantity
@@ -94,8 +94,8 @@ def run(
     count = len(of.ranks)
     named = {plan.name: plan for plan in plans(system, of, kind)}
     rates = Rates(system)
-    timings = [timed(plan, rates, whole, IDEAL) for plan in named.values()]
-    best = chosen(timings, algorithm)
+    timings = [time_plan(plan, rates, whole, IDEAL) for plan in named.values()]
+    best = fastest(timings, algorithm)
     plan = named[best.algorithm]
     least = bound(system, of, kind, whole)
     found = _Found(system, of, kind, whole, plan, best, _fast(system, plan, whole), least)
@@ -144,7 +144,7 @@ def _size(text: str) -> float:
 def _fast(system: System, plan: Plan, size: float) -> Timing:
     """The same algorithm with every figure at its fast end."""
     _, fast = system.ends or (system, system)
-    return timed(plan, Rates(fast), size, IDEAL)
+    return time_plan(plan, Rates(fast), size, IDEAL)
 
 
 def _answers(found: _Found) -> tuple[Answer, ...]:

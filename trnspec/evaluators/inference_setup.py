@@ -19,7 +19,7 @@ from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.request import Speculation
 from trnspec.perf.work.layout import check_context
 from trnspec.perf.work.memory import Memory, inference_memory
-from trnspec.perf.work.stages import Split, crowded
+from trnspec.perf.work.stages import Split, peak_stages
 from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ def _held(d: Dimensions, plan: Deployment, room: float, at_once: float) -> Memor
             d, split, context=room, batch=plan.batch * plan.dp, step_tokens=at_once, stage=stage,
             weight_bytes=plan.weight_bytes, kv_bytes=plan.cache_bytes, activation_bytes=plan.activation_bytes,
         )
-        for stage in dict.fromkeys(crowded(d, split))
+        for stage in dict.fromkeys(peak_stages(d, split))
     ]  # fmt: skip
     return max(found, key=lambda m: float(m.total))
 

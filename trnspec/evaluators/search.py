@@ -19,7 +19,7 @@ from trnspec.perf.work.layout import BUBBLES
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.sweep.batch import SweepResult
+    from trnspec.perf.sweep.batch import Kept, SweepResult
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
 
@@ -106,10 +106,10 @@ def run(  # noqa: PLR0913  # each is an axis of the question
     }
     # Four times as many, since on one replica the stages of ZeRO are the same.
     found = [sweep(estimator, keep=Top(4 * top), **fixed, **some) for some in _different(axes)]
-    tried = sum(f.tried for f in found)
+    tried = sum(f.evaluated for f in found)
     refused: Counter[str] = Counter()
     for f in found:
-        refused.update(f.refused)
+        refused.update(f.rejected)
     best = _fastest(found, top)
     if not best:
         told = ", ".join(f"{reason} {count:,}" for reason, count in refused.most_common())
@@ -146,7 +146,7 @@ def run(  # noqa: PLR0913  # each is an axis of the question
         ),
         parts=tuple(Part("refused", reason, count) for reason, count in refused.most_common()),
         assumptions=(
-            Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.told),
+            Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
             Assumption("degrees", "powers of two", "what is tried"),
             Assumption("rank_order", "tensor, context, data, pipeline", "neighbours are in the tensor-parallel group"),
         ),
@@ -173,7 +173,7 @@ def _different(axes: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _fastest(found: list[SweepResult], top: int) -> list[tuple[float, float, Layout]]:
+def _fastest(found: list[SweepResult[Kept]], top: int) -> list[tuple[float, float, Layout]]:
     """Time, memory and layout of the fastest, of layouts that are the same the simplest."""
     every = [
         (float(time), float(needs), layout)

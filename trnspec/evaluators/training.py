@@ -258,7 +258,7 @@ def _assumptions(estimator: Estimator, layout: Layout, attention: str) -> tuple[
     found = [
         Assumption("rank", f"a {ranks}, {int(system.ranks_per_chip)} a chip", "the question, or the chip's default"),
         Assumption("rank_order", "tensor, context, data, pipeline", "neighbours are in the tensor-parallel group"),
-        Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.told),
+        Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
         Assumption("attention_flops", attention, "the work that MFU counts"),
         Assumption("optimizer", layout.optimizer, layout.bytes.note),

@@ -73,5 +73,5 @@ def offload_time(estimator: Estimator, layout: Layout, memory: Memory, found: St
         moved = 2.0 * float(memory.activations) / held * passes
     else:
         moved = passes * (2.0 * float(memory.weights) + float(memory.gradients))
-    hidden = estimator.numbers.overlap * (found.compute + found.recompute)
+    hidden = estimator.machine.overlap * (found.compute + found.recompute)
     return max(0.0, moved / rate - float(hidden))

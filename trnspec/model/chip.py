@@ -14,6 +14,7 @@ from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak, Power, Ra
 from trnspec.model.link import Link
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -24,6 +25,8 @@ class Generation:
         accelerator: Counted among all machine-learning accelerators of the publisher. Example: 2
         training: Counted among its training accelerators. Example: 1
     """
+
+    __repr__ = short_repr
 
     accelerator: Count | None = None
     training: Count | None = None
@@ -38,6 +41,8 @@ class CoreCount:
         count: How many physical cores there are. Example: 2
     """
 
+    __repr__ = short_repr
+
     core: Ref[Core]
     count: Count
 
@@ -50,6 +55,8 @@ class Stacks:
         count: How many stacks. Example: 2
         capacity: The capacity of one stack. Example: 16 GiB
     """
+
+    __repr__ = short_repr
 
     count: Count
     capacity: Capacity | None = None
@@ -65,6 +72,8 @@ class Memory:
         technology: What it is built of. Example: HBM
         stacks: The stacks it is built of.
     """
+
+    __repr__ = short_repr
 
     capacity: Capacity
     bandwidth: Bandwidth | None = None
@@ -82,6 +91,8 @@ class Dma:
         host_engines: Engines that serve the host alone. Example: 4
     """
 
+    __repr__ = short_repr
+
     bandwidth: Bandwidth | None = None
     engines: Count | None = None
     host_engines: Count | None = None
@@ -96,6 +107,8 @@ class CcCores:
         physical: Those on the silicon. Example: 20
     """
 
+    __repr__ = short_repr
+
     usable: Count | None = None
     physical: Count | None = None
 
@@ -109,6 +122,8 @@ class ChipLinks:
         ports: Ports as the publisher counts them; a port may group several links. Example: 4
         bandwidth: All links of the chip, the sum of both directions. Example: 1.28 TB/s
     """
+
+    __repr__ = short_repr
 
     link: Ref[Link]
     ports: Count | None = None
@@ -128,6 +143,8 @@ class PrintedRatio:
         verdict: What was decided about it, when the figures do not give it.
         reason: Why that was decided.
     """
+
+    __repr__ = short_repr
 
     of: PathText
     over: Ref[Chip]
@@ -159,6 +176,8 @@ class Chip:
         power: Power that the package may draw, at most. Example: 500 W
         other: Figures that have no attribute of their own, by a name in snake case.
     """
+
+    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Chip"
 

@@ -11,6 +11,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.fields import Bandwidth
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
+from trnspec.short_repr import short_repr
 
 CountBound = Annotated[
     str, Pattern(r"^(over |up to )?[0-9]{1,3}(,?[0-9]{3})*$", "a count that may be a bound, such as 'over 30,000'")
@@ -29,6 +30,8 @@ class Cluster:
         network: The name of the network, as its publisher writes it. Example: petabit-scale EFA
         per_server: The network bandwidth of each server, in one direction. Example: 800 Gbps
     """
+
+    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Cluster"
 

@@ -10,6 +10,7 @@ from attrs import frozen
 from trnspec.model.annotations import Count, Text
 from trnspec.model.link import Link, LinkRate
 from trnspec.model.ref import Ref
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -21,6 +22,8 @@ class Switch:
         count: The number of switches (or of groups that act as one) at this level. Example: 36
         chips: Chips that one of them connects. Example: 4
     """
+
+    __repr__ = short_repr
 
     name: Text
     count: Count
@@ -38,6 +41,8 @@ class Topology:
         direct: Chips that each chip reaches by a link of its own, not through the switches. Example: 1
     """
 
+    __repr__ = short_repr
+
     shape: Literal["chain", "ring", "torus", "mesh", "hypercube", "switched", "fully-connected"]
     dimensions: tuple[Count, ...] = ()
     levels: tuple[Switch, ...] = ()
@@ -54,6 +59,8 @@ class Fabric:
         links_per_chip: Links that one chip has in this fabric. Example: 4
         bandwidth: The rate of one chip over all these links.
     """
+
+    __repr__ = short_repr
 
     RENAMED: ClassVar[Mapping[str, str]] = {"bandwidth": "bandwidth.both"}
 

@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from trnspec.model.annotations import Count, Text
 from trnspec.model.fields import AnyFigure, Bandwidth, Duration
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -19,6 +20,8 @@ class Lanes:
         count: Lanes of one link. Example: 8
         rate: The rate of one lane in one direction. Example: 32 Gbit/s
     """
+
+    __repr__ = short_repr
 
     count: Count
     rate: Bandwidth | None = None
@@ -34,6 +37,8 @@ class LinkRate:
         per_direction: The rate in one direction. Example: 128 GB/s
         both: The sum of both directions. Example: 256 GB/s
     """
+
+    __repr__ = short_repr
 
     per_direction: Bandwidth | None = None
     both: Bandwidth | None = None
@@ -53,6 +58,8 @@ class Link:
         note: A remark for readers of the figures.
         other: Figures that have no attribute of their own, by a name in snake case.
     """
+
+    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Link"
 

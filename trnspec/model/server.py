@@ -13,6 +13,7 @@ from trnspec.model.fabric import Fabric
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak
 from trnspec.model.link import Link
 from trnspec.model.ref import Ref
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -23,6 +24,8 @@ class ChipCount:
         chip: The chip. Example: trainium1
         count: The number of chips. Example: 16
     """
+
+    __repr__ = short_repr
 
     chip: Ref[Chip]
     count: Count
@@ -36,6 +39,8 @@ class Host:
         vcpus: Virtual processors. Example: 128
         memory: Host memory. Example: 512 GiB
     """
+
+    __repr__ = short_repr
 
     vcpus: Count | None = None
     memory: Capacity | None = None
@@ -55,6 +60,8 @@ class Network:
         storage: Bandwidth to block storage. Example: 80 Gbps
     """
 
+    __repr__ = short_repr
+
     technology: Literal["EFA", "InfiniBand", "Ethernet"] | None = None
     link: Ref[Link] | None = None
     nics: Count | None = None
@@ -73,6 +80,8 @@ class MemoryTotal:
         bandwidth: The peak rates of all chips added. Example: 13.12 TB/s
     """
 
+    __repr__ = short_repr
+
     capacity: Capacity | None = None
     bandwidth: Bandwidth | None = None
 
@@ -85,6 +94,8 @@ class Family:
         name: The name of the family. Example: trn1
         sizes: The number of sizes its publisher lists. Example: 2
     """
+
+    __repr__ = short_repr
 
     name: Text
     sizes: Count | None = None
@@ -99,6 +110,8 @@ class ServerTotals:
         peak: Peak rates of all chips together.
         memory: Device memory of all chips together.
     """
+
+    __repr__ = short_repr
 
     cores: Count | None = None
     peak: Peak | None = None
@@ -119,6 +132,8 @@ class Server:
         stated: Totals as printed.
         other: Figures that have no attribute of their own, by a name in snake case.
     """
+
+    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Server"
     RENAMED: ClassVar[Mapping[str, str]] = {

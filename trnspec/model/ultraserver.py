@@ -12,6 +12,7 @@ from trnspec.model.fabric import Fabric
 from trnspec.model.fields import AnyFigure, Bandwidth, Peak
 from trnspec.model.ref import Ref
 from trnspec.model.server import Host, MemoryTotal, Server
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -22,6 +23,8 @@ class ServerCount:
         server: The server. Example: trn2u.48xlarge
         count: The number of servers. Example: 4
     """
+
+    __repr__ = short_repr
 
     server: Ref[Server]
     count: Count
@@ -34,6 +37,8 @@ class NetworkTotal:
     Attributes:
         bandwidth: All NICs of all servers, in one direction. Example: 12,800 Gbps
     """
+
+    __repr__ = short_repr
 
     bandwidth: Bandwidth | None = None
 
@@ -50,6 +55,8 @@ class UltraServerTotals:
         host: Processors and memory of all hosts together.
         network: NICs of all servers together.
     """
+
+    __repr__ = short_repr
 
     RENAMED: ClassVar[Mapping[str, str]] = {"efa": "network", "efa.bandwidth": "network.bandwidth"}
 
@@ -72,6 +79,8 @@ class UltraServer:
         stated: Totals as printed.
         other: Figures that have no attribute of their own, by a name in snake case.
     """
+
+    __repr__ = short_repr
 
     KIND: ClassVar[str] = "UltraServer"
 

@@ -15,6 +15,7 @@ from trnspec.graph.provenance import Stated, figures
 from trnspec.model.document import Claim, Metadata, Node
 from trnspec.model.reflection import FigureShape, ObjectShape, dotted, leaves, shape_of, spread
 from trnspec.quantities.quantity import Quantity, parse
+from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
@@ -45,6 +46,8 @@ class Side:
     where: str = ""
     derived: str = ""
 
+    __repr__ = short_repr
+
     def __str__(self) -> str:
         if self.derived:
             return f"derived: {self.derived}"
@@ -74,6 +77,8 @@ class Change:
     verdict: str = ""
     reason: str = ""
 
+    __repr__ = short_repr
+
 
 @frozen
 class Presence:
@@ -88,6 +93,8 @@ class Presence:
     kind: str
     name: str
     reason: str = ""
+
+    __repr__ = short_repr
 
 
 @frozen
@@ -105,6 +112,8 @@ class Claims:
     added: int
     removed: int
     judged: int
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -132,6 +141,8 @@ class Differences:
     words: tuple[Change, ...] = ()
     claims: tuple[Claims, ...] = ()
     unread: Mapping[str, str] = field(factory=dict)
+
+    __repr__ = short_repr
 
     def __bool__(self) -> bool:
         return any((self.added, self.removed, self.figures, self.restated, self.words, self.claims, self.unread))

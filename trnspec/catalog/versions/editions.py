@@ -23,6 +23,7 @@ from trnspec.graph.graph import Graph, build, references
 from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, plain, structure
 from trnspec.model.kinds import BUILTIN
+from trnspec.short_repr import short_repr
 from trnspec.yaml import Document
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Edition:
     sha256: str
     made_of: Mapping[str, int]
     documents: tuple[Mapping[str, Any], ...]
+
+    __repr__ = short_repr
 
 
 def named(name: str) -> str:

@@ -19,7 +19,7 @@ from trnspec.perf.work.layout import BUBBLES
 from trnspec.perf.work.memory import OPTIMIZERS, Optimizer, training_memory
 from trnspec.perf.work.plan import Plan, computed_again
 from trnspec.perf.work.stages import SCHEDULES as STAGES
-from trnspec.perf.work.stages import Split, crowded
+from trnspec.perf.work.stages import Split, peak_stages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -149,7 +149,7 @@ class Choices:
         optimizer = Optimizer(
             weight_bytes=self.weight_bytes, grad_bytes=self.gradient_bytes, state_bytes=self.state_bytes
         )
-        stages = crowded(d, split)
+        stages = peak_stages(d, split)
         if d.expert_layers in {0.0, d.layers}:
             # All layers are of one kind, so that experts begin at neither end or at the first stage.
             stages = stages[:2]

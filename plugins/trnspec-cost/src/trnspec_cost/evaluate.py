@@ -6,21 +6,16 @@ import math
 import re
 from typing import TYPE_CHECKING, Literal
 
-from trnspec.errors import QuantityError, UsageError
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, UsedFigure
+from trnspec import Answer, Assumption, Dimension, Evaluation, QuantityError, RefusalError, UsageError, UsedFigure
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.quantities.quantity import parse
-from trnspec.quantities.units import Dimension
 from trnspec_cost.price import ServerPrice
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.catalog.views import Bound
-    from trnspec.graph.provenance import Stated
-    from trnspec.quantities.quantity import Interval
+    from trnspec import Catalog, DocumentView, Interval, Stated
 
 _ON = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
 _HOUR = 3600.0
@@ -92,17 +87,17 @@ def cost(  # noqa: PLR0913  # each input is independent of the others
     )  # fmt: skip
 
 
-def _servers(catalog: Catalog, on: str) -> tuple[Bound, int, int]:
+def _servers(catalog: Catalog, on: str) -> tuple[DocumentView, int, int]:
     """The server that is rented, how many of it, and how many chips all of them have."""
     found = _ON.fullmatch(on.strip())
     if found is None:
         raise UsageError(f"on: servers and how many of them is expected, such as trn1.32xlarge*4, not {on!r}")
     count = int(found["count"] or 1)
-    system: Bound = catalog[found["name"]]
+    system: DocumentView = catalog[found["name"]]
     chips = system.chip_count * count
     spec = system.node.spec
     if isinstance(spec, UltraServer):
-        server: Bound = catalog[spec.servers.server.name]
+        server: DocumentView = catalog[spec.servers.server.name]
         return server, spec.servers.count * count, chips
     if not isinstance(spec, Server):
         raise UsageError(f"on: {system.kind} {system.name} is not rented; name a server or an UltraServer")
@@ -130,7 +125,7 @@ def _hours(hours: float | None, step_time: float | None, steps: int | None) -> t
 
 
 def _price(
-    catalog: Catalog, server: Bound, given: str | None, terms: str, region: str | None
+    catalog: Catalog, server: DocumentView, given: str | None, terms: str, region: str | None
 ) -> tuple[Fraction, Interval, tuple[UsedFigure, ...], Assumption | None]:
     """The price of one server in USD/h, what its digits leave open, and on whose word."""
     if given is not None:
@@ -167,7 +162,7 @@ def _price(
     return figure.value.value, figure.interval, (_basis(figure),), _where(document)
 
 
-def _where(price: Bound) -> Assumption:
+def _where(price: DocumentView) -> Assumption:
     region = price.node.spec.region
     return Assumption("region", region or "not told", f"the price {price.name}")
 

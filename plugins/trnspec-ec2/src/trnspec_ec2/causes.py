@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from trnspec import Interval, Quantity
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, tried
 from trnspec.checks.reconcile.sites import Site, Term
 from trnspec.graph.graph import figure_at
 from trnspec.graph.totals import total
 from trnspec.model.server import Server
 from trnspec.model.source import Source
-from trnspec.quantities.quantity import Interval, Quantity
 from trnspec_ec2.statements import DEVICES, Statement, Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
+    from trnspec import Graph, Node
     from trnspec.yaml import Path
     from trnspec_ec2.comparing import Parts
 

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from trnspec import Figure, Graph, Interval, Node, Quantity, Ref
 from trnspec.checks.reconcile.hypotheses import Explanation
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
-from trnspec.graph.graph import Graph, figure_at
+from trnspec.graph.graph import figure_at
 from trnspec.graph.totals import total
 from trnspec.model.chip import Chip
-from trnspec.model.document import Node
-from trnspec.model.figure import Figure
-from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 from trnspec.model.source import Source
-from trnspec.quantities.quantity import Interval, Quantity
 from trnspec_ec2.causes import causes
 from trnspec_ec2.statements import Device, Part, Statement, Target, devices, distinct, statements
 

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.graph.graph import Graph, figure_at
+from trnspec import Graph, Interval, Quantity, Ref
+from trnspec.graph.graph import figure_at
 from trnspec.model.core import Core
-from trnspec.model.ref import Ref
-from trnspec.quantities.quantity import Interval, Quantity
 from trnspec_ec2.comparing import chip_named
 from trnspec_ec2.statements import NOT_EFA, Device, Statement, devices, distinct, printed, statements
 from trnspec_ec2.yaml_text import document
 
 if TYPE_CHECKING:
-    from trnspec.model.document import Node
+    from trnspec import Node
     from trnspec_ec2.reading import Record
 
 FOLDERS = {"Server": "servers", "Chip": "chips", "Source": "sources"}

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from trnspec.quantities.quantity import Quantity
+from trnspec import Quantity
 from trnspec.quantities.quantity import parse as quantity
 
 Part = Literal["server", "chip", "core"]

@@ -6,15 +6,11 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from trnspec.errors import QuantityError, UsageError
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, UsedFigure
+from trnspec import Answer, Assumption, Dimension, Evaluation, Part, QuantityError, RefusalError, UsageError, UsedFigure
 from trnspec.quantities.quantity import parse
-from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.catalog.views import Bound
-    from trnspec.quantities.quantity import Interval
+    from trnspec import Catalog, DocumentView, Interval
 
 _ON = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
 _HOUR = 3600.0
@@ -95,12 +91,12 @@ def energy(  # noqa: PLR0913  # each input is independent of the others
     )  # fmt: skip
 
 
-def _system(catalog: Catalog, on: str) -> tuple[Bound, int]:
+def _system(catalog: Catalog, on: str) -> tuple[DocumentView, int]:
     """The chip of a system, and how many there are."""
     found = _ON.fullmatch(on.strip())
     if found is None:
         raise UsageError(f"on: a system and how many of it is expected, such as trn2.48xlarge*4, not {on!r}")
-    system: Bound = catalog[found["name"]]
+    system: DocumentView = catalog[found["name"]]
     return system.chip_view, system.chip_count * int(found["count"] or 1)
 
 
@@ -131,7 +127,7 @@ def _time(
     return seconds, Assumption("time", f"{steps:,} steps of {step_time:g} s", "nothing between the steps")
 
 
-def _power(chip: Bound, given: str | None) -> tuple[float, Interval, tuple[UsedFigure, ...], Assumption | None]:
+def _power(chip: DocumentView, given: str | None) -> tuple[float, Interval, tuple[UsedFigure, ...], Assumption | None]:
     """The power of one chip in watts, what its digits leave open, and on whose word."""
     if given is not None:
         try:
