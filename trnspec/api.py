@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
     from trnspec.graph.graph import Graph
-    from trnspec.plugins.api import Evaluator, Plugin, Registry
+    from trnspec.plugins.api import Evaluator, Registry
     from trnspec.plugins.discovery import Discovery
 
 
@@ -43,14 +43,7 @@ def plugins() -> Discovery:
     """
     from trnspec.plugins.discovery import installed
 
-    return installed(_core)
-
-
-def _core() -> Plugin:
-    # Imported here: where documents are read on demand and no plugin is installed, no rule is needed.
-    from trnspec.builtin import plugin
-
-    return plugin
+    return installed()
 
 
 def select(paths: Iterable[str], known: Registry, settings: Settings, *, every: bool = False) -> Selection:
@@ -145,27 +138,6 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
         giver = plugins().giver if registry is None else "the plugin {}".format
         tell(faults(found, made, known, chosen), known, lambda file: (name := owner(FilePath(file))) and giver(name))
     return made
-
-
-def graph_of(paths: Iterable[str] = (), *, settings: Settings | None = None) -> Graph:
-    """The same graph as :func:`graph`, whose documents are read when they are first asked for.
-
-    A question about one document is answered several times quicker. What is found the same way: a name is that of a
-    file; for an alias, a document that is wrong or a kind of a plugin, everything is read after all.
-
-    Args:
-        paths: Files and folders; nothing means the shipped catalog.
-        settings: Names further catalogs.
-
-    Raises:
-        UsageError: A path is not there.
-    """
-    from trnspec.loading.index import on_demand
-    from trnspec.plugins.discovery import simple
-
-    paths = list(paths)
-    chosen = settings if settings is not None else Settings()
-    return on_demand(paths, chosen, lambda: graph(paths, settings=chosen), simple())
 
 
 def load(  # each one is independent of the others

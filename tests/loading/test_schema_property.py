@@ -14,7 +14,7 @@ from schema_strategies import KINDS, Sampler, damaged, documents, normal, unplac
 from trnspec.api import registry
 from trnspec.loading.pipeline import read
 from trnspec.loading.schema.check import check
-from trnspec.loading.schema.generate import document_schema
+from trnspec.model.json_schema import document_schema
 from trnspec.loading.schema.prune import prune
 from trnspec.loading.structure import StructureError, plain, structure
 from trnspec.plugins.api import Kind, Plugin, Registry

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from schema_strategies import KINDS, Part, Sampler, documents, unplaced
 
 from trnspec.api import registry
-from trnspec.loading.schema.generate import document_schema, field_docs
+from trnspec.model.json_schema import document_schema, field_docs
 from trnspec.loading.structure import structure
 from trnspec.model.annotations import NAME_PATTERN, Count, Name, Pattern, Text
 from trnspec.model.chip import Chip

@@ -141,7 +141,7 @@ def _steps(found: PathField) -> Path:
 
 
 def _description(spec: type[Any], found: PathField) -> str:
-    from trnspec.loading.schema.generate import field_docs
+    from trnspec.model.json_schema import field_docs
 
     steps = _steps(found)
     for owner in (spec, Chip, Server) if found.total else (spec,):

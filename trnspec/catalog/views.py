@@ -26,10 +26,10 @@ from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
-from trnspec.output.exporters.asking import OneExport
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog  # noqa: TC004  # the types of a view are never resolved
+    from trnspec.output.exporters.exported import Export
     from trnspec.quantities.amount import Amount
     from trnspec.topology.shapes import Shape as Fabric
 
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 @frozen(kw_only=True, eq=False, slots=False)
-class Bound(OneExport):
+class Bound:
     """A document of a catalog: what it says, and what follows from its parts.
 
     Attributes:
@@ -109,6 +109,21 @@ class Bound(OneExport):
             Bound.figure(self.catalog[found[1].name], path)  # names what is missing
             raise UsageError(f"{path} of {found[1].name} is not a figure")
         return made.figure * made.count
+
+    def export(self, format: str) -> Export:
+        """The document in another format: ``cat["trn2-ultraserver"].export("svg").text``.
+
+        Args:
+            format: A format of ``trnspec export``: ``json``, ``dot``, ``svg``, ``calculon``, ``astra-sim``,
+                ``llm-analysis``, or that of a plugin.
+
+        Raises:
+            UsageError: There is no such format, or it exports whole catalogs only.
+            ExportError: The format needs a figure that this document does not have; the message names it.
+        """
+        from trnspec.output.exporters import export
+
+        return export(format, self.node, self.catalog.graph)
 
     @property
     def chip_view(self) -> ChipView:

@@ -33,7 +33,7 @@ class _Dimension:
     link: str
 
 
-def export(graph: Graph, node: Node[Any]) -> Export:
+def export(node: Node[Any], graph: Graph) -> Export:
     """The fabric of a server or an UltraServer.
 
     Raises:

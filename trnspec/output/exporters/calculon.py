@@ -37,7 +37,7 @@ R. Rabenseifner and W. Gropp, Optimization of Collective Communication Operation
 """
 
 
-def export(graph: Graph, node: Node[Any]) -> Export:
+def export(node: Node[Any], graph: Graph) -> Export:
     """A server or an UltraServer: its chips are the processors, its fabric and its adapters are the networks.
 
     Raises:

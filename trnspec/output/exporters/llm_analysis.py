@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PEAK = "peak_fp16_TFLOPS"
 
 
-def export(graph: Graph, node: Node[Any]) -> Export:
+def export(node: Node[Any], graph: Graph) -> Export:
     """The chip of a server or an UltraServer, which is the node of llm-analysis.
 
     Raises:

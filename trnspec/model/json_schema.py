@@ -183,19 +183,28 @@ def _property(field: FieldShape, doc: tuple[str, str | None], definitions: _Defi
     schema = _schema(field.shape, definitions)
     schema = {"title": field.name, "description": text, **schema}
     if example is not None:
-        schema["examples"] = [_example(field.shape, example)]
+        schema["examples"] = [example_of(field.shape, example)]
     return schema
 
 
-def _example(shape: Shape, text: str) -> Any:
-    value: Any = text
+def example_of(shape: Shape, text: str) -> Any:
+    """The value of an ``Example:`` in a docstring, of the type that the field has in a document.
+
+    Raises:
+        ValueError: The field is a number, and the text is not one.
+    """
     if isinstance(shape, ListShape):
-        value = [_example(shape.item, text)]
-    elif isinstance(shape, NumberShape):
-        value = int(text) if shape.whole else float(text)
-    elif isinstance(shape, FlagShape):
-        value = text == "true"
-    return value
+        return [example_of(shape.item, text)]
+    if isinstance(shape, NumberShape):
+        try:
+            return int(text) if shape.whole else float(text)
+        except ValueError:
+            number = "an integer" if shape.whole else "a number"
+            hint = "" if shape.whole else "; declare a quantity with a unit as a figure type such as Capacity"
+            raise ValueError(f"the example {text!r} is not {number}{hint}") from None
+    if isinstance(shape, FlagShape):
+        return text == "true"
+    return text
 
 
 def _figure(dimension: Dimension | None, definitions: _Definitions) -> Schema:
