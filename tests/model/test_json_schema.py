@@ -18,8 +18,8 @@ from schema_strategies import KINDS, Part, Sampler, texts
 from trnspec.api import registry
 from trnspec.errors import QuantityError
 from trnspec.loading.files import documents_in, shipped
-from trnspec.model.json_schema import DIALECT, any_pattern, document_schema, field_docs
 from trnspec.model.fields import AnyFigure, Bandwidth
+from trnspec.model.json_schema import DIALECT, any_pattern, document_schema, field_docs
 from trnspec.model.link import Link
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import Dimension, units_of

@@ -15,9 +15,9 @@ from running import environment
 
 from trnspec.builtin import plugin as house
 from trnspec.loading.schema.check import validator
-from trnspec.model.json_schema import document_schema
 from trnspec.model.annotations import Count
 from trnspec.model.chip import Chip
+from trnspec.model.json_schema import document_schema
 from trnspec.plugins.api import Plugin, Registry
 from trnspec.testing import diagnose
 

@@ -29,7 +29,7 @@ def known(ctx: click.Context | None) -> Registry:
         return registry()
 
 
-class Format(click.ParamType):
+class Format(click.ParamType[str]):
     """The name of an exporter or a reporter.
 
     Args:

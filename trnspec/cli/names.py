@@ -6,6 +6,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from trnspec.loading.files import documents_in, shipped
+from trnspec.plugins.selection import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,10 +58,10 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
     from trnspec.cli.common import here, load_catalog
 
     if any(others.values()):
-        chosen = load_catalog(catalog=catalog, **others)
+        loaded = load_catalog(catalog=catalog, **others)
         for name in names:
-            chosen[name]  # a catalog of another day tells why it lacks a document
-        return chosen.graph
+            loaded[name]  # a catalog of another day tells why it lacks a document
+        return loaded.graph
     from trnspec.plugins.entry_points import alone
 
     paths, settings = [catalog] if catalog else [], here()

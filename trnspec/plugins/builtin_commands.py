@@ -1,24 +1,25 @@
-"""The commands of trnspec, told where it costs nothing to read: each is a module of its own in ``trnspec.cli``."""
+"""The built-in commands: each is a module of its own in ``trnspec.cli``, imported when it is called."""
 
 from __future__ import annotations
 
 COMMANDS = {
-    "validate": "Check catalog files and everything they take part in.",
-    "audit": "Print every disagreement of the catalog, recorded or found.",
+    "validate": "Check catalog files and everything that refers to them.",
+    "audit": "List every disagreement in the catalog, recorded or computed.",
     "list": "List the documents of a kind, or of all kinds.",
-    "show": "Print every figure of a document with source, date and rivals.",
+    "show": "Print every figure of a document with source, date and conflicting values.",
     "compare": "Print documents side by side, with ratios.",
-    "source": "Print everything that rests on a source.",
-    "tree": "Print what a system is built of, down to the engines.",
-    "diff": "Tell what changed from A to B: documents, figures, counts, words, and why.",
-    "edition": "Freeze the catalog, list its editions, verify that none was altered.",
-    "eval": "Evaluate: step times, costs and whatever else the evaluators answer.",
-    "calibrate": "Fit what is achieved on a chip to published measurements.",
-    "query": "Print the documents of a kind that fulfil a condition.",
-    "sql": "Ask the tables of the catalog in SQL.",
-    "export": "Print a document in the form of another program, or as a picture.",
-    "plugin": "List the installed plugins and what became of them; start a new one.",
-    "explain": "Tell what a code means, why it matters and what to write instead.",
+    "source": "Print every figure that cites a source.",
+    "tree": "Print the parts of a system, down to the engines.",
+    "diff": "Print what changed from A to B, and according to which source.",
+    "edition": "Freeze the catalog, list its editions, verify their integrity.",
+    "eval": "Run an evaluator: training, memory, inference, search, ...",
+    "calibrate": "Fit achieved efficiencies of a chip to published measurements.",
+    "query": "Print the documents of a kind that satisfy a condition.",
+    "sql": "Query the catalog tables in SQL.",
+    "export": "Print a document in the format of another program, or as a picture.",
+    "plugin": "List plugins and their status; create a new plugin.",
+    "schema": "Print the JSON Schema of a kind of document.",
+    "explain": "Explain a code, or list the fields of a kind.",
     "completion": "Print the completion script of a shell.",
 }
-"""The commands with what ``--help`` says of each, so that it need not import them."""
+"""The commands with their summaries, so that ``--help`` imports none of them."""

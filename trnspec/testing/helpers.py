@@ -14,7 +14,7 @@ from trnspec.errors import UsageError
 from trnspec.loading.files import documents_in, shipped
 from trnspec.loading.pipeline import Reading, read
 from trnspec.loading.settings import Settings
-from trnspec.plugins.api import API, Plugin, Registry, Rule
+from trnspec.plugins.api import API, Plugin, Registry, Rule, loaded
 from trnspec.yaml import read_file, read_text
 
 if TYPE_CHECKING:
@@ -201,7 +201,9 @@ class PluginConformance:
             check_code(code, registry=self.registry)
 
     def test_functions_can_be_imported(self) -> None:
-        """What evaluators and exporters name is there."""
-        for each in (*self.plugin.evaluators, *self.plugin.exporters):
-            assert callable(each.load()), each.name
-            assert each.summary, f"{each.name} has no summary"
+        """Every function that the plugin names can be imported."""
+        plugin = self.plugin
+        for values in (plugin.evaluators, plugin.exporters, plugin.reporters, plugin.commands):
+            for each in values:
+                for function in each.functions.values():
+                    assert callable(loaded(each.name, function)), each.name

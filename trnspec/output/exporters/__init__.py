@@ -67,7 +67,7 @@ def _run(chosen: Exporter, function: Function, *args: Any) -> Export:
         result = call(*args)
     except TrnspecError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         print_traceback(error)
         raise UsageError(f"{name} failed: {described(error)}") from error
     if not isinstance(result, Export):

@@ -6,7 +6,6 @@ registry; each is imported when it is used, so that a run which prints text does
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from trnspec.errors import TrnspecError, UsageError
@@ -15,6 +14,7 @@ from trnspec.plugins.discovery import installed
 from trnspec.plugins.failures import described, print_traceback
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from trnspec.diagnostics import Report
@@ -58,7 +58,7 @@ def render(
         text = run(report, color=color, width=width, texts=texts, docs=docs, when=when)
     except TrnspecError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         print_traceback(error)
         raise UsageError(f"{name} failed: {described(error)}") from error
     if not isinstance(text, str):

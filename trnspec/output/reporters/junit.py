@@ -51,7 +51,8 @@ def report(report: Report, *, when: datetime | None = None, **_: object) -> str:
     ElementTree.SubElement(suite, "system-err")
     ElementTree.indent(suite)
     # Character references instead of UTF-8: the declared encoding is then right in every pipe.
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="us-ascii").decode("ascii")
+    body: bytes = ElementTree.tostring(suite, encoding="us-ascii")
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + body.decode("ascii")
 
 
 def _case(suite: ElementTree.Element, found: Diagnostic) -> None:
