@@ -188,7 +188,7 @@ def test_the_command_line_knows_them(site) -> None:
         ("Unit('MWORD', Dimension.INFORMATION, 3)", "ok", ""),
         ("Unit('tb', Dimension.INFORMATION, 3)", "clash", "the unit tb differs from TB only in the case of letters"),
         ("Unit('MWORD', Dimension.TIME, 3), Unit('MWord', Dimension.TIME, 4)", "clash", "the unit MWord differs from"),
-        ("'Mword'", "invalid", "its fields are not what they should be: AttributeError"),
+        ("'Mword'", "invalid", "units[0] is of type str; a Unit is expected"),
         ("Unit('a b', Dimension.TIME, 3)", "broken", "a unit is written with 1 to 14 letters"),
     ],
 )

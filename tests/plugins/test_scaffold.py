@@ -37,7 +37,12 @@ def test_new(here) -> None:
 def test_nothing_is_left_to_fill_in(kind) -> None:
     made = files("acme", kind)
 
-    assert [] == [n for n, t in made.items() for word in ("NAME", "MODULE", "SUMMARY", "LETTERS") if word in t + n]
+    assert [] == [
+        n
+        for n, t in made.items()
+        for word in ("NAME", "MODULE", "SUMMARY", "LETTERS", "CLASS", "SCHEMA", "COMMAND")
+        if word in t + n
+    ]
     assert {"pyproject.toml", "README.md", "src/trnspec_acme/__init__.py", "tests/test_plugin.py"} <= set(made)
 
 
@@ -50,13 +55,13 @@ def test_codes_have_letters_of_their_own(name, code) -> None:
 
 @pytest.mark.parametrize("name", ["", "a", "A", "Acme", "acme_tpu", "-acme", "acme-", "a--b", "9a", "../x", "a" * 41])
 def test_names_that_are_refused(tmp_path, name) -> None:
-    with pytest.raises(UsageError, match="is not the name of a plugin"):
+    with pytest.raises(UsageError, match="is not a valid name of a plugin"):
         write(name, "rules", tmp_path)
     assert [] == list(tmp_path.iterdir())
 
 
 def test_kinds_that_are_refused() -> None:
-    with pytest.raises(UsageError, match="'other' is not a kind of plugin; write one of generation"):
+    with pytest.raises(UsageError, match="'other' is not a kind of plugin; use one of generation"):
         files("acme", "other")
 
 
@@ -98,7 +103,7 @@ def test_new_plugins_pass_their_own_tests(tmp_path) -> None:
     trnspec = (python, "-m", "trnspec")
     listed = run(*trnspec, "plugin", "list", cwd=tmp_path).splitlines()[1:]
 
-    assert {("new-evaluator", "ok"), ("new-generation", "ok"), ("new-rules", "ok")} == {
+    assert {(f"new-{kind}", "ok") for kind in KINDS} == {
         (line.split()[0], line.split()[3]) for line in listed if line.startswith("new-")
     }
     assert "new-generation-1" in run(*trnspec, "list", "chips", cwd=tmp_path)

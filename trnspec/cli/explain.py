@@ -68,7 +68,7 @@ def _kind(known: Registry, name: str) -> Kind | None:
 def _unknown(known: Registry, topic: str) -> UsageError:
     choices = [*known.codes, *(c.name for c in known.codes.values()), *known.kinds, *(k.lower() for k in known.kinds)]
     hint = did_you_mean(topic.partition(".")[0], choices) or "trnspec explain lists the codes"
-    return UsageError(f"there is no code and no kind {topic!r}; {hint}")
+    return UsageError(f"there is no code or kind {topic!r}; {hint}")
 
 
 def _fields_page(kind: Kind, path: str, known: Registry) -> Iterator[str]:

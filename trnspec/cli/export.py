@@ -34,7 +34,7 @@ class _Command(click.Command):
 @click.option("--output", type=click.Path(path_type=FilePath, dir_okay=False), metavar="FILE", help="Write to FILE.")
 @catalog_options
 def command(format_: str, name: str | None, output: FilePath | None, **options: Any) -> None:
-    r"""Print the document NAME in another format; without NAME, the whole catalog (json).
+    r"""Convert the document NAME to another format; without NAME, the whole catalog (json).
 
     Where a format needs a value that the catalog does not have, an assumption is made and reported: in the file if the
     format allows it, else on standard error, or with --output in NAME.assumptions.md beside FILE. A figure that cannot

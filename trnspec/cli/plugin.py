@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group("plugin")
 def command() -> None:
-    """List the installed plugins and their status; create a new plugin."""
+    """List the installed plugins and their status; create a new one."""
 
 
 @command.command("list")

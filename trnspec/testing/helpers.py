@@ -15,6 +15,8 @@ from trnspec.loading.files import documents_in, shipped
 from trnspec.loading.pipeline import Reading, read
 from trnspec.loading.settings import Settings
 from trnspec.plugins.api import API, Plugin, Registry, Rule, loaded
+from trnspec.plugins.entry_points import EntryPoint
+from trnspec.plugins.validation import invalid_kinds, invalid_values
 from trnspec.yaml import read_file, read_text
 
 if TYPE_CHECKING:
@@ -172,8 +174,12 @@ class PluginConformance:
         return Registry.of([house, self.plugin])
 
     def test_fits_beside_trnspec(self) -> None:
-        """It is written for this API, and gives nothing that trnspec gives."""
-        assert [p.name for p in self.registry.plugins] == ["trnspec", self.plugin.name]
+        """It was written for this API, its values and kinds are valid, and it redefines nothing of trnspec."""
+        registry = self.registry
+        entry = EntryPoint(self.plugin.name, self.plugin.name, "", self.plugin.name)
+
+        assert [*invalid_values(entry, self.plugin), *invalid_kinds(self.plugin, registry.units)] == []
+        assert [p.name for p in registry.plugins] == ["trnspec", self.plugin.name]
 
     def test_is_installed_and_used(self) -> None:
         """Its distribution has an entry point, and ``trnspec plugin list`` has nothing against it."""
