@@ -133,7 +133,7 @@ def test_between_plugins_the_first_by_name_wins(site) -> None:
     found = records(site)
 
     assert {"alpha": "ok", "beta": "clash"} == {n: r["status"] for n, r in found.items()}
-    assert found["beta"]["message"] == "the code ABC001 is defined by alpha already"
+    assert found["beta"]["faults"][0] == "the code ABC001 is defined by alpha already"
 
 
 def test_two_distributions_with_one_plugin(site) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import trnspec
-from trnspec.errors import UsageError
 from trnspec.builtin import plugin
+from trnspec.errors import UsageError
 from trnspec.output.exporters import export, export_all
 from trnspec.output.exporters.exported import Assumption, Export, ExportError, Used, markdown
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reporters_samples import CLEAN, reports
 
+from trnspec.builtin import plugin
 from trnspec.diagnostics import Report
 from trnspec.errors import UsageError
-from trnspec.builtin import plugin
 from trnspec.output.reporters import render, use_color
 from trnspec.output.reporters.common import dotted
 
