@@ -184,7 +184,9 @@ def test_rules_of_a_plugin_are_checked_alike() -> None:
         if node.target and node.spec.version is None:
             yield Finding(("spec", "connects"), "the link has no version")
 
-    check_code(unversioned_link.code, registry=Registry.of([builtin, Plugin(name="x", api=1, rules=(unversioned_link,))]))
+    check_code(
+        unversioned_link.code, registry=Registry.of([builtin, Plugin(name="x", api=1, rules=(unversioned_link,))])
+    )
     with pytest.raises(AssertionError, match=r"XYZ001, Example: .*'XYZ001', 5.* is marked, \[\] is reported"):
         check_code(unversioned_link.code, registry=KNOWN)
 
