@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from trnspec.api import registry
-from trnspec.loading.schema.generate import document_schema
+from trnspec.model.json_schema import document_schema
 
 ROOT = Path(__file__).resolve().parent.parent
 

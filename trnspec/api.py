@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trnspec.evaluation.result import Evaluation
     from trnspec.evaluation.sweep import Sweep
     from trnspec.graph.graph import Graph
-    from trnspec.plugins.api import Evaluator, Plugin, Registry
+    from trnspec.plugins.api import Evaluator, Registry
     from trnspec.plugins.discovery import Discovery
 
 
@@ -44,14 +44,7 @@ def plugins() -> Discovery:
     """
     from trnspec.plugins.discovery import installed
 
-    return installed(_core)
-
-
-def _core() -> Plugin:
-    # Imported here: reading documents on demand without installed plugins needs no rules.
-    from trnspec.builtin import plugin
-
-    return plugin
+    return installed()
 
 
 def select(paths: Iterable[str], known: Registry, settings: Settings, *, every: bool = False) -> Selection:
@@ -151,28 +144,7 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
     return made
 
 
-def graph_of(paths: Iterable[str] = (), *, settings: Settings | None = None) -> Graph:
-    """The graph of :func:`graph`, whose documents are read at their first use.
-
-    Access to one document by its name, which is that of its file, is several times faster. An alias, a document with
-    errors or a kind of a plugin makes it read everything.
-
-    Args:
-        paths: Files and folders; the shipped catalog if empty.
-        settings: Further catalogs.
-
-    Raises:
-        UsageError: A path does not exist.
-    """
-    from trnspec.loading.index import on_demand
-    from trnspec.plugins.discovery import simple
-
-    paths = list(paths)
-    chosen = settings if settings is not None else Settings()
-    return on_demand(paths, chosen, lambda: graph(paths, settings=chosen), simple())
-
-
-def load(
+def load(  # each one is independent of the others
     paths: Iterable[str] = (),
     *,
     edition: str | None = None,

@@ -235,4 +235,4 @@ def test_explain_unknown_code(
         main()
     told = capsys.readouterr()
     assert (stopped.value.code, told.out) == (2, "")
-    assert re.fullmatch(rf"trnspec: there is no code '{word}'; did you mean .*'{meant}'.*\?\n", told.err)
+    assert re.fullmatch(rf"trnspec: there is no code or kind '{word}'; did you mean .*'{meant}'.*\?\n", told.err)

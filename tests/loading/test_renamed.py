@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import pytest
 from attrs import frozen
+from trnspec.loading.schema.generate import document_schema
 
 import trnspec
 from trnspec.api import registry
 from trnspec.loading.pipeline import read
 from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.schema.check import validator
-from trnspec.loading.schema.generate import document_schema
 from trnspec.loading.structure import plain
 from trnspec.model.annotations import Count
 from trnspec.model.document import Node

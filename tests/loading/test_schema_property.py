@@ -15,9 +15,9 @@ from trnspec.api import registry
 from trnspec.loading.pipeline import read
 from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.schema.check import check
-from trnspec.loading.schema.generate import document_schema
 from trnspec.loading.schema.prune import prune
 from trnspec.loading.structure import StructureError, plain, structure
+from trnspec.model.json_schema import document_schema
 from trnspec.plugins.api import Kind, Plugin, Registry
 
 if TYPE_CHECKING:

@@ -174,7 +174,7 @@ def test_too_many_chips_are_refused() -> None:
 def test_a_title_may_hold_any_sign() -> None:
     node = CAT.graph.named("trn1.32xlarge")
     odd = evolve(node, metadata=evolve(node.metadata, title='<a> & "b" -- c'))
-    root = ET.fromstring(export("svg", Graph({**CAT.graph.nodes, node.name: odd}), odd).text)
+    root = ET.fromstring(export("svg", odd, Graph({**CAT.graph.nodes, node.name: odd})).text)
 
     assert '<a> & "b" -- c' == root.findtext(f"{NS}title")
     assert '<a> & "b" -- c' in words(root)

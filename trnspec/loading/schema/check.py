@@ -15,8 +15,8 @@ from jsonschema.validators import extend
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import QuantityError
-from trnspec.loading.schema.generate import document_schema
 from trnspec.model.annotations import NAME_PATTERN
+from trnspec.model.json_schema import document_schema
 from trnspec.model.reflection import (
     ChoiceShape,
     EitherShape,

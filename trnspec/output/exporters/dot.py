@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _COLOURS = ("#3565c4", "#c4521a", "#a86b00", "#8a3fa0", "#2e7d4f")
 
 
-def export(graph: Graph, node: Node[Any]) -> Export:
+def export(node: Node[Any], graph: Graph) -> Export:
     """The fabric of a server or an UltraServer.
 
     Raises:

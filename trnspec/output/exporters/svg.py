@@ -23,7 +23,7 @@ MOST = 1024
 _COLOURS = {WITHIN: "a", BETWEEN: "b", DIRECT: "d", f"{WITHIN} 1": "c", f"{WITHIN} 2": "a", f"{WITHIN} 3": "b"}
 
 
-def export(graph: Graph, node: Node[Any]) -> Export:
+def export(node: Node[Any], graph: Graph) -> Export:
     """The fabric of a server or an UltraServer.
 
     Raises:

@@ -1,8 +1,7 @@
-"""The JSON Schema of a kind, written from its classes.
+"""The JSON Schema of a kind, generated from its classes.
 
-The classes are the one place where a field, its constraint and its meaning are told; the schemas in ``schemas/`` are
-what editors and other programs read.  A test holds the two together.  Why they are generated and not written by hand
-is told in ``docs/explanation/schemas.md``.
+Fields, their constraints and descriptions are defined in the classes only; the schemas in ``schemas/`` are generated for
+editors and other programs, and a test compares the two. See ``docs/explanation/schemas.md``.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
 
 
 def _spec(spec: type, definitions: _Definitions) -> Schema:
-    """The schema of a spec; of a class that is derived from that of another kind, the other's and what it adds."""
+    """The schema of a spec; for a class derived from another spec, a reference to that and the added fields."""
     parent = _parent(spec)
     if parent is None:
         return _schema(shape_of(spec), definitions)
@@ -89,7 +88,7 @@ _CLOSED: Schema = {"unevaluatedProperties": False}
 
 
 def _parent(spec: type) -> type | None:
-    """The class that a class only adds fields to, or ``None`` where it changes one."""
+    """The base class to which a class only adds fields; ``None`` if it changes one."""
     above = next((c for c in spec.__mro__[1:] if attrs.has(c)), None)
     if above is None:
         return None
@@ -98,7 +97,7 @@ def _parent(spec: type) -> type | None:
 
 
 def _derived(spec: type, parent: type, definitions: _Definitions) -> Schema:
-    """What a class adds to another, which stands by its name; open, for a third class may add to it."""
+    """The fields a class adds to a base, which is referred to by name; open, since a third class may add more."""
 
     def base() -> Schema:
         above = _parent(parent)
@@ -119,7 +118,7 @@ def _derived(spec: type, parent: type, definitions: _Definitions) -> Schema:
 
 
 class _Definitions:
-    """The schemas that are referred to by name: one for each class, also where two classes have the same name."""
+    """The schemas that are referred to by name: one for each class, even if two classes have the same name."""
 
     def __init__(self, table: UnitTable) -> None:
         self.table = table
@@ -132,7 +131,7 @@ class _Definitions:
             while free in self.schemas:
                 free = f"{name}{len(self.schemas)}"
             self._names[key] = free
-            self.schemas[free] = {}  # stands in while a class that contains itself is written
+            self.schemas[free] = {}  # a placeholder while the schema of a class that contains itself is built
             self.schemas[free] = build()
         return {"$ref": f"#/$defs/{self._names[key]}"}
 
@@ -217,19 +216,28 @@ def _property(field: FieldShape, doc: tuple[str, str | None], definitions: _Defi
     schema = _schema(field.shape, definitions)
     schema = {"title": field.name, "description": text, **schema}
     if example is not None:
-        schema["examples"] = [_example(field.shape, example)]
+        schema["examples"] = [example_of(field.shape, example)]
     return schema
 
 
-def _example(shape: Shape, text: str) -> Any:
-    value: Any = text
+def example_of(shape: Shape, text: str) -> Any:
+    """The value of an ``Example:`` in a docstring, of the type that the field has in a document.
+
+    Raises:
+        ValueError: The field is a number, and the text is not one.
+    """
     if isinstance(shape, ListShape):
-        value = [_example(shape.item, text)]
-    elif isinstance(shape, NumberShape):
-        value = int(text) if shape.whole else float(text)
-    elif isinstance(shape, FlagShape):
-        value = text == "true"
-    return value
+        return [example_of(shape.item, text)]
+    if isinstance(shape, NumberShape):
+        try:
+            return int(text) if shape.whole else float(text)
+        except ValueError:
+            number = "an integer" if shape.whole else "a number"
+            hint = "" if shape.whole else "; declare a quantity with a unit as a figure type such as Capacity"
+            raise ValueError(f"the example {text!r} is not {number}{hint}") from None
+    if isinstance(shape, FlagShape):
+        return text == "true"
+    return text
 
 
 def _figure(dimension: Dimension | None, definitions: _Definitions) -> Schema:
@@ -248,7 +256,7 @@ def _figure(dimension: Dimension | None, definitions: _Definitions) -> Schema:
 
 
 def any_pattern(table: UnitTable = UNITS) -> str:
-    """The expression that a figure of any dimension matches."""
+    """The regular expression of a figure of any dimension."""
     return "|".join(pattern(d, table) for d in Dimension)
 
 
@@ -257,7 +265,7 @@ def _summary(cls: type) -> str:
 
 
 def field_docs(cls: type) -> dict[str, tuple[str, str | None]]:
-    """What the docstring of a class says of each attribute: the sentence, and the example when there is one."""
+    """The description of each attribute in the docstring of a class, and its example if there is one."""
     doc = inspect.getdoc(cls) or ""
     _, _, rest = doc.partition("\nAttributes:\n")
     section = re.split(r"\n(?=\S)", rest, maxsplit=1)[0]

@@ -1,4 +1,4 @@
-"""trnspec.loading.schema.generate: the schemas are standard ones, they are up to date, and the catalog is valid under them."""
+"""trnspec.model.json_schema: the schemas are standard ones, they are up to date, and the catalog is valid under them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from schema_strategies import KINDS, Part, Sampler, texts
 from trnspec.api import registry
 from trnspec.errors import QuantityError
 from trnspec.loading.files import documents_in, shipped
-from trnspec.loading.schema.generate import DIALECT, any_pattern, document_schema, field_docs
 from trnspec.model.fields import AnyFigure, Bandwidth
+from trnspec.model.json_schema import DIALECT, any_pattern, document_schema, field_docs
 from trnspec.model.link import Link
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import Dimension, units_of
