@@ -6,6 +6,7 @@ A diagnostic holds the *code* of a rule, never the rule: low things hold names, 
 from __future__ import annotations
 
 import enum
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
@@ -40,24 +41,49 @@ class Severity(enum.IntEnum):
 
 @frozen
 class Code:
-    """A code and what it means: help text, manual page and test in one.
+    """A code and its explanation, which is help text, manual page and test at once.
 
     Attributes:
         id: For instance ``TRN402``.  Never reused for another meaning.
         name: For instance ``aggregate-mismatch``: it names the defect, so that it reads well after "allow".
-        severity: What a finding of this code is unless the settings say otherwise.
-        doc: One sentence, then the sections Why, Example, Instead and Source.
+        severity: The severity of its findings unless the settings change it.
     """
 
     id: str
     name: str
     severity: Severity
-    doc: str
+    _doc: str | FilePath
+
+    @property
+    def doc(self) -> str:
+        """One sentence, then the sections Why, Example, Instead and Source.
+
+        A code that was created with the path of a Markdown page reads the page here.
+        """
+        return self._doc if isinstance(self._doc, str) else read_page(self._doc)[1]
 
     @property
     def summary(self) -> str:
         """The first sentence of the explanation."""
         return self.doc.strip().split("\n\n", 1)[0].replace("\n", " ")
+
+
+def read_page(file: FilePath) -> tuple[dict[str, str], str]:
+    """The front matter of a Markdown page, and its text in the form of a docstring.
+
+    ``## Why`` becomes ``Why:``, and the section below it is indented by four spaces.
+    """
+    _, front, body = file.read_text(encoding="utf-8").split("---\n", 2)
+    lines: list[str] = []
+    margin, fenced = "", False
+    for line in body.strip("\n").split("\n"):
+        fenced ^= line.startswith("```")
+        if line.startswith("## ") and not fenced:
+            lines.append(f"{line[3:]}:")
+            margin = "    "
+        elif line or not lines[-1].endswith(":") or lines[-1].startswith(" "):  # no blank line below a heading
+            lines.append(f"{margin}{line}" if line else "")
+    return dict(line.split(": ", 1) for line in front.splitlines()), "\n".join(lines)
 
 
 @frozen

@@ -77,7 +77,7 @@ def test_name_of_an_unsound_text(source, name) -> None:
     [
         ("kind: Chip\n", "TRN102", 1),
         ("api_version: trnspec/v1\n", "TRN102", 1),
-        ("api_version: trnspec/v2\nkind: Chip\n", "TRN107", 1),
+        ("api_version: trnspec/v2\nkind: Chip\n", "TRN108", 1),
         ("api_version: trnspec/v1\nkind: Chp\n", "TRN107", 2),
         ("api_version: trnspec/v1\nkind: 3\n", "TRN107", 2),
         ("api_version: trnspec/v1\nkind: [Chip]\n", "TRN107", 2),

@@ -84,7 +84,10 @@ def _name(document: Document) -> str:
 
 def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tuple[Kind | None, Problem | None]:
     """The kind of a document, or what is wrong with its first two lines."""
-    for key, known in (("api_version", [API_VERSION]), ("kind", list(registry.kinds))):
+    for key, code, known in (
+        ("api_version", "TRN108", [API_VERSION]),
+        ("kind", "TRN107", list(registry.kinds)),
+    ):
         value = data.get(key)
         if value in known:
             continue
@@ -95,7 +98,7 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
             place = document.place(())
             return None, Problem("TRN102", f"the document has no {key!r}", place, f"add {key}: {expected}", ())
         hint = (did_you_mean(value, known) if isinstance(value, str) else "") or f"known: {', '.join(known)}"
-        return None, Problem("TRN107", f"{value!r} at {key} is not {expected}", document.place((key,)), hint, (key,))
+        return None, Problem(code, f"{value!r} at {key} is not {expected}", document.place((key,)), hint, (key,))
     return registry.kinds[str(data["kind"])], None
 
 
