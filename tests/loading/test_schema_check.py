@@ -37,14 +37,13 @@ KINDS_LIST = "Core, Chip, Link, Server, UltraServer, Cluster, Model, Calibration
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("kind: Link\n", ("TRN102", 1, 1, "the document has no 'api_version'", "add api_version: trnspec/v1")),
         (
             "api_version: trnspec/v1\n",
             ("TRN102", 1, 1, "the document has no 'kind'", f"add kind: one of {KINDS_LIST}"),
         ),
         (
             "api_version: trnspec/v2\nkind: Link\n",
-            ("TRN108", 1, 14, "'trnspec/v2' at api_version is not trnspec/v1", "did you mean 'trnspec/v1'?"),
+            ("TRN108", 1, 14, "'trnspec/v2' at api_version is not trnspec/v1", "write trnspec/v1"),
         ),
         (
             "kind: Lnk\napi_version: trnspec/v1\n",
@@ -60,6 +59,47 @@ def test_a_document_of_an_unknown_kind_is_not_looked_into(text, told):
     assert found(text + "rubbish: {}\n") == [told]
 
 
+def test_a_missing_version_is_reported_together_with_the_other_errors():
+    assert found("kind: Link\nmetadata: {name: example}\nspec: {connects: chips}\n") == [
+        ("TRN102", 1, 1, "the document has no 'api_version'", "add api_version: trnspec/v1"),
+        ("TRN102", 2, 1, "metadata has no 'title'", "add title: What people call it."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        (
+            "spec: {connects: chips, bandwidth: {both: 4,800 Gbps}}\n",
+            (
+                "TRN113",
+                4,
+                43,
+                "the comma in 4,800 Gbps ends the figure 4 at spec.bandwidth.both",
+                'quote it: "4,800 Gbps"',
+            ),
+        ),
+        (
+            "spec: {connects: chips, latency: ~1,500.5 ns}\n",
+            (
+                "TRN113",
+                4,
+                34,
+                "the comma in ~1,500.5 ns ends the figure '~1' at spec.latency",
+                'quote it: "~1,500.5 ns"',
+            ),
+        ),
+        (
+            "spec: {connects: chips, other: {one: 4,800 Gbps, two: 3 us}}\n",
+            ("TRN113", 4, 38, "the comma in 4,800 Gbps ends the figure 4 at spec.other.one", 'quote it: "4,800 Gbps"'),
+        ),
+    ],
+)
+def test_a_comma_in_a_flow_mapping_is_reported_once(text, row):
+    """``{bandwidth: 4,800 Gbps}`` has the keys ``bandwidth`` and ``800 Gbps``."""
+    assert found(NAMED + text) == [row]
+
+
 def test_the_mistakes_of_metadata():
     text = HEAD + "metadata:\n  name: Example\n  aliases: example-link\n  allow: [{code: trn402, reason: x}]\n"
     assert found(text + "spec: {connects: chips}\n") == [
@@ -70,7 +110,7 @@ def test_the_mistakes_of_metadata():
             5,
             12,
             "'example-link' at metadata.aliases is not a list",
-            "write it in brackets, also when there is only one",
+            "write a list in brackets, also with one item",
         ),
         ("TRN105", 6, 18, "'trn402' at metadata.allow.0.code is not a code such as TRN402", ""),
     ]
@@ -129,7 +169,7 @@ def told_of_sampler(spec: dict[str, Any]) -> list[tuple[str, str, str]]:
         ({"maybe": "yes"}, ("TRN103", "'yes' at spec.maybe is not true or false", "write it without quotes")),
         ({"maybe": 1}, ("TRN103", "1 at spec.maybe is not true or false", "")),
         ({"share": True}, ("TRN103", "True at spec.share is not a number", "")),
-        ({"shares": 1.5}, ("TRN103", "1.5 at spec.shares is not a list", "write it in brackets, also when there is only one")),
+        ({"shares": 1.5}, ("TRN103", "1.5 at spec.shares is not a list", "write a list in brackets, also with one item")),
         ({"least": 8.0}, ("TRN103", "8.0 at spec.least is not a whole number", "write 8")),
         ({"least": 3.9}, ("TRN103", "3.9 at spec.least is not a whole number", "")),
         ({"least": -4}, ("TRN106", "-4 at spec.least is not at least -3", "")),

@@ -25,12 +25,20 @@ from rules_world import (
     term,
 )
 
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, sentence, tried
+from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case, sentence
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.reconcile.sites import Relation, Site, Term
 from trnspec.checks.reconcile.suspects import suspects
 from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import parse
+
+
+def test_a_figure_without_a_lower_bound_is_not_scaled_at_will():
+    """[0, 2 TB) scaled by a thousand contains everything; what counts is the number that is printed."""
+    assert set(causes("~1 TB", "2,048 GiB")) == set()
+    assert set(causes("up to 12 GB/s", "96 GB/s")) == set()
+    assert set(causes("~2 GB", "2,000 GB")) == {"prefix"}
+
 
 # Rounding and truncation.
 
@@ -259,13 +267,13 @@ def test_memory_and_rates_have_no_directions(at):
 def test_the_figure_of_one_part():
     told = causes("3,200 Gbps", efa().interval, at=ULTRA_EFA, terms=[efa()])
 
-    assert told["part-for-whole"] == "the figure of one part, 3,200 Gbps, stands for the whole"
+    assert told["part-for-whole"] == "the figure of one part, 3,200 Gbps, was used for the whole"
 
 
 def test_the_figure_of_one_group():
     told = causes("10.7 PFLOPS", of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
 
-    assert told["part-for-whole"] == "the figure of one group, 16 x 667 TFLOPS, stands for the whole"
+    assert told["part-for-whole"] == "the figure of one group, 16 x 667 TFLOPS, was used for the whole"
 
 
 def test_one_part_by_two_relations_is_told_once():
@@ -280,7 +288,7 @@ def test_one_part_by_two_relations_is_told_once():
         Graph({}),
     )
 
-    assert sum(e.id == "part-for-whole" for e in tried(case)) == 1
+    assert sum(e.id == "part-for-whole" for e in explain_case(case)) == 1
 
 
 @pytest.mark.parametrize("printed", ["667 GFLOPS", "3 PFLOPS", "21.3 PFLOPS"])
@@ -301,7 +309,7 @@ def test_the_total_stands_for_one_part():
     share = (Fraction(16), parse("3,040 TFLOPS"))
     told = causes("3,040 TFLOPS", interval("3,040 TFLOPS").scaled(Fraction(1, 16)), at=PEAK, shares=[share])
 
-    assert told["whole-for-part"] == "the total, 3,040 TFLOPS, stands for one part"
+    assert told["whole-for-part"] == "the total, 3,040 TFLOPS, was used for one part"
 
 
 @pytest.mark.parametrize(("printed", "share"), [("3,400 TFLOPS", 16), ("3,040 TFLOPS", 8)])
@@ -377,26 +385,26 @@ def test_a_part_of_another_dimension_is_no_part():
 def test_the_dense_rate_stands_for_the_sparse_one():
     told = causes("667 TFLOPS", "2,563 TFLOPS", at=("trainium2", "peak.sparse.bf16"), graph=bare())
 
-    assert told["dense-sparse"] == "the dense rate of bf16 stands here: 667 TFLOPS"
+    assert told["dense-sparse"] == "this is the dense rate of bf16: 667 TFLOPS"
 
 
 def test_the_sparse_total_stands_for_the_dense_one():
     part = of_server(server="trn2.48xlarge")
     site = sites(bare(), "trn2.48xlarge", "stated.peak.dense.bf16")[0]
-    told = tried(Case(site, parse("41.0 PFLOPS"), (part.interval,), (part,), (), bare()))
+    told = explain_case(Case(site, parse("41.0 PFLOPS"), (part.interval,), (part,), (), bare()))
 
-    assert [Explanation("dense-sparse", "the sparse rate of bf16 stands here: 16 x 2,563 TFLOPS")] == told
+    assert [Explanation("dense-sparse", "this is the sparse rate of bf16: 16 x 2,563 TFLOPS")] == told
 
 
 def test_the_sparse_rate_of_another_type_is_not_named():
     """Four types share the sparse rate; only that of the same type is told."""
     told = [
         e
-        for e in tried(_case(bare(), ("trainium2", "peak.dense.bf16"), "2,563 TFLOPS", "667 TFLOPS"))
+        for e in explain_case(_case(bare(), ("trainium2", "peak.dense.bf16"), "2,563 TFLOPS", "667 TFLOPS"))
         if e.id == "dense-sparse"
     ]
 
-    assert [Explanation("dense-sparse", "the sparse rate of bf16 stands here: 2,563 TFLOPS")] == told
+    assert [Explanation("dense-sparse", "this is the sparse rate of bf16: 2,563 TFLOPS")] == told
 
 
 def _case(graph: Graph, at: tuple[str, str], printed: str, *wanted: str, **more: tuple[Term, ...]) -> Case:
@@ -409,19 +417,19 @@ def test_memory_has_no_sparse_rate():
     told = causes("8,192 GiB", "6,144 GiB", at=("trn2-ultraserver", "stated.memory.capacity"), graph=bare())
 
     assert "dense-sparse" not in told
-    assert told["swapped-row"] == "the figure of stated.host.memory stands here: 8,192 GiB"
+    assert told["swapped-row"] == "this is the figure of stated.host.memory: 8,192 GiB"
 
 
 def test_the_figure_of_another_row():
     told = causes("47.5 TFLOPS", "190 TFLOPS", at=PEAK, graph=bare())
 
-    assert told["swapped-row"] == "the figure of fp32 stands here: 47.5 TFLOPS"
+    assert told["swapped-row"] == "this is the figure of fp32: 47.5 TFLOPS"
 
 
 def test_rows_that_share_a_figure_are_told_together():
-    told = [e.sentence for e in tried(_case(bare(), FP32, "190 TFLOPS", "47.5 TFLOPS")) if e.id == "swapped-row"]
+    told = [e.sentence for e in explain_case(_case(bare(), FP32, "190 TFLOPS", "47.5 TFLOPS")) if e.id == "swapped-row"]
 
-    assert told == ["the figure of tf32 and 3 others stands here: 190 TFLOPS"]
+    assert told == ["this is the figure of tf32 and 3 others: 190 TFLOPS"]
 
 
 @pytest.mark.parametrize("printed", ["100 TFLOPS", "380 GFLOPS"])
@@ -432,13 +440,13 @@ def test_no_other_row(printed):
 def test_the_tensor_engines_alone():
     told = causes("629.1 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
 
-    assert told["tensor-engine"] == "the rate of the tensor engines alone stands here: 629.1 TFLOPS"
+    assert told["tensor-engine"] == "this is the rate of the tensor engines alone: 629.1 TFLOPS"
 
 
 def test_all_engines_where_the_tensor_engines_belong():
     told = causes("667 TFLOPS", "629.1 TFLOPS", at=("trainium2", "tensor_peak.dense.bf16"), graph=bare())
 
-    assert told["tensor-engine"] == "the rate of all engines together stands here: 667 TFLOPS"
+    assert told["tensor-engine"] == "this is the rate of all engines together: 667 TFLOPS"
 
 
 def test_a_total_of_the_tensor_engines_alone():
@@ -447,7 +455,7 @@ def test_a_total_of_the_tensor_engines_alone():
         "10,066 TFLOPS", part.interval, at=("trn2.48xlarge", "stated.peak.dense.bf16"), terms=[part], graph=bare()
     )
 
-    assert told["tensor-engine"] == "the rate of the tensor engines alone stands here: 16 x 629.1 TFLOPS"
+    assert told["tensor-engine"] == "this is the rate of the tensor engines alone: 16 x 629.1 TFLOPS"
 
 
 def test_tensor_engines_of_another_type_are_not_named():
@@ -460,7 +468,9 @@ def test_an_older_claim():
     graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", verdict="superseded", reason="Lowered.")
     told = causes("210 TFLOPS", "190 TFLOPS", at=sites(graph, *PEAK)[0], graph=graph)
 
-    assert told["older-claim"] == "what neuron-trn1-2023-02 says of peak.dense.bf16 (superseded): 210 TFLOPS"
+    assert (
+        told["older-claim"] == "this is the value of neuron-trn1-2023-02 for peak.dense.bf16 (superseded): 210 TFLOPS"
+    )
 
 
 def test_sources_that_print_the_same_are_told_together():
@@ -469,7 +479,7 @@ def test_sources_that_print_the_same_are_told_together():
         graph = claim(graph, "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", source=source, verdict="superseded")
     told = causes("210 TFLOPS", "190 TFLOPS", at=sites(graph, *PEAK)[0], graph=graph)
 
-    expected = "what neuron-trn1-2023-02 and 2 others say of peak.dense.bf16 (superseded): 210 TFLOPS"
+    expected = "this is the value of neuron-trn1-2023-02 and 2 others for peak.dense.bf16 (superseded): 210 TFLOPS"
     assert expected == told["older-claim"]
 
 
@@ -505,7 +515,7 @@ def test_the_total_of_an_older_claim():
 def test_a_neighbouring_generation():
     told = causes("190 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
 
-    assert told["neighbour"] == "the figure of trainium1 stands here: 190 TFLOPS"
+    assert told["neighbour"] == "this is the figure of trainium1: 190 TFLOPS"
 
 
 def test_no_neighbour_has_it():
@@ -556,7 +566,7 @@ ONE, TWO, THREE, FOUR = (Explanation(w, w) for w in ("one", "two", "three", "fou
         ([], "none of the usual causes closes the gap"),
         ([ONE], "likely cause: one"),
         ([ONE, TWO], "several causes would close the gap: one; or two"),
-        ([ONE, TWO, THREE, FOUR], "several causes would close the gap: one; or two; or three; and 1 more"),
+        ([ONE, TWO, THREE, FOUR], "several causes would close the gap: one; or two; or three; or 1 more"),
     ],
 )
 def test_the_sentence(found, told):

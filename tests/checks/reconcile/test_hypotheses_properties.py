@@ -10,7 +10,7 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from rules_world import ULTRA_PEAK, bare, causes, of_ultraserver, put, sites
 
-from trnspec.checks.reconcile.hypotheses import Case, tried
+from trnspec.checks.reconcile.hypotheses import Case, explain_case
 from trnspec.checks.reconcile.sites import Site, Term
 from trnspec.errors import QuantityError
 from trnspec.graph.graph import Graph
@@ -113,7 +113,7 @@ def test_whatever_is_told_closes_the_gap(drawn):
     half, ulp = one.ulp * one.unit.factor / 2, printed.ulp * printed.unit.factor
     wanted = ((one.value - half) * servers * chips, (one.value + half) * servers * chips)
     facts = Facts(printed, (printed.value - ulp / 2, printed.value + ulp / 2), wanted, servers, chips, one.value)
-    told = tried(Case(site, printed, (Interval(*wanted),), (whole,), (), Graph({})))
+    told = explain_case(Case(site, printed, (Interval(*wanted),), (whole,), (), Graph({})))
     gap = not facts.closes(1)
 
     assert gap or {e.id for e in told} <= {"truncation"}

@@ -159,14 +159,14 @@ def said(name: str, *claims: tuple[str, str | int, str]) -> Graph:
         ("trainium1", STACK, "16 GB", "16 GiB", "a decimal for a binary unit or the reverse: 16 GiB was meant"),
         ("trainium1", "spec.cores.count", 4, 2, "a wrong count: 2 closes every gap"),
         ("neuronlink-v2", DIRECTION, "48 Gb/s", "48 GB/s", "bits for bytes or the reverse: 48 GB/s was meant"),
-        ("neuronlink-v2", DIRECTION, "48 GB/s", "96 GB/s", "one direction for both: 2 x 48 GB/s closes the gap"),
-        ("neuronlink-v2", DIRECTION, "up to 12 GB/s", "96 GB/s", "a wrong unit prefix: up to 12 TB/s was meant"),
+        ("neuronlink-v2", DIRECTION, "48 GB/s", "96 GB/s", "one direction instead of both: 2 x 48 GB/s closes the gap"),
+        ("neuronlink-v2", DIRECTION, "up to 96 MB/s", "96 GB/s", "a wrong unit prefix: up to 96 GB/s was meant"),
         ("neuronlink-v2", DIRECTION, "31 GB/s", "97 GB/s", "none of the usual causes closes the gap"),
         ("neuronlink-v2", DIRECTION, "1.3 TB/s", "1.38 TB/s", "truncation: digits after 1.3 TB/s were cut off"),
         ("neuronlink-v2", DIRECTION, "1.38 TB/s", "1.3 TB/s", "truncation: digits after 1.3 TB/s were cut off"),
-        ("trn2-ultraserver", TOTAL, "3,200 Gbps", "12,800 Gbps", "of one part, 3,200 Gbps, stands for the whole"),
-        ("trn2-ultraserver", TOTAL, "12,800 Gbps", "3,200 Gbps", "of one part, 3,200 Gbps, stands for the whole"),
-        ("trn2u.48xlarge", ONE, "12,800 Gbps", "3,200 Gbps", "the total, 12,800 Gbps, stands for one part"),
+        ("trn2-ultraserver", TOTAL, "3,200 Gbps", "12,800 Gbps", "of one part, 3,200 Gbps, was used for the whole"),
+        ("trn2-ultraserver", TOTAL, "12,800 Gbps", "3,200 Gbps", "of one part, 3,200 Gbps, was used for the whole"),
+        ("trn2u.48xlarge", ONE, "12,800 Gbps", "3,200 Gbps", "the total, 12,800 Gbps, was used for one part"),
     ],
 )
 @pytest.mark.parametrize("turned", [False, True])
@@ -178,8 +178,8 @@ def test_claims_that_exclude_each_other(name, at, older, newer, cause, turned):
     assert ("claims", int(turned), "says") == told.where.path
     assert [("claims", int(not turned), "says")] == [s.path for s in told.see]
     assert told.message == (
-        f"{at.removeprefix('spec.')} of {name} is {older}, says {OLD} (2023-02-24), "
-        f"but {newer}, says {NEW} (2026-08-21), and nothing is adopted"
+        f"{at.removeprefix('spec.')} of {name} is {older} according to {OLD} (2023-02-24), "
+        f"but {newer} according to {NEW} (2026-08-21), and no figure is adopted"
     )
     assert told.hint.startswith("add a verdict and a reason to one of them; ")
     assert cause in told.hint
@@ -256,7 +256,7 @@ def test_a_pair_is_reported_once_for_all_paths_it_shares():
     graph = claim(graph, "trainium1", "spec.peak.sparse.tf32", "700.2 TFLOPS", source=NEW)
     (told,) = findings("TRN303", graph)
 
-    assert told.message.startswith("peak.sparse.fp16 and 1 more of trainium1 is 400 TFLOPS, says")
+    assert told.message.startswith("peak.sparse.fp16 and 1 more of trainium1 is 400 TFLOPS according to")
 
 
 def test_every_pair_of_three():

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from trnspec.checks.reconcile.by_source import views
 from trnspec.checks.reconcile.conflicts import causes, conflicts
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, tried
+from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths, relations, sums
 from trnspec.checks.reconcile.sites import Relation, Site, Term
 from trnspec.checks.reconcile.suspects import blamed
@@ -318,7 +318,7 @@ def _causes(
 ) -> Iterator[Explanation]:
     assert site.claim is not None  # only claims are judged
     if isinstance(value, Quantity):
-        yield from tried(Case(site, value, (interval,), terms, (), graph))
+        yield from explain_case(Case(site, value, (interval,), terms, (), graph))
     claim = site.node.claims[site.claim]
     older, newer = _date(graph, claim.source.name), _date(graph, _source(Site(site.node, site.path)))
     if claim.verdict == "superseded" and older and newer and older < newer:

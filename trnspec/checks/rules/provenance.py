@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from trnspec.checks.reconcile.by_source import views
-from trnspec.checks.reconcile.conflicts import conflicts, disputed
+from trnspec.checks.reconcile.conflicts import conflict_finding, conflicts
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
@@ -194,7 +194,7 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
             finding = disagreement(suspect, graph)
             yield evolve(finding, hint=f"add a verdict and a reason; {finding.hint}")
     for conflict in conflicts(graph):
-        yield disputed(conflict, graph)
+        yield conflict_finding(conflict, graph)
 
 
 @rule("TRN305", "superseded-figure")
