@@ -15,6 +15,7 @@ from trnspec.model.figure import Figure
 from trnspec.quantities.units import Dimension
 
 Capacity = Annotated[Figure, Measures(Dimension.INFORMATION)]
+DiskCapacity = Annotated[Figure, Measures(Dimension.INFORMATION, decimal=True)]
 Bandwidth = Annotated[Figure, Measures(Dimension.BANDWIDTH)]
 FlopRate = Annotated[Figure, Measures(Dimension.FLOP_RATE)]
 OpRate = Annotated[Figure, Measures(Dimension.OP_RATE)]

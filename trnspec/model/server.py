@@ -10,7 +10,7 @@ from attrs import field, frozen
 from trnspec.model.annotations import Count, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fabric import Fabric
-from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak
+from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, DiskCapacity, Peak
 from trnspec.model.link import Link
 from trnspec.model.ref import Ref
 
@@ -136,6 +136,6 @@ class Server:
     fabric: Fabric | None = None
     efa: Efa | None = None
     network: Network | None = None
-    local_storage: Capacity | None = None
+    local_storage: DiskCapacity | None = None
     stated: ServerTotals | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
