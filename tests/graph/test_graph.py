@@ -196,7 +196,7 @@ def test_a_dangling_reference():
         ),
     }
     assert told(build([server()])[1]) == {
-        ("box", "TRN201", 4, 22, "no Chip is named 'one'", "the catalog has no Chip"),
+        ("box", "TRN201", 4, 22, "no Chip is named 'one'", "write chips/one.yaml, or correct the name"),
     }
 
 

@@ -146,7 +146,7 @@ def bad(case):
 
 
 def test_explanations_of_a_plugin(site) -> None:
-    """They are tried where the house's are; one that raises says so, and hides nothing."""
+    """They are evaluated after the built-in ones; an exception is reported and hides nothing."""
     site.catalog("acme", ACME)
     site.plugin("moon", "explanations=(moon, bad)", head=EXPLAIN)
     (site.folder / "acme-server.yaml").write_text(SERVER.replace("512 GiB", "500 GiB"))
@@ -154,7 +154,7 @@ def test_explanations_of_a_plugin(site) -> None:
     without = site.run("--plugin", "acme", "validate", "acme-server.yaml")
 
     assert "the moon was full" in with_it.out
-    assert "the explanation trnspec_moon.bad failed: ValueError: no moon" in with_it.out
+    assert "the hypothesis trnspec_moon.bad failed: ValueError: no moon" in with_it.out
     assert "moon" not in without.out
     assert [1, 1] == [with_it.status, without.status]
     assert all("TRN402" in out for out in (with_it.out, without.out))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from trnspec.model.annotations import Least, Measures, Pattern
 from trnspec.model.document import Claim, Metadata
@@ -30,7 +30,7 @@ class FigureShape:
     """A printed quantity; ``None`` for the dimension allows every one, ``decimal`` marks the capacity of a disk."""
 
     dimension: Dimension | None
-    decimal: bool = False
+    decimal: bool = field(default=False, eq=False)
 
 
 @frozen

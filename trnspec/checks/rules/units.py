@@ -26,7 +26,7 @@ def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         memory usually means 32 GiB, which is 7.4 % more; one that prints "820 GiB/s" means 820 GB/s. If the vendor does
         mean the decimal unit, accept the figure with a waiver that states the reason:
 
-        ```yaml
+        ```text
         metadata:
           allow:
             - {code: TRN601, at: spec.memory.capacity, reason: The vendor counts memory in decimal units.}
@@ -65,8 +65,8 @@ def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     for path, figure in graph.figures(node).items():
         symbol = figure.value.unit.symbol
         shape = shape_at(type(node.spec), path[1:])
-        if symbol in _DECIMAL and shape == FigureShape(Dimension.INFORMATION):
-            hint = f"did you mean {number(figure.value)} {symbol[0].upper()}iB? Memory has binary units; see trnspec explain"
+        if symbol in _DECIMAL and shape == FigureShape(Dimension.INFORMATION) and not shape.decimal:
+            hint = f"did you mean {number(figure.value)} {symbol[0].upper()}iB? Memory has binary units"
             yield Finding(path, f"{dotted(path)} is {figure}, in decimal units", hint)
         elif symbol.endswith(("iB/s", "ibit/s")):
             decimal = symbol.replace("i", "", 1).replace("K", "k")
