@@ -19,7 +19,7 @@ MODULES = sorted(f.relative_to(ROOT).as_posix() for f in (ROOT / "trnspec").rglo
 MOST_LINES = 600
 MOST_ENTRIES = 28
 """Packages, modules and data files directly in ``trnspec/``."""
-MOST_MODULES = 14
+MOST_MODULES = 15
 MANY_MODULES = {"trnspec/cli", "trnspec/model"}
 """Packages with one module per command or document kind, which need no limit."""
 EVERYDAY_WORDS = frozenset(

@@ -77,7 +77,7 @@ def test_claims_that_speak_of_something(at, says):
         (BF16, 190, "says", "190"),
         ("spec.cores.count", "two", "says", "is not a count"),
         ("spec.cores.count", "2", "says", "is not a count"),
-        ("spec.cores.core", "neuroncore-v3", "at", "nothing can be claimed"),
+        ("spec.cores.core", "neuroncore-v3", "at", "cannot have claims"),
         ("spec.peak.dense.bf16.value.number", "1 x", "at", "no spec.peak"),
     ],
 )
@@ -369,7 +369,7 @@ def test_a_page_that_contradicts_itself(source):
     (told,) = findings("TRN403", graph)
 
     assert {("whole", "claims.0.says")} == found("TRN403", graph)
-    assert told.message == "a-page says 3,380 TFLOPS of stated.peak.dense.bf16, but also 16 x 210 TFLOPS of part"
+    assert told.message == "a-page has 3,380 TFLOPS for stated.peak.dense.bf16, but also 16 x 210 TFLOPS of part"
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_ratios_that_the_figures_give(of, says):
 def test_ratios_that_they_do_not_give(of, says, given):
     (told,) = findings("TRN606", said((of, says)))
 
-    assert f"neuron-trainium2-2026-08 says {says}, but {given}" == told.message
+    assert f"neuron-trainium2-2026-08 has {says}, but {given}" == told.message
     assert told.where.path == ("spec", "ratios", 0, "says")
     assert [s.file.rsplit("/", 1)[1].removesuffix(".yaml") for s in told.see] == ["trainium2", "trainium1"]
 

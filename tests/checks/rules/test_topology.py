@@ -144,7 +144,7 @@ def test_the_links_of_a_chip(name, topology, links, told):
 def test_links_in_and_between_servers_are_told_apart():
     (told,) = findings("TRN502", put(bare(), ULTRA, "between_servers.links_per_chip", 4))
 
-    assert f"a chip of {ULTRA} is said to have 4 + 4 links, the topology gives it 6" == told.message
+    assert f"a chip of {ULTRA} has 4 + 4 links, but 6 in the topology" == told.message
 
 
 def test_unknown_links_between_servers_are_no_difference():
@@ -201,7 +201,7 @@ def test_words_for_another_graph(name, says, word):
 
     assert told.where.path == ("claims", 0, "says")
     assert word in told.message
-    assert f"neuron-trn1-2023-02 says {says}, declared is a " in told.message
+    assert f"neuron-trn1-2023-02 has {says}, but the declared topology is a " in told.message
 
 
 @pytest.mark.parametrize("dims", [(2, 8), (16, 1)])

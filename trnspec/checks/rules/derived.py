@@ -125,10 +125,10 @@ class _Parser:
 
 @rule("TRN404", "derived-mismatch", over=object)
 def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A derived figure that its formula does not give.
+    """A derived figure that differs from the result of its formula.
 
     Why:
-        A figure that nobody printed is only as good as its formula.  When a part of it changes, the figure must follow.
+        A computed figure is only as good as its formula. When an operand changes, the figure must change too.
 
     Example:
         ```yaml
@@ -163,12 +163,12 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if figure.derived is None:
             continue
         try:
-            given = evaluate(figure.derived, node.units)
+            result = evaluate(figure.derived, node.units)
         except FormulaError as error:
             yield Finding((*path, "derived"), str(error), "write for instance: 8 x 128 x 128 x 2 x 2.4 GHz")
             continue
-        if not given.overlaps(figure.value.interval):
-            middle = given.low if given.high is None else (given.low + given.high) / 2
+        if not result.overlaps(figure.value.interval):
+            middle = result.low if result.high is None else (result.low + result.high) / 2
             shown = render(middle, figure.value.unit, figure.value.digits + 1)
             message = f"{dotted(path)} is {figure}, but {figure.derived} is {shown}"
-            yield Finding((*path, "value"), message, "one of the two has changed without the other")
+            yield Finding((*path, "value"), message, "update the figure or its formula")

@@ -65,7 +65,8 @@ def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     for path, figure in graph.figures(node).items():
         symbol = figure.value.unit.symbol
         shape = shape_at(type(node.spec), path[1:])
-        if symbol in _DECIMAL and shape == FigureShape(Dimension.INFORMATION) and not shape.decimal:
+        is_memory = isinstance(shape, FigureShape) and shape.dimension is Dimension.INFORMATION and not shape.decimal
+        if is_memory and symbol in _DECIMAL:
             hint = f"did you mean {number(figure.value)} {symbol[0].upper()}iB? Memory has binary units"
             yield Finding(path, f"{dotted(path)} is {figure}, in decimal units", hint)
         elif symbol.endswith(("iB/s", "ibit/s")):
