@@ -94,7 +94,7 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
         value = data.get(key)
         if value in known or (key == "api_version" and key not in data and data.get("kind") in registry.kinds):
             continue
-        if (key,) in document.refused:
+        if (key,) in document.rejected:
             return None, None
         expected = " or ".join(known) if len(known) < 3 else "one of " + ", ".join(known)
         if key not in data:
@@ -115,7 +115,7 @@ def _valid_part(
     from trnspec.loading.schema.prune import prune
 
     unsound = check(kind.name, kind.spec, document, data, units)
-    if not unsound and not document.refused:
+    if not unsound and not document.rejected:
         return None, [
             Problem("TRN190", f"{r.message} (at {dotted(r.path) or 'the top'})", document.place(r.path), "", r.path)
             for r in rejected.refusals
@@ -142,7 +142,7 @@ def _valid_part(
 
 def _rejected_by_reader(document: Document) -> Iterable[Path]:
     """The paths of values that the reader rejected; a merge key makes its whole mapping unusable."""
-    return (path[:-1] if path[-1] == "<<" else path for path in document.refused if path)
+    return (path[:-1] if path[-1] == "<<" else path for path in document.rejected if path)
 
 
 def apply_precedence(readings: Iterable[Reading]) -> tuple[list[Reading], list[NodeProblem]]:

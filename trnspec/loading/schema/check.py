@@ -69,7 +69,7 @@ def check(
         units: The allowed units of figures.
     """
     schema = validator(kind, spec, units)
-    errors = (e for e in schema.iter_errors(data) if tuple(e.absolute_path) not in document.refused)
+    errors = (e for e in schema.iter_errors(data) if tuple(e.absolute_path) not in document.rejected)
     unsound = [u for error in errors for u in _translate(error, spec, document, units)]
     return sorted(unsound, key=_position)
 
@@ -154,7 +154,7 @@ def _missing(
     schema: Mapping[str, Any], instance: Mapping[str, Any], document: Document, path: Path
 ) -> Iterator[Unsound]:
     for key in schema["required"]:
-        if key in instance or not document.refused.isdisjoint(((*path, key), (*path, "<<"))):
+        if key in instance or not document.rejected.isdisjoint(((*path, key), (*path, "<<"))):
             continue
         place = document.place(path, key=True)
         doc = schema["properties"][key].get("description", "")
