@@ -1,6 +1,6 @@
-"""What was found: severities, the explanation of a code, a diagnostic, a report.
+"""Severities, codes with their explanations, diagnostics and reports.
 
-A diagnostic holds the *code* of a rule, never the rule: low things hold names, not the objects above them.
+A diagnostic has the *code* of a rule, not the rule itself, because rules belong to a higher layer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Severity(enum.IntEnum):
-    """How much a finding matters; ``ERROR`` and ``WARNING`` make the exit status 1, ``INFO`` does not."""
+    """The severity of a finding; ``ERROR`` and ``WARNING`` give the exit status 1, ``INFO`` does not."""
 
     INFO = 1
     WARNING = 2
@@ -26,12 +26,12 @@ class Severity(enum.IntEnum):
 
     @property
     def label(self) -> str:
-        """The lower-case word that people read and write."""
+        """The name in lower case, as in output and settings."""
         return self.name.lower()
 
     @classmethod
     def of(cls, label: str) -> Severity:
-        """The severity called ``label``; ``ValueError`` names the three words otherwise."""
+        """The severity called ``label``; a ``ValueError`` lists the three labels."""
         try:
             return cls[label.upper()]
         except KeyError:
@@ -88,13 +88,13 @@ def read_page(file: FilePath) -> tuple[dict[str, str], str]:
 
 @frozen
 class Location:
-    """A place in a file, and what stands there.
+    """A position in a file, with its text.
 
     Attributes:
         file: The file as it was named, or ``<stdin>``.
-        place: Line and column, counted from 1; ``None`` when the finding concerns the file as a whole.
-        path: Where in the document: ``("spec", "peak", "dense", "bf16")``.
-        text: What stands there, for the reader, or an empty text.
+        place: Line and column, counted from 1; ``None`` for the file as a whole.
+        path: The path in the document: ``("spec", "peak", "dense", "bf16")``.
+        text: The text at the position, or an empty text.
     """
 
     file: str
@@ -112,11 +112,11 @@ class Diagnostic:
 
     Attributes:
         code: The id of its :class:`Code`.
-        severity: After the settings were applied.
+        severity: The severity according to the settings.
         message: One sentence with both values.
-        where: Where it is.
-        hint: What to do, or an empty text.
-        see: The other places that belong to the finding.
+        where: The location.
+        hint: How to fix it, or an empty text.
+        see: Related locations.
         name: The name of the code, for instance ``aggregate-mismatch``.
     """
 
@@ -130,7 +130,7 @@ class Diagnostic:
 
     @property
     def order(self) -> tuple[str, int, int, str, str]:
-        """Sorts findings as a reader walks through the files."""
+        """The sort key: file, then position, then code."""
         place = self.where.place or Place(0, 0)
         return (self.where.file, place.line, place.column, self.code, self.message)
 
@@ -141,14 +141,14 @@ def _in_reading_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ..
 
 @frozen
 class Report:
-    """Everything that one run found, in reading order.
+    """All findings of one run, in reading order.
 
     Attributes:
-        diagnostics: The findings that are to be shown.
-        checked: How many documents of each kind were checked.
-        files: How many files were named or found.
-        waived: How many findings a waiver suppressed.
-        codes: What each code means, for the reporters that carry rule descriptions.
+        diagnostics: The reported findings.
+        checked: The number of checked documents by kind.
+        files: The number of files.
+        waived: The number of findings that waivers suppressed.
+        codes: The codes, for reporters that include descriptions of rules.
     """
 
     diagnostics: tuple[Diagnostic, ...] = field(converter=_in_reading_order)
@@ -158,16 +158,16 @@ class Report:
     codes: tuple[Code, ...] = ()
 
     def count(self, severity: Severity) -> int:
-        """How many findings have exactly this severity."""
+        """The number of findings with exactly this severity."""
         return sum(d.severity is severity for d in self.diagnostics)
 
     @property
     def ok(self) -> bool:
-        """True when nothing worse than information was found."""
+        """True if there is no finding above ``INFO``."""
         return all(d.severity <= Severity.INFO for d in self.diagnostics)
 
     def lines(self) -> set[tuple[str, int]]:
-        """The set of (code, line): what a test compares."""
+        """The set of (code, line), for tests."""
         return {(d.code, d.where.place.line if d.where.place else 0) for d in self.diagnostics}
 
 

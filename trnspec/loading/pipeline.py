@@ -66,8 +66,8 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
     node: Node[Any] | None
     try:
         node = structure(kind.name, kind.spec, document, data, registry.units)
-    except StructureError as rejected:
-        node, more = _valid_part(kind, document, data, rejected, registry.units)
+    except StructureError as error:
+        node, more = _valid_part(kind, document, data, error, registry.units)
         problems += more
     folder = "" if kind.name in BUILTIN else kind.folder
     if node is not None and (folder or not target):
@@ -107,7 +107,7 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
 
 
 def _valid_part(
-    kind: Kind, document: Document, data: Mapping[str, Any], rejected: StructureError, units: UnitTable
+    kind: Kind, document: Document, data: Mapping[str, Any], error: StructureError, units: UnitTable
 ) -> tuple[Node[Any] | None, list[Problem]]:
     """The node of the valid part of a document that the classes rejected, and the schema errors of the rest."""
     # Imported here, so that a valid file does not import jsonschema.
@@ -118,7 +118,7 @@ def _valid_part(
     if not unsound and not document.rejected:
         return None, [
             Problem("TRN190", f"{r.message} (at {dotted(r.path) or 'the top'})", document.place(r.path), "", r.path)
-            for r in rejected.refusals
+            for r in error.rejections
         ]
     # These values can be assumed, so that an error in them does not hide errors that only a node can have.
     assumed: dict[str, dict[str, Any]] = {

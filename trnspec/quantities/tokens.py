@@ -46,7 +46,7 @@ class Tokenizer:
     """Splits a text into tokens.
 
     Args:
-        patterns: A regular expression for each kind of token, tried in order; that of numbers is called ``number``.
+        patterns: A regular expression for each kind of token, in order of precedence; that of numbers is called ``number``.
         is_unit: Whether a word after a number is its unit.
         error: Creates the exception for a character at which no token begins, from the text and the position.
     """

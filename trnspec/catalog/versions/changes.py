@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
-from trnspec.loading.structure import Refusal, StructureError, plain, structure
+from trnspec.loading.structure import Rejection, StructureError, plain, structure
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import FigureShape, ObjectShape, dotted, leaves, shape_at, shape_of, value_at
 
@@ -72,7 +72,7 @@ def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], lis
             _set(data, path_, value)
         made = structure(node.kind, type(node.spec), node.document, data, node.units)
     except StructureError as error:
-        wrong += [Wrong(_blamed(changes, r), f"{r.message} (at {dotted(r.path)})") for r in error.refusals]
+        wrong += [Wrong(_blamed(changes, r), f"{r.message} (at {dotted(r.path)})") for r in error.rejections]
     if wrong:
         return node, wrong
     return evolve(made, positions=node.positions, target=node.target, folder=node.folder), []
@@ -111,7 +111,7 @@ def _misspelt(spec: type, path: Path) -> str:
     return ""
 
 
-def _blamed(changes: Mapping[str, Any], refusal: Refusal) -> str:
+def _blamed(changes: Mapping[str, Any], refusal: Rejection) -> str:
     """The change that a refusal is about: the one that leads the way to it, or that it leads the way to."""
     for path in changes:
         written = steps(path)
