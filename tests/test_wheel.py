@@ -56,7 +56,7 @@ def installed(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_contents(wheel: Path) -> None:
-    """The package, the catalog and the schemas, each file of them, and nothing else."""
+    """Every file of the package, the pages of codes included, of the catalog and of the schemas, and nothing else."""
     names = set(zipfile.ZipFile(wheel).namelist())
     inside = {n for n in names if ".dist-info/" not in n}
     package = {f.relative_to(ROOT).as_posix() for f in (ROOT / "trnspec").rglob("*.py")}
@@ -66,7 +66,11 @@ def test_contents(wheel: Path) -> None:
         for f in (ROOT / folder).rglob("*")
         if f.is_file()
     }
-    others = {f.relative_to(ROOT).as_posix() for f in (ROOT / "trnspec").rglob("*") if f.name == "py.typed"}
+    others = {
+        f.relative_to(ROOT).as_posix()
+        for f in (ROOT / "trnspec").rglob("*")
+        if f.name == "py.typed" or f.suffix == ".md"
+    }
 
     assert package | data | others == inside
     assert any(n.endswith("/LICENSE") for n in names)

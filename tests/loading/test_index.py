@@ -20,7 +20,7 @@ from trnspec.loading.settings import Settings
 WHOLE = graph()
 
 
-def told(found: Graph, name: str) -> list[object]:
+def reported(found: Graph, name: str) -> list[object]:
     node = found.named(name)
     return [node.kind, node.metadata, node.spec, node.claims, facts(found, node), [s.text for s in sums(found, node)]]
 
@@ -37,7 +37,7 @@ def forbidden():
 
 @pytest.mark.parametrize("name", sorted(WHOLE.nodes))
 def test_same_answers_without_reading_all(forbidden, name) -> None:
-    assert told(forbidden, name) == told(WHOLE, name)
+    assert reported(forbidden, name) == reported(WHOLE, name)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_walking_through_it() -> None:
 
 
 def test_the_shipped_document_stays_where_a_nearer_one_is_broken(copy) -> None:
-    """As in the whole graph, and it is told."""
+    """As in the whole graph, and it is reported."""
     file = copy / "chips" / "trainium2.yaml"
     file.write_text("kind: [")
     found = graph_of([str(copy)])
@@ -80,7 +80,7 @@ def test_the_shipped_document_stays_where_a_nearer_one_is_broken(copy) -> None:
 
 
 def test_an_error_beside_what_can_be_used_is_told(copy) -> None:
-    """The document is used; that a part of it is not there is told where it is read."""
+    """The document is used; that a part of it is not there is reported where it is read."""
     file = copy / "chips" / "trainium2.yaml"
     file.write_text(file.read_text().replace("\nspec:\n", "\nspec:\n  dies: 2\n  dies: 3\n", 1))
     found = graph_of([str(copy)])

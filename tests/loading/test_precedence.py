@@ -69,7 +69,7 @@ def allowed(*paths: str) -> tuple[str, str]:
     return NAME, f"{NAME}  overrides: [{', '.join(paths)}]\n"
 
 
-def told(site: Site, text: str) -> tuple[set[tuple[str, str, int]], str]:
+def reported(site: Site, text: str) -> tuple[set[tuple[str, str, int]], str]:
     """What is found in a catalog whose one document is this, and the bandwidth that is shown then."""
     folder = site.catalog("acme", {"chips/trainium1.yaml": text})
     shown = json.loads(site.run("show", "trainium1", "--format", "json").out)
@@ -85,13 +85,13 @@ def test_a_name_of_the_catalog_is_refused(site) -> None:
     """The document of the plugin is not used; its name is the place."""
     text = replaced(TRAINIUM, DOUBLE)
 
-    assert ({("trainium1.yaml", "TRN204", line(text, "name: trainium1"))}, "820 GB/s") == told(site, text)
+    assert ({("trainium1.yaml", "TRN204", line(text, "name: trainium1"))}, "820 GB/s") == reported(site, text)
 
 
 def test_a_figure_is_overridden_when_it_is_listed(site) -> None:
     text = replaced(TRAINIUM, DOUBLE, allowed("spec.memory.bandwidth"))
 
-    assert (set(), "840 GB/s") == told(site, text)
+    assert (set(), "840 GB/s") == reported(site, text)
 
 
 def test_a_difference_that_is_not_listed_is_refused(site) -> None:
@@ -99,13 +99,13 @@ def test_a_difference_that_is_not_listed_is_refused(site) -> None:
     text = replaced(TRAINIUM, DOUBLE, ("  memory_pool: 16\n", "  memory_pool: 8\n"), allowed("spec.memory.capacity"))
     lines = {line(text, "840 GB/s"), line(text, "memory_pool: 8")}
 
-    assert ({("trainium1.yaml", "TRN204", n) for n in lines}, "820 GB/s") == told(site, text)
+    assert ({("trainium1.yaml", "TRN204", n) for n in lines}, "820 GB/s") == reported(site, text)
 
 
 def test_an_alias_must_be_kept(site) -> None:
     text = replaced(TRAINIUM, DOUBLE, allowed("spec.memory"), ("  aliases: [trainium]\n", ""))
 
-    assert ({("trainium1.yaml", "TRN204", line(text, "name: trainium1"))}, "820 GB/s") == told(site, text)
+    assert ({("trainium1.yaml", "TRN204", line(text, "name: trainium1"))}, "820 GB/s") == reported(site, text)
 
 
 def test_an_alias_of_the_catalog_is_refused(site) -> None:

@@ -20,22 +20,22 @@ NAMED = HEAD + "metadata: {name: example, title: Example}\n"
 
 
 def found(text: str) -> list[Found]:
-    """Code, line, column, message and hint of every problem, in the order in which they are told."""
+    """Code, line, column, message and hint of every problem, in the order in which they are reported."""
     problems = read(read_text(text, "example.yaml"), KNOWN).problems
     places = [(p.place.line, p.place.column) if p.place else (0, 0) for p in problems]
     return [(p.code, *at, p.message, p.hint) for p, at in zip(problems, places, strict=True)]
 
 
-@pytest.mark.parametrize(("text", "told"), [t[1:] for t in TABLE], ids=[t[0] for t in TABLE])
-def test_what_is_told(text, told):
-    assert found(NAMED + text + "\n") == told
+@pytest.mark.parametrize(("text", "reported"), [t[1:] for t in TABLE], ids=[t[0] for t in TABLE])
+def test_what_is_told(text, reported):
+    assert found(NAMED + text + "\n") == reported
 
 
 KINDS_LIST = "Core, Chip, Link, Server, UltraServer, Cluster, Model, Calibration, Source"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         (
             "api_version: trnspec/v1\n",
@@ -55,8 +55,8 @@ KINDS_LIST = "Core, Chip, Link, Server, UltraServer, Cluster, Model, Calibration
         ),
     ],
 )
-def test_a_document_of_an_unknown_kind_is_not_looked_into(text, told):
-    assert found(text + "rubbish: {}\n") == [told]
+def test_a_document_of_an_unknown_kind_is_not_looked_into(text, reported):
+    assert found(text + "rubbish: {}\n") == [reported]
 
 
 def test_a_missing_version_is_reported_together_with_the_other_errors():
@@ -117,8 +117,8 @@ def test_the_mistakes_of_metadata():
 
 
 def test_every_code_of_the_form_is_in_the_tables():
-    told = {code for _, _, rows in TABLE for code, *_ in rows} | {"TRN107", "TRN108"}
-    assert told == {c for c in KNOWN.codes if "TRN101" <= c <= "TRN113"}
+    reported = {code for _, _, rows in TABLE for code, *_ in rows} | {"TRN107", "TRN108"}
+    assert reported == {c for c in KNOWN.codes if "TRN101" <= c <= "TRN113"}
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
@@ -146,7 +146,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
     ],
 )
 def test_what_the_reader_refused_is_not_called_missing(text):
-    """One mistake, one sentence: the reader has told it already."""
+    """One mistake, one sentence: the reader has reported it already."""
     rows = found(NAMED + text + "\n")
     assert rows
     assert {code for code, *_ in rows} <= {f"TRN0{n:02}" for n in range(1, 60)}
@@ -164,7 +164,7 @@ def told_of_sampler(spec: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "reported"),
     [
         ({"maybe": "yes"}, ("TRN103", "'yes' at spec.maybe is not true or false", "write it without quotes")),
         ({"maybe": 1}, ("TRN103", "1 at spec.maybe is not true or false", "")),
@@ -183,9 +183,9 @@ def told_of_sampler(spec: dict[str, Any]) -> list[tuple[str, str, str]]:
     ],
     ids=str,
 )  # fmt: skip
-def test_what_is_told_of_shapes_that_only_plugins_use(spec, told):
+def test_what_is_told_of_shapes_that_only_plugins_use(spec, reported):
     ((code, message, hint),) = told_of_sampler(spec)
-    assert (code, message if told[1] else None, hint) == told
+    assert (code, message if reported[1] else None, hint) == reported
 
 
 def test_what_makes_no_mapping_is_told_at_the_top():

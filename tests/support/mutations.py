@@ -13,7 +13,7 @@ from attrs import NOTHING, evolve, field, fields_dict, frozen, has
 
 from trnspec.checks.reconcile.relations import claimed_paths, relations
 from trnspec.checks.rules.ratios import AGREES as RATIO_AGREES
-from trnspec.checks.runner import run, apply_waivers
+from trnspec.checks.runner import apply_waivers, run
 from trnspec.graph.graph import Graph, figure_at
 from trnspec.loading.structure import plain, structure
 from trnspec.model.document import Claim

@@ -372,7 +372,7 @@ def test_hostile_text_is_quick(text: str) -> None:
 
 
 def test_read_file(tmp_path: FilePath) -> None:
-    """A file is read as its bytes are, and named as told."""
+    """A file is read as its bytes are, and named as reported."""
     path = tmp_path / "a.yaml"
     path.write_bytes(b"a: 1\r\n")
     document = read_file(path)

@@ -184,11 +184,11 @@ def test_it_is_the_arithmetic_of_fractions(drawn):
 @given(st.text(alphabet="0123456789.,e+-*/x() ~GBTiabs\u00d7", max_size=60))
 def test_any_text_gives_a_value_or_a_reason(text):
     try:
-        told = evaluate(text).low >= 0
+        reported = evaluate(text).low >= 0
     except FormulaError as error:
-        told = bool(str(error))
+        reported = bool(str(error))
 
-    assert told
+    assert reported
 
 
 @pytest.mark.parametrize(

@@ -276,11 +276,11 @@ def test_the_shipped_models_are_sound():
     ],
 )
 def test_a_count_that_differs_is_explained(base, stated, cause):
-    (told,) = findings("TRN405", put(bare(), base, "parameters", Parameters(total=stated)))
+    (finding,) = findings("TRN405", put(bare(), base, "parameters", Parameters(total=stated)))
     counted = parameters_of(shipped().named(base).spec)
-    assert f"total is {stated:,}, but the dimensions give {counted:,}, {stated - counted:+,}" == told.message
-    assert (cause or "") in told.hint
-    assert bool(cause) == bool(told.hint)
+    assert f"total is {stated:,}, but the dimensions give {counted:,}, {stated - counted:+,}" == finding.message
+    assert (cause or "") in finding.hint
+    assert bool(cause) == bool(finding.hint)
 
 
 @pytest.mark.parametrize(
@@ -296,17 +296,17 @@ def test_a_count_that_differs_is_explained(base, stated, cause):
     ],
 )
 def test_the_dimension_at_fault_is_named(base, at, wrong, right):
-    (told,) = findings("TRN405", put(bare(), base, at, wrong))
-    assert f"a wrong dimension: {right:,} for {at} gives this number" in told.hint
+    (finding,) = findings("TRN405", put(bare(), base, at, wrong))
+    assert f"a wrong dimension: {right:,} for {at} gives this number" in finding.hint
     assert {(base, f"spec.{at}")} == found("TRN405", put(bare(), base, at, wrong))
-    assert {("spec", "parameters", "total")} <= {s.path for s in told.see}
+    assert {("spec", "parameters", "total")} <= {s.path for s in finding.see}
 
 
 def test_two_dimensions_that_are_swapped_are_named():
     wrong = put(put(bare(), "gpt2-medium", "layers", 1024), "gpt2-medium", "context", 24)
-    (told,) = findings("TRN405", wrong)
-    assert "layers and context are swapped" in told.hint
-    assert {told.where.path, *(s.path for s in told.see)} >= {("spec", "layers"), ("spec", "context")}
+    (finding,) = findings("TRN405", wrong)
+    assert "layers and context are swapped" in finding.hint
+    assert {finding.where.path, *(s.path for s in finding.see)} >= {("spec", "layers"), ("spec", "context")}
 
 
 def test_active_parameters_are_checked_too():

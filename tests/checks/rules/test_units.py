@@ -29,11 +29,11 @@ from trnspec.testing import diagnose, expected
 )
 def test_the_unit_that_was_meant(name, at, text, hint):
     graph = put(bare(), name, at, text)
-    (told,) = findings("TRN601", graph)
+    (finding,) = findings("TRN601", graph)
 
     assert {(name, f"spec.{at}")} == found("TRN601", graph)
-    assert told.hint.startswith(f"did you mean {hint}? ")
-    assert text in told.message
+    assert finding.hint.startswith(f"did you mean {hint}? ")
+    assert text in finding.message
 
 
 @frozen(kw_only=True)
