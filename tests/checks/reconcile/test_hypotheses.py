@@ -26,6 +26,7 @@ from rules_world import (
 )
 
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case, sentence
+from trnspec.checks.reconcile.lookalikes import MOST_SHARED
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.reconcile.sites import Relation, Site, Term
 from trnspec.checks.reconcile.suspects import suspects
@@ -529,6 +530,17 @@ def test_a_neighbouring_generation():
     assert explanations["neighbour"] == "this is the figure of trainium1: 190 TFLOPS"
 
 
+def test_a_figure_that_many_documents_share_explains_nothing():
+    trainium1 = bare().named("trainium1")
+    for copies, reported in ((MOST_SHARED - 1, True), (MOST_SHARED, False)):
+        names = [f"copy-{i}" for i in range(copies)]
+        more = {n: attrs.evolve(trainium1, metadata=attrs.evolve(trainium1.metadata, name=n)) for n in names}
+        graph = Graph({**bare().nodes, **more})
+        explanations = causes("190 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=graph)
+
+        assert ("neighbour" in explanations) == reported
+
+
 def test_no_neighbour_has_it():
     explanations = causes("200.0 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
 
@@ -572,7 +584,7 @@ ONE, TWO, THREE, FOUR = (Explanation(w, w) for w in ("one", "two", "three", "fou
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "explanations"),
     [
         ([], "none of the usual causes closes the gap"),
         ([ONE], "likely cause: one"),
