@@ -56,7 +56,7 @@ def installed(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_contents(wheel: Path) -> None:
-    """The package, the catalog and the schemas, each file of them, and nothing else."""
+    """Every file of the package, the pages of codes included, of the catalog and of the schemas, and nothing else."""
     names = set(zipfile.ZipFile(wheel).namelist())
     inside = {n for n in names if ".dist-info/" not in n}
     sources = (f for f in (ROOT / "trnspec").rglob("*") if f.is_file() and "__pycache__" not in f.parts)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from trnspec.checks.runner import Checked, check, faults
+from trnspec.checks.runner import Checked, check, document_errors
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import Reading, link, read
@@ -134,13 +134,17 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
     """
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
-    made, found = link(readings(select(paths, known, chosen, every=True), known), hides=False)
+    made, found = link(readings(select(paths, known, chosen, every=True), known), shadow_broken=False)
     if found:
-        from trnspec.loading.precedence import tell
+        from trnspec.loading.precedence import warn_of_errors
 
         owner = _owners(known)
         giver = plugins().giver if registry is None else "the plugin {}".format
-        tell(faults(found, made, known, chosen), known, lambda file: (name := owner(FilePath(file))) and giver(name))
+        warn_of_errors(
+            document_errors(found, made, known, chosen),
+            known,
+            lambda file: (name := owner(FilePath(file))) and giver(name),
+        )
     return made
 
 

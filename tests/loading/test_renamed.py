@@ -125,7 +125,7 @@ def test_positions_are_those_of_the_lines_that_the_author_wrote(path, line, colu
         ("800 Gbps", "800 GB", ("TRN112", 18, 24)),
         ("bandwidth: 384 GB/s", "bandwidth: 384", ("TRN110", 14, 16)),
         ("cards: 8", "crads: 8", ("TRN101", 17, 5)),
-        ("storage: 80 Gbps", "storage: 80 Gbps\n    nics: 8", ("TRN108", 17, 5)),
+        ("storage: 80 Gbps", "storage: 80 Gbps\n    nics: 8", ("TRN109", 17, 5)),
         ("bandwidth: 384 GB/s", "bandwidth: {both: 384 GB/s, value: 384 GB/s}", ("TRN101", 14, 33)),
     ],
 )

@@ -95,7 +95,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
                 4,
                 6,
                 "null at spec is not a mapping",
-                "null says nothing: write a value, or leave the key out",
+                "null is not a value: write one, or leave the key out",
             )
         ],
     ),

@@ -36,7 +36,7 @@ class Checked:
     texts: Mapping[str, str] = field(repr=False)
 
 
-def faults(
+def document_errors(
     found: Iterable[Diagnostic], graph: Graph, registry: Registry, settings: Settings
 ) -> list[tuple[Diagnostic, bool]]:
     """The errors that :func:`link` found, in reading order, each with whether its document is left out of the graph.
@@ -107,7 +107,7 @@ def _of_finding(rule: Rule, finding: Finding, node: Node[Any] | None) -> Diagnos
     return Diagnostic(rule.code.id, rule.code.severity, finding.message, where, finding.hint, finding.see)
 
 
-def waive(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnostic], list[Diagnostic]]:
+def apply_waivers(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """The findings that no waiver accepts, with findings on idle waivers; and the waived findings."""
     nodes: dict[str, Node[Any]] = {n.document.file: n for n in graph}
     used: set[tuple[str, int]] = set()
@@ -148,13 +148,13 @@ def check(readings: Iterable[Reading], registry: Registry, settings: Settings = 
     targets = {r.document.file for r in readings if r.target}
     graph, found = link(readings)
     if registry.explanations:
-        from trnspec.checks.reconcile.hypotheses import also
+        from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 
-        with also(registry.explanations):
+        with extra_hypotheses(registry.explanations):
             found += run(registry.rules, graph, registry)
     else:
         found += run(registry.rules, graph, registry)
-    found, waived = waive(found, graph)
+    found, waived = apply_waivers(found, graph)
     shown = [_finished(d, registry, settings) for d in found if settings.reports(d.code) and _concerns(d, targets)]
     checked: dict[str, int] = {}
     for node in graph:

@@ -61,13 +61,13 @@ def audit_(  # noqa: PLR0913, PLR0917  # one parameter for each option
     Exit status: 0 clean, 1 contradictions, 2 misuse.
     """
     from trnspec.api import registry
-    from trnspec.checks.reconcile.hypotheses import also
+    from trnspec.checks.reconcile.hypotheses import extra_hypotheses
     from trnspec_ec2 import reporting
     from trnspec_ec2.comparing import audit
 
     records, name, date = _records(file, region, endpoint, types, as_of)
     known = _graph(catalog)
-    with also(registry().explanations):
+    with extra_hypotheses(registry().explanations):
         found = audit(records, known)
     origin = reporting.Origin(name, date)
     if format_ == "json":
