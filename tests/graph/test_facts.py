@@ -101,6 +101,6 @@ def test_sums_of_an_ultraserver() -> None:
     assert found["network.bandwidth"] == ("12,800 Gbit/s", "4 x 3,200 Gbps")
 
 
-@pytest.mark.parametrize("name", ["trainium2", "neuroncore-v3", "efa", "trn1-ultracluster", "semianalysis-2024-12"])
+@pytest.mark.parametrize("name", ["trainium2", "neuroncore-v3", "efa", "semianalysis-2024-12"])
 def test_what_is_no_system_has_no_sums(name) -> None:
     assert sums(GRAPH, GRAPH.named(name)) == ()

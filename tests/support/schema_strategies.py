@@ -107,7 +107,7 @@ class _Made:
         self._definitions = definitions
         self._known: dict[str, st.SearchStrategy[Any]] = {}
 
-    def of(self, schema: Schema) -> st.SearchStrategy[Any]:  # one return for each keyword
+    def of(self, schema: Schema) -> st.SearchStrategy[Any]:  # noqa: C901  # one return for each keyword
         said = {k: v for k, v in schema.items() if k not in self.silent}
         match said:
             case {"$ref": ref, **rest} if not rest:

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import field, frozen
 
 from trnspec.errors import QuantityError
+from trnspec.graph.composition import part_kinds
 from trnspec.graph.paths import paths, place
 from trnspec.graph.provenance import Stated, conflicting, figures
 from trnspec.graph.values import PathField, PathValue, Sort
-from trnspec.model.chip import Chip
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, shape_at, value_at
-from trnspec.model.server import Server
 from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.quantity import Quantity, parse
@@ -101,7 +100,7 @@ def _kind(graph: Graph, kind: str, folder: str, spec: type[Any]) -> Table:
         if at is None:
             continue
         values = [at.read(n) for n in nodes]
-        columns.append(_column(spec, at, nodes, values))
+        columns.append(_column(graph, spec, at, nodes, values))
         cells.append([_cell(columns[-1], at, n, value) for n, value in zip(nodes, values, strict=True)])
         if path == "title":
             columns.append(Column("aliases", "strings", "Its other names."))
@@ -117,13 +116,15 @@ _ABOUT = {
 }
 
 
-def _column(spec: type[Any], at: PathField, nodes: list[Node[Any]], values: list[PathValue | None]) -> Column:
+def _column(
+    graph: Graph, spec: type[Any], at: PathField, nodes: list[Node[Any]], values: list[PathValue | None]
+) -> Column:
     type_, unit, dimension = _type(spec, at), "", ""
     if isinstance(at.holds, Dimension):
         unit, dimension = at.holds.base, at.holds.word
     sources = {n.name: _source(v) for n, v in zip(nodes, values, strict=True) if v is not None and v.figure is not None}
     notes = (v.figure.note for v in values if v is not None and v.figure is not None and v.figure.note)
-    description = _description(spec, at) or next(notes, "")
+    description = _description(graph, spec, at) or next(notes, "")
     return Column(at.path, type_, description, unit, dimension, sources)
 
 
@@ -140,11 +141,11 @@ def _steps(at: PathField) -> Path:
     return tuple(at.path.split("."))
 
 
-def _description(spec: type[Any], at: PathField) -> str:
+def _description(graph: Graph, spec: type[Any], at: PathField) -> str:
     from trnspec.loading.schema.generate import field_docs
 
     steps = _steps(at)
-    for owner in (spec, Chip, Server) if at.total else (spec,):
+    for owner in (spec, *part_kinds(graph, spec)) if at.total else (spec,):
         outer = ObjectShape(owner) if len(steps) == 1 else shape_at(owner, steps[:-1])
         text = field_docs(outer.cls).get(str(steps[-1]), ("",))[0] if isinstance(outer, ObjectShape) else ""
         if text:
@@ -162,7 +163,7 @@ def _source(value: PathValue) -> str:
 
 
 def _cell(column: Column, at: PathField, node: Node[Any], value: PathValue | None) -> Cell:
-    if value is None:
+    if value is None or (value.is_bound and column.type != "string"):
         return None
     if column.type in ("integers", "strings"):
         items = value_at(node.spec, _steps(at))

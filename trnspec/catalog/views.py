@@ -14,8 +14,9 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
+from trnspec.graph.composition import chip_count, chips, members
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures, with_provenance
-from trnspec.graph.totals import chips, total
+from trnspec.graph.totals import total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
@@ -32,6 +33,7 @@ from trnspec.short_repr import abbreviated
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog  # noqa: TC004  # the annotations of views are not resolved at run time
     from trnspec.catalog.query.run import Result
+    from trnspec.model.parts import PartCount
     from trnspec.quantities.amount import Amount
     from trnspec.topology.shapes import Shape as Topology
 
@@ -105,15 +107,21 @@ class DocumentView(OneExport):
             UnknownNameError: The chip states no such figure.
             UsageError: This document has no chips.
         """
-        parts = chips(self.catalog.graph, self.node)
-        if parts is None:
-            raise UsageError(f"{self.kind} {self.name} has no chips to add up")
-        chip = parts[1].name
-        product = total(self.catalog.graph, self.node, ("spec", *path.split(".")))
-        if product is None:
-            DocumentView.figure(self.catalog[chip], path)  # raises if there is no such figure
-            raise UsageError(f"{path} of {chip} is not a figure")
-        return product.figure * product.count
+        whole = total(self.catalog.graph, self.node, ("spec", *path.split(".")))
+        if whole is None:
+            raise self._no_total(path)
+        return whole.amount
+
+    def _no_total(self, path: str) -> UsageError:
+        graph = self.catalog.graph
+        found = members(graph, self.node, Chip)
+        if found is None:
+            return UsageError(f"the parts of {self.kind} {self.name}, or their number, are not known")
+        if not found:
+            return UsageError(f"{self.kind} {self.name} has no chips to add up")
+        for _, chip in found:
+            DocumentView.figure(self.catalog[chip.name], path)  # raises if there is no such figure
+        return UsageError(f"{path} of {', '.join(chip.name for _, chip in found)} does not add up")
 
     @property
     def chip_view(self) -> ChipView:
@@ -124,9 +132,16 @@ class DocumentView(OneExport):
         return self.catalog.chips[parts[1].name]
 
     @property
-    def chip_count(self) -> int:
-        """The number of its chips, over all servers; 0 if it has none."""
-        return (chips(self.catalog.graph, self.node) or (0,))[0]
+    def chip_count(self) -> PartCount:
+        """The number of chips of all its parts; 0 for a document without parts, a range where only a bound is known.
+
+        Raises:
+            UsageError: The number is not known.
+        """
+        count = chip_count(self.catalog.graph, self.node)
+        if count is None:
+            raise UsageError(f"the number of chips of {self.kind} {self.name} is not known")
+        return count
 
     @property
     def topology(self) -> Topology:
@@ -149,7 +164,24 @@ class CoreView(DocumentView, Core):
 
 
 @frozen(kw_only=True, eq=False, slots=False, repr=False)
-class ChipView(DocumentView, Chip):
+class _ExactlyCounted(DocumentView):
+    """A document of a kind whose number of chips is always exact."""
+
+    @property
+    def chip_count(self) -> int:
+        """The number of chips of all its parts.
+
+        Raises:
+            UsageError: The number is not known.
+        """
+        count = super().chip_count
+        if not isinstance(count, int):
+            raise UsageError(f"the number of chips of {self.kind} {self.name} is not known exactly: {count}")
+        return count
+
+
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
+class ChipView(_ExactlyCounted, Chip):
     """A chip of a catalog."""
 
 
@@ -159,12 +191,12 @@ class LinkView(DocumentView, Link):
 
 
 @frozen(kw_only=True, eq=False, slots=False, repr=False)
-class ServerView(DocumentView, Server):
+class ServerView(_ExactlyCounted, Server):
     """A server of a catalog."""
 
 
 @frozen(kw_only=True, eq=False, slots=False, repr=False)
-class UltraServerView(DocumentView, UltraServer):
+class UltraServerView(_ExactlyCounted, UltraServer):
     """An UltraServer of a catalog."""
 
 

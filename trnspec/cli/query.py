@@ -8,6 +8,7 @@ import click
 
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.render import Block, Cell, Column, Table, emit, format_option, table, wrapped
+from trnspec.model.parts import CountRange
 from trnspec.quantities.amount import Amount
 
 if TYPE_CHECKING:
@@ -70,4 +71,6 @@ def _data(found: Result[DocumentView], format_: str) -> Table:
 def _value(found: PathValue | None) -> Cell:
     if found is None:
         return None
+    if isinstance(found.value, CountRange) or found.is_bound:
+        return found.text
     return found.value.value if isinstance(found.value, Amount) else found.value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 from attrs import field, frozen
 
@@ -140,6 +140,3 @@ class Node(Generic[T_co]):
     def claim_path(self, index: int) -> Path:
         """Where the claim at ``index`` stands in the file."""
         return ("claims", self.positions[index] if self.positions else index)
-
-
-AnyNode = Node[Any]

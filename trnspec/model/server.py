@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from attrs import field, frozen
 
-from trnspec.model.annotations import Count, Text
+from trnspec.model.annotations import Count, Extensive, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fabric import Fabric
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak
 from trnspec.model.link import Link
+from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
 from trnspec.short_repr import short_repr
 
@@ -64,8 +65,8 @@ class Network:
 
     technology: Literal["EFA", "InfiniBand", "Ethernet"] | None = None
     link: Ref[Link] | None = None
-    nics: Count | None = None
-    bandwidth: Bandwidth | None = None
+    nics: Annotated[Count, Extensive()] | None = None
+    bandwidth: Annotated[Bandwidth, Extensive()] | None = None
     peak: Bandwidth | None = None
     baseline: Bandwidth | None = None
     storage: Bandwidth | None = None
@@ -145,9 +146,13 @@ class Server:
 
     family: Family | None = None
     chips: ChipCount
-    host: Host | None = None
+    host: Annotated[Host, Extensive()] | None = None
     fabric: Fabric | None = None
     network: Network | None = None
-    local_storage: Capacity | None = None
+    local_storage: Annotated[Capacity, Extensive()] | None = None
     stated: ServerTotals | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
+
+    def parts(self) -> Parts[Chip]:
+        """Its chips."""
+        return ((self.chips.count, self.chips.chip),)

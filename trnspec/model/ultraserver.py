@@ -10,6 +10,7 @@ from attrs import field, frozen
 from trnspec.model.annotations import Count
 from trnspec.model.fabric import Fabric
 from trnspec.model.fields import AnyFigure, Bandwidth, Peak
+from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
 from trnspec.model.server import Host, MemoryTotal, Server
 from trnspec.short_repr import short_repr
@@ -89,3 +90,7 @@ class UltraServer:
     between_servers: Fabric | None = None
     stated: UltraServerTotals | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
+
+    def parts(self) -> Parts[Server]:
+        """Its servers."""
+        return ((self.servers.count, self.servers.server),)

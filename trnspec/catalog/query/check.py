@@ -8,7 +8,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Collection
-from fractions import Fraction
 from typing import Any
 
 from attrs import field, frozen
@@ -28,15 +27,17 @@ from trnspec.catalog.query.tree import (
 from trnspec.diagnostics import did_you_mean
 from trnspec.graph.graph import Graph
 from trnspec.graph.paths import paths, place, present_path, unknown_path
-from trnspec.graph.values import PathField, PathValue, Read, Sort
+from trnspec.graph.totals import BoundedAmount
+from trnspec.graph.values import PathField, PathValue, Read, Side, Sort
+from trnspec.graph.values import compare as compare_bounds
 from trnspec.model.annotations import Date
 from trnspec.model.document import Node
+from trnspec.model.parts import CountRange
 from trnspec.model.reflection import TextShape, shape_of
 from trnspec.quantities.amount import Amount, quotient
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import Dimension
 
-Side = Amount | int | Fraction | str
 Test = Callable[[Node[Any]], bool | None]
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
@@ -264,6 +265,8 @@ def _divided(top: PathValue | None, bottom: PathValue | None) -> PathValue | Non
     """One value over another; unknown if either is, or if the divisor is zero."""
     if top is None or bottom is None or isinstance(top.value, str) or isinstance(bottom.value, str):
         return None
+    if isinstance(top.value, CountRange) or isinstance(bottom.value, CountRange) or top.is_bound or bottom.is_bound:
+        return None  # the quotient of bounds is not known
     above, below = (v if isinstance(v, Amount) else Amount.exact(v) for v in (top.value, bottom.value))
     if below.value == 0:
         return None
@@ -273,6 +276,8 @@ def _divided(top: PathValue | None, bottom: PathValue | None) -> PathValue | Non
 
 
 def _compare(sign: str, a: Any, b: Any) -> bool | None:
+    if isinstance(a, (CountRange, BoundedAmount)) or isinstance(b, (CountRange, BoundedAmount)):
+        return compare_bounds(sign, a, b)
     return bool(a.agrees(b)) if sign == "~" else _ORDER[sign](a, b)
 
 

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from attrs import field, frozen
 
 from trnspec.catalog.frames import library
-from trnspec.catalog.query.check import Check, Column, Side, Test
+from trnspec.catalog.query.check import Check, Column, Test
 from trnspec.catalog.query.parser import parse_query, parse_term
 from trnspec.catalog.query.tree import Comparison, Condition, Known, Not, Or, Query, QueryError, Quotient, Term
 from trnspec.catalog.query.tree import Path as PathTerm
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
-from trnspec.graph.values import PathValue, Sort
+from trnspec.graph.values import PathValue, Side, Sort
+from trnspec.model.parts import CountRange
 from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-Value = Amount | int | Fraction | str | None
+Value = Side | None
 
 
 @frozen(eq=False, repr=False)
@@ -93,7 +94,8 @@ class Result(Sequence[T_co], Generic[T_co]):
         """
         pandas = library("pandas")
         records = [
-            {c: float(v) if isinstance(v, (Amount, Fraction)) else v for c, v in row.items()} for row in self.records()
+            {c: None if cell is None else _in_frame(cell) for c, cell in zip(self.columns, row, strict=True)}
+            for row in self.cells
         ]
         frame: pd.DataFrame = pandas.DataFrame(records, columns=list(self.columns))
         frame.attrs["units"] = dict(self.units)
@@ -235,5 +237,14 @@ def _sorted(nodes: list[Node[Any]], text: str, graph: Graph, spec: type[Any]) ->
     return [node for node, _ in known] + [node for node, cell in cells if cell is None]
 
 
+def _in_frame(cell: PathValue) -> float | int | str | None:
+    """A value in a column of a data frame, which has no place for a bound."""
+    if cell.is_bound or isinstance(cell.value, CountRange):
+        return None
+    return float(cell.value) if isinstance(cell.value, (Amount, Fraction)) else cell.value
+
+
 def _key(value: Side) -> Any:
+    if isinstance(value, CountRange):
+        return value.bound
     return value.value if isinstance(value, Amount) else value

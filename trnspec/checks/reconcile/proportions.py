@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.checks.reconcile.sites import Site
-from trnspec.graph.totals import chips
+from trnspec.graph.composition import chips
 from trnspec.model.chip import Chip
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer

@@ -15,12 +15,30 @@ import attrs
 from attrs import evolve
 
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
+from trnspec.graph.composition import (
+    Occurrence,
+    count_path,
+    has_parts,
+    in_text,
+    occurrences,
+    part_kinds,
+    parts,
+    word,
+)
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.fields import Rates
 from trnspec.model.link import Link
-from trnspec.model.reflection import FigureShape, NumberShape, shape_at, spread
+from trnspec.model.reflection import (
+    FigureShape,
+    NumberShape,
+    ObjectShape,
+    class_paths,
+    is_extensive,
+    shape_at,
+    spread,
+)
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 
@@ -69,6 +87,8 @@ def sums(graph: Graph) -> Iterator[Relation]:
         yield from _ultraserver(ultraserver, graph)
     for cluster in graph.of(Cluster):
         yield from _cluster(cluster, graph)
+    for node in graph:
+        yield from _stated_totals(node, graph)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -195,7 +215,6 @@ def _server(server: Node[Server], graph: Graph) -> Iterator[Relation]:
     chip = _find(graph, server.spec.chips.chip)
     if chip is None:
         return
-    yield from _totals(server, (site(server, "chips.count"),), chip, "chips of a server")
     if (
         server.spec.fabric is not None
         and _uses_all_links(server.spec.fabric, chip)
@@ -228,23 +247,9 @@ def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relat
     server = _find(graph, ultraserver.spec.servers.server)
     if server is None:
         return
-    servers = site(ultraserver, "servers.count")
-    level = "servers of an UltraServer"
-    pairs = [
-        ("stated.chips", "chips.count"),
-        ("stated.host.vcpus", "host.vcpus"),
-        ("stated.host.memory", "host.memory"),
-        ("stated.network.bandwidth", "network.bandwidth"),
-        *((name, name) for name in ("stated.cores", "stated.memory.capacity", "stated.memory.bandwidth")),
-        *((f"stated.peak.{kind}.{dtype}",) * 2 for kind, dtype in EVERY_RATE),
-    ]
-    for total, part in pairs:
-        yield from _relate(site(ultraserver, total), [Term((servers,), site(server, part))], level)
     chip = _find(graph, server.spec.chips.chip)
     if chip is None:
         return
-    counts = (servers, site(server, "chips.count"))
-    yield from _totals(ultraserver, counts, chip, "chips of an UltraServer")
     yield from _links_of_chip(ultraserver, server, chip, graph)
 
 
@@ -274,14 +279,65 @@ def _cluster(cluster: Node[Cluster], graph: Graph) -> Iterator[Relation]:
             yield from _relate(site(cluster, "per_server"), [Term((), site(server, "network.bandwidth"))], "one server")
 
 
-def _totals(whole: Node[Any], counts: tuple[Site, ...], chip: Node[Chip], level: str) -> Iterator[Relation]:
-    """The stated totals that scale with the chips."""
-    for figure in ("memory.capacity", "memory.bandwidth"):
-        yield from _relate(site(whole, f"stated.{figure}"), [Term(counts, site(chip, figure))], level)
-    yield from _relate(site(whole, "stated.cores"), [Term(counts, site(chip, "cores.count"))], level)
-    for rate in EVERY_RATE:
-        total = Site(whole, ("spec", "stated", "peak", *rate))
-        yield from _relate(total, [Term(counts, Site(chip, ("spec", "peak", *rate)))], level)
+def _stated_totals(node: Node[Any], graph: Graph) -> Iterator[Relation]:
+    """The published totals of a document, below ``stated``, each as the sum over its parts.
+
+    A total is compared with the extensive figure of the same path in the nearest parts, ``chips`` and ``cores`` with the
+    numbers of parts, and with the published total of its direct parts where they have one.
+    """
+    if not has_parts(type(node.spec)):
+        return
+    shape = shape_at(type(node.spec), ("stated",))
+    for path in class_paths(shape) if isinstance(shape, ObjectShape) else ():
+        total = Site(node, ("spec", "stated", *path))
+        # From the direct parts to the innermost ones: the audit compares with the last, which is least rounded.
+        direct = parts(graph, node) or ()
+        stated = tuple(Occurrence(part.node, ((node, part),)) for part in direct)
+        if all(shape_at(type(part.node.spec), ("stated", *path)) is not None for part in direct):
+            yield from _sum(total, stated, ("spec", "stated", *path), node)
+        if figures := _extensive(graph, node, path):
+            yield from _sum(total, figures, ("spec", *path), node)
+        elif counts := _extensive(graph, node, (*path, "count")):
+            yield from _sum(total, counts, ("spec", *path, "count"), node)
+        else:
+            yield from _sum(total, _counted(graph, node, path), None, node)
+
+
+def _extensive(graph: Graph, node: Node[Any], path: Path) -> tuple[Occurrence, ...]:
+    """The nearest parts that have a path that adds up."""
+    return occurrences(graph, node, lambda n: is_extensive(type(n.spec), path)) or ()
+
+
+def _counted(graph: Graph, node: Node[Any], path: Path) -> tuple[Occurrence, ...]:
+    """The parts that a total such as ``chips`` is the number of; none for any other total."""
+    kind = str(path[0]).removesuffix("s")
+    if len(path) > 1 or not any(word(k) == kind for k in part_kinds(graph, type(node.spec))):
+        return ()
+    return occurrences(graph, node, lambda n: word(type(n.spec)) == kind) or ()
+
+
+def _sum(total: Site, found: tuple[Occurrence, ...], path: Path | None, node: Node[Any]) -> Iterator[Relation]:
+    """The relation between a total and a figure of parts; with ``None`` for the path, their numbers are summed."""
+    terms: list[Term] = []
+    for occurrence in found:
+        counts = [
+            Site(holder, at) for holder, part in occurrence.steps if (at := count_path(holder, part.ref)) is not None
+        ]
+        if len(counts) < len(occurrence.steps):
+            return  # a number of parts that is not stated
+        if path is not None:
+            terms.append(Term(tuple(counts), Site(occurrence.node, path)))
+        elif counts:
+            terms.append(Term(tuple(counts[:-1]), counts[-1]))
+    if terms:
+        # The number of chips of an UltraServer follows from its servers; every other total from the parts themselves.
+        part = terms[0].part.node if path is not None or len(found[0].steps) > 1 else found[0].node
+        level = f"{in_text(type(part.spec))}s of {_article(in_text(type(node.spec)))}"
+        yield from _relate(total, terms, level)
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'AEIOUaeiou' else 'a'} {noun}"
 
 
 def _find(graph: Graph, ref: Ref[Any] | None) -> Node[Any] | None:

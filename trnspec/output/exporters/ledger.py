@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trnspec.graph.composition import chips
 from trnspec.graph.provenance import Stated, conflicting, figures
-from trnspec.graph.totals import chips
 from trnspec.model.reflection import dotted
 from trnspec.output.exporters.exported import Assumption, Export, ExportError, Used
 from trnspec.quantities.quantity import Qualifier

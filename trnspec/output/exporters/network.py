@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trnspec.model.server import Network
-from trnspec.model.ultraserver import UltraServer
+from trnspec.output.exporters.wiring import systems
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -15,11 +15,8 @@ if TYPE_CHECKING:
 
 
 def server(ledger: Ledger) -> tuple[int, Node[Any]]:
-    """How many servers the document that is exported has, and which."""
-    spec = ledger.node.spec
-    if isinstance(spec, UltraServer):
-        return spec.servers.count, ledger.graph.node(spec.servers.server)
-    return 1, ledger.node
+    """The number of servers of the exported document, and the server."""
+    return systems(ledger)
 
 
 def adapters(ledger: Ledger, field: str) -> Fraction:

@@ -67,16 +67,18 @@ def _words(found: Wiring) -> str:
     """What the picture shows, in one line."""
     shape = found.shape
     servers = f" in {found.servers} {TIMES} {found.server}" if found.servers > 1 else ""
-    links = sum(c.count for c in found.classes)
-    told = [name_of(found), f"{links:,} {_noun(found)}{'' if links == 1 else 's'}"]
+    noun = _noun(found)
+    links = sum(c.count * (c.per_chip or 1 if noun == "link" else 1) for c in found.classes)
+    told = [name_of(found), f"{links:,} {noun}{'' if links == 1 else 's'}"]
     if isinstance(shape, GridShape) and shape.nodes > 1:
         told.append(f"at most {shape.diameter} hop{'s' if shape.diameter > 1 else ''}")
     return f"{found.chips} {TIMES} {found.chip}{servers}: {', '.join(told)}"
 
 
 def _noun(found: Wiring) -> str:
-    # How many links a chip has to a switch is not declared; what is counted is who is joined with whom.
-    return "connection" if isinstance(found.shape, Switched) else "link"
+    # Where the links of a chip to a switch are not counted, a connection is a pair that is joined.
+    counted = not isinstance(found.shape, Switched) or all(c.per_chip is not None for c in found.classes)
+    return "link" if counted else "connection"
 
 
 def name_of(found: Wiring) -> str:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from trnspec.graph import composition
 from trnspec.graph.fabrics import shape as shape_of
-from trnspec.model.server import Server
-from trnspec.model.ultraserver import UltraServer
 from trnspec.quantities.quantity import choose_unit, render
 from trnspec.quantities.units import Dimension
 from trnspec.topology.fabric import TopologyError
@@ -103,9 +102,7 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
     topology = inner.topology
     if topology is None:
         raise ledger.refused("no-fabric", "its fabric has no declared topology")
-    spec: Any = ledger.node.spec
-    servers = spec.servers.count if isinstance(spec, UltraServer) else 1
-    server = spec.servers.server.name if isinstance(spec, UltraServer) else ledger.node.name
+    servers, server = systems(ledger)
     made = shape_of(topology, count)
     if made.nodes != count:
         message = f"the declared {topology.shape} has {made.nodes} chips, and {ledger.node.name} has {count}"
@@ -139,7 +136,19 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
         if k in counts
     )
     names = tuple(level.name for level in topology.levels)
-    return Wiring(made, classes, chip.name, count // servers, servers, server, names)
+    return Wiring(made, classes, chip.name, count // servers, servers, server.name, names)
+
+
+def systems(ledger: Ledger) -> tuple[int, Node[Any]]:
+    """The number of servers of the exported document, and the server; one and itself where it is a server.
+
+    Raises:
+        ExportError: It is built of several kinds of servers, or of none.
+    """
+    found = composition.servers(ledger.graph, ledger.node)
+    if found is None:
+        raise ledger.refused("not-expressible", "it is not built of one kind of server")
+    return found
 
 
 def _one_switch_level(shape: Shape, outer: Declared | None) -> bool:
@@ -154,11 +163,11 @@ def fabrics(ledger: Ledger) -> tuple[Declared, Declared | None]:
         ExportError: No network is declared.
     """
     spec = ledger.node.spec
-    if not isinstance(spec, (Server, UltraServer)):
+    if not hasattr(spec, "fabric"):
         raise ledger.refused("no-fabric", f"a {ledger.node.kind} has no fabric; name a server or an UltraServer")
     if spec.fabric is None:
         raise ledger.refused("no-fabric", "it declares no network among its chips")
-    return spec.fabric, spec.between_servers if isinstance(spec, UltraServer) else None
+    return spec.fabric, getattr(spec, "between_servers", None)
 
 
 def _switched(made: Switched, inner: Declared, outer: Declared | None) -> tuple[Switched, dict[str, Declared]]:

@@ -7,8 +7,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from trnspec import Answer, Assumption, Dimension, Evaluation, QuantityError, RefusalError, UsageError, UsedFigure
-from trnspec.model.server import Server
-from trnspec.model.ultraserver import UltraServer
+from trnspec.graph.composition import servers
 from trnspec.quantities.quantity import parse
 from trnspec_cost.price import ServerPrice
 
@@ -94,14 +93,12 @@ def _servers(catalog: Catalog, on: str) -> tuple[DocumentView, int, int]:
         raise UsageError(f"on: servers and how many of them is expected, such as trn1.32xlarge*4, not {on!r}")
     count = int(found["count"] or 1)
     system: DocumentView = catalog[found["name"]]
-    chips = system.chip_count * count
-    spec = system.node.spec
-    if isinstance(spec, UltraServer):
-        server: DocumentView = catalog[spec.servers.server.name]
-        return server, spec.servers.count * count, chips
-    if not isinstance(spec, Server):
+    rented = servers(catalog.graph, system.node)
+    chips = system.chip_count
+    if rented is None or not isinstance(chips, int):
         raise UsageError(f"on: {system.kind} {system.name} is not rented; name a server or an UltraServer")
-    return system, count, chips
+    number, server = rented
+    return catalog[server.name], number * count, chips * count
 
 
 def _hours(hours: float | None, step_time: float | None, steps: int | None) -> tuple[float, Assumption | None]:

@@ -69,7 +69,9 @@ def _of_many(says: Quantity, parts: Parts) -> Iterator[Explanation]:
     """The figure of one chip may be what all chips of another size have together."""
     for server in parts.graph.of(Server):
         made = total(parts.graph, server, _ONE)
-        if made is not None and made.count > 1 and float(made) == float(says) and server.name != parts.server.name:
+        if made is None or made.count == 1 or server.name == parts.server.name:
+            continue
+        if float(made) == float(says):
             sentence = f"{made} is the memory of {made.count} chips of {made.figure}, {made.part.name}: {server.name}"
             yield Explanation("total-of-another", sentence)
             return

@@ -97,7 +97,10 @@ def _system(catalog: Catalog, on: str) -> tuple[DocumentView, int]:
     if found is None:
         raise UsageError(f"on: a system and how many of it is expected, such as trn2.48xlarge*4, not {on!r}")
     system: DocumentView = catalog[found["name"]]
-    return system.chip_view, system.chip_count * int(found["count"] or 1)
+    chips = system.chip_count
+    if not isinstance(chips, int):
+        raise UsageError(f"on: {system.name} has {chips} chips, which is a bound; name a server, and how many of it")
+    return system.chip_view, chips * int(found["count"] or 1)
 
 
 def _time(
