@@ -183,7 +183,7 @@ def test_a_dangling_reference():
     nodes = [chip("trainium1"), chip("trainium2", ", aliases: [trainium-two]"), server("box", of="trainium"), server("b2", of="zzz")]  # fmt: skip
     graph, problems = build(nodes)
     assert len(graph) == 4
-    near = "did you mean 'trainium2' or 'trainium1' or 'trainium-two'?"
+    near = "did you mean 'trainium-two' or 'trainium1' or 'trainium2'?"
     assert told(problems) == {
         ("box", "TRN201", 4, 22, "no Chip is named 'trainium'", near),
         (

@@ -189,7 +189,7 @@ def test_the_command_line_knows_them(site) -> None:
         ("Unit('tb', Dimension.INFORMATION, 3)", "clash", "the unit tb differs from TB only in case"),
         ("Unit('MWORD', Dimension.TIME, 3), Unit('MWord', Dimension.TIME, 4)", "clash", "the unit MWord differs from"),
         ("'Mword'", "invalid", "units[0] is of type str; a Unit is expected"),
-        ("Unit('a b', Dimension.TIME, 3)", "broken", "a unit is written with 1 to 14 letters"),
+        ("Unit('a b', Dimension.TIME, 3)", "broken", "a unit has 1 to 14 letters"),
     ],
 )
 def test_records(tmp_path, units, status, message) -> None:
