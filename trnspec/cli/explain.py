@@ -108,10 +108,12 @@ def _field_lines(field: FieldReference, indent: str, *, units: int = _FEW) -> It
     shown = ", ".join(field.units[:units]) + (", ..." if len(field.units) > units else "")
     head = f"{indent}{name}  {field.type}{f' [{shown}]' if shown else ''}{' ...' if field.nested else ''}"
     inner = f"{indent}    "
-    # At spaces only: a path or a word of a choice stays in one piece.
+    # At spaces only: paths, choices and addresses stay in one piece.
     yield from textwrap.wrap(head, _WIDTH, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False)
     text = field.description + (f" Example: {field.example}" if field.example else "")
-    yield from textwrap.wrap(text, _WIDTH, initial_indent=inner, subsequent_indent=inner)
+    yield from textwrap.wrap(
+        text, _WIDTH, initial_indent=inner, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _no_field(kind: Kind, path: str, known: Registry) -> str:

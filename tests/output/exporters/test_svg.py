@@ -165,7 +165,7 @@ def test_direct_links_within_a_switch_are_arcs() -> None:
 
 
 def test_too_many_chips_are_refused() -> None:
-    with pytest.raises(ExportError, match="1,024 chips at most, not 1,600") as caught:
+    with pytest.raises(ExportError, match="at most 1,024 chips; it has 1,600") as caught:
         with_topology("torus", [40, 40])["trn1.32xlarge"].export("svg")
 
     assert "not-expressible" == caught.value.reason
