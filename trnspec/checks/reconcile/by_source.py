@@ -46,7 +46,7 @@ def _relations(skeleton: Relation, sides: list[list[Site]]) -> Iterator[Relation
 
 
 def _sayings(graph: Graph) -> _Sayings:
-    """Who says something of what: the adopted figures that a source printed, and its claims."""
+    """The values of each source by document and path: the adopted figures that it printed, and its claims."""
     found: dict[tuple[str, Path], dict[str, list[Site]]] = defaultdict(lambda: defaultdict(list))
     for node in graph:
         for path, figure in graph.figures(node).items():

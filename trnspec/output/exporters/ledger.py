@@ -1,4 +1,4 @@
-"""Keeping account: every figure that goes into an export, and everything that had to be assumed."""
+"""The record of an export: every figure that it uses, and every assumption."""
 
 from __future__ import annotations
 
@@ -63,25 +63,25 @@ class Ledger:
         return self._figures[node.name].get(path)
 
     def use(self, field: str, figure: Stated) -> Fraction:
-        """The value of a figure in base units, exact; what a reader should know of it is told as an assumption."""
+        """The value of a figure in base units, exact; remarks on it are added as assumptions."""
         self._used[Used(field, figure.value.text, figure.of, figure.at, figure.source_name, figure.as_of)] = None
         which = f"{figure.value.text} ({figure.of} {figure.at})"
         if figure.derived is not None:
-            self.assume(field, f"{which} is printed by nobody; it is derived: {figure.derived}")
+            self.assume(field, f"{which} is not published; it is derived: {figure.derived}")
         if figure.note:
             self.assume(field, f"{which}: {' '.join(figure.note.split()).rstrip('.')}")
         if figure.value.qualifier is not Qualifier.EXACT:
             self.assume(field, f"{which} is taken as the value itself, without its {figure.value.qualifier.value!r}")
         for rival in figure.conflicting:
             if rival.verdict == "unresolved":
-                self.assume(field, f"{which}: {rival.source} says {rival.says}, and nobody can tell yet who is right")
+                self.assume(field, f"{which}: {rival.source} says {rival.says}, and it is not resolved which is right")
         return figure.value.value
 
     def need(self, field: str, node: Node[Any], path: str) -> Fraction:
         """The value of a figure that the form cannot do without.
 
         Raises:
-            ExportError: The document states none; the message says what others claim.
+            ExportError: The document states none; the message lists the claims.
         """
         figure = self.find(node, path)
         if figure is None:
