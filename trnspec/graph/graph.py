@@ -1,6 +1,6 @@
 """The graph of all documents: names resolve to typed specs, and a changed spec changes all who use it.
 
-A graph is a value.  ``graph.replace(name, spec)`` gives another one; nothing that holds the first notices.
+A graph is immutable.  ``graph.replace(name, spec)`` returns another one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class UnresolvedError(UnknownNameError):
-    """A reference that leads nowhere; it has been reported where it stands, so a rule that meets it just stops."""
+    """A reference to a document that does not exist. TRN201 reports it, so a rule that raises it is skipped."""
 
 
 @frozen(eq=False)
@@ -46,7 +46,7 @@ class Graph:
 
     @functools.cached_property
     def aliases(self) -> Mapping[str, str]:
-        """Every name and alias with the name it stands for."""
+        """Every name and alias with the name of its document."""
         found = {name: name for name in self.nodes}
         for name, node in self.nodes.items():
             for alias in node.metadata.aliases:
@@ -55,7 +55,7 @@ class Graph:
 
     @property
     def units(self) -> UnitTable:
-        """The units that questions about these documents may be asked in: those of trnspec and of the plugins."""
+        """The units of queries of these documents: those of trnspec and of the plugins."""
         return next((n.units for n in self if n.units is not UNITS), UNITS)
 
     def __repr__(self) -> str:
@@ -106,7 +106,7 @@ class Graph:
         return tuple(sorted((n for n in self if isinstance(n.spec, spec)), key=lambda n: n.name))
 
     def replace(self, name: str, spec: Any) -> Graph:
-        """The same graph with another spec under ``name``; all who refer to it follow."""
+        """The same graph with another spec under ``name``; every reference to it sees the new one."""
         node = self.named(name)
         return Graph({**self.nodes, node.name: attrs.evolve(node, spec=spec)}, self.broken)
 
@@ -122,7 +122,7 @@ def at(node: Node[Any], path: Path, *, key: bool = False, text: str = "") -> Loc
 
 
 def figure_at(node: Node[Any], path: Path) -> Any:
-    """What stands at a path that begins with ``spec``: a figure, a count, a word, or ``None``."""
+    """The value at a path that begins with ``spec``: a figure, a count, a word, or ``None``."""
     return value_at(node.spec, path[1:])
 
 
