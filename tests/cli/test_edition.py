@@ -48,7 +48,7 @@ def test_freeze_list_verify(here) -> None:
 
     result = edition(here, "verify")
 
-    assert (1, "edition 2026.11 was released, and its file is missing\n") == (result.status, result.out)
+    assert (1, "edition 2026.11 was released, but its file is missing\n") == (result.status, result.out)
 
 
 def test_the_files_say_it_however_they_are_written(here) -> None:
