@@ -10,7 +10,7 @@ demo: .venv/installed          ## validate the shipped catalog and show what it 
 test: .venv/developing         ## every test, on all cores; ARGS='-m "not slow"' leaves out what takes long
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
-lint: .venv/developing         ## ruff, mypy, the floors
+lint: .venv/developing         ## ruff, mypy over the package and the plugins, the import layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -42,13 +42,13 @@ def test_freeze_list_verify(here) -> None:
     result = edition(here, "verify", "2026.11")
 
     assert result.status == 1
-    assert "altered: the hashes do not match of Chip trainium1" in result.out
+    assert "altered: hash mismatch of Chip trainium1" in result.out
 
     file.unlink()
 
     result = edition(here, "verify")
 
-    assert (1, "edition 2026.11 was released, and its file is missing\n") == (result.status, result.out)
+    assert (1, "edition 2026.11 was released, but its file is missing\n") == (result.status, result.out)
 
 
 def test_the_files_say_it_however_they_are_written(here) -> None:
@@ -75,7 +75,7 @@ def test_other_contents_need_another_name(here) -> None:
     refused = edition(here, "freeze", "2026.11")
 
     assert (2, "") == (refused.status, refused.out)
-    assert "take another name, such as 2026.11.1" in refused.err
+    assert "use another name, such as 2026.11.1" in refused.err
     assert edition(here, "freeze", "2026.11.1").status == 0
 
 
