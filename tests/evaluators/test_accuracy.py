@@ -8,6 +8,7 @@ from statistics import mean, median
 
 import pytest
 from engine_catalogs import FOLDERS, everything, shipped
+from evaluator_samples import keywords
 
 import trnspec
 from trnspec.builtin import plugin as house
@@ -15,13 +16,15 @@ from trnspec.cli.eval_page import page
 from trnspec.cli.render import lines
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.result import RefusalError
-from trnspec.evaluators.accuracy import run
+from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured_training import Skipped, records
 from trnspec.perf.calibration.score import Scored
 from trnspec.perf.calibration.score_training import score_training
 from trnspec.perf.training.estimator import prepare
 from trnspec.testing import EvaluatorConformance
+
+run = keywords(accuracy_)
 
 MEASURED = folder() / "measured"
 UNSEEN = "Errors of rows that the fit had not seen"

@@ -1,13 +1,16 @@
 """The evaluator of collectives: what it answers, what it rests on, and what it refuses."""
 
 import pytest
+from evaluator_samples import keywords
 
 import trnspec
 from trnspec.errors import QuantityError, UnknownNameError
 from trnspec.evaluation.inputs import inputs
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluation.runner import unsound
-from trnspec.evaluators.collective import run
+from trnspec.evaluators.collective import run as collective_
+
+run = keywords(collective_)
 
 CAT = trnspec.load()
 GIB = 2.0**30

@@ -7,18 +7,22 @@ import math
 import pytest
 from attrs import evolve
 from engine_catalogs import FOLDERS as PLUGINS
+from evaluator_samples import keywords
 
 from trnspec.api import load
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluation.runner import run as checked
-from trnspec.evaluators.inference import answered, run
-from trnspec.evaluators.inference_setup import Question, default_tp
+from trnspec.evaluators.deployment import InferenceQuestion, default_tp
+from trnspec.evaluators.inference import answered
+from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.serving.forward_pass import Serving
 from trnspec.plugins.api import Evaluator
+
+run = keywords(inference_)
 
 EVALUATOR = Evaluator("inference", "What serving takes.", "trnspec.evaluators.inference:run")
 
@@ -224,7 +228,7 @@ def test_experts_are_shared_by_replicas(catalog):
 
 
 def test_what_is_achieved(catalog):
-    question = Question(model="llama-2-7b", on="trn1.32xlarge", prompt=128, output=8064)
+    question = InferenceQuestion(model="llama-2-7b", on="trn1.32xlarge", prompt=128, output=8064)
     ideal = answered(catalog, question, Calibrated())
     called = answered(catalog, question, Calibrated(), Serving(call=86e-6))
     fitted = Calibrated("c", Efficiency(call=86e-6, memory=0.5), low=0.9, high=1.2, coverage=0.8, told="30 rows")
@@ -315,7 +319,7 @@ def test_the_same_question_has_the_same_answer(catalog):
 
 
 def test_half_of_the_bandwidth_doubles_reading(catalog):
-    question = Question(model="llama-3.1-8b", on="trn2.48xlarge", tp=8)
+    question = InferenceQuestion(model="llama-3.1-8b", on="trn2.48xlarge", tp=8)
     before = answered(catalog, question, Calibrated())
     after = answered(catalog, question, Calibrated(efficiency=evolve(Efficiency(), memory=0.5)))
 

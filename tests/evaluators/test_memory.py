@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from evaluator_samples import keywords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,10 +15,12 @@ from trnspec.evaluation.inputs import inputs
 from trnspec.evaluation.result import Evaluation, RefusalError, Table
 from trnspec.evaluation.runner import run as evaluate
 from trnspec.evaluation.runner import unsound
-from trnspec.evaluators.memory import run
-from trnspec.evaluators.memory_demand import PARTS
+from trnspec.evaluators.fit import PARTS
+from trnspec.evaluators.memory import run as memory_
 from trnspec.model.transformers.counting import parameters_of
 from trnspec.plugins.api import Evaluator
+
+run = keywords(memory_)
 
 CATALOG = trnspec.load()
 GIB = 2**30

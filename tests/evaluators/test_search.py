@@ -5,14 +5,19 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from evaluator_samples import keywords
 
 import trnspec
 from trnspec.builtin import plugin as builtin
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import RefusalError
-from trnspec.evaluators.search import COLUMNS, run
-from trnspec.evaluators.training import run as train
+from trnspec.evaluators.search import COLUMNS
+from trnspec.evaluators.search import run as search_
+from trnspec.evaluators.training import run as training_
 from trnspec.testing import EvaluatorConformance
+
+run = keywords(search_)
+train = keywords(training_)
 
 CAT = trnspec.load()
 

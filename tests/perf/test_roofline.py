@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from dims_by_hand import LATENT, LLAMA_3_8B, MIXTRAL
+from evaluator_samples import keywords
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,9 +16,11 @@ from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.inputs import inputs
 from trnspec.evaluation.result import Evaluation, RefusalError
 from trnspec.evaluation.runner import unsound
-from trnspec.evaluators.roofline import run
+from trnspec.evaluators.roofline import run as roofline_
 from trnspec.perf.roofline import ELEMENT_BYTES, attainable, least_time, pieces, ridge
 from trnspec.perf.work.flops import forward_flops
+
+run = keywords(roofline_)
 
 CATALOG = trnspec.load()
 POSITIVE = st.floats(1e-3, 1e18)

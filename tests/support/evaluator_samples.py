@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from distributions import Site
 
 from trnspec.errors import UsageError
+from trnspec.evaluation.inputs import bound, call, inputs
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure
 from trnspec.plugins.api import API, Evaluator, Plugin
 
@@ -174,6 +175,11 @@ plugin = Plugin(
         Evaluator("absent", "It is not there.", "trnspec_nowhere:run"),
     ),
 )
+
+
+def keywords(run):
+    """The function of an evaluator with its inputs as keywords, checked as :func:`trnspec.evaluate` does."""
+    return lambda catalog, **given: call(run, catalog, bound(inputs(run, "x"), given, "x"))
 
 
 def install(folder, monkeypatch) -> Site:

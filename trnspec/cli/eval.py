@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import Column, format_option, show, table, width, wrapped, written
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from trnspec.catalog.catalog import Catalog
     from trnspec.cli.eval_page import Row
 
 MOST = 10_000

@@ -7,13 +7,16 @@ from collections import Counter
 
 import pytest
 from engine_catalogs import everything, shipped
+from evaluator_samples import keywords
 
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluators.inference import run
+from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration import score as module
 from trnspec.perf.calibration.measured_training import Skipped, records
 from trnspec.perf.calibration.score import Scored, score_collectives, score_inference, score_matmul
+
+run = keywords(inference_)
 
 DATA = folder() / "measured"
 NVLS = "stas-h200-8-17179869184"

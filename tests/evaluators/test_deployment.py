@@ -6,7 +6,7 @@ import pytest
 from engine_catalogs import shipped
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.evaluators.inference_setup import Question, Setup, idle, prepare
+from trnspec.evaluators.deployment import InferenceQuestion, Setup, idle, prepare
 from trnspec.perf.lowering.calibrated import Calibrated
 
 LLAMA = {"model": "llama-3.1-8b", "on": "trn1.32xlarge"}
@@ -14,7 +14,7 @@ GPT = {"model": "gpt2", "on": "trn1.32xlarge", "tp": 4}
 
 
 def prepared(**given) -> Setup:
-    return prepare(shipped().graph, Question(**given), Calibrated())
+    return prepare(shipped().graph, InferenceQuestion(**given), Calibrated())
 
 
 REFUSED = [
@@ -49,7 +49,7 @@ def test_a_draft_has_learned_positions_too():
     assert "prompt" != refused.value.place
     longer = shipped().replace("gpt2-xl", {"context": 4096})
     with pytest.raises(RefusalError, match="1,024 positions") as refused:
-        prepare(longer.graph, Question(model="gpt2-xl", on="trn1.32xlarge", tp=5, draft="gpt2"), Calibrated())
+        prepare(longer.graph, InferenceQuestion(model="gpt2-xl", on="trn1.32xlarge", tp=5, draft="gpt2"), Calibrated())
     assert ("context", "draft") == (refused.value.reason, refused.value.place)
 
 
