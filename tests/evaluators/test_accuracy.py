@@ -79,8 +79,8 @@ def test_rows_that_the_fit_had_not_seen_are_further_off():
     assert (mean_seen, unseen) == (found["step_error"], found["step_unseen_error"])
     assert [
         ("step_error", "of the fit: mean of 7 rows, training step"),
-        ("step_unseen_error", "of rows that the fit had not seen: mean of 7"),
-        ("step_unseen_median", "the same: median"),
+        ("step_unseen_error", "of rows not in the fit: mean of 7"),
+        ("step_unseen_median", "of rows not in the fit: median"),
     ] == [(a.name, a.note) for a in found.answers[:3]]
 
 

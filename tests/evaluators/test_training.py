@@ -153,7 +153,7 @@ def test_what_was_taken_for_something_else_is_told():
     staged = {"pp": 4, "tp": 8, "interleave": 2}
     assert {"schedule": ("interleaved", "1f1b with 2 chunks per stage")} == told(**staged)
     assert {} == told(**staged, schedule="interleaved")
-    assert {"context": ("131,072 tokens", "made for fewer than are asked for")} == told(seq=262144)
+    assert {"context": ("131,072 tokens", "the model was trained for fewer tokens than seq")} == told(seq=262144)
     assert {} == told(model="bert-large", tp=1, dp=1024, seq=512)
     linked = {"host_link": "16 GB/s"}
     assert {"host_link": ("not used", "nothing is kept on the host")} == told(**linked)

@@ -80,7 +80,7 @@ def test_what_is_scored_is_what_the_evaluator_answers(served):
         "tp": 32,
         "prompt": 128,
         "output": 8064,
-        "schedule": "static",
+        "batching": "static",
     }
     one = next(s for s in served if s.id == "trn1-latency_data_decoder-6-Llama-2-7b" and s.what == "tpot")
     first = next(s for s in served if s.id == one.id and s.what == "ttft")
