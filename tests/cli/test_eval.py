@@ -175,7 +175,7 @@ def test_catalog_options(here, tmp_path) -> None:
     assert "  from   the working edition of the catalog, with fast.yaml applied\n" in changed
     assert "derived:" in changed
     data = json.loads(here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09", "--format", "json").out)
-    assert ("2026-09", {"as_of": "2026-09"}) == (data["as_of"], data["asked_of"])
+    assert ("2026-09", {"as_of": "2026-09"}) == (data["as_of"], data["catalog"])
 
 
 # Refusals and misuse.
@@ -204,9 +204,8 @@ def test_unknown_figure(here, tmp_path) -> None:
     done = here("eval", "sweep", "--chip", "trainium2", "--overlay", "gap.yaml")
 
     assert 1 == done.status
-    assert (
-        "unknown-figure: trainium2 states no bandwidth\n  at: trainium2 spec.memory.bandwidth\n  hint: add it\n"
-        in (done.err)
+    assert "unknown-figure: trainium2 states no bandwidth\n  at: trainium2 spec.memory.bandwidth\n  hint: add it\n" in (
+        done.err
     )
 
 

@@ -271,7 +271,7 @@ def _one(asking: Asking, format_: str) -> None:
                 click.echo(f"  {suggestion.note or 'try'}: {suggested(suggestion, asking.options)}", err=True)
         click.get_current_context().exit(_REFUSED)
     if format_ == "json":
-        click.echo(_json({**asking.data(evaluation), "asked_of": asking.options}))
+        click.echo(_json({**asking.data(evaluation), "catalog": asking.options}))
     elif format_ == "csv":
         from trnspec.cli.eval_csv import one
 
@@ -315,7 +315,7 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
             else {"combination": c, **asking.data(f)}
             for c, f in rows
         ]
-        head = {"evaluator": evaluator.name, "asked_of": asking.options, "given": given, "swept": list(varied)}
+        head = {"evaluator": evaluator.name, "catalog": asking.options, "given": given, "swept": list(varied)}
         click.echo(_json({**head, "rows": rows_}))
     elif format_ == "csv":
         click.echo(written(many(asking, rows), "csv"), nl=False)

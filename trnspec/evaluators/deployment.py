@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import evolve, field, frozen
 
-from trnspec.evaluation.questions import CalibratedSystem, Degrees, Parallelism, ServingPrecision, ServingWorkload, axis, like
+from trnspec.evaluation.questions import (
+    CalibratedSystem,
+    Degrees,
+    Parallelism,
+    ServingPrecision,
+    ServingWorkload,
+    axis,
+    like,
+)
 from trnspec.evaluation.result import Assumption, RefusalError
 from trnspec.evaluators.data_types import ELEMENT_BYTES, element_bytes
 from trnspec.model.transformers.counting import dimensions
