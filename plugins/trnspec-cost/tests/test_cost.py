@@ -13,13 +13,13 @@ from trnspec_cost.evaluate import cost as evaluated
 
 import trnspec
 from trnspec.api import validate
-from trnspec.builtin import plugin as house
+from trnspec.builtin import plugin as builtin
 from trnspec.cli.eval import made
 from trnspec.evaluation.result import RefusalError
 from trnspec.plugins.api import Registry
 from trnspec.testing import EvaluatorConformance
 
-REGISTRY = Registry.of([house, under_test])
+REGISTRY = Registry.of([builtin, under_test])
 CATALOG = trnspec.load(registry=REGISTRY)
 
 
@@ -106,12 +106,12 @@ def test_two_prices_are_ambiguous(tmp_path) -> None:
 
 def test_the_catalog_of_trnspec_alone_has_no_prices() -> None:
     with pytest.raises(RefusalError, match=r"no on-demand price of trn1\.32xlarge") as caught:
-        cost(trnspec.load(registry=Registry.of([house])), on="trn1.32xlarge", hours=1.0)
+        cost(trnspec.load(registry=Registry.of([builtin])), on="trn1.32xlarge", hours=1.0)
     assert ("unknown-figure", "trn1.32xlarge on-demand") == (caught.value.reason, caught.value.place)
 
 
 @pytest.mark.parametrize(
-    ("inputs", "told"),
+    ("inputs", "message"),
     [
         ({}, "either hours, or step_time and steps"),
         ({"hours": 1.0, "step_time": 1.0}, "either hours, or step_time and steps"),
@@ -126,8 +126,8 @@ def test_the_catalog_of_trnspec_alone_has_no_prices() -> None:
         ({"hours": 1.0, "on": "*2"}, "a server and a count are expected"),
     ],
 )
-def test_misuse(inputs, told) -> None:
-    with pytest.raises(trnspec.UsageError, match=told):
+def test_misuse(inputs, message) -> None:
+    with pytest.raises(trnspec.UsageError, match=message):
         cost(CATALOG, **{"on": "trn1.32xlarge", **inputs})
 
 

@@ -1,4 +1,4 @@
-"""The evaluator ``energy``: power times time, with the interval of the power; never a power that nobody told."""
+"""The evaluator ``energy``: power x time, with the interval of the power; never a power without a source."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TestEnergy(EvaluatorConformance):
 
 
 class TestEnergyOfTheCatalog(EvaluatorConformance):
-    """With an overlay that tells a power; without the figure it refuses."""
+    """With an overlay that adds a power; without the figure there is no answer."""
 
     plugin = under_test
     name = "energy"
@@ -106,7 +106,7 @@ def test_unknown_power_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "told"),
+    ("inputs", "message"),
     [
         ({}, "step_time and steps, not none"),
         ({"hours": 1.0, "chip_hours": 1.0}, "not hours and chip_hours"),
@@ -120,8 +120,8 @@ def test_unknown_power_is_refused() -> None:
         ({"hours": 1.0, "power": "0 W"}, "more than 0 W"),
     ],
 )
-def test_misuse(inputs, told) -> None:
-    with pytest.raises(trnspec.UsageError, match=told):
+def test_misuse(inputs, message) -> None:
+    with pytest.raises(trnspec.UsageError, match=message):
         energy(CATALOG, **{"on": "trn1.32xlarge", "power": "300 W", **inputs})
 
 
