@@ -193,14 +193,19 @@ def fields_of(question: type[attrs.AttrsInstance]) -> tuple[Input, ...]:
     """The inputs that the fields of a question make, by group, then in the order of their definition.
 
     Raises:
-        UsageError: A field has a type that the command line cannot give.
+        UsageError: A field has a type that the command line cannot give, or one that cannot be evaluated.
     """
-    hints = typing.get_type_hints(question)
+    try:
+        hints = typing.get_type_hints(question)
+    except Exception as error:
+        raise UsageError(f"the fields of {question.__name__} cannot be evaluated: {error}") from error
     inputs_: list[tuple[int, int, Input]] = []
     for attribute in attrs.fields(question):
         axis: Axis = attribute.metadata.get(AXIS) or Axis(help="")
         required = attribute.default is attrs.NOTHING
-        default = None if required else attribute.default
+        default: Any = None if required else attribute.default
+        if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # a class, whatever its stub says
+            default = default.factory()
         where = f"the field {attribute.name} of {question.__name__}"
         more = attrs.asdict(axis, filter=lambda a, _: a.name != "order")
         one = _input(attribute.name, hints[attribute.name], where, required=required, default=default, **more)
