@@ -156,7 +156,7 @@ def test_what_was_taken_for_something_else_is_told():
     assert {"context": ("131,072 tokens", "the model was trained for fewer tokens than seq")} == told(seq=262144)
     assert {} == told(model="bert-large", tp=1, dp=1024, seq=512)
     linked = {"host_link": "16 GB/s"}
-    assert {"host_link": ("not used", "nothing is kept on the host")} == told(**linked)
+    assert {"host_link": ("not used", "nothing is offloaded")} == told(**linked)
     assert asked(**ISSUE).answers == asked(**ISSUE, **linked).answers
     host = told(**linked, offload="optimizer")
     assert {"update": "on the host"} == {name: value for name, (value, _) in host.items()}
