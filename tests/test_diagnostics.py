@@ -107,6 +107,14 @@ def test_an_empty_report():
         ("x", [], []),
         ("", ["a"], []),
         ("aaaa", ["aaab", "aaac", "aaad", "aaae"], 3),
+        (
+            "trn2",
+            ["trainium2", "u-trn2x64", "trn2u.48xlarge", "trn2-ultraserver", "trn2.48xlarge"],
+            ["trn2.48xlarge", "trn2-ultraserver", "trn2u.48xlarge"],
+        ),
+        ("llama-3", ["llama-2-13b", "llama-3.1-70b", "llama-3-8b"], ["llama-3-8b", "llama-3.1-70b", "llama-2-13b"]),
+        ("Trn2", ["TRN2.48xlarge", "trainium2"], ["TRN2.48xlarge", "trainium2"]),
+        ("b", ["bandwidth"], []),
     ],
 )
 def test_the_nearest_words(word, words, found):
@@ -129,7 +137,7 @@ def test_a_word_is_nearest_to_itself(words, data):
     ("word", "words", "sentence"),
     [
         ("bandwith", ["bandwidth"], "did you mean 'bandwidth'?"),
-        ("trainium", ["trainium1", "trainium2"], "did you mean 'trainium2' or 'trainium1'?"),
+        ("trainium", ["trainium1", "trainium2"], "did you mean 'trainium1' or 'trainium2'?"),
         ("x", ["bandwidth"], ""),
     ],
 )

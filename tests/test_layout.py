@@ -15,7 +15,7 @@ from trnspec import yaml
 from trnspec.api import registry
 
 MODULES = sorted(f.relative_to(ROOT).as_posix() for f in (ROOT / "trnspec").rglob("*.py"))
-MOST_LINES = 400
+MOST_LINES = 600
 
 
 def test_floors() -> None:
@@ -45,6 +45,8 @@ def undocumented(tree: ast.Module) -> list[str]:
         found = []
         for node in body:
             if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.name[0] != "_":
+                if any(ast.unparse(d) == "overload" for d in node.decorator_list):
+                    continue
                 if ast.get_docstring(node) is None:
                     found.append(outer + node.name)
                 if isinstance(node, ast.ClassDef):

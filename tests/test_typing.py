@@ -1,4 +1,7 @@
-"""The Python API as mypy and pyright see it: what they reveal of ask_check.py, what they refuse of ask_wrong.py."""
+"""The Python API as mypy and pyright see it: types of typing/revealed.py, errors of typing/mistakes.py.
+
+typing/script.py is a program that uses all of it: it is checked and run with the installed wheel.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from elsewhere import Elsewhere, built
 from running import ROOT, environment
 
 BIN = Path(sys.executable).parent
-RIGHT = ROOT / "tests" / "typing" / "ask_check.py"
-WRONG = ROOT / "tests" / "typing" / "ask_wrong.py"
+RIGHT = ROOT / "tests" / "typing" / "revealed.py"
+SCRIPT = ROOT / "tests" / "typing" / "script.py"
+WRONG = ROOT / "tests" / "typing" / "mistakes.py"
 
 
 def expected(file: Path) -> dict[int, str]:
@@ -36,18 +41,17 @@ def plain(revealed: str) -> str:
     return re.sub(r"'\] \| Literal\['", "', '", text)
 
 
-def mypy(*files: Path) -> str:
-    done = subprocess.run(
-        [BIN / "mypy", "--strict", "--no-error-summary", *files], cwd=ROOT, capture_output=True, check=False, text=True
-    )
+def mypy(*files: Path, python: str | Path = sys.executable, folder: Path = ROOT) -> str:
+    command = [BIN / "mypy", "--strict", "--no-error-summary", "--python-executable", python, *files]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True)
     assert done.stderr == ""
     return done.stdout
 
 
-def pyright(*files: Path) -> str:
-    command = [BIN / "pyright", "--pythonpath", sys.executable, *files]
+def pyright(*files: Path, python: str | Path = sys.executable, folder: Path = ROOT) -> str:
+    command = [BIN / "pyright", "--pythonpath", python, *files]
     env = environment(PYRIGHT_PYTHON_GLOBAL_NODE="1", PYRIGHT_PYTHON_IGNORE_WARNINGS="1")
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, check=False, text=True)
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, check=False, text=True)
     return done.stdout
 
 
@@ -66,7 +70,7 @@ CHECKERS = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("checker", "revealed", "refused"), CHECKERS)
 def test_types(checker, revealed, refused) -> None:
-    """Every type is the one in its comment, and nothing is refused."""
+    """Every type is the one in its comment, and there are no errors."""
     text = checker(RIGHT)
 
     assert {int(line): plain(found) for line, found in re.findall(revealed, text)} == expected(RIGHT)
@@ -76,7 +80,7 @@ def test_types(checker, revealed, refused) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("checker", "revealed", "refused"), CHECKERS)
 def test_mistakes(checker, revealed, refused) -> None:
-    """Every marked line is refused, and no other."""
+    """Every marked line has an error, and no other line."""
     assert {int(line) for line in re.findall(refused, checker(WRONG))} == marked(WRONG)
 
 
@@ -85,8 +89,35 @@ def test_package_says_that_it_is_typed() -> None:
 
 
 def test_comments_hold_at_run_time() -> None:
-    """The right page runs; what it reveals is what it has."""
+    """The file runs, and has all the types at run time."""
     done = subprocess.run([sys.executable, RIGHT], cwd=ROOT, capture_output=True, check=False, text=True)
 
     assert done.returncode == 0, done.stderr
     assert len(re.findall("Runtime type is ", done.stderr)) == len(expected(RIGHT))
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory) -> Elsewhere:
+    """An environment with the wheel and pandas, and a copy of the script that cannot see the checkout."""
+    installed = built(tmp_path_factory.mktemp("elsewhere"), "duckdb", "pandas", "pyarrow")
+    shutil.copy(SCRIPT, installed.folder / "script.py")
+    return installed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("checker", "revealed", "refused"), CHECKERS)
+def test_script_is_typed(elsewhere, checker, revealed, refused) -> None:
+    """The types of the installed wheel suffice for a program: no errors, and no unknown module."""
+    text = checker(elsewhere.folder / "script.py", python=elsewhere.python, folder=elsewhere.folder)
+
+    assert re.findall(refused, text) == [], text
+    if checker is pyright:
+        assert "0 errors" in text
+
+
+@pytest.mark.slow
+def test_script_runs(elsewhere) -> None:
+    lines = elsewhere.told(elsewhere.python, "script.py").splitlines()
+
+    assert lines[-1] == "True []"
+    assert any(line.startswith("2900.0 2.90 TB/s") for line in lines)

@@ -1,9 +1,11 @@
-"""trnspec: a checked catalog of accelerator hardware, and the checker that says why two figures disagree.
+"""trnspec: a checked catalog of accelerator hardware, with the cause of every disagreement between its figures.
 
 >>> import trnspec
 >>> cat = trnspec.load()
 >>> cat.chips["trainium2"].memory.capacity.to("GiB")
 96.0
+
+Every name of ``__all__`` is public; ``docs/reference/python.md`` lists them and states what stays stable.
 """
 
 from __future__ import annotations
@@ -13,54 +15,134 @@ from typing import TYPE_CHECKING, Any
 from trnspec._version import __version__
 
 if TYPE_CHECKING:
-    from trnspec.api import evaluate, load, validate
+    from trnspec.api import evaluate, load, sweep, validate
     from trnspec.catalog.catalog import Catalog
+    from trnspec.catalog.query.run import Result
     from trnspec.catalog.query.tree import QueryError
-    from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError
-    from trnspec.evaluation.result import Evaluation, RefusalError
-    from trnspec.model.figure import Figure
+    from trnspec.catalog.versions.diff import Differences
+    from trnspec.catalog.views import DocumentView
+    from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity
+    from trnspec.errors import EditionError, QuantityError, TrnspecError, UnknownNameError, UsageError
+    from trnspec.evaluation.result import (
+        Answer,
+        Assumption,
+        Evaluation,
+        Part,
+        RefusalError,
+        Table,
+        UsedFigure,
+    )
+    from trnspec.evaluation.sweep import Sweep
+    from trnspec.graph.graph import Graph
+    from trnspec.graph.provenance import Stated
+    from trnspec.loading.precedence import CatalogWarning
+    from trnspec.model.document import Node
+    from trnspec.model.figure import ConflictingValue, Figure
+    from trnspec.model.ref import Ref
+    from trnspec.output.exporters.exported import ExportError
+    from trnspec.plugins.api import (  # type: ignore[attr-defined]  # Reporter is added with the plugin interface
+        Command,
+        Evaluator,
+        Exporter,
+        Finding,
+        Kind,
+        Plugin,
+        Reporter,
+        Rule,
+        rule,
+    )
     from trnspec.quantities.amount import Amount
+    from trnspec.quantities.quantity import Interval, Quantity
+    from trnspec.quantities.units import Dimension, Unit
 
 __all__ = [
     "Amount",
+    "Answer",
+    "Assumption",
     "Catalog",
+    "CatalogWarning",
+    "Code",
+    "Command",
+    "ConflictingValue",
+    "Diagnostic",
+    "Differences",
+    "Dimension",
+    "DocumentView",
+    "EditionError",
     "Evaluation",
+    "Evaluator",
+    "ExportError",
+    "Exporter",
     "Figure",
+    "Finding",
+    "Graph",
+    "Interval",
+    "Kind",
+    "Location",
+    "Node",
+    "Part",
+    "Plugin",
+    "Quantity",
     "QuantityError",
     "QueryError",
+    "Ref",
     "RefusalError",
+    "Report",
+    "Reporter",
+    "Result",
+    "Rule",
+    "Severity",
+    "Stated",
+    "Sweep",
+    "Table",
     "TrnspecError",
+    "Unit",
     "UnknownNameError",
     "UsageError",
+    "UsedFigure",
     "__version__",
     "evaluate",
     "load",
+    "rule",
+    "sweep",
     "validate",
 ]
 
-_WHERE = {
-    "Amount": "trnspec.quantities.amount",
-    "Catalog": "trnspec.catalog.catalog",
-    "Evaluation": "trnspec.evaluation.result",
-    "Figure": "trnspec.model.figure",
-    "QuantityError": "trnspec.errors",
-    "QueryError": "trnspec.catalog.query.tree",
-    "RefusalError": "trnspec.evaluation.result",
-    "TrnspecError": "trnspec.errors",
-    "UnknownNameError": "trnspec.errors",
-    "UsageError": "trnspec.errors",
-    "evaluate": "trnspec.api",
-    "load": "trnspec.api",
-    "validate": "trnspec.api",
-}
+_MODULES = {
+    "trnspec.api": ("evaluate", "load", "sweep", "validate"),
+    "trnspec.evaluation.sweep": ("Sweep",),
+    "trnspec.catalog.catalog": ("Catalog",),
+    "trnspec.catalog.query.run": ("Result",),
+    "trnspec.catalog.query.tree": ("QueryError",),
+    "trnspec.catalog.versions.diff": ("Differences",),
+    "trnspec.catalog.views": ("DocumentView",),
+    "trnspec.diagnostics": ("Code", "Diagnostic", "Location", "Report", "Severity"),
+    "trnspec.errors": ("EditionError", "QuantityError", "TrnspecError", "UnknownNameError", "UsageError"),
+    "trnspec.evaluation.result": (
+        "Answer", "Assumption", "Evaluation", "Part", "RefusalError", "Table", "UsedFigure",
+    ),
+    "trnspec.graph.graph": ("Graph",),
+    "trnspec.graph.provenance": ("Stated",),
+    "trnspec.loading.precedence": ("CatalogWarning",),
+    "trnspec.model.document": ("Node",),
+    "trnspec.model.figure": ("ConflictingValue", "Figure"),
+    "trnspec.model.ref": ("Ref",),
+    "trnspec.output.exporters.exported": ("ExportError",),
+    "trnspec.plugins.api": ("Command", "Evaluator", "Exporter", "Finding", "Kind", "Plugin", "Reporter", "Rule", "rule"),
+    "trnspec.quantities.amount": ("Amount",),
+    "trnspec.quantities.quantity": ("Interval", "Quantity"),
+    "trnspec.quantities.units": ("Dimension", "Unit"),
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when first asked for, so that ``import trnspec`` costs nothing.
-    if name in _WHERE:
+    # Imported at the first access (PEP 562), so that ``import trnspec`` stays cheap.
+    if name in _MODULE_OF:
         from importlib import import_module
 
-        return getattr(import_module(_WHERE[name]), name)
+        value = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
+        return value
     raise AttributeError(f"module 'trnspec' has no attribute {name!r}")
 
 

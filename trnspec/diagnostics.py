@@ -1,6 +1,6 @@
-"""What was found: severities, the explanation of a code, a diagnostic, a report.
+"""Diagnostics: severities, codes with their explanations, a diagnostic, a report; and did-you-mean suggestions.
 
-A diagnostic holds the *code* of a rule, never the rule: low things hold names, not the objects above them.
+A diagnostic holds the id of a code, not the rule, so that this module does not depend on the rules.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from trnspec.short_repr import short_repr
 from trnspec.yaml import Path, Place
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Severity(enum.IntEnum):
-    """How much a finding matters; ``ERROR`` and ``WARNING`` make the exit status 1, ``INFO`` does not."""
+    """The severity of a finding; ``ERROR`` and ``WARNING`` make the exit status 1, ``INFO`` does not."""
 
     INFO = 1
     WARNING = 2
@@ -25,27 +26,27 @@ class Severity(enum.IntEnum):
 
     @property
     def label(self) -> str:
-        """The lower-case word that people read and write."""
+        """The name in lower case, as in settings and output."""
         return self.name.lower()
 
     @classmethod
     def of(cls, label: str) -> Severity:
-        """The severity called ``label``; ``ValueError`` names the three words otherwise."""
+        """The severity of that label; ``ValueError`` lists the labels."""
         try:
             return cls[label.upper()]
         except KeyError:
-            words = ", ".join(s.label for s in cls)
-            raise ValueError(f"{label!r} is not a severity; write one of {words}") from None
+            labels = ", ".join(s.label for s in cls)
+            raise ValueError(f"{label!r} is not a severity; write one of {labels}") from None
 
 
 @frozen
 class Code:
-    """A code and what it means: help text, manual page and test in one.
+    """A code and its explanation, which is its help text, its manual page and its test.
 
     Attributes:
-        id: For instance ``TRN402``.  Never reused for another meaning.
-        name: For instance ``aggregate-mismatch``: it names the defect, so that it reads well after "allow".
-        severity: What a finding of this code is unless the settings say otherwise.
+        id: For instance ``TRN402``. Never reused with another meaning.
+        name: The defect, for instance ``aggregate-mismatch``.
+        severity: The severity of its findings unless the settings change it.
         doc: One sentence, then the sections Why, Example, Instead and Source.
     """
 
@@ -53,6 +54,8 @@ class Code:
     name: str
     severity: Severity
     doc: str
+
+    __repr__ = short_repr
 
     @property
     def summary(self) -> str:
@@ -62,19 +65,21 @@ class Code:
 
 @frozen
 class Location:
-    """A place in a file, and what stands there.
+    """A position in a file.
 
     Attributes:
-        file: The file as it was named, or ``<stdin>``.
-        place: Line and column, counted from 1; ``None`` when the finding concerns the file as a whole.
-        path: Where in the document: ``("spec", "peak", "dense", "bf16")``.
-        text: What stands there, for the reader, or an empty text.
+        file: The file as given by the caller, or ``<stdin>``.
+        place: Line and column, counted from 1; ``None`` for the file as a whole.
+        path: The path in the document: ``("spec", "peak", "dense", "bf16")``.
+        text: The content of that position, for the reader, or an empty text.
     """
 
     file: str
     place: Place | None = None
     path: Path = ()
     text: str = ""
+
+    __repr__ = short_repr
 
     def __str__(self) -> str:
         return self.file if self.place is None else f"{self.file}:{self.place.line}:{self.place.column}"
@@ -86,11 +91,11 @@ class Diagnostic:
 
     Attributes:
         code: The id of its :class:`Code`.
-        severity: After the settings were applied.
+        severity: Its severity under the settings of the run.
         message: One sentence with both values.
-        where: Where it is.
-        hint: What to do, or an empty text.
-        see: The other places that belong to the finding.
+        where: Its position.
+        hint: The suggested correction, or an empty text.
+        see: Related positions.
         name: The name of the code, for instance ``aggregate-mismatch``.
     """
 
@@ -102,61 +107,71 @@ class Diagnostic:
     see: tuple[Location, ...] = ()
     name: str = ""
 
+    __repr__ = short_repr
+
     @property
     def order(self) -> tuple[str, int, int, str, str]:
-        """Sorts findings as a reader walks through the files."""
+        """The sort key: file, line, column, code, message."""
         place = self.where.place or Place(0, 0)
         return (self.where.file, place.line, place.column, self.code, self.message)
 
 
-def _in_reading_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+def _sorted(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(sorted(diagnostics, key=lambda d: d.order))
 
 
 @frozen
 class Report:
-    """Everything that one run found, in reading order.
+    """All findings of a run, by file and line.
 
     Attributes:
-        diagnostics: The findings that are to be shown.
-        checked: How many documents of each kind were checked.
-        files: How many files were named or found.
-        waived: How many findings a waiver suppressed.
-        codes: What each code means, for the reporters that carry rule descriptions.
+        diagnostics: The findings to show.
+        checked: The number of checked documents of each kind.
+        files: The number of files.
+        waived: The number of findings that a waiver suppressed.
+        codes: The known codes, for reporters that include rule descriptions.
     """
 
-    diagnostics: tuple[Diagnostic, ...] = field(converter=_in_reading_order)
+    diagnostics: tuple[Diagnostic, ...] = field(converter=_sorted)
     checked: dict[str, int] = field(factory=dict)
     files: int = 0
     waived: int = 0
     codes: tuple[Code, ...] = ()
 
+    __repr__ = short_repr
+
     def count(self, severity: Severity) -> int:
-        """How many findings have exactly this severity."""
+        """The number of findings of exactly this severity."""
         return sum(d.severity is severity for d in self.diagnostics)
 
     @property
     def ok(self) -> bool:
-        """True when nothing worse than information was found."""
+        """True if there are no warnings and no errors."""
         return all(d.severity <= Severity.INFO for d in self.diagnostics)
 
     def lines(self) -> set[tuple[str, int]]:
-        """The set of (code, line): what a test compares."""
+        """The set of (code, line), for tests."""
         return {(d.code, d.where.place.line if d.where.place else 0) for d in self.diagnostics}
 
 
 def nearest(word: str, words: Iterable[str], most: int = 3) -> list[str]:
-    """The words that someone who wrote ``word`` may have meant, nearest first; may be empty."""
+    """The names that ``word`` may be an abbreviation or a misspelling of, best first; may be empty.
+
+    Names that begin with ``word`` come first: those in which it is followed by a separator (``trn2.48xlarge`` for
+    ``trn2``) before others, shorter ones before longer ones. Then come the names with a similar spelling. Case is
+    ignored.
+    """
     import difflib
 
+    typed = word.casefold()
     by_folded = {w.casefold(): w for w in words}
-    matches = difflib.get_close_matches(word.casefold(), list(by_folded), n=most, cutoff=0.6)
-    return [by_folded[m] for m in matches]
+    completions = [folded for folded in by_folded if len(typed) > 1 and folded.startswith(typed)]
+    completions.sort(key=lambda folded: (folded[len(typed) : len(typed) + 1].isalnum(), len(folded)))
+    similar = difflib.get_close_matches(typed, list(by_folded), n=most, cutoff=0.6)
+    return [by_folded[folded] for folded in dict.fromkeys((*completions, *similar))][:most]
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """``did you mean 'bandwidth'?`` or, with nothing near, an empty text."""
-    found = nearest(word, words)
-    if not found:
-        return ""
-    return "did you mean " + " or ".join(repr(w) for w in found) + "?"
+    """``did you mean 'bandwidth'?``, or an empty text if no name is similar."""
+    names = nearest(word, words)
+    return f"did you mean {' or '.join(map(repr, names))}?" if names else ""

@@ -1,41 +1,45 @@
-"""What a program that uses trnspec may catch: one class, one moment.
+"""The exceptions of trnspec: all are subclasses of :class:`TrnspecError`.
 
-Mistakes in catalog files are never raised; they are reported as diagnostics.  What is raised here is misuse of
-the program: an argument that cannot be meant, a name that does not exist, a setting that makes no sense.
+Errors in catalog files are not raised; they are reported as diagnostics. Exceptions report misuse of the program: an
+invalid argument, a name that does not exist, an inconsistent setting.
 """
 
 from __future__ import annotations
 
 
 class TrnspecError(Exception):
-    """The root of everything trnspec raises on purpose."""
+    """Base class of the exceptions that trnspec raises."""
 
 
 class UsageError(TrnspecError):
-    """The call itself is wrong: an unknown code, a path that is not there, a setting of the wrong type."""
+    """Invalid arguments: an unknown code, a path that does not exist, a setting of the wrong type."""
 
 
 class QuantityError(TrnspecError, ValueError):
-    """A text that is not a quantity, or two quantities that cannot be compared.
+    """A text that is not a quantity, or operands that cannot be combined or compared.
+
+    A traceback shows the hint below the message; ``str(error)`` is the message alone.
 
     Attributes:
-        reason: One word for programs: ``malformed``, ``no-unit``, ``unknown-unit`` or ``dimension``.
-        hint: What to write instead, or an empty text.
+        reason: An identifier for programs: ``malformed``, ``no-unit``, ``unknown-unit`` or ``dimension``.
+        hint: The suggested correction, or an empty text.
     """
 
     def __init__(self, reason: str, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.reason = reason
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")
 
 
 class EditionError(TrnspecError):
-    """A frozen edition was altered, cannot be read, or must not be written over."""
+    """A frozen edition was altered, cannot be read, or must not be overwritten."""
 
 
 class UnknownNameError(TrnspecError, KeyError):
-    """No document of that name; the message lists the nearest names."""
+    """A name that does not exist; the message lists the nearest names."""
 
     def __str__(self) -> str:
-        # KeyError shows the repr of its argument, which would put the sentence in quotes.
+        # KeyError shows the repr of its argument, which would put the message in quotes.
         return str(self.args[0]) if self.args else ""

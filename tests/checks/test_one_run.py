@@ -16,7 +16,7 @@ MISTAKES = [
     ("servers/trn1.32xlarge.yaml", "fp32: 760 TFLOPS", "fp32: 760\n", "TRN110", "760"),
     ("servers/trn1.32xlarge.yaml", "tf32: 3,040 TFLOPS", "tf32: 2,850 TFLOPS", "TRN402", "2,850 TFLOPS"),
     ("servers/trn1.32xlarge.yaml", "{capacity: 512 GiB}", "{capacity: 512 GB}", "TRN402", "512 GB"),
-    ("servers/trn1.32xlarge.yaml", "  efa:", "  efa: {link: efa}\n  efa:", "TRN005", "efa:"),
+    ("servers/trn1.32xlarge.yaml", "  network:", "  network: {link: efa}\n  network:", "TRN005", "network:"),
     ("servers/trn2.48xlarge.yaml", "chip: trainium2", "chip: trainum2", "TRN201", "trainum2"),
     ("servers/trn1n.32xlarge.yaml", "link: neuronlink-v2", "link: trainium1", "TRN202", "trainium1"),
 ]

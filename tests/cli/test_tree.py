@@ -70,4 +70,4 @@ def test_no_parts(here) -> None:
     result = here("tree", "efa")
 
     assert (result.status, result.out) == (2, "")
-    assert "Link efa is not built of parts" in result.err
+    assert "Link efa has no parts" in result.err

@@ -18,7 +18,7 @@ from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
-from trnspec.perf.calibration.measured_training import Skipped, records
+from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.calibration.score import Scored
 from trnspec.perf.calibration.score_training import score_training
 from trnspec.perf.training.estimator import prepare
@@ -148,7 +148,7 @@ def test_rows_that_no_fit_has_seen_need_no_fit():
     # Of the best other tool it is 3.65 %.
     assert mean < 3.65 < ideal
     fitted = score_training(cat.graph, records(MEASURED / "training_megatron_sc21.csv"), "training_megatron_sc21.csv")
-    assert {None} == {s.held for s in fitted if not isinstance(s, Skipped)}
+    assert {None} == {s.held_out for s in fitted if not isinstance(s, Skipped)}
 
 
 def test_measurements_on_chips_that_are_not_known_are_refused():
@@ -185,7 +185,7 @@ def test_a_row_of_a_kind_that_is_not_known_is_told(tmp_path):
     [
         ({"data": "nowhere.csv"}, UsageError, "nowhere.csv"),
         ({"data": TRN1, "calibration": "nobodys"}, UnknownNameError, "no calibration is named 'nobodys'"),
-        ({"data": TRN1, "calibration": "trainium1-neuron-decode"}, UsageError, "is of inference, not of training"),
+        ({"data": TRN1, "calibration": "trainium1-neuron-decode"}, UsageError, "is for inference, not for training"),
     ],
 )
 def test_misuse(question, error, told):

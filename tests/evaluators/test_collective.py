@@ -64,7 +64,7 @@ def test_what_waits_for_device_memory_says_so():
     found = run(CAT, kind="all-reduce", size="1 GiB", on="trn2.48xlarge")
 
     assert "HBM-bound: bandwidth between ranks of one chip, through its memory" == found.bottleneck
-    assert {("trainium2", "memory.bandwidth"), ("trn2.48xlarge", "fabric.bandwidth")} == {
+    assert {("trainium2", "memory.bandwidth"), ("trn2.48xlarge", "fabric.bandwidth.both")} == {
         (b.of, b.at) for b in found.figures_used
     }
 

@@ -101,7 +101,7 @@ def test_the_interval_is_that_of_the_printed_digits(catalog):
     for answer in asked(catalog, calibration="trainium2-neuron-decode").answers:
         if answer.low is not None:
             assert answer.low <= answer.value <= answer.high
-    assert {"memory.bandwidth", "memory.capacity", "fabric.bandwidth", "peak.dense.bf16"} <= {
+    assert {"memory.bandwidth", "memory.capacity", "fabric.bandwidth.both", "peak.dense.bf16"} <= {
         b.at for b in found.figures_used
     }
 
@@ -242,7 +242,7 @@ def test_what_is_achieved(catalog):
     question = InferenceQuestion(model="llama-2-7b", on="trn1.32xlarge", prompt=128, output=8064)
     ideal = answered(catalog, question, Calibrated())
     called = answered(catalog, question, Calibrated(), Serving(call=86e-6))
-    fitted = Calibrated("c", Efficiency(call=86e-6, memory=0.5), low=0.9, high=1.2, coverage=0.8, told="30 rows")
+    fitted = Calibrated("c", Efficiency(call=86e-6, memory=0.5), low=0.9, high=1.2, coverage=0.8, description="30 rows")
     known = answered(catalog, question, fitted)
 
     assert 65 * 86e-6 == pytest.approx(called["time_per_output_token"] - ideal["time_per_output_token"])

@@ -133,7 +133,7 @@ def test_assumptions():
         "link_network",
     } == set(told)  # fmt: skip
     assert "8,030,261,248" == told["parameters"][0]
-    assert ("96 GB/s per rank and direction", "neuronlink-v2, trn1.32xlarge spec.fabric.bandwidth") == told[
+    assert ("96 GB/s per rank and direction", "neuronlink-v2, trn1.32xlarge spec.fabric.bandwidth.both") == told[
         "link_server"
     ]
     assert "7 rows" in told["calibration"][1]
@@ -174,7 +174,7 @@ def test_basis():
     found = {(b.of, b.at) for b in asked(**ISSUE).figures_used}
     assert {
         ("trainium1", "peak.dense.bf16"), ("trainium1", "tensor_peak.dense.bf16"), ("trainium1", "memory.capacity"),
-        ("trainium1", "memory.bandwidth"), ("trn1.32xlarge", "fabric.bandwidth"), ("trn1.32xlarge", "efa.bandwidth"),
+        ("trainium1", "memory.bandwidth"), ("trn1.32xlarge", "fabric.bandwidth.both"), ("trn1.32xlarge", "network.bandwidth"),
         ("trn1.32xlarge", "host.memory"),
     } == found  # fmt: skip
     for each in asked(**ISSUE).figures_used:

@@ -121,7 +121,7 @@ def test_the_schema_of_a_small_class_word_for_word():
             },
             "rate": {
                 "title": "rate",
-                "description": "What one lane carries in one direction.",
+                "description": "The rate of one lane in one direction.",
                 "$ref": "#/$defs/BandwidthFigure",
                 "examples": ["32 Gbit/s"],
             },

@@ -13,6 +13,7 @@ from schema_strategies import KINDS, Sampler, damaged, documents, normal, unplac
 
 from trnspec.api import registry
 from trnspec.loading.pipeline import read
+from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.schema.check import check
 from trnspec.loading.schema.generate import document_schema
 from trnspec.loading.schema.prune import prune
@@ -35,7 +36,7 @@ def faults(kind: str, data: Any) -> list[Any]:
 
 def structured(kind: str, data: Any) -> Node[Any] | None:
     try:
-        return structure(kind, KINDS[kind], unplaced(data), data)
+        return structure(kind, KINDS[kind], unplaced(data), upgrade_data(KINDS[kind], data))
     except StructureError:
         return None
 
@@ -77,7 +78,7 @@ def test_schema_and_classes_agree_on_damaged_documents(kind, data):
 @given(data=st.data())
 def test_a_damaged_document_is_told_of_and_its_rest_is_sound(kind, data):
     """No mistake is told in the words of the classes (TRN190), none goes unsaid, and what is left can be used."""
-    document = data.draw(damaged(kind))
+    document = upgrade_data(KINDS[kind], data.draw(damaged(kind)))
     found = faults(kind, document)
     rest, positions = prune(KINDS[kind], document, [u.drop for u in found])
     reading = read(unplaced(document), KNOWN)

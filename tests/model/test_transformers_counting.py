@@ -14,7 +14,7 @@ from engine_samples import MODELS, SYSTEMS
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.counting import parameters as counted
 from trnspec.model.transformers.model import Model
-from trnspec.perf.calibration.fit_training import _stacked
+from trnspec.perf.calibration.solver import stacked as stack
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.work.flops import forward_flops, layer_flops, layer_traffic, span
@@ -119,5 +119,5 @@ def test_a_tied_output_is_counted_once():
 def test_arrays_of_models():
     """A row each, the same bits."""
     rows = [transformer(d) for d in ALL.values()]
-    stacked = _stacked(rows)
+    stacked = stack(rows)
     assert [parameters(r) for r in rows] == np.asarray(parameters(stacked)).tolist()

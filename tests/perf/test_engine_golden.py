@@ -113,7 +113,7 @@ def test_pp4_a_v_sends_twice() -> None:
 def test_pp5_one_stage_has_no_bubble(schedule) -> None:
     chunks = 2 if schedule == "interleaved" else 1
     alone, layout = layers_alone(96, 1), Layout(seq=2048, global_batch=8, schedule=schedule, interleave=chunks)
-    found = step(alone.model, layout.plan(), alone.numbers)
+    found = step(alone.model, layout.plan(), alone.machine)
 
     assert found.bubble == found.pipeline == 0.0
     # So that a schedule is of no use there, and whoever asks for one is told.

@@ -173,7 +173,7 @@ def test_degrees_of_one_leave_bits_alone(s) -> None:
     e = ESTIMATORS[s.which]
     plan = evolve(s.layout, cp=1, ep=1, zero=0).plan()
     arrays = attrs.evolve(plan, **{f.name: np.array([getattr(plan, f.name)]) for f in attrs.fields(type(plan))})
-    alone, batch = step(e.model, plan, e.numbers), step(e.model, arrays, e.numbers)
+    alone, batch = step(e.model, plan, e.machine), step(e.model, arrays, e.machine)
 
     for name in (*PARTS, "total"):
         assert float(np.ravel(getattr(batch, name))[0]) == getattr(alone, name), name

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from dims_by_hand import LATENT, LLAMA_3_8B, MIXTRAL
 from evaluator_samples import keywords
+from forward_flops import forward_flops
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +19,6 @@ from trnspec.evaluation.result import Evaluation, RefusalError
 from trnspec.evaluation.runner import unsound
 from trnspec.evaluators.roofline import run as roofline_
 from trnspec.perf.roofline import ELEMENT_BYTES, attainable, least_time, pieces, ridge
-from trnspec.perf.work.flops import forward_flops
 
 run = keywords(roofline_)
 

@@ -133,13 +133,13 @@ def test_the_table_is_one_value() -> None:
 @pytest.mark.parametrize(
     ("unit", "message"),
     [
-        (Unit("GB", Dimension.INFORMATION, 7), "the unit GB is known already: GB measures information"),
-        (Unit("Mword", Dimension.INFORMATION, 7), "the unit Mword is known already: Mword measures information"),
-        (Unit("word", Dimension.INFORMATION, 4, ("gb",)), "the unit gb differs from GB only in the case of letters"),
-        (Unit("MWORD", Dimension.INFORMATION, 7), "the unit MWORD differs from Mword only in the case of letters"),
-        (Unit("Kib", Dimension.INFORMATION, 1), "the unit Kib differs from KiB only in the case of letters"),
-        (Unit("Gigabit", Dimension.INFORMATION, 1), "the unit Gigabit is ambiguous: people read Gbit/s or Gbit"),
-        (Unit("GB/chip", Dimension.INFORMATION, 1), 'the unit GB/chip holds the scope of a figure: write "GB"'),
+        (Unit("GB", Dimension.INFORMATION, 7), "the unit GB is already defined: GB measures information"),
+        (Unit("Mword", Dimension.INFORMATION, 7), "the unit Mword is already defined: Mword measures information"),
+        (Unit("word", Dimension.INFORMATION, 4, ("gb",)), "the unit gb differs from GB only in case"),
+        (Unit("MWORD", Dimension.INFORMATION, 7), "the unit MWORD differs from Mword only in case"),
+        (Unit("Kib", Dimension.INFORMATION, 1), "the unit Kib differs from KiB only in case"),
+        (Unit("Gigabit", Dimension.INFORMATION, 1), "the unit Gigabit is ambiguous: it may be read as Gbit/s or Gbit"),
+        (Unit("GB/chip", Dimension.INFORMATION, 1), 'the unit GB/chip contains the scope of a figure: write "GB"'),
     ],
 )
 def test_units_that_could_be_mistaken(unit, message) -> None:
@@ -186,7 +186,7 @@ def test_the_command_line_knows_them(site) -> None:
     ("units", "status", "message"),
     [
         ("Unit('MWORD', Dimension.INFORMATION, 3)", "ok", ""),
-        ("Unit('tb', Dimension.INFORMATION, 3)", "clash", "the unit tb differs from TB only in the case of letters"),
+        ("Unit('tb', Dimension.INFORMATION, 3)", "clash", "the unit tb differs from TB only in case"),
         ("Unit('MWORD', Dimension.TIME, 3), Unit('MWord', Dimension.TIME, 4)", "clash", "the unit MWord differs from"),
         ("'Mword'", "invalid", "its fields are not what they should be: AttributeError"),
         ("Unit('a b', Dimension.TIME, 3)", "broken", "a unit is written with 1 to 14 letters"),
@@ -207,7 +207,7 @@ def test_between_plugins_the_first_by_name_wins(site) -> None:
 
     assert [
         ("words", "ok", ""),
-        ("yards", "clash", "the unit MWORD differs from Mword only in the case of letters"),
+        ("yards", "clash", "the unit MWORD differs from Mword only in case"),
     ] == [(r["name"], r["status"], r["message"]) for r in found]
 
 

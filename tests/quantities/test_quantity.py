@@ -136,7 +136,7 @@ def test_interval(
 
 
 NO_UNIT = "use a unit such as GB, GB/s, TFLOPS, TOPS, GHz, us"
-COMMAS = "commas stand before every third digit, as in 1,299 or 13,120, or are left out; a point starts decimals"
+COMMAS = "commas separate groups of three digits, as in 1,299 or 13,120, or are omitted; decimals follow a point"
 DIGITS = "a number has no leading zeros, at most 18 digits before the point and 15 after it"
 EXPONENT = "an exponent is a whole number from -30 to 30, as in 1.5e3"
 FORM = 'write one number, one space and a unit, such as "820 GB/s"'
@@ -191,7 +191,7 @@ FORM = 'write one number, one space and a unit, such as "820 GB/s"'
         (
             "384 GB/sec/chip",
             "unknown-unit",
-            'write "GB/sec" and leave out "chip": the scope of a figure is told by its place, not by its unit',
+            'write "GB/sec" and omit "chip": the scope of a figure is defined by its path, not by its unit',
         ),
     ],
 )

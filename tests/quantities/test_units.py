@@ -195,7 +195,7 @@ def test_a_slip_of_case_is_answered_with_the_unit(spelling: str, data: st.DataOb
 )
 def test_a_scope_is_no_unit(spelling: str, keep: str, leave: str) -> None:
     """What the figure is a figure of is named as the part to leave out."""
-    assert UNITS.suggest(spelling).startswith(f'write "{keep}" and leave out "{leave}"')
+    assert UNITS.suggest(spelling).startswith(f'write "{keep}" and omit "{leave}"')
 
 
 @pytest.mark.parametrize("spelling", ["GB/S", "GB / s", "GB/seconds"])

@@ -19,6 +19,7 @@ from attrs import frozen
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Capacity, Power
 from trnspec.model.annotations import Count
+from trnspec.model.parts import Parts
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 from trnspec.plugins.api import API, Finding, Kind, Plugin, rule
@@ -72,6 +73,10 @@ class Rack:
 
     servers: RackServers
     power: Power | None = None
+
+    def parts(self) -> Parts[Server]:
+        """Its servers."""
+        return ((self.servers.count, self.servers.server),)
 
 
 @rule("ACME001", "rack-overfull", over=Rack)

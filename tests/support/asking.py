@@ -38,8 +38,7 @@ spec:
   chips: {chip: whole, count: 4}
   host: {vcpus: 32, memory: 200 GiB}
   fabric: {link: wire, topology: {shape: torus, dimensions: [2, 2]}}
-  efa: {cards: 8, bandwidth: 100 Gbps}
-  network: {peak: up to 12.5 Gbps}
+  network: {nics: 8, bandwidth: 100 Gbps, peak: up to 12.5 Gbps}
   stated: {memory: {capacity: 0.4 TB}}""",
     "source: page",
 )

@@ -195,13 +195,13 @@ PATHS: dict[str, dict[str, tuple[str, ...]]] = {
     "neuronlink": {"Server": ("spec.fabric",)},
     "neuronlink_bandwidth": {
         "Chip": ("spec.links.bandwidth",),
-        "Server": ("spec.{fabric}.bandwidth", "spec.fabric"),
-        "UltraServer": ("spec.{fabric}.bandwidth",),
+        "Server": ("spec.{fabric}.bandwidth.both", "spec.fabric"),
+        "UltraServer": ("spec.{fabric}.bandwidth.both",),
     },
     "efa_bandwidth": {
         "Chip": ("spec.other.efa_share",),
-        "Server": ("spec.efa.bandwidth",),
-        "UltraServer": ("spec.stated.efa.bandwidth",),
+        "Server": ("spec.network.bandwidth",),
+        "UltraServer": ("spec.stated.network.bandwidth",),
         "Cluster": ("spec.per_server",),
     },
     "topology": {"Server": ("spec.{fabric}.topology",), "UltraServer": ("spec.{fabric}.topology",)},

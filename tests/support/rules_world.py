@@ -122,12 +122,12 @@ def causes(text: str, *wanted: Interval | str, at: tuple[str, str] | Site | None
     return {e.id: e.sentence for e in tried(case)}
 
 
-BANDWIDTH = ("trn2.48xlarge", "fabric.bandwidth")
+BANDWIDTH = ("trn2.48xlarge", "fabric.bandwidth.both")
 PEAK = ("trainium1", "peak.dense.bf16")
 FP32 = ("trainium1", "peak.dense.fp32")
 SERVER_PEAK = ("trn1.32xlarge", "stated.peak.dense.bf16")
 ULTRA_PEAK = ("trn2-ultraserver", "stated.peak.dense.bf16")
-ULTRA_EFA = ("trn2-ultraserver", "stated.efa.bandwidth")
+ULTRA_EFA = ("trn2-ultraserver", "stated.network.bandwidth")
 
 
 def of_server(graph: Graph | None = None, part: str = "peak.dense.bf16", server: str = "trn1.32xlarge") -> Term:
@@ -142,4 +142,4 @@ def of_ultraserver(graph: Graph | None = None, part: str = "peak.dense.bf16") ->
 
 
 def efa() -> Term:
-    return term(bare(), ("trn2u.48xlarge", "efa.bandwidth"), ("trn2-ultraserver", "servers.count"))
+    return term(bare(), ("trn2u.48xlarge", "network.bandwidth"), ("trn2-ultraserver", "servers.count"))

@@ -47,7 +47,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "missing key",
         "spec: {version: v1}",
-        [("TRN102", 4, 1, "spec has no 'connects'", "add connects: What stands at its two ends.")],
+        [("TRN102", 4, 1, "spec has no 'connects'", "add connects: What the link connects.")],
     ),
     (
         "missing spec",

@@ -114,6 +114,8 @@ class _Made:
                 return self._named(ref.removeprefix("#/$defs/"))
             case {"anyOf": options, **rest} if not rest:
                 return st.one_of([self.of(o) for o in options])
+            case {"if": _, "then": {"deprecated": True}, "else": present, **rest} if not rest:
+                return self.of(present)
             case {"const": value, **rest} if not rest:
                 return st.just(value)
             case {"enum": words, **rest} if not rest:
@@ -150,7 +152,7 @@ class _Made:
         return self.of(self._definitions[name])
 
     def _object(self, properties: Schema, required: list[str]) -> st.SearchStrategy[Schema]:
-        members = {name: self.of(p) for name, p in properties.items()}
+        members = {name: self.of(p) for name, p in properties.items() if not p.get("deprecated")}
         optional = [name for name in members if name not in required]
 
         @st.composite

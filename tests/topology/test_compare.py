@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networkx.algorithms.isomorphism import GraphMatcher  # type: ignore[import-untyped,unused-ignore]
 
-from trnspec.topology.compare import difference, isomorphic, mapping, recognise
+from trnspec.topology.compare import difference, isomorphic, mapping
 from trnspec.topology.fabric import Edge, Fabric
 from trnspec.topology.shapes import Chain, Explicit, FullyConnected, Hypercube, Mesh, Ring, Shape, Single, Torus
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
@@ -188,24 +188,3 @@ def test_agrees_with_networkx(pair: tuple[Fabric, Fabric], weights: bool) -> Non
     matcher = GraphMatcher(_simple(a, weights), _simple(b, weights), edge_match=lambda x, y: x == y)
     assert matcher.is_isomorphic() == isomorphic(a, b, weights)
     assert isomorphic(a, b, weights) == (difference(a, b, weights) == "")
-
-
-@pytest.mark.parametrize(
-    ("shape", "name"),
-    [
-        (Torus((4, 4)), "torus(4,4)"),
-        (Hypercube(4), "torus(4,4)"),
-        (Hypercube(6), "torus(4,4,4)"),
-        (Hypercube(3), "torus(2,4)"),
-        (Ring(12), "ring(12)"),
-        (Chain(6), "chain(6)"),
-        (Mesh((3, 4)), "mesh(3,4)"),
-        (FullyConnected(5), "fully-connected(5)"),
-        (Single(), "single"),
-        (Switched(4, (SwitchLevel(4),)), None),
-    ],
-)
-def test_the_name_of_a_fabric(shape: Shape, name: str | None) -> None:
-    """A renumbered fabric is recognised by its simplest name."""
-    found = recognise(_shuffled(shape.build(), 11))
-    assert name == (None if found is None else str(found))

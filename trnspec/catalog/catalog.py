@@ -1,24 +1,24 @@
-"""What a program asks: a catalog of typed documents whose figures know where they come from.
+"""The catalog: typed documents by name, queries, and other versions of it.
 
-Everything here is a value: a catalog never changes, two of them live side by side, nothing is kept per process.
+A catalog is immutable: changes give another one, and several may be used at the same time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve, field, frozen
 
 from trnspec.catalog.frames import Tabular
 from trnspec.catalog.views import (
-    Bound,
     ChipView,
     ClusterView,
     CoreView,
+    Documents,
+    DocumentView,
     LinkView,
     ModelView,
-    Named,
     ServerView,
     SourceView,
     UltraServerView,
@@ -42,34 +42,36 @@ if TYPE_CHECKING:
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.versions.diff import Differences
 
+S = TypeVar("S")
+
 
 @frozen(eq=False, repr=False)
 class Catalog(Tabular, AllExport):
-    """All documents, linked.
+    """All documents, with their references resolved.
 
     Attributes:
         graph: The graph of the documents.
-        edition: The name of the edition it was read from; ``None`` for the working edition.
-        as_of: The date it answers for; ``None`` for today.
-        unknown: Documents, sources apart, that it lacks because not enough was published by that date, with the reason.
+        edition: The name of its edition; ``None`` for the working edition.
+        as_of: Its date; ``None`` for today.
+        unknown: The documents, except sources, for which not enough was published by that date, with the reason.
     """
 
     graph: Graph
     edition: str | None = None
     as_of: str | None = None
     unknown: Mapping[str, str] = field(factory=dict)
-    _bound: dict[str, Bound] = field(factory=dict, init=False)
+    _views: dict[str, DocumentView] = field(factory=dict, init=False)
 
-    def __getitem__(self, name: str) -> Any:
-        """The document of that name or alias, whatever its kind; ``UnknownNameError`` lists the nearest names."""
+    def __getitem__(self, name: str) -> DocumentView:
+        """The document of that name or alias, of any kind; ``UnknownNameError`` lists the nearest names."""
         if name in self.unknown:
             raise UnknownNameError(f"{name} was not known by {self.as_of}: {self.unknown[name]}")
         node = self.graph.named(name)
-        if node.name not in self._bound:
-            self._bound[node.name] = bind(self, node)
-        return self._bound[node.name]
+        if node.name not in self._views:
+            self._views[node.name] = bind(self, node)
+        return self._views[node.name]
 
-    def __iter__(self) -> Iterator[Bound]:
+    def __iter__(self) -> Iterator[DocumentView]:
         return (self[n.name] for n in sorted(self.graph, key=lambda n: (n.kind, n.name)))
 
     def __len__(self) -> int:
@@ -79,64 +81,74 @@ class Catalog(Tabular, AllExport):
         return name in self.graph
 
     def __repr__(self) -> str:
-        told = [f"edition {self.edition}" if self.edition else "working edition"]
-        told += [f"as of {self.as_of}"] if self.as_of else []
-        return f"<Catalog: {', '.join(told)}, {len(self)} documents>"
+        version = f"edition {self.edition}" if self.edition else "working edition"
+        date = f", as of {self.as_of}" if self.as_of else ""
+        return f"<Catalog: {version}{date}, {len(self)} documents>"
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.graph.aliases)
 
     @property
-    def cores(self) -> Named[CoreView]:
+    def cores(self) -> Documents[CoreView]:
         """The cores by name."""
-        return Named(self, Core, "core")
+        return Documents(self, Core, "core")
 
     @property
-    def chips(self) -> Named[ChipView]:
+    def chips(self) -> Documents[ChipView]:
         """The chips by name."""
-        return Named(self, Chip, "chip")
+        return Documents(self, Chip, "chip")
 
     @property
-    def links(self) -> Named[LinkView]:
+    def links(self) -> Documents[LinkView]:
         """The links by name."""
-        return Named(self, Link, "link")
+        return Documents(self, Link, "link")
 
     @property
-    def servers(self) -> Named[ServerView]:
+    def servers(self) -> Documents[ServerView]:
         """The servers by name."""
-        return Named(self, Server, "server")
+        return Documents(self, Server, "server")
 
     @property
-    def ultraservers(self) -> Named[UltraServerView]:
+    def ultraservers(self) -> Documents[UltraServerView]:
         """The UltraServers by name."""
-        return Named(self, UltraServer, "UltraServer")
+        return Documents(self, UltraServer, "UltraServer")
 
     @property
-    def clusters(self) -> Named[ClusterView]:
+    def clusters(self) -> Documents[ClusterView]:
         """The clusters by name."""
-        return Named(self, Cluster, "cluster")
+        return Documents(self, Cluster, "cluster")
 
     @property
-    def models(self) -> Named[ModelView]:
+    def models(self) -> Documents[ModelView]:
         """The models by name."""
-        return Named(self, Model, "model")
+        return Documents(self, Model, "model")
 
     @property
-    def sources(self) -> Named[SourceView]:
+    def sources(self) -> Documents[SourceView]:
         """The sources by name."""
-        return Named(self, Source, "source")
+        return Documents(self, Source, "source")
 
-    def query(self, text: str, *, columns: Iterable[str] = (), sort: str | Iterable[str] = ()) -> Result[Bound]:
-        """The documents that fulfil a condition: ``cat.query("server where memory.capacity > 1 TiB")``.
+    def of(self, spec: type[S]) -> Documents[S]:
+        """The documents of a kind by name, typed by the class of the kind: ``cat.of(Storage)["s3"].capacity``.
 
         Args:
-            text: ``KIND [where CONDITION]``; ``docs/reference/query.md`` tells the language.
-            columns: What the result shows of each: ``peak.dense.bf16 / memory.bandwidth``; the name and what is
-                compared when left out.
-            sort: What to sort by; ``-memory.capacity`` begins with the most.
+            spec: The class of a kind, such as one that a plugin registers; documents of derived kinds are included.
+        """
+        return Documents(self, spec, spec.__name__)
+
+    def query(self, text: str, *, columns: Iterable[str] = (), sort: str | Iterable[str] = ()) -> Result[DocumentView]:
+        """The documents that fulfil a condition: ``cat.query("server where memory.capacity > 1 TiB")``.
+
+        ``cat.servers.where("memory.capacity > 1 TiB")`` gives the same documents, typed as views of servers.
+
+        Args:
+            text: ``KIND [where CONDITION]``; the language is documented in ``docs/reference/query.md``.
+            columns: The columns of the result, such as ``peak.dense.bf16 / memory.bandwidth``; by default the name and
+                the compared paths.
+            sort: The sort keys; ``-memory.capacity`` sorts in descending order.
 
         Raises:
-            QueryError: The query is wrong; the message marks the place.
+            QueryError: The query, a column or a sort key is invalid; the message marks the position.
         """
         from trnspec.catalog.query.run import query
 
@@ -144,7 +156,7 @@ class Catalog(Tabular, AllExport):
         return query(self.graph, text, lambda n: self[n.name], columns=columns, sort=by, absent=self.unknown)
 
     def replace(self, name: str, changes: Mapping[str, Any]) -> Catalog:
-        """A catalog in which some figures or counts of one document are others; totals and checks follow.
+        """A catalog with other values in one document; totals and checks use the new values.
 
         Args:
             name: The document.
@@ -152,7 +164,7 @@ class Catalog(Tabular, AllExport):
 
         Raises:
             UnknownNameError: There is no such document.
-            UsageError: A change does not fit the kind; the message says which.
+            UsageError: A change is not valid for the kind; the message names it.
         """
         from trnspec.catalog.versions.changes import changed
 
@@ -160,10 +172,10 @@ class Catalog(Tabular, AllExport):
         return evolve(self, graph=self.graph.replace(node.name, changed(node, changes)))
 
     def overlay(self, path: str | os.PathLike[str]) -> Catalog:
-        """A catalog with the changes and the additions that a YAML file tells; see ``docs/reference/overlay.md``.
+        """A catalog with the changes and additions of a YAML file applied; see ``docs/reference/overlay.md``.
 
         Raises:
-            UsageError: The file is wrong; every mistake is one line of the message, with its place.
+            UsageError: The file is invalid; the message has one line for each error, with its position.
         """
         from trnspec.catalog.versions.overlay import apply_overlay
         from trnspec.yaml import read_file
@@ -171,10 +183,12 @@ class Catalog(Tabular, AllExport):
         return evolve(self, graph=apply_overlay(self.graph, read_file(path)))
 
     def then(self, date: str) -> Catalog:
-        """The catalog with what was published by the end of a day, month or year, less what is then ``unknown``.
+        """The catalog as of a date: what was published by the end of a day, month or year.
+
+        Documents for which not enough was published by then are in ``unknown``. See ``docs/reference/dates.md``.
 
         Raises:
-            UsageError: The date is not one.
+            UsageError: ``date`` is not a date.
         """
         from trnspec.catalog.versions.as_of import as_of
 
@@ -182,21 +196,21 @@ class Catalog(Tabular, AllExport):
         return evolve(self, graph=graph, as_of=date, unknown={**self.unknown, **unknown})
 
     def diff(self, other: Catalog, *names: str, called: tuple[str, str] | None = None) -> Differences:
-        """What differs in another catalog: figures with both sources and the reason, counts, words, documents.
+        """The differences to another catalog: figures with both sources and the reason, counts, texts, documents.
 
         Args:
-            other: The newer one, usually.
-            *names: Only these documents; all when there are none.
-            called: What to call the two.
+            other: The other catalog, usually the newer one.
+            *names: The documents to compare; all if omitted.
+            called: Labels for the two catalogs.
 
         Raises:
             UnknownNameError: Neither catalog has a document of a name.
         """
         from trnspec.catalog.versions.diff import differences
 
-        told = called if called is not None else (self._told(), other._told())
-        return differences(self.graph, other.graph, names, called=told, unknown=(self.unknown, other.unknown))
+        labels = called if called is not None else (self._label(), other._label())
+        return differences(self.graph, other.graph, names, called=labels, unknown=(self.unknown, other.unknown))
 
-    def _told(self) -> str:
-        told = f"edition {self.edition}" if self.edition else "the working edition"
-        return f"{told} as of {self.as_of}" if self.as_of else told
+    def _label(self) -> str:
+        version = f"edition {self.edition}" if self.edition else "the working edition"
+        return f"{version} as of {self.as_of}" if self.as_of else version

@@ -1,4 +1,4 @@
-"""Data frames, Parquet and SQL of the tables of a catalog; the libraries for them come with ``trnspec[tables]``."""
+"""The tables of a catalog as data frames, Parquet, CSV and SQL; ``trnspec[tables]`` installs the libraries."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class Tabular:
-    """What a catalog is as tables: ``chips``, ``servers`` and the like, ``figures`` and ``claims``.
+    """The tables of a catalog: one for each kind (``chips``, ``servers``, ...), ``figures`` and ``claims``.
 
-    Every column of numbers is in base units (B, B/s, FLOPS, s); unit, meaning and sources stand in its metadata.
+    Columns of figures are in base units (B, B/s, FLOPS, s); the metadata of a column has unit, description and sources.
     """
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class Tabular:
         return {"trnspec": __version__, "edition": self.edition, "as_of": self.as_of}
 
     def to_arrow(self) -> dict[str, pa.Table]:
-        """The tables for Arrow by name; the metadata of a field tells unit, dimension, description and sources.
+        """The Arrow tables by name; the metadata of a field has unit, dimension, description and sources.
 
         Raises:
             UsageError: pyarrow is not installed.
@@ -49,53 +49,53 @@ class Tabular:
         return {name: _arrow(table, self._about()) for name, table in self._tables().items()}
 
     def to_pandas(self) -> dict[str, pd.DataFrame]:
-        """The tables for pandas by name; ``frame.attrs["columns"]["memory.capacity"]["unit"]`` is its unit.
+        """The data frames of pandas by name; ``frame.attrs["columns"]["memory.capacity"]["unit"]`` is a unit.
 
         Raises:
             UsageError: pandas or pyarrow is not installed.
         """
-        pandas = _needed("pandas")
-        made: dict[str, pd.DataFrame] = {}
+        pandas = library("pandas")
+        # Counts with missing values stay integers.
+        types = {library("pyarrow").int64(): pandas.Int64Dtype()}
+        frames: dict[str, pd.DataFrame] = {}
         for name, table in self.to_arrow().items():
-            # Counts with gaps stay whole numbers.
-            types = {_needed("pyarrow").int64(): pandas.Int64Dtype()}
-            made[name] = table.to_pandas(types_mapper=types.get)
-            made[name].attrs |= {
+            frames[name] = table.to_pandas(types_mapper=types.get)
+            frames[name].attrs |= {
                 **_plain(table.schema.metadata),
                 "columns": {f.name: _plain(f.metadata) for f in table.schema if f.metadata},
             }
-        return made
+        return frames
 
     def to_polars(self) -> dict[str, pl.DataFrame]:
-        """The tables for polars by name. Its frames have no metadata: units stand in ``figures`` and in ``to_arrow``.
+        """The data frames of polars by name. They have no metadata; units are in ``figures`` and in ``to_arrow``.
 
         Raises:
             UsageError: polars or pyarrow is not installed.
         """
-        polars = _needed("polars")
+        polars = library("polars")
         return {name: polars.from_arrow(table) for name, table in self.to_arrow().items()}
 
     def sql(self, text: str) -> pa.Table:
-        """The answer of an embedded DuckDB to one query over the tables: ``SELECT name FROM chips``.
+        """The result of one SQL query over the tables, in an embedded DuckDB: ``SELECT name FROM chips``.
 
-        Nothing but the tables can be read, and nothing can be written. A path is a name in double quotes:
+        Only the tables can be read, and nothing can be written. A path is a name in double quotes:
         ``"memory.capacity"``.
 
         Raises:
-            UsageError: The query is wrong, does something else than ask, or duckdb or pyarrow is not installed.
+            UsageError: The query is invalid or not a SELECT, or duckdb or pyarrow is not installed.
         """
-        return _answer(self.to_arrow(), text)
+        return _select(self.to_arrow(), text)
 
     def write_parquet(self, folder: str | os.PathLike[str]) -> None:
-        """Write each table to a file of its own: ``chips.parquet`` and so on, with the metadata of ``to_arrow``.
+        """Writes one file per table, ``chips.parquet`` and so on, with the metadata of ``to_arrow``.
 
         Raises:
             UsageError: pyarrow is not installed.
-            OSError: A file cannot be written; then none is.
+            OSError: A file cannot be written; then none is changed.
         """
         from trnspec.atomic_write import write
 
-        parquet, arrow = _needed("pyarrow.parquet"), _needed("pyarrow")
+        parquet, arrow = library("pyarrow.parquet"), library("pyarrow")
         files: dict[FilePath, bytes] = {}
         for name, table in self.to_arrow().items():
             sink = arrow.BufferOutputStream()
@@ -104,10 +104,10 @@ class Tabular:
         write(files)
 
     def write_csv(self, folder: str | os.PathLike[str]) -> None:
-        """Write each table to a file of its own, ``chips.csv`` and so on, and ``tables.json`` with units and sources.
+        """Writes one file per table, ``chips.csv`` and so on, and ``tables.json`` with units and sources.
 
         Raises:
-            OSError: A file cannot be written; then none is.
+            OSError: A file cannot be written; then none is changed.
         """
         from trnspec.atomic_write import write
         from trnspec.catalog.tables import csv_files, encoded
@@ -115,7 +115,7 @@ class Tabular:
         write(dict(encoded(csv_files(self._tables(), self._about()), FilePath(folder))))
 
     def write_json(self, file: str | os.PathLike[str]) -> None:
-        """Write all tables to one file, with units and sources.
+        """Writes all tables to one file, with units and sources.
 
         Raises:
             OSError: The file cannot be written.
@@ -126,8 +126,12 @@ class Tabular:
         write({FilePath(file): json_text(self._tables(), self._about()).encode()})
 
 
-def _needed(module: str) -> Any:
-    """A module of a library that is installed with the extra."""
+def library(module: str) -> Any:
+    """A module of a library that the extra ``tables`` installs.
+
+    Raises:
+        UsageError: It is not installed, or cannot be imported.
+    """
     try:
         return import_module(module)
     except ImportError as error:
@@ -136,41 +140,41 @@ def _needed(module: str) -> Any:
 
 
 def _plain(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
-    """The metadata of Arrow as texts; the sources as a mapping."""
+    """The metadata of Arrow as texts, and the sources as a mapping."""
     texts = {key.decode(): value.decode() for key, value in (metadata or {}).items()}
     return {key: json.loads(text) if key == "sources" else text for key, text in texts.items()}
 
 
 def _arrow(table: Table, about: dict[str, str | None]) -> pa.Table:
-    arrow = _needed("pyarrow")
+    arrow = library("pyarrow")
     types = {
         "number": arrow.float64(),
         "integer": arrow.int64(),
         "string": arrow.string(),
-        # The name that Parquet gives to items, so that a table is the same when it is read again.
+        # The name that Parquet gives to items, so that a table read from a file is equal to the one written.
         "integers": arrow.list_(arrow.field("element", arrow.int64())),
         "strings": arrow.list_(arrow.field("element", arrow.string())),
     }
     fields = [arrow.field(c.name, types[c.type], metadata=_metadata(c)) for c in table.columns]
-    told = {"table": table.name, "description": table.description, **{k: v for k, v in about.items() if v is not None}}
-    schema = arrow.schema(fields, metadata=told)
+    known = {k: v for k, v in about.items() if v is not None}
+    schema = arrow.schema(fields, metadata={"table": table.name, "description": table.description, **known})
     arrays = [arrow.array([row[i] for row in table.rows], type=f.type) for i, f in enumerate(fields)]
-    made: pa.Table = arrow.Table.from_arrays(arrays, schema=schema)
-    return made
+    arrow_table: pa.Table = arrow.Table.from_arrays(arrays, schema=schema)
+    return arrow_table
 
 
 def _metadata(column: Column) -> dict[str, str]:
-    told = {"unit": column.unit, "dimension": column.dimension, "description": column.description}
+    metadata = {"unit": column.unit, "dimension": column.dimension, "description": column.description}
     if column.sources:
-        told["sources"] = json.dumps(dict(column.sources), ensure_ascii=False)
-    return {key: value for key, value in told.items() if value}
+        metadata["sources"] = json.dumps(dict(column.sources), ensure_ascii=False)
+    return {key: value for key, value in metadata.items() if value}
 
 
 # SQL.
 
 _LOCKED = (
     "SET temp_directory = ''",
-    "SET python_enable_replacements = false",  # or a query could read the variables of the program
+    "SET python_enable_replacements = false",  # a query could read the variables of the program
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
     "SET enable_external_access = false",
@@ -178,8 +182,8 @@ _LOCKED = (
 )
 
 
-def _answer(tables: dict[str, pa.Table], text: str) -> pa.Table:
-    duckdb = _needed("duckdb")
+def _select(tables: dict[str, pa.Table], text: str) -> pa.Table:
+    duckdb = library("duckdb")
     connection = duckdb.connect(":memory:")
     try:
         for name, table in tables.items():
@@ -189,25 +193,25 @@ def _answer(tables: dict[str, pa.Table], text: str) -> pa.Table:
         for setting in _LOCKED:
             connection.execute(setting)
         try:
-            _ask_only(connection.extract_statements(text), duckdb)
-            made: pa.Table = connection.sql(text).to_arrow_table()
+            _require_select(connection.extract_statements(text), duckdb)
+            result: pa.Table = connection.sql(text).to_arrow_table()
         except duckdb.Error as error:
-            raise UsageError(_told(str(error))) from error
+            raise UsageError(_with_hint(str(error))) from error
     finally:
         connection.close()
-    return made
+    return result
 
 
-def _ask_only(statements: list[Any], duckdb: Any) -> None:
+def _require_select(statements: list[Any], duckdb: Any) -> None:
     if len(statements) != 1:
         raise UsageError(f"one SQL query is expected, not {len(statements)}")
     if statements[0].expected_result_type != [duckdb.ExpectedResultType.QUERY_RESULT]:
-        raise UsageError("the tables can only be asked: write a SELECT")
+        raise UsageError("the tables are read-only: write a SELECT")
 
 
-def _told(message: str) -> str:
-    """The message of DuckDB, with a hint where a path is written without its quotes."""
-    lines = message.strip()
-    if "Referenced table" in lines or "Referenced column" in lines:
-        lines += '\n\na path is one name, in double quotes: SELECT name, "peak.dense.bf16" FROM chips'
-    return lines
+def _with_hint(message: str) -> str:
+    """The message of DuckDB, with a hint for a path without quotes."""
+    text = message.strip()
+    if "Referenced table" in text or "Referenced column" in text:
+        text += '\n\na path is one name, in double quotes: SELECT name, "peak.dense.bf16" FROM chips'
+    return text

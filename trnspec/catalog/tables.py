@@ -1,8 +1,8 @@
 """The catalog as tables: one for each kind with a column for each path, and ``figures`` and ``claims``.
 
-Numbers are floats in base units (B, B/s, FLOPS, s, ...); what is not known is a gap. The unit, what a column means
-and the source of each of its figures travel with the column. CSV and JSON need nothing but this; ``frames`` makes
-data frames, Parquet and SQL of the same tables.
+Figures are floats in base units (B, B/s, FLOPS, s, ...); unknown values are ``None``. A column has its unit, its
+description and the source of each of its figures. CSV and JSON are written here; ``frames`` converts the same tables to
+data frames, Parquet and SQL.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import field, frozen
 
 from trnspec.errors import QuantityError
+from trnspec.graph.composition import part_kinds
 from trnspec.graph.paths import paths, place
 from trnspec.graph.provenance import Stated, conflicting, figures
 from trnspec.graph.values import PathField, PathValue, Sort
-from trnspec.model.chip import Chip
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, shape_at, value_at
-from trnspec.model.server import Server
 from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.quantity import Quantity, parse
@@ -45,11 +44,11 @@ class Column:
 
     Attributes:
         name: Its name: a path, ``peak.dense.bf16``.
-        type: What its values are; every column may have gaps.
-        description: What it means.
-        unit: The base unit of its numbers; empty for what has none.
-        dimension: What its numbers measure, in words.
-        sources: Who answers for the figure of each document, by the names of both; ``derived`` for a computed one.
+        type: The type of its values; every column may have missing values.
+        description: Its meaning.
+        unit: The base unit of its figures; empty for other columns.
+        dimension: The dimension of its figures, in words.
+        sources: The source of the figure of each document, both by name; ``derived`` for a computed figure.
     """
 
     name: str
@@ -66,9 +65,9 @@ class Table:
 
     Attributes:
         name: Its name: ``chips``.
-        description: What its rows are.
+        description: The meaning of its rows.
         columns: The columns.
-        rows: A value for each column; ``None`` where it is not known.
+        rows: One value per column; ``None`` if it is unknown.
     """
 
     name: str
@@ -80,13 +79,13 @@ class Table:
 def tables(graph: Graph) -> dict[str, Table]:
     """The tables of a graph by name: those of the kinds, then ``figures`` and ``claims``.
 
-    A kind has a column for each path that it may have, whether or not any document has a figure there, so that the
-    catalogs of two dates have the same columns; of mappings such as ``other`` the keys in use.
+    The table of a kind has a column for each path of the kind, whether or not any document has a value there, so that
+    the catalogs of two dates have the same columns. Mappings such as ``other`` have columns for the keys in use.
     """
     known = {k.name: (k.folder, k.spec) for k in KINDS}
     known |= {n.kind: (n.folder or f"{n.kind.lower()}s", type(n.spec)) for n in graph if n.kind not in known}
-    made = {folder: _kind(graph, name, folder, spec) for name, (folder, spec) in known.items()}
-    return made | {"figures": _figures(graph), "claims": _claims(graph)}
+    kinds = {folder: _kind(graph, name, folder, spec) for name, (folder, spec) in known.items()}
+    return kinds | {"figures": _figures(graph), "claims": _claims(graph)}
 
 
 # One table for each kind.
@@ -97,12 +96,12 @@ def _kind(graph: Graph, kind: str, folder: str, spec: type[Any]) -> Table:
     columns: list[Column] = []
     cells: list[list[Cell]] = []
     for path in dict.fromkeys(paths(graph, spec, parts=False)):
-        found = place(graph, spec, path)
-        if found is None:
+        at = place(graph, spec, path)
+        if at is None:
             continue
-        read = [found.read(n) for n in nodes]
-        columns.append(_column(spec, found, nodes, read))
-        cells.append([_cell(columns[-1], found, n, each) for n, each in zip(nodes, read, strict=True)])
+        values = [at.read(n) for n in nodes]
+        columns.append(_column(graph, spec, at, nodes, values))
+        cells.append([_cell(columns[-1], at, n, value) for n, value in zip(nodes, values, strict=True)])
         if path == "title":
             columns.append(Column("aliases", "strings", "Its other names."))
             cells.append([n.metadata.aliases for n in nodes])
@@ -110,109 +109,113 @@ def _kind(graph: Graph, kind: str, folder: str, spec: type[Any]) -> Table:
 
 
 _ABOUT = {
-    "name": "The name others refer to.",
-    "title": "What people call it.",
-    "source": "The source of every figure that names none of its own.",
+    "name": "The name that other documents refer to.",
+    "title": "The title.",
+    "source": "The source of every figure without a source of its own.",
     "chips.count": "Chips of all servers.",
 }
 
 
-def _column(spec: type[Any], found: PathField, nodes: list[Node[Any]], read: list[PathValue | None]) -> Column:
-    type_, unit, dimension = _type(spec, found), "", ""
-    if isinstance(found.holds, Dimension):
-        unit, dimension = found.holds.base, found.holds.word
-    sources = {n.name: _source(f) for n, f in zip(nodes, read, strict=True) if f is not None and f.figure is not None}
-    notes = (f.figure.note for f in read if f is not None and f.figure is not None and f.figure.note)
-    told = _description(spec, found) or next(notes, "")
-    return Column(found.path, type_, told, unit, dimension, sources)
+def _column(
+    graph: Graph, spec: type[Any], at: PathField, nodes: list[Node[Any]], values: list[PathValue | None]
+) -> Column:
+    type_, unit, dimension = _type(spec, at), "", ""
+    if isinstance(at.holds, Dimension):
+        unit, dimension = at.holds.base, at.holds.word
+    sources = {n.name: _source(v) for n, v in zip(nodes, values, strict=True) if v is not None and v.figure is not None}
+    notes = (v.figure.note for v in values if v is not None and v.figure is not None and v.figure.note)
+    description = _description(graph, spec, at) or next(notes, "")
+    return Column(at.path, type_, description, unit, dimension, sources)
 
 
-def _type(spec: type[Any], found: PathField) -> Type:
-    if isinstance(found.holds, Dimension):
+def _type(spec: type[Any], at: PathField) -> Type:
+    if isinstance(at.holds, Dimension):
         return "number"
-    if found.holds is Sort.GROUP:
-        shape = shape_at(spec, _steps(found))
+    if at.holds is Sort.GROUP:
+        shape = shape_at(spec, _steps(at))
         return "integers" if isinstance(shape, ListShape) and isinstance(shape.item, NumberShape) else "strings"
-    return "integer" if found.holds is Sort.COUNT else "string"
+    return "integer" if at.holds is Sort.COUNT else "string"
 
 
-def _steps(found: PathField) -> Path:
-    return tuple(found.path.split("."))
+def _steps(at: PathField) -> Path:
+    return tuple(at.path.split("."))
 
 
-def _description(spec: type[Any], found: PathField) -> str:
+def _description(graph: Graph, spec: type[Any], at: PathField) -> str:
     from trnspec.loading.schema.generate import field_docs
 
-    steps = _steps(found)
-    for owner in (spec, Chip, Server) if found.total else (spec,):
+    steps = _steps(at)
+    for owner in (spec, *part_kinds(graph, spec)) if at.total else (spec,):
         outer = ObjectShape(owner) if len(steps) == 1 else shape_at(owner, steps[:-1])
-        told = field_docs(outer.cls).get(str(steps[-1]), ("",))[0] if isinstance(outer, ObjectShape) else ""
-        if told and found.total:
-            return f"{told} The total over all parts, computed."
-        if told:
-            return told
-    return _ABOUT.get(found.path, "")
+        text = field_docs(outer.cls).get(str(steps[-1]), ("",))[0] if isinstance(outer, ObjectShape) else ""
+        if text:
+            return f"{text} The total over all parts, computed." if at.total else text
+    return _ABOUT.get(at.path, "")
 
 
-def _source(found: PathValue) -> str:
-    """Who answers for a figure, or for the figure of the part that a total is computed from."""
-    assert found.figure is not None
-    if found.figure.derived is not None:
+def _source(value: PathValue) -> str:
+    """The source of a figure, or of the figure of the part from which a total is computed."""
+    assert value.figure is not None
+    if value.figure.derived is not None:
         return "derived"
-    own = found.figure.source or (None if found.part is None else found.part.metadata.source)
-    return "" if own is None else own.name
+    source = value.figure.source or (None if value.part is None else value.part.metadata.source)
+    return "" if source is None else source.name
 
 
-def _cell(column: Column, at: PathField, node: Node[Any], found: PathValue | None) -> Cell:
-    if found is None:
+def _cell(column: Column, at: PathField, node: Node[Any], value: PathValue | None) -> Cell:
+    if value is None or (value.is_bound and column.type != "string"):
         return None
     if column.type in ("integers", "strings"):
-        value = value_at(node.spec, _steps(at))
-        return tuple(v if isinstance(v, int) else str(v) for v in value)  # type: ignore[return-value]  # all are alike
+        items = value_at(node.spec, _steps(at))
+        return tuple(v if isinstance(v, int) else str(v) for v in items)  # type: ignore[return-value]  # all are alike
     if column.type == "number":
-        return float(found.value.value) if isinstance(found.value, Amount) else None
-    if column.type == "integer" and isinstance(found.value, (int, Fraction)):
-        return int(found.value)
-    return found.text
+        return float(value.value.value) if isinstance(value.value, Amount) else None
+    if column.type == "integer" and isinstance(value.value, (int, Fraction)):
+        return int(value.value)
+    return value.text
 
 
-# Figures and claims, one below the other.
+# The tables of figures and claims.
 
 _DOCUMENT = (
     Column("document", "string", "The document."),
     Column("kind", "string", "Its kind."),
-    Column("path", "string", "The place in it."),
+    Column("path", "string", "The path in it."),
 )
 _FIGURES = (
     *_DOCUMENT,
-    Column("scope", "string", "What it is a figure of."),
-    Column("value", "number", "The value in the unit of the column unit, which is a base unit."),
+    Column("scope", "string", "The unit of hardware and the conditions it applies to."),
+    Column("value", "number", "The value in base units, which the column unit names."),
     Column("unit", "string", "The base unit."),
     Column("printed", "string", "As printed."),
     Column("printed_unit", "string", "The unit as printed."),
-    Column("low", "number", "The least value that rounding leaves possible; it is possible itself."),
-    Column("high", "number", "The value that rounding keeps it below; a gap where nothing does."),
+    Column("low", "number", "The lower end of the interval of rounding, included."),
+    Column("high", "number", "The upper end of the interval of rounding, excluded; missing if there is none."),
     Column("digits", "integer", "Significant digits as printed."),
-    Column("qualifier", "string", "What stands before the number: ~, <=, up to; empty where nothing does."),
-    Column("source", "string", "Who says so; a gap for a derived figure."),
+    Column("qualifier", "string", "The qualifier of the number: ~, <=, up to; or empty."),
+    Column("source", "string", "The name of the source; missing for a derived figure."),
     Column("as_of", "string", "The date of the source."),
-    Column("where", "string", "The place in the source."),
-    Column("derived", "string", "The formula of a figure that nobody printed."),
-    Column("note", "string", "What a reader should know."),
+    Column("where", "string", "The location in the source."),
+    Column("derived", "string", "The formula of a figure that no source prints."),
+    Column("note", "string", "A remark for readers."),
 )
 _CLAIMS = (
     *_DOCUMENT,
-    Column("says", "string", "What the source says, as printed."),
-    Column("value", "number", "The same in the unit of the column unit; a count has none; a gap for words."),
+    Column("says", "string", "The value of the source, as printed."),
+    Column(
+        "value",
+        "number",
+        "The same in base units, which the column unit names; a count has no unit; missing for texts.",
+    ),
     Column("unit", "string", "The base unit."),
-    Column("low", "number", "The least value that rounding leaves possible; it is possible itself."),
-    Column("high", "number", "The value that rounding keeps it below; a gap where nothing does."),
-    Column("verdict", "string", "What was decided about it."),
-    Column("reason", "string", "Why."),
-    Column("source", "string", "Who says so."),
+    Column("low", "number", "The lower end of the interval of rounding, included."),
+    Column("high", "number", "The upper end of the interval of rounding, excluded; missing if there is none."),
+    Column("verdict", "string", "The verdict on it."),
+    Column("reason", "string", "The reason for the verdict."),
+    Column("source", "string", "The name of the source."),
     Column("as_of", "string", "The date of the source."),
-    Column("where", "string", "The place in the source."),
-    Column("adopted", "string", "The figure, count or word that is adopted there, as printed; a gap where none is."),
+    Column("where", "string", "The location in the source."),
+    Column("adopted", "string", "The adopted figure, count or text, as printed; missing if there is none."),
     Column("adopted_value", "number", "The adopted figure or count in base units."),
 )
 
@@ -243,13 +246,13 @@ def _bounds(quantity: Quantity) -> tuple[float, float, float | None]:
 
 def _claims(graph: Graph) -> Table:
     rows = tuple(
-        _claim(n, path, r) for n in _ordered(graph) for path, found in conflicting(graph, n).items() for r in found
+        _claim(n, path, c) for n in _ordered(graph) for path, values in conflicting(graph, n).items() for c in values
     )
-    return Table("claims", "What others say of the figures, and what was decided about it.", _CLAIMS, rows)
+    return Table("claims", "The values that other sources give, with verdicts.", _CLAIMS, rows)
 
 
-def _claim(node: Node[Any], path: Path, rival: ConflictingValue) -> tuple[Cell, ...]:
-    value, unit, low, high = _said(rival.says, node.units)
+def _claim(node: Node[Any], path: Path, claim: ConflictingValue) -> tuple[Cell, ...]:
+    value, unit, low, high = _numbers(claim.says, node.units)
     at = value_at(node.spec, path[1:])
     adopted: str | None = None
     number: float | None = None
@@ -260,13 +263,13 @@ def _claim(node: Node[Any], path: Path, rival: ConflictingValue) -> tuple[Cell, 
         elif isinstance(at, (int, str)):
             adopted, number = str(at), float(at) if isinstance(at, int) else None
     return (
-        node.name, node.kind, dotted(path[1:]), rival.says, value, unit, low, high, rival.verdict,
-        rival.reason or None, rival.source, rival.as_of or None, rival.where or None, adopted, number,
+        node.name, node.kind, dotted(path[1:]), claim.says, value, unit, low, high, claim.verdict,
+        claim.reason or None, claim.source, claim.as_of or None, claim.where or None, adopted, number,
     )  # fmt: skip
 
 
-def _said(text: str, units: UnitTable) -> tuple[float | None, str | None, float | None, float | None]:
-    """What a claim says as numbers, where it says a figure or a count."""
+def _numbers(text: str, units: UnitTable) -> tuple[float | None, str | None, float | None, float | None]:
+    """Value, unit and interval of a claimed figure or count; ``None`` for a text."""
     if text.isascii() and text.isdigit():
         return float(text), None, float(text), float(text)
     try:
@@ -277,11 +280,11 @@ def _said(text: str, units: UnitTable) -> tuple[float | None, str | None, float 
     return value, quantity.dimension.base, low, high
 
 
-# As files.
+# Files.
 
 
-def json_text(made: Mapping[str, Table], about: Mapping[str, str | None]) -> str:
-    """All tables as one JSON document: of each the columns with units and sources, and the rows."""
+def json_text(tables: Mapping[str, Table], about: Mapping[str, str | None]) -> str:
+    """All tables as one JSON document, each with its rows and its columns with units and sources."""
     import json
 
     data = {
@@ -293,35 +296,34 @@ def json_text(made: Mapping[str, Table], about: Mapping[str, str | None]) -> str
                 "columns": [_described(c) for c in t.columns],
                 "rows": [dict(zip((c.name for c in t.columns), row, strict=True)) for row in t.rows],
             }
-            for t in made.values()
+            for t in tables.values()
         },
     }
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
-def csv_files(made: Mapping[str, Table], about: Mapping[str, str | None]) -> dict[str, str]:
-    """A CSV file for each table by file name, and ``tables.json``, which tells units and sources of their columns."""
+def csv_files(tables: Mapping[str, Table], about: Mapping[str, str | None]) -> dict[str, str]:
+    """One CSV file per table by file name, and ``tables.json`` with the units and sources of their columns."""
     import json
 
-    files = {f"{t.name}.csv": _csv(t) for t in made.values()}
-    told = {
+    files = {f"{t.name}.csv": _csv(t) for t in tables.values()}
+    described = {
         t.name: {"file": f"{t.name}.csv", "description": t.description, "columns": [_described(c) for c in t.columns]}
-        for t in made.values()
+        for t in tables.values()
     }
     return files | {
-        "tables.json": json.dumps({"version": 1, **about, "tables": told}, indent=1, ensure_ascii=False) + "\n"
+        "tables.json": json.dumps({"version": 1, **about, "tables": described}, indent=1, ensure_ascii=False) + "\n"
     }
 
 
 def _described(column: Column) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": column.name, "type": column.type}
-    more = {
+    optional = {
         "unit": column.unit,
         "dimension": column.dimension,
         "description": column.description,
         "sources": dict(column.sources),
     }
-    return told | {key: value for key, value in more.items() if value}
+    return {"name": column.name, "type": column.type, **{key: value for key, value in optional.items() if value}}
 
 
 def _csv(table: Table) -> str:
@@ -338,5 +340,5 @@ def _csv(table: Table) -> str:
 
 
 def encoded(texts: Mapping[str, str], folder: FilePath) -> Iterator[tuple[FilePath, bytes]]:
-    """Texts by file name, as the contents of files in a folder."""
+    """The paths and contents of files in a folder, from texts by file name."""
     return ((folder / name, text.encode()) for name, text in texts.items())

@@ -1,12 +1,12 @@
-"""What a program asks: a catalog of typed documents whose figures know where they come from.
+"""Typed views of the documents of a catalog, whose figures have provenance.
 
-Everything here is a value: a catalog never changes, two of them live side by side, nothing is kept per process.
+Views are immutable, as catalogs are: several catalogs may be used at the same time, and none is global.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
@@ -14,8 +14,9 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
+from trnspec.graph.composition import chip_count, chips, members
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures, with_provenance
-from trnspec.graph.totals import chips, total
+from trnspec.graph.totals import total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
@@ -27,41 +28,46 @@ from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
 from trnspec.output.exporters.asking import OneExport
+from trnspec.short_repr import abbreviated
 
 if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog  # noqa: TC004  # the types of a view are never resolved
+    from trnspec.catalog.catalog import Catalog  # noqa: TC004  # the annotations of views are not resolved at run time
+    from trnspec.catalog.query.run import Result
+    from trnspec.model.parts import PartCount
     from trnspec.quantities.amount import Amount
-    from trnspec.topology.shapes import Shape as Fabric
-
-
-T = TypeVar("T")
+    from trnspec.topology.shapes import Shape as Topology
 
 
 @frozen(kw_only=True, eq=False, slots=False)
-class Bound(OneExport):
-    """A document of a catalog: what it says, and what follows from its parts.
+class DocumentView(OneExport):
+    """A document of a catalog: its metadata, its figures with provenance, and totals over its parts.
+
+    The view of a chip also has the attributes of :class:`~trnspec.model.chip.Chip`, and so on for each kind.
 
     Attributes:
-        node: The document itself.
+        node: The document.
         catalog: The catalog it belongs to.
     """
 
     node: Node[Any] = field(repr=False)
     catalog: Catalog = field(repr=False)
 
+    def __repr__(self) -> str:
+        return abbreviated(f"<{self.kind} {self.name}: {self.title}>")
+
     @property
     def name(self) -> str:
-        """The name others refer to."""
+        """The name that other documents refer to."""
         return self.node.name
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """The title."""
         return self.node.metadata.title
 
     @property
     def kind(self) -> str:
-        """The name of its kind."""
+        """The name of its kind: ``Chip``."""
         return self.node.kind
 
     @property
@@ -71,28 +77,28 @@ class Bound(OneExport):
 
     @property
     def claims(self) -> Mapping[str, tuple[ConflictingValue, ...]]:
-        """What others say, by the dotted path they speak of, also where nothing is adopted."""
-        return {dotted(path[1:]): found for path, found in conflicting(self.catalog.graph, self.node).items()}
+        """The values that other sources give, by dotted path, including paths without an adopted value."""
+        return {dotted(path[1:]): values for path, values in conflicting(self.catalog.graph, self.node).items()}
 
     @property
     def figures(self) -> Mapping[str, Stated]:
-        """Every figure by its dotted path, in the order of the classes."""
+        """Every figure by its dotted path, in the order of the fields of the class."""
         return figures(self.catalog.graph, self.node)
 
     def figure(self, path: str) -> Stated:
         """The figure at a dotted path such as ``memory.bandwidth``.
 
         Raises:
-            UnknownNameError: There is none; the message lists the nearest. It is never taken from elsewhere.
+            UnknownNameError: The document states none; the message lists the nearest paths.
         """
-        found = self.figures
-        if path not in found:
-            hint = did_you_mean(path, found)
+        stated = self.figures
+        if path not in stated:
+            hint = did_you_mean(path, stated)
             raise UnknownNameError(f"{self.name} states no {path}" + (f"; {hint}" if hint else ""))
-        return found[path]
+        return stated[path]
 
     def total(self, path: str) -> Amount:
-        """The figure of a chip times the chips of this system: computed from the parts, never copied from a page.
+        """A figure of the chip times the number of chips of this system, computed from the parts.
 
         Args:
             path: A path of a chip, such as ``peak.dense.bf16`` or ``memory.capacity``.
@@ -101,30 +107,44 @@ class Bound(OneExport):
             UnknownNameError: The chip states no such figure.
             UsageError: This document has no chips.
         """
-        found = chips(self.catalog.graph, self.node)
+        whole = total(self.catalog.graph, self.node, ("spec", *path.split(".")))
+        if whole is None:
+            raise self._no_total(path)
+        return whole.amount
+
+    def _no_total(self, path: str) -> UsageError:
+        graph = self.catalog.graph
+        found = members(graph, self.node, Chip)
         if found is None:
-            raise UsageError(f"{self.kind} {self.name} has no chips to add up")
-        made = total(self.catalog.graph, self.node, ("spec", *path.split(".")))
-        if made is None:
-            Bound.figure(self.catalog[found[1].name], path)  # names what is missing
-            raise UsageError(f"{path} of {found[1].name} is not a figure")
-        return made.figure * made.count
+            return UsageError(f"the parts of {self.kind} {self.name}, or their number, are not known")
+        if not found:
+            return UsageError(f"{self.kind} {self.name} has no chips to add up")
+        for _, chip in found:
+            DocumentView.figure(self.catalog[chip.name], path)  # raises if there is no such figure
+        return UsageError(f"{path} of {', '.join(chip.name for _, chip in found)} does not add up")
 
     @property
     def chip_view(self) -> ChipView:
-        """The chip it is built of; ``UsageError`` where it is built of none."""
-        found = chips(self.catalog.graph, self.node)
-        if found is None:
+        """The chip it is built of; ``UsageError`` if it is built of none."""
+        parts = chips(self.catalog.graph, self.node)
+        if parts is None:
             raise UsageError(f"{self.kind} {self.name} has no chips")
-        return self.catalog.chips[found[1].name]
+        return self.catalog.chips[parts[1].name]
 
     @property
-    def chip_count(self) -> int:
-        """How many chips it has, all servers together; 0 where it has none."""
-        return (chips(self.catalog.graph, self.node) or (0,))[0]
+    def chip_count(self) -> PartCount:
+        """The number of chips of all its parts; 0 for a document without parts, a range where only a bound is known.
+
+        Raises:
+            UsageError: The number is not known.
+        """
+        count = chip_count(self.catalog.graph, self.node)
+        if count is None:
+            raise UsageError(f"the number of chips of {self.kind} {self.name} is not known")
+        return count
 
     @property
-    def topology(self) -> Fabric:
+    def topology(self) -> Topology:
         """The fabric among its chips as a graph with measures: ``.diameter``, ``.bisection()``.
 
         Raises:
@@ -132,71 +152,101 @@ class Bound(OneExport):
         """
         from trnspec.graph.fabrics import fabric
 
-        found = fabric(self.catalog.graph, self.node)
-        if found is None:
+        declared = fabric(self.catalog.graph, self.node)
+        if declared is None:
             raise UsageError(f"{self.kind} {self.name} declares no topology")
-        return found
+        return declared
 
 
-@frozen(kw_only=True, eq=False, slots=False)
-class CoreView(Bound, Core):
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
+class CoreView(DocumentView, Core):
     """A core of a catalog."""
 
 
-@frozen(kw_only=True, eq=False, slots=False)
-class ChipView(Bound, Chip):
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
+class _ExactlyCounted(DocumentView):
+    """A document of a kind whose number of chips is always exact."""
+
+    @property
+    def chip_count(self) -> int:
+        """The number of chips of all its parts.
+
+        Raises:
+            UsageError: The number is not known.
+        """
+        count = super().chip_count
+        if not isinstance(count, int):
+            raise UsageError(f"the number of chips of {self.kind} {self.name} is not known exactly: {count}")
+        return count
+
+
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
+class ChipView(_ExactlyCounted, Chip):
     """A chip of a catalog."""
 
 
-@frozen(kw_only=True, eq=False, slots=False)
-class LinkView(Bound, Link):
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
+class LinkView(DocumentView, Link):
     """A link of a catalog."""
 
 
-@frozen(kw_only=True, eq=False, slots=False)
-class ServerView(Bound, Server):
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
+class ServerView(_ExactlyCounted, Server):
     """A server of a catalog."""
 
 
-@frozen(kw_only=True, eq=False, slots=False)
-class UltraServerView(Bound, UltraServer):
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
+class UltraServerView(_ExactlyCounted, UltraServer):
     """An UltraServer of a catalog."""
 
 
-@frozen(kw_only=True, eq=False, slots=False)
-class ClusterView(Bound, Cluster):
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
+class ClusterView(DocumentView, Cluster):
     """A cluster of a catalog."""
 
 
-@frozen(kw_only=True, eq=False, slots=False)
-class ModelView(Bound, Model):
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
+class ModelView(DocumentView, Model):
     """A model of a catalog."""
 
 
-@frozen(kw_only=True, eq=False, slots=False)
-class SourceView(Bound, Source):
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
+class SourceView(DocumentView, Source):
     """A source of a catalog."""
 
 
-V = TypeVar("V", bound=Bound)
+V_co = TypeVar("V_co", covariant=True)
 
 
-class Named(Mapping[str, V], Generic[V]):
+class Documents(Mapping[str, V_co], Generic[V_co]):
     """The documents of one kind by name; an alias finds its document, an unknown name lists the nearest."""
 
-    def __init__(self, catalog: Catalog, spec: type, kind: str) -> None:
+    def __init__(self, catalog: Catalog, spec: type, label: str) -> None:
         self._catalog = catalog
-        self._kind = kind
+        self._label = label
+        self._spec = spec
         self._nodes: tuple[Node[Any], ...] = catalog.graph.of(spec)
-        self._names = {a: n.name for n in self._nodes for a in (n.name, *n.metadata.aliases)}
+        self._names = {alias: n.name for n in self._nodes for alias in (n.name, *n.metadata.aliases)}
 
-    def __getitem__(self, name: str) -> V:
-        if name not in self._names:
-            if name in self._catalog.unknown:
-                return self._catalog[name]  # type: ignore[no-any-return]  # it raises, and says why
-            hint = did_you_mean(name, self._names)
-            raise UnknownNameError(f"no {self._kind} is named {name!r}" + (f"; {hint}" if hint else ""))
-        return self._catalog[name]  # type: ignore[no-any-return]  # the node is of this kind
+    def __getitem__(self, name: str) -> V_co:
+        # A name that is unknown as of the date of the catalog raises there, with the reason.
+        if name in self._names or name in self._catalog.unknown:
+            view: Any = self._catalog[name]
+            return view  # type: ignore[no-any-return]  # the view has the fields of the spec
+        hint = did_you_mean(name, self._names)
+        raise UnknownNameError(f"no {self._label} is named {name!r}" + (f"; {hint}" if hint else ""))
+
+    def where(self, condition: str, *, columns: Iterable[str] = (), sort: str | Iterable[str] = ()) -> Result[V_co]:
+        """The documents of this kind that fulfil a condition: ``cat.chips.where("memory.capacity > 90 GiB")``.
+
+        Like :meth:`Catalog.query <trnspec.catalog.catalog.Catalog.query>`, with rows of a known type.
+
+        Raises:
+            QueryError: The condition, a column or a sort key is invalid; the message marks the position.
+        """
+        kind = next((n.kind for n in self._nodes if type(n.spec) is self._spec), self._spec.__name__)
+        result: Any = self._catalog.query(f"{kind} where {condition}", columns=columns, sort=sort)
+        return result  # type: ignore[no-any-return]  # the views have the fields of the spec
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
@@ -208,31 +258,31 @@ class Named(Mapping[str, V], Generic[V]):
         return len(self._nodes)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} {self._kind}s: {', '.join(self)}>"
+        return abbreviated(f"<{len(self)} {self._label}s: {', '.join(self)}>")
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self._names)
 
 
-VIEWS: dict[type, type[Bound]] = {
+VIEWS: dict[type, type[DocumentView]] = {
     view.__bases__[1]: view
     for view in (CoreView, ChipView, LinkView, ServerView, UltraServerView, ClusterView, ModelView, SourceView)
 }
 
 
 @functools.cache
-def _view_of(spec: Any) -> type[Bound]:
-    """The view class of a spec; for a class that a plugin derived from a known one, one that has its fields too."""
+def _view_of(spec: Any) -> type[DocumentView]:
+    """The view class of a spec; a class that a plugin derives from a built-in one gets a view with its fields."""
     if spec in VIEWS:
         return VIEWS[spec]
-    base = next((VIEWS[c] for c in spec.__mro__ if c in VIEWS), Bound)
-    made: type[Bound] = attrs.make_class(
-        f"{spec.__name__}View", [], bases=(base, spec), frozen=True, kw_only=True, eq=False, slots=False
+    base = next((VIEWS[c] for c in spec.__mro__ if c in VIEWS), DocumentView)
+    view: type[DocumentView] = attrs.make_class(
+        f"{spec.__name__}View", [], bases=(base, spec), frozen=True, kw_only=True, eq=False, slots=False, repr=False
     )
-    return made
+    return view
 
 
-def bind(catalog: Catalog, node: Node[Any]) -> Bound:
+def bind(catalog: Catalog, node: Node[Any]) -> DocumentView:
     """The view of a document of a catalog."""
     spec: Any = type(node.spec)
     return _view_of(spec)(**with_provenance(catalog.graph, node), node=node, catalog=catalog)

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.calibration.fit_training import Apart, Fitted
+    from trnspec.perf.calibration.fit_training import Fitted, Holdout
     from trnspec.perf.calibration.measured_inference import InferenceCase
-    from trnspec.perf.calibration.measured_training import Case, Record, Skipped
+    from trnspec.perf.calibration.measured_training import Case
+    from trnspec.perf.calibration.measurements import Record, Skipped
 
     AnyCase = Case | InferenceCase
 
@@ -64,7 +65,7 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     fits = {apart: _fit(cases, apart) for apart in _apart(targets, own)}
     more = _beside(catalog, rows, of, chips, cases, options["also"])
     if more:
-        fits = {apart: found.beside(_errors(found, more)) for apart, found in fits.items()}
+        fits = {apart: found.with_errors(_errors(found, more)) for apart, found in fits.items()}
     _print(fits, cases, skipped, every=options["every"])
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
@@ -81,7 +82,7 @@ def _catalog(folders: tuple[str, ...]) -> Catalog:
 
 def _rows(files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
     """The rows of some files, and what they are of."""
-    from trnspec.perf.calibration.measured_training import records
+    from trnspec.perf.calibration.measurements import records
 
     rows = [row for file in files for row in records(FilePath(file))]
     if of is None:
@@ -92,13 +93,13 @@ def _rows(files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
     return rows, of
 
 
-def _apart(targets: Iterable[str], own: Sequence[str]) -> list[Apart]:
+def _apart(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
     """What rows are left out together with: as told of a chip that has rows, and of one that has none."""
-    needed: dict[Apart, None] = dict.fromkeys("model" if chip in own else "chip" for chip in targets)
+    needed: dict[Holdout, None] = dict.fromkeys("model" if chip in own else "chip" for chip in targets)
     return sorted(needed, reverse=True) or ["model"]
 
 
-def _fit(cases: Sequence[AnyCase], apart: Apart) -> Fitted:
+def _fit(cases: Sequence[AnyCase], apart: Holdout) -> Fitted:
     from trnspec.perf.calibration.fit_inference import fit_inference
     from trnspec.perf.calibration.fit_training import fit
     from trnspec.perf.calibration.measured_inference import InferenceCase
@@ -132,7 +133,7 @@ def _errors(found: Fitted, cases: Sequence[AnyCase]) -> Any:
 
     if isinstance(found, FittedServing):
         served = runs([c for c in cases if isinstance(c, InferenceCase)])
-        return served.tokens(found.serving) / served.token - 1.0
+        return served.token_times(found.serving) / served.tpot - 1.0
     steps = batch([c for c in cases if isinstance(c, Case)])
     return steps.times(found.efficiency) / steps.seconds - 1.0
 
@@ -141,7 +142,8 @@ def _cases(
     catalog: Catalog, rows: list[Record], of: str, chips: Sequence[str], only: str | None
 ) -> tuple[list[AnyCase], list[Skipped]]:
     from trnspec.perf.calibration.measured_inference import inference_cases
-    from trnspec.perf.calibration.measured_training import Skipped, training_cases
+    from trnspec.perf.calibration.measured_training import training_cases
+    from trnspec.perf.calibration.measurements import Skipped
 
     try:
         pattern = re.compile(only or "")
@@ -154,8 +156,8 @@ def _cases(
     return [c for c in cases if not chips or c.system.chip in chips], skipped
 
 
-def _print(fits: dict[Apart, Fitted], cases: Sequence[AnyCase], skipped: Sequence[Skipped], *, every: bool) -> None:
-    from trnspec.perf.calibration.document import told as printed
+def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Sequence[Skipped], *, every: bool) -> None:
+    from trnspec.perf.calibration.document import printed_values as printed
     from trnspec.perf.calibration.fit_inference import FittedServing
     from trnspec.perf.calibration.measured_training import Case
 
@@ -165,11 +167,13 @@ def _print(fits: dict[Apart, Fitted], cases: Sequence[AnyCase], skipped: Sequenc
     found = next(iter(fits.values()))
     for what, of in (
         ("", fits),
-        (", first token", {a: f.first for a, f in fits.items() if isinstance(f, FittedServing)}),
+        (", first token", {a: f.ttft for a, f in fits.items() if isinstance(f, FittedServing)}),
     ):
         each = {apart: fitted for apart, fitted in of.items() if fitted is not None}
-        lines = [("of the fit", fitted.summary(held=False)) for fitted in [*each.values()][:1]]
-        lines += [(f"of {LEFT_OUT[apart]} left out of it", fitted.summary(held=True)) for apart, fitted in each.items()]
+        lines = [("of the fit", fitted.summary(held_out=False)) for fitted in [*each.values()][:1]]
+        lines += [
+            (f"of {LEFT_OUT[apart]} left out of it", fitted.summary(held_out=True)) for apart, fitted in each.items()
+        ]
         for told, (mean, median, worst) in lines:
             click.echo(f"{told + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
     click.echo("")
@@ -178,8 +182,8 @@ def _print(fits: dict[Apart, Fitted], cases: Sequence[AnyCase], skipped: Sequenc
         click.echo(f"  {name:<20}{value:>12}")
     if every:
         click.echo("")
-        for case, error, left_out in zip(cases, found.errors, found.held, strict=True):
-            seconds = case.seconds if isinstance(case, Case) else case.token
+        for case, error, left_out in zip(cases, found.errors, found.held_out, strict=True):
+            seconds = case.seconds if isinstance(case, Case) else case.tpot
             click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {seconds:>10.4g} s  {case.id}")
     if skipped:
         click.echo("")
@@ -222,7 +226,7 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]
 
 
 def _write(
-    fits: dict[Apart, Fitted],
+    fits: dict[Holdout, Fitted],
     targets: dict[str, FilePath],
     own: Sequence[str],
     more: int,

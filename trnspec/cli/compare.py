@@ -98,8 +98,7 @@ def _values(graph: Graph, node: Node[Any]) -> Mapping[str, Value]:
     if isinstance(node.spec, Chip):
         found["chips"] = Value("1", 1)
     for total in sums(graph, node):
-        amount = total.value if isinstance(total.value, int) else total.value.figure * total.value.count
-        found[total.at] = Value(total.text, amount)
+        found[total.at] = Value(total.text, total.amount)
     for fact in facts(graph, node):
         # Ratios compare already, notes are for reading, and how many chips or cores there are is told above.
         at = "cores" if fact.at == "cores.count" else fact.at

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import json
 import re
 import sys
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from trnspec.cli.eval_page import Row
 
 MOST = 10_000
 """The maximum number of combinations of a sweep."""
@@ -294,6 +292,7 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
 
     from trnspec.cli.eval_csv import flat, many
     from trnspec.cli.eval_page import marked, swept
+    from trnspec.evaluation.sweep import combinations
     from trnspec.output.reporters.evaluation import measure, refusal, sentence
 
     evaluator, given = asking.evaluator, asking.given
@@ -301,13 +300,7 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
     if count > MOST:
         product = " x ".join(f"{len(v)} of --{n.replace('_', '-')}" for n, v in varied.items())
         raise UsageError(f"{product} are {count:,} combinations; one sweep evaluates at most {MOST:,}")
-    rows: list[Row] = []
-    for values in itertools.product(*varied.values()):
-        chosen = dict(zip(varied, values, strict=True))
-        try:
-            rows.append((chosen, asking.evaluation(chosen)))
-        except RefusalError as error:
-            rows.append((chosen, error))
+    rows = combinations(varied, asking.evaluation)
     if format_ == "json":
         rows_ = [
             {"combination": c, "refusal": refusal(f)}

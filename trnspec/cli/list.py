@@ -10,6 +10,7 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.render import Block, Cell, Column, emit, format_option, table
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
+from trnspec.graph.composition import has_parts
 from trnspec.graph.facts import words
 from trnspec.graph.totals import chips, total
 from trnspec.model.chip import Chip
@@ -17,10 +18,8 @@ from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.link import Link
 from trnspec.model.reflection import value_at
-from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
-from trnspec.model.ultraserver import UltraServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +95,7 @@ def _of_kind(graph: Graph, kind: str) -> list[Node[Any]]:
 
 def _kind_table(graph: Graph, nodes: Sequence[Node[Any]]) -> tuple[list[Column], list[tuple[Cell, ...]]]:
     spec = next((type(n.spec) for n in nodes), Source)
-    if issubclass(spec, (Chip, Server, UltraServer)):
+    if has_parts(spec) and not issubclass(spec, Cluster):
         ordered = sorted(nodes, key=lambda n: _size(graph, n))
         columns = (
             [Column("name", keep=True), Column("chips")] if not issubclass(spec, Chip) else [Column("name", keep=True)]

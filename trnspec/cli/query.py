@@ -8,11 +8,12 @@ import click
 
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.render import Block, Cell, Column, Table, emit, format_option, table, wrapped
+from trnspec.model.parts import CountRange
 from trnspec.quantities.amount import Amount
 
 if TYPE_CHECKING:
     from trnspec.catalog.query.run import Result
-    from trnspec.catalog.views import Bound
+    from trnspec.catalog.views import DocumentView
     from trnspec.graph.values import PathValue
 
 
@@ -33,7 +34,7 @@ def command(expression: str, columns: str | None, sort: str | None, format_: str
     emit(format_, lambda: _page(found), lambda: _data(found, format_), lambda: _about(expression, found))
 
 
-def _about(expression: str, found: Result[Bound]) -> dict[str, Any]:
+def _about(expression: str, found: Result[DocumentView]) -> dict[str, Any]:
     return {"query": expression, "units": dict(found.units), "undecided": [b.name for b in found.undecided]}
 
 
@@ -41,7 +42,7 @@ def _split(text: str | None) -> list[str]:
     return [] if text is None else text.split(",")
 
 
-def _page(found: Result[Bound]) -> list[Block]:
+def _page(found: Result[DocumentView]) -> list[Block]:
     blocks: list[Block] = [_printed(found)] if found else ["No document fulfils it."]
     if found.undecided:
         names = ", ".join(b.name for b in found.undecided)
@@ -49,16 +50,16 @@ def _page(found: Result[Bound]) -> list[Block]:
     return blocks
 
 
-def _printed(found: Result[Bound]) -> Table:
+def _printed(found: Result[DocumentView]) -> Table:
     columns = [Column(c, right=_right(found, i), fold=i > 0, keep=i == 0) for i, c in enumerate(found.columns)]
     return table(columns, [[None if c is None else c.text for c in row] for row in found.cells])
 
 
-def _right(found: Result[Bound], index: int) -> bool:
+def _right(found: Result[DocumentView], index: int) -> bool:
     return any(row[index] is not None and not isinstance(_value(row[index]), str) for row in found.cells)
 
 
-def _data(found: Result[Bound], format_: str) -> Table:
+def _data(found: Result[DocumentView], format_: str) -> Table:
     if format_ == "markdown":
         return _printed(found)
     # JSON tells the units beside the rows, CSV has no other place for them than the heading.
@@ -70,4 +71,6 @@ def _data(found: Result[Bound], format_: str) -> Table:
 def _value(found: PathValue | None) -> Cell:
     if found is None:
         return None
+    if isinstance(found.value, CountRange) or found.is_bound:
+        return found.text
     return found.value.value if isinstance(found.value, Amount) else found.value

@@ -11,6 +11,7 @@ from trnspec.cli.names import completer, graph_for
 from trnspec.cli.render import Block, Cell, Column, Table, emit, format_option, table, wrapped
 from trnspec.graph.facts import Fact, facts, group, in_groups
 from trnspec.model.chip import Chip
+from trnspec.model.parts import CountRange
 from trnspec.quantities.quantity import render
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.graph.totals import Sum, Total
     from trnspec.model.document import Node
+    from trnspec.model.parts import PartCount
     from trnspec.quantities.quantity import Interval
     from trnspec.quantities.units import Unit
 
@@ -156,10 +158,12 @@ def _rows(fact: Fact, numbers: Mapping[str, int], *, reasons: bool) -> Iterator[
             yield f"    {rival.reason}"
 
 
-def _of_total(value: Total | int) -> str:
+def _of_total(value: Total | PartCount) -> str:
     if isinstance(value, int):
         return "exact"
-    return interval(value.interval, value.unit, value.figure.value.digits + len(str(value.count)) + 3)
+    if isinstance(value, CountRange):
+        return f"[{value.low:,}, {'...' if value.high is None else f'{value.high:,}'})"
+    return interval(value.interval, value.unit, value.digits + 3)
 
 
 def interval(found: Interval, unit: Unit, digits: int) -> str:
@@ -197,10 +201,8 @@ def _data(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> Table:
             scope = ""
             rows.append((fact.at, r.says, r.verdict, *[None] * 4, scope, r.source, r.as_of, r.where, r.reason, ""))
     for total in _sums(graph, node):
-        bounds: tuple[Cell, ...] = (total.value, total.value, total.value, None) if isinstance(total.value, int) else (
-            total.value.figure.value.value * total.value.count, *_ends(total.value.interval),
-            total.value.figure.value.dimension.base,
-        )  # fmt: skip
+        unit = None if isinstance(total.value, (int, CountRange)) else total.value.figures[0].value.dimension.base
+        bounds = (*total.bounds, unit)
         rows.append((total.at, total.text, "total", *bounds, f"per {node.kind}", None, None, "", total.parts, ""))
     return table([Column(name, right=name in ("value", "low", "high")) for name in _COLUMNS], rows)
 

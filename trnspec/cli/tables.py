@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trnspec.graph.composition import has_parts
 from trnspec.graph.totals import chips, total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
@@ -29,7 +30,9 @@ def holdings(graph: Graph) -> str:
     """What a graph holds: the systems with their main figures, computed from their chips, and counts of the rest."""
     header = ["system", "chips", *_COLUMNS]
     rows: list[list[str]] = []
-    for spec in (Chip, Server, UltraServer):
+    systems: tuple[type[Any], ...] = (Chip, Server, UltraServer)
+    composed = [type(n.spec) for n in graph if has_parts(type(n.spec)) and not isinstance(n.spec, (*systems, Cluster))]
+    for spec in (*systems, *dict.fromkeys(composed)):
         nodes = [n for n in graph.of(spec) if n.target]
         rows += [_row(graph, n) for n in sorted(nodes, key=lambda n: _size(graph, n))]
     lines: list[str] = []

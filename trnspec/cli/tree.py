@@ -1,4 +1,4 @@
-"""``trnspec tree``: what a system is built of, down to the engines."""
+"""``trnspec tree``: the parts of a system, down to the engines."""
 
 from __future__ import annotations
 
@@ -12,21 +12,18 @@ from trnspec.cli.common import catalog_options
 from trnspec.cli.names import completer, graph_for
 from trnspec.cli.render import Block, Cell, Table, emit, format_option, table, width, wrapped
 from trnspec.errors import UsageError
-from trnspec.graph.totals import chips, total
+from trnspec.graph import composition
+from trnspec.graph.totals import sums, total
 from trnspec.model.chip import Chip
-from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core, Engine, Engines
-from trnspec.model.reflection import ObjectShape, RefShape, leaves, value_at
-from trnspec.model.server import Server
-from trnspec.model.source import Source
-from trnspec.model.ultraserver import UltraServer
+from trnspec.model.parts import PartCount
+from trnspec.model.reflection import ObjectShape, leaves, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
-    from trnspec.model.ref import Ref
 
 
 @frozen
@@ -36,14 +33,14 @@ class Part:
     Attributes:
         name: A document, or an engine of a core.
         kind: Its kind, or ``engine``.
-        count: How many of it the whole above has; ``None`` where that is not told.
-        figures: Its main figures as texts.
-        parts: What it is built of.
+        count: How many of it the part above has; ``None`` where that is not known.
+        figures: Its main figures as text.
+        parts: Its parts.
     """
 
     name: str
     kind: str
-    count: int | None
+    count: PartCount | None
     figures: tuple[str, ...]
     parts: tuple[Part, ...] = ()
 
@@ -53,42 +50,30 @@ class Part:
 @format_option
 @catalog_options
 def command(name: str, format_: str, **options: Any) -> None:
-    """Print what the system NAME is built of: servers, chips, cores and engines, with counts and main figures."""
+    """Print the parts of the system NAME: servers, chips, cores and engines, with counts and main figures."""
     graph = graph_for(name, **options)
     node = graph.named(name)
-    if not isinstance(node.spec, (Cluster, UltraServer, Server, Chip, Core)) and not any(_refs(node.spec)):
-        raise UsageError(f"{node.kind} {node.name} is not built of parts")
-    whole = part(graph, node, None)
-    emit(format_, lambda: _page(whole), lambda: _data(whole))
+    if not isinstance(node.spec, Core) and not composition.has_parts(type(node.spec)):
+        raise UsageError(f"{node.kind} {node.name} has no parts")
+    root = part(graph, node, 1)
+    emit(format_, lambda: _page(root), lambda: _data(root))
 
 
-def part(graph: Graph, node: Node[Any], count: int | None) -> Part:
-    """A document with all that it is built of."""
-    below: tuple[Part, ...] = ()
+def part(graph: Graph, node: Node[Any], count: PartCount | None, above: tuple[str, ...] = ()) -> Part:
+    """A document with all its parts.
+
+    Raises:
+        UsageError: A part is not in the catalog, is of another kind, or contains itself.
+    """
+    if node.name in above:
+        raise UsageError(f"{node.kind} {node.name} contains itself")
     if isinstance(node.spec, Core):
-        below = tuple(_engines(node.spec.engines))
-    else:
-        below = tuple(part(graph, graph.node(ref), n) for ref, n in _refs(node.spec))
+        return Part(node.name, node.kind, count, tuple(_figures(graph, node)), tuple(_engines(node.spec.engines)))
+    direct = composition.parts(graph, node)
+    if direct is None:
+        raise UsageError(f"a part of {node.kind} {node.name} is not in the catalog, or is of another kind")
+    below = tuple(part(graph, p.node, p.count, (*above, node.name)) for p in direct)
     return Part(node.name, node.kind, count, tuple(_figures(graph, node)), below)
-
-
-def _refs(spec: Any) -> Iterator[tuple[Ref[Any], int | None]]:
-    if isinstance(spec, Cluster):
-        # Servers, where they are told, hold the chips.
-        refs = spec.servers or ((spec.chip,) if spec.chip is not None else ())
-        yield from ((ref, None) for ref in refs)
-    elif isinstance(spec, UltraServer):
-        yield spec.servers.server, spec.servers.count
-    elif isinstance(spec, Server):
-        yield spec.chips.chip, spec.chips.count
-    elif isinstance(spec, Chip) and spec.cores is not None:
-        yield spec.cores.core, spec.cores.count
-    elif not isinstance(spec, (Chip, Core)):
-        # A kind of a plugin: whatever it names, as often as the count beside the name says.
-        for path, shape, leaf in leaves(spec, ObjectShape(type(spec))):
-            if isinstance(shape, RefShape) and not issubclass(shape.target, Source):
-                count = value_at(spec, (*path[:-1], "count"))
-                yield leaf, count if isinstance(count, int) else None
 
 
 def _figures(graph: Graph, node: Node[Any]) -> Iterator[str]:
@@ -98,20 +83,16 @@ def _figures(graph: Graph, node: Node[Any]) -> Iterator[str]:
             if figure is not None:
                 yield f"{name.upper()} {figure}"
         return
-    if isinstance(node.spec, (Server, UltraServer)):
-        found = chips(graph, node)
-        if found is not None and isinstance(node.spec, UltraServer):
-            yield f"{found[0]} chips"
-        if found is not None and found[1].spec.cores is not None:
-            yield f"{found[0] * found[1].spec.cores.count} cores"
-    if isinstance(node.spec, Cluster):
-        yield from (f"{word} {told}" for told, word in ((node.spec.chips, "chips:"),) if told)
-        return
+    direct = composition.parts(graph, node) or ()
+    for count in sums(graph, node):
+        # The chips of a server are the line below it.
+        if count.at == "cores" or (count.at == "chips" and not any(isinstance(p.node.spec, Chip) for p in direct)):
+            yield f"{count.text} {count.at}"
     paths = (("bf16", ("peak", "dense", "bf16")), ("", ("memory", "capacity")), ("", ("memory", "bandwidth")))
-    for word, path in paths:
-        whole = total(graph, node, ("spec", *path))
-        if whole is not None:
-            yield f"{word} {whole}".strip()
+    for label, path in paths:
+        value = total(graph, node, ("spec", *path))
+        if value is not None:
+            yield f"{label} {value}".strip()
 
 
 def _engines(engines: Engines) -> Iterator[Part]:
@@ -135,42 +116,46 @@ _BRANCHES = ("├─ ", "└─ ", "│  ", "   ")
 _ASCII = ("|- ", "`- ", "|  ", "   ")
 
 
-def _page(whole: Part) -> list[Block]:
+def _page(root: Part) -> list[Block]:
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     try:
         "".join(_BRANCHES).encode(encoding)
         branches = _BRANCHES
     except (UnicodeEncodeError, LookupError):
         branches = _ASCII
-    return ["\n".join(_lines(whole, "", "", branches))]
+    return ["\n".join(_lines(root, "", "", branches, top=True))]
 
 
-def _lines(whole: Part, head: str, rest: str, branches: Sequence[str]) -> Iterator[str]:
-    count = "" if whole.count is None or whole.kind == "engine" else f"{whole.count} x "
-    figures = f": {', '.join(whole.figures)}" if whole.figures else ""
-    text = f"{count}{whole.name}{figures}"
-    room = width() - len(head)
-    # What does not fit goes on under the name, with the branches drawn on.
-    first, *more = wrapped("", text, room).split("\n")
+def _lines(node: Part, head: str, rest: str, branches: Sequence[str], *, top: bool = False) -> Iterator[str]:
+    counted = node.count is not None and node.kind != "engine" and not top
+    count = f"{node.count:,} x " if counted else ""
+    figures = f": {', '.join(node.figures)}" if node.figures else ""
+    text = f"{count}{node.name}{figures}"
+    # What does not fit continues below the name, next to the branches.
+    first, *more = wrapped("", text, width() - len(head)).split("\n")
     yield head + first
-    drawn = rest + (branches[2] if whole.parts else branches[3])
+    indent = rest + (branches[2] if node.parts else branches[3])
     for line in more:
-        yield drawn + line
-    for index, each in enumerate(whole.parts):
-        last = index == len(whole.parts) - 1
-        yield from _lines(each, rest + branches[1 if last else 0], rest + branches[3 if last else 2], branches)
+        yield indent + line
+    for index, below in enumerate(node.parts):
+        last = index == len(node.parts) - 1
+        yield from _lines(below, rest + branches[1 if last else 0], rest + branches[3 if last else 2], branches)
 
 
-def _data(whole: Part) -> Table:
+def _data(root: Part) -> Table:
     rows: list[tuple[Cell, ...]] = []
 
-    def walk(each: Part, depth: int, parent: str | None, all_: int | None) -> None:
-        # How many of it the whole tree has; not known below a count that is not told.
-        count = each.count if depth else 1
-        together = None if count is None or all_ is None else all_ * count
-        rows.append((depth, each.name, each.kind, parent, count, together, ", ".join(each.figures)))
-        for below in each.parts:
-            walk(below, depth + 1, each.name, together)
+    def walk(node: Part, depth: int, parent: str | None, above: PartCount | None) -> None:
+        # The number in the whole tree; not known below a count that is not known.
+        together = None if node.count is None or above is None else above * node.count
+        counts = _cell(node.count), _cell(together)
+        rows.append((depth, node.name, node.kind, parent, *counts, ", ".join(node.figures)))
+        for below in node.parts:
+            walk(below, depth + 1, node.name, together)
 
-    walk(whole, 0, None, 1)
+    walk(root, 0, None, 1)
     return table(["depth", "name", "kind", "in", "count", "all together", "figures"], rows)
+
+
+def _cell(count: PartCount | None) -> Cell:
+    return count if count is None or isinstance(count, int) else str(count)

@@ -13,6 +13,7 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import TrnspecError, UnknownNameError, UsageError
+from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,23 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Value = float | int | str | bool
-
-_MAX_REPR = 200
-
-
-class _Short:
-    """A repr of at most 200 characters: the fields that differ from their defaults."""
-
-    def __repr__(self) -> str:
-        cls: Any = type(self)
-        values = ((a, getattr(self, a.name)) for a in attrs.fields(cls))
-        text = ", ".join(f"{a.name}={v!r}" for a, v in values if _differs(a, v))
-        text = f"{cls.__name__}({text})"
-        return text if len(text) <= _MAX_REPR else f"{text[: _MAX_REPR - 4]}...)"
-
-
-def _differs(attribute: attrs.Attribute[Any], value: Any) -> bool:
-    return bool(value != attribute.default and (value or attribute.default is attrs.NOTHING))
 
 
 def _unknown(name: object, names: Iterable[str]) -> NoReturn:
@@ -47,8 +31,8 @@ def _unknown(name: object, names: Iterable[str]) -> NoReturn:
     raise UnknownNameError(f"there is no answer {name!r}; {hint or 'there are ' + (', '.join(known) or 'none')}")
 
 
-@frozen(repr=False)
-class Answer(_Short):
+@frozen
+class Answer:
     """One answer.
 
     Attributes:
@@ -67,9 +51,11 @@ class Answer(_Short):
     high: float | None = None
     note: str = ""
 
+    __repr__ = short_repr
 
-@frozen(repr=False)
-class Part(_Short):
+
+@frozen
+class Part:
     """One part of an answer; the parts of an answer sum to it.
 
     Attributes:
@@ -84,9 +70,11 @@ class Part(_Short):
     value: float
     note: str = ""
 
+    __repr__ = short_repr
 
-@frozen(repr=False)
-class Assumption(_Short):
+
+@frozen
+class Assumption:
     """An assumption of the evaluation.
 
     Attributes:
@@ -99,9 +87,11 @@ class Assumption(_Short):
     value: str
     why: str = ""
 
+    __repr__ = short_repr
 
-@frozen(repr=False)
-class UsedFigure(_Short):
+
+@frozen
+class UsedFigure:
     """A catalog figure used by the evaluation.
 
     Attributes:
@@ -120,9 +110,11 @@ class UsedFigure(_Short):
     as_of: str = ""
     conflicting: tuple[str, ...] = ()
 
+    __repr__ = short_repr
 
-@frozen(repr=False)
-class Table(_Short):
+
+@frozen
+class Table:
     """A table of the evaluation.
 
     Attributes:
@@ -136,6 +128,8 @@ class Table(_Short):
     columns: tuple[str, ...]
     rows: tuple[tuple[Value | None, ...], ...]
     units: tuple[str, ...] = ()
+
+    __repr__ = short_repr
 
     def records(self) -> list[dict[str, Value | None]]:
         """One mapping per row, from column to value in the base unit."""
@@ -152,8 +146,8 @@ class Table(_Short):
         return frame
 
 
-@frozen(repr=False)
-class Suggestion(_Short):
+@frozen
+class Suggestion:
     """An evaluation to run next.
 
     Attributes:
@@ -166,9 +160,11 @@ class Suggestion(_Short):
     inputs: Mapping[str, Any]
     note: str = ""
 
+    __repr__ = short_repr
 
-@frozen(kw_only=True, repr=False)
-class Evaluation(_Short):
+
+@frozen(kw_only=True)
+class Evaluation:
     """The result of an evaluator.
 
     Attributes:
@@ -198,6 +194,8 @@ class Evaluation(_Short):
     suggestions: tuple[Suggestion, ...] = ()
     edition: str = ""
     as_of: str = ""
+
+    __repr__ = short_repr
 
     @property
     def names(self) -> tuple[str, ...]:

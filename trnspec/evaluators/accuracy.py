@@ -13,7 +13,7 @@ from trnspec.errors import UsageError
 from trnspec.evaluation.questions import CalibratedSystem, Question, axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Table
 from trnspec.loading.files import shipped
-from trnspec.perf.calibration.measured_training import Skipped, records
+from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.calibration.score import Scored, score_collectives, score_inference, score_matmul
 from trnspec.perf.calibration.score_training import score_training
 
@@ -143,7 +143,7 @@ def _answers(scored: Sequence[Scored]) -> tuple[Answer, ...]:
     for what, (name, _) in WORDS.items():
         of_kind = [s for s in scored if s.what == what]
         fitted = [_error(s, s.calibrated) for s in of_kind if s.calibrated is not None and not s.unseen]
-        held = [_error(s, s.held) for s in of_kind if s.held is not None]
+        held = [_error(s, s.held_out) for s in of_kind if s.held_out is not None]
         if fitted:
             note = f"of the fit: mean of {len(fitted):,} rows, {name}"
             answers.append(Answer(f"{what}_error", 100.0 * mean(fitted), "%", note=note))
@@ -176,7 +176,7 @@ def _summaries(scored: Sequence[Scored]) -> list[Table]:
         groups.setdefault((score.dataset, score.what), []).append(score)
     lines = tuple(_line(dataset, what, some) for (dataset, what), some in groups.items())
     tables = [Table("Errors by data set", COLUMNS, lines, UNITS)]
-    held = {group: [_error(s, s.held) for s in some if s.held is not None] for group, some in groups.items()}
+    held = {group: [_error(s, s.held_out) for s in some if s.held_out is not None] for group, some in groups.items()}
     ideal = {group: [_error(s, s.ideal) for s in some] for group, some in groups.items()}
     for title, errors in (
         ("Errors of rows not in the fit", held),
@@ -210,7 +210,7 @@ def _three(errors: Sequence[float]) -> tuple[float | None, float | None, float |
 def _every(scored: Sequence[Scored]) -> Table:
     columns = ("data_set", "row", "measured", "ideal", "computed", "left_out", "low", "high")
     rows = tuple(
-        (s.dataset.removesuffix(".csv"), s.id, s.measured, s.ideal, s.calibrated, s.held, s.low, s.high)
+        (s.dataset.removesuffix(".csv"), s.id, s.measured, s.ideal, s.calibrated, s.held_out, s.low, s.high)
         for s in scored
         if s.what != "memory"
     )

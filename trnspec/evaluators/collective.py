@@ -13,7 +13,7 @@ from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.bounds import Bound, bound
 from trnspec.perf.collectives.groups import Group
 from trnspec.perf.collectives.link_rates import Rates, fabric_level
-from trnspec.perf.collectives.timing import ALIASES, IDEAL, Plan, Timing, chosen, group, plans, stage_of, timed
+from trnspec.perf.collectives.timing import ALIASES, IDEAL, Plan, Timing, fastest, group, plans, stage_of, time_plan
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.system import System as Hardware
 from trnspec.quantities import quantity
@@ -27,8 +27,12 @@ Kind = closed_forms.Kind
 
 _FIGURES = {
     "chip": ("memory.bandwidth",),
-    "fabric": ("fabric.bandwidth", "between_servers.bandwidth", "bandwidth.per_direction", "bandwidth.both"),
-    "network": ("efa.bandwidth", "network.peak", "latency"),
+    "fabric": tuple(
+        f"{group}bandwidth.{rate}"
+        for group in ("fabric.", "between_servers.", "")
+        for rate in ("per_direction", "both")
+    ),
+    "network": ("network.bandwidth", "network.peak", "latency"),
 }
 _COVERS = {
     "chip": "between ranks of one chip, through its memory",
@@ -119,8 +123,8 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
     count = len(of.ranks)
     named = {plan.name: plan for plan in plans(system, of, kind)}
     rates = Rates(system)
-    timings = [timed(plan, rates, size, IDEAL) for plan in named.values()]
-    best = chosen(timings, q.algorithm)
+    timings = [time_plan(plan, rates, size, IDEAL) for plan in named.values()]
+    best = fastest(timings, q.algorithm)
     plan = named[best.algorithm]
     case = _Case(system, of, kind, size, plan, best, _fast(system, plan, size), bound(system, of, kind, size))
     return Evaluation(
@@ -160,7 +164,7 @@ def _size(text: str) -> float:
 def _fast(system: Hardware, plan: Plan, size: float) -> Timing:
     """The same algorithm with every figure at its fast end."""
     _, fast = system.ends or (system, system)
-    return timed(plan, Rates(fast), size, IDEAL)
+    return time_plan(plan, Rates(fast), size, IDEAL)
 
 
 def _answers(case: _Case) -> tuple[Answer, ...]:

@@ -29,7 +29,7 @@ from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.request import Speculation
 from trnspec.perf.work.layout import check_context
 from trnspec.perf.work.memory import Memory, inference_memory
-from trnspec.perf.work.stages import Split, crowded
+from trnspec.perf.work.stages import Split, peak_stages
 from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
@@ -337,7 +337,7 @@ def _held(d: Dimensions, plan: Deployment, context: float, at_once: float) -> Me
             d, split, context=context, batch=plan.batch * plan.dp, step_tokens=at_once, stage=stage,
             weight_bytes=plan.weight_bytes, kv_bytes=plan.cache_bytes, activation_bytes=plan.activation_bytes,
         )
-        for stage in dict.fromkeys(crowded(d, split))
+        for stage in dict.fromkeys(peak_stages(d, split))
     ]  # fmt: skip
     return max(stages, key=lambda m: float(m.total))
 

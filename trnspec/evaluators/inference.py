@@ -11,7 +11,7 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Refu
 from trnspec.evaluators.deployment import InferenceQuestion, Pool, Setup, idle, max_batch, memory, prepare
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.serving.forward_pass import PARTS, Serving, cache_bytes, cache_share, head_share, seen
+from trnspec.perf.serving.forward_pass import PARTS, Serving, attended, cache_bytes, cache_share, head_share
 from trnspec.perf.serving.request import Served, serve, transfer_time
 from trnspec.perf.training.step import UNUSED
 
@@ -153,12 +153,12 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
     )  # fmt: skip
     _known(served, pool)
     given, replicas = served.throughput, float(pool.plan.dp)
-    first, sent, chips, rate = served.first, 0.0, pool.chips, float(given * replicas)
+    first, sent, chips, rate = served.prefill, 0.0, pool.chips, float(given * replicas)
     extra: dict[str, float] = {}
     if before is not None:
         other = serve(setup.model, before.plan, _numbers(before, end), serving_of(before.known), schedule="static")
         _known(other, before)
-        first, sent = other.first, _sent(setup, before, end)
+        first, sent = other.prefill, _sent(setup, before, end)
         chips += before.chips
         prompts = other.prefill_rate * before.plan.dp
         finished = served.decode_rate * replicas
@@ -166,7 +166,7 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
         extra = {"transfer_time": sent, "prefill_decode_ratio": finished / prompts}
     parts = {name: float(getattr(first, name)) for name in PARTS} | {"transfer": sent}
     token = {name: float(getattr(served.token, name)) for name in PARTS}
-    token |= {"draft": float(served.draft), "prefill_interference": float(served.waiting)}
+    token |= {"draft": float(served.draft), "prefill_interference": float(served.prefill_interference)}
     until = float(first.total) + sent
     latency = until + (q.output - 1.0) * float(served.time_per_token)
     return _Case(
@@ -179,8 +179,8 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
             "latency": latency,
             "throughput": rate,
             "throughput_per_chip": rate / chips,
-            "step_at_first": float(served.at_first),
-            "step_at_last": float(served.at_last),
+            "step_at_first": float(served.token_time_at_start),
+            "step_at_last": float(served.token_time_at_end),
             **extra,
         },
     )
@@ -203,7 +203,10 @@ def _known(served: Served, pool: Pool) -> None:
 
 def _sent(setup: Setup, before: Pool, end: int | None) -> float:
     size = (
-        setup.model.layers * setup.model.kv_elements * before.plan.cache_bytes * seen(setup.model, before.plan.prompt)
+        setup.model.layers
+        * setup.model.kv_elements
+        * before.plan.cache_bytes
+        * attended(setup.model, before.plan.prompt)
     )
     which = 0 if end is None else end + 1
     levels = [pool.network[which] for pool in (before, setup.pool)]
@@ -265,7 +268,7 @@ def _answers(
 
 def _shares(prompts: Calibrated, known: Calibrated, values: dict[str, float], name: str) -> tuple[float, float]:
     """Measured over computed time at both ends: of prefill, of decode, or of both together."""
-    first = prompts.first or (prompts.low, prompts.high)
+    first = prompts.ttft_interval or (prompts.low, prompts.high)
     if name in _OF_TOKENS:
         return known.low, known.high
     part = values["time_to_first_token"] / values[name]
@@ -305,7 +308,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
     ranks = f"a logical core of {int(system.lnc)} physical cores" if system.lnc else "a chip"
     yield Assumption("rank", f"{ranks}, {int(system.ranks_per_chip)} per chip", "the input lnc, or the chip's default")
     yield from idle(setup)
-    yield Assumption("calibration", known.name or "none", known.told)
+    yield Assumption("calibration", known.name or "none", known.description)
     yield Assumption("weights", f"{plan.weight_bytes:g} B per element", q.weight_dtype or f"compute dtype {q.dtype}")
     yield Assumption("cache", f"{plan.cache_bytes:g} B per element", q.kv_dtype or f"compute dtype {q.dtype}")
     yield Assumption("activations", f"{plan.activation_bytes:g} B per element", "at least 16 bit")
@@ -333,7 +336,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
         yield Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}")
     if setup.before is not None:
         before = setup.before
-        yield Assumption("prefill_calibration", before.known.name or "none", before.known.told)
+        yield Assumption("prefill_calibration", before.known.name or "none", before.known.description)
         yield Assumption(
             "prefill_layout",
             f"tp {before.plan.tp:g} x pp {before.plan.pp:g} x dp {before.plan.dp:g}",

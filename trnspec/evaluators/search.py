@@ -27,7 +27,7 @@ from trnspec.perf.work.flops import model_flops_per_token
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.sweep.batch import SweepResult
+    from trnspec.perf.sweep.batch import Kept, SweepResult
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
 
@@ -95,10 +95,10 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
     fixed = {name: getattr(q, name) for name in names}
     # Four times as many, since with one replica all ZeRO stages are the same layout.
     results = [sweep(estimator, keep=Top(4 * top), **fixed, **choices) for choices in _distinct(axes)]
-    evaluated = sum(result.tried for result in results)
+    evaluated = sum(result.evaluated for result in results)
     rejected: Counter[str] = Counter()
     for result in results:
-        rejected.update(result.refused)
+        rejected.update(result.rejected)
     best = _fastest(results, top)
     if not best:
         counts = ", ".join(f"{reason} {count:,}" for reason, count in rejected.most_common())
@@ -122,7 +122,7 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
         ),
         parts=tuple(Part("rejected", reason, count) for reason, count in rejected.most_common()),
         assumptions=(
-            Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.told),
+            Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
             Assumption("degrees", "powers of two", "the layouts that are evaluated"),
             Assumption("rank_order", "tensor, context, data, pipeline", "neighbors are in one tensor-parallel group"),
         ),
@@ -158,7 +158,7 @@ def _distinct(axes: dict[str, Any]) -> list[dict[str, Any]]:
     return parts
 
 
-def _fastest(results: list[SweepResult], top: int) -> list[tuple[float, float, Layout]]:
+def _fastest(results: list[SweepResult[Kept]], top: int) -> list[tuple[float, float, Layout]]:
     """Time, memory and layout of the fastest; of equal layouts the simplest."""
     rows = [
         (float(time), float(needs), layout)

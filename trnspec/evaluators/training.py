@@ -240,7 +240,7 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
     assumptions = [
         Assumption("rank", f"a {rank}, {int(system.ranks_per_chip)} per chip", "the input lnc, or the chip's default"),
         Assumption("rank_order", "tensor, context, data, pipeline", "neighbors are in one tensor-parallel group"),
-        Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.told),
+        Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
         Assumption("attention_flops", question.attention, "counted in MFU"),
         Assumption("optimizer", layout.optimizer, layout.bytes.note),
@@ -346,5 +346,5 @@ def offload_time(estimator: Estimator, layout: Layout, memory: Memory, step: Ste
         moved = 2.0 * float(memory.activations) / flight * passes
     else:
         moved = passes * (2.0 * float(memory.weights) + float(memory.gradients))
-    overlapped = estimator.numbers.overlap * (step.compute + step.recompute)
+    overlapped = estimator.machine.overlap * (step.compute + step.recompute)
     return max(0.0, moved / rate - float(overlapped))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trnspec.graph.composition import chips
 from trnspec.graph.graph import Graph, figure_at
 from trnspec.model.figure import Figure
-from trnspec.model.ultraserver import UltraServer
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Torus
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
@@ -73,19 +73,17 @@ def fabric(graph: Graph, node: Node[Any]) -> Shape | None:
     Raises:
         TopologyError: The declaration contradicts itself.
     """
-    from trnspec.graph.totals import chips
-
     declared: Declared | None = getattr(node.spec, "fabric", None)
-    found = chips(graph, node)
-    if declared is None or declared.topology is None or found is None:
+    count = chips(graph, node)
+    if declared is None or declared.topology is None or count is None:
         return None
     inner = per_direction(graph, declared)
     rates = [inner] * len(declared.topology.dimensions)
-    outer = node.spec.between_servers if isinstance(node.spec, UltraServer) else None
+    outer: Declared | None = getattr(node.spec, "between_servers", None)
     if outer is not None and rates:
         # By convention the first dimension is the one that crosses from server to server.
         rates[0] = per_direction(graph, outer)
-    return shape(declared.topology, found[0], tuple(rates))
+    return shape(declared.topology, count[0], tuple(rates))
 
 
 def per_direction(graph: Graph, declared: Declared) -> float | None:

@@ -57,6 +57,9 @@ class Graph:
         """The units that questions about these documents may be asked in: those of trnspec and of the plugins."""
         return next((n.units for n in self if n.units is not UNITS), UNITS)
 
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self.nodes):,} documents>"
+
     def __iter__(self) -> Iterator[Node[Any]]:
         return iter(self.nodes.values())
 

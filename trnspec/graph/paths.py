@@ -1,7 +1,7 @@
 """What a path means for a kind: a figure of its own, one of a part, or a total over its parts.
 
-``memory.capacity`` of a chip is what one chip holds; of a server it is the total over its chips, computed from the
-parts; ``chip.memory.capacity`` of a server is again that of one chip, and ``stated.memory.capacity`` what a page prints.
+``memory.capacity`` of a chip is the capacity of one chip; of a server it is the total over its chips, computed from the
+parts; ``chip.memory.capacity`` of a server is that of one chip again, and ``stated.memory.capacity`` the published total.
 """
 
 from __future__ import annotations
@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from trnspec.graph.values import PathField, Sort, group, metadata, of_servers, own, through, times
+from trnspec.graph.composition import declared_closure, part_kinds, part_words, word
+from trnspec.graph.values import (
+    PathField,
+    Sort,
+    group,
+    group_of_parts,
+    metadata,
+    of_part,
+    own,
+    part_count,
+    through,
+    total_of,
+)
 from trnspec.model.annotations import Date
-from trnspec.model.chip import Chip
 from trnspec.model.reflection import (
     ChoiceShape,
     FigureShape,
@@ -24,136 +35,96 @@ from trnspec.model.reflection import (
     RefShape,
     Shape,
     TextShape,
+    is_extensive,
     shape_of,
     value_at,
 )
-from trnspec.model.server import Server
+from trnspec.model.renames import current
 from trnspec.model.source import Source
-from trnspec.model.ultraserver import UltraServer
 from trnspec.quantities.amount import Amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
     from trnspec.quantities.units import Dimension
     from trnspec.yaml import Path
 
 _METADATA = ("name", "title", "kind", "source")
-_PARTS: dict[type, dict[str, Path]] = {
-    Chip: {"core": ("cores", "core")},
-    Server: {"chip": ("chips", "chip"), "core": ("chips", "chip", "cores", "core")},
-    UltraServer: {
-        "server": ("servers", "server"),
-        "chip": ("servers", "server", "chips", "chip"),
-        "core": ("servers", "server", "chips", "chip", "cores", "core"),
-    },
-}
-"""The parts of a kind by the word for them, and the references that lead there."""
-
-_OF_CHIPS: tuple[Path, ...] = (
-    ("peak",),
-    ("tensor_peak",),
-    ("memory", "capacity"),
-    ("memory", "bandwidth"),
-    ("memory", "stacks", "count"),
-    ("sbuf",),
-    ("dma",),
-    ("cc_cores",),
-    ("cores", "count"),
-    ("dies",),
-    ("power",),
-)
-"""What adds up over the chips of a system; rates of links and sizes of one stack do not."""
-
-_OF_SERVERS: tuple[Path, ...] = (("host",), ("efa", "bandwidth"), ("efa", "cards"), ("local_storage",))
-"""What adds up over the servers of an UltraServer."""
 
 
 def place(graph: Graph, spec: type[Any], path: str) -> PathField | None:
-    """What a path means for a kind, or ``None`` where it means nothing.
+    """The meaning of a path for a kind; ``None`` where it has none.
 
     Args:
-        graph: Tells which names of further figures are in use, and where parts are.
+        graph: The documents: they determine which kinds of parts and which names of further figures are in use.
         spec: The class of the kind.
         path: The path, dotted.
     """
     steps = _steps(path)
-    found = _own(graph, spec, steps) or _part(graph, spec, steps) or _total(graph, spec, steps)
-    if found is None and len(steps) == 1 and steps[0] in _METADATA:
+    field = _own(graph, spec, steps) or _part(graph, spec, steps) or _total(graph, spec, steps)
+    if field is None and len(steps) == 1 and steps[0] in _METADATA:
         target = {"name": spec, "source": Source}.get(path)
         return PathField(path, Sort.WORD, metadata(graph, path), target=target)
-    if found is not None and found.holds is None:
-        read = [found.read(n) for n in _nodes(graph, spec)]
-        dimensions = {f.value.dimension for f in read if f is not None and isinstance(f.value, Amount)}
-        found = evolve(found, holds=dimensions.pop()) if len(dimensions) == 1 else found
-    return None if found is None else evolve(found, path=path)
+    if field is not None and field.holds is None:
+        values = [field.read(n) for n in graph.of(spec)]
+        dimensions = {v.value.dimension for v in values if v is not None and isinstance(v.value, Amount)}
+        field = evolve(field, holds=dimensions.pop()) if len(dimensions) == 1 else field
+    return None if field is None else evolve(field, path=path)
 
 
 def unknown_path(graph: Graph, spec: type[Any], path: str) -> str:
-    """What to write instead of a path that is one of the parts but not of the whole; empty where it is neither."""
-    for word in ("chip", "server", "core"):
-        if _part_of(spec, word) and place(graph, spec, f"{word}.{path}") is not None:
-            return f"{path} of a {word} does not add up; write {word}.{path}"
+    """The correction of a path that was renamed, or that a part has but that does not add up; else empty."""
+    present = present_path(spec, path)
+    if present:
+        return f"{path} is now {present}"
+    for name in reversed(part_words(graph, spec)):
+        if place(graph, spec, f"{name}.{path}") is not None:
+            return f"{path} of a {name} does not add up; write {name}.{path}"
     return ""
 
 
-def paths(graph: Graph, spec: type[Any], *, parts: bool = True) -> Iterator[str]:
-    """The paths of a kind: its own in the order of the classes, its totals, and with ``parts`` those of its parts.
+def present_path(spec: type[Any], path: str) -> str:
+    """The present path of a renamed attribute of a kind, its parts or its totals; empty where none was renamed."""
+    steps = _steps(path)
+    present = [current(spec, steps)]
+    for part in declared_closure(spec):
+        if word(part) == steps[0]:
+            present.append((steps[0], *current(part, steps[1:])))
+        present.append(current(part, steps))
+    return next((".".join(map(str, p)) for p in present if p != steps), "")
 
-    Of mappings, the keys in use are told; lists of objects are left out, a list of counts or names is one path.
+
+def paths(graph: Graph, spec: type[Any], *, parts: bool = True) -> Iterator[str]:
+    """The paths of a kind: its own in the order of the class, its totals, and with ``parts`` those of its parts.
+
+    A mapping has the keys in use; lists of objects are left out, a list of counts or names is one path.
     """
-    yield from ("name", "title", "source")
-    yield from (".".join(map(str, p)) for p in _expanded(graph, spec))
-    yield from total_paths(graph, spec)
-    for word in _PARTS.get(_base(spec), {}) if parts else ():
-        target = _target(spec, word)
-        if target is not None:
-            yield word
-            yield from (f"{word}.{p}" for p in paths(graph, target, parts=False) if p != "source")
+    offered = ["name", "title", "source"]
+    offered += [".".join(map(str, p)) for p in _expanded(graph, spec)]
+    offered += total_paths(graph, spec)
+    for name, kinds in part_words(graph, spec).items() if parts else ():
+        offered.append(name)
+        for kind in kinds:
+            offered += [f"{name}.{p}" for p in paths(graph, kind, parts=False) if p != "source"]
+    yield from dict.fromkeys(offered)
 
 
 def total_paths(graph: Graph, spec: type[Any]) -> Iterator[str]:
-    """The paths of a kind whose figures are totals over its parts; none for a kind that is no system."""
-    base = _base(spec)
-    if base is UltraServer:
-        yield "chips.count"
-        yield from (".".join(map(str, p)) for p in _adding(graph, Server, _OF_SERVERS))
-    if base in (Server, UltraServer):
-        yield from (".".join(map(str, p)) for p in _adding(graph, Chip, _OF_CHIPS))
-
-
-def _nodes(graph: Graph, spec: type[Any]) -> tuple[Node[Any], ...]:
-    return graph.of(spec)
+    """The paths of a kind that are totals over its parts; none for a kind without parts."""
+    for name in part_words(graph, spec):
+        if _count(graph, spec, (f"{name}s", "count")):
+            yield f"{name}s.count"
+    seen: set[Path] = set()
+    for kind in part_kinds(graph, spec):
+        for path in _expanded(graph, kind):
+            if path not in seen and is_extensive(kind, path) and _shape(spec, path) is None:
+                seen.add(path)
+                yield ".".join(map(str, path))
 
 
 def _steps(path: str) -> Path:
     return tuple(int(s) if s.isascii() and s.isdigit() else s for s in path.split("."))
-
-
-def _base(spec: type[Any]) -> type:
-    """The kind that a kind is derived from, or itself."""
-    return next((c for c in spec.__mro__ if c in _PARTS), spec)
-
-
-def _part_of(spec: type[Any], word: str) -> Path | None:
-    return _PARTS.get(_base(spec), {}).get(word)
-
-
-def _target(spec: type[Any], word: str) -> type | None:
-    """The class of a part."""
-    here: type | None = spec
-    steps = _part_of(spec, word) or ()
-    while here is not None and steps:
-        shape: Shape | None = None
-        for count in range(1, len(steps) + 1):
-            shape = _shape(here, steps[:count])
-            if isinstance(shape, RefShape):
-                steps = steps[count:]
-                break
-        here = shape.target if isinstance(shape, RefShape) else None
-    return here
 
 
 def _shape(spec: type[Any], path: Path) -> Shape | None:
@@ -171,7 +142,7 @@ def _shape(spec: type[Any], path: Path) -> Shape | None:
 
 
 def _own(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
-    """A path of the document itself, or through a reference of a document that it names."""
+    """A path of the document itself, or through a reference of the document that it names."""
     for count in range(1, len(steps)):
         shape = _shape(spec, steps[:count])
         if isinstance(shape, RefShape):
@@ -191,39 +162,43 @@ def _own(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
 
 
 def _in_use(graph: Graph, spec: type[Any], steps: Path) -> bool:
-    """False for a key of a mapping that no document has: a slip, not something unknown."""
+    """False for a key of a mapping that no document has: such a key is a spelling mistake, not an unknown value."""
     heads = (steps[:i] for i in range(1, len(steps)))
     mapped = next((head for head in heads if isinstance(_shape(spec, head), MapShape)), None)
     if mapped is None:
         return True
-    return any(value_at(n.spec, steps[: len(mapped) + 1]) is not None for n in _nodes(graph, spec))
+    return any(value_at(n.spec, steps[: len(mapped) + 1]) is not None for n in graph.of(spec))
 
 
 def _part(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
-    way = _part_of(spec, str(steps[0]))
-    return None if way is None else _own(graph, spec, (*way, *steps[1:]))
-
-
-def _total(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
-    base = _base(spec)
-    if base is UltraServer:
-        if steps == ("chips", "count"):
-            return PathField("", Sort.COUNT, lambda node: times(graph, node, None), total=True)
-        if _starts(steps, _OF_SERVERS):
-            server = _target(spec, "server")
-            inner = None if server is None else _own(graph, server, steps)
-            return None if inner is None else evolve(inner, read=of_servers(graph, inner), total=True)
-    if base in (Server, UltraServer) and _starts(steps, _OF_CHIPS, groups=True):
-        chip = _target(spec, "chip")
-        inner = None if chip is None else _own(graph, chip, steps)
-        if inner is not None and (inner.holds is Sort.GROUP or _starts(steps, _OF_CHIPS)):
-            return evolve(inner, read=lambda node: times(graph, node, inner), total=True)
+    """A path of a part, ``chip.memory.capacity``, or the word for a part alone: the name of that document."""
+    name = str(steps[0])
+    for kind in part_words(graph, spec).get(name, ()):
+        inner = place(graph, kind, ".".join(map(str, steps[1:])) or "name")
+        if inner is not None:
+            return evolve(inner, read=of_part(graph, name, inner.read))
     return None
 
 
-def _starts(steps: Path, heads: tuple[Path, ...], *, groups: bool = False) -> bool:
-    """True for a path below one of the heads; with ``groups`` also for one that they stand below."""
-    return any(steps[: len(h)] == h or (groups and h[: len(steps)] == steps) for h in heads)
+def _total(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
+    for kind in part_kinds(graph, spec):
+        shape = _shape(kind, steps)
+        if isinstance(shape, (ObjectShape, ListShape, MapShape)):
+            if any(p[: len(steps)] == steps and is_extensive(kind, p) for p in _expanded(graph, kind)):
+                return PathField("", Sort.GROUP, group_of_parts(graph, steps, shape), total=True)
+        elif shape is not None and is_extensive(kind, steps):
+            inner = _own(graph, kind, steps)
+            return None if inner is None else evolve(inner, read=total_of(graph, steps), total=True)
+    return _count(graph, spec, steps)
+
+
+def _count(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
+    """The number of parts of a kind, ``chips.count``, where no document has a field that counts them."""
+    name = str(steps[0]).removesuffix("s")
+    known = name in part_words(graph, spec) and steps == (f"{name}s", "count") and _shape(spec, steps) is None
+    if not known or any(is_extensive(kind, steps) for kind in part_kinds(graph, spec)):
+        return None
+    return PathField("", Sort.COUNT, part_count(graph, name), total=True)
 
 
 def _type(shape: Shape) -> Dimension | Sort | None:
@@ -236,20 +211,18 @@ def _type(shape: Shape) -> Dimension | Sort | None:
     return Sort.GROUP if isinstance(shape, (ObjectShape, ListShape, MapShape)) else Sort.WORD
 
 
-# Every path there is.
-
-
 def _expanded(graph: Graph, spec: type[Any]) -> Iterator[Path]:
+    """The paths of all leaves of a class, with the keys in use of its mappings."""
     seen: set[Path] = set()
-    nodes = _nodes(graph, spec)
+    nodes = graph.of(spec)
 
     def walk(shape: Shape, path: Path, above: tuple[type, ...]) -> Iterator[Path]:
         if isinstance(shape, ObjectShape):
             for name, member in shape.fields.items() if shape.cls not in above else ():
                 yield from walk(member.shape, (*path, name), (*above, shape.cls))
         elif isinstance(shape, MapShape):
-            found = [value_at(n.spec, path) or {} for n in nodes]
-            for key in dict.fromkeys(key for mapping in found for key in mapping):
+            mappings = [value_at(n.spec, path) or {} for n in nodes]
+            for key in dict.fromkeys(key for mapping in mappings for key in mapping):
                 yield from walk(shape.value, (*path, key), above)
         elif not isinstance(shape, ListShape) or not isinstance(shape.item, (ObjectShape, ListShape, MapShape)):
             yield path
@@ -258,7 +231,3 @@ def _expanded(graph: Graph, spec: type[Any]) -> Iterator[Path]:
         if path not in seen:
             seen.add(path)
             yield path
-
-
-def _adding(graph: Graph, spec: type[Any], heads: tuple[Path, ...]) -> Iterator[Path]:
-    return (p for p in _expanded(graph, spec) if _starts(p, heads))

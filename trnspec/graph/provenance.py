@@ -1,4 +1,4 @@
-"""Figures that know where they stand: what they are figures of, on whose word, and what others say."""
+"""Figures with provenance: document and path, scope, source and date, and the values that other sources give."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from trnspec.model.figure import Figure
+from trnspec.model.figure import ConflictingValue, Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import FigureShape, ListShape, MapShape, ObjectShape, Shape, dotted, spread, value_at
 from trnspec.quantities.quantity import render
+from trnspec.short_repr import abbreviated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,40 +19,24 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
     from trnspec.yaml import Path
 
-
-@frozen
-class ConflictingValue:
-    """What another source says of a figure.
-
-    Attributes:
-        says: As printed.
-        source: The name of the source.
-        as_of: Its date.
-        where: The place in it.
-        verdict: What was decided about it.
-        reason: Why.
-    """
-
-    says: str
-    source: str
-    as_of: str
-    where: str = ""
-    verdict: str = "agrees"
-    reason: str = ""
+__all__ = ["ConflictingValue", "Stated", "conflicting", "figures", "scope", "with_provenance"]
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, order=False)
 class Stated(Figure):
-    """A figure of a catalog: it prints value, unit, interval, scope, source and date.
+    """A figure of a catalog: its text shows value, unit, interval, scope, source and date.
+
+    The attributes of views are declared as :class:`Figure`, which has the same members; see
+    ``docs/explanation/typed-api.md``.
 
     Attributes:
-        of: The document it belongs to.
-        at: Where in it: ``peak.dense.bf16``.
-        scope: What it is a figure of: ``per chip, dense, all engines``.
-        source_name: Who says so; empty for a derived figure and for one that nobody answers for.
-        source_title: What the source is called.
-        as_of: The date of the source.
-        rivals: What others say of it.
+        of: The name of the document that states it.
+        at: Its path in the document: ``peak.dense.bf16``.
+        scope: The unit of hardware and the conditions it applies to: ``per chip, dense, all engines``.
+        source_name: The name of its source; empty for a derived figure and for one without source.
+        source_title: The title of its source.
+        as_of: The date of its source.
+        conflicting: The values that other sources give.
     """
 
     of: str
@@ -66,17 +51,19 @@ class Stated(Figure):
         quantity = self.value
         low = render(self.interval.low, quantity.unit, quantity.digits + 2).removesuffix(quantity.unit.symbol).strip()
         high = self.interval.high
-        top = "and more" if high is None else render(high, quantity.unit, quantity.digits + 2)
+        upper = "and more" if high is None else render(high, quantity.unit, quantity.digits + 2)
         lines = [
             f"{quantity.text}  ({self.at} of {self.of})",
-            f"  interval  [{low}, {top})",
-            f"  scope     {self.scope}",
-            f"  source    {self._source()}",
+            f"  interval     [{low}, {upper})",
+            f"  scope        {self.scope}",
+            f"  source       {self._source()}",
         ]
-        lines += [f"  rival     {r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in self.conflicting]
+        lines += [f"  conflicting  {c.says}, {c.verdict} ({c.source}, {c.as_of})" for c in self.conflicting]
         return "\n".join(lines)
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        source = "derived" if self.derived is not None else f"{self.source_name} {self.as_of}".strip() or "no source"
+        return abbreviated(f"<Stated {self.value}: {self.at} of {self.of}, {source}>")
 
     def _source(self) -> str:
         if self.derived is not None:
@@ -89,21 +76,19 @@ _SCOPES = {"Core": "per core", "Chip": "per chip", "Link": "per link", "Server":
 
 
 def scope(kind: str, path: Path) -> str:
-    """What the figure at a path is a figure of, in the words of the design."""
-    words = [_SCOPES.get(kind, f"per {kind}")]
+    """The unit of hardware and the conditions that a figure of a kind applies to, derived from its path."""
+    conditions = [_SCOPES.get(kind, f"per {kind}")]
     if "fabric" in path or "between_servers" in path:
-        words = ["per chip"]
+        conditions = ["per chip"]
     if path[-1:] == ("per_direction",):
-        words.append("one direction")
+        conditions.append("one direction")
     elif path[-1:] == ("both",):
-        words.append("both directions added")
-    for part, told in _PARTS:
-        if part in path:
-            words.append(told)
-    return ", ".join(words)
+        conditions.append("both directions added")
+    conditions += [condition for step, condition in _CONDITIONS if step in path]
+    return ", ".join(conditions)
 
 
-_PARTS = (
+_CONDITIONS = (
     ("dense", "dense"),
     ("sparse", "sparse"),
     ("tensor_peak", "tensor engines alone"),
@@ -120,9 +105,9 @@ _PARTS = (
 
 def figures(graph: Graph, node: Node[Any]) -> Mapping[str, Stated]:
     """Every figure of a document by its dotted path below ``spec``, in the order of the classes."""
-    others = conflicting(graph, node)
+    claims = conflicting(graph, node)
     return {
-        dotted(path[1:]): _stated(graph, node, path, figure, others.get(path, ()))
+        dotted(path[1:]): _stated(graph, node, path, figure, claims.get(path, ()))
         for path, figure in graph.figures(node).items()
     }
 
@@ -130,7 +115,7 @@ def figures(graph: Graph, node: Node[Any]) -> Mapping[str, Stated]:
 def _stated(
     graph: Graph, node: Node[Any], path: Path, figure: Figure, conflicting: tuple[ConflictingValue, ...]
 ) -> Stated:
-    # A printed ratio keeps its source beside the figure, not in it.
+    # A printed ratio has its source next to the figure, not in it.
     beside = value_at(node.spec, (*path[1:-1], "source"))
     own = figure.source or (beside if isinstance(beside, Ref) else None)
     ref = own or (node.metadata.source if figure.derived is None else None)
@@ -152,11 +137,11 @@ def _stated(
 
 
 def conflicting(graph: Graph, node: Node[Any]) -> Mapping[Path, tuple[ConflictingValue, ...]]:
-    """Every claim of a document by the path it speaks of, also where nothing is adopted."""
-    found: dict[Path, tuple[ConflictingValue, ...]] = {}
+    """Every claim of a document by the path it is about, including paths without an adopted value."""
+    claims: dict[Path, tuple[ConflictingValue, ...]] = {}
     for claim in node.claims:
         source = graph.find(claim.source)
-        rival = ConflictingValue(
+        value = ConflictingValue(
             str(claim.says),
             claim.source.name,
             "" if source is None else source.spec.as_of,
@@ -165,31 +150,31 @@ def conflicting(graph: Graph, node: Node[Any]) -> Mapping[Path, tuple[Conflictin
             claim.reason or "",
         )
         for path in spread(claim.at):
-            found[path] = (*found.get(path, ()), rival)
-    return found
+            claims[path] = (*claims.get(path, ()), value)
+    return claims
 
 
 def with_provenance(graph: Graph, node: Node[Any]) -> dict[str, Any]:
-    """The fields of a spec, with every figure exchanged for the one that knows where it stands."""
+    """The fields of a spec, in which every figure is replaced by one with provenance."""
     stated = {("spec", *_path(at)): figure for at, figure in figures(graph, node).items()}
     fields = ObjectShape(type(node.spec)).fields
-    return {name: _bound(getattr(node.spec, name), f.shape, ("spec", name), stated) for name, f in fields.items()}
+    return {name: _replaced(getattr(node.spec, name), f.shape, ("spec", name), stated) for name, f in fields.items()}
 
 
 def _path(at: str) -> Path:
     return tuple(int(s) if s.isdigit() else s for s in at.split("."))
 
 
-def _bound(value: Any, shape: Shape, path: Path, figures: Mapping[Path, Stated]) -> Any:
+def _replaced(value: Any, shape: Shape, path: Path, figures: Mapping[Path, Stated]) -> Any:
     if value is None:
         return None
     if isinstance(shape, FigureShape):
         return figures[path]
     if isinstance(shape, ObjectShape):
-        parts = {n: _bound(getattr(value, n), f.shape, (*path, n), figures) for n, f in shape.fields.items()}
+        parts = {n: _replaced(getattr(value, n), f.shape, (*path, n), figures) for n, f in shape.fields.items()}
         return evolve(value, **parts)
     if isinstance(shape, ListShape):
-        return tuple(_bound(v, shape.item, (*path, i), figures) for i, v in enumerate(value))
+        return tuple(_replaced(v, shape.item, (*path, i), figures) for i, v in enumerate(value))
     if isinstance(shape, MapShape):
-        return {k: _bound(v, shape.value, (*path, k), figures) for k, v in value.items()}
+        return {k: _replaced(v, shape.value, (*path, k), figures) for k, v in value.items()}
     return value

@@ -1,102 +1,254 @@
-"""Totals of servers and UltraServers, computed from their parts and never copied from a page."""
+"""Totals of systems, computed from their parts and never copied from a page.
+
+What adds up is marked ``Extensive()`` in the class of the part; :mod:`trnspec.graph.composition` finds the parts.
+"""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.graph.graph import Graph, figure_at
+from trnspec.graph.composition import (
+    added,
+    chips,
+    counted_at,
+    has_parts,
+    merged,
+    occurrences,
+    parts,
+    word,
+)
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import ObjectShape, dotted, leaves, value_at
-from trnspec.model.server import Server
-from trnspec.model.ultraserver import UltraServer
-from trnspec.quantities.quantity import Interval, choose_unit, render
+from trnspec.model.parts import CountRange, PartCount
+from trnspec.model.reflection import ObjectShape, dotted, is_extensive, leaves, shape_at, value_at
+from trnspec.quantities.amount import Amount
+from trnspec.quantities.quantity import Interval, Qualifier, choose_unit, render
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from trnspec.graph.graph import Graph
     from trnspec.quantities.units import Unit
 
+__all__ = ["BoundedAmount", "Sum", "Term", "Total", "chips", "count_total", "sums", "terms", "total"]
+
 _FIVE_DIGITS = 10_000
+_UPPER = (Qualifier.UP_TO, Qualifier.AT_MOST, Qualifier.UNDER)
+_LOWER = (Qualifier.AT_LEAST, Qualifier.OVER)
+
+
+class BoundedAmount(Amount):
+    """An amount of which only a bound is known; the bound is its ``value``."""
+
+    def __str__(self) -> str:
+        return f"{'>=' if self.interval.high is None else '<='} {super().__str__()}"
 
 
 @frozen
-class Total:
-    """So many parts, each with a printed figure.
+class Term:
+    """One summand of a total.
 
     Attributes:
-        count: How many parts; 1 for a chip itself.
-        figure: The printed figure of one part.
-        part: The document that states it.
-        path: Where it states it.
+        count: How many parts.
+        part: The document of the part.
+        path: The path of its figure or count.
     """
 
-    count: int
-    figure: Figure
+    count: PartCount
     part: Node[Any]
     path: Path
 
     @property
+    def value(self) -> Figure | int:
+        """The figure, or the count, of one part."""
+        value: Figure | int = value_at(self.part.spec, self.path[1:])
+        return value
+
+    def __str__(self) -> str:
+        value = self.value
+        each = f"{value:,}" if isinstance(value, int) else f"{value}"
+        counted = counted_at(self.part, self.path)
+        return f"{self.count:,} x {each}" if counted is None else f"{self.count:,} x {each} {counted}"
+
+
+@frozen
+class Total:
+    """The sum of a figure over parts.
+
+    Attributes:
+        terms: The parts; more than one where a system has parts of several kinds.
+        qualifier: What the total is: exact up to rounding, approximate, or a bound.
+    """
+
+    terms: tuple[Term, ...]
+    qualifier: Qualifier = Qualifier.EXACT
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figure of one part of each term."""
+        return tuple(t.value for t in self.terms if isinstance(t.value, Figure))
+
+    @property
+    def count(self) -> PartCount:
+        """The number of parts, of all kinds."""
+        return added([t.count for t in self.terms])
+
+    @property
+    def figure(self) -> Figure:
+        """The figure of one part, where all parts are the same document; ``ValueError`` where they are not."""
+        (figure,) = self.figures
+        return figure
+
+    @property
+    def part(self) -> Node[Any]:
+        """The part, where all parts are the same document; ``ValueError`` where they are not."""
+        (term,) = self.terms
+        return term.part
+
+    @property
+    def value(self) -> Fraction:
+        """The total in base units, exact; where the number of parts has only a bound, the bound of the total."""
+        products = (f.value.value * _number(t.count) for t, f in zip(self.terms, self.figures, strict=True))
+        return sum(products, Fraction(0))
+
+    @property
     def interval(self) -> Interval:
-        """What the rounding of the part leaves possible, in base units."""
-        return self.figure.value.interval.scaled(self.count)
+        """The interval that the rounding of the parts leaves, in base units."""
+        total = Interval.point(0)
+        for term, figure in zip(self.terms, self.figures, strict=True):
+            total += figure.value.interval.times(_interval(term.count))
+        return total
+
+    @property
+    def amount(self) -> Amount:
+        """The total as an amount, to calculate with."""
+        quantity = self.figures[0].value
+        kind = Amount if self.is_exact_count else BoundedAmount
+        return kind(self.value, quantity.dimension, self.interval, quantity.unit, self.digits, quantity.table)
+
+    @property
+    def is_exact_count(self) -> bool:
+        """Whether the numbers of parts are known exactly."""
+        return all(isinstance(t.count, int) for t in self.terms)
 
     def __float__(self) -> float:
         """The total in base units."""
-        return float(self.figure.value.value * self.count)
+        return float(self.value)
 
     @property
     def unit(self) -> Unit:
         """The unit to show it in: that of the part; a large decimal one moves to the next."""
-        quantity = self.figure.value
-        value = quantity.value * self.count
-        if value >= _FIVE_DIGITS * quantity.unit.factor and "i" not in quantity.unit.symbol:
-            return choose_unit(value, quantity.dimension)
+        quantity = self.figures[0].value
+        if self.value >= _FIVE_DIGITS * quantity.unit.factor and "i" not in quantity.unit.symbol:
+            return choose_unit(self.value, quantity.dimension)
         return quantity.unit
 
+    @property
+    def digits(self) -> int:
+        """Significant digits to show: all of the product."""
+        return max(f.value.digits + len(str(_number(t.count))) for t, f in zip(self.terms, self.figures, strict=True))
+
     def __str__(self) -> str:
-        """The product of what is printed, with all its digits."""
-        quantity = self.figure.value
-        qualifier = quantity.qualifier.value
-        space = " " if qualifier.isalpha() else ""
-        digits = quantity.digits + len(str(self.count))
-        return f"{qualifier}{space}{render(quantity.value * self.count, self.unit, digits)}"
+        """The sum of the printed products, with all digits."""
+        mark = self.qualifier.value
+        space = "" if mark in ("", Qualifier.ABOUT.value, Qualifier.UNDER.value, Qualifier.OVER.value) else " "
+        if mark and not self.is_exact_count:
+            space = " "
+        return f"{mark}{space}{render(self.value, self.unit, self.digits)}"
 
 
-def chips(graph: Graph, node: Node[Any]) -> tuple[int, Node[Chip]] | None:
-    """How many chips a chip, server or UltraServer has, and which; ``None`` where a part is not known."""
-    spec = node.spec
-    if isinstance(spec, Chip):
-        return 1, node
-    if isinstance(spec, Server):
-        chip = graph.find(spec.chips.chip)
-        return None if chip is None or not isinstance(chip.spec, Chip) else (spec.chips.count, chip)
-    if isinstance(spec, UltraServer):
-        server = graph.find(spec.servers.server)
-        # A reference may lead to another kind, this very UltraServer even; that is reported where it stands.
-        inner = None if server is None or not isinstance(server.spec, Server) else chips(graph, server)
-        return None if inner is None else (spec.servers.count * inner[0], inner[1])
-    return None
+def _number(count: PartCount) -> int:
+    return count.bound if isinstance(count, CountRange) else count
+
+
+def _interval(count: PartCount) -> Interval:
+    return count.interval if isinstance(count, CountRange) else Interval.point(count)
+
+
+def _qualifier(terms: Sequence[Term]) -> Qualifier | None:
+    """What stands before a sum; ``None`` where an upper and a lower bound are added, which bounds nothing."""
+    marks = {t.value.value.qualifier for t in terms if isinstance(t.value, Figure)}
+    for term in terms:
+        if isinstance(term.count, CountRange):
+            marks.add(Qualifier.AT_LEAST if term.count.high is None else Qualifier.AT_MOST)
+    marks.discard(Qualifier.EXACT)
+    if len(marks) < 2:
+        return next(iter(marks), Qualifier.EXACT)
+    bounds = marks - {Qualifier.ABOUT}
+    if bounds <= set(_UPPER):
+        return Qualifier.AT_MOST
+    return Qualifier.AT_LEAST if bounds <= set(_LOWER) else None
+
+
+def terms(graph: Graph, node: Node[Any], path: Path) -> tuple[Term, ...] | None:
+    """The summands of a total: the nearest documents whose kind has the path, with their counts.
+
+    Args:
+        graph: Contains the parts.
+        node: The system; where its own kind has the path, it is the only summand.
+        path: The path of a part, such as ``("spec", "peak", "dense", "bf16")``.
+
+    Returns:
+        ``None`` where no part has such a path, where it does not add up, and where a part, a count or a value is not
+        known.
+    """
+    found = merged(
+        occurrences(
+            graph,
+            node,
+            lambda n: shape_at(type(n.spec), path[1:]) is not None,
+            lambda kind: is_extensive(kind, path[1:]),
+        )
+    )
+    if not found:
+        return None
+    summands = tuple(Term(count, part, path) for count, part in found)
+    additive = all(t.part is node or is_extensive(type(t.part.spec), path[1:]) for t in summands)
+    return summands if additive and all(_adds_up(t.value) for t in summands) else None
+
+
+def _adds_up(value: object) -> bool:
+    return isinstance(value, (Figure, int)) and not isinstance(value, bool)
 
 
 def total(graph: Graph, node: Node[Any], path: Path) -> Total | None:
-    """The total of a chip's figure over all chips of a node, or ``None`` where the chip has no such figure.
+    """The total of a figure over all parts of a document.
 
     Args:
-        graph: Where the parts are.
-        node: A chip, a server or an UltraServer.
-        path: A path of a chip, such as ``("spec", "peak", "dense", "bf16")``.
+        graph: Contains the parts.
+        node: A system, or a part itself, whose figure is then the total.
+        path: The path of a part, such as ``("spec", "peak", "dense", "bf16")``.
+
+    Returns:
+        ``None`` where :func:`terms` is, and where the values are not figures of one dimension.
     """
-    found = chips(graph, node)
-    if found is None:
+    summands = terms(graph, node, path)
+    if summands is None:
         return None
-    count, chip = found
-    figure = figure_at(chip, path)
-    return Total(count, figure, chip, path) if isinstance(figure, Figure) else None
+    values = [t.value for t in summands]
+    dimensions = {v.value.dimension if isinstance(v, Figure) else None for v in values}
+    if None in dimensions or len(dimensions) != 1:
+        return None
+    qualifier = _qualifier(summands)
+    return None if qualifier is None else Total(summands, qualifier)
+
+
+def count_total(graph: Graph, node: Node[Any], path: Path) -> PartCount | None:
+    """The total of a count over all parts of a document; ``None`` where it is not known."""
+    summands = terms(graph, node, path)
+    if summands is None:
+        return None
+    values = [(t.count, t.value) for t in summands]
+    return added([c * v for c, v in values if isinstance(v, int)]) if _all_counts(values) else None
+
+
+def _all_counts(values: Sequence[tuple[PartCount, Figure | int]]) -> bool:
+    return all(isinstance(v, int) for _, v in values)
 
 
 @frozen
@@ -104,65 +256,94 @@ class Sum:
     """A total that follows from the parts of a system.
 
     Attributes:
-        at: The path of what is added up: ``peak.dense.bf16``, or ``chips`` and ``cores`` for counts.
+        at: What is added up: ``peak.dense.bf16``; ``chips`` and ``cores`` for numbers of parts.
+        path: The path of it in a query: ``peak.dense.bf16``, ``chips.count``.
         value: The total.
-        parts: What it is made of: ``16 x 667 TFLOPS``.
+        parts: The summands: ``16 x 667 TFLOPS``.
     """
 
     at: str
-    value: Total | int
+    path: str
+    value: Total | PartCount
     parts: str
 
     @property
+    def amount(self) -> Amount | int | None:
+        """The total to calculate with; ``None`` where the number of parts has only a bound."""
+        if isinstance(self.value, Total):
+            return self.value.amount if self.value.is_exact_count else None
+        return self.value if isinstance(self.value, int) else None
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction | None]:
+        """The value and the ends of its interval, in base units."""
+        if isinstance(self.value, Total):
+            return self.value.value, self.value.interval.low, self.value.interval.high
+        ends = _interval(self.value)
+        return Fraction(_number(self.value)), ends.low, ends.high
+
+    @property
     def text(self) -> str:
-        """The total as people write it."""
-        return f"{self.value:,}" if isinstance(self.value, int) else str(self.value)
-
-
-_ADDED = (
-    ("peak",),
-    ("tensor_peak",),
-    ("memory", "capacity"),
-    ("memory", "bandwidth"),
-    ("sbuf",),
-    ("dma", "bandwidth"),
-    ("power",),
-)
-"""The figures of a chip that are a whole system's when they are added up; rates of links are not."""
-
-_OF_SERVERS = (("host",), ("efa", "bandwidth"), ("efa", "cards"), ("local_storage",))
+        """The total as text."""
+        return str(self.value) if isinstance(self.value, Total) else f"{self.value:,}"
 
 
 def sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
-    """The totals of a server or an UltraServer, computed from its parts; nothing for any other kind."""
-    if not isinstance(node.spec, (Server, UltraServer)):
+    """Every total of a document that is built of parts, and nothing for a chip or a kind without parts.
+
+    First the numbers of parts, then the figures, those of the innermost parts first.
+    """
+    spec = type(node.spec)
+    if isinstance(node.spec, Chip) or not has_parts(spec):
         return ()
-    found = chips(graph, node)
-    if found is None:
-        return ()
-    count, chip = found
-    made = [Sum("chips", count, f"{count} x {chip.name}")]
-    if chip.spec.cores is not None:
-        each = chip.spec.cores.count
-        made.append(Sum("cores", count * each, f"{count} x {each} {chip.spec.cores.core}"))
-    for path in _starting(chip, _ADDED):
-        whole = total(graph, node, ("spec", *path))
-        if whole is not None:
-            made.append(Sum(dotted(path), whole, f"{count} x {whole.figure}"))
-    if isinstance(node.spec, UltraServer):
-        made += _of_servers(node.spec.servers.count, graph.node(node.spec.servers.server))
-    return tuple(made)
+    below = tuple(_below(graph, node))
+    found = list(_counts(graph, node, below))
+    for path in _extensive_paths(spec, below):
+        summands = terms(graph, node, path) or ()
+        value = total(graph, node, path) or count_total(graph, node, path)
+        if value is not None:
+            found.append(Sum(_label(summands, path), dotted(path[1:]), value, " + ".join(map(str, summands))))
+    return tuple(sorted(found, key=lambda s: _FIRST.index(s.at) if s.at in _FIRST else len(_FIRST)))
 
 
-def _of_servers(count: int, server: Node[Any]) -> Iterator[Sum]:
-    for path in _starting(server, _OF_SERVERS):
-        value = value_at(server.spec, path)
-        if isinstance(value, Figure):
-            yield Sum(dotted(path), Total(count, value, server, ("spec", *path)), f"{count} x {value}")
-        elif isinstance(value, int):
-            yield Sum(dotted(path), count * value, f"{count} x {value:,}")
+_FIRST = ("chips", "cores")
 
 
-def _starting(node: Node[Any], heads: tuple[Path, ...]) -> Iterator[Path]:
-    paths = [path for path, _, _ in leaves(node.spec, ObjectShape(type(node.spec)))]
-    return (path for path in paths if any(path[: len(head)] == head for head in heads))
+def _below(graph: Graph, node: Node[Any], above: tuple[str, ...] = ()) -> Iterator[Node[Any]]:
+    """Every document that a document is built of, innermost first."""
+    for part in parts(graph, node) or ():
+        if part.node.name not in above:
+            yield from _below(graph, part.node, (*above, node.name))
+            yield part.node
+
+
+def _counts(graph: Graph, node: Node[Any], below: tuple[Node[Any], ...]) -> Iterator[Sum]:
+    """The numbers of parts by kind; where the document or a part has a field that counts them, of chips alone."""
+    spec = type(node.spec)
+    kinds = {word(type(part.spec)): type(part.spec) for part in below}
+    for name, kind in kinds.items():
+        at = (f"{name}s", "count")
+        if any(is_extensive(type(part.spec), at) for part in below):
+            continue
+        if shape_at(spec, at) is not None and not issubclass(kind, Chip):
+            continue
+        counts = merged(occurrences(graph, node, lambda n: word(type(n.spec)) == name))  # noqa: B023  # called here
+        if counts:
+            formula = " + ".join(f"{count:,} x {part.name}" for count, part in counts)
+            yield Sum(f"{name}s", dotted(at), added([count for count, _ in counts]), formula)
+
+
+def _extensive_paths(spec: type[Any], below: tuple[Node[Any], ...]) -> Iterator[Path]:
+    """The paths that add up in the documents below a system, those of the innermost first."""
+    seen: set[Path] = set()
+    for part in below:
+        for path, _, _ in leaves(part.spec, ObjectShape(type(part.spec))):
+            if path not in seen and is_extensive(type(part.spec), path) and shape_at(spec, path) is None:
+                seen.add(path)
+                yield ("spec", *path)
+
+
+def _label(summands: Sequence[Term], path: Path) -> str:
+    """``cores`` for ``cores.count`` where that is the number of parts of a part; else the path."""
+    number = all(counted_at(t.part, path) is not None for t in summands)
+    return dotted(path[1:-1] if number else path[1:])

@@ -1,4 +1,4 @@
-"""Reading values: what a document has at a place, of its own, through a reference, or as a total over its parts."""
+"""Reading values of a document at a path: its own, through a reference, of its parts, or a total over them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from trnspec.graph.totals import Total, chips
+from trnspec.graph.composition import added, merged, occurrences, word
+from trnspec.graph.totals import BoundedAmount, count_total, total
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
+from trnspec.model.parts import CountRange
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import Shape, leaves, value_at
-from trnspec.model.server import Server
+from trnspec.model.reflection import Shape, leaves, shape_at, value_at
 from trnspec.quantities.amount import Amount
+from trnspec.quantities.quantity import Interval
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Sort(enum.Enum):
-    """What stands at a place that is no figure."""
+    """What a path that is not a figure has."""
 
     COUNT = "a count"
     WORD = "a word"
@@ -32,25 +34,34 @@ class Sort(enum.Enum):
     GROUP = "a group"
 
 
+Side = Amount | int | Fraction | str | CountRange
+"""A value that can be compared: a :class:`BoundedAmount` or a :class:`CountRange` where only a bound is known."""
+
+
 @frozen
 class PathValue:
-    """What one document has at a place.
+    """The value of one document at a path.
 
     Attributes:
-        value: An amount, an exact count, or a word.
-        text: The same as people write it: a figure as printed, a total with all its digits.
-        figure: The printed figure that it is or is computed from, and the document that states it.
-        part: That document.
+        value: An amount, a count, or a word.
+        text: The value as text: a figure as printed, a total with all its digits.
+        figure: The printed figure that it is or is computed from, where it is a single one.
+        part: The document that states that figure.
     """
 
-    value: Amount | int | Fraction | str
+    value: Side
     text: str
     figure: Figure | None = None
     part: Node[Any] | None = None
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether only a bound of the value is known."""
+        return isinstance(self.value, (BoundedAmount, CountRange))
+
 
 Read = Callable[[Node[Any]], PathValue | None]
-"""What a document has at a place; ``None`` where that is not known."""
+"""Reads the value of a document at a path; ``None`` where it is not known."""
 
 
 @frozen
@@ -59,11 +70,11 @@ class PathField:
 
     Attributes:
         path: The path, dotted.
-        holds: The dimension of the figures there, or what stands there instead; ``None`` for a figure whose dimension
-            differs between documents.
-        read: What a document has there; ``None`` where that is not known.
-        total: True where it is computed from the parts of a system.
-        words: The words that may stand there, where the set is closed.
+        holds: The dimension of the figures there, or the sort of value; ``None`` for figures whose dimension differs
+            between documents.
+        read: Reads the value of a document; ``None`` where it is not known.
+        total: Whether the value is computed from the parts of a system.
+        words: The allowed words, where they are a closed set.
         target: The class of the documents that are named there.
     """
 
@@ -76,20 +87,20 @@ class PathField:
 
 
 def metadata(graph: Graph, name: str) -> Read:
-    """The name, title, kind or source of a document."""
+    """Reads the name, title, kind or source of a document."""
 
     def read(node: Node[Any]) -> PathValue | None:
         value = node.kind if name == "kind" else getattr(node.metadata, name)
         if value is None:
             return None
-        word = graph.aliases.get(str(value), str(value)) if name == "source" else str(value)
-        return PathValue(word, word)
+        text = graph.aliases.get(str(value), str(value)) if name == "source" else str(value)
+        return PathValue(text, text)
 
     return read
 
 
 def own(graph: Graph, steps: Path) -> Read:
-    """What stands at some steps of a spec itself; a reference gives the name of what it leads to."""
+    """Reads a field of the spec itself; of a reference, the name of the document."""
 
     def read(node: Node[Any]) -> PathValue | None:
         value = value_at(node.spec, steps)
@@ -102,65 +113,125 @@ def own(graph: Graph, steps: Path) -> Read:
         if isinstance(value, (int, float)):
             number = value if isinstance(value, int) else Fraction(value)
             return PathValue(number, f"{value:,}")
-        word = graph.aliases.get(value.name, value.name) if isinstance(value, Ref) else value
-        return PathValue(str(word), str(word))
+        text = str(graph.aliases.get(value.name, value.name) if isinstance(value, Ref) else value)
+        return PathValue(text, text)
 
     return read
 
 
 def group(steps: Path, shape: Shape) -> Read:
-    """Whether a mapping or a list holds anything; a list of counts is told as dimensions are, ``4 x 4``."""
+    """Reads whether a mapping or a list has any entries; a list of counts is read as dimensions, ``4 x 4``."""
 
     def read(node: Node[Any]) -> PathValue | None:
         value = value_at(node.spec, steps)
         if value is None or next(leaves(value, shape), None) is None:
             return None
-        told = " x ".join(map(str, value)) if isinstance(value, tuple) else "known"
-        return PathValue(told, told)
+        text = " x ".join(map(str, value)) if isinstance(value, tuple) else "known"
+        return PathValue(text, text)
 
     return read
 
 
 def through(graph: Graph, steps: Path, target: type[Any], inner: PathField) -> PathField:
-    """A place of the document of the class ``target`` that is named at some steps."""
+    """A path of the document of the class ``target`` that the field at ``steps`` names."""
 
     def read(node: Node[Any]) -> PathValue | None:
         ref = value_at(node.spec, steps)
         other = None if ref is None else graph.find(ref)
-        # A reference may lead to another kind; that is reported where it stands.
+        # A reference may name a document of another kind; a rule reports that.
         return inner.read(other) if other is not None and isinstance(other.spec, target) else None
 
     return evolve(inner, read=read)
 
 
-def times(graph: Graph, node: Node[Any], inner: PathField | None) -> PathValue | None:
-    """How many chips a system has, or a value of its chip times that number."""
-    found = chips(graph, node)
-    if found is None:
-        return None
-    count, chip = found
-    return PathValue(count, f"{count:,}") if inner is None else _multiplied(count, chip, inner)
-
-
-def of_servers(graph: Graph, inner: PathField) -> Read:
-    """A value of the server of an UltraServer times the number of its servers."""
+def of_part(graph: Graph, name: str, inner: Read) -> Read:
+    """Reads a value of the parts that a word names; known where it is the same for all of them."""
 
     def read(node: Node[Any]) -> PathValue | None:
-        server = graph.find(node.spec.servers.server)
-        if server is None or not isinstance(server.spec, Server):
-            return None
-        return _multiplied(node.spec.servers.count, server, inner)
+        found = occurrences(
+            graph, node, lambda n: n is not node and word(type(n.spec)) == name, lambda kind: word(kind) == name
+        )
+        values = {o.node.name: inner(o.node) for o in found or ()}
+        first, *others = values.values() or (None,)
+        return first if first is not None and all(o is not None and o.value == first.value for o in others) else None
 
     return read
 
 
-def _multiplied(count: int, part: Node[Any], inner: PathField) -> PathValue | None:
-    one = inner.read(part)
-    if one is None or isinstance(one.value, str):
-        return one
-    if one.figure is not None:
-        total = Total(count, one.figure, part, ())
-        return PathValue(one.figure.amount * count, str(total), one.figure, part)
-    if isinstance(one.value, Amount):
-        return PathValue(one.value * count, str(one.value * count))
-    return PathValue(one.value * count, f"{one.value * count:,}")
+def part_count(graph: Graph, name: str) -> Read:
+    """Reads how many parts of a kind a system has."""
+
+    def read(node: Node[Any]) -> PathValue | None:
+        found = merged(occurrences(graph, node, lambda n: word(type(n.spec)) == name, lambda kind: word(kind) == name))
+        if not found:
+            return None
+        count = added([count for count, _ in found])
+        return PathValue(count, f"{count:,}")
+
+    return read
+
+
+def total_of(graph: Graph, steps: Path) -> Read:
+    """Reads the total of a figure or a count over the parts of a system."""
+
+    def read(node: Node[Any]) -> PathValue | None:
+        path = ("spec", *steps)
+        whole = total(graph, node, path)
+        if whole is None:
+            count = count_total(graph, node, path)
+            return None if count is None else PathValue(count, f"{count:,}")
+        if len(whole.terms) > 1:
+            return PathValue(whole.amount, str(whole))
+        return PathValue(whole.amount, str(whole), whole.figure, whole.part)
+
+    return read
+
+
+def group_of_parts(graph: Graph, steps: Path, shape: Shape) -> Read:
+    """Reads whether all parts that have a group know any value of it."""
+    inner = group(steps, shape)
+
+    def read(node: Node[Any]) -> PathValue | None:
+        found = occurrences(graph, node, lambda n: shape_at(type(n.spec), steps) is not None)
+        values = [inner(o.node) for o in found or ()]
+        return values[0] if values and None not in values else None
+
+    return read
+
+
+def compare(sign: str, left: Side, right: Side) -> bool | None:
+    """Compares two values of which at least one is a bound; ``None`` where the bound does not decide.
+
+    Args:
+        sign: ``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` or ``~``.
+        left: A value.
+        right: Another value of the same dimension.
+    """
+    a, b = _ends(left), _ends(right)
+    below, above = _less(a, b), _less(b, a)
+    if sign in ("<", ">="):
+        answer = True if below else False if _less_or_equal(b, a) else None
+    elif sign in (">", "<="):
+        answer = True if above else False if _less_or_equal(a, b) else None
+    else:
+        answer = False if below or above else None
+    if answer is None or sign in ("<", ">", "=", "~"):
+        return answer
+    return not answer
+
+
+def _ends(value: Side) -> Interval:
+    if isinstance(value, CountRange):
+        return value.interval
+    if isinstance(value, BoundedAmount):  # figures are compared by value, so rounding does not widen the bound
+        return Interval(value.value, None) if value.interval.high is None else Interval(Fraction(0), value.value)
+    assert not isinstance(value, str)  # words are compared with words
+    return Interval.point(value.value if isinstance(value, Amount) else Fraction(value))
+
+
+def _less(a: Interval, b: Interval) -> bool:
+    return a.high is not None and a.high < b.low
+
+
+def _less_or_equal(a: Interval, b: Interval) -> bool:
+    return a.high is not None and a.high <= b.low

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import documents_in, shipped
+from trnspec.loading.renamed import DEPRECATED, upgrade
 from trnspec.loading.structure import StructureError, structure
 from trnspec.model.kinds import BUILTIN, spec_of
 from trnspec.quantities.units import UNITS, UnitTable
@@ -132,8 +133,11 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         kind = (document.data or {}).get("kind")
         if document.data is None or document.problems or not isinstance(kind, str) or kind not in BUILTIN:
             return None
+        document = upgrade(document, spec_of(kind))
+        if any(problem.code != DEPRECATED for problem in document.problems):
+            return None
         try:
-            node: Node[Any] = structure(kind, spec_of(kind), document, document.data)
+            node: Node[Any] = structure(kind, spec_of(kind), document, document.data or {})
         except StructureError:
             return None
         return node if node.name == name else None

@@ -6,17 +6,19 @@ Every stage reports and passes on what is sound, so one run shows everything.
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
 from trnspec.diagnostics import Diagnostic, Location, Severity, did_you_mean
 from trnspec.graph.graph import Graph, NodeProblem, build
+from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, structure
 from trnspec.model.document import API_VERSION, Node
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.reflection import dotted
-from trnspec.yaml import Document, Path, Problem
+from trnspec.yaml import Document, Path, Place, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -64,6 +66,9 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
     if kind is None:
         return Reading(document, None, (*problems, *([problem] if problem else [])), name, target)
     node: Node[Any] | None
+    document = upgrade(document, kind.spec)
+    data = document.data or {}
+    problems = list(document.problems)
     try:
         node = structure(kind.name, kind.spec, document, data, registry.units)
     except StructureError as refused:
@@ -213,9 +218,16 @@ def text_at(document: Document, problem: Problem) -> str:
     if span is None or problem.place is None or not document.text:
         return ""
     if span.key == problem.place and problem.path:
-        return str(problem.path[-1])
+        return _key_text(document, problem.place) or str(problem.path[-1])
     if span.value == problem.place and span.end.line == span.value.line:
         lines = document.text.splitlines()
         if span.value.line <= len(lines):
             return lines[span.value.line - 1][span.value.column - 1 : span.end.column - 1]
     return ""
+
+
+def _key_text(document: Document, place: Place) -> str:
+    """The key at a place as it is written: that of a renamed attribute differs from the last step of its path."""
+    lines = document.text.splitlines()
+    match = re.match(r"[\w.-]+", lines[place.line - 1][place.column - 1 :]) if place.line <= len(lines) else None
+    return match[0] if match else ""

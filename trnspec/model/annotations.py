@@ -1,4 +1,4 @@
-"""The marks that an annotation may carry, and the plain types that are made with them."""
+"""Metadata of annotations (dimension, pattern, minimum, extensive), and the plain types that are built with it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from trnspec.quantities.units import Dimension
 
 @frozen
 class Measures:
-    """Marks a figure with the dimension it must have."""
+    """The dimension that a figure must have."""
 
     dimension: Dimension | None
-    """``None`` allows every dimension."""
+    """``None`` allows any dimension."""
 
 
 @frozen
 class Pattern:
-    """Marks a text with the regular expression it must match (ECMA-262 and Python), and the words for it."""
+    """The regular expression that a text must match (valid in ECMA-262 and Python), and its description."""
 
     regex: str
     words: str
@@ -27,9 +27,18 @@ class Pattern:
 
 @frozen
 class Least:
-    """Marks a number with its least value."""
+    """The minimum of a number."""
 
     value: int
+
+
+@frozen
+class Extensive:
+    """The values of this field, and of all fields below it, add up over the parts of a system.
+
+    ``power: Annotated[Power, Extensive()] | None`` of a chip gives a server, and all that is built of servers, a total
+    ``power``. Memory capacity and peak rates are extensive; the rate of a link and a clock rate are not.
+    """
 
 
 NAME_PATTERN = Pattern(
@@ -39,13 +48,13 @@ Name = Annotated[str, NAME_PATTERN]
 """The name of a document."""
 
 Text = Annotated[str, Pattern(r"\S", "a text that is not empty")]
-"""A sentence or a title for people."""
+"""A sentence or a title."""
 
 Date = Annotated[
     str,
     Pattern(r"^[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$", "a date such as 2024-02-13, 2024-02 or 2024"),
 ]
-"""A date to the precision that is known: a day, a month or a year."""
+"""A date as precise as it is known: a day, a month or a year."""
 
 Count = Annotated[int, Least(1)]
-"""How many of something there are: exact, at least one."""
+"""An exact count, at least 1."""

@@ -10,6 +10,7 @@ from trnspec.model.annotations import Count, Date, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Duration, Ratio
 from trnspec.model.ref import Ref
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -51,6 +52,8 @@ class Achieved:
         request: Serving: time of a prefill that depends on nothing. Example: 15 ms
         padding: Serving: share of the cache's empty room that is read all the same. Example: 0.9x
     """
+
+    __repr__ = short_repr
 
     matmul: Ratio | None = None
     attention: Ratio | None = None
@@ -99,6 +102,8 @@ class Spread:
         high: Measured over computed at its upper end. Example: 1.08x
     """
 
+    __repr__ = short_repr
+
     rows: Count
     mean: Ratio
     median: Ratio
@@ -122,6 +127,8 @@ class Calibration:
         spread: How far measurements lie from it: of inference, the time per output token.
         first: The same of the time to the first token.
     """
+
+    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Calibration"
 

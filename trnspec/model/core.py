@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from trnspec.model.annotations import Count, Text
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, FlopPerCycle, Frequency, Peak
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -19,6 +20,8 @@ class ProcessingArray:
         rows: Rows of physical processing elements. Example: 128
         columns: Columns of physical processing elements. Example: 128
     """
+
+    __repr__ = short_repr
 
     rows: Count
     columns: Count
@@ -37,6 +40,8 @@ class Engine:
         vector_width: Width of one vector of a processor. Example: 512 bit
         note: How the figures are counted.
     """
+
+    __repr__ = short_repr
 
     peak: Peak | None = None
     array: ProcessingArray | None = None
@@ -58,6 +63,8 @@ class Engines:
         gpsimd: General-purpose processors.
     """
 
+    __repr__ = short_repr
+
     tensor: Engine | None = None
     vector: Engine | None = None
     scalar: Engine | None = None
@@ -75,6 +82,8 @@ class Sram:
         banks: Banks in one partition. Example: 8
         per_bank: The capacity of one bank of one partition. Example: 2 KiB
     """
+
+    __repr__ = short_repr
 
     capacity: Capacity
     partitions: Count | None = None
@@ -94,6 +103,8 @@ class CoreDma:
         achieved_per_engine: Rate that one engine is measured to reach, which is another quantity than its peak.
         achieved: Rate that all of them together are measured to reach. Example: 272 GB/s
     """
+
+    __repr__ = short_repr
 
     engines: Count | None = None
     queues: Count | None = None
@@ -115,6 +126,8 @@ class Core:
         cc_cores: Collective-communication cores that one physical core can use. Example: 2
         other: Figures that have no attribute of their own, by a name in snake case.
     """
+
+    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Core"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 from attrs import field, frozen
 
@@ -10,6 +10,7 @@ from trnspec.model.annotations import Name, Pattern, Text
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
 from trnspec.quantities.units import UNITS, UnitTable
+from trnspec.short_repr import short_repr
 from trnspec.yaml import Document, Path
 
 API_VERSION = "trnspec/v1"
@@ -46,6 +47,8 @@ class Waiver:
     at: PathText | None = None
     reason: Text
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class Metadata:
@@ -72,6 +75,8 @@ class Metadata:
     allow: tuple[Waiver, ...] = ()
     overrides: tuple[PathText, ...] = ()
 
+    __repr__ = short_repr
+
 
 @frozen(kw_only=True)
 class Claim:
@@ -92,6 +97,8 @@ class Claim:
     where: Text | None = None
     verdict: Verdict | None = None
     reason: Text | None = None
+
+    __repr__ = short_repr
 
 
 T_co = TypeVar("T_co", covariant=True)
@@ -123,6 +130,8 @@ class Node(Generic[T_co]):
     folder: str = ""
     units: UnitTable = field(default=UNITS, repr=False)
 
+    __repr__ = short_repr
+
     @property
     def name(self) -> str:
         """The name others refer to."""
@@ -131,6 +140,3 @@ class Node(Generic[T_co]):
     def claim_path(self, index: int) -> Path:
         """Where the claim at ``index`` stands in the file."""
         return ("claims", self.positions[index] if self.positions else index)
-
-
-AnyNode = Node[Any]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from attrs import frozen
 
 from trnspec.model.annotations import Count, Text
-from trnspec.model.fields import Bandwidth
-from trnspec.model.link import Link
+from trnspec.model.link import Link, LinkRate
 from trnspec.model.ref import Ref
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -17,10 +18,12 @@ class Switch:
     """One level of switches.
 
     Attributes:
-        name: What the switch is called. Example: NeuronSwitch-v1
-        count: How many switches (or groups that act as one) stand at this level. Example: 36
+        name: The name of the switch. Example: NeuronSwitch-v1
+        count: The number of switches (or of groups that act as one) at this level. Example: 36
         chips: Chips that one of them connects. Example: 4
     """
+
+    __repr__ = short_repr
 
     name: Text
     count: Count
@@ -32,11 +35,13 @@ class Topology:
     """The shape in which chips are linked.
 
     Attributes:
-        shape: The family of the shape.
+        shape: The shape.
         dimensions: Chips along each dimension of a torus or mesh; the single length of a chain or ring. Example: 4
         levels: The levels of switches, nearest to the chip first, when the shape is switched.
-        direct: Chips that each chip reaches by a link of its own beside the switches. Example: 1
+        direct: Chips that each chip reaches by a link of its own, not through the switches. Example: 1
     """
+
+    __repr__ = short_repr
 
     shape: Literal["chain", "ring", "torus", "mesh", "hypercube", "switched", "fully-connected"]
     dimensions: tuple[Count, ...] = ()
@@ -52,10 +57,14 @@ class Fabric:
         link: The link it is made of. Example: neuronlink-v3
         topology: How the chips are linked.
         links_per_chip: Links that one chip has in this fabric. Example: 4
-        bandwidth: What one chip has over these links, both directions added unless noted. Example: 1,024 GB/s
+        bandwidth: The rate of one chip over all these links.
     """
+
+    __repr__ = short_repr
+
+    RENAMED: ClassVar[Mapping[str, str]] = {"bandwidth": "bandwidth.both"}
 
     link: Ref[Link]
     topology: Topology | None = None
     links_per_chip: Count | None = None
-    bandwidth: Bandwidth | None = None
+    bandwidth: LinkRate | None = None

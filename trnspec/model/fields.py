@@ -13,6 +13,7 @@ from attrs import frozen
 from trnspec.model.annotations import Measures
 from trnspec.model.figure import Figure
 from trnspec.quantities.units import Dimension
+from trnspec.short_repr import short_repr
 
 Capacity = Annotated[Figure, Measures(Dimension.INFORMATION)]
 Bandwidth = Annotated[Figure, Measures(Dimension.BANDWIDTH)]
@@ -49,6 +50,8 @@ class Rates:
         int4: 4-bit integer. Example: 1,248 TOPS
     """
 
+    __repr__ = short_repr
+
     fp64: FlopRate | None = None
     fp32: FlopRate | None = None
     tf32: FlopRate | None = None
@@ -74,6 +77,8 @@ class Peak:
         dense: Rates on dense operands.
         sparse: Rates counted as if the zeros skipped by structured sparsity were computed.
     """
+
+    __repr__ = short_repr
 
     dense: Rates | None = None
     sparse: Rates | None = None

@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from attrs import frozen
 
 from trnspec.model.annotations import Text
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
 from trnspec.quantities.amount import Amount
+from trnspec.quantities.arithmetic import Measured
 from trnspec.quantities.quantity import Interval, Quantity
-
-if TYPE_CHECKING:
-    from trnspec.quantities.units import Unit
+from trnspec.short_repr import short_repr
 
 
-def _amount(other: object) -> object:
-    return other.amount if isinstance(other, Figure) else other
+@frozen
+class ConflictingValue:
+    """The value that another source gives for a figure.
+
+    Attributes:
+        says: As printed.
+        source: The name of the source.
+        as_of: Its date.
+        where: The location in it.
+        verdict: The verdict on it.
+        reason: The reason for the verdict.
+    """
+
+    says: str
+    source: str
+    as_of: str
+    where: str = ""
+    verdict: str = "agrees"
+    reason: str = ""
+
+    __repr__ = short_repr
 
 
-@frozen(kw_only=True)
-class Figure:
-    """A quantity as printed, with what is known of where it comes from.
+# mypy assumes that attrs generates the comparisons unless told otherwise.
+@frozen(kw_only=True, order=False)
+class Figure(Measured):
+    """A quantity as printed, with its provenance.
 
-    In YAML a figure is a text, ``820 GB/s``, or a mapping when it has a source of its own, is derived or needs a note.
-    In Python ``float(figure)`` is in base units (B, B/s, FLOPS, s), and arithmetic gives amounts or refuses.
+    In YAML a figure is a text, ``820 GB/s``, or a mapping if it has a source of its own, is derived or needs a note.
+    In Python ``float(figure)`` is in base units (B, B/s, FLOPS, s), arithmetic gives amounts, and comparisons accept
+    texts: ``figure > "3 TB/s"``. ``figure == other`` compares all attributes; ``figure.amount == other.amount`` compares
+    values. ``format(figure, ".2f")`` applies the format to the number and keeps the unit.
+
+    The figures of a catalog are of the subclass :class:`~trnspec.graph.provenance.Stated`, in which the properties
+    from ``of`` to ``conflicting`` have values. Elsewhere they are empty.
 
     Attributes:
         value: The quantity as printed, with its unit. Example: 820 GB/s
-        source: Who says so, when it is not the source of the document. Example: neuron-trainium-2024-02
-        where: The place in the source. Example: line 24
-        derived: The formula, when nobody printed the figure: it is computed and never shown as published.
-        note: What a reader of the figure should know.
+        source: Its source, if it is not the source of the document. Example: neuron-trainium-2024-02
+        where: The location in the source. Example: line 24
+        derived: The formula of a figure that no source prints: it is computed and never shown as published.
+        note: A remark for readers of the figure.
     """
 
     value: Quantity
@@ -43,51 +65,54 @@ class Figure:
 
     @property
     def amount(self) -> Amount:
-        """The exact value with its dimension, to calculate with."""
+        """The exact value with its dimension and interval."""
         return Amount.of(self.value)
 
     @property
     def interval(self) -> Interval:
-        """What the printed digits stand for, in base units."""
+        """The values that are printed with these digits, in base units."""
         return self.value.interval
 
-    def to(self, unit: str | Unit) -> float:
-        """The value in another unit of the same dimension; ``QuantityError`` for any other."""
-        return self.amount.to(unit)
+    @property
+    def of(self) -> str:
+        """The name of the document that states it."""
+        return ""
+
+    @property
+    def at(self) -> str:
+        """Its path in the document: ``peak.dense.bf16``."""
+        return ""
+
+    @property
+    def scope(self) -> str:
+        """The unit of hardware and the conditions it applies to: ``per chip, dense``."""
+        return ""
+
+    @property
+    def source_name(self) -> str:
+        """The name of its source; empty for a derived figure and for one without source."""
+        return ""
+
+    @property
+    def source_title(self) -> str:
+        """The title of its source."""
+        return ""
+
+    @property
+    def as_of(self) -> str:
+        """The date of its source."""
+        return ""
+
+    @property
+    def conflicting(self) -> tuple[ConflictingValue, ...]:
+        """The values that other sources give."""
+        return ()
 
     def __str__(self) -> str:
         return self.value.text
 
-    def __float__(self) -> float:
-        """The value in base units."""
-        return float(self.value)
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
 
-    def __add__(self, other: object) -> Amount:
-        return self.amount + _amount(other)
-
-    def __sub__(self, other: object) -> Amount:
-        return self.amount - _amount(other)
-
-    def __mul__(self, other: object) -> Amount:
-        return self.amount * _amount(other)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: object) -> Amount:
-        return self.amount / _amount(other)
-
-    def __lt__(self, other: Figure | Amount) -> bool:
-        return self.amount < _compared(other)
-
-    def __le__(self, other: Figure | Amount) -> bool:
-        return self.amount <= _compared(other)
-
-    def __gt__(self, other: Figure | Amount) -> bool:
-        return self.amount > _compared(other)
-
-    def __ge__(self, other: Figure | Amount) -> bool:
-        return self.amount >= _compared(other)
-
-
-def _compared(other: Figure | Amount) -> Amount:
-    return other.amount if isinstance(other, Figure) else other
+    def __repr__(self) -> str:
+        return f"<Figure {self.value}>"

@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from trnspec.model.annotations import Count, Text
 from trnspec.model.fields import AnyFigure, Bandwidth, Duration
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -17,8 +18,10 @@ class Lanes:
 
     Attributes:
         count: Lanes of one link. Example: 8
-        rate: What one lane carries in one direction. Example: 32 Gbit/s
+        rate: The rate of one lane in one direction. Example: 32 Gbit/s
     """
+
+    __repr__ = short_repr
 
     count: Count
     rate: Bandwidth | None = None
@@ -26,12 +29,16 @@ class Lanes:
 
 @frozen(kw_only=True)
 class LinkRate:
-    """What one link carries; a page that does not say which of the two it prints is noted as such.
+    """The rate of one link, or of all links of one chip, per direction and in both directions.
+
+    Where a page does not state which of the two it prints, the figure has a note.
 
     Attributes:
-        per_direction: In one direction. Example: 128 GB/s
-        both: Both directions added. Example: 256 GB/s
+        per_direction: The rate in one direction. Example: 128 GB/s
+        both: The sum of both directions. Example: 256 GB/s
     """
+
+    __repr__ = short_repr
 
     per_direction: Bandwidth | None = None
     both: Bandwidth | None = None
@@ -39,18 +46,20 @@ class LinkRate:
 
 @frozen(kw_only=True)
 class Link:
-    """A class of connection: what one link of it carries, and what it connects.
+    """A class of connection: the rate of one link, and what it connects.
 
     Attributes:
-        connects: What stands at its two ends.
+        connects: What the link connects.
         version: The version as its publisher writes it. Example: v2
-        technology: What it is built on. Example: PCIe Gen5
+        technology: The technology it is built on. Example: PCIe Gen5
         lanes: The lanes of one link.
-        bandwidth: What one link carries.
+        bandwidth: The rate of one link.
         latency: Time for the smallest message from memory to memory. Example: 15 us
-        note: What a reader of the figures should know.
+        note: A remark for readers of the figures.
         other: Figures that have no attribute of their own, by a name in snake case.
     """
+
+    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Link"
 

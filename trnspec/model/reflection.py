@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import attrs
 from attrs import frozen
 
-from trnspec.model.annotations import Least, Measures, Pattern
+from trnspec.model.annotations import Extensive, Least, Measures, Pattern
 from trnspec.model.document import Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
@@ -115,11 +115,12 @@ Shape = (
 
 @frozen
 class FieldShape:
-    """A field of a class: its shape, and whether a document must have it."""
+    """A field of a class: its shape, whether a document must have it, and whether its values add up over parts."""
 
     name: str
     shape: Shape
     required: bool
+    extensive: bool = False
 
 
 @functools.cache
@@ -144,7 +145,7 @@ def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0912  # one branch for
     elif annotation in (int, float):
         least = [m.value for m in marks if isinstance(m, Least)]
         found = NumberShape(annotation is int, least[0] if least else None)
-    elif origin is Ref:
+    elif origin is Ref and isinstance(get_args(annotation)[0], type):
         found = RefShape(get_args(annotation)[0])
     elif origin is Literal and all(isinstance(word, str) for word in get_args(annotation)):
         found = ChoiceShape(get_args(annotation))
@@ -169,10 +170,37 @@ def _union(options: list[Any]) -> Shape:
 def _fields(cls: type) -> Mapping[str, FieldShape]:
     hints = typing.get_type_hints(cls, include_extras=True)
     return {
-        a.name: FieldShape(a.name, shape_of(hints[a.name]), a.default is attrs.NOTHING)
+        a.name: FieldShape(
+            a.name, shape_of(hints[a.name]), a.default is attrs.NOTHING, _marked_extensive(hints[a.name])
+        )
         for a in attrs.fields(cls)
         if a.init
     }
+
+
+def _marked_extensive(annotation: Any) -> bool:
+    """Whether an annotation, or a member of a union, carries ``Extensive()``."""
+    if get_origin(annotation) is Annotated:
+        inner, *marks = get_args(annotation)
+        return any(isinstance(m, Extensive) for m in marks) or _marked_extensive(inner)
+    if get_origin(annotation) in (Union, types.UnionType):
+        return any(_marked_extensive(a) for a in get_args(annotation))
+    return False
+
+
+def is_extensive(cls: Any, path: Path) -> bool:
+    """Whether the values at ``path`` below a class add up over parts: a field on the path is marked ``Extensive()``."""
+    return _is_extensive(cls, path)
+
+
+@functools.cache
+def _is_extensive(cls: Any, path: Path) -> bool:
+    shape: Shape | None = ObjectShape(cls)
+    for length, step in enumerate(path, 1):
+        if isinstance(shape, ObjectShape) and step in shape.fields and shape.fields[str(step)].extensive:
+            return shape_at(cls, path) is not None
+        shape = shape_at(cls, path[:length])
+    return False
 
 
 def shape_at(cls: type, path: Path) -> Shape | None:
@@ -190,6 +218,15 @@ def shape_at(cls: type, path: Path) -> Shape | None:
         else:
             return None
     return shape
+
+
+def class_paths(shape: Shape, path: Path = ()) -> Iterator[Path]:
+    """The paths of all figures and numbers of a class, those in lists and mappings apart."""
+    if isinstance(shape, ObjectShape):
+        for name, member in shape.fields.items():
+            yield from class_paths(member.shape, (*path, name))
+    elif isinstance(shape, (FigureShape, NumberShape)):
+        yield path
 
 
 def shape_in_document(spec: type, path: Path) -> Shape | None:

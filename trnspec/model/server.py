@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from attrs import field, frozen
 
-from trnspec.model.annotations import Count, Text
+from trnspec.model.annotations import Count, Extensive, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fabric import Fabric
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak
 from trnspec.model.link import Link
+from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -20,9 +22,11 @@ class ChipCount:
     """The chips of a server.
 
     Attributes:
-        chip: Which chip. Example: trainium1
-        count: How many. Example: 16
+        chip: The chip. Example: trainium1
+        count: The number of chips. Example: 16
     """
+
+    __repr__ = short_repr
 
     chip: Ref[Chip]
     count: Count
@@ -30,42 +34,39 @@ class ChipCount:
 
 @frozen(kw_only=True)
 class Host:
-    """The host that the chips are attached to; host resources need not scale with the chips.
+    """The host that the chips are attached to; its resources need not scale with the chips.
 
     Attributes:
         vcpus: Virtual processors. Example: 128
         memory: Host memory. Example: 512 GiB
     """
 
+    __repr__ = short_repr
+
     vcpus: Count | None = None
     memory: Capacity | None = None
 
 
 @frozen(kw_only=True)
-class Efa:
-    """Elastic Fabric Adapters, by which servers reach each other.
-
-    Attributes:
-        link: The link of one card. Example: efa
-        cards: Network cards. Example: 8
-        bandwidth: All cards together. Example: 800 Gbps
-    """
-
-    link: Ref[Link] | None = None
-    cards: Count | None = None
-    bandwidth: Bandwidth | None = None
-
-
-@frozen(kw_only=True)
 class Network:
-    """The network of a server to the outside, as advertised.
+    """The network of a server: the NICs by which it reaches other servers, and what is advertised of it.
 
     Attributes:
-        peak: What it reaches, at best. Example: up to 12.5 Gbps
-        baseline: What it holds. Example: 3.125 Gbps
+        technology: The technology of the network between servers.
+        link: The link of one NIC. Example: efa
+        nics: The number of NICs. Example: 8
+        bandwidth: All NICs together, in one direction. Example: 800 Gbps
+        peak: The advertised network bandwidth at best. Example: up to 12.5 Gbps
+        baseline: The advertised network bandwidth that is sustained. Example: 3.125 Gbps
         storage: Bandwidth to block storage. Example: 80 Gbps
     """
 
+    __repr__ = short_repr
+
+    technology: Literal["EFA", "InfiniBand", "Ethernet"] | None = None
+    link: Ref[Link] | None = None
+    nics: Annotated[Count, Extensive()] | None = None
+    bandwidth: Annotated[Bandwidth, Extensive()] | None = None
     peak: Bandwidth | None = None
     baseline: Bandwidth | None = None
     storage: Bandwidth | None = None
@@ -76,9 +77,11 @@ class MemoryTotal:
     """The device memory of all chips together.
 
     Attributes:
-        capacity: How much it holds. Example: 512 GiB
+        capacity: Capacity of all chips together. Example: 512 GiB
         bandwidth: The peak rates of all chips added. Example: 13.12 TB/s
     """
+
+    __repr__ = short_repr
 
     capacity: Capacity | None = None
     bandwidth: Bandwidth | None = None
@@ -86,12 +89,14 @@ class MemoryTotal:
 
 @frozen(kw_only=True)
 class Family:
-    """The family of sizes that a server is one of.
+    """The family of instance sizes that a server belongs to.
 
     Attributes:
-        name: What the family is called. Example: trn1
-        sizes: How many sizes its publisher lists. Example: 2
+        name: The name of the family. Example: trn1
+        sizes: The number of sizes its publisher lists. Example: 2
     """
+
+    __repr__ = short_repr
 
     name: Text
     sizes: Count | None = None
@@ -99,13 +104,15 @@ class Family:
 
 @frozen(kw_only=True)
 class ServerTotals:
-    """What a page prints of a whole server: stated, never needed, and checked against the parts.
+    """Totals of a server as a page prints them: optional, and checked against the parts.
 
     Attributes:
         cores: Physical cores of all chips. Example: 32
         peak: Peak rates of all chips together.
         memory: Device memory of all chips together.
     """
+
+    __repr__ = short_repr
 
     cores: Count | None = None
     peak: Peak | None = None
@@ -117,25 +124,35 @@ class Server:
     """A host with its chips.
 
     Attributes:
-        family: The family of sizes that it is one of.
+        family: The family of instance sizes.
         chips: The chips in it.
         host: Processors and memory of the host.
         fabric: The network among its chips.
-        efa: The adapters to other servers.
-        network: The advertised network.
+        network: The network to other servers and to storage.
         local_storage: Local disks, all together. Disks are sold in decimal units. Example: 7,600 GB
         stated: Totals as printed.
         other: Figures that have no attribute of their own, by a name in snake case.
     """
 
+    __repr__ = short_repr
+
     KIND: ClassVar[str] = "Server"
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "efa": "network",
+        "efa.link": "network.link",
+        "efa.cards": "network.nics",
+        "efa.bandwidth": "network.bandwidth",
+    }
 
     family: Family | None = None
     chips: ChipCount
-    host: Host | None = None
+    host: Annotated[Host, Extensive()] | None = None
     fabric: Fabric | None = None
-    efa: Efa | None = None
     network: Network | None = None
-    local_storage: Capacity | None = None
+    local_storage: Annotated[Capacity, Extensive()] | None = None
     stated: ServerTotals | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
+
+    def parts(self) -> Parts[Chip]:
+        """Its chips."""
+        return ((self.chips.count, self.chips.chip),)

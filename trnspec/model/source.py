@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from attrs import frozen
 
 from trnspec.model.annotations import Date, Text
+from trnspec.short_repr import short_repr
 
 Rank = Literal[
     "vendor-chip-page",
@@ -34,6 +35,8 @@ class Source:
         version: The revision or release that was read. Example: 82ffe529
         note: What a reader of the source should know.
     """
+
+    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Source"
 

@@ -10,8 +10,10 @@ from attrs import field, frozen
 from trnspec.model.annotations import Count
 from trnspec.model.fabric import Fabric
 from trnspec.model.fields import AnyFigure, Bandwidth, Peak
+from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
 from trnspec.model.server import Host, MemoryTotal, Server
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -19,28 +21,32 @@ class ServerCount:
     """The servers of an UltraServer.
 
     Attributes:
-        server: Which server. Example: trn2u.48xlarge
-        count: How many. Example: 4
+        server: The server. Example: trn2u.48xlarge
+        count: The number of servers. Example: 4
     """
+
+    __repr__ = short_repr
 
     server: Ref[Server]
     count: Count
 
 
 @frozen(kw_only=True)
-class EfaTotal:
-    """The adapters of all servers together, which is not the figure of one server.
+class NetworkTotal:
+    """The network of all servers together, which is not the figure of one server.
 
     Attributes:
-        bandwidth: All cards of all servers. Example: 12,800 Gbps
+        bandwidth: All NICs of all servers, in one direction. Example: 12,800 Gbps
     """
+
+    __repr__ = short_repr
 
     bandwidth: Bandwidth | None = None
 
 
 @frozen(kw_only=True)
 class UltraServerTotals:
-    """What a page prints of a whole UltraServer: stated, never needed, and checked against the parts.
+    """Totals of an UltraServer as a page prints them: optional, and checked against the parts.
 
     Attributes:
         chips: Chips of all servers. Example: 64
@@ -48,15 +54,19 @@ class UltraServerTotals:
         peak: Peak rates of all chips together.
         memory: Device memory of all chips together.
         host: Processors and memory of all hosts together.
-        efa: Adapters of all servers together.
+        network: NICs of all servers together.
     """
+
+    __repr__ = short_repr
+
+    RENAMED: ClassVar[Mapping[str, str]] = {"efa": "network", "efa.bandwidth": "network.bandwidth"}
 
     chips: Count | None = None
     cores: Count | None = None
     peak: Peak | None = None
     memory: MemoryTotal | None = None
     host: Host | None = None
-    efa: EfaTotal | None = None
+    network: NetworkTotal | None = None
 
 
 @frozen(kw_only=True)
@@ -71,6 +81,8 @@ class UltraServer:
         other: Figures that have no attribute of their own, by a name in snake case.
     """
 
+    __repr__ = short_repr
+
     KIND: ClassVar[str] = "UltraServer"
 
     servers: ServerCount
@@ -78,3 +90,7 @@ class UltraServer:
     between_servers: Fabric | None = None
     stated: UltraServerTotals | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
+
+    def parts(self) -> Parts[Server]:
+        """Its servers."""
+        return ((self.servers.count, self.servers.server),)

@@ -1,7 +1,7 @@
-"""The few operations beside ``+ - * /`` that formulas are written with: on floats they are Python's, on arrays numpy's.
+"""Element-wise operations for formulas: on floats they are Python's, on arrays numpy's.
 
 Only operations that IEEE 754 rounds correctly are used, and none whose result depends on the width of a vector unit
-(no ``exp``, ``log`` or ``pow``), so that one call and the same element of a batch give the same bits.
+(no ``exp``, ``log`` or ``pow``), so that a single call and the same element of a batch give the same bits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Number: TypeAlias = Any
-"""A float, or an array of float64 that broadcasts with the others; conditions are bool or arrays of bool."""
+"""A float, or a float64 array that broadcasts with the others; conditions are bool or bool arrays."""
 
 
 def where(condition: Number, then: Number, otherwise: Number) -> Number:
@@ -23,26 +23,26 @@ def where(condition: Number, then: Number, otherwise: Number) -> Number:
 
 
 def larger(a: Number, b: Number) -> Number:
-    """The larger of two."""
+    """The larger of two numbers, element by element."""
     if type(a) is float and type(b) is float:
         return max(a, b)
     return np.maximum(a, b)
 
 
 def smaller(a: Number, b: Number) -> Number:
-    """The smaller of two."""
+    """The smaller of two numbers, element by element."""
     if type(a) is float and type(b) is float:
         return min(a, b)
     return np.minimum(a, b)
 
 
 def ceil(a: Number) -> Number:
-    """The least whole number that is not below."""
+    """The smallest integer not below ``a``, as a float."""
     return float(math.ceil(a)) if type(a) is float else np.ceil(a)
 
 
 def floor(a: Number) -> Number:
-    """The largest whole number that is not above."""
+    """The largest integer not above ``a``, as a float."""
     return float(math.floor(a)) if type(a) is float else np.floor(a)
 
 
@@ -64,7 +64,7 @@ def somewhere(condition: Number) -> bool:
 
 
 def steps(n: Number) -> Number:
-    """The base-2 logarithm of a whole number, rounded up: how often a group of ``n`` is halved."""
+    """``ceil(log2(n))`` for an integer ``n``, exactly: the steps of recursive doubling among ``n`` ranks; 0 for 1 or less."""
     if type(n) is float:
         return float(math.frexp(n - 1.0)[1]) if n > 1.0 else 0.0
     mantissa, exponent = np.frexp(np.maximum(n, 1.0) - 1.0)

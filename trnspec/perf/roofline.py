@@ -1,4 +1,4 @@
-"""The roofline: what a rate of computation and a rate of memory allow (Williams, Waterman and Patterson 2009).
+"""The roofline model: attainable rate and ideal time by peak rate and memory bandwidth (Williams et al. 2009).
 
 All functions take floats or float64 arrays that broadcast.
 """
@@ -28,33 +28,33 @@ ELEMENT_BYTES = {
     "mxfp8": 1.0 + 1.0 / 32.0,
     "mxfp4": 0.5 + 1.0 / 32.0,
 }
-"""Bytes of an element in memory by data type."""
+"""Bytes per element in device memory, by data type."""
 
 
 def ridge(peak: Number, bandwidth: Number) -> Number:
-    """The intensity in FLOP/B from which on computation binds: peak rate over bandwidth."""
+    """The ridge point [FLOP/B]: the arithmetic intensity from which on work is compute-bound."""
     return peak / bandwidth
 
 
 def attainable(intensity: Number, peak: Number, bandwidth: Number) -> Number:
-    """The rate in FLOP/s that work of an intensity in FLOP/B can reach: ``min(peak, intensity x bandwidth)``."""
+    """The attainable rate [FLOP/s] at an arithmetic intensity [FLOP/B]: ``min(peak, intensity x bandwidth)``."""
     return smaller(peak, intensity * bandwidth)
 
 
 def least_time(flops: Number, traffic: Number, peak: Number, bandwidth: Number) -> Number:
-    """The least time in s of some work: the larger of FLOP over peak rate and bytes over bandwidth."""
+    """The ideal time [s]: the larger of FLOP over peak rate [FLOP/s] and bytes over bandwidth [B/s]."""
     return larger(flops / peak, traffic / bandwidth)
 
 
 class Piece(NamedTuple):
-    """One part of a model forward.
+    """One operation of a forward pass.
 
     Attributes:
         name: ``projections``, ``scores``, ``mlp``, ``experts``, ``shared``, ``router`` or ``head``.
-        layers: Which layers: ``dense``, ``experts``, ``windowed`` ..., or empty for what is outside of them.
+        layers: The layers it belongs to: ``all``, ``dense``, ``experts``, ``full``, ``windowed``; empty for the head.
         count: How often the model has it.
         flops: FLOP of one.
-        traffic: Bytes of one.
+        traffic: Device-memory traffic of one [B].
     """
 
     name: str
@@ -64,7 +64,7 @@ class Piece(NamedTuple):
     traffic: Number
 
 
-def pieces(  # each is an axis of the question
+def pieces(  # each is an input of the evaluator
     d: Dimensions,
     *,
     tokens: Number,
@@ -75,17 +75,17 @@ def pieces(  # each is an axis of the question
     kv_bytes: Number,
     logits: Number,
 ) -> Iterator[Piece]:
-    """The parts of a model forward; those that it does not have are left out.
+    """The operations of a forward pass that the model has.
 
     Args:
         d: The transformer.
-        tokens: Tokens computed, of all sequences.
-        sequences: Sequences, each with a cache of its own.
-        seq: Tokens of a sequence, or in its cache when decoding.
-        convention: ``full`` (decoding: a token meets all of the cache) or ``causal``.
+        tokens: Tokens computed, over all sequences.
+        sequences: Sequences, each with its own KV cache.
+        seq: Tokens of a sequence, or in its KV cache when decoding.
+        convention: ``full`` (decoding: a token attends to the whole cache) or ``causal``.
         element_bytes: Bytes of a weight and of an activation.
-        kv_bytes: Bytes of an element of the cache.
-        logits: Tokens whose logits are wanted.
+        kv_bytes: Bytes of a KV-cache element.
+        logits: Tokens for which logits are computed.
     """
     dense = d.layers - d.expert_layers
     sizes = {"weight_bytes": element_bytes, "activation_bytes": element_bytes, "kv_bytes": kv_bytes}
@@ -100,7 +100,7 @@ def pieces(  # each is an axis of the question
     ):
         if count > 0.0:
             flops = layer_flops(d, tokens, span(seq, window, d.causal, convention)).scores
-            # Computing a whole sequence reads all of it; decoding reads what the window holds.
+            # A prefill reads the whole sequence; decoding reads what is within the window.
             reach = seq if convention == "causal" else span(seq, window, d.causal, "full")
             traffic = layer_traffic(d, tokens, reach, sequences=sequences, **sizes).scores
             yield Piece("scores", "all" if count == d.layers else name, count, flops, traffic)

@@ -17,6 +17,7 @@ from trnspec.errors import UsageError
 from trnspec.model.document import Node
 from trnspec.plugins import entry_points
 from trnspec.quantities.units import UNITS, Unit, UnitTable, extended
+from trnspec.short_repr import short_repr
 from trnspec.yaml import Path
 
 API = 1
@@ -40,6 +41,8 @@ class Kind:
     folder: str
     spec: type
 
+    __repr__ = short_repr
+
 
 @frozen
 class Finding:
@@ -61,6 +64,8 @@ class Finding:
     node: Node[Any] | None = None
     key: bool = False
 
+    __repr__ = short_repr
+
 
 Check = Callable[..., Iterator[Finding]]
 
@@ -78,6 +83,8 @@ class Rule:
     code: Code
     over: type | None
     check: Check = field(repr=False)
+
+    __repr__ = short_repr
 
 
 R = TypeVar("R", bound=Check)
@@ -189,6 +196,8 @@ class Plugin:
     commands: tuple[Command, ...] = ()
     units: tuple[Unit, ...] = ()
 
+    __repr__ = short_repr
+
 
 @frozen
 class Registry:
@@ -202,6 +211,8 @@ class Registry:
     exporters: Mapping[str, Exporter] = field(factory=dict)
     explanations: tuple[Callable[..., Iterator[Any]], ...] = ()
     units: UnitTable = UNITS
+
+    __repr__ = short_repr
 
     @classmethod
     def of(cls, plugins: Iterable[Plugin]) -> Registry:

@@ -1,1 +1,1 @@
-"""Figures as text with a unit: ``units``, ``grammar``, ``quantity`` (the printed value and its interval) and ``amount``."""
+"""Quantities: ``units``, ``grammar``, ``quantity`` (a printed value and its interval), ``amount`` and ``arithmetic``."""

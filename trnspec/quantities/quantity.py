@@ -1,9 +1,10 @@
-"""A figure as it is printed: ``"2.9 TB/s"`` becomes a value, a unit, and the interval its digits stand for.
+"""A printed quantity: ``"2.9 TB/s"`` is parsed into a value, a unit, and the interval its digits represent.
 
-A printed number stands for every value that would be printed the same way.  With ``ulp`` the size of one unit of its
-last digit, ``2.9`` is [2.85, 2.95): half-open, because we round halves up, as most publishers do.  Trailing zeros of a
-round integer may or may not be digits (``190`` may be rounded to 1 or to 10), so a quantity has two intervals:
-``interval`` trusts the zeros, ``loose`` does not.  All of it is exact arithmetic; floats appear only on the way out.
+A printed number represents every value that is printed the same way. With ``ulp`` the size of one unit of its last
+digit, ``2.9`` is [2.85, 2.95): half-open, because halves are rounded up, as most publishers do. Trailing zeros of a
+round integer may or may not be significant (``190`` may be rounded to 1 or to 10), so a quantity has two intervals:
+``interval`` counts the zeros as significant, ``loose`` does not. All arithmetic is exact; floats are used for results
+only.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 import enum
 import functools
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from trnspec.errors import QuantityError, UsageError
+from trnspec.quantities.arithmetic import Measured
 from trnspec.quantities.grammar import (
     EXPONENT,
     FRACTION,
@@ -30,9 +33,12 @@ from trnspec.quantities.grammar import (
 )
 from trnspec.quantities.units import UNITS, Dimension, Unit, UnitTable, wrong_dimension
 
+if TYPE_CHECKING:
+    from trnspec.quantities.amount import Amount
+
 
 class Qualifier(enum.Enum):
-    """What stands before the number; the value is how we print it."""
+    """What precedes the number; the value is its canonical spelling."""
 
     EXACT = ""
     ABOUT = "~"
@@ -50,9 +56,9 @@ _ABOVE = frozenset((Qualifier.AT_LEAST, Qualifier.OVER))
 
 @frozen
 class Interval:
-    """The half-open interval [low, high) of numbers that are not negative.
+    """The half-open interval [low, high) of non-negative numbers.
 
-    ``high`` is None where nothing bounds it from above.  ``low == high`` is one exact number.
+    ``high`` is None for an interval without upper bound. ``low == high`` is one exact number.
 
     Raises:
         UsageError: ``low`` is negative, or ``high`` is below ``low``.
@@ -67,19 +73,19 @@ class Interval:
 
     @classmethod
     def point(cls, value: Fraction | int) -> Interval:
-        """The interval that holds one exact number."""
+        """The interval of one exact number."""
         return cls(Fraction(value), Fraction(value))
 
     @property
     def is_point(self) -> bool:
-        """True where the interval holds exactly one number."""
+        """True if the interval contains exactly one number."""
         return self.low == self.high
 
     def __contains__(self, value: Fraction | float) -> bool:
         return self.low <= value and (self.high is None or value < self.high or self.low == value == self.high)
 
     def overlaps(self, other: Interval) -> bool:
-        """True where some number lies in both."""
+        """True if the two intervals have a number in common."""
         if self.is_point:
             return self.low in other
         if other.is_point:
@@ -87,7 +93,7 @@ class Interval:
         return (self.high is None or other.low < self.high) and (other.high is None or self.low < other.high)
 
     def gap(self, other: Interval) -> Fraction:
-        """How far apart the two are, from end to end: 0 where they overlap or touch, never negative."""
+        """The distance between the nearest ends: 0 if the intervals overlap or touch."""
         if self.high is not None and self.high < other.low:
             return other.low - self.high
         if other.high is not None and other.high < self.low:
@@ -95,13 +101,13 @@ class Interval:
         return Fraction(0)
 
     def scaled(self, k: Fraction | int) -> Interval:
-        """All numbers times an exact ``k``; the bounds of 16 chips from the bounds of one.
+        """All numbers times an exact ``k``: the interval of 16 chips from the interval of one.
 
         Raises:
             UsageError: ``k`` is negative.
         """
         if k < 0:
-            raise UsageError(f"an interval is scaled by a number that is not negative, not by {k}")
+            raise UsageError(f"an interval is scaled by a non-negative number, not by {k}")
         if k == 0:
             return Interval.point(0)
         return Interval(self.low * k, None if self.high is None else self.high * k)
@@ -111,7 +117,7 @@ class Interval:
         return Interval(self.low + other.low, high)
 
     def times(self, other: Interval) -> Interval:
-        """All products of a number here and a number there."""
+        """All products of a number of this interval and a number of the other."""
         for one, two in ((self, other), (other, self)):
             if one.is_point:
                 return two.scaled(one.low)
@@ -119,35 +125,40 @@ class Interval:
         return Interval(self.low * other.low, high)
 
     def ratio(self, other: Interval) -> Interval:
-        """All quotients of a number here by a number there that is not 0.
+        """All quotients of a number of this interval by a number of the other that is not 0.
 
-        Division turns the ends around, so a half-open result is exact but for the ends themselves: the lower one is
-        in the result even where no quotient reaches it, and the upper one is not in it even where a point reaches it.
+        Division swaps the ends, so a half-open result is exact except at the ends themselves: it contains the lower
+        end even if no quotient reaches it, and excludes the upper end even if a quotient reaches it.
 
         Raises:
             UsageError: ``other`` is the number 0.
         """
         if other.high == 0:
-            raise UsageError("a ratio to 0 does not exist")
+            raise UsageError("division by an interval that is 0")
         low = Fraction(0) if other.high is None else self.low / other.high
         high = None if self.high is None or other.low == 0 else self.high / other.low
         return Interval(low, high)
 
 
-@frozen
-class Quantity:
-    """A printed figure.  Two are equal when all parts are, the text too; see ``same_value`` and ``agrees``.
+# mypy assumes that attrs generates the comparisons unless told otherwise.
+@frozen(order=False)
+class Quantity(Measured):
+    """A printed quantity.
+
+    ``==`` compares all attributes, the text included; ``same_value`` compares values, ``agrees`` intervals, and ``<``
+    and ``>`` values, also with a text: ``Quantity.parse("2.9 TB/s") > "800 GB/s"``. ``format(quantity, ".2f")`` applies
+    the format to the number and keeps qualifier and unit.
 
     Attributes:
         text: As printed, unchanged.
-        qualifier: What stands before the number.
+        qualifier: The qualifier of the number.
         number: The number, in ``unit``.
         unit: The unit; an alias is resolved, ``text`` keeps it.
         ulp: The size of one unit of the last printed digit, in ``unit``.
         digits: Significant digits, at least 1.
-        min_digits: Less than ``digits`` where trailing zeros of an integer may be mere place holders:
+        min_digits: Less than ``digits`` if trailing zeros of an integer may be placeholders:
             3 and 2 for 190, 4 and 3 for 3,040, 4 and 4 for 400.0.
-        table: The units that were known where it was read: what ``to`` takes. It plays no part in comparisons.
+        table: The units known when it was parsed, which ``to`` accepts. Ignored by comparisons.
     """
 
     text: str
@@ -159,9 +170,25 @@ class Quantity:
     min_digits: int
     table: UnitTable = field(default=UNITS, eq=False, repr=False)
 
+    @classmethod
+    def parse(cls, text: str, dimension: Dimension | None = None, table: UnitTable = UNITS) -> Quantity:
+        """A text such as ``"2.9 TB/s"`` as a quantity; see :func:`parse`.
+
+        Raises:
+            QuantityError: ``malformed``, ``no-unit``, ``unknown-unit`` or ``dimension``.
+        """
+        return parse(text, dimension, table)
+
+    @property
+    def amount(self) -> Amount:
+        """The exact value with its dimension and interval."""
+        from trnspec.quantities.amount import Amount
+
+        return Amount.of(self)
+
     @property
     def dimension(self) -> Dimension:
-        """What is measured."""
+        """The dimension of the unit."""
         return self.unit.dimension
 
     @property
@@ -171,24 +198,28 @@ class Quantity:
 
     @property
     def interval(self) -> Interval:
-        """What the printed digits stand for, in base units."""
+        """The values that are printed with these digits, in base units."""
         return self._interval(self.ulp)
 
     @property
     def loose(self) -> Interval:
-        """The same with ambiguous trailing zeros read as place holders, in base units; it contains ``interval``."""
+        """The same with ambiguous trailing zeros read as placeholders, in base units; it contains ``interval``."""
         return self._interval(self.ulp * 10 ** (self.digits - self.min_digits))
 
     def _interval(self, ulp: Fraction) -> Interval:
         number, factor = self.number, self.unit.factor
-        # "~" promises less than rounding does: one whole unit of the last digit to either side.
+        # "~" is less precise than rounding: one unit of the last digit to either side.
         reach = ulp if self.qualifier is Qualifier.ABOUT else ulp / 2
         low = Fraction(0) if self.qualifier in _BELOW else max(number - reach, Fraction(0))
         high = None if self.qualifier in _ABOVE else (number + reach) * factor
         return Interval(low * factor, high)
 
     def to(self, unit: str | Unit, table: UnitTable | None = None) -> float:
-        """The value in another unit of the same dimension, one of its own table when none is given.
+        """The value in another unit of the same dimension.
+
+        Args:
+            unit: The unit or its symbol.
+            table: The units that ``unit`` may name; those of ``self.table`` if omitted.
 
         Raises:
             QuantityError: ``unknown-unit`` or ``dimension``.
@@ -200,7 +231,7 @@ class Quantity:
         return float(self.value / unit.factor)
 
     def same_value(self, other: Quantity) -> bool:
-        """True where qualifier, dimension and exact value are the same: ``1,000 MB`` and ``1 GB``."""
+        """True if qualifier, dimension and exact value are the same: ``1,000 MB`` and ``1 GB``."""
         return (self.qualifier, self.dimension, self.value) == (other.qualifier, other.dimension, other.value)
 
     def __float__(self) -> float:
@@ -210,18 +241,27 @@ class Quantity:
     def __str__(self) -> str:
         return self.text
 
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return self.text
+        qualifier = self.qualifier.value
+        return f"{qualifier}{' ' if qualifier[-1:].isalpha() else ''}{formatted(self.value, self.unit, spec)}"
+
+    def __repr__(self) -> str:
+        return f"<Quantity {self.text}>"
+
 
 def parse(text: str, dimension: Dimension | None = None, table: UnitTable = UNITS) -> Quantity:
-    """Read a printed figure.
+    """Parse a printed quantity.
 
     The form is: an optional ``~``, ``<=``, ``<``, ``>=``, ``>``, ``up to``, ``up-to`` or ``over``; a decimal number,
-    perhaps with commas between its thousands or with an exponent from -30 to 30; one space; a unit of ``table``.
-    Before the ``x`` of a ratio the space may be left out.
+    optionally with commas as thousands separators or with an exponent from -30 to 30; one space; a unit of ``table``.
+    The space may be omitted before the ``x`` of a ratio.
 
     Args:
-        text: What is printed.
-        dimension: What is expected there; None takes any.
-        table: The units that are known.
+        text: The printed text.
+        dimension: The expected dimension; None accepts any.
+        table: The known units.
 
     Raises:
         QuantityError: ``malformed``, ``no-unit``, ``unknown-unit`` or ``dimension``.
@@ -235,14 +275,14 @@ def parse(text: str, dimension: Dimension | None = None, table: UnitTable = UNIT
     match = PARTS.match(text)
     if match is None:
         raise no_number(text, dimension)
-    before, integer, decimals, exponent, space, spelling = match.groups()
+    qualifier, integer, decimals, exponent, space, spelling = match.groups()
     unit = table.get(spelling)
     if unit is None or (space != " " and unit.separator):
         raise no_unit(text, match, dimension, table)
     if dimension is not None and unit.dimension is not dimension:
-        meant = table.counterpart(unit, dimension)
-        head = text[: match.end(5)]
-        hint = f"did you mean {head}{meant.symbol}?" if meant else table.choices(dimension)
+        counterpart = table.counterpart(unit, dimension)
+        number = text[: match.end(5)]
+        hint = f"did you mean {number}{counterpart.symbol}?" if counterpart else table.choices(dimension)
         raise QuantityError("dimension", f"{quoted(text)}: {wrong_dimension(unit, dimension)}", hint)
     mantissa = integer.replace(",", "")
     power = int(exponent[1:]) if exponent else 0
@@ -254,7 +294,7 @@ def parse(text: str, dimension: Dimension | None = None, table: UnitTable = UNIT
     ulp = _power_of_ten(power)
     return Quantity(
         text=text,
-        qualifier=_QUALIFIERS[before.strip()] if before else Qualifier.EXACT,
+        qualifier=_QUALIFIERS[qualifier.strip()] if qualifier else Qualifier.EXACT,
         number=int(mantissa) * ulp,
         unit=unit,
         ulp=ulp,
@@ -270,41 +310,41 @@ def _power_of_ten(power: int) -> Fraction:
 
 
 def pattern(dimension: Dimension, table: UnitTable = UNITS) -> str:
-    """A regular expression for exactly the texts that ``parse`` takes for the dimension.
+    """A regular expression for exactly the texts that ``parse`` accepts for the dimension.
 
-    It means the same to ECMA-262 (JSON Schema) and to Python's ``re.search``.  Its numbers are bounded so that no text
-    it matches is longer than ``MAX_TEXT``.
+    ECMA-262 (JSON Schema) and Python's ``re.search`` interpret it identically. The numbers it matches are bounded so
+    that no matching text is longer than ``MAX_TEXT``.
     """
     units: dict[str, list[str]] = {}
     for spelling in table.spellings(dimension):
         unit = table.unit(spelling)
         units.setdefault(" " if unit.separator else " ?", []).append(spelling)
     endings = "|".join(f"{space}(?:{'|'.join(spellings)})" for space, spellings in units.items())
-    # Python's "$" also matches before a last newline; the look-ahead says no to that in both languages.
+    # Python's "$" also matches before a final newline; the look-ahead excludes it in both languages.
     number = rf"(?:{INTEGER})(?:{FRACTION})?(?:{EXPONENT})?"
     return rf"^(?:{QUALIFIER})?{number}(?:{endings})$(?!\n)"
 
 
 def compare(a: Quantity, b: Quantity) -> int:
-    """-1, 0 or 1 as the value of ``a`` is below, the same as or above that of ``b``; precision plays no part.
+    """-1, 0 or 1 if the value of ``a`` is below, equal to or above that of ``b``, whatever their precision.
 
     Raises:
-        QuantityError: ``dimension``, if the two measure different things.
+        QuantityError: ``dimension``, if their dimensions differ.
     """
     _require_same(a, b)
     return (a.value > b.value) - (a.value < b.value)
 
 
 def agrees(a: Quantity, b: Quantity, *, loose: bool = False) -> bool:
-    """True where rounding alone can explain the difference: the intervals overlap.
+    """True if rounding alone can explain the difference: the intervals overlap.
 
     Args:
-        a: One figure.
-        b: The other; the order plays no part.
-        loose: Read ambiguous trailing zeros as place holders.
+        a: One quantity.
+        b: The other; the relation is symmetric.
+        loose: Read ambiguous trailing zeros as placeholders.
 
     Raises:
-        QuantityError: ``dimension``, if the two measure different things.
+        QuantityError: ``dimension``, if their dimensions differ.
     """
     _require_same(a, b)
     return a.loose.overlaps(b.loose) if loose else a.interval.overlaps(b.interval)
@@ -320,12 +360,16 @@ def _require_same(a: Quantity, b: Quantity) -> None:
 def choose_unit(
     value: Fraction | float, dimension: Dimension, like: Unit | None = None, table: UnitTable = UNITS
 ) -> Unit:
-    """The unit to show a computed value in: that of the other side, if it is given, so that eyes can compare.
+    """The unit to show a computed value in: ``like``, or the largest decimal unit in which the value is at least 1.
 
-    Without ``like`` it is the largest decimal unit in which the value (in base units) is at least 1.
+    Args:
+        value: The value, in base units.
+        dimension: Its dimension.
+        like: The unit of a value that it is shown next to.
+        table: The known units.
 
     Raises:
-        QuantityError: ``dimension``, if ``like`` measures something else.
+        QuantityError: ``dimension``, if ``like`` has another dimension.
         UsageError: The value is not finite.
     """
     if like is not None:
@@ -347,7 +391,7 @@ def _finite(value: Fraction | float) -> Fraction:
     try:
         return Fraction(value)
     except (OverflowError, ValueError):
-        raise UsageError(f"only a finite value can be shown, not {value}") from None
+        raise UsageError(f"a finite value is expected, not {value}") from None
 
 
 def _is_power_of_ten(factor: Fraction) -> bool:
@@ -358,15 +402,15 @@ def _is_power_of_ten(factor: Fraction) -> bool:
 def render(value: Fraction | float, unit: str | Unit, digits: int, table: UnitTable = UNITS) -> str:
     """A value in base units as a text in ``unit``: ``render(3.04e15, "TFLOPS", 4)`` is ``"3,040 TFLOPS"``.
 
-    Halves are rounded up, away from 0; zeros at the end of decimals are dropped; very large and very small numbers get
-    an exponent.  A text for people: it says at most ``digits`` significant digits.
+    The text has at most ``digits`` significant digits. Halves are rounded up, away from 0; trailing zeros of decimals
+    are dropped; very large and very small numbers get an exponent.
 
     Raises:
         UsageError: ``digits`` below 1, or a value that is not finite.
         QuantityError: ``unknown-unit``.
     """
     if digits < 1:
-        raise UsageError(f"at least 1 significant digit must be shown, not {digits}")
+        raise UsageError(f"at least 1 significant digit is expected, not {digits}")
     if isinstance(unit, str):
         unit = table.unit(unit)
     number = _finite(value) / unit.factor
@@ -375,7 +419,7 @@ def render(value: Fraction | float, unit: str | Unit, digits: int, table: UnitTa
     exponent = _exponent(number)
     rounded = _round(number, exponent - digits + 1)
     exponent = _exponent(rounded)
-    # Also where plain decimals would be more than a printed figure may have.
+    # Also if plain decimals would have more digits than a printed quantity may have.
     scientific = not max(-6, digits - 16) <= exponent < 15 if exponent < 0 else exponent >= 15
     shown = rounded / _power_of_ten(exponent) if scientific else rounded
     places = max(digits - 1 if scientific else digits - 1 - exponent, 0)
@@ -387,6 +431,20 @@ def render(value: Fraction | float, unit: str | Unit, digits: int, table: UnitTa
     return f"{sign}{whole:,}{'.' if decimals else ''}{decimals}{tail}{unit.separator}{unit.symbol}"
 
 
+def formatted(value: Fraction, unit: Unit, spec: str) -> str:
+    """A value in base units as a number in ``unit``, in a format for floats such as ``.2f``, followed by the unit.
+
+    Raises:
+        QuantityError: ``malformed``, if the format is not one for floats.
+    """
+    try:
+        number = format(float(value / unit.factor), spec)
+    except ValueError as error:
+        message = f"{spec!r} is not a format for the number of a quantity"
+        raise QuantityError("malformed", message, "use a format for floats, such as .2f") from error
+    return f"{number}{unit.separator}{unit.symbol}"
+
+
 def _exponent(number: Fraction) -> int:
     """The power of ten of the first digit: 3 for 3,040, and -1 for 0.8."""
     guess = len(str(abs(number.numerator))) - len(str(number.denominator))
@@ -394,7 +452,7 @@ def _exponent(number: Fraction) -> int:
 
 
 def _round(number: Fraction, power: int) -> Fraction:
-    """To a multiple of 10**power, halves away from 0."""
+    """The number rounded to a multiple of 10**power, halves away from 0."""
     steps = abs(number) / _power_of_ten(power)
     size = (2 * steps.numerator + steps.denominator) // (2 * steps.denominator) * _power_of_ten(power)
     return size if number > 0 else -size

@@ -1,7 +1,7 @@
-"""The closed set of units a figure may be printed in, and the dimension each of them measures.
+"""The closed set of units a figure may be printed in, with the dimension of each.
 
-The table is a value: a plugin that needs one more unit makes a new table (``UNITS.with_units(...)``), and nobody
-else's table changes.  Factors are exact fractions, so that 96 GiB and 103,079,215,104 B are the same number.
+A unit table is immutable: a plugin that needs one more unit makes a new table (``UNITS.with_units(...)``). Factors are
+exact fractions, so that 96 GiB and 103,079,215,104 B are the same number.
 
 Prefixes: k M G T P E are powers of 1,000 (SI brochure, 9th edition, table 7); Ki Mi Gi Ti Pi Ei are powers of
 1,024 (IEC 80000-13).
@@ -21,19 +21,19 @@ from attrs import field, frozen
 from trnspec.errors import QuantityError, UsageError
 
 MAX_SYMBOL = 14
-"""Longest symbol of a unit, so that a whole quantity always fits its budget of 64 characters."""
+"""Longest symbol of a unit, so that a quantity never exceeds its limit of 64 characters."""
 
-# Letters and slashes only: a digit, a point or a sign could be taken for a part of the number before it.
+# Letters and slashes only: a digit, a point or a sign could be read as part of the number before it.
 _SYMBOL = re.compile(r"[A-Za-zµμ][A-Za-zµμ/]*\Z")
 
 
 class Dimension(enum.Enum):
-    """What a unit measures.
+    """A physical dimension.
 
     Attributes:
         word: Its name in messages.
-        base: The symbol of the unit in which ``Quantity.value`` is counted.
-        usual: The symbol of a unit that people print, for hints.
+        base: The symbol of its base unit, the unit of ``Quantity.value``.
+        usual: The symbol of a commonly printed unit, for hints.
     """
 
     INFORMATION = ("information", "B", "GB")
@@ -57,16 +57,16 @@ class Dimension(enum.Enum):
 
 @frozen
 class Unit:
-    """One unit: ``factor`` of it make one base unit's worth, that is ``value = number * factor``.
+    """One unit; a value in base units is ``number * factor``.
 
     Attributes:
-        symbol: The spelling we print.
-        dimension: What it measures.
+        symbol: The canonical spelling.
+        dimension: Its dimension.
         factor: Its size in base units of the dimension, above 0.
-        aliases: Other spellings that are read as this unit.
+        aliases: Other accepted spellings.
 
     Raises:
-        UsageError: A factor not above 0, or a spelling that is empty, too long or not made of letters and slashes.
+        UsageError: The factor is not above 0, or a spelling is empty, too long or not made of letters and slashes.
     """
 
     symbol: str
@@ -79,9 +79,7 @@ class Unit:
             raise UsageError(f"unit {self.symbol!r}: the factor must be above 0, not {self.factor}")
         for spelling in self.spellings:
             if len(spelling) > MAX_SYMBOL or not _SYMBOL.match(spelling):
-                raise UsageError(
-                    f"unit {spelling!r}: a unit is written with 1 to {MAX_SYMBOL} letters and slashes, a letter first"
-                )
+                raise UsageError(f"unit {spelling!r}: a unit has 1 to {MAX_SYMBOL} letters and slashes, a letter first")
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -90,14 +88,14 @@ class Unit:
 
     @property
     def separator(self) -> str:
-        """What we print between number and unit: nothing for a ratio (``6.7x``), else one space."""
+        """The text between number and unit: empty for a ratio (``6.7x``), else one space."""
         return "" if self.dimension is Dimension.RATIO else " "
 
     def __str__(self) -> str:
         return self.symbol
 
 
-# Equal by identity: a table is big, is never edited, and serves as a key.
+# Compared by identity: a table is large, immutable, and used as a key.
 @frozen(eq=False, repr=False)
 class UnitTable:
     """A closed set of units with distinct spellings.
@@ -114,7 +112,9 @@ class UnitTable:
         for unit in self.units:
             for spelling in unit.spellings:
                 if spelling in index:
-                    raise UsageError(f"unit {spelling!r} is told twice: by {index[spelling].symbol} and {unit.symbol}")
+                    raise UsageError(
+                        f"unit {spelling!r} is defined twice, as {index[spelling].symbol} and {unit.symbol}"
+                    )
                 index[spelling] = unit
         object.__setattr__(self, "_index", index)
 
@@ -122,7 +122,7 @@ class UnitTable:
         return f"UnitTable({len(self.units)} units)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A figure that comes back from another process has the same table, not one like it.
+        # A figure unpickled in another process has the table of that process, not a copy.
         return (
             (extended, (self.units[len(UNITS.units) :],))
             if self.units[: len(UNITS.units)] == UNITS.units
@@ -146,7 +146,7 @@ class UnitTable:
         """The unit of that symbol or alias.
 
         Raises:
-            QuantityError: ``unknown-unit``, with a hint; or ``dimension``, if one is asked for and it is not this.
+            QuantityError: ``unknown-unit``, with a hint; or ``dimension``, if the unit has another than the given one.
         """
         unit = self._index.get(spelling)
         if unit is None:
@@ -156,7 +156,7 @@ class UnitTable:
         return unit
 
     def with_units(self, *units: Unit) -> UnitTable:
-        """A new table with these units too; a unit that is already there, the same in all parts, is no clash.
+        """A new table with these units added; a unit that is equal to a known one is not added again.
 
         Raises:
             UsageError: A spelling is already taken.
@@ -164,20 +164,20 @@ class UnitTable:
         return UnitTable((*self.units, *(unit for unit in dict.fromkeys(units) if unit not in self.units)))
 
     def confusion(self, unit: Unit) -> str:
-        """Why a further unit could be mistaken for something else, or an empty text; the same unit again cannot be."""
+        """Why a new unit could be confused with a known spelling, or an empty text; an equal unit is accepted."""
         if unit in self.units:
             return ""
         folded = {known.casefold(): (known, other) for known, other in self._index.items()}
         for spelling in unit.spellings:
             known, other = folded.get(spelling.casefold(), ("", None))
             if other is not None and known == spelling:
-                return f"the unit {spelling} is known already: {other.symbol} measures {other.dimension.word}"
+                return f"the unit {spelling} is already defined: {other.symbol} measures {other.dimension.word}"
             if other is not None:
-                return f"the unit {spelling} differs from {known} only in the case of letters"
-            if found := [symbol for symbol in _WORDS.get(spelling, ()) if symbol in self._index]:
-                return f"the unit {spelling} is ambiguous: people read {_alternatives(found)}"
+                return f"the unit {spelling} differs from {known} only in case"
+            if symbols := [symbol for symbol in _WORDS.get(spelling, ()) if symbol in self._index]:
+                return f"the unit {spelling} is ambiguous: it may be read as {_alternatives(symbols)}"
             if scope := self._scope(spelling):
-                return f"the unit {spelling} holds the scope of a figure: {scope}"
+                return f"the unit {spelling} contains the scope of a figure: {scope}"
         return ""
 
     def spellings(self, dimension: Dimension | None = None) -> tuple[str, ...]:
@@ -186,7 +186,7 @@ class UnitTable:
         return (*(unit.symbol for unit in units), *(alias for unit in units for alias in unit.aliases))
 
     def counterpart(self, unit: Unit, dimension: Dimension) -> Unit | None:
-        """The unit that someone who wrote ``unit`` most likely meant: GB for GB/s, TOPS for TFLOPS, and back."""
+        """The unit of ``dimension`` most likely meant by ``unit``: GB for GB/s, TOPS for TFLOPS, and vice versa."""
         if {unit.dimension, dimension} not in _OFTEN_MIXED_UP:
             return None
         return next((u for u in self.units if u.dimension is dimension and u.factor == unit.factor), None)
@@ -201,46 +201,45 @@ class UnitTable:
         return f"units of {dimension.word}: {', '.join(symbols[:8])}{more}"
 
     def suggest(self, spelling: str, dimension: Dimension | None = None) -> str:
-        """A hint for a spelling that is in no unit: the usual mistakes first, then the nearest spellings."""
+        """A hint for an unknown spelling: the usual mistakes first, then the nearest spellings."""
         if scope := self._scope(spelling):
             return scope
-        found = self._ambiguous(spelling, dimension) or self._near(spelling)
-        # What fits the place is the better guess, but a guess that does not fit is better than none.
-        fitting = [symbol for symbol in found if dimension is None or self._index[symbol].dimension is dimension]
-        if not fitting and not found:
+        symbols = self._ambiguous(spelling, dimension) or self._near(spelling)
+        # A unit of the expected dimension is the better guess, but another guess is better than none.
+        fitting = [symbol for symbol in symbols if dimension is None or self._index[symbol].dimension is dimension]
+        if not symbols:
             return self.choices(dimension)
-        return f"did you mean {_alternatives([self._explained(symbol) for symbol in (fitting or found)[:3]])}?"
+        return f"did you mean {_alternatives([self._explained(symbol) for symbol in (fitting or symbols)[:3]])}?"
 
     def _scope(self, spelling: str) -> str:
-        """The hint for ``GB/s/chip`` and ``GB HBM``: a unit, and then what it is a figure of."""
+        """The hint for ``GB/s/chip`` and ``GB HBM``: a unit followed by the scope of the figure."""
         for separator in (" ", "/"):
-            head, found, tail = spelling.rpartition(separator)
-            while found and head not in self._index:
-                head, found, more = head.rpartition(separator)
-                tail = more + separator + tail
-            if found and tail.strip(" ./").casefold() not in _NO_SCOPE:
+            unit, split, scope = spelling.rpartition(separator)
+            while split and unit not in self._index:
+                unit, split, more = unit.rpartition(separator)
+                scope = more + separator + scope
+            if split and scope.strip(" ./").casefold() not in _NO_SCOPE:
                 return (
-                    f'write "{head}" and leave out "{tail}": '
-                    "the scope of a figure is told by its place, not by its unit"
+                    f'write "{unit}" and omit "{scope}": the scope of a figure is defined by its path, not by its unit'
                 )
         return ""
 
     def _ambiguous(self, spelling: str, dimension: Dimension | None) -> list[str]:
-        """The readings of ``KB``, ``Gb``, ``Mib`` and the like, which people use for two or three different things.
+        """The readings of ``KB``, ``Gb``, ``Mib`` and similar spellings with two or three common meanings.
 
-        A capital B is a byte. A small one is a bit or, by a slip, a byte, and so is the B of ``GBPS``, where all
-        letters are capitals: both readings are given. What has the i of a binary prefix is no decimal unit; there
-        the byte is the likelier one. What the place expects says whether a rate is meant; else the spelling does.
+        A capital B is a byte. A lower-case b is a bit or, by mistake, a byte, and so is the B of ``GBPS``, in which all
+        letters are capitals: both readings are given. With the i of a binary prefix the byte is the likelier one. The
+        expected dimension decides whether a rate is meant; without one, the spelling does.
         """
         match = re.fullmatch(r"(?:([kmgtpe])(i)?)?(b)(ps|/s|/sec)?", spelling, re.IGNORECASE)
         if match is None:
             return []
-        letter, binary, told, ending = (match[1] or "").upper(), match[2], match[3], match[4]
+        letter, binary, b, ending = (match[1] or "").upper(), match[2], match[3], match[4]
         rated = dimension is Dimension.BANDWIDTH or (ending and dimension is not Dimension.INFORMATION)
         rate = "/s" if rated else ""
         prefix = f"{letter}i" if binary else "k" if letter == "K" else letter
         byte, bit = f"{prefix}B{rate}", f"{prefix}bit{rate}"
-        if told == "B":
+        if b == "B":
             readings = [byte] if binary else [byte, f"{letter}iB{rate}"]
             readings += [bit] if ending == "PS" else []
         else:
@@ -248,7 +247,7 @@ class UnitTable:
         return [symbol for symbol in dict.fromkeys(readings) if symbol in self._index]
 
     def _near(self, spelling: str) -> list[str]:
-        """Spellings that differ in case, in a missing S, in a plural, or in a letter or two."""
+        """Symbols whose spelling differs in case, in a missing S, in a plural, or in one or two letters."""
         if spelling in _WORDS:
             return [symbol for symbol in _WORDS[spelling] if symbol in self._index]
         folded = spelling.casefold()
@@ -261,7 +260,7 @@ class UnitTable:
         return list(dict.fromkeys(self._index[known].symbol for known in near))
 
     def _explained(self, symbol: str) -> str:
-        """The symbol with its size, where two symbols could be mistaken for each other: ``"KiB" (1,024 B)``."""
+        """The symbol, with its size if two symbols could be confused: ``"KiB" (1,024 B)``."""
         unit = self._index[symbol]
         if unit.dimension not in (Dimension.INFORMATION, Dimension.BANDWIDTH) or unit.factor == 1:
             return f'"{symbol}"'
@@ -314,14 +313,14 @@ def _alternatives(names: list[str]) -> str:
 
 
 def wrong_dimension(unit: Unit, expected: Dimension) -> str:
-    """The sentence that says what the unit measures and what was expected."""
+    """The message for a unit of another dimension than the expected one."""
     return (
         f"{unit.symbol} measures {unit.dimension.word} (base unit {unit.dimension.base}), "
         f"but {expected.word} (base unit {expected.base}) is expected, such as {expected.usual}"
     )
 
 
-def _house_units() -> Iterator[Unit]:
+def _builtin_units() -> Iterator[Unit]:
     decimal = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
     binary = {f"{letter}i": 1024 ** (power + 1) for power, letter in enumerate("KMGTPE")}
     names = {"k": "Kilo", "M": "Mega", "G": "Giga", "T": "Tera", "P": "Peta", "E": "Exa"}
@@ -331,7 +330,7 @@ def _house_units() -> Iterator[Unit]:
         yield Unit(f"{prefix}B", Dimension.INFORMATION, Fraction(size), words)
         yield Unit(f"{prefix}bit", Dimension.INFORMATION, size * bit)
     for prefix, size in (decimal | binary).items():
-        # In "b/s" alone nothing but the case of one letter tells bits from bytes, so there it has no alias.
+        # Without prefix, "b/s" differs from "B/s" in the case of one letter only, so it is not an alias.
         long = (f"{prefix}Byte/s",) if prefix in names else ()
         per_ns = ("B/ns",) if prefix == "G" else ()
         yield Unit(f"{prefix}B/s", Dimension.BANDWIDTH, Fraction(size), (f"{prefix}B/sec", *long, *per_ns))
@@ -360,13 +359,13 @@ def _house_units() -> Iterator[Unit]:
     yield Unit("FLOP/B", Dimension.INTENSITY, Fraction(1), ("FLOPs/B", "FLOP/Byte", "FLOPs/Byte", "Flops/Byte"))
 
 
-UNITS = UnitTable(tuple(_house_units()))
-"""The units trnspec itself knows."""
+UNITS = UnitTable(tuple(_builtin_units()))
+"""The built-in units."""
 
 
 @functools.lru_cache(maxsize=64)
 def extended(units: tuple[Unit, ...]) -> UnitTable:
-    """The table of trnspec with some more units; the same one for the same units, so that what is made for it is kept.
+    """The built-in table with more units; the same object for the same units, so that caches keyed by it stay valid.
 
     Raises:
         UsageError: A spelling is already taken.

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
+from trnspec.short_repr import short_repr
 from trnspec.topology.bounds import lightest_cut, routing_bound
 from trnspec.topology.fabric import Fabric, TopologyError
 from trnspec.topology.measures import cut_edges, total_rate
@@ -64,6 +65,8 @@ class Bisection:
     exact: bool
     cut: frozenset[int]
     method: str
+
+    __repr__ = short_repr
 
 
 def bisection(fabric: Fabric, by: By = "links", *, lower: float = 0.0) -> Bisection:

@@ -13,7 +13,6 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from trnspec.topology.measures import components, diameter, spheres
-from trnspec.topology.shapes import Chain, FullyConnected, Mesh, Ring, Shape, Single, Torus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,40 +81,6 @@ def difference(a: Fabric, b: Fabric, weights: bool = False) -> str:  # noqa: PLR
     if weights and isomorphic(a, b):
         return "the same links, but no renumbering also takes their rates to each other"
     return "chips, links, degrees and hops agree, but no renumbering takes one to the other"
-
-
-def recognise(fabric: Fabric) -> Shape | None:
-    """The named shape that the fabric is, up to numbering and without its rates; None for no such shape.
-
-    Of several names for one shape the one with the fewest dimensions is given: a 4D hypercube is a 4x4 torus.
-    """
-    for shape in _candidates(fabric.nodes):
-        if fabric.switches == 0 and shape.links == len(fabric.edges) and isomorphic(fabric, shape.build()):
-            return shape
-    return None
-
-
-def _candidates(n: int) -> Iterator[Shape]:
-    if n == 1:
-        yield Single()
-        return
-    yield Chain(n)
-    if n > 2:
-        yield Ring(n)
-        yield FullyConnected(n)
-    for dims in sorted(_factorings(n, 2), key=lambda d: (len(d), d)):
-        if len(dims) > 1:
-            yield Torus(dims)
-            yield Mesh(dims)
-
-
-def _factorings(n: int, least: int) -> Iterator[tuple[int, ...]]:
-    """The ways to write ``n`` as a product of factors that do not fall, each ``least`` or more."""
-    yield (n,)
-    for k in range(least, int(n**0.5) + 1):
-        if n % k == 0:
-            for rest in _factorings(n // k, k):
-                yield (k, *rest)
 
 
 def _degrees(fabric: Fabric) -> str:

@@ -69,6 +69,9 @@ class Fabric:
     edges: tuple[Edge, ...] = field(default=(), converter=_in_order)
     switches: int = 0
 
+    def __repr__(self) -> str:
+        return f"<Fabric of {self.nodes:,} chips, {self.switches:,} switches and {len(self.edges):,} links>"
+
     def __attrs_post_init__(self) -> None:
         if self.nodes < 1 or self.switches < 0:
             raise TopologyError(f"expected at least one chip and no negative count, got {self.nodes}, {self.switches}")

@@ -39,11 +39,6 @@ def degree_by_kind(fabric: Fabric, node: int) -> dict[str, int]:
     return dict(sorted(Counter(e.kind for e in fabric.links[node]).items()))
 
 
-def is_regular(fabric: Fabric) -> bool:
-    """Whether all chips have as many links of each kind."""
-    return len({tuple(degree_by_kind(fabric, v).items()) for v in range(fabric.nodes)}) == 1
-
-
 def device_rate(fabric: Fabric, node: int, kind: str | None = None) -> float | None:
     """The sum of the rates of the links at a vertex, one direction, of one kind or of all.
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 from trnspec.topology.fabric import Fabric
 from trnspec.topology.measures import is_connected
@@ -37,7 +37,7 @@ class Rings:
         complete: Whether more is proven impossible, or as many as asked for were found.
     """
 
-    rings: tuple[tuple[int, ...], ...]
+    rings: tuple[tuple[int, ...], ...] = field(repr=False)
     complete: bool
 
 

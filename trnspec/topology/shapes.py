@@ -313,7 +313,7 @@ class Explicit(Shape):
     ``build()`` raises ``TopologyError`` there.
     """
 
-    neighbours: tuple[tuple[int, ...], ...] = field(converter=_table)
+    neighbours: tuple[tuple[int, ...], ...] = field(converter=_table, repr=False)
     rate: float | None = None
     kind: str = ""
 

@@ -227,7 +227,7 @@ def test_efa_that_the_catalog_does_not_know_could_be_added() -> None:
     changed = record("trn1.2xlarge")
     put(changed, "NetworkInfo.EfaSupported", True)
 
-    assert "spec.efa" in {c.target.path for c in audited(changed).additions}
+    assert "spec.network.technology" in {c.target.path for c in audited(changed).additions}
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,11 @@ spec:
   family: {name: trn2}
   chips: {chip: trainium2, count: 16}
   host: {vcpus: 192, memory: {value: "2,097,152 MiB", where: MemoryInfo.SizeInMiB}}
-  efa: {cards: 16, bandwidth: {value: "3,200.0 Gbps", where: "NetworkInfo.NetworkCards.PeakBandwidthInGbps, added"}}
-  network: {storage: {value: "80,000 Mbps", where: EbsInfo.EbsOptimizedInfo.MaximumBandwidthInMbps}}
+  network:
+    technology: EFA
+    nics: 16
+    bandwidth: {value: "3,200.0 Gbps", where: "NetworkInfo.NetworkCards.PeakBandwidthInGbps, added"}
+    storage: {value: "80,000 Mbps", where: EbsInfo.EbsOptimizedInfo.MaximumBandwidthInMbps}
   local_storage: {value: "7,600 GB", where: InstanceStorageInfo.TotalSizeInGB}
   other: {cpu_clock: {value: 3.5 GHz, where: ProcessorInfo.SustainedClockSpeedInGhz}}
 """

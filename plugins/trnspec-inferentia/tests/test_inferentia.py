@@ -101,7 +101,7 @@ def test_chips_at_the_ends_of_a_chain_have_half(name, ends, interior):
 
     assert (ends, ends) == (first, last)
     assert {interior} == set(between)
-    assert float(catalog().named(name).spec.fabric.bandwidth) == interior
+    assert float(catalog().named(name).spec.fabric.bandwidth.both) == interior
 
 
 def test_in_the_ring_every_chip_has_two_links():

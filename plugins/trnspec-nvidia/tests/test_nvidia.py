@@ -190,18 +190,20 @@ def test_links_of_a_chip(name):
     link = catalog().find(declared.link).spec
 
     assert {"nvlink-3": 12, "nvlink-4": 18, "nvlink-5": 18}[declared.link.name] == declared.links_per_chip
-    assert float(declared.bandwidth) == declared.links_per_chip * float(link.bandwidth.both)
+    assert float(declared.bandwidth.both) == declared.links_per_chip * float(link.bandwidth.both)
     assert float(link.bandwidth.both) == 2 * float(link.bandwidth.per_direction)
 
 
 @pytest.mark.parametrize("name", sorted({*EIGHT, *TRAYS.values()} - {"hgx-b200", "hgx-h100"}))
 def test_between_servers_one_attribute_tells(name):
-    """Cards times the rate of one, EFA and InfiniBand alike."""
-    efa = catalog().named(name).spec.efa
-    card = catalog().find(efa.link).spec
+    """NICs times the rate of one; the technology is that of the link, where the page names it."""
+    network = catalog().named(name).spec.network
+    nic = catalog().find(network.link).spec
+    family = network.link.name.partition("-")[0]
 
-    assert card.connects == "servers"
-    assert float(efa.bandwidth) == efa.cards * float(card.bandwidth.per_direction)
+    assert nic.connects == "servers"
+    assert network.technology == {"efa": "EFA", "infiniband": "InfiniBand", "rdma": None}[family]
+    assert float(network.bandwidth) == network.nics * float(nic.bandwidth.per_direction)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,7 @@ def test_between_servers_for_each_chip(name, per_chip):
     """B/s in one direction."""
     spec = catalog().named(name).spec
 
-    assert float(spec.efa.bandwidth) / spec.chips.count == per_chip
+    assert float(spec.network.bandwidth) / spec.chips.count == per_chip
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_ec2_record(name):
         "gpus": spec.chips.count,
         "gpu_memory_mib": chip.spec.memory.capacity.to("MiB"),
         "total_gpu_memory_mib": spec.stated.memory.capacity.to("MiB"),
-        "efa_interfaces": spec.efa.cards,
+        "efa_interfaces": spec.network.nics,
         "storage_mbps": spec.network.storage.to("Mbps"),
         "disks_gb": spec.local_storage.to("GB"),
         "clock_ghz": spec.other["cpu_clock"].to("GHz"),
@@ -96,4 +96,4 @@ def test_ec2_network(name):
     gigabit = int(words[-2]) * (int(words[0].removesuffix("x")) if len(words) == 3 else 1)
 
     assert words[-1] == "Gigabit"
-    assert catalog().named(name).spec.efa.bandwidth.to("Gbit/s") == gigabit
+    assert catalog().named(name).spec.network.bandwidth.to("Gbit/s") == gigabit

@@ -120,13 +120,17 @@ def shown(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "marks", "words"),
     [
-        ("", "^", "a kind is expected where the query ends"),
-        ("where a = 3", "^^^^^", "a kind is expected where 'where' stands"),
+        ("", "^", "a kind is expected, not the end of the query"),
+        ("where a = 3", "^^^^^", "a kind is expected, not 'where'"),
         ("chip a = 3", "     ^", "'where' or the end is expected"),
-        ("chip where", "          ^", "a path such as memory.capacity, or a value is expected where the query ends"),
+        (
+            "chip where",
+            "          ^",
+            "a path such as memory.capacity, or a value is expected, not the end of the query",
+        ),
         ("chip where a", "            ^", "known PATH"),
         ("chip where a < b < c", "                 ^", "write 'and' between two comparisons"),
-        ("chip where (a = 3", "           ^", "the bracket is not closed"),
+        ("chip where (a = 3", "           ^", "the parenthesis is not closed"),
         ("chip where a = 3)", "                ^", "'and', 'or' or the end is expected"),
         ("chip where (a = c b", "                  ^", "')', 'and' or 'or' is expected"),
         ("chip where a = 3 TB/x", "               ^^^^^^", 'unknown unit "TB/x"'),
@@ -134,13 +138,13 @@ def shown(text: str) -> list[str]:
         ("chip where a = 007", "               ^^^", '"007"'),
         ("chip where a = 3 GB / b", "                    ^", "only a path can be divided"),
         ("chip where a / b / c = 3", "                 ^", "only by one other path"),
-        ("chip where a = b and and c = 3", "                     ^^^", "is expected where 'and' stands"),
+        ("chip where a = b and and c = 3", "                     ^^^", "is expected, not 'and'"),
         ("chip where a = 'b", "               ^^", "the quote is not closed"),
         ("chip where a & b", "             ^", "write 'and'"),
         ("chip where a ≥ 3", "             ^", "write >="),
         ("chip where a = -3", "               ^", "no negative figures"),
         ("chip where known 3 GB", "                 ^^^^", "a path such as"),
-        ('chip where a = "日本" ;', "                      ^", "';' means nothing here"),
+        ('chip where a = "日本" ;', "                      ^", "unexpected character ';'"),
     ],
 )
 def test_mistakes(text, marks, words) -> None:

@@ -54,7 +54,7 @@ def test_rows_are_documents() -> None:
         ("ultraserver where memory.capacity = 1,200 GiB", ["rack"]),
         ("ultraserver where chips.count = 12 and servers.count = 3", ["rack"]),
         ("ultraserver where host.memory = 600 GiB and host.vcpus = 96", ["rack"]),
-        ("ultraserver where efa.cards = 24 and efa.bandwidth = 300 Gbps", ["rack"]),
+        ("ultraserver where network.nics = 24 and network.bandwidth = 300 Gbps", ["rack"]),
         ("ultraserver where server.memory.capacity = 400 GiB", ["rack"]),
         ("ultraserver where server.chips.count = 4", ["rack"]),
         ("ultraserver where core.engines.tensor.clock = 2.8 GHz", ["rack"]),
@@ -269,7 +269,7 @@ def test_the_paths_of_the_page() -> None:
         ("chip where memory.capacity > 3 GB/s", "3 GB/s", "measures bandwidth; did you mean 3 GB?"),
         ("chip where memory.capacity > 3", "3", "a number alone has no unit; such as 3 GB"),
         ("chip where dies > 3 GB", "3 GB", "dies is a count"),
-        ('chip where memory.capacity > "much"', '"much"', "compared with a quantity"),
+        ('chip where memory.capacity > "much"', '"much"', "compare it with a quantity"),
         ("chip where memory.capacity > memory.bandwidth", "memory.bandwidth", "cannot be compared"),
         ("chip where memory.capacity > dies", "dies", "cannot be compared"),
         (
@@ -278,16 +278,16 @@ def test_the_paths_of_the_page() -> None:
             "cannot be divided",
         ),
         ("chip where dies / memory.capacity > 3x", "dies / memory.capacity", "cannot be divided"),
-        ("chip where peak.dense > 3 TFLOPS", "peak.dense", "name one of it, such as peak.dense.fp64"),
-        ("chip where dies ~ 2", "dies", "no rounding"),
-        ('chip where name < "full"', "name", "compared with = and != only"),
+        ("chip where peak.dense > 3 TFLOPS", "peak.dense", "compare one of its paths, such as peak.dense.fp64"),
+        ("chip where dies ~ 2", "dies", "not rounded"),
+        ('chip where name < "full"', "name", "supports = and != only"),
         ('chip where name = "ful"', '"ful"', "no Chip is named \"ful\"; did you mean 'full'"),
         ('server where chip = "box"', '"box"', "no Chip is named"),
-        ("chip where name = full", "full", 'a word stands in quotes: "full"'),
+        ("chip where name = full", "full", 'write a text in quotes: "full"'),
         ('source where rank = "thirdparty"', '"thirdparty"', "did you mean 'third-party'"),
         ('chip where launched > "soon"', '"soon"', "write a date such as"),
         ("chip where launched > 2024", "2024", 'such as "2024"'),
-        ("chip where 3 GB > 2 GB", "3 GB > 2 GB", "a path on one side"),
+        ("chip where 3 GB > 2 GB", "3 GB > 2 GB", "a path on at least one side"),
         ("server where links.bandwidth > 1 TB/s", "links.bandwidth", "does not add up; write chip.links.bandwidth"),
         ("link where other.odd > 1 GB", "other.odd", "differs between documents"),
     ],
@@ -340,7 +340,7 @@ def test_cells() -> None:
     (_, ridge) = found.column("peak.dense.bf16 / memory.bandwidth")
     assert isinstance(ridge, Amount)
     assert (Fraction(200), Dimension.INTENSITY) == (ridge.value, ridge.dimension)
-    assert repr(found).splitlines()[2].split() == ["bare", "-", "-", "-"]
+    assert str(found).splitlines()[2].split() == ["bare", "-", "-", "-"]
 
 
 def test_a_total_is_the_same_as_the_catalog_gives() -> None:

@@ -163,13 +163,13 @@ def test_a_figure_that_was_taken_back() -> None:
 def test_no_part_is_made_that_would_lack_something() -> None:
     """The fabric of a server needs a link, so a rate alone makes none."""
     chip = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 1 GiB}}", "source: old")
-    claims = claim("mid", "7 GB/s", "superseded", "spec.fabric.bandwidth")
-    claims += ", " + claim("mid", "7 GB/s", "superseded", "spec.efa.bandwidth")
+    claims = claim("mid", "7 GB/s", "superseded", "spec.fabric.bandwidth.both")
+    claims += ", " + claim("mid", "7 GB/s", "superseded", "spec.network.bandwidth")
     server = document("Server", "box", f"spec: {{chips: {{chip: part, count: 2}}}}\nclaims: [{claims}]", "source: new")
     spec = as_of(graph(*PAGES, chip, server), "2023-05")[0].nodes["box"].spec
 
     assert None is spec.fabric
-    assert "7 GB/s" == spec.efa.bandwidth.value.text
+    assert "7 GB/s" == spec.network.bandwidth.value.text
 
 
 # Counts, words, derived figures.
@@ -218,7 +218,7 @@ def test_what_must_be_there_takes_its_document_along() -> None:
 
     assert {
         "part": "spec.memory.capacity was first published by new, of 2024-06-02",
-        "box": "spec.chips.chip is part, which was not known",
+        "box": "spec.chips.chip is part, which is unknown at that date",
     } == unknown
 
 
@@ -236,7 +236,7 @@ def test_an_optional_part_is_left_out() -> None:
 def test_a_document_on_nobodys_word() -> None:
     _, unknown = as_of(graph(document("Link", "wire", "spec: {connects: chips}")), "2023-05")
 
-    assert {"wire": "nothing in it has a source, so nobody can say when it was published"} == unknown
+    assert {"wire": "nothing in it has a source, so its date is unknown"} == unknown
 
 
 def test_a_printed_ratio_has_its_own_date() -> None:

@@ -61,9 +61,9 @@ def test_none_takes_away(catalog) -> None:
         ({"memory.capcity": "64 GiB"}, "did you mean 'capacity'"),
         ({"memory.capacity": "64 GiB/s"}, "measures bandwidth"),
         ({"memory.capacity": None}, "capacity is missing"),
-        ({"sbuf": None}, "nothing stands at sbuf"),
+        ({"sbuf": None}, "sbuf has no value to remove"),
         ({"memory.capacity.value.more": "1 GiB"}, "has no memory.capacity.value.more"),
-        ({"ratios.0.says": "3x"}, "leads through ratios"),
+        ({"ratios.0.says": "3x"}, "ratios is not a mapping"),
         ({"launched": 3}, "not a text"),
     ],
 )

@@ -106,7 +106,7 @@ def test_every_mistake_has_its_line(catalog, tmp_path) -> None:
     [
         ("change: [\n", "1:9: TRN004 The [ that opens here is not closed; close it with ]"),
         ("change: 3\n", "1:9: change is a mapping from names to changes; write NAME: {memory.capacity: 128 GiB}"),
-        ("add: {}", "1:6: add is a list of documents; begin each one with '- '"),
+        ("add: {}", "1:6: add is a list of documents; start each document with '- '"),
         (
             "change: {part: {sbuf: 1 MiB, sbuf: 2 MiB}}\n",
             "1:30: TRN005 The key 'sbuf' stands here a second time; the first value is kept; delete or rename one of them",

@@ -40,9 +40,9 @@ KNOWN = {
     "A6": ("trn1.32xlarge", "memory.bandwidth", "13,120 GiB/sec", "decimal-unit", "rejected"),
     "A7": ("trainium1", "memory.capacity", "32 GB", "decimal-unit", "rejected"),
     "A7, server": ("trn1.32xlarge", "memory.capacity", "512 GB", "decimal-unit", "rejected"),
-    "A11": ("trn2-ultraserver", "efa.bandwidth", "3,200 Gbps", "part-for-whole", "rejected"),
+    "A11": ("trn2-ultraserver", "network.bandwidth", "3,200 Gbps", "part-for-whole", "rejected"),
     "A13": ("trn3-gen2-ultraserver", "memory.capacity", "20 TB", "decimal-unit", None),
-    "A14": ("trn3-gen2-ultraserver", "fabric.bandwidth", "2,048 GiB/sec", "decimal-unit", "unresolved"),
+    "A14": ("trn3-gen2-ultraserver", "fabric.bandwidth.both", "2,048 GiB/sec", "decimal-unit", "unresolved"),
     "A21, FP8": ("trn2.48xlarge", "fp8", "20 PFLOPS", "truncation", "superseded"),
     "A21, BF16": ("trn2.48xlarge", "bf16", "10 PFLOPS", "truncation", "superseded"),
     "A21, sparse": ("trn2.48xlarge", "sparse", "40 PFLOPS", "truncation", "superseded"),
@@ -89,7 +89,7 @@ def test_known_conflicts_have_their_gap_and_what_rounding_can_do(shown: Audit) -
 @pytest.mark.parametrize(
     ("id", "name", "cause"),
     [
-        ("A12", "EFA bandwidth per chip", "is one server's figure, 1 of 4"),
+        ("A12", "network bandwidth per chip", "is one server's figure, 1 of 4"),
         ("A18, vCPUs", "vCPUs per trainium3", "not an error"),
         ("A18, memory", "host memory per trainium3", "not an error"),
         ("A19", "sparse over dense of trn2.48xlarge", "two gains, not one"),
@@ -125,7 +125,7 @@ def test_an_outdated_page_that_closes_is_told_from_one_that_contradicts_itself(s
 
     assert views["neuron-trn1-2023-02"].closing > 0
     assert views["neuron-trn1-2023-02"].contradicting == ()
-    assert any("efa.bandwidth" in s for s in views["neuron-trn2-2024-12"].contradicting)
+    assert any("network.bandwidth" in s for s in views["neuron-trn2-2024-12"].contradicting)
 
 
 def test_every_disagreement_is_recorded(shown: Audit) -> None:

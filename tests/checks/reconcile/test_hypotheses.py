@@ -516,7 +516,7 @@ def test_no_neighbour_has_it():
 
 def test_a_neighbour_that_would_be_right_explains_nothing():
     """trn2u.48xlarge has the same EFA as trn2.48xlarge: that it does is no reason for another figure."""
-    told = causes("3,100 Gbps", "3,200 Gbps", at=("trn2.48xlarge", "efa.bandwidth"), graph=bare())
+    told = causes("3,100 Gbps", "3,200 Gbps", at=("trn2.48xlarge", "network.bandwidth"), graph=bare())
 
     assert "neighbour" not in told
 

@@ -34,7 +34,7 @@ def gap(graph: Graph, name: str, at: str) -> set[str]:
         pytest.param("trainium1", "memory.capacity", "32 GB", {"decimal-unit", "older-claim"}, id="A7"),
         pytest.param("trn1.32xlarge", "stated.memory.capacity", "512 GB", {"decimal-unit"}, id="A7 server"),
         pytest.param(
-            "trn3-gen1-ultraserver", "fabric.bandwidth", "2,048 GiB/s", {"decimal-unit", "older-claim"}, id="A14"
+            "trn3-gen1-ultraserver", "fabric.bandwidth.both", "2,048 GiB/s", {"decimal-unit", "older-claim"}, id="A14"
         ),
         pytest.param(
             "trn2.48xlarge", "stated.peak.dense.fp8", "20 PFLOPS", {"truncation", "older-claim"}, id="A21 FP8"
@@ -58,7 +58,7 @@ def test_a_published_figure_as_one_more_claim(name, at, says, expected):
     ("name", "at", "says", "expected"),
     [
         pytest.param("trn1.32xlarge", "stated.memory.bandwidth", "13,120 GiB/sec", {"decimal-unit"}, id="A6"),
-        pytest.param("trn2-ultraserver", "stated.efa.bandwidth", "3,200 Gbps", {"part-for-whole"}, id="A11"),
+        pytest.param("trn2-ultraserver", "stated.network.bandwidth", "3,200 Gbps", {"part-for-whole"}, id="A11"),
         pytest.param(
             "trn3-gen2-ultraserver", "stated.memory.capacity", "20 TB", {"decimal-unit", "rounding"}, id="A13"
         ),
@@ -126,7 +126,7 @@ def test_a20_fp32_is_no_quarter_of_bf16():
 
 def test_a22_a_word_is_no_figure():
     """The words "Yes" and "N/A" in a column of figures take part in no relation."""
-    graph = claim(shipped(), "trn1.32xlarge", "spec.fabric.bandwidth", "Yes")
+    graph = claim(shipped(), "trn1.32xlarge", "spec.fabric.bandwidth.both", "Yes")
 
     assert suspects(relations(graph)) == []
 

@@ -20,15 +20,15 @@ def told(graph: Graph) -> set[tuple[str, str, str, str]]:
         ("trn1.32xlarge", "stated.peak.dense.bf16", "16 x 190 TFLOPS of trainium1", "chips of a server"),
         ("trn1.32xlarge", "stated.memory.capacity", "16 x 32 GiB of trainium1", "chips of a server"),
         ("trn1.32xlarge", "stated.cores", "16 x 2 of trainium1", "chips of a server"),
-        ("trn1.32xlarge", "efa.bandwidth", "8 x 100.0 Gbps of efa", "cards"),
-        ("trn1.32xlarge", "fabric.bandwidth", "4 x 96 GB/s of neuronlink-v2", "links of a chip"),
+        ("trn1.32xlarge", "network.bandwidth", "8 x 100.0 Gbps of efa", "NICs"),
+        ("trn1.32xlarge", "fabric.bandwidth.both", "4 x 96 GB/s of neuronlink-v2", "links of a chip"),
         ("trn2-ultraserver", "stated.chips", "4 x 16 of trn2u.48xlarge", "servers of an UltraServer"),
         ("trn2-ultraserver", "stated.host.memory", "4 x 2,048 GiB of trn2u.48xlarge", "servers of an UltraServer"),
         ("trn2-ultraserver", "stated.peak.dense.fp8", "4 x 16 x 1,299 TFLOPS of trainium2", "chips of an UltraServer"),
-        ("trn2-ultraserver", "between_servers.bandwidth", "2 x 128 GB/s of neuronlink-v3-z", "links of a chip"),
+        ("trn2-ultraserver", "between_servers.bandwidth.both", "2 x 128 GB/s of neuronlink-v3-z", "links of a chip"),
         (
             "trn3-gen2-ultraserver",
-            "stated.efa.bandwidth",
+            "stated.network.bandwidth",
             "36 x 800 Gbps of trn3-gen2-server",
             "servers of an UltraServer",
         ),
@@ -89,7 +89,7 @@ def test_words_are_in_no_relation(at, says):
 
 def test_a_claim_stands_for_a_total_that_nobody_adopted():
     """The UltraServer states no EFA: what is claimed of it is checked against four servers."""
-    at = "spec.stated.efa.bandwidth"
+    at = "spec.stated.network.bandwidth"
     graph = claim(bare(), "trn2-ultraserver", at, "3,200 Gbps")
     judged = claim(bare(), "trn2-ultraserver", at, "3,200 Gbps", verdict="rejected", reason="It is one server's.")
 

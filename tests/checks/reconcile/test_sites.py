@@ -25,11 +25,11 @@ def relation(graph: Graph | None = None) -> Relation:
 
 def links(inner: str, outer: str, total: str) -> Relation:
     """A sum of two terms."""
-    graph = put(bare(), "trn2-ultraserver", "fabric.bandwidth", inner)
-    graph = put(graph, "trn2-ultraserver", "between_servers.bandwidth", outer)
+    graph = put(bare(), "trn2-ultraserver", "fabric.bandwidth.both", inner)
+    graph = put(graph, "trn2-ultraserver", "between_servers.bandwidth.both", outer)
     graph = put(graph, "trainium2", "links.bandwidth", total)
     terms = tuple(
-        Term((), s) for s in sites(graph, "trn2-ultraserver", "fabric.bandwidth", "between_servers.bandwidth")
+        Term((), s) for s in sites(graph, "trn2-ultraserver", "fabric.bandwidth.both", "between_servers.bandwidth.both")
     )
     return Relation(sites(graph, "trainium2", "links.bandwidth")[0], terms, "links")
 
@@ -87,7 +87,7 @@ def test_a_term_in_words():
     assert (
         str(term(bare(), ("neuronlink-v3", "bandwidth.per_direction"), factor=2)) == "2 x 128 GByte/s of neuronlink-v3"
     )
-    assert str(term(bare(), (SERVER, "fabric.bandwidth"))) == "384 GB/sec of trn1.32xlarge"
+    assert str(term(bare(), (SERVER, "fabric.bandwidth.both"))) == "384 GB/sec of trn1.32xlarge"
 
 
 def test_sixteen_chips_and_their_total():
@@ -143,8 +143,8 @@ def test_bounds_expect_bounds():
 
 def test_a_relation_needs_all_its_sides_in_one_dimension():
     graph = bare()
-    missing = Relation(sites(graph, "trn1.2xlarge", "fabric.bandwidth")[0], relation().terms, "x")
-    other = Relation(sites(graph, SERVER, "fabric.bandwidth")[0], relation().terms, "x")
+    missing = Relation(sites(graph, "trn1.2xlarge", "fabric.bandwidth.both")[0], relation().terms, "x")
+    other = Relation(sites(graph, SERVER, "fabric.bandwidth.both")[0], relation().terms, "x")
     counts = Relation(sites(graph, SERVER, "stated.cores")[0], relation().terms, "x")
 
     assert not missing.stands

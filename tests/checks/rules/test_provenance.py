@@ -134,13 +134,13 @@ def test_a_verdict_needs_a_reason(verdict):
 OLD, NEW = "neuron-trn1-2023-02", "neuron-trn1-2026-08"
 GUIDE, CHIP_PAGE = "ec2-instance-types-guide-2026-08", "neuron-trainium-2024-02"
 STACK, DIRECTION = "spec.memory.stacks.capacity", "spec.bandwidth.per_direction"
-TOTAL, ONE = "spec.stated.efa.bandwidth", "spec.efa.bandwidth"
+TOTAL, ONE = "spec.stated.network.bandwidth", "spec.network.bandwidth"
 
 
 def open_() -> Graph:
     """The catalog with nothing at the paths above, and nothing there to be computed; no claims."""
     graph = put(put(bare(), "trainium1", "memory.stacks", None), "trainium1", "cores", None)
-    graph = put(put(graph, "trn2u.48xlarge", "efa", None), "trn2-ultraserver", "stated.efa", None)
+    graph = put(put(graph, "trn2u.48xlarge", "network", None), "trn2-ultraserver", "stated.network", None)
     graph = put(put(graph, "neuronlink-v2", "bandwidth.both", None), "trainium1", "memory.technology", None)
     return put(graph, "neuronlink-v2", "lanes", None)
 
@@ -270,7 +270,7 @@ def test_every_pair_of_three():
 
 def test_what_a_sum_reports_is_not_reported_again():
     """The four servers tell which of the two is wrong."""
-    graph = put(bare(), "trn2-ultraserver", "stated.efa", None)
+    graph = put(bare(), "trn2-ultraserver", "stated.network", None)
     graph = claim(graph, "trn2-ultraserver", TOTAL, "12,800 Gbps", source=OLD)
     graph = claim(graph, "trn2-ultraserver", TOTAL, "3,200 Gbps", source=NEW)
 

@@ -73,7 +73,7 @@ def test_the_other_places_are_named_but_not_all_of_them():
 )
 def test_the_efa_of_an_ultraserver(wrong, hint):
     """The published total of Trn2 is that of one of its four servers."""
-    graph = claim(bare(), "trn2-ultraserver", "spec.stated.efa.bandwidth", wrong)
+    graph = claim(bare(), "trn2-ultraserver", "spec.stated.network.bandwidth", wrong)
     told = [*findings("TRN402", graph), *findings("TRN303", graph)]
 
     assert (hint is None) == (not told)
@@ -84,7 +84,7 @@ def test_the_efa_of_an_ultraserver(wrong, hint):
 
 def test_several_causes_are_told_as_several():
     """A total of half the size is eight chips, or one direction."""
-    told = one(put(bare(), "trn1.32xlarge", "efa.bandwidth", "400.0 Gbps"))
+    told = one(put(bare(), "trn1.32xlarge", "network.bandwidth", "400.0 Gbps"))
 
     assert told.hint.startswith("several causes would close the gap: ")
     assert "one direction for both" in told.hint

@@ -18,7 +18,7 @@ from rules_world import bare, findings, found, put, shipped
         ("trainium1", "memory.bandwidth", "820 GiB/s", "820 GB/s"),
         ("trainium1", "memory.bandwidth", "13,120 GiB/sec", "13,120 GB/s"),
         ("trainium1", "memory.bandwidth", "839,680,000 KiB/s", "839,680,000 kB/s"),
-        ("trn1.32xlarge", "efa.bandwidth", "800 Gibit/s", "800 Gbit/s"),
+        ("trn1.32xlarge", "network.bandwidth", "800 Gibit/s", "800 Gbit/s"),
     ],
 )
 def test_the_unit_that_was_meant(name, at, text, hint):
@@ -37,7 +37,7 @@ def test_the_unit_that_was_meant(name, at, text, hint):
         ("trainium1", "memory.capacity", "34,359,738,368 B"),
         ("trn1.32xlarge", "local_storage", "7,600 GB"),
         ("trainium1", "memory.bandwidth", "0.82 TB/s"),
-        ("trn1.32xlarge", "efa.bandwidth", "800 Gbps"),
+        ("trn1.32xlarge", "network.bandwidth", "800 Gbps"),
     ],
 )
 def test_units_that_can_be_meant(name, at, text):

@@ -111,7 +111,7 @@ def test_the_printed_rate_where_no_other_is_known() -> None:
         ("trainium2", {"peak": {}, "tensor_peak": None}, "matrix needs peak.dense.bf16 of trainium2"),
         ("trainium2", {"cores": None}, "vector needs the cores of trainium2"),
         ("neuroncore-v3", {"engines.vector.peak": None}, "needs engines.vector.peak.dense.fp32 of neuroncore-v3"),
-        ("trn2.48xlarge", {"efa": None}, "networks[1].bandwidth needs efa.bandwidth of trn2.48xlarge"),
+        ("trn2.48xlarge", {"efa": None}, "networks[1].bandwidth needs network.bandwidth of trn2.48xlarge"),
     ],
 )
 def test_a_figure_that_cannot_be_assumed(of, changes, missing) -> None:

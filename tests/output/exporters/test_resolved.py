@@ -72,7 +72,7 @@ def test_totals_are_computed() -> None:
     assert (6144 * 2**30, "B", "64 x 96 GiB of trainium2") == (memory["value"], memory["unit"], memory["derived"])
     for path in ("peak.dense.bf16", "memory.bandwidth", "sbuf"):
         assert float(CAT["trn2-ultraserver"].total(path)) == made[path]["value"]
-    assert float(CAT["trn2u.48xlarge"].figure("efa.bandwidth")) * 4 == made["efa.bandwidth"]["value"]
+    assert float(CAT["trn2u.48xlarge"].figure("network.bandwidth")) * 4 == made["network.bandwidth"]["value"]
 
 
 def test_an_interval_may_have_no_end() -> None:

@@ -82,7 +82,7 @@ def test_out_of_a_chip(name, expected) -> None:
 def test_out_of_a_chip_agrees_with_what_is_printed() -> None:
     """Links times rate is half of the bandwidth that the fabric states for both directions."""
     for name in ("trn1.32xlarge", "trn2.48xlarge"):
-        assert CAT[name].figure("fabric.bandwidth").value.value == 2 * out_of_a_chip(ledger(name), "x")
+        assert CAT[name].figure("fabric.bandwidth.both").value.value == 2 * out_of_a_chip(ledger(name), "x")
 
 
 def test_what_is_not_known_of_the_way_between_servers_is_told() -> None:

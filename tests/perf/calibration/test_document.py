@@ -52,7 +52,7 @@ def test_what_is_read_is_what_was_fitted(tmp_path, efficiency):
     assert math.isclose(found.low, read.low, rel_tol=0.5e-3)
     assert math.isclose(found.high, read.high, rel_tol=0.5e-3)
     assert COVERAGE == read.coverage
-    assert "Megatron-LM, 5 rows, 13.6% mean error" in read.told
+    assert "Megatron-LM, 5 rows, 13.6% mean error" in read.description
 
 
 def test_spread(tmp_path):

@@ -13,11 +13,11 @@ from engine_catalogs import everything
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Achieved, Calibration
-from trnspec.perf.calibration.document import document, told
+from trnspec.perf.calibration.document import document, printed_values
 from trnspec.perf.calibration.fit_inference import FIRST, LEAST, TOKEN, fit_inference, fitted, runs
 from trnspec.perf.calibration.fit_training import COVERAGE
 from trnspec.perf.calibration.measured_inference import OPTIMUM, InferenceCase, inference_cases
-from trnspec.perf.calibration.measured_training import records
+from trnspec.perf.calibration.measurements import records
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import machine
@@ -58,31 +58,31 @@ def carried(vendor):
 def others(found, cases):
     """The errors of rows of other software, which none is fitted to."""
     rows = runs([c for c in cases if c.software == OPTIMUM])
-    return rows.tokens(found.serving) / rows.token - 1.0
+    return rows.token_times(found.serving) / rows.tpot - 1.0
 
 
 @pytest.fixture(scope="module")
 def wide(found, others):
     """The fit as it is shipped: its interval is also that of the rows of other software."""
-    return found.beside(others)
+    return found.with_errors(others)
 
 
 def test_arrays_say_what_scalars_say(cases):
     whole = runs(cases)
-    tokens, firsts = whole.tokens(TRUE), whole.firsts(TRUE)
+    tokens, firsts = whole.token_times(TRUE), whole.first_token_times(TRUE)
     for i, case in enumerate(cases):
         serving = TRUE if case.host else evolve(TRUE, sample=0.0)
         on = transformer(case.dims), case.plan, machine(case.system, IDEAL, case.dtype), serving
-        waiting = serve(*on).waiting if case.interrupted else 0.0
+        waiting = serve(*on).prefill_interference if case.interrupted else 0.0
         assert (decode_time(*on) + waiting, prefill(*on).total) == (tokens[i], firsts[i])
 
 
 def computed(cases: list[InferenceCase]) -> list[InferenceCase]:
     """The same as if they had been measured on something that achieves TRUE."""
     whole = runs(cases)
-    tokens, firsts = whole.tokens(TRUE), whole.firsts(TRUE)
+    tokens, firsts = whole.token_times(TRUE), whole.first_token_times(TRUE)
     return [
-        evolve(c, token=float(t), first=float(f) if c.first else 0.0)
+        evolve(c, tpot=float(t), ttft=float(f) if c.ttft else 0.0)
         for c, t, f in zip(cases, tokens, firsts, strict=True)
     ]
 
@@ -92,9 +92,9 @@ def test_what_was_put_in_is_found_again(vendor):
 
     assert {*TOKEN, *FIRST} - {"sample"} == set(found.names)
     # Nothing but what keeps numbers near the usual stands between them.
-    assert max(found.summary(held=False)) < 0.02
-    assert max(found.first.summary(held=False)) < 0.02
-    assert found.summary(held=True)[0] < 0.01
+    assert max(found.summary(held_out=False)) < 0.02
+    assert max(found.ttft.summary(held_out=False)) < 0.02
+    assert found.summary(held_out=True)[0] < 0.01
     for name in ("weights", "cache", "request"):
         assert getattr(TRUE, name) == pytest.approx(getattr(found.serving, name), rel=0.15)
 
@@ -106,27 +106,27 @@ def test_picking_tokens_on_the_host_is_told_from_the_rest(cases):
 
 def test_the_vendors_rows(found, vendor):
     # The study of these rows came to 7.5 % and 4.5 %.
-    mean, median, worst = found.summary(held=True)
+    mean, median, worst = found.summary(held_out=True)
     assert (0.0744, 0.0392, 0.297) == pytest.approx((mean, median, worst), rel=0.02)
     assert mean < 0.09
-    assert found.summary(held=False)[0] < mean
+    assert found.summary(held_out=False)[0] < mean
     assert "sample" not in found.names
-    assert 46 == len(found.held) == len(found.first.held) == len(vendor)
+    assert 46 == len(found.held_out) == len(found.ttft.held_out) == len(vendor)
     assert found.low < 1.0 < found.high
-    off = np.array([1.0 / (1.0 + e) for e in found.held])
+    off = np.array([1.0 / (1.0 + e) for e in found.held_out])
     assert 0.75 <= np.mean((found.low <= off) & (off <= found.high)) <= 0.85
 
 
 def test_a_row_left_out_is_computed_without_its_model(vendor, found):
     # Whatever was measured of a model does not change what is computed for it.
     name = vendor[0].model
-    changed = [evolve(c, token=3.0 * c.token, first=3.0 * c.first) if c.model == name else c for c in vendor]
+    changed = [evolve(c, tpot=3.0 * c.tpot, ttft=3.0 * c.ttft) if c.model == name else c for c in vendor]
     again = fit_inference(changed)
     for i, case in enumerate(changed):
         if case.model == name:
-            assert vendor[i].token * (1.0 + found.held[i]) == pytest.approx(case.token * (1.0 + again.held[i]))
-            assert vendor[i].first * (1.0 + found.first.held[i]) == pytest.approx(
-                case.first * (1.0 + again.first.held[i])
+            assert vendor[i].tpot * (1.0 + found.held_out[i]) == pytest.approx(case.tpot * (1.0 + again.held_out[i]))
+            assert vendor[i].ttft * (1.0 + found.ttft.held_out[i]) == pytest.approx(
+                case.ttft * (1.0 + again.ttft.held_out[i])
             )
 
 
@@ -137,10 +137,10 @@ def test_a_chip_left_out_is_computed_without_its_rows(vendor, found, carried):
     own = [c.system.chip == "inferentia2" for c in vendor]
     rest = fitted(runs([c for c, out in zip(vendor, own, strict=True) if not out]))
     some = runs([c for c, out in zip(vendor, own, strict=True) if out])
-    assert (some.tokens(rest) / some.token - 1.0).tolist() == carried.held[own].tolist()
+    assert (some.token_times(rest) / some.tpot - 1.0).tolist() == carried.held_out[own].tolist()
     # Each chip is told to 7 to 8 % by the other, about as well as by its own rows of other models.
-    assert 0.0747 == pytest.approx(carried.summary(held=True)[0], rel=0.02)
-    with pytest.raises(UsageError, match="rows of trainium1 alone do not tell how far a fit carries over"):
+    assert 0.0747 == pytest.approx(carried.summary(held_out=True)[0], rel=0.02)
+    with pytest.raises(UsageError, match="with rows of trainium1 only, errors on another chip cannot be estimated"):
         fit_inference([c for c in vendor if c.system.chip == "trainium1"], "chip")
 
 
@@ -161,8 +161,8 @@ def test_too_few_rows(vendor):
 
 
 def test_without_times_to_the_first_token_prompts_are_not_fitted(vendor):
-    found = fit_inference([evolve(c, first=0.0) for c in vendor])
-    assert found.first is None
+    found = fit_inference([evolve(c, ttft=0.0) for c in vendor])
+    assert found.ttft is None
     assert not {*FIRST} & {*found.names}
     assert (1.0, 1.0, 0.0) == (found.serving.matmul, found.serving.attention, found.serving.request)
 
@@ -171,7 +171,7 @@ def test_without_times_to_the_first_token_prompts_are_not_fitted(vendor):
 def test_the_shipped_calibration_is_what_is_fitted(found, carried, others, chip):
     """Of a chip that no row is on the errors are those of a chip left out at a time."""
     found = carried if chip in {"trainium2", "trainium3"} else found
-    wide = found.beside(others)
+    wide = found.with_errors(others)
     (node,) = [n for n in everything().of(Calibration) if n.name == f"{chip}-neuron-decode"]
     spec = node.spec
     assert ("inference_neuron.csv", "Transformers NeuronX") == (spec.data, spec.software)
@@ -180,9 +180,9 @@ def test_the_shipped_calibration_is_what_is_fitted(found, carried, others, chip)
     fitted_ones = {n: float(getattr(found.serving, n)) for n in (*found.names, "causal")}
     # Other releases of scipy may end a little elsewhere.
     assert fitted_ones == pytest.approx(stated, rel=5e-3)
-    for spread, of in ((spec.spread, wide), (spec.first, found.first)):
+    for spread, of in ((spec.spread, wide), (spec.first, found.ttft)):
         told_of = [float(getattr(spread, n)) for n in ("mean", "median", "worst", "low", "high")]
-        assert [*of.summary(held=True), of.low, of.high] == pytest.approx(told_of, rel=5e-3)
+        assert [*of.summary(held_out=True), of.low, of.high] == pytest.approx(told_of, rel=5e-3)
         assert (len(of.errors), COVERAGE) == (spread.rows, float(spread.coverage))
 
 
@@ -203,13 +203,13 @@ def test_the_engine_computes_with_it_what_the_fit_computed(found, vendor, chip):
     known = calibrated(everything(), chip, "inference")
     assert f"{chip}-neuron-decode" == known.name
     assert (0.9197, 2.782, 0.8) == (known.low, known.high, known.coverage)
-    assert (0.54, 1.86) == known.first
+    assert (0.54, 1.86) == known.ttft_interval
     serving = serving_of(known)
     for case, error in zip(vendor, found.errors, strict=True):
         if case.system.chip == chip:
             numbers = machine(case.system, known.efficiency, case.dtype)
             time = decode_time(transformer(case.dims), case.plan, numbers, serving)
-            assert case.token * (1.0 + error) == pytest.approx(time, rel=2e-3)
+            assert case.tpot * (1.0 + error) == pytest.approx(time, rel=2e-3)
 
 
 def test_every_number_of_serving_can_be_stated():
@@ -220,11 +220,11 @@ def test_every_number_of_serving_can_be_stated():
 def test_training_reads_none_of_it():
     assert Serving() == calibrated(everything(), "trainium1", "training").serving
     assert Calibrated() == calibrated(everything(), "trainium1", "inference", "none")
-    with pytest.raises(UsageError, match="trainium1-neuron-decode is of inference, not of training"):
+    with pytest.raises(UsageError, match="trainium1-neuron-decode is for inference, not for training"):
         calibrated(everything(), "trainium1", "training", "trainium1-neuron-decode")
 
 
 def test_what_is_told(found):
     assert {"matmul", "attention", "call", "step", "causal", "weights", "cache", "request", "padding"} == set(
-        told(found)
+        printed_values(found)
     )

@@ -11,7 +11,17 @@ from attrs import evolve, fields
 from fit_samples import MODELS, TRUE, WRITTEN, cases
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fit_training import COVERAGE, SHARES, TYPICAL, Fitted, _free, batch, fit, folds, left_out
+from trnspec.perf.calibration.fit_training import (
+    COVERAGE,
+    SHARES,
+    TYPICAL,
+    Fitted,
+    _free,
+    batch,
+    fit,
+    folds,
+    holdout_masks,
+)
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import machine
@@ -29,12 +39,12 @@ def clean() -> Fitted:
 
 def test_times_are_found_again(clean):
     """No error was put in: what stays is the pull of what is usual, where rows tell little."""
-    mean, median, worst = clean.summary(held=False)
+    mean, median, worst = clean.summary(held_out=False)
     assert mean < 0.02
     assert median <= 0.02
     assert worst < 0.1
     # Also by fits that had never seen the model.
-    mean, _, _ = clean.summary(held=True)
+    mean, _, _ = clean.summary(held_out=True)
     assert mean < 0.05
 
 
@@ -55,7 +65,7 @@ def test_scores_that_are_written_are_noticed():
     assert 0.0 == found.efficiency.causal
     assert found.efficiency.score_passes > 0.0
     assert "score_passes" in found.names
-    assert found.summary(held=False)[0] < 0.03
+    assert found.summary(held_out=False)[0] < 0.03
 
 
 def test_what_is_found_can_be(clean):
@@ -76,7 +86,7 @@ def test_the_interval_covers_what_it_says():
     assert COVERAGE - 0.15 < inside < COVERAGE + 0.15
     assert found.low < 1.0 < found.high
     # It is of the rows left out: wider than what the fit makes of those it has seen.
-    assert found.summary(held=True)[0] >= found.summary(held=False)[0]
+    assert found.summary(held_out=True)[0] >= found.summary(held_out=False)[0]
 
 
 def test_interval_by_hand():
@@ -84,7 +94,7 @@ def test_interval_by_hand():
     found = Fitted(IDEAL, held, held, ())
     # Measured over computed: 0.5, 0.8, 1 seven times, 1.25, 2; a tenth from either end.
     assert (0.8, 1.25) == pytest.approx((found.low, found.high), rel=1e-12)
-    mean, median, worst = found.summary(held=True)
+    mean, median, worst = found.summary(held_out=True)
     assert (0.0, 1.0) == (median, worst)
     assert math.isclose(1.95 / 11, mean)
 
@@ -94,12 +104,12 @@ def test_the_same_rows_give_the_same_fit():
     first, again = fit(some), fit(some)
     assert first.efficiency == again.efficiency
     assert first.errors.tobytes() == again.errors.tobytes()
-    assert first.held.tobytes() == again.held.tobytes()
+    assert first.held_out.tobytes() == again.held_out.tobytes()
 
 
 @pytest.mark.parametrize("many", [1, 2])
 def test_too_few_rows(many):
-    with pytest.raises(UsageError, match=f"{many} rows are too few to fit; 3 is the least"):
+    with pytest.raises(UsageError, match=f"{many} rows are too few to fit; expected at least 3"):
         fit(CLEAN[:many])
 
 
@@ -115,12 +125,12 @@ def test_without_scipy(monkeypatch):
 
 
 def test_chips_are_left_out_whole():
-    masks = left_out(["m"] * 5, ["b", "a", "b", "c", "a"], "chip")
+    masks = holdout_masks(["m"] * 5, ["b", "a", "b", "c", "a"], "chip")
     assert [[0, 1, 0, 0, 1], [1, 0, 1, 0, 0], [0, 0, 0, 1, 0]] == [m.astype(int).tolist() for m in masks]
-    by_model = left_out(["m", "n"] * 3, ["b"] * 6, "model")
+    by_model = holdout_masks(["m", "n"] * 3, ["b"] * 6, "model")
     assert [m.tolist() for m in folds(["m", "n"] * 3)] == [m.tolist() for m in by_model]
-    with pytest.raises(UsageError, match="rows of b alone do not tell how far a fit carries over to another chip"):
-        left_out(["m", "n"], ["b", "b"], "chip")
+    with pytest.raises(UsageError, match="with rows of b only, errors on another chip cannot be estimated"):
+        holdout_masks(["m", "n"], ["b", "b"], "chip")
 
 
 def test_what_a_fit_says_of_a_chip_it_has_not_seen():
@@ -131,11 +141,11 @@ def test_what_a_fit_says_of_a_chip_it_has_not_seen():
     found = fit(some, "chip")
     assert found.efficiency == fit(some).efficiency
     # Both achieve the same, so that either tells the other.
-    assert found.summary(held=True)[0] < 0.05
+    assert found.summary(held_out=True)[0] < 0.05
     slower = [evolve(c, seconds=1.5 * c.seconds) if o else c for c, o in zip(some, own, strict=True)]
     again = fit(slower, "chip")
-    assert ((1.0 + found.held[own]) / 1.5).tolist() == pytest.approx((1.0 + again.held[own]).tolist())
-    assert found.held[~own].tolist() != again.held[~own].tolist()
+    assert ((1.0 + found.held_out[own]) / 1.5).tolist() == pytest.approx((1.0 + again.held_out[own]).tolist())
+    assert found.held_out[~own].tolist() != again.held_out[~own].tolist()
 
 
 def test_folds_leave_out_whole_models():

@@ -10,7 +10,7 @@ from engine_catalogs import everything
 
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured_collectives import Row, collective_rows, fit_rows, matmul_rows
-from trnspec.perf.calibration.measured_training import Skipped, records
+from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.timing import group, timings
 from trnspec.perf.lowering.lower import lower
@@ -24,7 +24,7 @@ PRODUCT = {
     "kind": "matmul", "id": "m", "model": "matmul 4096x8192x2048", "hardware": "H100 SXM", "precision": "bf16",
     "tflops_per_chip": "700", "time_us": "",
 }  # fmt: skip
-STATED = "does not state the type of the instance"
+STATED = "does not state the instance type"
 
 
 def collective(**changed: str) -> Row | Skipped:
@@ -57,7 +57,7 @@ def test_every_row_of_nccl():
 
 
 def test_no_row_of_nccom_names_its_instance():
-    unknown = "{!r} is no collective that is known here".format
+    unknown = "{!r} is not a known collective".format
     assert ({}, {f"the row {STATED}": 51, unknown("permute"): 1, unknown("all_gatherv"): 1}) == rows_of(
         "collectives_nccom.csv"
     )
@@ -82,7 +82,7 @@ def test_a_collective_is_timed_by_its_time():
     # 1 GiB among eight, each of which sends 300 GB/s.
     assert closed_forms.bus_factor("all-reduce", 8.0) * 2**30 / 300e9 == pytest.approx(one.ideal)
     assert one.ideal == one.fixed + one.terms[1]
-    assert (1.0, ("hardware: eight A100 of 80 GB with NVSwitch",)) == (one.terms[0], one.told)
+    assert (1.0, ("hardware: eight A100 of 80 GB with NVSwitch",)) == (one.terms[0], one.assumptions)
 
 
 @pytest.mark.parametrize(
@@ -106,23 +106,23 @@ def test_what_words_mean(words, ranks, on):
 def test_switches_that_reduce_are_a_group_of_their_own():
     alone, off, on = (collective(hardware="8xH200", note=note) for note in ("", "Ring (NVLS off)", "NVLS"))
     assert [alone.group, alone.group, f"{alone.group} NVLS"] == [alone.group, off.group, on.group]
-    assert "switches reduce; the ideal is that of links alone" in on.told
+    assert "switches reduce; the ideal time is that of the links alone" in on.assumptions
 
 
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"collective": "permute"}, "'permute' is no collective that is known here"),
+        ({"collective": "permute"}, "'permute' is not a known collective"),
         ({"collective": ""}, "the row states no collective"),
         ({"hardware": "Neuron (instance type not stated: trn1/inf2 or trn2)"}, f"the row {STATED}"),
         ({"hardware": "2x trn1.32xlarge (count not stated)"}, f"the row {STATED}"),
         ({"hardware": "a TPU"}, f"'a TPU' {STATED}"),
         ({"hardware": "trn9.xlarge"}, f"'trn9.xlarge' {STATED}"),
         ({"n_chips": ""}, "the row states no n_chips"),
-        ({"n_chips": "16"}, "16 ranks 1 apart, of 8 ranks that dgx-a100-80gb*1 has"),
+        ({"n_chips": "16"}, "16 ranks with stride 1 do not fit into the 8 ranks of dgx-a100-80gb*1"),
         ({"size_bytes": "0"}, "the row states no size_bytes"),
         ({"time_us": ""}, "the row states no time_us"),
-        ({"time_us": "fast"}, "time_us is 'fast', not a number"),
+        ({"time_us": "fast"}, "time_us is 'fast'; expected a number"),
     ],
 )
 def test_a_collective_that_cannot_be_computed_says_why(changed, reason):
@@ -137,7 +137,7 @@ def test_a_product():
     traffic = 2.0 * (4096 * 2048 + 2048 * 8192 + 4096 * 8192)
     assert (1.0, flops / chip.rate("bf16"), traffic / chip.bandwidth) == pytest.approx(one.terms)
     assert max(one.terms[1:]) == one.ideal
-    assert (flops / 700e12, ("time: from the rate",)) == (pytest.approx(one.measured), one.told)
+    assert (flops / 700e12, ("time: computed from the rate",)) == (pytest.approx(one.measured), one.assumptions)
     assert 2e-4 == pytest.approx(product(time_us="200").measured)
     # Of two narrow operands a product in 16 bit.
     narrow = product(precision="fp8")
@@ -155,9 +155,9 @@ def test_a_chip_of_several_ranks_is_taken_whole():
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"model": "matmul 4096"}, "'matmul 4096' states no shape, such as 4096x4096x4096"),
-        ({"hardware": "a TPU"}, "'a TPU' is no chip that is known here"),
-        ({"precision": "int3"}, "'int3' is no precision that is known here"),
+        ({"model": "matmul 4096"}, "'matmul 4096' is not a shape, such as 4096x4096x4096"),
+        ({"hardware": "a TPU"}, "unknown chip 'a TPU'"),
+        ({"precision": "int3"}, "unknown precision 'int3'"),
         ({"tflops_per_chip": ""}, "the row states neither a time nor a rate"),
         ({"hardware": "A100", "precision": "fp8"}, "a100-80gb has no published dense rate for fp8"),
     ],
@@ -183,7 +183,7 @@ def test_what_was_put_in_is_found_again(what, numbers):
     measured = np.array([r.measured for r in rows])
     assert numbers == pytest.approx(found.numbers, rel=0.05)
     assert measured == pytest.approx(found.calibrated, rel=0.01)
-    assert measured == pytest.approx(found.held, rel=0.05)
+    assert measured == pytest.approx(found.held_out, rel=0.05)
     low, high = found.interval(measured)
     assert 0.95 < low <= high < 1.05
 
@@ -200,5 +200,5 @@ def test_a_row_left_out_does_not_see_itself():
     found = fit_rows(rows, "collective")
     wrong = [*rows[:3], Row(id="3", group="g", measured=1.0, ideal=1.0, fixed=2e-6, terms=rows[3].terms), *rows[4:]]
     again = fit_rows(wrong, "collective")
-    assert found.held[3] == again.held[3]
-    assert found.held[0] != again.held[0]
+    assert found.held_out[3] == again.held_out[3]
+    assert found.held_out[0] != again.held_out[0]

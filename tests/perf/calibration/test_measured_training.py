@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration import measured_training as module
-from trnspec.perf.calibration.measured_training import Case, Skipped, records, training_cases
+from trnspec.perf.calibration import measurements as module
+from trnspec.perf.calibration.measured_training import Case, training_cases
+from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.work.layout import check
 
 DATA = folder() / "measured"
@@ -147,8 +148,8 @@ def test_tokens_a_second_give_the_time():
 
 
 def test_what_a_row_leaves_open_is_told():
-    assert () == one().told
-    told = one(zero="", microbatch="", vocab="", model="mine", hardware="trn1.32xlarge/trn1n.32xlarge").told
+    assert () == one().assumptions
+    told = one(zero="", microbatch="", vocab="", model="mine", hardware="trn1.32xlarge/trn1n.32xlarge").assumptions
     assert {"hardware", "vocabulary", "ZeRO", "microbatch"} == {t.split(":")[0] for t in told}
 
 
@@ -187,37 +188,37 @@ REASONS = [
     ({"n_chips": ""}, "the row states no n_chips"),
     ({"n_chips": "0"}, "the row states no n_chips"),
     ({"n_chips": "17"}, "17 chips are not taken evenly"),
-    ({"n_chips": "512.5"}, "n_chips is 512.5, not a whole number"),
+    ({"n_chips": "512.5"}, "n_chips is 512.5; expected an integer"),
     ({"n_chips": "-16"}, "n_chips is -16"),
     ({"n_chips": "1e99"}, "n_chips is 1e99"),
-    ({"n_chips": "many"}, "n_chips is 'many', not a number"),
+    ({"n_chips": "many"}, "n_chips is 'many'; expected a number"),
     ({"tp": "inf"}, "tp is inf"),
     ({"tp": "3", "dp": ""}, "tp 3 x pp 1 x cp 1 does not divide the 1,024 ranks"),
     ({"model": ""}, "the row states no model"),
     ({"model": "mine", "layers": ""}, "no model like 'mine', and the row lacks its dimensions"),
     ({"model": "mine", "heads": "0"}, "no model like 'mine', and the row lacks its dimensions"),
-    ({"model": "mine", "hidden": "wide"}, "hidden is 'wide', not a number"),
+    ({"model": "mine", "hidden": "wide"}, "hidden is 'wide'; expected a number"),
     ({"hardware": ""}, "the row states no hardware"),
-    ({"hardware": "abacus"}, "'abacus' is no hardware that is known here"),
-    ({"hardware": "trn9.32xlarge"}, "no hardware that is known here"),
+    ({"hardware": "abacus"}, "unknown hardware 'abacus'"),
+    ({"hardware": "trn9.32xlarge"}, "unknown hardware"),
     ({"hardware": "trn1.99xlarge"}, "the catalog has no document named trn1.99xlarge"),
     ({"precision": ""}, "the row states no precision"),
     ({"precision": "n/a"}, "the row states no precision"),
-    ({"precision": "int9"}, "'int9' is no precision that is known here"),
+    ({"precision": "int9"}, "unknown precision 'int9'"),
     ({"precision": "nvfp4"}, "trainium1 has no published dense rate for fp4"),
     ({"zero": "4"}, "zero is 4"),
-    ({"zero": "many"}, "zero is 'many', not a number"),
+    ({"zero": "many"}, "zero is 'many'; expected a number"),
     ({"global_batch": ""}, "the row states no global batch"),
     ({"global_batch": "1000"}, "no whole number of microbatches"),
     ({"seq": ""}, "the row states no seq"),
-    ({"step_time_s": ""}, "states neither the time of a step nor tokens a second"),
-    ({"step_time_s": "0"}, "states neither the time of a step nor tokens a second"),
-    ({"step_time_s": "-1"}, "step_time_s is -1, which no measurement is"),
-    ({"step_time_s": "inf"}, "step_time_s is inf, which no measurement is"),
-    ({"step_time_s": "fast"}, "step_time_s is 'fast', not a number"),
-    ({"sequence_parallel": "perhaps"}, "sequence_parallel is 'perhaps', neither yes nor no"),
-    ({"overlap": "1"}, "overlap is '1', neither yes nor no"),
-    ({"mem_gib": "much"}, "mem_gib is 'much', not a number"),
+    ({"step_time_s": ""}, "states neither a step time nor tokens per second"),
+    ({"step_time_s": "0"}, "states neither a step time nor tokens per second"),
+    ({"step_time_s": "-1"}, "step_time_s is -1; expected 0, or a number between 1e-12 and 1e15"),
+    ({"step_time_s": "inf"}, "step_time_s is inf; expected 0, or a number between 1e-12 and 1e15"),
+    ({"step_time_s": "fast"}, "step_time_s is 'fast'; expected a number"),
+    ({"sequence_parallel": "perhaps"}, "sequence_parallel is 'perhaps'; expected yes or no"),
+    ({"overlap": "1"}, "overlap is '1'; expected yes or no"),
+    ({"mem_gib": "much"}, "mem_gib is 'much'; expected a number"),
 ]  # fmt: skip
 
 
@@ -235,7 +236,7 @@ def test_a_sequence_longer_than_what_the_catalog_says_was_learned():
     short, long = (one(**row, seq=seq) for seq in ("2048", "16384"))
     assert (2048.0, 16384.0) == (short.dims.context, long.dims.context)
     assert evolve(long.dims, context=2048.0) == short.dims
-    assert {"context"} == {t.split(":")[0] for t in long.told} - {t.split(":")[0] for t in short.told}
+    assert {"context"} == {t.split(":")[0] for t in long.assumptions} - {t.split(":")[0] for t in short.assumptions}
 
 
 def test_a_link_without_a_rate_is_no_reason_to_fit():
@@ -281,13 +282,13 @@ def written(tmp_path, text: str | bytes):
 
 
 HOSTILE = {
-    "empty": (b"", "no rows of measurements"),
-    "only a header": ("kind,id\n", "no rows of measurements"),
+    "empty": (b"", "no measurements"),
+    "only a header": ("kind,id\n", "no measurements"),
     "another table": ("a,b\n1,2\n", "a column named kind"),
-    "binary": (bytes(range(256)) * 4, "it cannot be read"),
-    "utf-16": ("kind,id\ntrain,a\n".encode("utf-16"), "it cannot be read"),
+    "binary": (bytes(range(256)) * 4, "cannot be read"),
+    "utf-16": ("kind,id\ntrain,a\n".encode("utf-16"), "cannot be read"),
     "too many cells": ("kind,id\ntrain,a\ntrain,a,b\n", "rows.csv:3: more cells than columns"),
-    "a cell without end": ('kind,id\n"' + "x" * 200_000 + "\n", "it cannot be read"),
+    "a cell without end": ('kind,id\n"' + "x" * 200_000 + "\n", "cannot be read"),
 }
 
 
@@ -301,7 +302,7 @@ def test_what_is_no_table(tmp_path, case):
 
 def test_what_is_no_file(tmp_path):
     for place in (tmp_path, tmp_path / "nowhere.csv"):
-        with pytest.raises(UsageError, match="it cannot be read"):
+        with pytest.raises(UsageError, match="cannot be read"):
             records(place)
 
 

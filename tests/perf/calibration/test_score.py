@@ -13,7 +13,7 @@ from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration import score as module
-from trnspec.perf.calibration.measured_training import Skipped, records
+from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.calibration.score import Scored, score_collectives, score_inference, score_matmul
 
 run = keywords(inference_)
@@ -53,8 +53,8 @@ def test_serving(served):
     token = [s for s in served if s.what == "tpot"]
     vendor = [s for s in token if not s.id.startswith("optimum")]
     assert 0.066 == pytest.approx(statistics.mean(errors(vendor, "calibrated")), rel=0.02)
-    assert 0.0745 == pytest.approx(statistics.mean(errors(vendor, "held")), rel=0.02)
-    assert 0.0392 == pytest.approx(statistics.median(errors(vendor, "held")), rel=0.02)
+    assert 0.0745 == pytest.approx(statistics.mean(errors(vendor, "held_out")), rel=0.02)
+    assert 0.0392 == pytest.approx(statistics.median(errors(vendor, "held_out")), rel=0.02)
     # Published figures alone are a bound, and every row lies beyond it.
     assert all(s.ideal < s.measured for s in served)
     assert statistics.mean(errors(vendor, "ideal")) > 0.6
@@ -65,7 +65,7 @@ def test_serving(served):
 def test_a_calibration_of_other_software_has_not_seen_a_row(served):
     others = [s for s in served if s.id.startswith("optimum")]
     assert 15 + 5 == len(others)
-    assert all(s.held == s.calibrated for s in others)
+    assert all(s.held_out == s.calibrated for s in others)
     # Nothing in it knows how slowly experts are read.
     mixtures = [s for s in others if s.what == "tpot" and ("qwen3" in s.id or "llama4" in s.id)]
     assert 3 == len(mixtures)
@@ -96,7 +96,7 @@ def test_what_is_scored_is_what_the_evaluator_answers(served):
 
 def test_without_a_calibration_only_bounds_are_told():
     found = scored("inference_neuron", score_inference, calibration="none", refit=False)
-    assert {(None,) * 4} == {(s.calibrated, s.held, s.low, s.high) for s in found}
+    assert {(None,) * 4} == {(s.calibrated, s.held_out, s.low, s.high) for s in found}
 
 
 def test_a_calibration_by_name():
@@ -106,7 +106,7 @@ def test_a_calibration_by_name():
     assert own == {(s.id, s.what): s.calibrated for s in found}
     with pytest.raises(UnknownNameError, match="no calibration is named 'neurn'"):
         score_inference(everything(), records(DATA / "inference_neuron.csv"), "x", calibration="neurn")
-    with pytest.raises(UsageError, match="trainium1-neuron is of training, not of inference"):
+    with pytest.raises(UsageError, match="trainium1-neuron is for training, not for inference"):
         score_inference(everything(), records(DATA / "inference_neuron.csv"), "x", calibration="trainium1-neuron")
 
 
@@ -116,7 +116,7 @@ def test_collectives():
     assert 75 == len(fitted)
     assert statistics.mean(errors(fitted, "ideal")) > 0.6
     assert 0.164 == pytest.approx(statistics.mean(errors(fitted, "calibrated")), rel=0.02)
-    assert 0.210 == pytest.approx(statistics.mean(errors(fitted, "held")), rel=0.02)
+    assert 0.210 == pytest.approx(statistics.mean(errors(fitted, "held_out")), rel=0.02)
     assert 0.75 <= statistics.mean(s.low <= s.measured <= s.high for s in fitted) <= 0.95
     assert {"nccl-aws-273", "nccl-aws-278"} < {s.id for s in found if s.calibrated is None}
     # Switches that reduce are faster than links alone allow, and the fit follows.
@@ -130,7 +130,7 @@ def test_matrix_multiplications():
     fitted = [s for s in found if s.calibrated is not None]
     assert 10 == len(fitted)
     assert 0.040 == pytest.approx(statistics.mean(errors(fitted, "calibrated")), rel=0.02)
-    assert 0.076 == pytest.approx(statistics.mean(errors(fitted, "held")), rel=0.02)
+    assert 0.076 == pytest.approx(statistics.mean(errors(fitted, "held_out")), rel=0.02)
     # The roofline is a bound.
     assert all(s.ideal < s.measured for s in found)
 
@@ -139,5 +139,5 @@ def test_without_scipy_nothing_is_fitted(monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == "scipy" else pytest.fail(name))
     assert {None} == {s.calibrated for s in scored("matmul", score_matmul)}
     found = scored("inference_neuron", score_inference)
-    assert {None} == {s.held for s in found if not s.id.startswith("optimum")}
+    assert {None} == {s.held_out for s in found if not s.id.startswith("optimum")}
     assert None not in {s.calibrated for s in found}

@@ -2,16 +2,23 @@
 
 import functools
 
+import closed_forms as c
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from made_systems import on, servers, system
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.collectives import closed_forms as c
 from trnspec.perf.collectives.bounds import bound
-from trnspec.perf.collectives.schedules import SCATTERS, SCHEDULES, backwards, chains, possible, towards
-from trnspec.perf.collectives.timing import Launch, group, listed, plans, timings
+from trnspec.perf.collectives.schedules import (
+    SCATTERS,
+    SCHEDULES,
+    chains,
+    restricted_to,
+    reversed_schedule,
+    schedule_names,
+)
+from trnspec.perf.collectives.timing import Launch, explicit_group, group, plans, timings
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 
@@ -39,7 +46,7 @@ SHAPES = st.one_of(
     ),
     st.builds(Mesh, st.tuples(st.integers(2, 4), st.integers(2, 4))),
 )
-SCATTERED = [(name, n) for n in (2, 3, 4, 5, 8, 16) for name in possible("broadcast", n) if name in SCATTERS]
+SCATTERED = [(name, n) for n in (2, 3, 4, 5, 8, 16) for name in schedule_names("broadcast", n) if name in SCATTERS]
 LAUNCHES = st.builds(Launch, latency=st.sampled_from([0.0, 1e-4]), step=st.sampled_from([0.0, 2e-6]))
 
 
@@ -110,7 +117,7 @@ def test_on_no_shape_either(shape, per_chip, latency, ranks, stride, size):
 def test_groups_that_lie_differently_are_no_torus():
     # Chips 0, 1, 3, 4 are a square of neighbours; those of the next group, 0, 2, 3, 5, are not.
     where = on(Mesh((3, 3)), degree=4.0, per_chip=2.0)
-    together, alone = group(where, 4, 3), listed(where, (0, 3, 6, 9))
+    together, alone = group(where, 4, 3), explicit_group(where, (0, 3, 6, 9))
 
     assert [] == broken(where, together, GIB, Launch())
     assert [False, True] == [
@@ -143,7 +150,7 @@ def test_a_scatter_gives_each_its_part_of_what_the_first_has(name, n):
 
     assert pytest.approx(dict.fromkeys(range(n), 1 / n)) == held
     gathered = dict.fromkeys(range(n), 1 / n)
-    for _, sends in backwards(SCATTERS[name](n)):
+    for _, sends in reversed_schedule(SCATTERS[name](n)):
         for a, b, share in sends:
             gathered[a] -= share
             gathered[b] += share
@@ -186,7 +193,7 @@ def test_two_chains_reach_all_members_or_one(last, links):
     ],
 )
 def test_what_of_a_broadcast_leads_to_one_member(name, last, expected):
-    found = towards(SCHEDULES[name]("broadcast", 4), last)
+    found = restricted_to(SCHEDULES[name]("broadcast", 4), last)
 
     assert expected == [tuple(sorted((a, b) for a, b, _ in sends)) for _, sends in found]
 
@@ -273,7 +280,9 @@ def test_a_list_of_ranks_begins_where_it_says():
     where = on(Chain(4))
     # From the middle of the chain both ways; from its end all the way.
     found = {
-        ranks: next(t.time for t in timings(where, listed(where, ranks), "broadcast", GIB) if t.algorithm == "direct")
+        ranks: next(
+            t.time for t in timings(where, explicit_group(where, ranks), "broadcast", GIB) if t.algorithm == "direct"
+        )
         for ranks in ((0, 1, 2, 3), (1, 0, 2, 3))
     }
 
@@ -283,7 +292,7 @@ def test_a_list_of_ranks_begins_where_it_says():
 
 def test_a_send_that_ends_on_the_chip_where_it_begins_stays_among_ranks():
     where = on(Ring(3), per_chip=2.0)
-    names = {t.algorithm for t in timings(where, listed(where, (0, 2, 3, 4, 5, 1)), "send", GIB)}
+    names = {t.algorithm for t in timings(where, explicit_group(where, (0, 2, 3, 4, 5, 1)), "send", GIB)}
 
     assert "send" in names
     assert not any("+" in name for name in names)

@@ -1,5 +1,6 @@
 """Algorithms laid on declared topologies: against the closed forms, and against what nothing can undercut."""
 
+import closed_forms as c
 import pytest
 from attrs import evolve
 from hypothesis import event, given, settings
@@ -8,10 +9,9 @@ from made_systems import on, system
 
 import trnspec
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.collectives import closed_forms as c
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.link_rates import Rates, fabric_level
-from trnspec.perf.collectives.timing import Launch, chosen, group, listed, plans, timings
+from trnspec.perf.collectives.timing import Launch, explicit_group, fastest, group, plans, timings
 from trnspec.perf.lowering.system import UNKNOWN
 from trnspec.topology.shapes import Chain, Explicit, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
@@ -155,7 +155,7 @@ def test_rates_agree_with_those_of_the_declared_links():
 
 def test_groups_at_the_same_time_share_links_and_a_list_works_alone():
     where = system("trn2.48xlarge")
-    together, alone = group(where, 16, 4), listed(where, range(0, 64, 4))
+    together, alone = group(where, 16, 4), explicit_group(where, range(0, 64, 4))
 
     assert 4 == len(together.siblings)
     assert near(4 * takes(where, "all-reduce", "torus", of=alone)) == takes(where, "all-reduce", "torus", of=together)
@@ -304,7 +304,11 @@ def test_more_ranks_than_there_are_are_refused(size, stride, place):
 def test_a_group_that_lies_unevenly_on_fabrics_is_refused():
     where = system("trn1.32xlarge*4")
 
-    for ask in (lambda: group(where, 48), lambda: listed(where, [0, 1, 32]), lambda: listed(where, [0, 0])):
+    for ask in (
+        lambda: group(where, 48),
+        lambda: explicit_group(where, [0, 1, 32]),
+        lambda: explicit_group(where, [0, 0]),
+    ):
         with pytest.raises(RefusalError) as caught:
             ask()
         assert "rank-count" == caught.value.reason
@@ -314,12 +318,12 @@ def test_an_algorithm_can_be_named():
     where = system("trn2.48xlarge")
     found = timings(where, group(where), "all-reduce", GIB)
 
-    assert found[0] == chosen(found)
-    assert "direct+torus" == chosen(found, "torus").algorithm
-    assert "recursive" in chosen(found, "RDH").algorithm.split("+")
-    assert "rings-both-ways" == chosen(found, "kangaring").algorithm
-    assert "direct" == chosen(found, "mesh").algorithm
+    assert found[0] == fastest(found)
+    assert "direct+torus" == fastest(found, "torus").algorithm
+    assert "recursive" in fastest(found, "RDH").algorithm.split("+")
+    assert "rings-both-ways" == fastest(found, "kangaring").algorithm
+    assert "direct" == fastest(found, "mesh").algorithm
     with pytest.raises(RefusalError) as caught:
-        chosen(found, "carousel")
+        fastest(found, "carousel")
     assert "unknown-algorithm" == caught.value.reason
     assert "direct+torus" in caught.value.hint

@@ -20,16 +20,19 @@ def test_none_is_a_bound():
     found = calibrated(shipped().graph, "trainium1", "training", "none")
     assert Calibrated() == found
     assert ("", IDEAL, 1.0, 1.0, 0.0) == (found.name, found.efficiency, found.low, found.high, found.coverage)
-    assert "bounds" in found.told
+    assert "lower bounds" in found.description
 
 
 def test_a_chip_without_one_has_a_bound():
     """Those of other chips of its publisher are named; nothing is taken of them."""
     found = calibrated(everything(), "trainium2", "training")
-    assert Calibrated() == evolve(found, told=Calibrated().told)
-    assert f"{Calibrated().told}; trainium1-neuron can be named, for what it is worth on another chip" == found.told
+    assert Calibrated() == evolve(found, description=Calibrated().description)
+    assert (
+        f"{Calibrated().description}; for a rough estimate name one of another chip: trainium1-neuron"
+        == found.description
+    )
     # Nothing is like a chip that nobody has published.
-    assert Calibrated().told == calibrated(everything(), "larch-1", "training").told
+    assert Calibrated().description == calibrated(everything(), "larch-1", "training").description
 
 
 def test_auto_is_the_one_with_the_most_rows():
@@ -49,9 +52,9 @@ def test_by_name():
     assert float(spec.achieved.matmul) == found.efficiency.matmul < 1.0
     assert float(spec.spread.low) == found.low < 1.0 < found.high == float(spec.spread.high)
     assert float(spec.spread.coverage) == found.coverage == 0.8
-    assert spec.software in found.told
-    assert f"{spec.spread.rows} rows" in found.told
-    assert "fitted on" not in found.told
+    assert spec.software in found.description
+    assert f"{spec.spread.rows} rows" in found.description
+    assert "fitted on" not in found.description
 
 
 def test_what_a_calibration_leaves_out_is_ideal():
@@ -65,7 +68,7 @@ def test_what_a_calibration_leaves_out_is_ideal():
 
 def test_that_of_another_chip_is_told():
     found = calibrated(everything(), "trainium2", "training", "a100-80gb-megatron-lm")
-    assert "fitted on a100-80gb, not on trainium2" in found.told
+    assert "fitted on a100-80gb, not on trainium2" in found.description
     assert found.efficiency == calibrated(everything(), "a100-80gb", "training", "a100-80gb-megatron-lm").efficiency
 
 
@@ -77,7 +80,7 @@ def test_a_name_that_is_not_there():
 
 
 def test_of_something_else():
-    with pytest.raises(UsageError, match="trainium1-neuron is of training, not of inference"):
+    with pytest.raises(UsageError, match="trainium1-neuron is for training, not for inference"):
         calibrated(shipped().graph, "trainium1", "inference", "trainium1-neuron")
 
 

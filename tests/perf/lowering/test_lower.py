@@ -119,7 +119,7 @@ def test_rates_that_nobody_has_published():
         if level.rate == UNKNOWN
     }
     assert {
-        ("hgx-b200", "network", "hgx-b200 spec.efa.bandwidth"),
+        ("hgx-b200", "network", "hgx-b200 spec.network.bandwidth"),
         ("trn3-gen1-server", "server", "trn3-gen1-server spec.fabric.bandwidth"),
         ("trn3-gen2-server", "server", "trn3-gen2-server spec.fabric.bandwidth"),
     } == found
@@ -221,7 +221,7 @@ def test_some_chips_that_are_not_taken_evenly(on, chips):
         ("trn1.32xlarge*-1", "is not a system"), ("trn1.32xlarge*1.5", "is not a system"),
         ("trn1.32xlarge*2*2", "is not a system"), ("TRN1.32XLARGE", "is not a system"),
         ("trn1.32xlarge*1" + 400 * "0", "is not a system"), ("trn1.32xlarge\n*2\nx", "is not a system"),
-        ("trainium1*2", "is a chip, and how 2 of them are linked is not said"),
+        ("trainium1*2", "is a chip, and how 2 of them are linked is not known"),
         ("neuronlink-v2", "has no chips"), ("llama-3.1-8b", "has no chips"),
     ],
 )  # fmt: skip
@@ -275,15 +275,17 @@ def test_a_type_without_a_rate():
 def test_basis():
     """What was read, as printed, with its source, its date and what others say of it."""
     found = {(b.of, b.at): b for b in lower(everything(), "trn2-ultraserver*2").figures_used}
-    assert {("trn2u.48xlarge", "fabric.bandwidth"), ("trn2-ultraserver", "between_servers.bandwidth")} <= set(found)
+    assert {("trn2u.48xlarge", "fabric.bandwidth.both"), ("trn2-ultraserver", "between_servers.bandwidth.both")} <= set(
+        found
+    )
     assert ("efa-v3", "latency") in found
     capacity = found["trainium2", "memory.capacity"]
     assert "96 GiB" == capacity.says
     assert capacity.source in everything()
     assert any(r.startswith("96 GB, rejected (") for r in capacity.conflicting)
     assert found["trainium2", "tensor_peak.dense.bf16"].source.startswith("derived: ")
-    of = lower(everything(), "trn1.32xlarge").figures_used_for("bandwidth")
-    assert [("trainium1", "memory.bandwidth"), ("trn1.32xlarge", "fabric.bandwidth")] == [(b.of, b.at) for b in of]
+    of = lower(everything(), "trn1.32xlarge").figures_used_for("bandwidth", "both")
+    assert [("trainium1", "memory.bandwidth"), ("trn1.32xlarge", "fabric.bandwidth.both")] == [(b.of, b.at) for b in of]
 
 
 def test_memory_of_the_host():

@@ -14,23 +14,22 @@ from trnspec.model.transformers.model import Model
 from trnspec.perf.lowering.efficiency import IDEAL as RATES
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.serving.decode import accepted, decode, decode_time, mean_seen
+from trnspec.perf.serving.decode import accepted, decode, decode_time, mean_context
 from trnspec.perf.serving.forward_pass import (
     IDEAL,
     MOST,
     PARTS,
     Deployment,
     Serving,
-    bound,
+    attended,
     cache_bytes,
     cache_share,
     head_share,
     power,
-    seen,
     touched,
 )
 from trnspec.perf.serving.prefill import prefill
-from trnspec.perf.serving.request import balance, serve, transfer_time
+from trnspec.perf.serving.request import serve, transfer_time
 from trnspec.perf.work.transformer import transformer
 
 CLOSE = 1e-12
@@ -83,23 +82,12 @@ def test_floor_of_decoding(models, name, chips, context, milliseconds, measured,
     d = models[name]
     weights, cache = parameters(d) * 2.0, cache_bytes(transformer(d), 2.0) * context
 
-    found = bound(weights, cache, float(chips), 1.0 / GIB)
+    found = (weights + cache) / chips / GIB
 
     exact = Fraction(int(parameters(d)) * 2 + int(d.layers * d.kv_elements * 2) * context, chips * GIB)
     assert float(exact) == pytest.approx(found, rel=CLOSE)
     assert milliseconds == pytest.approx(1e3 * found, abs=5.1e-4)
     assert use == pytest.approx(100 * found / (measured / 1e3), abs=0.06)
-
-
-def test_step_of_the_scaling_book():
-    """Llama-3-70B in int8 at a batch of 32 and 8k of context on a slice of 4x2 v5e: 17 ms, 235 tokens/s a chip."""
-    weights, cache = 70e9, 163_840.0 * 8192 * 32
-
-    found = bound(weights, cache, 8.0, 1.0 / 8.2e11)
-
-    assert pytest.approx(float(Fraction(70 * 10**9 + 163_840 * 8192 * 32, 8 * 820 * 10**9)), rel=CLOSE) == found
-    assert round(found * 1e3) == 17
-    assert round(32 / round(found, 3) / 8) == 235
 
 
 def test_an_ideal_step_reads_weights_and_cache_once(models, trn1):
@@ -203,9 +191,9 @@ def test_context_of_windows(models):
     plan = Deployment(prompt=64.0, output=256.0)
 
     assert (model.window, model.windowed) == (128.0, 0.5)
-    assert (100.0, 0.5 * 1000 + 0.5 * 128) == (seen(model, 100.0), seen(model, 1000.0))
+    assert (100.0, 0.5 * 1000 + 0.5 * 128) == (attended(model, 100.0), attended(model, 1000.0))
     # min(128, c) over c from 64 to 320: rises over 64, then stays for 192.
-    assert 0.5 * 192 + 0.5 * (96 * 64 + 128 * 192) / 256 == pytest.approx(mean_seen(model, plan), rel=CLOSE)
+    assert 0.5 * 192 + 0.5 * (96 * 64 + 128 * 192) / 256 == pytest.approx(mean_context(model, plan), rel=CLOSE)
 
 
 @pytest.mark.parametrize(
@@ -222,15 +210,14 @@ def test_schedules(models, trn1):
     static = serve(model, evolve(plan, prompts=8.0), trn1, IDEAL, schedule="static")
     continuous = serve(model, plan, trn1, IDEAL)
     alone = serve(model, plan, trn1, IDEAL, schedule="separate")
-    step = decode(model, plan, trn1, IDEAL, mean_seen(model, plan)).total
+    step = decode(model, plan, trn1, IDEAL, mean_context(model, plan)).total
 
-    assert (step, step, 0.0) == (static.time_per_token, alone.time_per_token, alone.waiting)
-    assert 8 * 101 / (static.first.total + 100 * step) == pytest.approx(static.throughput, rel=CLOSE)
+    assert (step, step, 0.0) == (static.time_per_token, alone.time_per_token, alone.prefill_interference)
+    assert 8 * 101 / (static.prefill.total + 100 * step) == pytest.approx(static.throughput, rel=CLOSE)
     # Seven others are renewed while one makes its hundred tokens.
-    assert 7 * continuous.first.total / 100 == pytest.approx(continuous.waiting, rel=CLOSE)
-    assert 8 * 101 / (8 * continuous.first.total + 100 * step) == pytest.approx(continuous.throughput, rel=CLOSE)
+    assert 7 * continuous.prefill.total / 100 == pytest.approx(continuous.prefill_interference, rel=CLOSE)
+    assert 8 * 101 / (8 * continuous.prefill.total + 100 * step) == pytest.approx(continuous.throughput, rel=CLOSE)
     assert 8 / (100 * step) == pytest.approx(alone.decode_rate, rel=CLOSE)
-    assert alone.decode_rate * alone.first.total == pytest.approx(balance(alone.prefill_rate, alone.decode_rate))
 
 
 def test_chunks_go_along_with_tokens(models, trn1):
@@ -240,8 +227,8 @@ def test_chunks_go_along_with_tokens(models, trn1):
 
     at_once, chunked = (serve(model, evolve(plan, passes=n), trn1, IDEAL) for n in (1.0, 8.0))
 
-    assert 0.0 < chunked.waiting < at_once.waiting
-    assert chunked.first.total > at_once.first.total
+    assert 0.0 < chunked.prefill_interference < at_once.prefill_interference
+    assert chunked.prefill.total > at_once.prefill.total
 
 
 def test_stages_work_on_groups_of_the_batch(models, graph):

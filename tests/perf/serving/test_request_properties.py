@@ -10,8 +10,18 @@ from hypothesis import strategies as st
 
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.machine import Machine
-from trnspec.perf.serving.decode import accepted, decode, mean_seen, token_load
-from trnspec.perf.serving.forward_pass import IDEAL, PARTS, Deployment, Pass, Serving, go, power, seen, touched
+from trnspec.perf.serving.decode import accepted, decode, mean_context, token_load
+from trnspec.perf.serving.forward_pass import (
+    IDEAL,
+    PARTS,
+    Deployment,
+    Pass,
+    Serving,
+    attended,
+    power,
+    run_forward,
+    touched,
+)
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.serving.request import Served, Speculation, serve
 from trnspec.perf.work.transformer import Transformer, transformer
@@ -104,7 +114,7 @@ def summed(found: Pass) -> float:
 @CASES
 @given(models(), plans(), machines(), servings())
 def test_parts_sum_and_none_is_negative(model, plan, numbers, serving):
-    met = mean_seen(model, plan)
+    met = mean_context(model, plan)
     for found in (decode(model, plan, numbers, serving, met), prefill(model, plan, numbers, serving)):
         assert summed(found) == found.total
         assert all(0.0 <= getattr(found, name) < float("inf") for name in PARTS)
@@ -114,7 +124,7 @@ def test_parts_sum_and_none_is_negative(model, plan, numbers, serving):
 @CASES
 @given(models(), plans(), machines(), servings())
 def test_a_step_is_no_shorter_than_reading(model, plan, numbers, serving):
-    met = mean_seen(model, plan)
+    met = mean_context(model, plan)
     found = decode(model, plan, numbers, serving, met)
     share = 1.0 / plan.tp
     weights = model.layers * (model.whole + model.weights - model.whole) * share / plan.ep + model.output * share
@@ -147,7 +157,7 @@ def test_more_of_anything_is_never_slower(model, plan, numbers, serving, factor)
 @CASES
 @given(models(), plans(), machines(), servings(), st.integers(1, 64))
 def test_a_larger_batch_or_context_takes_no_less(model, plan, numbers, serving, more):
-    met = mean_seen(model, plan)
+    met = mean_context(model, plan)
     before = decode(model, plan, numbers, serving, met)
 
     assert decode(model, evolve(plan, batch=plan.batch + more), numbers, serving, met).total >= before.total
@@ -176,7 +186,7 @@ def test_twice_the_rates_and_half_the_latencies_take_half(model, plan, numbers, 
         serve(model, plan, fast, quick, schedule=schedule),
     )
 
-    assert slow.first.total == 2 * found.first.total
+    assert slow.prefill.total == 2 * found.prefill.total
     assert slow.time_per_token == 2 * found.time_per_token
     assert slow.latency == 2 * found.latency
     assert 2 * slow.throughput == found.throughput
@@ -275,10 +285,10 @@ def test_power_is_a_product(base, n):
 def test_a_window_never_widens(model, plan, tokens):
     wide = evolve(model, window=float(1 << 20), windowed=1.0)
 
-    assert float(tokens) == seen(wide, float(tokens))
-    assert 0.0 < seen(model, float(tokens)) <= tokens
-    assert plan.prompt * (1 - 1e-12) <= mean_seen(wide, plan) <= (plan.prompt + plan.output) * (1 + 1e-12)
-    assert mean_seen(model, plan) <= mean_seen(wide, plan) * (1 + 1e-12)
+    assert float(tokens) == attended(wide, float(tokens))
+    assert 0.0 < attended(model, float(tokens)) <= tokens
+    assert plan.prompt * (1 - 1e-12) <= mean_context(wide, plan) <= (plan.prompt + plan.output) * (1 + 1e-12)
+    assert mean_context(model, plan) <= mean_context(wide, plan) * (1 + 1e-12)
 
 
 @CASES
@@ -289,7 +299,7 @@ def test_loads_together_take_no_longer_than_apart(model, plan, numbers, serving,
     other = evolve(one, tokens=64.0, pairs=64.0 * 1000 * share, cached=1000 * share, logits=0.0)
     plain = evolve(serving, additive=0.0)
 
-    together = go(model, plan, numbers, plain, one + other).total
-    apart = go(model, plan, numbers, plain, one).total + go(model, plan, numbers, plain, other).total
+    together = run_forward(model, plan, numbers, plain, one + other).total
+    apart = run_forward(model, plan, numbers, plain, one).total + run_forward(model, plan, numbers, plain, other).total
 
     assert together <= apart * (1 + 1e-12)

@@ -76,7 +76,7 @@ def test_order_and_blocks_change_nothing(samples, block, monkeypatch) -> None:
     assert (mixed.code == whole.code[order]).all()
 
     # Without remembering what links cost, every row is computed.
-    monkeypatch.setattr(lookup, "_MOST", 1)
+    monkeypatch.setattr(lookup, "_MAX_COMBINATIONS", 1)
     direct = rows(ESTIMATORS, which, block=max(block, 100), **given_)
     assert (direct.time == whole.time).all()
     assert (direct.code == whole.code).all()
@@ -87,8 +87,8 @@ def test_columns_of_many_numbers(samples) -> None:
     chosen = [s for s in samples if not s.reason and s.layout.cp == 1 and not s.layout.sequence_parallel][:600]
     which, given_ = np.array([s.which for s in chosen]), columns(chosen)
     lengths = np.arange(1000, 1000 + len(chosen))
-    assert len(chosen) == 600 > lookup._VALUES
-    for given_["seq"] in (lengths, lengths + lookup._LARGEST, np.where(lengths == 1550, 3 * 1024, 2048)):
+    assert len(chosen) == 600 > lookup._MAX_VALUES
+    for given_["seq"] in (lengths, lengths + lookup._VALUE_LIMIT, np.where(lengths == 1550, 3 * 1024, 2048)):
         found = rows(ESTIMATORS, which, block=64, **given_)
         expected = [
             single(ESTIMATORS[s.which], evolve(s.layout, seq=int(seq)), memory=False)
@@ -102,7 +102,7 @@ def test_numbers_that_occur_late(samples, monkeypatch) -> None:
     which, given_ = np.array([s.which for s in samples]), columns(samples)
     whole = rows(ESTIMATORS, which, **given_)
     order = np.lexsort((given_["ep"], given_["pp"], given_["tp"], given_["seq"]))
-    monkeypatch.setattr(flat, "_SEEN", 1)
+    monkeypatch.setattr(flat, "_SAMPLE", 1)
     found = rows(ESTIMATORS, which[order], block=50, **{n: c[order] for n, c in given_.items()})
 
     assert (found.time == whole.time[order]).all()
@@ -120,8 +120,8 @@ def test_formulas_depend_on_what_they_say(samples) -> None:
     for formula, names in lookup._FORMULAS:
         for name, number in formula(asked).items():
             told += 1
-            assert {*lookup._labelled(number)[0]} <= {*names}, name
-    assert told == len(made.known) > 30
+            assert {*lookup._with_axes(number)[0]} <= {*names}, name
+    assert told == len(made.values) > 30
 
 
 def test_one_value_for_all_rows(samples) -> None:
@@ -208,8 +208,8 @@ def whole():
 
 def test_sweep_is_single_calls(whole) -> None:
     size, found = whole.grid.size, whole.result
-    assert whole.tried == len(found.time) == size * len(SWEPT) == 3 * 221_184
-    for i in random.Random(1).sample(range(whole.tried), 6000):
+    assert whole.evaluated == len(found.time) == size * len(SWEPT) == 3 * 221_184
+    for i in random.Random(1).sample(range(whole.evaluated), 6000):
         which, number = divmod(i, size)
         layout = whole.layout(which, number)
         expected = single(SWEPT[which], layout)
@@ -218,7 +218,7 @@ def test_sweep_is_single_calls(whole) -> None:
             step = SWEPT[which].step(layout)
             assert (found.parts["bubble"][i], found.parts["data"][i]) == (step.bubble, step.data)
     counted = {r: int((found.code == c).sum()) for c, r in enumerate(REASONS) if c}
-    assert whole.refused == {r: n for r, n in counted.items() if n}
+    assert whole.rejected == {r: n for r, n in counted.items() if n}
 
 
 @pytest.mark.parametrize("block", [1000, 4096, 100_000])
@@ -302,7 +302,7 @@ def test_without_memory() -> None:
 
     assert [REASONS[c] for c in found.result.code] == ["", ""]
     assert len(found.result.memory) == 0
-    assert sweep(SWEPT[0], tp=[1, 8], seq=2048, global_batch=256).refused == {"does-not-fit": 2}
+    assert sweep(SWEPT[0], tp=[1, 8], seq=2048, global_batch=256).rejected == {"does-not-fit": 2}
 
 
 def test_nothing_fits() -> None:
@@ -310,7 +310,7 @@ def test_nothing_fits() -> None:
         found = sweep(SWEPT[0], keep=keep, tp=3, seq=2048, global_batch=256)
         assert len(found.result) == 0
         assert found.layouts() == []
-        assert found.refused == {"rank-count": 1}
+        assert found.rejected == {"rank-count": 1}
 
 
 def test_layouts_of_what_was_kept() -> None:
@@ -356,7 +356,7 @@ def test_one_stage_has_no_schedule() -> None:
     """Whatever other than 1F1B is asked of it is refused; sweeps and columns say what single calls do."""
     schedules = ["1f1b", "zb1p", "zb2p", "zbv", "v-half", "v-min", ("interleaved", 2)]
     told = sweep(SWEPT[0], memory=False, tp=8, pp=[1, 2], schedule=schedules, seq=2048, global_batch=512)
-    layouts = [told.layout(0, n) for n in range(told.tried)]
+    layouts = [told.layout(0, n) for n in range(told.evaluated)]
     assert [(x.pp == 1 and x.schedule != "1f1b") * "schedule" for x in layouts] == [
         REASONS[c] for c in told.result.code
     ]
@@ -370,10 +370,10 @@ def test_unknown_figure() -> None:
     on = system((("chip", 2.0, 2e11, 0.0), ("server", 32.0, 0.0, 0.0)), 32)
     e = estimator("llama-8b", on)
     told = sweep(e, memory=False, tp=[1, 2], pp=[1, 2], cp=[1, 2], seq=2048, global_batch=32)
-    assert told.refused == {"unknown-figure": 8}
+    assert told.rejected == {"unknown-figure": 8}
 
     alone = estimator("llama-8b", system((("chip", 2.0, 2e11, 0.0),), 2))
-    assert sweep(alone, memory=False, tp=[1, 2], seq=2048, global_batch=32).refused == {}
+    assert sweep(alone, memory=False, tp=[1, 2], seq=2048, global_batch=32).rejected == {}
     assert rows([e], 0, tp=2, dp=16, seq=2048, global_batch=32).code.tolist() == [REASONS.index("unknown-figure")]
 
 

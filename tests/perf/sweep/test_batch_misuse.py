@@ -17,19 +17,19 @@ SWEPT = tuple(estimator(name, SYSTEMS[0]) for name in ("llama-8b", "latent", "gp
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({"tpp": 1}, "'tpp' is no axis of a sweep; there are tp, pp"),
-        ({"tp": 0}, "tp is 0, and counts from 1"),
-        ({"tp": [1, 2.0]}, "tp is 2.0, and is a whole number"),
-        ({"tp": True}, "tp is True, and is a whole number"),
+        ({"tpp": 1}, "'tpp' is not an axis of a sweep; expected one of tp, pp"),
+        ({"tp": 0}, "tp is 0; expected 1 or more"),
+        ({"tp": [1, 2.0]}, "tp is 2.0; expected an integer"),
+        ({"tp": True}, "tp is True; expected an integer"),
         ({"tp": []}, "the axis tp has no values"),
-        ({"tp": [2, 2]}, "the axis tp has a value twice"),
-        ({"zero": 4}, "ZeRO has the stages 0 to 3, not 4"),
-        ({"schedule": "2f2b"}, "'2f2b' is no schedule; there are 1f1b"),
-        ({"schedule": "interleaved"}, "the schedule interleaved needs its chunks: ('interleaved', 2)"),
-        ({"recompute": "some"}, "recompute is 'some'; there are none, selective, full"),
-        ({"overlap": 1}, "overlap is 1, and is True or False"),
-        ({"parts": ["data", "dates"]}, "a step has no part 'dates'; there are compute"),
-        ({"block": 0}, "a block has 0 configurations, and at least 1"),
+        ({"tp": [2, 2]}, "the axis tp has duplicate values"),
+        ({"zero": 4}, "zero is 4; expected a ZeRO stage from 0 to 3"),
+        ({"schedule": "2f2b"}, "'2f2b' is not a schedule; expected one of 1f1b"),
+        ({"schedule": "interleaved"}, "the schedule interleaved needs the number of chunks: ('interleaved', 2)"),
+        ({"recompute": "some"}, "recompute is 'some'; expected one of none, selective, full"),
+        ({"overlap": 1}, "overlap is 1; expected True or False"),
+        ({"parts": ["data", "dates"]}, "a step has no part 'dates'; expected some of compute"),
+        ({"block": 0}, "block is 0; expected 1 or more"),
     ],
 )
 def test_misuse_of_a_sweep(given_, message) -> None:
@@ -38,28 +38,28 @@ def test_misuse_of_a_sweep(given_, message) -> None:
 
 
 def test_a_sweep_needs_seq() -> None:
-    with pytest.raises(UsageError, match="a sweep needs seq"):
+    with pytest.raises(UsageError, match="a sweep needs the axis seq"):
         sweep(SWEPT[0], global_batch=8)
 
 
 @pytest.mark.parametrize(
     ("which", "given_", "message"),
     [
-        (0, {"tpp": 1}, "'tpp' is no column of a batch; there are tp, pp"),
+        (0, {"tpp": 1}, "'tpp' is not a column of a batch; expected one of tp, pp"),
         (0, {"tp": np.array([1, 2]), "pp": np.array([1, 2, 3])}, "different lengths: 2, 3"),
-        (0, {"tp": 1.5}, "the column tp has a number that is not whole"),
-        (0, {"tp": float("nan")}, "the column tp has a number that is not whole"),
-        (0, {"zero": [0, 4]}, "the column zero has a number that is not one of 0 to 3"),
-        (0, {"overlap": 2}, "the column overlap has a number that is not one of 0 to 1"),
-        (0, {"schedule": 7}, "the column schedule has a number that is not one of 0 to 6"),
-        (0, {"schedule": "2f2b"}, "schedule is '2f2b'; there are 1f1b"),
-        (0, {"optimizer": ["adam", "eve"]}, "optimizer is 'eve'; there are adam"),
-        (0, {"tp": [[1]]}, "the column tp is one number, or one a row"),
-        (0, {"tp": "four"}, "the column tp is one number, or one a row"),
-        (9, {}, "a row names an estimator that is not there; there are 3"),
-        ([0.0], {}, "which estimator a row is about is one whole number"),
+        (0, {"tp": 1.5}, "the column tp has a value that is not an integer"),
+        (0, {"tp": float("nan")}, "the column tp has a value that is not an integer"),
+        (0, {"zero": [0, 4]}, "the column zero has a value outside 0 to 3"),
+        (0, {"overlap": 2}, "the column overlap has a value outside 0 to 1"),
+        (0, {"schedule": 7}, "the column schedule has a value outside 0 to 6"),
+        (0, {"schedule": "2f2b"}, "schedule is '2f2b'; expected one of 1f1b"),
+        (0, {"optimizer": ["adam", "eve"]}, "optimizer is 'eve'; expected one of adam"),
+        (0, {"tp": [[1]]}, "the column tp is neither a number nor an array with one number per row"),
+        (0, {"tp": "four"}, "the column tp is neither a number nor an array with one number per row"),
+        (9, {}, "which names an estimator that does not exist; there are 3"),
+        ([0.0], {}, "which is the position of an estimator: an integer"),
         (0, {"parts": ["dates"]}, "a step has no part 'dates'"),
-        (0, {"block": -1}, "a block has -1 configurations"),
+        (0, {"block": -1}, "block is -1; expected 1 or more"),
     ],
 )
 def test_misuse_of_a_batch(which, given_, message) -> None:

@@ -95,7 +95,7 @@ def test_a_layout_that_cannot_be(bound):
 
 
 UNKNOWN = {
-    ("hgx-b200*2", 16): ("hgx-b200 spec.efa.bandwidth", "network"),
+    ("hgx-b200*2", 16): ("hgx-b200 spec.network.bandwidth", "network"),
     ("trn3-gen1-server", 8): ("trn3-gen1-server spec.fabric.bandwidth", "server"),
 }
 

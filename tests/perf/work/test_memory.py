@@ -27,7 +27,8 @@ from engine_catalogs import everything
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as shipped_folder
 from trnspec.model.transformers.counting import parameters
-from trnspec.perf.calibration.measured_training import Case, records, training_cases
+from trnspec.perf.calibration.measured_training import Case, training_cases
+from trnspec.perf.calibration.measurements import records
 from trnspec.perf.calibration.score_training import peak
 from trnspec.perf.work.activations import layer_activations, recompute_code
 from trnspec.perf.work.memory import (
@@ -356,7 +357,7 @@ def test_measured_memory_of_torchtitan():
     found = {
         c.id: c
         for c in training_cases(everything(), records(shipped_folder() / "measured" / "training_torchtitan.csv"))
-        if isinstance(c, Case) and c.memory and not any("microbatch" in told for told in c.told)
+        if isinstance(c, Case) and c.memory and not any("microbatch" in told for told in c.assumptions)
     }
     assert TITAN == {name: c.memory / GIB for name, c in found.items()}
     needs = {name: peak(c.dims, c.layout).total for name, c in found.items()}
@@ -400,5 +401,5 @@ def test_optimizers():
 def test_words_for_recomputing():
     words = ("none", "selective", "operators", "full", 1.25)
     assert [0.0, 1.0, 1.5, 2.0, 1.25] == [recompute_code(word) for word in words]
-    with pytest.raises(UsageError, match="'half' is no way of recomputing; there are none, selective, full, operators"):
+    with pytest.raises(UsageError, match="unknown recompute 'half'; expected one of none, selective, full, operators"):
         recompute_code("half")

@@ -1,6 +1,6 @@
-"""What may stand in a query of a kind, and what it asks of a document: paths, dimensions, comparisons.
+"""The checks of a query against a kind: paths, dimensions, comparisons; and the functions that read documents.
 
-Everything that can be wrong with a query is found before the first document is looked at.
+All errors of a query are found before the first document is read.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Collection
-from fractions import Fraction
 from typing import Any
 
 from attrs import field, frozen
@@ -27,16 +26,18 @@ from trnspec.catalog.query.tree import (
 )
 from trnspec.diagnostics import did_you_mean
 from trnspec.graph.graph import Graph
-from trnspec.graph.paths import paths, place, unknown_path
-from trnspec.graph.values import PathField, PathValue, Read, Sort
+from trnspec.graph.paths import paths, place, present_path, unknown_path
+from trnspec.graph.totals import BoundedAmount
+from trnspec.graph.values import PathField, PathValue, Read, Side, Sort
+from trnspec.graph.values import compare as compare_bounds
 from trnspec.model.annotations import Date
 from trnspec.model.document import Node
+from trnspec.model.parts import CountRange
 from trnspec.model.reflection import TextShape, shape_of
 from trnspec.quantities.amount import Amount, quotient
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import Dimension
 
-Side = Amount | int | Fraction | str
 Test = Callable[[Node[Any]], bool | None]
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
@@ -47,19 +48,19 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_WORDLY = ("=", "!=")
+_TEXT_OPERATORS = ("=", "!=")
 
 
 @frozen
 class Column:
-    """A path, or one path over another, with what it means for a kind.
+    """A path, or one path over another, of a kind.
 
     Attributes:
-        name: As it is written.
-        holds: A dimension, or what stands there instead; ``None`` where that differs between documents.
-        read: What a document has there; ``None`` where that is not known.
-        words: The words that may stand there, where the set is closed.
-        target: The class of the documents that are named there.
+        name: As written in the query.
+        holds: The dimension of its figures, or the type of its other values; ``None`` if documents differ in it.
+        read: Gives its value in a document; ``None`` if that is unknown.
+        words: The allowed texts, if they are a closed set.
+        target: The class of the documents that it names.
     """
 
     name: str
@@ -70,11 +71,11 @@ class Column:
 
     def __str__(self) -> str:
         if isinstance(self.holds, Dimension):
-            return f"{self.name} measures {_told(self.holds)}"
-        return f"{self.name} is {_told(self.holds)}"
+            return f"{self.name} measures {_described(self.holds)}"
+        return f"{self.name} is {_described(self.holds)}"
 
 
-def _told(kind: Dimension | Sort | None) -> str:
+def _described(kind: Dimension | Sort | None) -> str:
     if isinstance(kind, Dimension):
         return f"{kind.word} (base unit {kind.base})"
     return "a figure whose dimension differs between documents" if kind is None else kind.value
@@ -82,13 +83,13 @@ def _told(kind: Dimension | Sort | None) -> str:
 
 @frozen
 class Check:
-    """What a text may ask of the documents of a kind.
+    """The checks of a query of a kind.
 
     Attributes:
         graph: The documents.
         spec: The class of the kind.
-        text: The text, for messages.
-        absent: Names that are known though there are no such documents.
+        text: The query, for messages.
+        absent: Names that may be compared with although there are no such documents.
     """
 
     graph: Graph
@@ -97,118 +98,126 @@ class Check:
     absent: Collection[str] = ()
 
     def refuse(self, message: str, operand: Operand, hint: str = "") -> QueryError:
-        """The error that marks an operand."""
+        """The error that marks the position of an operand."""
         return QueryError(message, self.text, operand.span, hint)
 
     def column(self, term: Term) -> Column:
-        """What a term means.
+        """The column of a term.
 
         Raises:
-            QueryError: A path means nothing, or the two paths of a quotient cannot be divided.
+            QueryError: The kind has no such path, or the two paths of a quotient cannot be divided.
         """
         if isinstance(term, Path):
-            found = self._place(term)
-            return Column(str(term), found.holds, found.read, found.words, found.target)
+            field = self._field(term)
+            return Column(str(term), field.holds, field.read, field.words, field.target)
         top, bottom = self.column(term.top), self.column(term.bottom)
         kind = _quotient(top.holds, bottom.holds)
         if kind is None:
-            raise self.refuse(f"{top}, which cannot be divided by {_told(bottom.holds)}", term)
+            raise self.refuse(f"{top}, which cannot be divided by {_described(bottom.holds)}", term)
         return Column(str(term), kind, lambda node: _divided(top.read(node), bottom.read(node)))
 
-    def _place(self, path: Path) -> PathField:
-        found = place(self.graph, self.spec, path.text)
-        if found is None:
+    def _field(self, path: Path) -> PathField:
+        field = place(self.graph, self.spec, path.text)
+        if field is None:
             hint = unknown_path(self.graph, self.spec, path.text) or did_you_mean(
                 path.text, paths(self.graph, self.spec)
             )
             if not hint and "." not in path.text:
-                hint = f'a word stands in quotes: "{path.text}"'
+                hint = f'write a text in quotes: "{path.text}"'
             raise self.refuse(f"{self.spec.__name__} has no {path.text}", path, hint)
-        return found
+        return field
 
     def known(self, condition: Known) -> Test:
         """``known PATH`` as a function of a document."""
-        read = self._place(condition.path).read
+        read = self._field(condition.path).read
         return lambda node: (read(node) is None) is condition.unknown
 
-    def comparison(self, found: Comparison) -> Test:
-        """A comparison as a function of a document: ``None`` where a side is not known.
+    def comparison(self, comparison: Comparison) -> Test:
+        """A comparison as a function of a document: ``None`` if a side is unknown.
 
         Raises:
-            QueryError: The two sides, or the operator, do not go together.
+            QueryError: The two sides cannot be compared, or not with this operator.
         """
-        left = self.column(found.left) if isinstance(found.left, (Path, Quotient)) else None
-        right = self._right(found, left)
+        left = self.column(comparison.left) if isinstance(comparison.left, (Path, Quotient)) else None
+        right = self._right(comparison, left)
         if left is None and right is None:
-            raise QueryError("a comparison has a path on one side at least", self.text, found.span)
+            raise QueryError("a comparison needs a path on at least one side", self.text, comparison.span)
         if left is not None and right is not None:
-            return self._two(found, left, right)
+            return self._two(comparison, left, right)
         column = left or right
         assert column is not None
-        literal = found.right if left is not None else found.left
-        self._comparable(found, column)
+        literal = comparison.right if left is not None else comparison.left
+        self._comparable(comparison, column)
         value = self._literal(column, literal)
         compare = _date if column.holds is Sort.DATE else _compare
         read = column.read
+        operator = comparison.operator
         if left is not None:
-            return lambda node: None if (a := read(node)) is None else compare(found.operator, a.value, value)
-        mirrored = _MIRRORED.get(found.operator, found.operator)
+            return lambda node: None if (a := read(node)) is None else compare(operator, a.value, value)
+        mirrored = _MIRRORED.get(operator, operator)
         return lambda node: None if (b := read(node)) is None else compare(mirrored, b.value, value)
 
-    def _right(self, found: Comparison, left: Column | None) -> Column | None:
-        """The right side, if it is a term; where a word is expected, a name without quotes is the likely slip."""
-        if not isinstance(found.right, (Path, Quotient)):
+    def _right(self, comparison: Comparison, left: Column | None) -> Column | None:
+        """The right side, if it is a term; if a text is expected, the likely mistake is a name without quotes."""
+        term = comparison.right
+        if not isinstance(term, (Path, Quotient)):
             return None
-        wordly = left is not None and left.holds in (Sort.WORD, Sort.DATE) and isinstance(found.right, Path)
-        if wordly and place(self.graph, self.spec, str(found.right)) is None:
-            hint = f'a word stands in quotes: "{found.right}"'
-            raise self.refuse(f"{self.spec.__name__} has no {found.right}", found.right, hint)
-        return self.column(found.right)
+        is_text = left is not None and left.holds in (Sort.WORD, Sort.DATE) and isinstance(term, Path)
+        if is_text and place(self.graph, self.spec, str(term)) is None:
+            raise self.refuse(f"{self.spec.__name__} has no {term}", term, f'write a text in quotes: "{term}"')
+        return self.column(term)
 
-    def _two(self, found: Comparison, left: Column, right: Column) -> Test:
+    def _two(self, comparison: Comparison, left: Column, right: Column) -> Test:
         for column in (left, right):
-            self._comparable(found, column)
+            self._comparable(comparison, column)
         if left.holds is not right.holds:
-            raise self.refuse(f"{left}, and {right}: they cannot be compared", found.right)
+            raise self.refuse(f"{left}, and {right}: they cannot be compared", comparison.right)
         compare = _dates if left.holds is Sort.DATE else _compare
 
         def test(node: Node[Any]) -> bool | None:
             a, b = left.read(node), right.read(node)
-            return None if a is None or b is None else compare(found.operator, a.value, b.value)
+            return None if a is None or b is None else compare(comparison.operator, a.value, b.value)
 
         return test
 
-    def _comparable(self, found: Comparison, column: Column) -> None:
-        """Raise where a column cannot be compared, or not by this operator."""
-        operand = found.left if str(found.left) == column.name else found.right
+    def _comparable(self, comparison: Comparison, column: Column) -> None:
+        """Raises if a column cannot be compared, or not with this operator."""
+        operand = comparison.left if str(comparison.left) == column.name else comparison.right
         if column.holds is Sort.GROUP:
             inner = [p for p in paths(self.graph, self.spec) if p.startswith(f"{column.name}.")]
-            hint = f"name one of it, such as {inner[0]}" if inner else ""
+            present = present_path(self.spec, column.name)
+            hint = (
+                f"{column.name} is now {present}"
+                if present
+                else f"compare one of its paths, such as {inner[0]}"
+                if inner
+                else ""
+            )
             raise self.refuse(f"{column.name} is a group, which cannot be compared", operand, hint)
         if column.holds is None:
             raise self.refuse(f"{column}: it cannot be compared", operand)
-        if column.holds is Sort.WORD and found.operator not in _WORDLY:
-            raise self.refuse(f"{column}, which is compared with = and != only", operand)
-        if found.operator == "~" and not isinstance(column.holds, Dimension):
-            raise self.refuse(f"{column}, which has no rounding", operand, "~ compares figures; write =")
+        if column.holds is Sort.WORD and comparison.operator not in _TEXT_OPERATORS:
+            raise self.refuse(f"{column}, which supports = and != only", operand)
+        if comparison.operator == "~" and not isinstance(column.holds, Dimension):
+            raise self.refuse(f"{column}, which is not rounded", operand, "~ compares figures; write =")
 
     def _literal(self, column: Column, literal: Operand) -> Side:
-        """A value as what it is compared with."""
+        """The value of a literal, in the type of the column."""
         kind = column.holds
         if isinstance(kind, Dimension):
             return self._amount(kind, column, literal)
         if kind is Sort.COUNT:
             if isinstance(literal, Number):
                 return literal.value
-            raise self.refuse(f"{column}: it is compared with a number without unit", literal)
+            raise self.refuse(f"{column}: compare it with a number without unit", literal)
         if not isinstance(literal, Word):
-            raise self.refuse(f"{column}: it is compared with a word in quotes", literal, f'such as "{literal}"')
+            raise self.refuse(f"{column}: compare it with a text in quotes", literal, f'such as "{literal}"')
         if kind is Sort.DATE:
             shape = shape_of(Date)
             assert isinstance(shape, TextShape)
             assert shape.pattern is not None
             if re.search(shape.pattern.regex, literal.text) is None:
-                raise self.refuse(f"{column}, and {literal} is none", literal, f"write {shape.pattern.words}")
+                raise self.refuse(f"{column}, and {literal} is not", literal, f"write {shape.pattern.words}")
             return literal.text
         return self._word(column, literal)
 
@@ -218,7 +227,7 @@ class Check:
                 return Amount.of(parse(f"{literal.text}x"))
             raise self.refuse(f"{column}, and a number alone has no unit", literal, f"such as {literal} {kind.usual}")
         if not isinstance(literal, Measure):
-            raise self.refuse(f"{column}: it is compared with a quantity", literal, f"such as 3 {kind.usual}")
+            raise self.refuse(f"{column}: compare it with a quantity", literal, f"such as 3 {kind.usual}")
         if literal.quantity.dimension is not kind:
             units = self.graph.units
             unit = units.counterpart(literal.quantity.unit, kind)
@@ -253,28 +262,32 @@ def _quotient(top: Dimension | Sort | None, bottom: Dimension | Sort | None) -> 
 
 
 def _divided(top: PathValue | None, bottom: PathValue | None) -> PathValue | None:
-    """One value over another; not known where either is not, or where the divisor is zero."""
+    """One value over another; unknown if either is, or if the divisor is zero."""
     if top is None or bottom is None or isinstance(top.value, str) or isinstance(bottom.value, str):
         return None
+    if isinstance(top.value, CountRange) or isinstance(bottom.value, CountRange) or top.is_bound or bottom.is_bound:
+        return None  # the quotient of bounds is not known
     above, below = (v if isinstance(v, Amount) else Amount.exact(v) for v in (top.value, bottom.value))
     if below.value == 0:
         return None
-    # A count divides every figure; as an exact ratio it would divide only another.
-    made = above / below if isinstance(bottom.value, Amount) else above / below.value
-    return PathValue(made, str(made))
+    # A count divides every figure; as an exact ratio it would divide ratios only.
+    divided = above / below if isinstance(bottom.value, Amount) else above / below.value
+    return PathValue(divided, str(divided))
 
 
 def _compare(sign: str, a: Any, b: Any) -> bool | None:
+    if isinstance(a, (CountRange, BoundedAmount)) or isinstance(b, (CountRange, BoundedAmount)):
+        return compare_bounds(sign, a, b)
     return bool(a.agrees(b)) if sign == "~" else _ORDER[sign](a, b)
 
 
-def _date(sign: str, known: Any, asked: Any) -> bool | None:
-    """A known date compared to the precision that is asked for; one that is less precise may leave it open."""
-    if len(known) < len(asked) and asked.startswith(known):
+def _date(sign: str, known: Any, literal: Any) -> bool | None:
+    """A known date compared to the precision of the literal; unknown if the date is a prefix of the literal."""
+    if len(known) < len(literal) and literal.startswith(known):
         return None
-    return _ORDER[sign](known[: len(asked)], asked)
+    return _ORDER[sign](known[: len(literal)], literal)
 
 
 def _dates(sign: str, a: Any, b: Any) -> bool | None:
-    """Two known dates; where one is the beginning of the other, nobody can tell."""
+    """Two known dates compared; unknown if one is a prefix of the other."""
     return None if a != b and (a.startswith(b) or b.startswith(a)) else _ORDER[sign](a, b)

@@ -1,6 +1,6 @@
-"""The query language as text: what is written becomes a tree.
+"""The parser of the query language: a text is parsed into a tree, without knowledge of kinds and paths.
 
-Which paths and kinds there are is not known here; ``docs/reference/query.md`` tells the whole grammar.
+The grammar is documented in ``docs/reference/query.md``.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, Unit, UnitTable
 
 MAX_TEXT = 4_000
-"""Longest query that is looked at."""
+"""Longest accepted query, in characters."""
 
 MAX_DEPTH = 100
-"""How deep brackets and ``not`` may be nested."""
+"""The deepest accepted nesting of parentheses and ``not``."""
 
 KEYWORDS = ("where", "and", "or", "not", "known", "unknown")
 
@@ -55,17 +55,17 @@ _USUAL = {
     "&": "write 'and'",
     "|": "write 'or'",
     "!": "write 'not', or != between two values",
-    "[": "brackets are round",
-    "{": "brackets are round",
-    "-": "there are no negative figures, and nothing is subtracted",
+    "[": "use parentheses",
+    "{": "use parentheses",
+    "-": "there are no negative figures and no subtraction",
     "*": "one path may be divided by another; there is no other arithmetic",
     "+": "one path may be divided by another; there is no other arithmetic",
     "≥": "write >=",
     "≤": "write <=",
     "≠": "write !=",
     "≈": "write ~",
-    "“": 'words stand in straight quotes, "so"',
-    "‘": 'words stand in straight quotes, "so"',
+    "“": 'use straight quotes, "text"',
+    "‘": 'use straight quotes, "text"',
 }
 
 
@@ -85,29 +85,29 @@ class _Token:
 def _tokens(text: str) -> list[_Token]:
     if len(text) > MAX_TEXT:
         raise UsageError(f"a query has at most {MAX_TEXT:,} characters, this one has {len(text):,}")
-    found: list[_Token] = []
+    tokens: list[_Token] = []
     at = 0
-    while not found or found[-1].kind != "end":
+    while not tokens or tokens[-1].kind != "end":
         match = _TOKEN.match(text, at)
         if match is None:
             start = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches an empty text too
             if text[start] in "\"'":
                 raise QueryError("the quote is not closed", text, (start, len(text)))
             hint = _USUAL.get(text[start], "")
-            raise QueryError(f"{text[start]!r} means nothing here", text, (start, start + 1), hint)
+            raise QueryError(f"unexpected character {text[start]!r}", text, (start, start + 1), hint)
         kind = str(match.lastgroup)
         start, at = match.span(kind)
         unit = _UNIT.match(text, at) if kind == "number" else None
         if unit is not None and unit[1].lower() not in KEYWORDS:
             at = unit.end()
-            found.append(_Token(kind, match[kind], (start, at), unit[1]))
+            tokens.append(_Token(kind, match[kind], (start, at), unit[1]))
         else:
-            found.append(_Token(kind, match[kind], (start, at)))
-    return found
+            tokens.append(_Token(kind, match[kind], (start, at)))
+    return tokens
 
 
 class _Reader:
-    """Recursive descent over the tokens of one text."""
+    """A recursive-descent parser of the tokens of one text."""
 
     def __init__(self, text: str, units: UnitTable = UNITS) -> None:
         self.text = text
@@ -126,17 +126,17 @@ class _Reader:
         return token
 
     def skip(self, keyword: str) -> bool:
-        found = self.now.keyword == keyword
-        self.at += found
-        return found
+        skipped = self.now.keyword == keyword
+        self.at += skipped
+        return skipped
 
     def refuse(self, message: str, token: _Token, hint: str = "") -> QueryError:
         return QueryError(message, self.text, token.span, hint)
 
     def expected(self, what: str, hint: str = "") -> QueryError:
         token = self.now
-        got = "the query ends" if token.kind == "end" else f"{self.text[slice(*token.span)]!r} stands"
-        return self.refuse(f"{what} is expected where {got}", token, hint)
+        got = "the end of the query" if token.kind == "end" else repr(self.text[slice(*token.span)])
+        return self.refuse(f"{what} is expected, not {got}", token, hint)
 
     def finish(self, what: str, hint: str = "") -> None:
         if self.now.kind != "end":
@@ -155,7 +155,7 @@ class _Reader:
         return Query(kind.text, where, self.text, kind.span)
 
     def after(self) -> str:
-        """The hint for what stands where a condition has ended."""
+        """The hint for a token after the end of a condition."""
         if self.now.text in OPERATORS:
             return "a comparison has two sides; write 'and' between two comparisons"
         if self.now.text == "/":
@@ -177,10 +177,10 @@ class _Reader:
     def one(self) -> Condition:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self.refuse(f"brackets and 'not' are nested more than {MAX_DEPTH} deep", self.now)
-        made = self._one()
+            raise self.refuse(f"parentheses and 'not' are nested more than {MAX_DEPTH} deep", self.now)
+        condition = self._one()
         self.depth -= 1
-        return made
+        return condition
 
     def _one(self) -> Condition:
         if self.skip("not"):
@@ -192,13 +192,13 @@ class _Reader:
             inner = self.any_of()
             if self.now.text != ")":
                 if self.now.kind == "end":
-                    raise self.refuse("the bracket is not closed", opened)
+                    raise self.refuse("the parenthesis is not closed", opened)
                 raise self.expected("')', 'and' or 'or'", self.after())
             self.take()
             return inner
         left = self.operand()
         if self.now.text not in OPERATORS or self.now.kind != "sign":
-            hint = "ask for what is known with: known PATH" if isinstance(left, Path) else self.after()
+            hint = "to test whether a value is known, write: known PATH" if isinstance(left, Path) else self.after()
             raise self.expected("a comparison such as >=", hint)
         operator = OPERATORS[self.take().text]
         right = self.operand()
@@ -217,7 +217,7 @@ class _Reader:
         unit: Unit | None = self.units.get(token.unit) if token.unit else None
         try:
             if not token.unit:
-                parse(f"{token.text}x")  # The same numbers are read with and without a unit.
+                parse(f"{token.text}x")  # Numbers have the same grammar with and without a unit.
                 return Number(token.text, token.span)
             if unit is None:
                 self.units.unit(token.unit)
@@ -243,23 +243,23 @@ class _Reader:
 
 
 def parse_query(text: str, units: UnitTable = UNITS) -> Query:
-    """Read a query whose figures are written in the units of a table.
+    """Parse a query whose quantities have units of a table.
 
     Raises:
-        QueryError: It does not follow the grammar; the message marks the place.
+        QueryError: It does not follow the grammar; the message marks the position.
         UsageError: It is longer than a query may be.
     """
     return _Reader(text, units).query()
 
 
 def parse_term(text: str) -> Term:
-    """Read one path, or one path over another: a column, or what to sort by.
+    """Parse one path, or one path over another: a column or a sort key.
 
     Raises:
         QueryError: It is something else.
         UsageError: It is longer than a query may be.
     """
     reader = _Reader(text)
-    made = reader.term()
+    term = reader.term()
     reader.finish("the end", "a column is a path, or one path over another")
-    return made
+    return term

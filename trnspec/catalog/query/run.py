@@ -1,7 +1,7 @@
-"""Queries: a condition on the documents of a kind, with units, and three answers: true, false, not known.
+"""Evaluation of queries in three-valued logic: a condition is true, false or unknown.
 
-A figure that nobody has published is unknown, not zero: a comparison with it is neither true nor false, nor is the
-contrary of that. Only documents of which the condition is true are found. See ``docs/reference/query.md``.
+A figure that is not published is unknown, not zero: a comparison with it is unknown, and so is its negation. The result
+has the documents for which the condition is true. See ``docs/reference/query.md``.
 """
 
 from __future__ import annotations
@@ -12,47 +12,54 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from attrs import field, frozen
 
-from trnspec.catalog.query.check import Check, Column, Side, Test
+from trnspec.catalog.frames import library
+from trnspec.catalog.query.check import Check, Column, Test
 from trnspec.catalog.query.parser import parse_query, parse_term
 from trnspec.catalog.query.tree import Comparison, Condition, Known, Not, Or, Query, QueryError, Quotient, Term
 from trnspec.catalog.query.tree import Path as PathTerm
 from trnspec.diagnostics import did_you_mean
-from trnspec.graph.values import PathValue, Sort
+from trnspec.errors import UnknownNameError
+from trnspec.graph.values import PathValue, Side, Sort
+from trnspec.model.parts import CountRange
 from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
+from trnspec.short_repr import abbreviated
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
 T = TypeVar("T")
-Value = Amount | int | Fraction | str | None
+T_co = TypeVar("T_co", covariant=True)
+Value = Side | None
 
 
 @frozen(eq=False, repr=False)
-class Result(Sequence[T], Generic[T]):
-    """The documents that a query found, in order, and a table of what was asked of them.
+class Result(Sequence[T_co], Generic[T_co]):
+    """The documents that a query found, in order, and a table of their values; ``str(result)`` is the table.
 
     Attributes:
         rows: The documents.
-        columns: The columns by their texts: ``memory.capacity``.
-        units: The base unit of each column of figures; nothing for counts and words.
-        cells: For each document a value for each column with its text; ``None`` where it is not known.
-        undecided: The documents of which nobody can tell whether they fulfil the condition.
+        columns: The names of the columns: ``memory.capacity``.
+        units: The base unit of each column of figures; columns of counts and texts have none.
+        cells: For each document the value of each column with its text; ``None`` if it is unknown.
+        undecided: The documents for which the condition is unknown.
     """
 
-    rows: tuple[T, ...]
+    rows: tuple[T_co, ...]
     columns: tuple[str, ...]
     units: Mapping[str, str]
     cells: tuple[tuple[PathValue | None, ...], ...] = field(repr=False)
-    undecided: tuple[T, ...] = ()
+    undecided: tuple[T_co, ...] = ()
 
     @overload
-    def __getitem__(self, index: int) -> T: ...
+    def __getitem__(self, index: int) -> T_co: ...
     @overload
-    def __getitem__(self, index: slice) -> Result[T]: ...
-    def __getitem__(self, index: int | slice) -> T | Result[T]:
+    def __getitem__(self, index: slice) -> Result[T_co]: ...
+    def __getitem__(self, index: int | slice) -> T_co | Result[T_co]:
         if isinstance(index, slice):
             return Result(self.rows[index], self.columns, self.units, self.cells[index], self.undecided)
         return self.rows[index]
@@ -61,13 +68,11 @@ class Result(Sequence[T], Generic[T]):
         return len(self.rows)
 
     def column(self, name: str) -> tuple[Value, ...]:
-        """The values of a column, one for each document: amounts, counts or words, ``None`` where it is not known.
+        """The values of a column, one for each document: amounts, counts or texts, ``None`` if unknown.
 
         Raises:
             UnknownNameError: There is no such column; the message lists the nearest.
         """
-        from trnspec.errors import UnknownNameError
-
         if name not in self.columns:
             hint = did_you_mean(name, self.columns)
             raise UnknownNameError(f"the result has no column {name!r}" + (f"; {hint}" if hint else ""))
@@ -75,20 +80,40 @@ class Result(Sequence[T], Generic[T]):
         return tuple(None if (cell := row[index]) is None else cell.value for row in self.cells)
 
     def records(self) -> list[dict[str, Value]]:
-        """A mapping from columns to values for each document."""
+        """For each document a mapping from columns to values: amounts, counts or texts, ``None`` if unknown."""
         return [
             {c: None if cell is None else cell.value for c, cell in zip(self.columns, row, strict=True)}
             for row in self.cells
         ]
 
+    def to_pandas(self) -> pd.DataFrame:
+        """The table as a data frame; figures are floats in base units, and ``frame.attrs["units"]`` names these.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        pandas = library("pandas")
+        records = [
+            {c: None if cell is None else _in_frame(cell) for c, cell in zip(self.columns, row, strict=True)}
+            for row in self.cells
+        ]
+        frame: pd.DataFrame = pandas.DataFrame(records, columns=list(self.columns))
+        frame.attrs["units"] = dict(self.units)
+        return frame
+
     def __repr__(self) -> str:
+        names = ", ".join(getattr(row, "name", str(row)) for row in self.rows)
+        undecided = f", {len(self.undecided)} undecided" if self.undecided else ""
+        return abbreviated(f"<Result: {len(self)} documents{undecided}: {names}>")
+
+    def __str__(self) -> str:
         rows = [self.columns, *(tuple("-" if c is None else c.text for c in row) for row in self.cells)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(self.columns))]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
 
 
-def query(  # what is asked, of what, and how it is answered
+def query(
     graph: Graph,
     text: str,
     view: Callable[[Node[Any]], T],
@@ -97,30 +122,30 @@ def query(  # what is asked, of what, and how it is answered
     sort: Iterable[str] = (),
     absent: Collection[str] = (),
 ) -> Result[T]:
-    """The documents of a graph of which a query is true.
+    """The documents of a graph for which a query is true.
 
     Args:
         graph: The documents.
         text: ``KIND [where CONDITION]``.
         view: Makes a row of a document.
-        columns: What the table shows: paths, or one path over another; by default the name and what is compared.
-        sort: What to sort by, the first first; a ``-`` before it turns the order around. What is not known comes last,
-            what is equal in the order of names.
-        absent: Names that are known though the graph has no such documents.
+        columns: The columns: paths, or one path over another; by default the name and the compared paths.
+        sort: The sort keys, the most significant first; a leading ``-`` means descending. Unknown values come last,
+            equal ones in the order of names.
+        absent: Names that may be compared with although the graph has no such documents.
 
     Raises:
-        QueryError: The query, a column or what to sort by is wrong; the message marks the place.
+        QueryError: The query, a column or a sort key is invalid; the message marks the position.
     """
-    read = parse_query(text, graph.units)
-    spec = _kind(graph, read)
+    parsed = parse_query(text, graph.units)
+    spec = _kind(graph, parsed)
     check = Check(graph, spec, text, frozenset(absent) | frozenset(graph.broken))
-    test = None if read.where is None else _test(read.where, check)
-    every: tuple[Node[Any], ...] = graph.of(spec)
-    answers = [(n, True if test is None else test(n)) for n in every]
+    test = None if parsed.where is None else _test(parsed.where, check)
+    documents: tuple[Node[Any], ...] = graph.of(spec)
+    answers = [(n, True if test is None else test(n)) for n in documents]
     nodes = [n for n, answer in answers if answer]
-    for each in reversed(list(sort)):
-        nodes = _sorted(nodes, each, graph, spec)
-    shown = _columns(list(columns), read, check)
+    for key in reversed(list(sort)):
+        nodes = _sorted(nodes, key, graph, spec)
+    shown = _columns(list(columns), parsed, check)
     return Result(
         tuple(view(n) for n in nodes),
         tuple(c.name for c in shown),
@@ -131,59 +156,59 @@ def query(  # what is asked, of what, and how it is answered
 
 
 def kinds(graph: Graph) -> Mapping[str, type[Any]]:
-    """The classes of the kinds by the names that a query may call them, in small letters."""
+    """The classes of the kinds by the names that queries accept, in lower case."""
     named = {name: k.spec for k in KINDS for name in (k.name.lower(), k.folder)}
-    brought = ((name, n) for n in graph if n.kind.lower() not in named for name in (n.kind.lower(), n.folder) if name)
-    return {name: type(n.spec) for name, n in brought} | named
+    added = ((name, n) for n in graph if n.kind.lower() not in named for name in (n.kind.lower(), n.folder) if name)
+    return {name: type(n.spec) for name, n in added} | named
 
 
-def _kind(graph: Graph, read: Query) -> type[Any]:
+def _kind(graph: Graph, query: Query) -> type[Any]:
     known = kinds(graph)
-    found = known.get(read.kind.lower())
-    if found is None:
-        hint = did_you_mean(read.kind.lower(), known) or f"known: {', '.join(sorted(k.name.lower() for k in KINDS))}"
-        raise QueryError(f"no kind is called {read.kind!r}", read.text, read.span, hint)
-    return found
+    spec = known.get(query.kind.lower())
+    if spec is None:
+        hint = did_you_mean(query.kind.lower(), known) or f"known: {', '.join(sorted(k.name.lower() for k in KINDS))}"
+        raise QueryError(f"no kind is named {query.kind!r}", query.text, query.span, hint)
+    return spec
 
 
-# Conditions, with three answers.
+# Conditions in three-valued logic.
 
 
 def _test(condition: Condition, check: Check) -> Test:
-    """The condition as a function of a document: true, false, or ``None`` for not known."""
+    """The condition as a function of a document: true, false, or ``None`` for unknown."""
     if isinstance(condition, Comparison):
         return check.comparison(condition)
     if isinstance(condition, Known):
         return check.known(condition)
     if isinstance(condition, Not):
         inner = _test(condition.inner, check)
-        return lambda node: None if (found := inner(node)) is None else not found
+        return lambda node: None if (answer := inner(node)) is None else not answer
     parts = [_test(p, check) for p in condition.parts]
     decisive = isinstance(condition, Or)
     return lambda node: _joined((part(node) for part in parts), decisive=decisive)
 
 
 def _joined(answers: Iterator[bool | None], *, decisive: bool) -> bool | None:
-    """The answer of ``or`` (``decisive`` is true) or ``and`` (false): one decisive part decides, else one unknown."""
-    found: bool | None = not decisive
+    """The value of ``or`` (``decisive`` is true) or ``and`` (false): a decisive part decides, else an unknown one."""
+    joined: bool | None = not decisive
     for answer in answers:
         if answer is decisive:
             return decisive
-        found = None if answer is None else found
-    return found
+        joined = None if answer is None else joined
+    return joined
 
 
 # Columns and order.
 
 
-def _columns(given: list[str], read: Query, check: Check) -> list[Column]:
+def _columns(given: list[str], query: Query, check: Check) -> list[Column]:
     if given:
         return [Check(check.graph, check.spec, text, check.absent).column(parse_term(text)) for text in given]
     terms: list[Term] = [PathTerm("name")]
-    if read.where is not None:
-        terms += _mentioned(read.where)
-    made = [check.column(t) for t in dict.fromkeys(terms)]
-    return made if len(made) > 1 else [*made, check.column(PathTerm("title"))]
+    if query.where is not None:
+        terms += _mentioned(query.where)
+    columns = [check.column(t) for t in dict.fromkeys(terms)]
+    return columns if len(columns) > 1 else [*columns, check.column(PathTerm("title"))]
 
 
 def _mentioned(condition: Condition) -> Iterator[Term]:
@@ -199,18 +224,27 @@ def _mentioned(condition: Condition) -> Iterator[Term]:
 
 
 def _sorted(nodes: list[Node[Any]], text: str, graph: Graph, spec: type[Any]) -> list[Node[Any]]:
-    backwards = text.lstrip().startswith("-")
-    # The mark stays in the text as a space, so that a wrong path is marked where it stands.
-    term = parse_term(text.replace("-", " ", 1) if backwards else text)
+    descending = text.lstrip().startswith("-")
+    # The sign is replaced by a space, so that the positions in error messages are those of the text.
+    term = parse_term(text.replace("-", " ", 1) if descending else text)
     check = Check(graph, spec, text)
     column = check.column(term)
     if column.holds in (None, Sort.GROUP):
-        raise check.refuse(f"{column}: nothing can be sorted by it", term)
-    found = [(node, column.read(node)) for node in nodes]
-    known = [(node, each.value) for node, each in found if each is not None]
-    known.sort(key=lambda pair: _key(pair[1]), reverse=backwards)
-    return [node for node, _ in known] + [node for node, each in found if each is None]
+        raise check.refuse(f"{column}: it cannot be a sort key", term)
+    cells = [(node, column.read(node)) for node in nodes]
+    known = [(node, cell.value) for node, cell in cells if cell is not None]
+    known.sort(key=lambda pair: _key(pair[1]), reverse=descending)
+    return [node for node, _ in known] + [node for node, cell in cells if cell is None]
+
+
+def _in_frame(cell: PathValue) -> float | int | str | None:
+    """A value in a column of a data frame, which has no place for a bound."""
+    if cell.is_bound or isinstance(cell.value, CountRange):
+        return None
+    return float(cell.value) if isinstance(cell.value, (Amount, Fraction)) else cell.value
 
 
 def _key(value: Side) -> Any:
+    if isinstance(value, CountRange):
+        return value.bound
     return value.value if isinstance(value, Amount) else value

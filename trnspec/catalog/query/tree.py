@@ -1,4 +1,4 @@
-"""The tree of a query, which is written back as a text that gives the same tree, and what is wrong with a query."""
+"""The syntax tree of a query, whose text parses to the same tree, and the error of an invalid query."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ OPERATORS: dict[str, Operator] = {
 
 
 class QueryError(UsageError):
-    """What is wrong with a query, and where: the message shows the line with a mark below the place.
+    """An invalid query; the message shows the line and marks the position of the error.
 
     Attributes:
         text: The query.
-        start: Where the wrong part begins, in characters.
-        end: Where it ends.
-        hint: What to write instead, or an empty text.
+        start: The start of the invalid part, in characters.
+        end: Its end.
+        hint: The suggested correction, or an empty text.
     """
 
     def __init__(self, message: str, text: str, span: tuple[int, int], hint: str = "") -> None:
@@ -33,7 +33,7 @@ class QueryError(UsageError):
 
 
 def _marked(text: str, span: tuple[int, int]) -> str:
-    """The line in which a span begins, with carets below it."""
+    """The line in which a span begins, with carets below the span."""
     start, end = span
     first = text.rfind("\n", 0, start) + 1
     last = text.find("\n", start)
@@ -44,7 +44,7 @@ def _marked(text: str, span: tuple[int, int]) -> str:
 
 
 def _columns(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """The width of a text in columns of a terminal."""
     if text.isascii():
         return len(text)
     import unicodedata
@@ -53,7 +53,7 @@ def _columns(text: str) -> int:
     return len(text) + wide - sum(unicodedata.category(c) in ("Mn", "Me", "Cf") for c in text)
 
 
-# The tree.  Spans tell where something stands; they play no part in equality.
+# The tree. A span is the position of a node in the text; comparisons ignore it.
 
 
 def _span() -> tuple[int, int]:
@@ -109,7 +109,7 @@ class Number:
 
     @property
     def value(self) -> Fraction:
-        """What it says, exactly."""
+        """The exact value."""
         return Fraction(self.text.replace(",", ""))
 
     def __str__(self) -> str:
@@ -134,7 +134,7 @@ Operand = Path | Quotient | Measure | Number | Word
 
 @frozen
 class Comparison:
-    """Two operands and what is asked of them; ``~`` asks whether rounding alone can explain the difference."""
+    """Two operands and an operator; ``~`` is true if rounding alone can explain the difference."""
 
     left: Operand
     operator: Operator
@@ -147,7 +147,7 @@ class Comparison:
 
 @frozen
 class Known:
-    """``known PATH``, or with ``unknown`` its contrary; never itself unknown."""
+    """``known PATH``, or ``unknown PATH``; always true or false."""
 
     path: Path
     unknown: bool = False
@@ -158,32 +158,32 @@ class Known:
 
 @frozen
 class Not:
-    """The contrary; of what is unknown, unknown."""
+    """The negation; unknown if the condition is unknown."""
 
     inner: Condition
 
     def __str__(self) -> str:
-        return f"not {_bracketed(self.inner, (And, Or))}"
+        return f"not {_parenthesized(self.inner, (And, Or))}"
 
 
 @frozen
 class And:
-    """All of some conditions, at least two."""
+    """The conjunction of at least two conditions."""
 
     parts: tuple[Condition, ...]
 
     def __str__(self) -> str:
-        return " and ".join(_bracketed(p, (And, Or)) for p in self.parts)
+        return " and ".join(_parenthesized(p, (And, Or)) for p in self.parts)
 
 
 @frozen
 class Or:
-    """Any of some conditions, at least two."""
+    """The disjunction of at least two conditions."""
 
     parts: tuple[Condition, ...]
 
     def __str__(self) -> str:
-        return " or ".join(_bracketed(p, (Or,)) for p in self.parts)
+        return " or ".join(_parenthesized(p, (Or,)) for p in self.parts)
 
 
 Condition = Comparison | Known | Not | And | Or
@@ -191,7 +191,7 @@ Condition = Comparison | Known | Not | And | Or
 
 @frozen
 class Query:
-    """A kind, and the condition on its documents, if there is one."""
+    """A kind, and optionally a condition on its documents."""
 
     kind: str
     where: Condition | None = None
@@ -202,5 +202,5 @@ class Query:
         return self.kind if self.where is None else f"{self.kind} where {self.where}"
 
 
-def _bracketed(part: Condition, kinds: tuple[type, ...]) -> str:
+def _parenthesized(part: Condition, kinds: tuple[type, ...]) -> str:
     return f"({part})" if isinstance(part, kinds) else str(part)

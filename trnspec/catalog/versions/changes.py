@@ -1,6 +1,6 @@
 """What-if: a document with other values.
 
-A figure that is assumed is nobody's word: it is marked as derived from what was written, never shown as published.
+An assumed figure has no source: it is marked as derived from the written value, and never shown as published.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from attrs import evolve, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
+from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.structure import Refusal, StructureError, plain, structure
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import FigureShape, ObjectShape, dotted, leaves, shape_at, shape_of, value_at
+from trnspec.model.renames import current
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,29 +25,29 @@ if TYPE_CHECKING:
 
 
 def changed(node: Node[Any], changes: Mapping[str, Any]) -> Any:
-    """The spec of a node with some values exchanged.
+    """The spec of a node with some values replaced.
 
     Args:
         node: The document.
-        changes: Values by dotted path below ``spec``, written as in YAML; ``None`` takes a value away.
+        changes: Values by dotted path below ``spec``, written as in YAML; ``None`` removes a value.
 
     Raises:
-        UsageError: A change does not fit the kind; the message says which and what was expected.
+        UsageError: A change is not valid for the kind; the message names it and the expected value.
     """
-    made, wrong = attempt(node, changes)
-    if wrong:
-        raise UsageError(f"{node.name} cannot be changed so: {'; '.join(w.message for w in wrong)}")
-    return made.spec
+    replaced, errors = attempt(node, changes)
+    if errors:
+        raise UsageError(f"invalid change of {node.name}: {'; '.join(e.message for e in errors)}")
+    return replaced.spec
 
 
 @frozen
-class Wrong:
-    """What is wrong with a change.
+class ChangeError:
+    """The error of one change.
 
     Attributes:
-        at: The path of the change, as it was written.
+        at: The path of the change, as written.
         message: One sentence.
-        key: True where the path itself is wrong, and not the value.
+        key: True if the path is invalid, not the value.
     """
 
     at: str
@@ -53,56 +55,68 @@ class Wrong:
     key: bool = False
 
 
-def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], list[Wrong]]:
-    """A node with some values exchanged; or the same node, and what is wrong with which change."""
+def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], list[ChangeError]]:
+    """A node with some values replaced; or the same node, and the errors of the changes."""
     data: dict[str, Any] = plain(node)
-    wrong: list[Wrong] = []
+    errors: list[ChangeError] = []
+    spec = type(node.spec)
     for path, value in changes.items():
-        hint = _misspelt(type(node.spec), steps(path))
+        hint = _path_hint(spec, steps(path, spec))
         if hint:
-            wrong.append(Wrong(path, f"a {node.kind} has no {path}; {hint}", key=True))
+            errors.append(ChangeError(path, f"a {node.kind} has no {path}; {hint}", key=True))
             continue
         try:
-            put(data["spec"], path.removeprefix("spec.").split("."), value)
+            put(data["spec"], [str(step) for step in steps(path, spec)[1:]], _present(spec, path, value))
         except UsageError as error:
-            wrong.append(Wrong(path, str(error)))
+            errors.append(ChangeError(path, str(error)))
     try:
-        made = structure(node.kind, type(node.spec), node.document, data, node.units)
-        for path_, value in _assumed(node, made):
+        replaced = structure(node.kind, spec, node.document, data, node.units)
+        for path_, value in _assumed(node, replaced):
             _set(data, path_, value)
-        made = structure(node.kind, type(node.spec), node.document, data, node.units)
+        replaced = structure(node.kind, spec, node.document, data, node.units)
     except StructureError as error:
-        wrong += [Wrong(_blamed(changes, r), f"{r.message} (at {dotted(r.path)})") for r in error.refusals]
-    if wrong:
-        return node, wrong
-    return evolve(made, positions=node.positions, target=node.target, folder=node.folder), []
+        errors += [
+            ChangeError(_change_of(changes, r, spec), f"{r.message} (at {dotted(r.path)})") for r in error.refusals
+        ]
+    if errors:
+        return node, errors
+    return evolve(replaced, positions=node.positions, target=node.target, folder=node.folder), []
 
 
-def steps(path: str) -> Path:
-    """The path from the top of a document that someone wrote below ``spec``, or with it."""
-    return ("spec", *(int(s) if s.isdigit() else s for s in path.removeprefix("spec.").split(".")))
+def steps(path: str, spec: type) -> Path:
+    """The path from the top of a document for a dotted path below ``spec``, or with it; former paths become present."""
+    written = tuple(int(s) if s.isdigit() else s for s in path.removeprefix("spec.").split("."))
+    return ("spec", *current(spec, written, groups=False))
 
 
 def put(data: dict[str, Any], steps: list[str], value: Any) -> None:
-    """Write a value at a path of plain data, making mappings on the way; ``None`` takes away what stands there.
+    """Writes a value at a path of plain data, and the mappings above it; ``None`` removes the value.
 
     Raises:
-        UsageError: The path leads through something that is not a mapping, or nothing stands there to take away.
+        UsageError: A value on the path is not a mapping, or there is no value to remove.
     """
-    *way, last = steps
-    for step in way:
+    *parents, last = steps
+    for step in parents:
         inner = data.setdefault(step, {}) if value is not None else data.get(step, {})
         if not isinstance(inner, dict):
-            raise UsageError(f"{'.'.join(steps)} leads through {step}, which is not a mapping")
+            raise UsageError(f"{'.'.join(steps)}: {step} is not a mapping")
         data = inner
     if value is not None:
         data[last] = value
     elif data.pop(last, None) is None:
-        raise UsageError(f"nothing stands at {'.'.join(steps)} that could be taken away")
+        raise UsageError(f"{'.'.join(steps)} has no value to remove")
 
 
-def _misspelt(spec: type, path: Path) -> str:
-    """What may be meant by a path that documents do not have; empty for one that they have."""
+def _present(spec: type, path: str, value: Any) -> Any:
+    """A value for a path of a spec, with former paths of renamed attributes in it replaced by present ones."""
+    nested = value
+    for step in reversed(path.removeprefix("spec.").split(".")):
+        nested = {step: nested}
+    return value if value is None else value_at(upgrade_data(spec, {"spec": nested}), steps(path, spec))
+
+
+def _path_hint(spec: type, path: Path) -> str:
+    """The hint for a path that the kind does not have; empty for one that it has."""
     for length in range(2, len(path) + 1):
         if shape_at(spec, path[1:length]) is None:
             above = shape_at(spec, path[1 : length - 1]) if length > 2 else shape_of(spec)  # below spec
@@ -111,19 +125,19 @@ def _misspelt(spec: type, path: Path) -> str:
     return ""
 
 
-def _blamed(changes: Mapping[str, Any], refusal: Refusal) -> str:
-    """The change that a refusal is about: the one that leads the way to it, or that it leads the way to."""
+def _change_of(changes: Mapping[str, Any], refusal: Refusal, spec: type) -> str:
+    """The change that a refusal is about: the one whose path is above or below it."""
     for path in changes:
-        written = steps(path)
-        shorter = min(len(written), len(refusal.path))
-        if written[:shorter] == refusal.path[:shorter]:
+        changed_path = steps(path, spec)
+        shorter = min(len(changed_path), len(refusal.path))
+        if changed_path[:shorter] == refusal.path[:shorter]:
             return path
     return next(iter(changes))
 
 
 def _assumed(old: Node[Any], new: Node[Any]) -> list[tuple[Path, Any]]:
-    """What to write for each figure that is another now and for which no one is named."""
-    found: list[tuple[Path, Any]] = []
+    """The YAML of each figure that was changed without giving a source: derived from its own value."""
+    assumed: list[tuple[Path, Any]] = []
     for path, shape, figure in leaves(new.spec, ObjectShape(type(new.spec)), ("spec",)):
         if not isinstance(shape, FigureShape) or figure.source is not None or figure.derived is not None:
             continue
@@ -134,17 +148,12 @@ def _assumed(old: Node[Any], new: Node[Any]) -> list[tuple[Path, Any]]:
         start = next(i for i, char in enumerate(text) if char.isdigit())
         note = f"assumed, instead of {before}" if isinstance(before, Figure) else "assumed"
         written = {"value": text, "derived": text[start:], "note": figure.note or note}
-        found.append((path, written))
-    return found
+        assumed.append((path, written))
+    return assumed
 
 
 def _set(data: Any, path: Path, value: Any) -> None:
-    *way, last = path
-    for step in way:
+    *parents, last = path
+    for step in parents:
         data = data[step]
     data[last] = value
-
-
-def retitled(node: Node[Any], **metadata: Any) -> Node[Any]:
-    """The same node with other metadata."""
-    return evolve(node, metadata=evolve(node.metadata, **metadata))

@@ -1,4 +1,4 @@
-"""The files of a git revision, read into memory: the working tree is not touched."""
+"""The files of a git revision, read into memory; the working tree is not changed."""
 
 from __future__ import annotations
 
@@ -13,43 +13,45 @@ def files(revision: str, folder: str, where: FilePath) -> dict[str, bytes]:
     """The files below a folder of a revision, by their paths below that folder.
 
     Args:
-        revision: Whatever git takes for one: ``HEAD~3``, ``v0.1.0``, a hash.
-        folder: From the top of the repository: ``catalog``.
+        revision: A revision in any notation of git: ``HEAD~3``, ``v0.1.0``, a hash.
+        folder: The folder, relative to the top of the repository: ``catalog``.
         where: A folder in the repository.
 
     Raises:
-        UsageError: Git is not installed, this is no repository, or it has no such revision or folder.
+        UsageError: Git is not installed, ``where`` is not in a repository, or it has no such revision or folder.
     """
     top = FilePath(os.fsdecode(_git(where, "rev-parse", "--show-toplevel").rstrip(b"\n")))
-    # A name that begins with a hyphen would be an option to any other command.
-    commit = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", told=revision)
+    # --end-of-options: a revision that begins with a hyphen is not an option.
+    commit = _git(
+        top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", subject=revision
+    )
     tree = f"{commit.decode().strip()}:{folder.strip('/')}"
-    # Submodules and links are not files of the catalog.
-    listed = _git(top, "ls-tree", "-r", "-z", tree, told=f"{revision}:{folder}").split(b"\0")
-    entries = [(line.split(b"\t", 1)[1], line.split()[2]) for line in listed if line.startswith(b"100")]
-    raw = _git(top, "cat-file", "--batch", given=b"".join(hash_ + b"\n" for _, hash_ in entries))
-    found: dict[str, bytes] = {}
+    # Only regular files: no submodules, no links.
+    listing = _git(top, "ls-tree", "-r", "-z", tree, subject=f"{revision}:{folder}").split(b"\0")
+    entries = [(line.split(b"\t", 1)[1], line.split()[2]) for line in listing if line.startswith(b"100")]
+    raw = _git(top, "cat-file", "--batch", input=b"".join(hash_ + b"\n" for _, hash_ in entries))
+    contents: dict[str, bytes] = {}
     at = 0
     for path, _ in entries:
         header_end = raw.index(b"\n", at)
         size = int(raw[at:header_end].split()[2])
-        found[os.fsdecode(path)] = raw[header_end + 1 : header_end + 1 + size]
+        contents[os.fsdecode(path)] = raw[header_end + 1 : header_end + 1 + size]
         at = header_end + 1 + size + 1
-    return found
+    return contents
 
 
-def _git(where: FilePath, *arguments: str, given: bytes = b"", told: str | None = None) -> bytes:
+def _git(where: FilePath, *arguments: str, input: bytes = b"", subject: str | None = None) -> bytes:
     try:
-        done = subprocess.run(  # noqa: S603  # git, with arguments of our own
-            ["git", "-C", os.fspath(where), *arguments],  # noqa: S607  # the user's git, wherever it is
-            input=given,
+        done = subprocess.run(  # noqa: S603  # git, with a fixed command
+            ["git", "-C", os.fspath(where), *arguments],  # noqa: S607  # the git of the user's PATH
+            input=input,
             capture_output=True,
             check=False,
         )
     except FileNotFoundError:
-        raise UsageError("git is not installed, so no revision can be read") from None
+        raise UsageError("git is not installed, and reading a revision needs it") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        what = "git cannot be asked" if told is None else f"git has no {told!r} here"
-        raise UsageError(f"{what}: {said[0]}" if said else what)
+        output = done.stderr.decode(errors="replace").strip().splitlines()
+        message = "git failed" if subject is None else f"git has no {subject!r} here"
+        raise UsageError(f"{message}: {output[0]}" if output else message)
     return done.stdout

@@ -1,4 +1,4 @@
-"""Overlays: a YAML file that changes figures of a catalog and adds documents of one's own.
+"""Overlays: a YAML file that changes figures of a catalog and adds documents.
 
 See ``docs/reference/overlay.md``.
 """
@@ -28,138 +28,136 @@ KEYS = ("change", "add")
 
 
 def apply_overlay(graph: Graph, document: Document) -> Graph:
-    """The graph with the changes of an overlay: what it adds first, then what it changes.
+    """The graph with an overlay applied: its additions first, then its changes.
 
     Args:
         graph: The catalog.
-        document: The overlay, as it was read.
+        document: The overlay, as read from the file.
 
     Raises:
-        UsageError: The overlay is wrong; each mistake is one line with file, line and column.
+        UsageError: The overlay is invalid; the message has one line for each error, with file, line and column.
     """
     overlay = _Overlay(graph, document)
-    made = overlay.apply()
-    if overlay.mistakes:
+    result = overlay.apply()
+    if overlay.errors:
         raise UsageError("\n".join(overlay.lines()))
-    return made
+    return result
 
 
 @frozen
 class _Overlay:
     graph: Graph
     document: Document
-    mistakes: list[tuple[Place | None, str]] = field(factory=list)
+    errors: list[tuple[Place | None, str]] = field(factory=list)
 
     def lines(self) -> Iterator[str]:
-        for place, message in sorted(self.mistakes, key=lambda m: m[0] or Place(0, 0)):
+        for place, message in sorted(self.errors, key=lambda e: e[0] or Place(0, 0)):
             where = f":{place.line}:{place.column}" if place is not None else ""
             yield f"{self.document.file}{where}: {message}"
 
     def apply(self) -> Graph:
         for problem in _serious(self.document.problems):
-            self._mistake(problem.place, f"{problem.code} {problem.message}", problem.hint)
+            self._error(problem.place, f"{problem.code} {problem.message}", problem.hint)
         data = self.document.data
         if data is None:
             return self.graph
         for key in data:
             if key not in KEYS:
                 hint = did_you_mean(key, KEYS) or "an overlay has the keys change and add"
-                self._mistake(self.document.place((key,), key=True), f"{key!r} is not a key of an overlay", hint)
+                self._error(self.document.place((key,), key=True), f"{key!r} is not a key of an overlay", hint)
         nodes = dict(self.graph.nodes)
         added = self._added(data.get("add", []))
         nodes |= {node.name: node for node in added}
         changed = self._changed(data.get("change", {}), Graph(nodes, self.graph.broken))
         nodes |= changed
-        made, problems = build(nodes.values(), self.graph.broken)
-        for each in problems:
-            if each.node.document.file == self.document.file:
-                self._mistake(each.problem.place, f"{each.problem.code} {each.problem.message}", each.problem.hint)
-            elif each.node.name in changed:
-                self._mistake(
-                    self._place(data, each.node.name, each.problem.path), each.problem.message, each.problem.hint
-                )
-        return made
+        result, problems = build(nodes.values(), self.graph.broken)
+        for found in problems:
+            problem = found.problem
+            if found.node.document.file == self.document.file:
+                self._error(problem.place, f"{problem.code} {problem.message}", problem.hint)
+            elif found.node.name in changed:
+                self._error(self._place(data, found.node, problem.path), problem.message, problem.hint)
+        return result
 
-    def _mistake(self, place: Place | None, message: str, hint: str = "") -> None:
-        # A problem of the reader ends with a full stop, one of a later stage does not.
-        self.mistakes.append((place, f"{message.removesuffix('.')}; {hint}" if hint else message))
+    def _error(self, place: Place | None, message: str, hint: str = "") -> None:
+        # The messages of the YAML reader end with a full stop, those of later stages do not.
+        self.errors.append((place, f"{message.removesuffix('.')}; {hint}" if hint else message))
 
     def _added(self, items: Any) -> list[Node[Any]]:
         if not isinstance(items, list):
-            self._mistake(self.document.place(("add",)), "add is a list of documents", "begin each one with '- '")
+            self._error(self.document.place(("add",)), "add is a list of documents", "start each document with '- '")
             return []
         known = _registry(self.graph)
-        found: dict[str, Node[Any]] = {}
+        added: dict[str, Node[Any]] = {}
         for index, item in enumerate(items):
             path: Path = ("add", index)
             if path in self.document.refused:
                 continue
             if not isinstance(item, dict):
-                self._mistake(
+                self._error(
                     self.document.place(path), "a document is a mapping", "give it api_version, kind, metadata and spec"
                 )
                 continue
             reading = read(_part(self.document, path, item), known)
-            for problem in reading.problems:
-                self._mistake(problem.place, f"{problem.code} {problem.message}", problem.hint)
+            for problem in _serious(reading.problems):
+                self._error(problem.place, f"{problem.code} {problem.message}", problem.hint)
             node = reading.node
             if node is None:
                 continue
             for name in (node.name, *node.metadata.aliases):
-                if name in self.graph or name in found:
-                    hint = "change what it says under change:" if name in self.graph else "remove one of them"
+                if name in self.graph or name in added:
+                    hint = "change the document under change:" if name in self.graph else "remove one of them"
                     place = self.document.place((*path, "metadata", "name"))
-                    self._mistake(place, f"the name {name!r} is taken already", hint)
+                    self._error(place, f"the name {name!r} is taken already", hint)
                     break
             else:
-                found[node.name] = node
-        return list(found.values())
+                added[node.name] = node
+        return list(added.values())
 
     def _changed(self, changes: Any, graph: Graph) -> dict[str, Node[Any]]:
         if not isinstance(changes, dict):
             hint = "write NAME: {memory.capacity: 128 GiB}"
-            self._mistake(self.document.place(("change",)), "change is a mapping from names to changes", hint)
+            self._error(self.document.place(("change",)), "change is a mapping from names to changes", hint)
             return {}
-        found: dict[str, Node[Any]] = {}
-        for name, wanted in changes.items():
+        changed: dict[str, Node[Any]] = {}
+        for name, values in changes.items():
             path: Path = ("change", name)
             if name not in graph:
-                hint = did_you_mean(name, graph.aliases) or "add: is for new documents"
-                self._mistake(self.document.place(path, key=True), f"no document is named {name!r}", hint)
+                hint = did_you_mean(name, graph.aliases) or "new documents belong under add:"
+                self._error(self.document.place(path, key=True), f"no document is named {name!r}", hint)
                 continue
-            if not isinstance(wanted, dict):
+            if not isinstance(values, dict):
                 hint = "write {memory.capacity: 128 GiB}"
-                self._mistake(
+                self._error(
                     self.document.place(path), f"the changes of {name} are a mapping from paths to values", hint
                 )
                 continue
             node = graph.named(name)
-            made, wrong = attempt(found.get(node.name, node), wanted)
-            for each in wrong:
-                self._mistake(self.document.place((*path, each.at), key=each.key), each.message)
-            found[node.name] = made
-        return found
+            changed[node.name], errors = attempt(changed.get(node.name, node), values)
+            for error in errors:
+                self._error(self.document.place((*path, error.at), key=error.key), error.message)
+        return changed
 
-    def _place(self, data: Mapping[str, Any], name: str, path: Path) -> Place:
-        """Where the change stands that a problem of a changed document comes from."""
-        changes = data.get("change")
-        for written, wanted in changes.items() if isinstance(changes, dict) else ():
-            if self.graph.aliases.get(written, written) == name:
-                ats = [at for at in wanted if steps(at) == path[: len(steps(at))]]
-                return self.document.place(("change", written, *ats[:1]))
+    def _place(self, data: Mapping[str, Any], node: Node[Any], path: Path) -> Place:
+        """The position of the change that causes a problem of a changed document."""
+        changes, spec = data.get("change"), type(node.spec)
+        for alias, values in changes.items() if isinstance(changes, dict) else ():
+            if self.graph.aliases.get(alias, alias) == node.name:
+                paths = [at for at in values if steps(at, spec) == path[: len(steps(at, spec))]]
+                return self.document.place(("change", alias, *paths[:1]))
         return self.document.place(("change",))
 
 
 def _serious(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """The problems of a text that are more than information, such as that its last line has no end."""
+    """The problems of a text that are errors or warnings, not those such as a missing newline at its end."""
     from trnspec.checks.codes import CODES
 
-    slight = {c.id for c in CODES if c.severity is Severity.INFO}
-    return (p for p in problems if p.code not in slight)
+    informational = {c.id for c in CODES if c.severity is Severity.INFO}
+    return (p for p in problems if p.code not in informational)
 
 
 def _part(document: Document, path: Path, data: dict[str, Any]) -> Document:
-    """A document inside another text, with its own paths and the places of the text."""
+    """A document inside another text, with its own paths and the positions in that text."""
     size = len(path)
     places = {at[size:]: span for at, span in document.places.items() if at[:size] == path}
     refused = frozenset(at[size:] for at in document.refused if at[:size] == path)
@@ -167,7 +165,7 @@ def _part(document: Document, path: Path, data: dict[str, Any]) -> Document:
 
 
 def _registry(graph: Graph) -> Registry:
-    """The kinds that a catalog knows: those of trnspec, and those of the documents in it, whoever brought them."""
+    """The built-in kinds, and the kinds of the documents of a catalog, which plugins may have added."""
     kinds = {k.name: k for k in KINDS}
     for node in graph:
         kinds.setdefault(node.kind, Kind(node.kind, "", type(node.spec)))

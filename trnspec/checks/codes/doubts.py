@@ -230,5 +230,41 @@ Instead:
 Source:
     YAML 1.2.2, section 8.2.2, Block Mappings, which allows the space. That it is reported is the choice of trnspec.""",
     ),
+    Code(
+        "TRN057",
+        "former-path",
+        Severity.INFO,
+        """\
+An attribute at the path that it had in an earlier version.
+
+Why:
+    The document is read as if it used the present path, and the exit status stays 0. Queries,
+    exports and other documents use the present path alone, and a search for it does not find this line. Two paths
+    changed: the network between servers of any technology was "efa", with its NICs as "cards"; and the bandwidth of
+    a fabric was one figure, both directions added, where it now has per_direction and both, as that of a link.
+
+Example:
+    ```yaml
+    api_version: trnspec/v1
+    kind: Server
+    metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
+    spec:
+      chips: {chip: trainium1, count: 16}
+      efa: {cards: 8}  #! TRN057
+    ```
+
+Instead:
+    ```yaml
+    api_version: trnspec/v1
+    kind: Server
+    metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
+    spec:
+      chips: {chip: trainium1, count: 16}
+      network: {nics: 8}
+    ```
+
+Source:
+    JSON Schema 2020-12, Validation, section 9.3, deprecated, which the schemas set for these keys.""",
+    ),
 )
 """The codes of what is read and may be a mistake all the same."""

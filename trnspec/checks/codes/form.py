@@ -246,6 +246,41 @@ Source:
     JSON Schema 2020-12, Validation, section 6.1.3, const; the habit of Kubernetes to begin with version and kind.""",
     ),
     Code(
+        "TRN108",
+        "both-paths",
+        Severity.ERROR,
+        """\
+An attribute that is given twice, by its present path and by a former one.
+
+Why:
+    A former path is read as the present one, so the document has two values for one attribute. Even where both are
+    the same, the next change is made to one of them only.
+
+Example:
+    ```yaml
+    api_version: trnspec/v1
+    kind: Server
+    metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
+    spec:
+      chips: {chip: trainium1, count: 16}
+      network: {nics: 8}
+      efa: {cards: 16}  #! TRN108
+    ```
+
+Instead:
+    ```yaml
+    api_version: trnspec/v1
+    kind: Server
+    metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
+    spec:
+      chips: {chip: trainium1, count: 16}
+      network: {nics: 8}
+    ```
+
+Source:
+    JSON Schema 2020-12, Validation, section 9.3, deprecated: a deprecated key is still read.""",
+    ),
+    Code(
         "TRN190",
         "structure-mismatch",
         Severity.ERROR,

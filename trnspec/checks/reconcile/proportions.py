@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.checks.reconcile.sites import Site
-from trnspec.graph.totals import chips
+from trnspec.graph.composition import chips
 from trnspec.model.chip import Chip
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
@@ -107,13 +107,13 @@ def _host(graph: Graph) -> Iterator[Proportion]:
             yield Proportion(f"{words} per {chip}", tuple(s for s, _ in told_shares), cause)
 
 
-def _efa(graph: Graph) -> Iterator[Proportion]:
-    """EFA per chip among all systems of one network generation."""
+def _network(graph: Graph) -> Iterator[Proportion]:
+    """Network bandwidth per chip among all systems of one network generation."""
     shares: list[Share] = []
     told: list[str] = []
     for node in (*graph.of(Server), *graph.of(UltraServer)):
         found = chips(graph, node)
-        path = "efa.bandwidth" if isinstance(node.spec, Server) else "stated.efa.bandwidth"
+        path = "network.bandwidth" if isinstance(node.spec, Server) else "stated.network.bandwidth"
         if found is None or found[0] == 1 or found[1].name == "trainium1":
             continue
         for site, verdict in _said(node, path):
@@ -125,7 +125,7 @@ def _efa(graph: Graph) -> Iterator[Proportion]:
                 f"{s.of} is one server's figure, 1 of {node.spec.servers.count}" for s in shares if _is_part(s, node)
             ]
     unique = tuple({(s.of, s.note): s for s in shares}.values())
-    yield Proportion("EFA bandwidth per chip", unique, "; ".join(dict.fromkeys(told)))
+    yield Proportion("network bandwidth per chip", unique, "; ".join(dict.fromkeys(told)))
 
 
 def _is_part(share: Share, node: Node[Any]) -> bool:
@@ -170,4 +170,4 @@ def _sparse(graph: Graph) -> Iterator[Proportion]:
                 yield Proportion(f"sparse over dense of {node.name}", tuple(shares), cause)
 
 
-_MAKERS: tuple[Callable[[Graph], Iterator[Proportion]], ...] = (_host, _efa, _single, _sparse)
+_MAKERS: tuple[Callable[[Graph], Iterator[Proportion]], ...] = (_host, _network, _single, _sparse)

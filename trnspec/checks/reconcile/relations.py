@@ -15,12 +15,30 @@ import attrs
 from attrs import evolve
 
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
+from trnspec.graph.composition import (
+    Occurrence,
+    count_path,
+    has_parts,
+    in_text,
+    occurrences,
+    part_kinds,
+    parts,
+    word,
+)
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.fields import Rates
 from trnspec.model.link import Link
-from trnspec.model.reflection import FigureShape, NumberShape, shape_at, spread
+from trnspec.model.reflection import (
+    FigureShape,
+    NumberShape,
+    ObjectShape,
+    class_paths,
+    is_extensive,
+    shape_at,
+    spread,
+)
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 
@@ -29,6 +47,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.model.fabric import Fabric
     from trnspec.model.ref import Ref
     from trnspec.yaml import Path
 
@@ -68,6 +87,8 @@ def sums(graph: Graph) -> Iterator[Relation]:
         yield from _ultraserver(ultraserver, graph)
     for cluster in graph.of(Cluster):
         yield from _cluster(cluster, graph)
+    for node in graph:
+        yield from _stated_totals(node, graph)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -127,9 +148,9 @@ def _core(core: Node[Core]) -> Iterator[Relation]:
 
 
 def _link(link: Node[Link]) -> Iterator[Relation]:
-    one = site(link, "bandwidth.per_direction")
-    yield from _relate(site(link, "bandwidth.both"), [Term((), one, Fraction(2))], "directions")
-    yield from _relate(one, [Term((site(link, "lanes.count"),), site(link, "lanes.rate"))], "lanes")
+    yield from _both_directions(link, "bandwidth")
+    term = Term((site(link, "lanes.count"),), site(link, "lanes.rate"))
+    yield from _relate(site(link, "bandwidth.per_direction"), [term], "lanes")
 
 
 def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
@@ -148,23 +169,76 @@ def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
         yield from _relate(Site(chip, ("spec", "tensor_peak", *rate)), [Term((cores,), part_site)], "cores of a chip")
 
 
+def _directed(node: Node[Any], path: str, direction: str) -> tuple[Site, Fraction]:
+    """Where a rate in one or in both directions is stated, and the factor to it.
+
+    A rate that is not stated is derived from that of the other direction: both directions have the same rate.
+    """
+    own = site(node, f"{path}.{direction}")
+    other, factor = ("per_direction", Fraction(2)) if direction == "both" else ("both", Fraction(1, 2))
+    stated = site(node, f"{path}.{other}")
+    return (stated, factor) if own.value is None and stated.value is not None else (own, Fraction(1))
+
+
+def _both_directions(node: Node[Any], path: str) -> Iterator[Relation]:
+    term = Term((), site(node, f"{path}.per_direction"), Fraction(2))
+    yield from _relate(site(node, f"{path}.both"), [term], "directions")
+
+
 def _fabric(node: Node[Any], name: str, graph: Graph) -> Iterator[Relation]:
+    """The rate of a fabric against the links of one chip in it, in each direction that the fabric states."""
+    yield from _both_directions(node, f"{name}.bandwidth")
     fabric = getattr(node.spec, name)
     link = _find(graph, fabric.link if fabric else None)
     if link is not None:
-        term = Term((site(node, f"{name}.links_per_chip"),), site(link, "bandwidth.both"))
-        yield from _relate(site(node, f"{name}.bandwidth"), [term], "links of a chip")
+        for direction in ("per_direction", "both"):
+            term = Term((site(node, f"{name}.links_per_chip"),), *_directed(link, "bandwidth", direction))
+            yield from _relate(site(node, f"{name}.bandwidth.{direction}"), [term], "links of a chip")
+
+
+def _rate_of_chip(node: Node[Any], name: str, graph: Graph) -> Term:
+    """What a fabric adds to the links of a chip, in both directions: its rate, or else its links."""
+    part, factor = _directed(node, f"{name}.bandwidth", "both")
+    fabric = getattr(node.spec, name)
+    link = _find(graph, fabric.link if fabric else None)
+    if part.value is None and link is not None and fabric.links_per_chip is not None:
+        return Term((site(node, f"{name}.links_per_chip"),), *_directed(link, "bandwidth", "both"))
+    return Term((), part, factor)
 
 
 def _server(server: Node[Server], graph: Graph) -> Iterator[Relation]:
     yield from _fabric(server, "fabric", graph)
-    card = _find(graph, server.spec.efa.link if server.spec.efa else None)
-    if card is not None:
-        term = Term((site(server, "efa.cards"),), site(card, "bandwidth.per_direction"))
-        yield from _relate(site(server, "efa.bandwidth"), [term], "cards")
+    nic = _find(graph, server.spec.network.link if server.spec.network else None)
+    if nic is not None:
+        term = Term((site(server, "network.nics"),), *_directed(nic, "bandwidth", "per_direction"))
+        yield from _relate(site(server, "network.bandwidth"), [term], "NICs")
     chip = _find(graph, server.spec.chips.chip)
-    if chip is not None:
-        yield from _totals(server, (site(server, "chips.count"),), chip, "chips of a server")
+    if chip is None:
+        return
+    if (
+        server.spec.fabric is not None
+        and _uses_all_links(server.spec.fabric, chip)
+        and not _in_ultraserver(chip, graph)
+    ):
+        total = site(chip, "links.bandwidth")
+        yield from _relate(total, [_rate_of_chip(server, "fabric", graph)], "links in a server")
+
+
+def _uses_all_links(fabric: Fabric, chip: Node[Chip]) -> bool:
+    """Whether a fabric is made of the links of a chip, and of all of them as far as they are counted."""
+    links = chip.spec.links
+    if links is None or links.link != fabric.link or fabric.links_per_chip is None:
+        return False
+    return links.ports is None or links.ports <= fabric.links_per_chip
+
+
+def _in_ultraserver(chip: Node[Chip], graph: Graph) -> bool:
+    """Whether chips of this kind may have links that leave their server."""
+    for ultraserver in graph.of(UltraServer):
+        server = _find(graph, ultraserver.spec.servers.server)
+        if server is not None and _find(graph, server.spec.chips.chip) is chip:
+            return True
+    return False
 
 
 def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relation]:
@@ -173,45 +247,97 @@ def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relat
     server = _find(graph, ultraserver.spec.servers.server)
     if server is None:
         return
-    servers = site(ultraserver, "servers.count")
-    level = "servers of an UltraServer"
-    pairs = [
-        ("stated.chips", "chips.count"),
-        ("stated.host.vcpus", "host.vcpus"),
-        ("stated.host.memory", "host.memory"),
-        ("stated.efa.bandwidth", "efa.bandwidth"),
-        *((name, name) for name in ("stated.cores", "stated.memory.capacity", "stated.memory.bandwidth")),
-        *((f"stated.peak.{kind}.{dtype}",) * 2 for kind, dtype in EVERY_RATE),
-    ]
-    for total, part in pairs:
-        yield from _relate(site(ultraserver, total), [Term((servers,), site(server, part))], level)
     chip = _find(graph, server.spec.chips.chip)
     if chip is None:
         return
-    counts = (servers, site(server, "chips.count"))
-    yield from _totals(ultraserver, counts, chip, "chips of an UltraServer")
-    inner = Term((), site(ultraserver, "fabric.bandwidth"))
-    outer = Term((), site(ultraserver, "between_servers.bandwidth"))
-    yield from _relate(site(chip, "links.bandwidth"), [inner, outer], "links in a server and between servers")
-    if outer.part.value is not None:  # where nothing leaves the server, the fabric is another one than the server's
-        yield from _relate(inner.part, [Term((), site(server, "fabric.bandwidth"))], "links of a chip in its server")
+    yield from _links_of_chip(ultraserver, server, chip, graph)
+
+
+def _links_of_chip(
+    ultraserver: Node[UltraServer], server: Node[Server], chip: Node[Chip], graph: Graph
+) -> Iterator[Relation]:
+    """The links of a chip against the fabrics that they form in an UltraServer."""
+    total, fabric = site(chip, "links.bandwidth"), ultraserver.spec.fabric
+    inner = _rate_of_chip(ultraserver, "fabric", graph)
+    if ultraserver.spec.between_servers is None:
+        # The fabric of the UltraServer is not that of its servers.
+        if fabric is not None and _uses_all_links(fabric, chip):
+            yield from _relate(total, [inner], "links in an UltraServer")
+        return
+    outer = _rate_of_chip(ultraserver, "between_servers", graph)
+    yield from _relate(total, [inner, outer], "links in a server and between servers")
+    for direction in ("per_direction", "both"):
+        term = Term((), *_directed(server, "fabric.bandwidth", direction))
+        whole = site(ultraserver, f"fabric.bandwidth.{direction}")
+        yield from _relate(whole, [term], "links of a chip in its server")
 
 
 def _cluster(cluster: Node[Cluster], graph: Graph) -> Iterator[Relation]:
     for ref in cluster.spec.servers:
         server = graph.find(ref)
         if server is not None:
-            yield from _relate(site(cluster, "per_server"), [Term((), site(server, "efa.bandwidth"))], "one server")
+            yield from _relate(site(cluster, "per_server"), [Term((), site(server, "network.bandwidth"))], "one server")
 
 
-def _totals(whole: Node[Any], counts: tuple[Site, ...], chip: Node[Chip], level: str) -> Iterator[Relation]:
-    """The stated totals that scale with the chips."""
-    for figure in ("memory.capacity", "memory.bandwidth"):
-        yield from _relate(site(whole, f"stated.{figure}"), [Term(counts, site(chip, figure))], level)
-    yield from _relate(site(whole, "stated.cores"), [Term(counts, site(chip, "cores.count"))], level)
-    for rate in EVERY_RATE:
-        total = Site(whole, ("spec", "stated", "peak", *rate))
-        yield from _relate(total, [Term(counts, Site(chip, ("spec", "peak", *rate)))], level)
+def _stated_totals(node: Node[Any], graph: Graph) -> Iterator[Relation]:
+    """The published totals of a document, below ``stated``, each as the sum over its parts.
+
+    A total is compared with the extensive figure of the same path in the nearest parts, ``chips`` and ``cores`` with the
+    numbers of parts, and with the published total of its direct parts where they have one.
+    """
+    if not has_parts(type(node.spec)):
+        return
+    shape = shape_at(type(node.spec), ("stated",))
+    for path in class_paths(shape) if isinstance(shape, ObjectShape) else ():
+        total = Site(node, ("spec", "stated", *path))
+        # From the direct parts to the innermost ones: the audit compares with the last, which is least rounded.
+        direct = parts(graph, node) or ()
+        stated = tuple(Occurrence(part.node, ((node, part),)) for part in direct)
+        if all(shape_at(type(part.node.spec), ("stated", *path)) is not None for part in direct):
+            yield from _sum(total, stated, ("spec", "stated", *path), node)
+        if figures := _extensive(graph, node, path):
+            yield from _sum(total, figures, ("spec", *path), node)
+        elif counts := _extensive(graph, node, (*path, "count")):
+            yield from _sum(total, counts, ("spec", *path, "count"), node)
+        else:
+            yield from _sum(total, _counted(graph, node, path), None, node)
+
+
+def _extensive(graph: Graph, node: Node[Any], path: Path) -> tuple[Occurrence, ...]:
+    """The nearest parts that have a path that adds up."""
+    return occurrences(graph, node, lambda n: is_extensive(type(n.spec), path)) or ()
+
+
+def _counted(graph: Graph, node: Node[Any], path: Path) -> tuple[Occurrence, ...]:
+    """The parts that a total such as ``chips`` is the number of; none for any other total."""
+    kind = str(path[0]).removesuffix("s")
+    if len(path) > 1 or not any(word(k) == kind for k in part_kinds(graph, type(node.spec))):
+        return ()
+    return occurrences(graph, node, lambda n: word(type(n.spec)) == kind) or ()
+
+
+def _sum(total: Site, found: tuple[Occurrence, ...], path: Path | None, node: Node[Any]) -> Iterator[Relation]:
+    """The relation between a total and a figure of parts; with ``None`` for the path, their numbers are summed."""
+    terms: list[Term] = []
+    for occurrence in found:
+        counts = [
+            Site(holder, at) for holder, part in occurrence.steps if (at := count_path(holder, part.ref)) is not None
+        ]
+        if len(counts) < len(occurrence.steps):
+            return  # a number of parts that is not stated
+        if path is not None:
+            terms.append(Term(tuple(counts), Site(occurrence.node, path)))
+        elif counts:
+            terms.append(Term(tuple(counts[:-1]), counts[-1]))
+    if terms:
+        # The number of chips of an UltraServer follows from its servers; every other total from the parts themselves.
+        part = terms[0].part.node if path is not None or len(found[0].steps) > 1 else found[0].node
+        level = f"{in_text(type(part.spec))}s of {_article(in_text(type(node.spec)))}"
+        yield from _relate(total, terms, level)
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'AEIOUaeiou' else 'a'} {noun}"
 
 
 def _find(graph: Graph, ref: Ref[Any] | None) -> Node[Any] | None:

@@ -172,27 +172,31 @@ class Relation:
         return self.level == CLAIM
 
     def expects(self, site: Site) -> Interval | None:
-        """What the others expect of one site, in base units; ``None`` where they expect something negative."""
+        """The value of one site that the others require, in base units; ``None`` where it would be negative.
+
+        A chip may be a part in several terms; all of them are solved for it together.
+        """
         if site.key == self.total.key:
             return self.expected
-        for index, term in enumerate(self.terms):
-            if site.key in {s.key for s in (*term.counts, term.part)}:
-                return self._solve(site, term, self.terms[:index] + self.terms[index + 1 :])
-        return None
-
-    def _solve(self, site: Site, term: Term, others: tuple[Term, ...]) -> Interval | None:
+        solved = [t for t in self.terms if site.key in {s.key for s in (*t.counts, t.part)}]
+        if not solved:
+            return None
         rest = self.total.interval
-        for other in others:
+        for other in (t for t in self.terms if t not in solved):
             low, high = rest.low, rest.high
             added = other.interval
             if added.high is None or (high is not None and high < added.low):
                 return None
             rest = Interval(max(low - added.high, Fraction(0)), None if high is None else high - added.low)
-        if site.key == term.part.key:
-            return rest.scaled(1 / term.times)
+        if all(site.key == t.part.key for t in solved):
+            return rest.scaled(1 / sum((t.times for t in solved), Fraction(0)))
         own = site.value
-        assert isinstance(own, int)  # what is neither total nor part is a count
-        return rest.ratio(term.part.interval.scaled(term.times / own))
+        if not isinstance(own, int) or any(site.key == t.part.key for t in solved):
+            return None  # a number that is a part in one term and a count in another
+        one = Interval.point(0)
+        for term in solved:
+            one += term.part.interval.scaled(term.times / own)
+        return rest.ratio(one)
 
 
 CLAIM = "another source"

@@ -73,13 +73,13 @@ def suspects(relations: Iterable[Relation]) -> list[Suspect]:
     """
     relations = list(relations)
     failing = [r for r in relations if not r.holds]
-    sound = Counter(s.key for r in relations if r.holds for s in r.sites)
+    sound = Counter(key for r in relations if r.holds for key in {s.key for s in r.sites})
     found: list[Suspect] = []
     while failing:
         broken: dict[Key, list[Relation]] = {}
         for relation in failing:
-            for site in relation.sites:
-                broken.setdefault(site.key, []).append(relation)
+            for key in {site.key for site in relation.sites}:
+                broken.setdefault(key, []).append(relation)
         sites = {s.key: s for r in failing for s in r.sites}
         mended = {key: m for key, site in sites.items() if (m := _mended(site, broken[key]))}
         totals = {r.total.key for r in failing}

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
+from trnspec.graph.composition import chips, count_path, parts, servers
 from trnspec.graph.fabrics import shape
 from trnspec.graph.graph import Graph, at
-from trnspec.graph.totals import chips
 from trnspec.model.reflection import dotted
-from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.parse import parse
@@ -17,6 +16,7 @@ from trnspec.topology.parse import parse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from trnspec.diagnostics import Location
     from trnspec.model.document import Node
     from trnspec.model.fabric import Fabric, Topology
     from trnspec.topology.shapes import Shape
@@ -44,9 +44,10 @@ def _topologies(node: Node[Any], graph: Graph) -> Iterator[tuple[Path, Topology,
     declared = _declared(node, graph)
     if declared is not None and declared[0].topology is not None:
         yield _PATH, declared[0].topology, declared[1]
-    outer = node.spec.between_servers if isinstance(node.spec, UltraServer) else None
-    if outer is not None and outer.topology is not None:
-        yield _BETWEEN, outer.topology, node.spec.servers.count
+    outer: Fabric | None = getattr(node.spec, "between_servers", None)
+    members = servers(graph, node)
+    if outer is not None and outer.topology is not None and members is not None:
+        yield _BETWEEN, outer.topology, members[0]
 
 
 @rule("TRN501", "topology-size-mismatch", over=object)
@@ -94,7 +95,7 @@ def topology_size_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if built.nodes != members:
             hint = "a dimension is missing or wrong" if topology.dimensions else "the levels do not cover the chips"
             message = f"a {built} has {built.nodes} {what}, {node.name} has {members}"
-            yield Finding(path, message, hint, (_count_place(node),))
+            yield Finding(path, message, hint, tuple(_count_places(node, graph)))
         for index, level in enumerate(topology.levels):
             connected = level.count * level.chips
             if connected != members:
@@ -103,9 +104,11 @@ def topology_size_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding(where, f"{message}, {node.name} has {members}", f"all {what} are on every level")
 
 
-def _count_place(node: Node[Any]) -> Any:
-    path: Path = ("spec", "servers", "count") if isinstance(node.spec, UltraServer) else ("spec", "chips", "count")
-    return at(node, path, text=dotted(path[1:]))
+def _count_places(node: Node[Any], graph: Graph) -> Iterator[Location]:
+    for part in parts(graph, node) or ():
+        path = count_path(node, part.ref)
+        if path is not None:
+            yield at(node, path, text=dotted(path[1:]))
 
 
 @rule("TRN502", "degree-mismatch", over=object)
@@ -149,7 +152,7 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     if declared is None or declared[0].links_per_chip is None or declared[0].topology is None:
         return
     topology = declared[0].topology
-    outer = node.spec.between_servers if isinstance(node.spec, UltraServer) else None
+    outer: Fabric | None = getattr(node.spec, "between_servers", None)
     if topology.shape == "switched" or (outer is not None and outer.links_per_chip is None):
         return
     try:

@@ -29,8 +29,10 @@ from trnspec.model.reflection import (
     RefShape,
     Shape,
     TextShape,
+    shape_at,
     shape_of,
 )
+from trnspec.model.renames import is_group, renames
 from trnspec.quantities.quantity import pattern
 from trnspec.quantities.units import UNITS, Dimension, UnitTable, units_of
 
@@ -105,7 +107,7 @@ def _derived(spec: type, parent: type, definitions: _Definitions) -> Schema:
         return {k: v for k, v in _object(ObjectShape(parent), definitions).items() if k != "additionalProperties"}
 
     schema = _object(ObjectShape(spec), definitions)
-    inherited = ObjectShape(parent).fields
+    inherited = _object(ObjectShape(parent), definitions)["properties"]
     return {
         "type": "object",
         "title": schema["title"],
@@ -168,6 +170,7 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # noqa: C901  #
 def _object(shape: ObjectShape, definitions: _Definitions) -> Schema:
     docs = field_docs(shape.cls)
     properties = {f.name: _property(f, docs.get(f.name, ("", None)), definitions) for f in shape.fields.values()}
+    _add_former_paths(properties, shape.cls, definitions)
     return {
         "type": "object",
         "title": re.sub(r"(?<=[a-z])(?=[A-Z])", " ", shape.cls.__name__),
@@ -176,6 +179,37 @@ def _object(shape: ObjectShape, definitions: _Definitions) -> Schema:
         "additionalProperties": False,
         "properties": properties,
     }
+
+
+def _add_former_paths(properties: Schema, cls: type, definitions: _Definitions) -> None:
+    """Add the former paths of renamed attributes to the properties of a class, marked as deprecated."""
+    for old, new in reversed(list(renames(cls).items())):  # a group comes before its members
+        present = shape_at(cls, new)
+        if present is None:
+            raise TypeError(f"{cls.__name__}.RENAMED leads to {'.'.join(map(str, new))}, which the class has not")
+        former = {"description": f"Now {'.'.join(map(str, new))}.", "deprecated": True}
+        *way, last = map(str, old)
+        members = properties
+        for step in way:
+            members = members[step]["properties"]
+        if is_group(old, new):
+            figure = {**_schema(present, definitions), **former}
+            group = members[last]
+            group = shape_at(cls, old)
+            names = group.fields if isinstance(group, ObjectShape) else ()
+            # "required" and "not required" hold for a bare text; of mappings, for those in the form of a figure.
+            bare: Schema = {
+                "type": ["string", "number", "boolean", "object"],
+                "required": ["value"],
+                "not": {"type": "object", "anyOf": [{"required": [name]} for name in names]},
+            }
+            present_form = {"$ref": members[last].pop("$ref")}
+            members[last] = {**members[last], "if": bare, "then": figure, "else": present_form}
+        elif isinstance(present, ObjectShape):
+            closed = {"type": "object", "additionalProperties": False, "properties": {}}
+            members[last] = {"title": last, **former, **closed}
+        else:
+            members[last] = {"title": last, **_schema(present, definitions), **former}
 
 
 def _property(field: FieldShape, doc: tuple[str, str | None], definitions: _Definitions) -> Schema:

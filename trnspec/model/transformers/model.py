@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from attrs import frozen
 
 from trnspec.model.annotations import Count, Text
+from trnspec.short_repr import short_repr
 
 
 @frozen(kw_only=True)
@@ -20,6 +21,8 @@ class LatentAttention:
         rope_size: Size of the part of a key that bears the position, shared by all heads. Example: 64
         value_size: Size of a value. Example: 128
     """
+
+    __repr__ = short_repr
 
     query_rank: Count | None = None
     rank: Count
@@ -44,6 +47,8 @@ class Attention:
         windowed: How many of the layers are windowed; all when a window is given and this is left out. Example: 18
     """
 
+    __repr__ = short_repr
+
     heads: Count
     kv_heads: Count
     head_size: Count
@@ -64,6 +69,8 @@ class FeedForward:
         form: With a gate it has three matrices, without one two.
         bias: Whether its matrices have a bias.
     """
+
+    __repr__ = short_repr
 
     width: Count
     form: Literal["gated", "plain"]
@@ -86,6 +93,8 @@ class Experts:
         dense_layers: Layers at the beginning that have a feed-forward network instead. Example: 3
     """
 
+    __repr__ = short_repr
+
     count: Count
     active: Count
     width: Count
@@ -105,6 +114,8 @@ class Parameters:
         total: All parameters, a tied matrix counted once. Example: 8030261248
         active: Those that one token meets. Example: 12879925248
     """
+
+    __repr__ = short_repr
 
     total: Count | None = None
     active: Count | None = None
@@ -134,6 +145,8 @@ class Model:
         precision: The number format the weights are published in. Example: bf16
         parameters: Parameter counts as published.
     """
+
+    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Model"
 

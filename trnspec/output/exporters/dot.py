@@ -47,7 +47,7 @@ def export(graph: Graph, node: Node[Any]) -> Export:
     lines += _switches(found, fabric)
     for index, links in enumerate(found.classes):
         colour = _COLOURS[index % len(_COLOURS)]
-        per = " a link" if isinstance(found.shape, Switched) else ""
+        per = " a link" if isinstance(found.shape, Switched) and links.per_chip is None else ""
         label = f", label={_quoted(links.label + per)}" if links.label else ""
         lines += [
             "",

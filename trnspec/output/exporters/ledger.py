@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trnspec.graph.composition import chips
 from trnspec.graph.provenance import Stated, conflicting, figures
-from trnspec.graph.totals import chips
 from trnspec.model.reflection import dotted
 from trnspec.output.exporters.exported import Assumption, Export, ExportError, Used
 from trnspec.quantities.quantity import Qualifier
@@ -97,7 +97,7 @@ class Ledger:
         claimed = [
             f"{r.says} ({r.source}, {r.verdict})"
             for at, found in conflicting(self.graph, node).items()
-            if dotted(at[1:]) == path
+            if f"{dotted(at[1:])}.".startswith(f"{path}.")
             for r in found
         ]
         told = f"; claimed are {', '.join(claimed)}" if claimed else ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.model.server import Efa
-from trnspec.model.ultraserver import UltraServer
+from trnspec.model.server import Network
+from trnspec.output.exporters.wiring import systems
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -15,26 +15,23 @@ if TYPE_CHECKING:
 
 
 def server(ledger: Ledger) -> tuple[int, Node[Any]]:
-    """How many servers the document that is exported has, and which."""
-    spec = ledger.node.spec
-    if isinstance(spec, UltraServer):
-        return spec.servers.count, ledger.graph.node(spec.servers.server)
-    return 1, ledger.node
+    """The number of servers of the exported document, and the server."""
+    return systems(ledger)
 
 
 def adapters(ledger: Ledger, field: str) -> Fraction:
-    """All adapters of all servers, in B/s.
+    """All NICs of all servers, in B/s.
 
     Raises:
-        ExportError: What the adapters of a server carry is not known.
+        ExportError: The network bandwidth of a server is not known.
     """
     count, one = server(ledger)
-    each = ledger.need(field, one, "efa.bandwidth")
+    each = ledger.need(field, one, "network.bandwidth")
     ledger.assume(field, "the rate of the adapters is taken to be that of one direction, as is usual of network cards")
     return count * each
 
 
 def adapter_link(ledger: Ledger) -> str | None:
-    """The name of the link that the adapters of a server are, where it is known."""
-    efa = server(ledger)[1].spec.efa
-    return efa.link.name if isinstance(efa, Efa) and efa.link is not None else None
+    """The name of the link of a server's NICs, where it is known."""
+    network = server(ledger)[1].spec.network
+    return network.link.name if isinstance(network, Network) and network.link is not None else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.provenance import figures, scope
 from trnspec.graph.totals import Total, sums
+from trnspec.model.parts import CountRange
 from trnspec.model.reflection import EitherShape, FigureShape, ListShape, MapShape, ObjectShape, RefShape, Shape
 from trnspec.model.source import Source
 from trnspec.output.exporters.exported import Export
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.graph.provenance import Stated
     from trnspec.model.document import Node
+    from trnspec.model.parts import PartCount
     from trnspec.quantities.quantity import Interval
     from trnspec.yaml import Path
 
@@ -133,15 +135,23 @@ class _Reader:
             ]
         return made
 
-    def _total(self, node: Node[Any], value: Total | int) -> dict[str, Any] | int:
+    def _total(self, node: Node[Any], value: Total | PartCount) -> dict[str, Any] | int:
         if isinstance(value, int):
             return value
-        printed = value.figure.value
-        made = {"value": number(printed.value * value.count), "unit": printed.dimension.base, "printed": str(value)}
-        path = value.path
-        of = f"{value.count} x {printed.text}"
-        words = scope(node.kind, path)
-        return {**made, "interval": _ends(value.interval), "scope": words, "derived": f"{of} of {value.part.name}"}
+        if isinstance(value, CountRange):
+            return {"value": value.bound, "printed": str(value), "interval": _ends(value.interval)}
+        total: dict[str, Any] = {
+            "value": number(value.value),
+            "unit": value.figures[0].value.dimension.base,
+            "printed": str(value),
+        }
+        derived = " + ".join(f"{t} of {t.part.name}" for t in value.terms)
+        return {
+            **total,
+            "interval": _ends(value.interval),
+            "scope": scope(node.kind, value.terms[0].path),
+            "derived": derived,
+        }
 
     def _own(self, name: str) -> str:
         return self.graph.aliases.get(name, name)

@@ -103,6 +103,9 @@ def told(found: Wiring, links: LinkClass) -> str:
     count = f"{links.count:,} {_noun(found)}{'s' if links.count != 1 else ''}"
     if not links.label:
         return f"{links.title}: {count}, rate not known"
+    if links.per_chip is not None:
+        plural = "" if links.per_chip == 1 else "s"
+        return f"{links.title}: {links.per_chip} link{plural}, {links.label} each way per chip"
     if isinstance(found.shape, Switched):
         return f"{links.title}: {count}, {links.label} each way per link"
     return f"{links.title}: {count}, {links.label} each way"

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from trnspec.graph import composition
 from trnspec.graph.fabrics import shape as shape_of
-from trnspec.model.server import Server
-from trnspec.model.ultraserver import UltraServer
 from trnspec.quantities.quantity import choose_unit, render
 from trnspec.quantities.units import Dimension
 from trnspec.topology.fabric import TopologyError
@@ -36,20 +35,27 @@ class LinkClass:
         kind: Its key; the edges of the shape carry it.
         title: What it is called, with what it connects.
         count: How many links there are.
-        rate: What one link carries in one direction, in B/s; ``None`` where nobody says.
+        rate: The rate of one link in one direction, in B/s; ``None`` where it is not known.
+        per_chip: The number of links of one chip to its switch, in a fabric of one level of switches; ``None`` where it
+            is not known.
     """
 
     kind: str
     title: str
     count: int
     rate: Fraction | None
+    per_chip: int | None = None
 
     @property
     def label(self) -> str:
-        """The rate for people: ``128 GB/s``; empty where it is not known."""
+        """The rate for people: ``128 GB/s``, of all links of a chip to its switch where they are counted.
+
+        Empty where it is not known.
+        """
         if self.rate is None:
             return ""
-        return render(self.rate, choose_unit(self.rate, Dimension.BANDWIDTH), 4)
+        rate = self.rate * (self.per_chip or 1)
+        return render(rate, choose_unit(rate, Dimension.BANDWIDTH), 4)
 
 
 @frozen
@@ -96,9 +102,7 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
     topology = inner.topology
     if topology is None:
         raise ledger.refused("no-fabric", "its fabric has no declared topology")
-    spec: Any = ledger.node.spec
-    servers = spec.servers.count if isinstance(spec, UltraServer) else 1
-    server = spec.servers.server.name if isinstance(spec, UltraServer) else ledger.node.name
+    servers, server = systems(ledger)
     made = shape_of(topology, count)
     if made.nodes != count:
         message = f"the declared {topology.shape} has {made.nodes} chips, and {ledger.node.name} has {count}"
@@ -121,12 +125,35 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
         counts[edge.kind] = counts.get(edge.kind, 0) + 1
     # Links within a server come first, however the dimensions are numbered.
     classes = tuple(
-        LinkClass(k, _title(ledger, k, kinds[k], topology), counts[k], _rate(ledger, k, kinds[k]) if rated else None)
+        LinkClass(
+            k,
+            _title(ledger, k, kinds[k], topology),
+            counts[k],
+            _rate(ledger, k, kinds[k]) if rated else None,
+            inner.links_per_chip if k == WITHIN and _one_switch_level(made, outer) else None,
+        )
         for k in kinds
         if k in counts
     )
     names = tuple(level.name for level in topology.levels)
-    return Wiring(made, classes, chip.name, count // servers, servers, server, names)
+    return Wiring(made, classes, chip.name, count // servers, servers, server.name, names)
+
+
+def systems(ledger: Ledger) -> tuple[int, Node[Any]]:
+    """The number of servers of the exported document, and the server; one and itself where it is a server.
+
+    Raises:
+        ExportError: It is built of several kinds of servers, or of none.
+    """
+    found = composition.servers(ledger.graph, ledger.node)
+    if found is None:
+        raise ledger.refused("not-expressible", "it is not built of one kind of server")
+    return found
+
+
+def _one_switch_level(shape: Shape, outer: Declared | None) -> bool:
+    """Whether all links of a chip that the fabric counts lead to one switch."""
+    return isinstance(shape, Switched) and len(shape.levels) == 1 and (not shape.peers or outer is not None)
 
 
 def fabrics(ledger: Ledger) -> tuple[Declared, Declared | None]:
@@ -136,11 +163,11 @@ def fabrics(ledger: Ledger) -> tuple[Declared, Declared | None]:
         ExportError: No network is declared.
     """
     spec = ledger.node.spec
-    if not isinstance(spec, (Server, UltraServer)):
+    if not hasattr(spec, "fabric"):
         raise ledger.refused("no-fabric", f"a {ledger.node.kind} has no fabric; name a server or an UltraServer")
     if spec.fabric is None:
         raise ledger.refused("no-fabric", "it declares no network among its chips")
-    return spec.fabric, spec.between_servers if isinstance(spec, UltraServer) else None
+    return spec.fabric, getattr(spec, "between_servers", None)
 
 
 def _switched(made: Switched, inner: Declared, outer: Declared | None) -> tuple[Switched, dict[str, Declared]]:
@@ -167,9 +194,9 @@ def _rate(ledger: Ledger, kind: str, declared: Declared) -> Fraction | None:
     return None if link is None else per_direction(ledger, f"{kind} links", link)
 
 
-def per_direction(ledger: Ledger, field: str, link: Node[Any]) -> Fraction | None:
-    """What one link carries in one direction, in B/s: printed, or half of what both directions carry."""
-    one, both = (ledger.find(link, f"bandwidth.{name}") for name in ("per_direction", "both"))
+def per_direction(ledger: Ledger, field: str, node: Node[Any], at: str = "bandwidth") -> Fraction | None:
+    """A rate in one direction, in B/s: as stated, or half of the rate of both directions."""
+    one, both = (ledger.find(node, f"{at}.{name}") for name in ("per_direction", "both"))
     if one is not None:
         return ledger.use(field, one)
     if both is None:
@@ -181,7 +208,7 @@ def per_direction(ledger: Ledger, field: str, link: Node[Any]) -> Fraction | Non
 def out_of_a_chip(ledger: Ledger, field: str) -> Fraction:
     """What a chip can send over all its links of the fabric at once, one direction, in B/s.
 
-    Links times the rate of one, or where the links are not counted half of what the fabric states for both directions.
+    Links times the rate of one, or where the links are not counted the rate that the fabric states.
 
     Raises:
         ExportError: No fabric is declared, or its bandwidth is not known.
@@ -206,11 +233,7 @@ def out_of_part(ledger: Ledger, field: str, at: str, declared: Declared) -> Frac
         rate = per_direction(ledger, field, link)
         if rate is not None:
             return rate * declared.links_per_chip
-    both = ledger.find(ledger.node, f"{at}.bandwidth")
-    if both is None:
-        return None
-    ledger.assume(field, HALF)
-    return ledger.use(field, both) / 2
+    return per_direction(ledger, field, ledger.node, f"{at}.bandwidth")
 
 
 def latency(ledger: Ledger, field: str, link_name: str | None) -> Fraction:

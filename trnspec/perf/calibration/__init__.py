@@ -1,1 +1,1 @@
-"""Measurements, fits and scores: ``measured_*``, ``fit_*``, ``score`` and the calibration ``document``."""
+"""Calibration: tables of measurements, fits, scores, and the YAML document of a fit."""

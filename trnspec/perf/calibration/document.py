@@ -1,4 +1,4 @@
-"""A fit as a document of the kind Calibration."""
+"""The YAML document of a fit: kind Calibration."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _DIGITS = 4
 
 
-def document(  # noqa: PLR0913  # each is one line of it
-    found: Fitted,
+def document(  # noqa: PLR0913  # each is a line of the document
+    result: Fitted,
     *,
     name: str,
     chip: str,
@@ -36,20 +36,20 @@ def document(  # noqa: PLR0913  # each is one line of it
     """The YAML text of a calibration.
 
     Args:
-        found: The fit.
-        name: The name of the document.
-        chip: The name of the chip.
+        result: The fit.
+        name: Name of the document.
+        chip: Name of the chip.
         of: ``training`` or ``inference``.
-        software: What ran.
-        source: The name of the source of the measurements.
-        data: The name of the file of measurements.
-        fitted: The day of the fit.
-        schema: Where the schema lies, for editors.
-        note: What a reader should know, such as that the rows are of other chips.
+        software: The software that was measured.
+        source: Name of the source of the measurements.
+        data: Name of the table of measurements.
+        fitted: Date of the fit.
+        schema: Path of the JSON Schema, for editors.
+        note: A note for readers, such as that the rows are of other chips.
     """
-    spreads = {"spread": found}
-    if isinstance(found, FittedServing) and found.first is not None:
-        spreads["first"] = found.first
+    spreads = {"spread": result}
+    if isinstance(result, FittedServing) and result.ttft is not None:
+        spreads["first"] = result.ttft
     lines = [
         f"# yaml-language-server: $schema={schema}",
         "api_version: trnspec/v1",
@@ -66,52 +66,52 @@ def document(  # noqa: PLR0913  # each is one line of it
         f"  fitted: {fitted}",
         f"  data: {_text(data)}",
         "  achieved:",
-        *(f"    {key}: {value}" for key, value in told(found).items()),
+        *(f"    {key}: {value}" for key, value in printed_values(result).items()),
     ]
-    for key, each in spreads.items():
-        lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(each).items())]
+    for key, spread in spreads.items():
+        lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread).items())]
     return "\n".join(lines) + "\n"
 
 
-def told(found: Fitted) -> dict[str, str]:
-    """What a fit found to be achieved, as printed."""
-    return achieved(found.serving if isinstance(found, FittedServing) else found.efficiency, found.names)
+def printed_values(fitted: Fitted) -> dict[str, str]:
+    """The figures of a fit, as printed."""
+    return achieved(fitted.serving if isinstance(fitted, FittedServing) else fitted.efficiency, fitted.names)
 
 
-def _spread(found: Fitted) -> dict[str, str]:
-    mean, median, worst = found.summary(held=True)
+def _spread(fitted: Fitted) -> dict[str, str]:
+    mean, median, worst = fitted.summary(held_out=True)
     return {
-        "rows": str(len(found.errors)),
+        "rows": str(len(fitted.errors)),
         "mean": _share(mean),
         "median": _share(median),
         "worst": _share(worst),
         "coverage": _share(COVERAGE),
-        "low": _share(found.low),
-        "high": _share(found.high),
+        "low": _share(fitted.low),
+        "high": _share(fitted.high),
     }
 
 
 def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
-    """What is achieved, as printed: what was fitted, and whether attention computes the half that causality leaves."""
-    found = {}
+    """The fitted figures as printed, and whether attention computes only the causal half."""
+    printed = {}
     for name, field in ObjectShape(Achieved).fields.items():
         if name in names or name == "causal":
             value = float(getattr(efficiency, name))
             time = isinstance(field.shape, FigureShape) and field.shape.dimension is Dimension.TIME
-            found[name] = _time(value) if time else _share(value)
-    return found
+            printed[name] = _time(value) if time else _share(value)
+    return printed
 
 
-def _text(words: str) -> str:
-    """A text as YAML: as it is where it can only be a text, else in double quotes, as in JSON."""
-    plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+,?)*", words)
-    if plain and words.lower() not in _WORDS:
-        return words
-    # JSON leaves some characters as they are that YAML wants escaped.
-    return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in json.dumps(words, ensure_ascii=False))
+def _text(text: str) -> str:
+    """A YAML scalar: plain where it can only be a string, else in double quotes, as in JSON."""
+    plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+,?)*", text)
+    if plain and text.lower() not in _RESERVED:
+        return text
+    # YAML needs escapes for some characters that JSON does not escape.
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in json.dumps(text, ensure_ascii=False))
 
 
-_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
+_RESERVED = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 def _share(value: float) -> str:
@@ -126,6 +126,6 @@ def _time(seconds: float) -> str:
 
 
 def _plain(value: float) -> str:
-    """Four digits, never with an exponent; nothing beyond the tenth decimal."""
+    """Four significant digits without an exponent, at most ten decimals."""
     text = np.format_float_positional(value, precision=_DIGITS, unique=False, fractional=False, trim="-")
     return text[:12].rstrip("0").rstrip(".") if "." in text else text

@@ -1,7 +1,7 @@
-"""Fits what is achieved in serving to measured times of tokens, and tells how far rows it has not seen lie from it.
+"""Fits of serving efficiency to measured times per token and times to first token, and their errors on held-out rows.
 
-The time of a call, that of a step and the share of device memory's rate explain much of each other where all rows are
-small batches: each alone is less certain than the times that they give together.
+Where all rows are small batches, the time of a call, the time of a step and the share of the memory bandwidth can stand in
+for each other: each is less certain than the times that they give together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fit_training import OUTLYING, Apart, Fitted, left_out
+from trnspec.perf.calibration.fit_training import Fitted, Holdout, holdout_masks
+from trnspec.perf.calibration.solver import fit_parameters, selected, stacked
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.serving.decode import decode_time
@@ -28,22 +29,22 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured_inference import InferenceCase
 
 TOKEN: dict[str, float] = {"weights": 0.6, "cache": 0.5, "call": 4e-5, "step": 2e-3, "padding": 0.8, "sample": 1e-3}
-"""What the time of a token tells about, and where a fit begins and what it stays near where rows do not tell."""
+"""Parameters that the time per output token depends on, with typical values."""
 
 FIRST: dict[str, float] = {"matmul": 0.2, "attention": 0.02, "request": 1e-2}
-"""What the time to the first token tells about beside that."""
+"""Further parameters that the time to first token depends on, with typical values."""
 
 SHARES = frozenset({"weights", "cache", "padding", "matmul", "attention"})
-"""What lies between 0 and 1; the others are above 0."""
+"""Parameters between 0 and 1; the others are positive."""
 
 WEIGHT = 0.03
-"""As of training, what it costs to leave the usual by a factor of e; less, for there are fewer numbers than there."""
+"""As in training, the residual of a parameter that is off by a factor of e; lower, since there are fewer parameters."""
 
 LEAST = 8
-"""Rows that are the least to fit to: more than there are numbers to find."""
+"""Least number of rows: more than there are parameters."""
 
 MODELS = 5
-"""Models from which on rows are left out a model at a time; below, a configuration at a time."""
+"""Number of models from which on rows are held out by model; below, by configuration."""
 
 
 @frozen
@@ -51,52 +52,52 @@ class Runs:
     """Cases as arrays.
 
     Attributes:
-        model: The transformers, a row each.
-        plan: The deployments.
-        machine: What their ranks compute with.
-        token: The measured times per output token, in s.
-        first: The measured times to the first token, in s; 0 where there is none.
-        interrupted: Where the prompts of others are computed in between.
-        host: Where tokens are picked on the host.
-        groups: For each row, what it is left out together with.
+        model: The transformers, one per row.
+        plan: The deployments, one per row.
+        machine: Compute and communication of a rank, one per row.
+        tpot: Measured times per output token [s].
+        ttft: Measured times to first token [s]; 0 where there is none.
+        interrupted: Where prompts of other users are prefilled during decoding.
+        host: Where tokens are sampled on the host.
+        groups: For each row the group that it is held out with.
     """
 
     model: Transformer
     plan: Deployment
     machine: Machine
-    token: Any
-    first: Any
+    tpot: Any
+    ttft: Any
     interrupted: Any
     host: Any
     groups: tuple[str, ...] = field(repr=False)
 
-    def tokens(self, serving: Serving) -> Any:
-        """The computed times per output token, in s."""
-        serving = self._picked(serving)
-        found = decode_time(self.model, self.plan, self.machine, serving)
+    def token_times(self, serving: Serving) -> Any:
+        """The computed times per output token [s], one per row."""
+        serving = self._sampled(serving)
+        times = decode_time(self.model, self.plan, self.machine, serving)
         if self.interrupted.any():
-            waiting = serve(self.model, self.plan, self.machine, serving).waiting
-            found = found + np.where(self.interrupted, waiting, 0.0)
-        return found
+            interference = serve(self.model, self.plan, self.machine, serving).prefill_interference
+            times = times + np.where(self.interrupted, interference, 0.0)
+        return times
 
-    def firsts(self, serving: Serving) -> Any:
-        """The computed times to the first token, in s, of every row."""
-        return prefill(self.model, self.plan, self.machine, self._picked(serving)).total
+    def first_token_times(self, serving: Serving) -> Any:
+        """The computed times to first token [s], one per row."""
+        return prefill(self.model, self.plan, self.machine, self._sampled(serving)).total
 
-    def rows(self, chosen: Any) -> Runs:
-        """Some of the rows, chosen by a mask."""
+    def rows(self, mask: Any) -> Runs:
+        """Some of the rows."""
         return Runs(
-            _chosen(self.model, chosen),
-            _chosen(self.plan, chosen),
-            _chosen(self.machine, chosen),
-            self.token[chosen],
-            self.first[chosen],
-            self.interrupted[chosen],
-            self.host[chosen],
-            tuple(g for g, kept in zip(self.groups, chosen, strict=True) if kept),
+            selected(self.model, mask),
+            selected(self.plan, mask),
+            selected(self.machine, mask),
+            self.tpot[mask],
+            self.ttft[mask],
+            self.interrupted[mask],
+            self.host[mask],
+            tuple(g for g, kept in zip(self.groups, mask, strict=True) if kept),
         )
 
-    def _picked(self, serving: Serving) -> Serving:
+    def _sampled(self, serving: Serving) -> Serving:
         return attrs.evolve(serving, sample=np.where(self.host, serving.sample, 0.0))
 
 
@@ -109,117 +110,92 @@ def runs(cases: Sequence[InferenceCase]) -> Runs:
     if not cases:
         raise UsageError("there are no rows to fit or to score")
     models = [c.model for c in cases]
-    alike = [f"{c.model} {c.system.name} {c.plan} {c.interrupted} {c.host}" for c in cases]
+    configurations = [f"{c.model} {c.system.name} {c.plan} {c.interrupted} {c.host}" for c in cases]
     return Runs(
-        _stacked([transformer(c.dims) for c in cases]),
-        _stacked([c.plan for c in cases]),
-        _stacked([machine(c.system, IDEAL, c.dtype) for c in cases]),
-        np.array([c.token for c in cases]),
-        np.array([c.first for c in cases]),
+        stacked([transformer(c.dims) for c in cases]),
+        stacked([c.plan for c in cases]),
+        stacked([machine(c.system, IDEAL, c.dtype) for c in cases]),
+        np.array([c.tpot for c in cases]),
+        np.array([c.ttft for c in cases]),
         np.array([c.interrupted for c in cases]),
         np.array([c.host for c in cases]),
-        tuple(models if len(set(models)) >= MODELS else alike),
+        tuple(models if len(set(models)) >= MODELS else configurations),
     )
-
-
-def _stacked(values: Sequence[Any]) -> Any:
-    kind = type(values[0])
-    return kind(**{f.name: np.array([getattr(v, f.name) for v in values], float) for f in attrs.fields(kind)})
-
-
-def _chosen(value: Any, rows: Any) -> Any:
-    return type(value)(**{f.name: getattr(value, f.name)[rows] for f in attrs.fields(type(value))})
 
 
 @frozen
 class FittedServing(Fitted):
-    """What a fit to times of tokens found; the errors are of the time per output token.
+    """The result of a fit to times per output token, whose errors are those of that time.
 
     Attributes:
-        serving: What is achieved, all of it; ``efficiency`` has what training knows too.
-        first: The same fit beside the times to the first token: its errors have an element for each row that has one;
-            none where too few have.
+        serving: The fitted serving efficiency; ``efficiency`` has the parameters that training has too.
+        ttft: The same fit with the errors of times to first token, one per row that has one; ``None`` with too few.
     """
 
     serving: Serving
-    first: Fitted | None
+    ttft: Fitted | None
 
 
-def fit_inference(cases: Sequence[InferenceCase], apart: Apart = "model") -> FittedServing:
-    """Fits to some cases; every group of them is also computed from a fit to the others.
+def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") -> FittedServing:
+    """Fits serving efficiency to cases, and for held-out errors to the cases outside each group.
 
     Args:
         cases: The measurements.
-        apart: What is left out together: see :func:`trnspec.perf.calibration.fit_training.left_out`.
+        holdout: What is held out together, see :func:`trnspec.perf.calibration.fit_training.holdout_masks`.
 
     Raises:
-        UsageError: There are too few rows, or of too few chips, or scipy is not installed.
+        UsageError: Too few rows, rows of too few chips, or scipy is not installed.
     """
-    whole = runs(cases)
+    data = runs(cases)
     if len(cases) < LEAST:
-        raise UsageError(f"{len(cases)} rows are too few to fit; {LEAST} is the least")
-    timed = whole.first > 0.0
-    serving = fitted(whole)
-    tokens, firsts = np.empty(len(cases)), np.empty(len(cases))
-    for out in left_out(whole.groups, [c.system.chip for c in cases], apart):
-        rest = fitted(whole.rows(~out))
-        some = whole.rows(out)
-        tokens[out] = some.tokens(rest)
-        firsts[out] = some.firsts(rest)
+        raise UsageError(f"{len(cases)} rows are too few to fit; expected at least {LEAST}")
+    timed = data.ttft > 0.0
+    serving = fitted(data)
+    held_tpot, held_ttft = np.empty(len(cases)), np.empty(len(cases))
+    for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
+        others = fitted(data.rows(~mask))
+        unseen = data.rows(mask)
+        held_tpot[mask] = unseen.token_times(others)
+        held_ttft[mask] = unseen.first_token_times(others)
     efficiency = Efficiency(
         matmul=float(serving.matmul),
         attention=float(serving.attention),
         call=float(serving.call),
         step=float(serving.step),
     )
-    first = None
+    ttft = None
     if timed.sum() >= LEAST:
-        measured = whole.first[timed]
-        errors = (whole.firsts(serving)[timed] / measured - 1.0, firsts[timed] / measured - 1.0)
-        first = Fitted(efficiency, *errors, tuple(FIRST))
-    names = (*_free(whole), *(FIRST if first is not None else ()))
-    errors = (whole.tokens(serving) / whole.token - 1.0, tokens / whole.token - 1.0)
-    return FittedServing(efficiency, *errors, names, serving, first)
+        measured = data.ttft[timed]
+        errors = (data.first_token_times(serving)[timed] / measured - 1.0, held_ttft[timed] / measured - 1.0)
+        ttft = Fitted(efficiency, *errors, tuple(FIRST))
+    names = (*_free(data), *(FIRST if ttft is not None else ()))
+    errors = (data.token_times(serving) / data.tpot - 1.0, held_tpot / data.tpot - 1.0)
+    return FittedServing(efficiency, *errors, names, serving, ttft)
 
 
-def _free(whole: Runs) -> tuple[str, ...]:
-    """What the times of tokens can tell anything about."""
-    return tuple(name for name in TOKEN if name != "sample" or whole.host.any())
+def _free(data: Runs) -> tuple[str, ...]:
+    """The parameters that the times per output token depend on."""
+    return tuple(name for name in TOKEN if name != "sample" or data.host.any())
 
 
-def fitted(whole: Runs) -> Serving:
-    """What some rows say: first of tokens, then of prompts with that, and again where prompts interrupt tokens."""
-    timed = whole.first > 0.0
+def fitted(data: Runs) -> Serving:
+    """Fits times per token, then times to first token, and both again where prefill interrupts decoding."""
+    timed = data.ttft > 0.0
     enough = timed.sum() >= LEAST
     serving = Serving(**FIRST) if enough else Serving()
-    some = whole.rows(timed)
-    for _ in range(2 if enough and whole.interrupted.any() else 1):
-        serving = _moved(serving, {n: TOKEN[n] for n in _free(whole)}, whole.tokens, whole.token)
+    prefilled = data.rows(timed)
+    for _ in range(2 if enough and data.interrupted.any() else 1):
+        serving = _solved(serving, {n: TOKEN[n] for n in _free(data)}, data.token_times, data.tpot)
         if enough:
-            serving = _moved(serving, FIRST, some.firsts, some.first)
+            serving = _solved(serving, FIRST, prefilled.first_token_times, prefilled.ttft)
     return serving
 
 
-def _moved(serving: Serving, typical: dict[str, float], times: Callable[[Serving], Any], measured: Any) -> Serving:
-    """What is achieved, with some of its numbers moved to where the computed times are nearest to the measured ones."""
-    try:
-        from scipy.optimize import least_squares
-    except ImportError as error:
-        raise UsageError("fitting needs scipy; install trnspec with the extra calibrate") from error
-    begin = np.array([_free_of_bounds(n, value) for n, value in typical.items()])
+def _solved(serving: Serving, typical: dict[str, float], times: Callable[[Serving], Any], measured: Any) -> Serving:
+    """``serving`` with the parameters in ``typical`` fitted to measured times."""
 
-    def at(x: Any) -> Serving:
-        return attrs.evolve(serving, **{n: _back(n, float(v)) for n, v in zip(typical, x, strict=True)})
+    def log_errors(parameters: dict[str, float]) -> Any:
+        return np.log(times(attrs.evolve(serving, **parameters)) / measured)
 
-    def errors(x: Any) -> Any:
-        return np.concatenate([np.log(times(at(x)) / measured), WEIGHT * (x - begin)])
-
-    return at(least_squares(errors, begin, loss="soft_l1", f_scale=OUTLYING).x)
-
-
-def _free_of_bounds(name: str, value: float) -> float:
-    return float(np.log(value / (1.0 - value))) if name in SHARES else float(np.log(value))
-
-
-def _back(name: str, at: float) -> float:
-    return float(1.0 / (1.0 + np.exp(-at))) if name in SHARES else float(np.exp(at))
+    parameters, _ = fit_parameters(typical, SHARES, log_errors, WEIGHT)
+    return attrs.evolve(serving, **parameters)

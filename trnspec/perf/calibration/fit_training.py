@@ -1,4 +1,4 @@
-"""Fits what is achieved to measurements of training steps, and tells how far rows it has not seen lie from it."""
+"""Fits of efficiency to measured training steps, and their errors on held-out rows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.perf.calibration.solver import fit_parameters, selected, stacked
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
@@ -42,7 +43,7 @@ TYPICAL: dict[str, float] = {
     "tensor_overlap": 0.3,
     "step": 1e-3,
 }
-"""Where a fit begins, and what it stays near where the rows do not tell: the middle of what is usual."""
+"""Typical values, from which a fit starts, and near which it stays where the rows do not determine a parameter."""
 
 SHARES = frozenset(
     {
@@ -58,19 +59,16 @@ SHARES = frozenset(
         "tensor_overlap",
     }
 )
-"""What lies between 0 and 1; the others are above 0."""
+"""Parameters between 0 and 1; the others are positive."""
 
 WEIGHT = 0.1
-"""How much it costs to leave the usual by a factor of e, beside errors of the logarithm of time."""
-
-OUTLYING = 0.1
-"""Errors of the logarithm beyond which a row counts less and less."""
+"""Residual of a parameter that is off its typical value by a factor of e, relative to errors of the logarithm of time."""
 
 COVERAGE = 0.8
-"""Share of the measurements that the interval is to contain."""
+"""Share of the measurements that the interval should contain."""
 
-Apart = Literal["model", "chip"]
-"""What rows are left out together with."""
+Holdout = Literal["model", "chip"]
+"""What is held out together: all rows of a model, or of a chip."""
 
 
 @frozen
@@ -78,12 +76,12 @@ class Batch:
     """Cases as arrays.
 
     Attributes:
-        model: The transformers, a row each.
-        plan: The plans.
-        systems: The different pairs of system and data type.
-        which: For each row, which of them.
-        seconds: The measured times, in s.
-        groups: For each row, the model's name.
+        model: The transformers, one per row.
+        plan: The layouts, one per row.
+        systems: The distinct pairs of system and compute dtype.
+        which: For each row the position of its pair.
+        seconds: Measured times [s].
+        groups: Name of the model of each row.
     """
 
     model: Transformer
@@ -94,26 +92,26 @@ class Batch:
     groups: tuple[str, ...] = field(repr=False)
 
     def times(self, efficiency: Efficiency) -> Any:
-        """The computed times, in s, one a row."""
+        """The computed times [s], one per row."""
         return step(self.model, self.plan, self._machine(efficiency)).total
 
-    def rows(self, chosen: Any) -> Batch:
-        """Some of the rows, chosen by a mask."""
+    def rows(self, mask: Any) -> Batch:
+        """Some of the rows."""
         return attrs.evolve(
             self,
-            model=_chosen(self.model, chosen),
-            plan=_chosen(self.plan, chosen),
-            which=self.which[chosen],
-            seconds=self.seconds[chosen],
-            groups=tuple(g for g, kept in zip(self.groups, chosen, strict=True) if kept),
+            model=selected(self.model, mask),
+            plan=selected(self.plan, mask),
+            which=self.which[mask],
+            seconds=self.seconds[mask],
+            groups=tuple(g for g, kept in zip(self.groups, mask, strict=True) if kept),
         )
 
     def _machine(self, efficiency: Efficiency) -> Machine:
-        each = [machine(system, efficiency, dtype) for system, dtype in self.systems]
-        if len(each) == 1:
-            return each[0]
+        machines = [machine(system, efficiency, dtype) for system, dtype in self.systems]
+        if len(machines) == 1:
+            return machines[0]
         names = [f.name for f in attrs.fields(Machine)]
-        return Machine(**{n: np.array([getattr(m, n) for m in each])[self.which] for n in names})
+        return Machine(**{n: np.array([getattr(m, n) for m in machines])[self.which] for n in names})
 
 
 def batch(cases: Sequence[Case]) -> Batch:
@@ -127,126 +125,118 @@ def batch(cases: Sequence[Case]) -> Batch:
     systems: dict[tuple[str, str], tuple[System, str]] = {}
     for case in cases:
         systems.setdefault((case.system.name, case.dtype), (case.system, case.dtype))
-    order = {key: i for i, key in enumerate(systems)}
+    position = {key: i for i, key in enumerate(systems)}
     return Batch(
-        _stacked([transformer(c.dims) for c in cases]),
-        _stacked([c.layout.plan() for c in cases]),
+        stacked([transformer(c.dims) for c in cases]),
+        stacked([c.layout.plan() for c in cases]),
         tuple(systems.values()),
-        np.array([order[c.system.name, c.dtype] for c in cases]),
+        np.array([position[c.system.name, c.dtype] for c in cases]),
         np.array([c.seconds for c in cases]),
         tuple(c.model for c in cases),
     )
 
 
-def _stacked(values: Sequence[Any]) -> Any:
-    kind = type(values[0])
-    return kind(**{f.name: np.array([getattr(v, f.name) for v in values], float) for f in attrs.fields(kind)})
-
-
-def _chosen(value: Any, rows: Any) -> Any:
-    return type(value)(**{f.name: getattr(value, f.name)[rows] for f in attrs.fields(type(value))})
-
-
 @frozen
 class Fitted:
-    """What a fit found.
+    """The result of a fit.
 
     Attributes:
-        efficiency: What is achieved.
-        errors: Computed over measured minus 1, one a row, with the row in the fit.
-        held: The same with the row left out of it.
-        names: What was free to move.
+        efficiency: The fitted efficiency.
+        errors: Computed over measured time minus 1, one per row, of the fit to all rows.
+        held_out: The same, of a fit to the rows outside the row's group.
+        names: The fitted parameters.
     """
 
     efficiency: Efficiency
     errors: Any
-    held: Any
+    held_out: Any
     names: tuple[str, ...]
 
-    def beside(self, errors: Any) -> Self:
-        """The same fit, whose spread is also taken over rows that were not fitted at all: their errors."""
-        return attrs.evolve(self, held=np.concatenate([self.held, errors]))
+    def with_errors(self, errors: Any) -> Self:
+        """The same fit, with errors of rows that were not part of it added to ``held_out``."""
+        return attrs.evolve(self, held_out=np.concatenate([self.held_out, errors]))
 
-    def summary(self, *, held: bool) -> tuple[float, float, float]:
-        """Mean, median and worst absolute error, of the fit or of the rows left out of it."""
-        off = np.abs(self.held if held else self.errors)
-        return float(np.mean(off)), float(np.median(off)), float(np.max(off))
+    def summary(self, *, held_out: bool) -> tuple[float, float, float]:
+        """Mean, median and worst absolute error, of the fit to all rows or of held-out rows."""
+        absolute = np.abs(self.held_out if held_out else self.errors)
+        return float(np.mean(absolute)), float(np.median(absolute)), float(np.max(absolute))
 
     @property
     def low(self) -> float:
-        """Measured over computed at the lower end of the interval, of rows left out."""
-        return float(np.quantile(1.0 / (1.0 + self.held), (1.0 - COVERAGE) / 2.0))
+        """Measured over computed time of held-out rows, at the lower end of the interval."""
+        return float(np.quantile(1.0 / (1.0 + self.held_out), (1.0 - COVERAGE) / 2.0))
 
     @property
     def high(self) -> float:
-        """The same at the upper end."""
-        return float(np.quantile(1.0 / (1.0 + self.held), 1.0 - (1.0 - COVERAGE) / 2.0))
+        """The same, at the upper end."""
+        return float(np.quantile(1.0 / (1.0 + self.held_out), 1.0 - (1.0 - COVERAGE) / 2.0))
 
 
-def fit(cases: Sequence[Case], apart: Apart = "model") -> Fitted:
-    """Fits to some cases; every group of them is also computed from a fit to the others.
+def fit(cases: Sequence[Case], holdout: Holdout = "model") -> Fitted:
+    """Fits efficiency to cases, and for held-out errors to the cases outside each group.
 
-    Whether attention writes its scores, and computes the half that causality leaves out, is tried both ways.
+    Attention that writes its scores and computes them in full, and flash attention that computes the causal half, are both
+    fitted; the better fit is used.
 
     Args:
         cases: The measurements.
-        apart: What is left out together: see :func:`left_out`.
+        holdout: What is held out together, see :func:`holdout_masks`.
 
     Raises:
-        UsageError: There are too few rows, or of too few chips, or scipy is not installed.
+        UsageError: Too few rows, rows of too few chips, or scipy is not installed.
     """
-    whole = batch(cases)
+    data = batch(cases)
     if len(cases) < 3:
-        raise UsageError(f"{len(cases)} rows are too few to fit; 3 is the least")
-    (written, cost), (kept, less) = (_solved(whole, flash=flash) for flash in (False, True))
-    flash = less <= cost
-    efficiency = kept if flash else written
-    errors = whole.times(efficiency) / whole.seconds - 1.0
-    held = np.array(errors)
-    for out in left_out(whole.groups, [c.system.chip for c in cases], apart):
-        some = whole.rows(out)
-        held[out] = some.times(_fitted(whole.rows(~out), flash=flash)) / some.seconds - 1.0
-    return Fitted(efficiency, errors, held, _free(whole, flash=flash))
+        raise UsageError(f"{len(cases)} rows are too few to fit; expected at least 3")
+    (written, written_cost), (fused, fused_cost) = (_solved(data, flash=flash) for flash in (False, True))
+    flash = fused_cost <= written_cost
+    efficiency = fused if flash else written
+    errors = data.times(efficiency) / data.seconds - 1.0
+    held_out = np.array(errors)
+    for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
+        unseen = data.rows(mask)
+        held_out[mask] = unseen.times(_solved(data.rows(~mask), flash=flash)[0]) / unseen.seconds - 1.0
+    return Fitted(efficiency, errors, held_out, _free(data, flash=flash))
 
 
-def left_out(groups: Sequence[str], chips: Sequence[str], apart: Apart) -> list[Any]:
+def holdout_masks(groups: Sequence[str], chips: Sequence[str], holdout: Holdout) -> list[Any]:
     """Masks of the rows that are computed from a fit to the others.
 
-    What a fit says of a chip that none of its rows is of is told by leaving out one chip at a time.
+    Holding out one chip at a time shows the errors on a chip without rows in the fit.
 
     Args:
         groups: The model of each row.
         chips: The chip of each row.
-        apart: ``model``, for what :func:`folds` gives, or ``chip``.
+        holdout: ``model``, for :func:`folds`, or ``chip``.
 
     Raises:
-        UsageError: Chips are to be left out, and the rows are of one.
+        UsageError: Chips are to be held out, and all rows are of one chip.
     """
-    if apart == "model":
+    if holdout == "model":
         return folds(groups)
     names = sorted(set(chips))
     if len(names) < 2:
-        raise UsageError(f"rows of {names[0]} alone do not tell how far a fit carries over to another chip")
-    which = np.array(chips)
-    return [which == name for name in names]
+        raise UsageError(f"with rows of {names[0]} only, errors on another chip cannot be estimated")
+    by_row = np.array(chips)
+    return [by_row == name for name in names]
 
 
 def folds(groups: Sequence[str]) -> list[Any]:
-    """Masks of the rows to leave out: a model or several at a time, or every fifth row where there are few models."""
+    """Masks of at most eight folds of whole models; with fewer than five models, of every fifth row."""
     names = sorted(set(groups))
-    every = np.arange(len(groups))
+    rows = np.arange(len(groups))
     if len(names) < 5:
-        parts = min(5, len(groups))
-        return [every % parts == k for k in range(parts)]
-    parts = min(8, len(names))
-    place = {name: i % parts for i, name in enumerate(names)}
-    which = np.array([place[g] for g in groups])
-    return [which == k for k in range(parts)]
+        count = min(5, len(groups))
+        return [rows % count == k for k in range(count)]
+    count = min(8, len(names))
+    fold = {name: i % count for i, name in enumerate(names)}
+    by_row = np.array([fold[g] for g in groups])
+    return [by_row == k for k in range(count)]
 
 
-def _free(whole: Batch, *, flash: bool) -> tuple[str, ...]:
-    """What the rows can tell anything about."""
-    plan = whole.plan
+def _free(data: Batch, *, flash: bool) -> tuple[str, ...]:
+    """The parameters that the rows depend on."""
+    plan = data.plan
     names = [n for n in TYPICAL if n not in ("score_passes", "tensor_overlap", "send", "overlap", "exposed", "network")]
     if not flash:
         names.append("score_passes")
@@ -256,40 +246,18 @@ def _free(whole: Batch, *, flash: bool) -> tuple[str, ...]:
         names.append("send")
     if (plan.dp * plan.cp > 1.0).any():
         names += ["overlap", "exposed"]
-    if any(level.name == "network" for system, _ in whole.systems for level in system.levels):
+    if any(level.name == "network" for system, _ in data.systems for level in system.levels):
         names.append("network")
     return tuple(names)
 
 
-def _fitted(whole: Batch, *, flash: bool) -> Efficiency:
-    return _solved(whole, flash=flash)[0]
+def _solved(data: Batch, *, flash: bool) -> tuple[Efficiency, float]:
+    """The best efficiency, and its cost."""
+    causal = 1.0 if flash else 0.0
 
+    def log_errors(parameters: dict[str, float]) -> Any:
+        return np.log(data.times(Efficiency(**parameters, causal=causal)) / data.seconds)
 
-def _solved(whole: Batch, *, flash: bool) -> tuple[Efficiency, float]:
-    """What fits best, and what it costs: errors, and leaving the usual."""
-    try:
-        from scipy.optimize import least_squares
-    except ImportError as error:
-        raise UsageError("fitting needs scipy; install trnspec with the extra calibrate") from error
-    names = _free(whole, flash=flash)
-    fixed = {"causal": 1.0 if flash else 0.0}
-    begin = np.array([_moved(n, TYPICAL[n]) for n in names])
-
-    def efficiency(at: Any) -> Efficiency:
-        return Efficiency(**{n: _back(n, float(x)) for n, x in zip(names, at, strict=True)}, **fixed)
-
-    def errors(at: Any) -> Any:
-        off = np.log(whole.times(efficiency(at)) / whole.seconds)
-        return np.concatenate([off, WEIGHT * (at - begin)])
-
-    found = least_squares(errors, begin, loss="soft_l1", f_scale=OUTLYING)
-    return efficiency(found.x), float(found.cost)
-
-
-def _moved(name: str, value: float) -> float:
-    """A number that may be anything, of one that lies between 0 and 1 or above 0."""
-    return float(np.log(value / (1.0 - value))) if name in SHARES else float(np.log(value))
-
-
-def _back(name: str, at: float) -> float:
-    return float(1.0 / (1.0 + np.exp(-at))) if name in SHARES else float(np.exp(at))
+    typical = {name: TYPICAL[name] for name in _free(data, flash=flash)}
+    parameters, cost = fit_parameters(typical, SHARES, log_errors, WEIGHT)
+    return Efficiency(**parameters, causal=causal), cost

@@ -1,33 +1,34 @@
-"""Published measurements of collectives and of matrix multiplications, and fits of few numbers to them.
+"""Published measurements of collectives and matrix multiplications, and fits of a few numbers to them.
 
-Times are read from ``time_us`` and never from a bandwidth: some tools print GiB/s and call it GB/s.
+Times are read from ``time_us`` and never from a bandwidth: some tools print GiB/s under the name GB/s.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import field, frozen
 
-from trnspec.errors import TrnspecError, UsageError
+from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_inference import WEIGHT
-from trnspec.perf.calibration.fit_training import COVERAGE, OUTLYING
-from trnspec.perf.calibration.measured_training import Skipped, cell, dtype_of, number, whole
+from trnspec.perf.calibration.fit_training import COVERAGE
+from trnspec.perf.calibration.measurements import Skipped, cases, cell, document_name, dtype_of, integer, number
+from trnspec.perf.calibration.solver import minimize
 from trnspec.perf.collectives.timing import group, timings
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.roofline import ELEMENT_BYTES, least_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured_training import Record
+    from trnspec.perf.calibration.measurements import Record
     from trnspec.perf.collectives.closed_forms import Kind
 
 SERVERS = (
-    (r"not stated", (), ""),
     (r"p4de\.24xlarge", ("p4de.24xlarge",), ""),
     (r"p4d\.24xlarge", ("p4d.24xlarge",), ""),
     (r"p5\.48xlarge", ("p5.48xlarge",), ""),
@@ -36,7 +37,7 @@ SERVERS = (
     (r"8x ?a100", ("dgx-a100-80gb",), "eight A100 of 80 GB with NVSwitch"),
     (r"trn[123][a-z]*\.[0-9]*xlarge", (), ""),
 )
-"""What people call servers, the documents that it means, and what is taken for granted; no document: the words are one."""
+"""Servers as tables name them: a pattern, the documents it stands for (the matched text if none), and what is assumed."""
 
 KINDS: dict[str, Kind] = {
     "all_reduce": "all-reduce",
@@ -45,39 +46,39 @@ KINDS: dict[str, Kind] = {
     "all_to_all": "all-to-all",
     "broadcast": "broadcast",
 }
-"""Collectives by what tools call them."""
+"""Collectives by the names that tools print."""
 
 CHIPS = (
-    (r"a100.*40", "a100-40gb", ""),
-    (r"a100", "a100-80gb", "an A100 of 80 GB"),
-    (r"gh200", "gh200", ""),
-    (r"gb200", "gb200", ""),
-    (r"b200", "b200", ""),
-    (r"h200", "h200", ""),
-    (r"h100 sxm", "h100-sxm", ""),
-    (r"mi355x", "mi355x", ""),
-    (r"mi300x", "mi300x", ""),
-    (r"mi210", "mi210", ""),
+    (r"a100.*40", ("a100-40gb",), ""),
+    (r"a100", ("a100-80gb",), "an A100 of 80 GB"),
+    (r"gh200", ("gh200",), ""),
+    (r"gb200", ("gb200",), ""),
+    (r"b200", ("b200",), ""),
+    (r"h200", ("h200",), ""),
+    (r"h100 sxm", ("h100-sxm",), ""),
+    (r"mi355x", ("mi355x",), ""),
+    (r"mi300x", ("mi300x",), ""),
+    (r"mi210", ("mi210",), ""),
 )
-"""What people call chips, the document that it means, and what is taken for granted."""
+"""Chips as tables name them: a pattern, the document it stands for, and what is assumed."""
 
 NUMBERS: dict[str, tuple[float, ...]] = {"collective": (4e-5, 1.25), "matmul": (5e-6, 1.25, 0.5)}
-"""Where fits begin, and what they stay near where rows do not tell: a call in s, one over a share, passes."""
+"""Initial and typical values of the numbers of a fit: time of a call [s], inverse of the share of the rate, passes."""
 
 
 @frozen(kw_only=True)
 class Row:
-    """One measurement that is a sum of few times.
+    """One measurement that is modelled as a sum of a few times.
 
     Attributes:
-        id: What the row is called.
-        group: What it is fitted together with.
-        measured: The measured time, in s.
-        ideal: The time computed from published figures alone, in s.
-        fixed: What of it no fit changes, in s: published latency.
-        terms: What a fit multiplies by its numbers: 1 for each call; the time of the links, or of the multiplication;
-            of a multiplication also the time of memory.
-        told: What the row leaves open, and what was taken for it.
+        id: Name of the row.
+        group: Rows of a group are fitted together.
+        measured: Measured time [s].
+        ideal: Time computed from published figures only [s].
+        fixed: The part of it that no fit changes: published latency [s].
+        terms: Coefficients of the fitted numbers: 1 for the call; time of the links, or of the multiplication; for a
+            multiplication also time of device memory [s].
+        assumptions: What the row does not state, and what is assumed.
     """
 
     id: str
@@ -86,131 +87,111 @@ class Row:
     ideal: float
     fixed: float
     terms: tuple[float, ...] = field(repr=False)
-    told: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
 
 @frozen
 class FittedRows:
-    """What a fit to the rows of one group found.
+    """The fit to the rows of one group.
 
     Attributes:
-        numbers: Time of a call in s; one over the share of the rate that is reached; of a multiplication passes over
-            operands and result. The share of links is above 1 where switches reduce, or where phases overlap.
-        calibrated: Computed times in s, one a row.
-        held: The same, each with a fit to the other rows.
+        numbers: Time of a call [s]; inverse of the achieved share of the rate; for a multiplication passes over operands
+            and result. The share of link rates is above 1 where switches reduce, or where phases overlap.
+        calibrated: Computed times [s], one per row.
+        held_out: The same, each from a fit to the other rows.
     """
 
     numbers: tuple[float, ...]
     calibrated: Any
-    held: Any
+    held_out: Any
 
     def interval(self, measured: Any) -> tuple[float, float]:
-        """Measured over computed at both ends of the interval, of rows left out."""
-        ratio = measured / self.held
+        """Measured over held-out computed time at both ends of the interval."""
+        ratio = measured / self.held_out
         ends = np.quantile(ratio, [(1.0 - COVERAGE) / 2.0, 1.0 - (1.0 - COVERAGE) / 2.0])
         return float(ends[0]), float(ends[1])
 
 
-def collective_rows(graph: Graph, rows: list[Record]) -> Iterator[Row | Skipped]:
-    """Every row of a collective: its time is a call, and what the links take at a share of their rate."""
-    return _each(graph, rows, "collective", _collective)
+def collective_rows(graph: Graph, rows: Sequence[Record]) -> Iterator[Row | Skipped]:
+    """Every row of a collective: a call, and transfers at a share of the link rates."""
+    return cases(rows, "collective", partial(_collective, graph))
 
 
-def matmul_rows(graph: Graph, rows: list[Record]) -> Iterator[Row | Skipped]:
-    """Every row of a matrix multiplication: a call, FLOP at a share of the rate, and passes over the operands."""
-    return _each(graph, rows, "matmul", _matmul)
-
-
-def _each(
-    graph: Graph, rows: list[Record], kind: str, read: Callable[[Graph, Record, str], Row]
-) -> Iterator[Row | Skipped]:
-    for line, row in enumerate(rows, 2):
-        if row.get("kind") == kind:
-            name = row.get("id") or f"line {line}"
-            try:
-                yield read(graph, row, name)
-            except TrnspecError as error:
-                yield Skipped(name, str(error.args[0]))
+def matmul_rows(graph: Graph, rows: Sequence[Record]) -> Iterator[Row | Skipped]:
+    """Every row of a matrix multiplication: a call, FLOP at a share of the peak rate, and passes over the operands."""
+    return cases(rows, "matmul", partial(_matmul, graph))
 
 
 def _collective(graph: Graph, row: Record, name: str) -> Row:
     kind = KINDS.get(cell(row, "collective"))
     if kind is None:
-        raise UsageError(f"{row['collective']!r} is no collective that is known here")
-    told: list[str] = []
-    words = cell(row, "hardware")
-    on = _server(graph, words, told)
-    ranks = whole(row, "n_chips", needed=True)
+        raise UsageError(f"{row['collective']!r} is not a known collective")
+    assumptions: list[str] = []
+    text = cell(row, "hardware")
+    on = _server(graph, text, assumptions)
+    ranks = integer(row, "n_chips", needed=True)
     system = lower(graph, on)
-    size, measured = float(whole(row, "size_bytes", needed=True)), number(row, "time_us") * 1e-6
+    size, measured = float(integer(row, "size_bytes", needed=True)), number(row, "time_us") * 1e-6
     if not measured:
         raise UsageError("the row states no time_us")
     best = timings(system, group(system, ranks, 1), kind, size)[0]
-    links = sum(seconds for _, seconds in best.transfers)
+    transfer = sum(seconds for _, seconds in best.transfers)
     note = row.get("note") or ""
-    # Where switches add up what passes through them, more is reached than links alone allow.
-    switched = "NVLS off" not in note and "NVLS" in f"{note} {words}"
+    # In-network reduction exceeds what the links alone allow.
+    switched = "NVLS off" not in note and "NVLS" in f"{note} {text}"
     if switched:
-        told.append("switches reduce; the ideal is that of links alone")
+        assumptions.append("switches reduce; the ideal time is that of the links alone")
     return Row(
         id=name,
-        group=f"{kind} {words}{' NVLS' if switched else ''}",
+        group=f"{kind} {text}{' NVLS' if switched else ''}",
         measured=measured,
         ideal=best.time,
         fixed=best.latency,
-        terms=(1.0, links),
-        told=tuple(told),
+        terms=(1.0, transfer),
+        assumptions=tuple(assumptions),
     )
 
 
-def _server(graph: Graph, words: str, told: list[str]) -> str:
-    """The system that some words mean: ``2x p5.48xlarge`` is ``p5.48xlarge*2``.
+def _server(graph: Graph, text: str, assumptions: list[str]) -> str:
+    """The system that a description stands for: ``2x p5.48xlarge`` is ``p5.48xlarge*2``.
 
     Raises:
-        UsageError: They mean none that is known, or the catalog has no document of it.
+        UsageError: The description names no known server, or the catalog has no document of it.
     """
-    low = words.lower()
-    for pattern, servers, taken in SERVERS:
-        match = re.search(pattern, low)
-        if match is None:
-            continue
-        if "not stated" in low:
-            raise UsageError("the row does not state the type of the instance")
-        names = servers or (match.group(0),)
-        known = [n for n in names if n in graph]
-        if not known:
-            raise UsageError(f"the catalog has no document named {' or '.join(names)}, which {words!r} needs")
-        if taken:
-            told.append(f"hardware: {taken}")
-        count = re.match(r"([1-9][0-9]*)x (?=\S)", low)
-        return f"{known[0]}*{count[1]}" if count else known[0]
-    raise UsageError(f"{words!r} does not state the type of the instance")
+    lower_text = text.lower()
+    if "not stated" in lower_text:
+        raise UsageError("the row does not state the instance type")
+    name = document_name(graph, SERVERS, text, assumptions)
+    if name is None:
+        raise UsageError(f"{text!r} does not state the instance type")
+    count = re.match(r"([1-9][0-9]*)x (?=\S)", lower_text)
+    return f"{name}*{count[1]}" if count else name
 
 
 def _matmul(graph: Graph, row: Record, name: str) -> Row:
     shape = re.search(r"([1-9][0-9]*)x([1-9][0-9]*)x([1-9][0-9]*)", cell(row, "model"))
     if shape is None:
-        raise UsageError(f"{row['model']!r} states no shape, such as 4096x4096x4096")
+        raise UsageError(f"{row['model']!r} is not a shape, such as 4096x4096x4096")
     m, n, k = (float(shape[i]) for i in (1, 2, 3))
-    told: list[str] = []
-    chip = _chip(graph, cell(row, "hardware"), told)
+    assumptions: list[str] = []
+    chip = _chip(graph, cell(row, "hardware"), assumptions)
     system = lower(graph, chip)
     dtype = dtype_of(cell(row, "precision"), system)
-    # The rates are those of the chip, of which a rank may be a part.
+    # The figures are those of the chip; a rank may be a part of it.
     peak = system.rate(dtype) * system.ranks_per_chip
     bandwidth = system.bandwidth * system.ranks_per_chip
     if not bandwidth:
-        raise UsageError(f"{chip} has no published bandwidth of device memory")
-    element = ELEMENT_BYTES.get(dtype)
-    if element is None:
-        raise UsageError(f"the size of an element of {dtype} is not known here")
-    # Products of narrow operands are kept in 16 bit.
-    traffic = (m * k + k * n) * element + m * n * max(element, 2.0)
+        raise UsageError(f"{chip} has no published memory bandwidth")
+    element_bytes = ELEMENT_BYTES.get(dtype)
+    if element_bytes is None:
+        raise UsageError(f"unknown element size of {dtype}")
+    # Results of narrower operands are stored in 16 bit.
+    traffic = (m * k + k * n) * element_bytes + m * n * max(element_bytes, 2.0)
     flops = 2.0 * m * n * k
     measured, rate = number(row, "time_us") * 1e-6, number(row, "tflops_per_chip")
     if not measured and rate:
         measured = flops / (rate * 1e12)
-        told.append("time: from the rate")
+        assumptions.append("time: computed from the rate")
     if not measured:
         raise UsageError("the row states neither a time nor a rate")
     return Row(
@@ -220,30 +201,22 @@ def _matmul(graph: Graph, row: Record, name: str) -> Row:
         ideal=float(least_time(flops, traffic, peak, bandwidth)),
         fixed=0.0,
         terms=(1.0, flops / peak, traffic / bandwidth),
-        told=tuple(told),
+        assumptions=tuple(assumptions),
     )
 
 
-def _chip(graph: Graph, words: str, told: list[str]) -> str:
-    for pattern, name, taken in CHIPS:
-        if re.search(pattern, words.lower()):
-            if name not in graph:
-                raise UsageError(f"the catalog has no document named {name}, which {words!r} needs")
-            if taken:
-                told.append(f"hardware: {taken}")
-            return name
-    if words.strip() in graph:
-        return words.strip()
-    if words.strip() in graph:
-        return words.strip()
-    raise UsageError(f"{words!r} is no chip that is known here")
+def _chip(graph: Graph, text: str, assumptions: list[str]) -> str:
+    name = document_name(graph, CHIPS, text, assumptions) or text.strip()
+    if name not in graph:
+        raise UsageError(f"unknown chip {text!r}")
+    return name
 
 
 def fit_rows(rows: Sequence[Row], what: str) -> FittedRows | None:
-    """Fits the few numbers of a group of rows, and each row with the others; none where rows are too few to tell.
+    """Fits the numbers of a group of rows, and those of each row from the others; ``None`` for too few rows.
 
-    A row is the sum of its terms times the numbers, all above 0, and of what is fixed. The errors are those of the
-    logarithm, and beyond a tenth they count less and less.
+    The time of a row is the sum of its terms times the numbers, all positive, plus its fixed time.  Residuals are errors of
+    the logarithm, with less weight beyond a tenth.
 
     Args:
         rows: Rows of one group.
@@ -253,28 +226,24 @@ def fit_rows(rows: Sequence[Row], what: str) -> FittedRows | None:
         UsageError: scipy is not installed.
     """
     typical = np.array(NUMBERS[what])
-    # Two rows more than numbers: one is left out, and one is to contradict.
+    # With one row held out, one more than there are numbers remains.
     if len(rows) < len(typical) + 2:
         return None
     terms = np.array([r.terms for r in rows])
     fixed = np.array([r.fixed for r in rows])
     measured = np.array([r.measured for r in rows])
     numbers = _numbers(terms, fixed, measured, typical)
-    held = np.empty(len(rows))
+    held_out = np.empty(len(rows))
     for i in range(len(rows)):
-        rest = np.arange(len(rows)) != i
-        held[i] = fixed[i] + terms[i] @ _numbers(terms[rest], fixed[rest], measured[rest], typical)
-    return FittedRows(tuple(float(n) for n in numbers), fixed + terms @ numbers, held)
+        others = np.arange(len(rows)) != i
+        held_out[i] = fixed[i] + terms[i] @ _numbers(terms[others], fixed[others], measured[others], typical)
+    return FittedRows(tuple(float(n) for n in numbers), fixed + terms @ numbers, held_out)
 
 
 def _numbers(terms: Any, fixed: Any, measured: Any, typical: Any) -> Any:
-    try:
-        from scipy.optimize import least_squares
-    except ImportError as error:
-        raise UsageError("fitting needs scipy; install trnspec with the extra calibrate") from error
     begin = np.log(typical)
 
-    def errors(at: Any) -> Any:
+    def residuals(at: Any) -> Any:
         return np.concatenate([np.log((fixed + terms @ np.exp(at)) / measured), WEIGHT * (at - begin)])
 
-    return np.exp(least_squares(errors, begin, loss="soft_l1", f_scale=OUTLYING).x)
+    return np.exp(minimize(residuals, begin).x)

@@ -1,16 +1,17 @@
-"""Published measurements of serving, read from CSV: each row a deployment with its times, or a reason why it is none."""
+"""Published measurements of serving: every row of a table as a case that can be computed, or skipped with a reason."""
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from trnspec.errors import TrnspecError, UsageError
+from trnspec.errors import UsageError
 from trnspec.evaluation.result import RefusalError
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.perf.calibration.measured_training import Skipped, cell, dtype_of, hardware, model_of, number, whole
+from trnspec.perf.calibration.measurements import cases, cell, dtype_of, hardware, integer, model_of, number
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import System
@@ -20,16 +21,16 @@ from trnspec.perf.serving.request import serve
 from trnspec.perf.work.transformer import transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured_training import Record
+    from trnspec.perf.calibration.measurements import Record, Skipped
 
 OPTIMUM = "Optimum Neuron"
-"""The server whose rows are of many users at once; those of the vendor's own libraries are of one batch."""
+"""The server whose rows serve several users at once; rows of the vendor's own libraries run one batch."""
 
 SOFTWARE = ("Transformers NeuronX", "NeuronX Distributed")
-"""What the notes of rows call the vendor's libraries."""
+"""The vendor's libraries, as the notes of rows name them."""
 
 
 @frozen(kw_only=True)
@@ -37,19 +38,19 @@ class InferenceCase:
     """One measurement of serving that can be computed.
 
     Attributes:
-        id: What the row is called.
-        model: The name of the model, for grouping.
-        software: What ran.
-        dims: Its dimensions.
-        system: What it ran on.
-        plan: How it was laid out, and what was asked; ``prompts`` are those computed together.
-        dtype: What matrices were multiplied in.
-        token: The measured time per output token, in s.
-        first: The measured time to the first token, in s; 0 where none was published, or where it holds a queue.
-        interrupted: Whether the prompts of other users were computed while tokens were made.
-        host: Whether tokens were picked on the host.
-        told: What the row leaves open, and what was taken for it.
-        said: Source and note of the row.
+        id: Name of the row.
+        model: Name of the model, for grouping.
+        software: The software that ran.
+        dims: Dimensions of the model.
+        system: The system it ran on.
+        plan: Its deployment and workload; ``prompts`` are those prefilled together.
+        dtype: Compute dtype of matrix multiplications.
+        tpot: Measured time per output token [s].
+        ttft: Measured time to first token [s]; 0 where none was published, or where it includes queueing.
+        interrupted: Whether prompts of other users were prefilled during decoding.
+        host: Whether tokens were sampled on the host.
+        assumptions: What the row does not state, and what is assumed.
+        source_text: Source, note and precision of the row.
     """
 
     id: str
@@ -59,45 +60,38 @@ class InferenceCase:
     system: System = field(repr=False)
     plan: Deployment
     dtype: str
-    token: float
-    first: float = 0.0
+    tpot: float
+    ttft: float = 0.0
     interrupted: bool = False
     host: bool = False
-    told: tuple[str, ...] = ()
-    said: str = ""
+    assumptions: tuple[str, ...] = ()
+    source_text: str = ""
 
 
-def inference_cases(graph: Graph, rows: list[Record]) -> Iterator[InferenceCase | Skipped]:
-    """Every row of inference as a case, or as one that is skipped."""
-    most = _most(rows)
-    for line, row in enumerate(rows, 2):
-        if row.get("kind") == "infer":
-            name = row.get("id") or f"line {line}"
-            try:
-                yield _case(graph, row, name, most)
-            except TrnspecError as error:
-                yield Skipped(name, str(error.args[0]))
+def inference_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[InferenceCase | Skipped]:
+    """Every row of inference as a case, or as skipped."""
+    return cases(rows, "infer", partial(_case, graph, _compiled_batches(rows)))
 
 
-def _most(rows: list[Record]) -> dict[tuple[str, str], int]:
-    """The most sequences of a replica that any row of a server asks for: what it was compiled for."""
-    found: dict[tuple[str, str], int] = {}
+def _compiled_batches(rows: Sequence[Record]) -> dict[tuple[str, str], int]:
+    """For each server of Optimum Neuron the batch it was compiled for: the largest of its rows."""
+    batches: dict[tuple[str, str], int] = {}
     for row in rows:
         if row.get("kind") == "infer" and _software(row) == OPTIMUM:
-            found[_server(row)] = max(found.get(_server(row), 1), _each(row))
-    return found
+            batches[_server(row)] = max(batches.get(_server(row), 1), _replica_batch(row))
+    return batches
 
 
 def _server(row: Record) -> tuple[str, str]:
     return row.get("model", ""), row.get("hardware", "")
 
 
-def _each(row: Record) -> int:
-    """Sequences that a replica has at once."""
+def _replica_batch(row: Record) -> int:
+    """Concurrent sequences of a replica."""
     try:
-        return max(1, whole(row, "batch_conc") // (whole(row, "dp") or 1))
+        return max(1, integer(row, "batch_conc") // (integer(row, "dp") or 1))
     except UsageError:
-        # The row itself is skipped for it.
+        # The row itself is skipped with this reason.
         return 1
 
 
@@ -108,38 +102,38 @@ def _software(row: Record) -> str:
     return next((name for name in SOFTWARE if name.lower() in note.lower()), note.split(";")[0])
 
 
-def _case(graph: Graph, row: Record, name: str, most: dict[tuple[str, str], int]) -> InferenceCase:
-    token, first = (number(row, column) * 1e-3 for column in ("tpot_ms", "ttft_ms"))
-    if not token:
-        raise UsageError("the row states no time per output token; an encoder makes none")
-    told: list[str] = []
-    model, dims = model_of(graph, row, told)
+def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Record, name: str) -> InferenceCase:
+    tpot, ttft = (number(row, column) * 1e-3 for column in ("tpot_ms", "ttft_ms"))
+    if not tpot:
+        raise UsageError("the row states no time per output token; an encoder has none")
+    assumptions: list[str] = []
+    model, dims = model_of(graph, row, assumptions)
     if not dims.causal:
-        raise UsageError(f"{model} sees all of its input at once and makes no tokens")
-    system = hardware(graph, cell(row, "hardware"), whole(row, "n_chips", needed=True), told)
-    tp, dp = whole(row, "tp", needed=True), whole(row, "dp") or 1
+        raise UsageError(f"{model} is an encoder and generates no tokens")
+    system = hardware(graph, cell(row, "hardware"), integer(row, "n_chips", needed=True), assumptions)
+    tp, dp = integer(row, "tp", needed=True), integer(row, "dp") or 1
     if tp * dp > system.ranks:
-        raise RefusalError("rank-count", f"tp {tp} x dp {dp} are more than the {system.ranks:g} ranks of {system.name}")
-    whole(row, "batch_conc", needed=True)
-    asked = _each(row)
+        raise RefusalError("rank-count", f"tp {tp} x dp {dp} exceeds the {system.ranks:g} ranks of {system.name}")
+    integer(row, "batch_conc", needed=True)
+    replica_batch = _replica_batch(row)
     software = _software(row)
-    words = name.lower()
-    queued = software == OPTIMUM and ("throughput" in words or "asynchronous" in words)
-    batch = asked
+    lower_name = name.lower()
+    queued = software == OPTIMUM and ("throughput" in lower_name or "asynchronous" in lower_name)
+    batch = replica_batch
     if software == OPTIMUM:
-        # What it makes tokens for does not depend on how many are asked for.
-        batch = most[_server(row)]
-        told.append(f"batch: {batch}, the most that a row of its server asks for")
+        # It decodes the compiled batch, whatever the number of requests.
+        batch = compiled_batches[_server(row)]
+        assumptions.append(f"batch: {batch}, the largest batch in rows of its server")
     if queued:
-        told.append("time to first token: left out, for requests wait in a queue")
+        assumptions.append("time to first token: not used, since it includes queueing")
     precision = cell(row, "precision")
     plan = Deployment(
         tp=float(tp),
         dp=float(dp),
         batch=float(batch),
-        prompts=float(asked if software != OPTIMUM else 1),
-        prompt=float(whole(row, "isl", needed=True)),
-        output=float(whole(row, "osl", needed=True)),
+        prompts=float(replica_batch if software != OPTIMUM else 1),
+        prompt=float(integer(row, "isl", needed=True)),
+        output=float(integer(row, "osl", needed=True)),
         weight_bytes=_weight_bytes(precision),
     )
     dtype = dtype_of(precision, system)
@@ -152,24 +146,24 @@ def _case(graph: Graph, row: Record, name: str, most: dict[tuple[str, str], int]
         system=system,
         plan=plan,
         dtype=dtype,
-        token=token,
-        first=0.0 if queued else first,
+        tpot=tpot,
+        ttft=0.0 if queued else ttft,
         interrupted=queued,
-        host=software == OPTIMUM and "cpu" in words,
-        told=tuple(told),
-        said=" ".join(row.get(column) or "" for column in ("source", "note", "precision")),
+        host=software == OPTIMUM and "cpu" in lower_name,
+        assumptions=tuple(assumptions),
+        source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision")),
     )
 
 
 def _check_links(dims: Dimensions, plan: Deployment, system: System, dtype: str) -> None:
-    """Nothing is fitted through a link whose rate is not published: it would pass for one that takes no time."""
+    """Reject deployments that use a link without a published rate, which would count as taking no time."""
     if serve(transformer(dims), plan, machine(system, IDEAL, dtype), Serving()).unknown > 0.0:
         raise RefusalError("unknown-figure", f"the layout needs a link of {system.name} whose rate is not published")
 
 
 def _weight_bytes(precision: str) -> float:
-    """What ``FP16/Matmult-BF16/w:int8`` stores a weight in; of a word alone, that."""
-    found = re.search(r"w:([a-z0-9]+)", precision.lower()) or re.fullmatch(r"([a-z0-9]+)", precision.lower())
-    if found is None or found[1] not in ELEMENT_BYTES:
-        raise UsageError(f"{precision!r} does not say what weights are stored in")
-    return ELEMENT_BYTES[found[1]]
+    """Bytes of a stored weight: int8 for ``FP16/Matmult-BF16/w:int8``, the dtype itself where only one is stated."""
+    match = re.search(r"w:([a-z0-9]+)", precision.lower()) or re.fullmatch(r"([a-z0-9]+)", precision.lower())
+    if match is None or match[1] not in ELEMENT_BYTES:
+        raise UsageError(f"{precision!r} does not state the dtype of stored weights")
+    return ELEMENT_BYTES[match[1]]

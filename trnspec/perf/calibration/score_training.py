@@ -1,4 +1,4 @@
-"""Measured training steps beside what is computed for them."""
+"""Scores of training: measured step times and memory next to ideal, calibrated and held-out computed ones."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fit_training import fit
-from trnspec.perf.calibration.measured_training import Case, Skipped, training_cases
+from trnspec.perf.calibration.measured_training import Case, training_cases
+from trnspec.perf.calibration.measurements import Skipped
 from trnspec.perf.calibration.score import Scored
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
-from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.training.estimator import peak
 from trnspec.perf.training.step import step
@@ -20,39 +21,45 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured_training import Record
+    from trnspec.perf.calibration.measurements import Record
+    from trnspec.perf.lowering.system import System
 
 _ASSUMED = "microbatch: 1"
-"""What a case tells where its row leaves out what memory depends on most."""
+"""The assumption of rows that do not state the microbatch, on which memory depends most."""
 
 LEAST = 5
-"""Rows of one calibration below which leaving some out says nothing."""
+"""Least number of rows of a calibration for which held-out fits are computed."""
 
 
 def score_training(
     graph: Graph, rows: list[Record], dataset: str, *, calibration: str = "auto", refit: bool = False
 ) -> list[Scored | Skipped]:
-    """Every row of training as a score, or as one that is skipped.
+    """Scores of every row of training: its step time and, where it has one, its memory.
 
     Args:
         graph: The catalog.
         rows: The rows of the table.
-        dataset: What the table is called.
-        calibration: The name of a calibration for all rows, ``none``, or ``auto``: for each row that of its chip which
-            was fitted on this table, else one whose software the row names, else the one with the most rows.
-        refit: Compute each row also with a fit to the others, a model at a time; takes a minute for a thousand rows.
+        dataset: Name of the table.
+        calibration: Name of a calibration for all rows, ``none``, or ``auto``: for each row that of its chip which was
+            fitted on this table, else one whose software the row names, else the one with the most rows.
+        refit: Also compute each row with a fit to the others, one model at a time; takes a minute per thousand rows.
 
     Raises:
-        UsageError: A calibration is of something else, or ``refit`` is asked for without scipy.
+        UsageError: A calibration is for inference, or ``refit`` is set without scipy.
     """
-    found = list(training_cases(graph, rows))
-    cases = [c for c in found if isinstance(c, Case)]
-    chosen = [_chosen(graph, case, dataset, calibration) for case in cases]
-    held = _unseen(graph, cases, chosen, dataset) | (_held(cases, chosen, dataset, graph) if refit else {})
-    scored: list[Scored | Skipped] = [c for c in found if isinstance(c, Skipped)]
-    scored += [_scored(case, known, dataset, held.get(case.id)) for case, known in zip(cases, chosen, strict=True)]
+    cases_and_skipped = list(training_cases(graph, rows))
+    cases = [c for c in cases_and_skipped if isinstance(c, Case)]
+    calibrations = [_calibration(graph, case, dataset, calibration) for case in cases]
+    held_out = _unseen(graph, cases, calibrations, dataset)
+    if refit:
+        held_out |= _refitted(graph, cases, calibrations, dataset)
+    scored: list[Scored | Skipped] = [c for c in cases_and_skipped if isinstance(c, Skipped)]
+    scored += [
+        _scored(case, applied, dataset, held_out.get(case.id))
+        for case, applied in zip(cases, calibrations, strict=True)
+    ]
     for case in cases:
-        if case.memory and _ASSUMED in case.told:
+        if case.memory and _ASSUMED in case.assumptions:
             scored.append(Skipped(case.id, "its memory: the row does not state the microbatch"))
         elif case.memory:
             ideal = float(peak(case.dims, case.layout).total)
@@ -60,71 +67,75 @@ def score_training(
     return scored
 
 
-def _chosen(graph: Graph, case: Case, dataset: str, wanted: str) -> Calibrated:
+def _calibration(graph: Graph, case: Case, dataset: str, name: str) -> Calibrated:
     chip = case.system.chip
-    if wanted != "auto":
-        return calibrated(graph, chip, "training", wanted)
+    if name != "auto":
+        return calibrated(graph, chip, "training", name)
     own = [n for n in graph.of(Calibration) if n.spec.chip.name == chip and n.spec.of == "training"]
-    said = _words(case.said)
-    for fits in (
+    text = _normalized(case.source_text)
+    for matches in (
         [n for n in own if n.spec.data == dataset],
-        [n for n in own if _words(n.spec.software) in said],
+        [n for n in own if _normalized(n.spec.software) in text],
     ):
-        if fits:
-            return calibrated(graph, chip, "training", max(fits, key=lambda n: n.spec.spread.rows).name)
+        if matches:
+            return calibrated(graph, chip, "training", max(matches, key=lambda n: n.spec.spread.rows).name)
     return calibrated(graph, chip, "training", "auto")
 
 
-def _words(text: str) -> str:
-    """A text in small letters and single spaces: ``megatron bridge`` is in a source called Megatron-Bridge."""
+def _normalized(text: str) -> str:
+    """A text in lower case and single spaces: ``megatron bridge`` is in a source called Megatron-Bridge."""
     return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
 
 
-def _scored(case: Case, known: Calibrated, dataset: str, held: float | None) -> Scored:
-    model, plan = transformer(case.dims), case.layout.plan()
-    ideal = float(step(model, plan, machine(case.system, IDEAL, case.dtype)).total)
-    if not known.name:
+def _step_time(case: Case, system: System, efficiency: Efficiency) -> float:
+    """The computed time of a step [s]."""
+    return float(step(transformer(case.dims), case.layout.plan(), machine(system, efficiency, case.dtype)).total)
+
+
+def _scored(case: Case, applied: Calibrated, dataset: str, held_out: float | None) -> Scored:
+    system, efficiency = case.system, applied.efficiency
+    ideal = _step_time(case, system, IDEAL)
+    if not applied.name:
         return Scored(dataset=dataset, id=case.id, what="step", measured=case.seconds, ideal=ideal)
-    system, efficiency = case.system, known.efficiency
-    value = float(step(model, plan, machine(system, efficiency, case.dtype)).total)
-    slow, fast = (
-        float(step(model, plan, machine(end, efficiency, case.dtype)).total)
-        for end in (system.ends or (system, system))
-    )
+    slow, fast = (_step_time(case, end, efficiency) for end in (system.ends or (system, system)))
     return Scored(
-        dataset=dataset, id=case.id, what="step", measured=case.seconds, ideal=ideal, calibrated=value, held=held,
-        low=fast * known.low, high=slow * known.high,
-    )  # fmt: skip
+        dataset=dataset,
+        id=case.id,
+        what="step",
+        measured=case.seconds,
+        ideal=ideal,
+        calibrated=_step_time(case, system, efficiency),
+        held_out=held_out,
+        low=fast * applied.low,
+        high=slow * applied.high,
+    )
 
 
-def _unseen(graph: Graph, cases: Sequence[Case], chosen: Sequence[Calibrated], dataset: str) -> dict[str, float]:
-    """For each row whose calibration was fitted on other tables alone its time: no fit has seen it."""
+def _unseen(graph: Graph, cases: Sequence[Case], calibrations: Sequence[Calibrated], dataset: str) -> dict[str, float]:
+    """Step times of the rows whose calibration was fitted on other tables only."""
     return {
-        case.id: _seconds(case, known)
-        for case, known in zip(cases, chosen, strict=True)
-        if known.name and dataset not in _data(graph, known)
+        case.id: _step_time(case, case.system, applied.efficiency)
+        for case, applied in zip(cases, calibrations, strict=True)
+        if applied.name and dataset not in _tables(graph, applied)
     }
 
 
-def _data(graph: Graph, known: Calibrated) -> list[str]:
+def _tables(graph: Graph, applied: Calibrated) -> list[str]:
     """The tables that a calibration was fitted on."""
-    return next((n.spec.data.split(", ") for n in graph.of(Calibration) if n.name == known.name), [])
+    return next((n.spec.data.split(", ") for n in graph.of(Calibration) if n.name == applied.name), [])
 
 
-def _seconds(case: Case, known: Calibrated) -> float:
-    numbers = machine(case.system, known.efficiency, case.dtype)
-    return float(step(transformer(case.dims), case.layout.plan(), numbers).total)
-
-
-def _held(cases: Sequence[Case], chosen: Sequence[Calibrated], dataset: str, graph: Graph) -> dict[str, float]:
-    """For each row the time of a fit that had not seen its model, among the rows of the same calibration."""
+def _refitted(
+    graph: Graph, cases: Sequence[Case], calibrations: Sequence[Calibrated], dataset: str
+) -> dict[str, float]:
+    """Step times by a fit to other models, among the rows of the same calibration."""
     groups: dict[str, list[Case]] = {}
-    for case, known in zip(cases, chosen, strict=True):
-        if not known.name or dataset in _data(graph, known):
-            groups.setdefault(known.name or case.system.chip, []).append(case)
-    found: dict[str, float] = {}
-    for some in groups.values():
-        if len(some) >= LEAST:
-            fitted = fit(some)
-            found |= {c.id: c.seconds * (1.0 + float(e)) for c, e in zip(some, fitted.held, strict=True)}
-    return found
+    for case, applied in zip(cases, calibrations, strict=True):
+        if not applied.name or dataset in _tables(graph, applied):
+            groups.setdefault(applied.name or case.system.chip, []).append(case)
+    times: dict[str, float] = {}
+    for group in groups.values():
+        if len(group) >= LEAST:
+            fitted = fit(group)
+            times |= {c.id: c.seconds * (1.0 + float(e)) for c, e in zip(group, fitted.held_out, strict=True)}
+    return times

@@ -1,5 +1,1 @@
-"""Collectives.
-
-``closed_forms``, and algorithms on a declared topology (``groups``, ``link_rates``, ``routes``, ``schedules``,
-``algorithms``, ``bounds``, ``timing``).
-"""
+"""Collectives: algorithms on a declared topology, their link loads, times and lower bounds."""

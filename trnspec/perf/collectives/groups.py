@@ -1,4 +1,4 @@
-"""Groups of ranks: which ranks of a system work together, and which groups work at the same time."""
+"""Groups of ranks that take part in a collective, and the groups that work at the same time."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Group:
     Attributes:
         ranks: All of them.
         inside: Those in the first fabric, by their number in it.
-        units: How many fabrics the group spans, each with as many members.
-        siblings: The members in one fabric of all groups that work at the same time, this one first.
+        units: Number of fabrics that the group spans, each with as many members.
+        siblings: For each group that works at the same time, this one first: its members in one fabric.
     """
 
     ranks: tuple[int, ...]
@@ -40,80 +40,82 @@ def unit_ranks(system: System) -> int:
 
 
 def group(system: System, size: int | None = None, stride: int = 1) -> Group:
-    """The ranks 0, stride, 2 stride, ...; all groups that tile the system like this work at the same time.
+    """The ranks 0, stride, 2 stride, ...; all groups that tile the system in this way work at the same time.
 
     Args:
-        system: Where.
-        size: How many; all ranks that the stride leaves if not given.
-        stride: How far apart.
+        system: The system.
+        size: Number of ranks; by default as many as the stride allows.
+        stride: Distance between consecutive ranks.
 
     Raises:
-        RefusalError: ``rank-count``: more than there are, or not equally many in each fabric.
+        RefusalError: ``rank-count``: more ranks than the system has, or unequal numbers in its fabrics.
     """
     total, unit = int(system.ranks), unit_ranks(system)
     if stride < 1:
-        raise RefusalError("rank-count", f"a stride of {stride}; expected 1 or more", place="stride")
+        raise RefusalError("rank-count", f"the stride is {stride}; expected 1 or more", place="stride")
     n = total // stride if size is None else size
     if n < 1 or (n - 1) * stride >= total:
         raise RefusalError(
             "rank-count",
-            f"{n} ranks {stride} apart, of {total} ranks that {system.name} has",
+            f"{n} ranks with stride {stride} do not fit into the {total} ranks of {system.name}",
             place="ranks",
             hint=f"at most {max(1, (total - 1) // stride + 1)}",
         )
     ranks = tuple(range(0, n * stride, stride))
-    made = _split(system, ranks)
+    first_group = _split(system, ranks)
     block = n * stride
-    if made.units == 1:
+    if first_group.units == 1:
         starts = [b + r for b in range(0, max(unit - block, 0) + 1, block) for r in range(stride)]
         shifts = [s for s in starts if s + ranks[-1] < unit]
     else:
-        shifts = [s for s in range(min(stride, unit)) if s + made.inside[-1] < unit]
-    return Group(ranks, made.inside, made.units, tuple(tuple(r + s for r in made.inside) for s in shifts))
+        shifts = [s for s in range(min(stride, unit)) if s + first_group.inside[-1] < unit]
+    return Group(
+        ranks, first_group.inside, first_group.units, tuple(tuple(r + s for r in first_group.inside) for s in shifts)
+    )
 
 
-def listed(system: System, ranks: Sequence[int]) -> Group:
-    """Some ranks, which work alone.
+def explicit_group(system: System, ranks: Sequence[int]) -> Group:
+    """A group given by its ranks, which works alone.
 
     Raises:
-        RefusalError: ``rank-count``: one is named twice, or does not exist, or the fabrics have unequal shares.
+        RefusalError: ``rank-count``: a rank is repeated or does not exist, or the fabrics have unequal shares.
     """
     if not ranks or len(set(ranks)) != len(ranks) or min(ranks) < 0 or max(ranks) >= system.ranks:
-        raise RefusalError("rank-count", f"expected different ranks from 0 to {int(system.ranks) - 1}", place="ranks")
+        raise RefusalError("rank-count", f"expected distinct ranks from 0 to {int(system.ranks) - 1}", place="ranks")
     return _split(system, tuple(ranks))
 
 
 def _split(system: System, ranks: tuple[int, ...]) -> Group:
     unit = unit_ranks(system)
-    inside: dict[int, list[int]] = {}
+    by_fabric: dict[int, list[int]] = {}
     for rank in ranks:
-        inside.setdefault(rank // unit, []).append(rank % unit)
-    shares = list(inside.values())
-    if len({len(share) for share in shares}) > 1 or (len(shares[0]) > 1 and any(s != shares[0] for s in shares)):
+        by_fabric.setdefault(rank // unit, []).append(rank % unit)
+    members = list(by_fabric.values())
+    if len({len(share) for share in members}) > 1 or (len(members[0]) > 1 and any(s != members[0] for s in members)):
         raise RefusalError(
             "rank-count",
-            f"{len(ranks)} ranks do not lie alike in the {len(shares)} fabrics of {unit} ranks that they span",
+            f"{len(ranks)} ranks are not placed equally in the {len(members)} fabrics of {unit} ranks that they span",
             place="ranks",
-            hint="take as many ranks in each fabric, at the same places",
+            hint="use equally many ranks in each fabric, at the same positions",
         )
-    first = tuple(shares[0])
-    return Group(ranks, first, len(shares), (first,))
+    first = tuple(members[0])
+    return Group(ranks, first, len(members), (first,))
 
 
 def routes_of(system: System, of: Group) -> Routes:
-    """The ways between the members of a group within a fabric.
+    """The routes between the members of a group within a fabric.
 
     Raises:
-        RefusalError: ``unknown-topology``: it spans chips whose links nobody declared.
+        RefusalError: ``unknown-topology``: the group spans chips whose links are not declared.
     """
     level, per_chip = fabric_level(system), int(system.ranks_per_chip)
     unit = unit_ranks(system)
-    undeclared = [one for one in system.levels if one.name not in (INSIDE, NETWORK) and one.ranks > unit]
+    undeclared = [outer for outer in system.levels if outer.name not in (INSIDE, NETWORK) and outer.ranks > unit]
     if of.units > 1 and (undeclared or level_named(system, NETWORK) is None):
         raise RefusalError(
             "unknown-topology",
-            f"how the chips of {system.name} that this group spans are linked is not declared",
+            f"the links between the chips of {system.name} that this group spans are not declared",
             place=undeclared[0].place if undeclared else "on",
-            hint="declare the topology of its fabric, or ask for ranks that a declared one links",
+            hint="declare the topology of the fabric, or use ranks within a declared one",
         )
     return Routes(None if level is None else level.shape, per_chip)

@@ -1,4 +1,4 @@
-"""What one link of each class of a system's fabrics carries."""
+"""The rate of one link of each class in a system's fabrics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def fabric_level(system: System) -> Level | None:
 
 
 def level_named(system: System, name: str) -> Level | None:
-    """The level of that name, if the system has one."""
+    """The level of that name; ``None`` if the system does not have it."""
     return next((level for level in system.levels if level.name == name), None)
 
 
@@ -34,12 +34,12 @@ class Rates:
     system: System
 
     def __call__(self, name: str) -> float:
-        """One link, one direction, in B/s; of ``chip`` and ``network`` and what one rank sends.
+        """The rate of one link in one direction [B/s]; for ``chip`` and ``network`` the rate of one rank.
 
-        A link's share of what a chip sends over its level, by the links that an inner chip has there.
+        A level states what a chip sends over all of its links there; one link has an equal share.
 
         Raises:
-            RefusalError: ``unknown-figure``, with the place: it is not published, and nothing stands in for it.
+            RefusalError: ``unknown-figure``, with its place: the rate is not published.
         """
         level, links = self._level(name)
         if level is None:
@@ -49,7 +49,7 @@ class Rates:
                 "unknown-figure",
                 f"no rate is published for the links at level {level.name} of {self.system.name}",
                 place=level.place,
-                hint="nothing stands in for it; state the figure, or ask for a smaller group",
+                hint="state the figure in the catalog or an overlay, or use a smaller group",
             )
         return level.rate if name in (INSIDE, NETWORK) else level.rate * self.system.ranks_per_chip / links
 
@@ -64,15 +64,17 @@ class Rates:
             built = outer.shape.build()
             return outer, float(max(len(at) for at in built.links[: built.nodes]))
         axes = outer.shape.axes
-        each = [0 if a.size == 1 else a.links if a.size == 2 else 2 for a in axes]
+        links_by_axis = [
+            0 if dimension.size == 1 else dimension.links if dimension.size == 2 else 2 for dimension in axes
+        ]
         number = int(name.removeprefix("axis"))
         inner = level_named(self.system, "server")
         if inner is None or inner is outer or isinstance(outer.shape, Hypercube):
-            return outer, float(sum(each))
-        # By convention the first dimension is the one that crosses from server to server.
-        return (outer, float(each[0])) if number == 0 else (inner, float(sum(each[1:])))
+            return outer, float(sum(links_by_axis))
+        # By convention the first dimension is the one that connects servers.
+        return (outer, float(links_by_axis[0])) if number == 0 else (inner, float(sum(links_by_axis[1:])))
 
     def latency(self, stage: str) -> float:
-        """The published latency of one step of a stage, in s; 0 where none is."""
+        """The published latency [s] of one step of a stage; 0 where none is published."""
         level = fabric_level(self.system) if stage == "fabric" else level_named(self.system, stage)
         return 0.0 if level is None else level.latency

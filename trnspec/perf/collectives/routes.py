@@ -1,4 +1,4 @@
-"""What the sends of one phase of a collective put on the links of a fabric."""
+"""The loads that the sends of one phase of a collective put on the links of a fabric."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 Send = tuple[int, int, float]
-"""From a vertex to a vertex so much."""
+"""Source vertex, target vertex, share of the buffer."""
 
 INSIDE = "chip"
-"""The class of what never leaves a chip: it passes the device memory, and is counted by rank."""
+"""The class of traffic that stays on a chip: it goes through device memory and is counted per rank."""
 
 
 @frozen(slots=False)
 class Routes:
-    """Ways between the chips of a declared topology.
+    """Routes between the chips of a declared topology.
 
-    On a graph a send spreads in equal shares over all its shortest ways, and loads links, one direction each.  What a
-    chip of a switched fabric has to each switch is not declared: there only the total that a chip sends, and
-    receives, limits, as if the switches never blocked.
+    On a graph a send is spread evenly over all shortest paths, and loads each link per direction.  How a chip of a
+    switched fabric is connected to each switch is not declared: there only the total that a chip sends or receives
+    counts, as if the switches were non-blocking.
 
     Attributes:
         shape: The topology.
-        per_chip: Ranks of a chip; a rank's chip is its number over this, rounded down.
+        per_chip: Ranks per chip; rank r is on chip ``r // per_chip``.
     """
 
     shape: Shape | None
     per_chip: int = 1
-    # What was searched already: several algorithms go the same rounds.
+    # Several algorithms use the same rings, and searching them is slow.
     _rounds: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = field(factory=dict, eq=False, repr=False)
 
     @cached_property
     def switched(self) -> bool:
-        """Whether only what a chip sends and receives is counted."""
+        """Whether only the total that a chip sends or receives is counted."""
         return isinstance(self.shape, Switched)
 
     @cached_property
     def fabric(self) -> Fabric:
-        """The graph; the kind of a link is its class: ``axis0``, ``axis1``, ... on a grid, else ``link``."""
+        """The graph; the kind of an edge is its link class: ``axis0``, ``axis1``, ... on a grid, else ``link``."""
         assert self.shape is not None
         if isinstance(self.shape, GridShape):
             axes = [evolve(axis, rate=None, kind=f"axis{i}") for i, axis in enumerate(self.shape.axes)]
@@ -58,7 +58,7 @@ class Routes:
 
     @cached_property
     def _at(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each vertex its neighbours with the number of the link to each."""
+        """For each vertex its neighbours, each with the number of the link to it."""
         at: list[list[tuple[int, int]]] = [[] for _ in range(self.fabric.size)]
         for number, e in enumerate(self.fabric.edges):
             at[e.a].append((e.b, number))
@@ -79,31 +79,31 @@ class Routes:
         return hops, ways, order
 
     def loads(self, sends: Iterable[Send]) -> dict[str, float]:
-        """What the busiest link of each class carries in one direction, for sends between chips."""
-        wanted: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        """Load of the busiest link of each class in one direction, for sends between chips, as a share of the buffer."""
+        demand: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for a, b, share in sends:
             if a != b:
-                wanted[a][b] += share
+                demand[a][b] += share
         if self.switched:
             received: dict[int, float] = defaultdict(float)
-            for row in wanted.values():
+            for row in demand.values():
                 for b, share in row.items():
                     received[b] += share
-            most = max([*(sum(row.values()) for row in wanted.values()), *received.values()], default=0.0)
-            return {"injection": most} if most else {}
+            injected = max([*(sum(row.values()) for row in demand.values()), *received.values()], default=0.0)
+            return {"injection": injected} if injected else {}
         carried = [[0.0, 0.0] for _ in self.fabric.edges]
-        for source, row in wanted.items():
+        for source, row in demand.items():
             self._spread(source, row, carried)
         busiest: dict[str, float] = {}
-        for e, both in zip(self.fabric.edges, carried, strict=True):
-            busiest[e.kind] = max(busiest.get(e.kind, 0.0), *both)
+        for e, directions in zip(self.fabric.edges, carried, strict=True):
+            busiest[e.kind] = max(busiest.get(e.kind, 0.0), *directions)
         return {kind: load for kind, load in busiest.items() if load}
 
     def _spread(self, source: int, row: Mapping[int, float], carried: list[list[float]]) -> None:
         hops, ways, order = self._ways(source)
         passing = [0.0] * self.fabric.size
-        for b, share in row.items():
-            passing[b] += share
+        for target, share in row.items():
+            passing[target] += share
         for u in reversed(order):
             if not passing[u]:
                 continue
@@ -114,24 +114,24 @@ class Routes:
                     passing[v] += share
 
     def rank_loads(self, sends: Sequence[Send]) -> dict[str, float]:
-        """The same for sends between ranks; what stays on a chip is counted for the busiest rank of all."""
-        out: dict[int, float] = defaultdict(float)
-        into: dict[int, float] = defaultdict(float)
-        away: list[Send] = []
+        """As :meth:`loads`, for sends between ranks; traffic within chips is that of the busiest rank."""
+        sent: dict[int, float] = defaultdict(float)
+        received: dict[int, float] = defaultdict(float)
+        between_chips: list[Send] = []
         for a, b, share in sends:
-            here, there = a // self.per_chip, b // self.per_chip
-            if here != there:
-                away.append((here, there, share))
+            from_chip, to_chip = a // self.per_chip, b // self.per_chip
+            if from_chip != to_chip:
+                between_chips.append((from_chip, to_chip, share))
             elif a != b:
-                out[a] += share
-                into[b] += share
-        found = self.loads(away) if away else {}
-        if out:
-            found[INSIDE] = max(*out.values(), *into.values())
-        return found
+                sent[a] += share
+                received[b] += share
+        loads = self.loads(between_chips) if between_chips else {}
+        if sent:
+            loads[INSIDE] = max(*sent.values(), *received.values())
+        return loads
 
     def around(self, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-        """Rounds through some chips over the direct links among them, no two over one link; none where none is."""
+        """Edge-disjoint rings through all given chips over the direct links among them; empty where there are none."""
         if chips not in self._rounds:
             self._rounds[chips] = self._search(chips)
         return self._rounds[chips]
@@ -147,37 +147,41 @@ class Routes:
         return tuple(tuple(chips[i] for i in ring) for ring in rings)
 
     def box(self, chips: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]] | None:
-        """The coordinates that some chips of a grid take along each axis, if they fill that box; else ``None``.
+        """The box that some chips of a grid fill; ``None`` if they do not fill one.
 
         Returns:
-            How many along each axis, and which.
+            The extent along each axis, and the positions along each axis.
         """
         if not isinstance(self.shape, GridShape) or not self.shape.axes:
             return None
         axes = self.shape.axes
-        places: list[set[int]] = [set() for _ in axes]
+        positions: list[set[int]] = [set() for _ in axes]
         stride = self.shape.nodes
         for number, axis in enumerate(axes):
             stride //= axis.size
-            places[number] = {chip // stride % axis.size for chip in chips}
-        sizes = tuple(map(len, places))
-        filled = 1
+            positions[number] = {chip // stride % axis.size for chip in chips}
+        sizes = tuple(map(len, positions))
+        volume = 1
         for size in sizes:
-            filled *= size
-        return (sizes, tuple(tuple(sorted(p)) for p in places)) if filled == len(set(chips)) else None
+            volume *= size
+        return (
+            (sizes, tuple(tuple(sorted(axis_positions)) for axis_positions in positions))
+            if volume == len(set(chips))
+            else None
+        )
 
     def by_bits(self, chips: tuple[int, ...]) -> tuple[int, ...]:
-        """The chips in an order in which numbers that differ in one bit are near: Gray's along each axis of a box.
+        """The chips in Gray-code order along each axis of a box, so that numbers that differ in one bit are close.
 
-        On rings of four that makes every exchange of recursive halving and doubling one hop.
+        On rings of four, every exchange of recursive halving and doubling is then a single hop.
         """
-        found = self.box(chips)
-        if found is None or any(size & (size - 1) for size in found[0]):
+        box = self.box(chips)
+        if box is None or any(size & (size - 1) for size in box[0]):
             return chips
         assert isinstance(self.shape, GridShape)
         order = [0]
-        for axis, place in zip(self.shape.axes, found[1], strict=True):
-            # Position p of an axis lies where Gray's code has p as its code word.
-            grey = sorted(range(len(place)), key=lambda i: i ^ (i >> 1))
-            order = [at * axis.size + place[i] for at in order for i in grey]
+        for axis, place in zip(self.shape.axes, box[1], strict=True):
+            # Position p of an axis goes where the Gray code has p as its code word.
+            gray = sorted(range(len(place)), key=lambda i: i ^ (i >> 1))
+            order = [prefix * axis.size + place[i] for prefix in order for i in gray]
         return tuple(order)

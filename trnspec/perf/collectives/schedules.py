@@ -1,7 +1,8 @@
-"""Schedules of collectives: phases, and what each member sends to which in them, as shares of the buffer.
+"""Schedules of collectives: phases with the share of the buffer that each member sends to others.
 
-Members are numbered by their position in a group.  A schedule knows neither links nor rates; on links it is put by
-``trnspec.perf.collectives.routes``.  A phase is several equal steps: latency counts each, transfers are their sum.
+Members are numbered by their position in a group.  A schedule knows neither links nor rates;
+``trnspec.perf.collectives.routes`` maps it to links.  A phase stands for several equal steps: each step counts its
+latency, and the sends are their sum.
 """
 
 from __future__ import annotations
@@ -15,32 +16,33 @@ if TYPE_CHECKING:
     from trnspec.perf.collectives.routes import Send
 
 Schedule = tuple[tuple[float, tuple["Send", ...]], ...]
-"""Phases: steps, and the sends of all of them together."""
+"""Phases: number of steps, and the sends of all of them together."""
 
 
 def _times(kind: Kind) -> int:
-    """An all-reduce is two passes, each of the time of the other."""
+    """Passes over the buffer: an all-reduce is a reduce-scatter and an all-gather of equal time."""
     return 2 if kind == "all-reduce" else 1
 
 
 def ring(kind: Kind, n: int) -> Schedule:
-    """One way round."""
+    """Unidirectional ring."""
     total = (n - 1) / 2 if kind == "all-to-all" else (n - 1) / n
     sends = tuple((i, (i + 1) % n, total) for i in range(n))
     return ((float(n - 1), sends),) * _times(kind)
 
 
 def bidirectional_ring(kind: Kind, n: int) -> Schedule:
-    """Both ways round, by the shorter one; the block of the opposite member half by either."""
+    """Bidirectional ring, each block by the shorter way; the block of the opposite member goes half in each direction."""
     total = (n * n // 4) / (2 * n) if kind == "all-to-all" else (n - 1) / (2 * n)
-    sends = tuple((i, (i + turn) % n, total) for i in range(n) for turn in (1, -1))
+    sends = tuple((i, (i + direction) % n, total) for i in range(n) for direction in (1, -1))
     return ((float(n // 2), sends),) * _times(kind)
 
 
 def recursive(kind: Kind, n: int) -> Schedule:
-    """Exchanges between numbers that differ in one bit; as many parts as bits, each begins with another bit.
+    """Recursive halving and doubling: members whose numbers differ in one bit exchange.
 
-    So all links of a hypercube work at once, as in the exchanges along four axes that Neuron documents.
+    The buffer is split into as many parts as bits, and each part starts with another bit, so that all links of a
+    hypercube are used at once, as in the exchanges along four axes that Neuron documents.
     """
     bits = n.bit_length() - 1
     phases = []
@@ -53,20 +55,20 @@ def recursive(kind: Kind, n: int) -> Schedule:
 
 
 def direct(kind: Kind, n: int) -> Schedule:
-    """Everyone to everyone at once."""
+    """Every member sends to every other at once."""
     sends = tuple((i, j, 1 / n) for i in range(n) for j in range(n) if i != j)
     return ((1.0, sends),) * _times(kind)
 
 
 def direct_one_step(kind: Kind, n: int) -> Schedule:
-    """All-reduce: everyone sends everything to everyone.  Broadcast: member 0 does."""
+    """All-reduce: every member sends its whole buffer to every other.  Broadcast: member 0 does."""
     assert kind in ("all-reduce", "broadcast")
     senders = 1 if kind == "broadcast" else n
     return ((1.0, tuple((i, j, 1.0) for i in range(senders) for j in range(n) if i != j)),)
 
 
 def tree(kind: Kind, n: int) -> Schedule:
-    """Broadcast from member 0 by a binomial tree, the far ones first."""
+    """Broadcast from member 0 by a binomial tree, the farthest members first."""
     assert kind == "broadcast"
     phases = []
     reach = 1 << (n - 1).bit_length()
@@ -78,49 +80,51 @@ def tree(kind: Kind, n: int) -> Schedule:
 
 
 def chain(kind: Kind, n: int) -> Schedule:
-    """Broadcast from member 0 along the group, in pieces; the steps that fill the pipeline are not counted here."""
+    """Pipelined broadcast from member 0 along the group; the steps that fill the pipeline are not counted here."""
     assert kind == "broadcast"
     return ((0.0, tuple((i, i + 1, 1.0) for i in range(n - 1))),)
 
 
 def chains(n: int, last: int | None = None) -> Schedule:
-    """Two chains around a circle from member 0, one each way, each with half of the buffer; else as :func:`chain`.
+    """Two chains from member 0 around a ring, one in each direction, each with half of the buffer; see :func:`chain`.
 
-    To all members, or only as far as one of them.
+    They reach all members, or end at member ``last``.
     """
-    ends = (n - 1, n - 1) if last is None else (last, n - last)
+    lengths = (n - 1, n - 1) if last is None else (last, n - last)
     sends = (
-        (turn * i % n, turn * (i + 1) % n, 0.5) for turn, end in zip((1, -1), ends, strict=True) for i in range(end)
+        (direction * i % n, direction * (i + 1) % n, 0.5)
+        for direction, length in zip((1, -1), lengths, strict=True)
+        for i in range(length)
     )
     return ((0.0, tuple(sends)),)
 
 
-def straight(kind: Kind, n: int) -> Schedule:
+def point_to_point(kind: Kind, n: int) -> Schedule:
     """The first member sends to the last."""
     assert kind == "send"
     return ((1.0, ((0, n - 1, 1.0),)),)
 
 
-# What one member has, in equal parts to all: a reduce-scatter, backwards an all-gather, of which only what member 0 sends
-# is left.  No link carries more of it, and it takes the same steps.  Then an all-gather makes a broadcast of it (M.
+# A scatter of one member's buffer in equal parts: a reduce-scatter in reverse is an all-gather, and of its sends only those
+# that start at member 0 remain, in as many steps and with no higher load.  Followed by an all-gather it is a broadcast (M.
 # Barnett et al., Interprocessor collective communication library, 1994; Thakur et al. 2005, section 4.2; Chan et al.
-# 2007), a gather a send.
+# 2007), followed by a gather a send.
 
 
 def ring_scatter(n: int) -> Schedule:
-    """One way round: a link carries the parts of all behind it."""
+    """Unidirectional ring: a link carries the parts of all members behind it."""
     return ((float(n - 1), tuple((i, i + 1, (n - 1 - i) / n) for i in range(n - 1))),)
 
 
 def bidirectional_ring_scatter(n: int) -> Schedule:
-    """Both ways round, by the shorter one; the part of the opposite member half by either."""
-    turns = ((i, (n - 1 - 2 * i) / (2 * n)) for i in range(n // 2))
-    sends = tuple((turn * i % n, turn * (i + 1) % n, share) for i, share in turns for turn in (1, -1))
+    """Bidirectional ring, each part by the shorter way; the part of the opposite member goes half in each direction."""
+    parts = ((i, (n - 1 - 2 * i) / (2 * n)) for i in range(n // 2))
+    sends = tuple((direction * i % n, direction * (i + 1) % n, share) for i, share in parts for direction in (1, -1))
     return ((float(n // 2), sends),)
 
 
 def recursive_scatter(n: int) -> Schedule:
-    """Recursive halving: half of what a member has to one that has nothing, as many parts as bits."""
+    """Recursive halving: each member that has data sends half of it to one that has none, in as many parts as bits."""
     bits = n.bit_length() - 1
     phases = []
     for step in reversed(range(bits)):
@@ -135,26 +139,26 @@ def recursive_scatter(n: int) -> Schedule:
 
 
 def direct_scatter(n: int) -> Schedule:
-    """To all at once."""
+    """Member 0 sends to all others at once."""
     return ((1.0, tuple((0, i, 1 / n) for i in range(1, n))),)
 
 
-def backwards(schedule: Schedule) -> Schedule:
-    """The last phase first, and each send the other way: a gather from a scatter."""
+def reversed_schedule(schedule: Schedule) -> Schedule:
+    """The schedule in reverse, phases and sends: a gather from a scatter."""
     return tuple((steps, tuple((b, a, share) for a, b, share in sends)) for steps, sends in reversed(schedule))
 
 
-def towards(schedule: Schedule, last: int) -> Schedule:
-    """What of a broadcast that sends the buffer whole leads to one member; each phase stays, if only with nothing."""
-    wanted = {last}
+def restricted_to(schedule: Schedule, last: int) -> Schedule:
+    """The sends of an unscattered broadcast that lead to member ``last``; phases remain, even without sends."""
+    targets = {last}
     phases = []
     for steps, sends in reversed(schedule):
-        kept = []
+        needed = []
         for a, b, share in reversed(sends):
-            if b in wanted:
-                wanted.add(a)
-                kept.append((a, b, share))
-        phases.append((steps, tuple(kept)))
+            if b in targets:
+                targets.add(a)
+                needed.append((a, b, share))
+        phases.append((steps, tuple(needed)))
     return tuple(reversed(phases))
 
 
@@ -166,7 +170,7 @@ SCHEDULES: dict[str, Callable[[Kind, int], Schedule]] = {
     "direct-one-step": direct_one_step,
     "tree": tree,
     "pipelined": chain,
-    "send": straight,
+    "send": point_to_point,
 }
 
 
@@ -178,12 +182,12 @@ SCATTERS: dict[str, Callable[[int], Schedule]] = {
 }
 
 
-def possible(kind: Kind, n: int) -> tuple[str, ...]:
-    """The schedules of a collective among ``n`` members; of a broadcast and a send by those of ``SCATTERS`` too."""
-    whole = {
+def schedule_names(kind: Kind, n: int) -> tuple[str, ...]:
+    """Names of the schedules of a collective among ``n`` members; those in ``SCATTERS`` scatter broadcasts and sends."""
+    unscattered = {
         "send": ("send", "tree", "pipelined"),
         "broadcast": ("tree", "pipelined", "direct-one-step"),
         "all-reduce": ("direct-one-step",),
     }
     halving = ("recursive",) if n & (n - 1) == 0 else ()
-    return ("ring", "bidirectional-ring", *halving, "direct", *whole.get(kind, ()))
+    return ("ring", "bidirectional-ring", *halving, "direct", *unscattered.get(kind, ()))

@@ -1,6 +1,6 @@
-"""What the collectives of a group of ranks take on the declared topology of a system, the fastest first.
+"""Times of the collectives of a group of ranks on the declared topology of a system.
 
-The algorithms are those of ``trnspec.perf.collectives.algorithms``; here their loads meet rates and a size.
+The algorithms are those of ``trnspec.perf.collectives.algorithms``; here their loads are combined with rates and a size.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from attrs import frozen
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.algorithms import Phase, Plan, plans
-from trnspec.perf.collectives.groups import Group, group, listed
+from trnspec.perf.collectives.groups import Group, explicit_group, group
 from trnspec.perf.collectives.link_rates import NETWORK, Rates
 from trnspec.perf.collectives.routes import INSIDE
 
@@ -23,23 +23,35 @@ if TYPE_CHECKING:
     from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.lowering.system import System
 
-__all__ = ["ALIASES", "Group", "Launch", "Phase", "Plan", "Timing", "chosen", "group", "listed", "plans", "timings"]
+__all__ = [
+    "ALIASES",
+    "Group",
+    "Launch",
+    "Phase",
+    "Plan",
+    "Timing",
+    "explicit_group",
+    "fastest",
+    "group",
+    "plans",
+    "timings",
+]
 
 ALIASES = {"mesh": "direct", "rdh": "recursive", "kangaring": "rings-both-ways"}
-"""What Neuron's documents call some algorithms: for small, middle and large sizes within a server."""
+"""Neuron's names of algorithms: for small, medium and large sizes within a server."""
 
 
 @frozen(kw_only=True)
 class Launch:
-    """What measurements add to the ideal time; the defaults add nothing.
+    """Overheads that measurements add to the ideal time; the defaults add nothing.
 
-    Applied in one place, :func:`timings`: latency once for a call, step once for each step and on top of the latency
-    that is published, efficiency as the share of every rate that is attained.
+    Applied only in :func:`time_plan`: ``latency`` once per call, ``step`` once per step in addition to the published
+    latency, ``efficiency`` as the achieved share of every rate.
 
     Attributes:
-        latency: In s, of a call.
-        step: In s, of a step.
-        efficiency: Above 0, at most 1.
+        latency: Time of a call [s].
+        step: Time of a step [s].
+        efficiency: Achieved over published rate, above 0 and at most 1.
     """
 
     latency: float = 0.0
@@ -52,14 +64,14 @@ IDEAL = Launch()
 
 @frozen
 class Timing:
-    """What a plan takes.
+    """The time of a plan.
 
     Attributes:
-        algorithm: The name of the plan.
-        time: In s.
-        steps: Steps; ``None`` where as many pieces as one likes follow each other.
-        latency: In s, what does not depend on the size.
-        transfers: In s by the stage that is waited for.
+        algorithm: Name of the plan.
+        time: Total [s].
+        steps: Number of steps; ``None`` for a pipeline, whose number of pieces is free.
+        latency: The part that does not depend on the size [s].
+        transfers: Transfer time [s] by the stage that is the bottleneck.
     """
 
     algorithm: str
@@ -70,63 +82,65 @@ class Timing:
 
 
 def timings(system: System, of: Group, kind: Kind, size: float, launch: Launch = IDEAL) -> tuple[Timing, ...]:
-    """What every algorithm takes, the fastest first.
+    """The time of every algorithm, fastest first.
 
     Args:
-        system: Where.
+        system: The system.
         of: The group.
-        kind: Which collective; a broadcast starts at the first rank, a send goes from the first to the last.
-        size: S in B, as in ``trnspec.perf.collectives.closed_forms``.
-        launch: What measurements add.
+        kind: The collective; a broadcast starts at the first rank, a send goes from the first to the last.
+        size: S [B], as in ``trnspec.perf.collectives.closed_forms``.
+        launch: Measured overheads.
 
     Raises:
-        RefusalError: ``unknown-figure``: a rate on the way is not published; ``unknown-topology``.
+        RefusalError: ``unknown-figure``: a rate that is needed is not published; ``unknown-topology``.
     """
     rates = Rates(system)
-    found = [timed(plan, rates, size, launch) for plan in plans(system, of, kind)]
-    return tuple(sorted(found, key=_order))
+    results = [time_plan(plan, rates, size, launch) for plan in plans(system, of, kind)]
+    return tuple(sorted(results, key=_order))
 
 
 def _order(timing: Timing) -> tuple[float, float]:
-    # Of equally fast ones that with fewer steps comes first.
+    # Among equally fast plans, the one with fewer steps comes first.
     return timing.time, float("inf") if timing.steps is None else timing.steps
 
 
 def stage_of(name: str) -> Stage:
-    """The stage that a class of link belongs to."""
+    """The stage that a link class belongs to."""
     return "chip" if name == INSIDE else "network" if name == NETWORK else "fabric"
 
 
-def timed(plan: Plan, rates: Rates, size: float, launch: Launch = IDEAL) -> Timing:
-    """What a plan takes with some rates; here alone a launch is applied."""
+def time_plan(plan: Plan, rates: Rates, size: float, launch: Launch = IDEAL) -> Timing:
+    """The time of a plan at given rates, for S = ``size`` [B]; overheads of ``launch`` are applied here only."""
     if not plan.phases:
         return Timing(plan.name, 0.0, 0.0, 0.0, ())
     latency, steps = launch.latency, 0.0
-    pieces = False
+    pipelined = False
     transfers: dict[str, float] = {}
     for phase in plan.phases:
         alpha = rates.latency(phase.stage) + launch.step
-        slowest, binding = max(((load * size / (rates(name) * launch.efficiency)), name) for name, load in phase.loads)
+        transfer, bottleneck = max(
+            ((load * size / (rates(name) * launch.efficiency)), name) for name, load in phase.loads
+        )
         if phase.steps:
             latency += phase.steps * alpha
             steps += phase.steps
         else:
-            pieces = True
-            latency += closed_forms.pipelined_broadcast(slowest, phase.behind + 2.0, alpha, 1.0) - slowest
-        # A flat algorithm can wait for the memory of a chip; what it waits for takes the time.
-        at = stage_of(binding)
-        transfers[at] = transfers.get(at, 0.0) + slowest
+            pipelined = True
+            latency += closed_forms.pipelined_broadcast(transfer, phase.behind + 2.0, alpha, 1.0) - transfer
+        # A flat algorithm can be limited by device memory within a chip: the time counts for that stage.
+        stage = stage_of(bottleneck)
+        transfers[stage] = transfers.get(stage, 0.0) + transfer
     time = latency + sum(transfers.values())
-    return Timing(plan.name, time, None if pieces else steps, latency, tuple(transfers.items()))
+    return Timing(plan.name, time, None if pipelined else steps, latency, tuple(transfers.items()))
 
 
-def chosen(found: Sequence[Timing], algorithm: str | None = None) -> Timing:
-    """The fastest, or the fastest of those that a name names: all of its stages, or one of them.
+def fastest(candidates: Sequence[Timing], algorithm: str | None = None) -> Timing:
+    """The fastest timing; with ``algorithm``, the fastest of that name, or else of those with a stage of that name.
 
     Raises:
         RefusalError: ``unknown-algorithm``: the group has no such algorithm.
     """
-    ordered = sorted(found, key=_order)
+    ordered = sorted(candidates, key=_order)
     if algorithm is None:
         return ordered[0]
     name = ALIASES.get(algorithm.lower(), algorithm.lower())
@@ -138,7 +152,7 @@ def chosen(found: Sequence[Timing], algorithm: str | None = None) -> Timing:
             return timing
     raise RefusalError(
         "unknown-algorithm",
-        f"no algorithm {algorithm} for this group",
+        f"no algorithm {algorithm!r} for this group",
         place="algorithm",
-        hint=f"there are {', '.join(sorted({t.algorithm for t in ordered}))}",
+        hint=f"expected one of {', '.join(sorted({t.algorithm for t in ordered}))}",
     )

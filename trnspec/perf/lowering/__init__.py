@@ -1,1 +1,1 @@
-"""Documents to arrays: ``lower``, ``system``, ``machine``, ``efficiency``, ``calibrated`` and ``lookup``."""
+"""From the catalog to numbers: the system, its calibrated efficiency, and the machine that formulas take."""

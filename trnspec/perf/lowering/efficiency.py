@@ -1,4 +1,4 @@
-"""What is achieved of what is published: the numbers that a calibration fits, and what they are when nothing is known."""
+"""Achieved over published performance: the parameters that a calibration fits, ideal by default."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from attrs import frozen
 
 @frozen(kw_only=True)
 class Efficiency:
-    """Achieved over published.  The defaults are ideal, so that an uncalibrated answer is a bound and not an estimate.
+    """Achieved over published performance.  The defaults are ideal, so that uncalibrated times are lower bounds.
 
-    A "pass" is one time that a tensor is read or written in device memory; passes tell how much of the memory traffic is
-    not hidden behind matrix multiplication.
+    A "pass" is one read or write of a tensor in device memory; passes count the memory traffic that is not overlapped with
+    matrix multiplication.
 
     Attributes:
-        matmul: Share of the peak rate that large matrix multiplications reach.
-        attention: Share of the peak rate that the products of attention reach.
+        matmul: Share of the peak rate that large matrix multiplications achieve.
+        attention: Share of the peak rate that attention scores and values achieve.
         matmul_passes: Passes over the operands and results of each matrix multiplication.
-        hidden_passes: Passes over the residual stream in a layer's forward computation (norms, residuals, dropout).
-        score_passes: Passes over the matrix of attention scores; 0 where it is never written (flash attention).
+        hidden_passes: Passes over the residual stream in a layer's forward pass (norms, residuals, dropout).
+        score_passes: Passes over the matrix of attention scores; 0 where it is never written (FlashAttention).
         head_passes: Passes over the logits, forward and backward together.
-        optimizer_passes: Passes over the optimizer's states in one step, beyond one.
-        memory: Share of the peak rate of device memory that is reached.
-        forward: Least time of a layer's forward computation in s: the host launches its kernels no faster.
-        backward: Least time of a layer's backward computation in s.
-        chip: Share of the rate between the ranks of a chip that collectives reach.
+        optimizer_passes: Passes over the optimizer states in one step, beyond one.
+        memory: Share of the device-memory bandwidth that is achieved.
+        forward: Least time of a layer's forward pass, due to kernel launches by the host [s].
+        backward: Least time of a layer's backward pass [s].
+        chip: Share of the rate between the ranks of a chip that collectives achieve.
         server: Share of the rate of the links within a server.
         ultraserver: Share of the rate of the links between the servers of an UltraServer.
         network: Share of the rate of the network between servers.
-        call: Time of one collective that does not depend on its size, in s.
-        hop: Time of one step of a collective within a server or an UltraServer, in s.
-        network_hop: Time of one step over the network, in s, where the catalog has no latency.
-        send: Time of one message between pipeline stages that does not depend on its size, in s.
-        overlap: Share of the computation that communication of gradients and sharded weights can hide behind.
+        call: Fixed time of one collective [s].
+        hop: Time of one step of a collective within a server or an UltraServer [s].
+        network_hop: Time of one step over the network, where the catalog has no latency [s].
+        send: Fixed time of one message between pipeline stages [s].
+        overlap: Share of the computation that can overlap with communication of gradients and sharded weights.
         exposed: Share of that communication that is exposed in any case.
-        tensor_overlap: Share of a layer's computation that its tensor-parallel collectives can hide behind.
-        step: Time of a step that depends on nothing, in s.
-        causal: 1.0 where attention computes only the half that causality leaves, 0.0 where it computes all.
+        tensor_overlap: Share of a layer's computation that can overlap with its tensor-parallel collectives.
+        step: Fixed time of a step [s].
+        causal: 1.0 where attention computes only the causal half, 0.0 where it computes all.
     """
 
     matmul: float = 1.0
@@ -63,5 +63,6 @@ class Efficiency:
     causal: float = 1.0
 
 
+"""No losses: times computed with it are lower bounds, throughputs upper bounds."""
 IDEAL = Efficiency()
-"""Nothing is lost: what is computed with it is a bound."""
+"""No losses: times computed with it are lower bounds, throughputs upper bounds."""

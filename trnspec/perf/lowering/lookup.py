@@ -1,4 +1,4 @@
-"""Documents that a question names."""
+"""Documents by the name that an evaluator is given."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def model_named(graph: Graph, name: str) -> Node[Model]:
-    """The model of a name or an alias.
+    """The model with this name or alias.
 
     Raises:
-        UnknownNameError: There is none; the message lists the nearest.
+        UnknownNameError: No such model; the message suggests the nearest.
     """
     for node in graph.of(Model):
         if name in (node.name, *node.metadata.aliases):
             return node
-    hint = did_you_mean(name, [a for n in graph.of(Model) for a in (n.name, *n.metadata.aliases)])
+    hint = did_you_mean(name, [alias for n in graph.of(Model) for alias in (n.name, *n.metadata.aliases)])
     raise UnknownNameError(f"no model is named {name!r}" + (f"; {hint}" if hint else ""))

@@ -1,4 +1,4 @@
-"""The one place that knows both the graph and numbers: servers of a catalog become a :class:`System`."""
+"""Servers of a catalog become a :class:`System`: the figures of the graph become the numbers of the engine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from attrs import evolve
 from trnspec.diagnostics import nearest
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import RefusalError, UsedFigure
+from trnspec.graph import composition
 from trnspec.graph.fabrics import fabric as shape_of
 from trnspec.graph.provenance import Stated, figures
 from trnspec.model.chip import Chip
-from trnspec.model.server import Server
-from trnspec.model.ultraserver import UltraServer
 from trnspec.perf.lowering.system import UNKNOWN, Level, System
 from trnspec.topology.fabric import TopologyError
 
@@ -24,33 +23,33 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
-    from trnspec.model.ref import Ref
 
 _ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*[*x]\s*(?P<count>[1-9][0-9]{0,5}))?\Z")
 _MISSPELLED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,79}?)(?P<count>|\s*[*xX]\s*[1-9][0-9]{0,5})")
 _NAMES = ("slow", "value", "fast")
+_FABRICS = ("fabric", "between_servers")
 
 
 def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = None) -> System:
-    """The system that ``trn1.32xlarge*32`` names: so many servers or UltraServers, or one chip alone.
+    """The system that ``trn1.32xlarge*32`` names: N servers or UltraServers, or one chip alone.
 
     Args:
         graph: The catalog.
-        on: The name of a server, an UltraServer or a chip, with ``*`` and how many of them.
+        on: The name of a server, an UltraServer or a chip, with ``*`` and their number.
         lnc: Physical cores of a logical core, which is what a rank is on Neuron; 2 from Trainium2 on, else 1.
-        chips: Use only so many chips, as many of each unit; all when left out.
+        chips: Number of chips to use, the same number of each unit; all when left out.
 
     Raises:
         UsageError: The text is not such a name, or the document is of another kind.
         UnknownNameError: There is no such document.
-        RefusalError: Without a figure that is not published, nothing can be said.
+        RefusalError: A figure that is needed is not published.
     """
     found = _ON.match(on.strip())
     if found is None:
         hint = _meant(graph, on.strip()) or "write a name, and how many: trn1.32xlarge*32"
         raise UsageError(f"{on!r} is not a system; {hint}")
     node = graph.named(found["name"])
-    count = int(found["count"] or 1)
+    count = int(found["count"]) if found["count"] else None
     known: dict[str, Mapping[str, Stated]] = {}
     slow, value, fast = (_some(_Lowering(graph, node, count, lnc, end, known).system(on), chips) for end in _NAMES)
     return evolve(value, ends=(slow, fast))
@@ -93,7 +92,7 @@ def _some(system: System, chips: int | None) -> System:
 def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
     """Chips of the system and of a unit of each level, from the outside; empty where they are not shared evenly.
 
-    Of each level as few units are used as can be, and a chip is never halved.
+    Each level uses as few units as possible, and a chip is never halved.
 
     Args:
         chips: Chips to use.
@@ -115,47 +114,84 @@ def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
 
 
 class _Lowering:
-    """Reads figures at one end of their intervals, and keeps what it has read."""
+    """Reads figures at one end of their intervals, and records the figures used."""
 
     def __init__(
         self,
         graph: Graph,
         node: Node[Any],
-        count: int,
+        count: int | None,
         lnc: int | None,
         end: str,
         known: dict[str, Mapping[str, Stated]],
     ) -> None:
         self.graph = graph
         self.node = node
-        self.count = count
         self.end = end
         self.wanted_lnc = lnc
         self.figures_used: dict[tuple[str, str], UsedFigure] = {}
         self._figures = known
-        self.server = self._server()
-        self.chip = node if self.server is None else self._found(self.server.spec.chips.chip)
+        self.count = count or 1
+        """How many of the unit there are, linked by the network."""
+        self.units = 1
+        """Servers of the unit."""
+        self.unit = node
+        """The scale-up domain: a server, or a document such as an UltraServer with a fabric among its servers."""
+        self.server = self._server(count)
+        self.in_server, self.chip = self._chips(self.server)
 
-    def _server(self) -> Node[Any] | None:
-        spec = self.node.spec
-        if isinstance(spec, UltraServer):
-            return self._found(spec.servers.server)
-        if isinstance(spec, Server):
-            return self.node
-        if isinstance(spec, Chip):
+    def _server(self, count: int | None) -> Node[Any] | None:
+        """The server that the system is built of; ``None`` for a chip alone. It sets the unit and the counts."""
+        node = self.node
+        if isinstance(node.spec, Chip):
             if self.count > 1:
                 raise UsageError(
-                    f"{self.node.name} is a chip, and how {self.count} of them are linked is not said; "
+                    f"{node.name} is a chip, and how {self.count} of them are linked is not known; "
                     "name a server or an UltraServer"
                 )
             return None
-        raise UsageError(f"{self.node.kind} {self.node.name} has no chips; name a server, an UltraServer or a chip")
+        found = composition.server_occurrences(self.graph, node)
+        if found is None:
+            raise UsageError(f"{node.name} is built of a part that is not in the catalog, or is of another kind")
+        if not found:
+            raise UsageError(f"{node.kind} {node.name} has no chips; name a server, an UltraServer or a chip")
+        if len(found) > 1:
+            names = ", ".join(dict.fromkeys(o.node.name for o in found))
+            raise UsageError(f"{node.name} is built of several parts ({names}); name one of them")
+        occurrence = found[0]
+        domains = [i for i, (holder, _) in enumerate(occurrence.steps) if hasattr(holder.spec, "fabric")]
+        linked = [i for i in domains if any(getattr(occurrence.steps[i][0].spec, name, None) for name in _FABRICS)]
+        if len(linked) > 1:
+            names = " and ".join(occurrence.steps[i][0].name for i in linked)
+            raise UsageError(f"{names} both have a fabric among servers, and only one of them can be modelled")
+        first = (linked or domains[-1:] or [len(occurrence.steps)])[0]
+        self.unit = occurrence.steps[first][0] if first < len(occurrence.steps) else occurrence.node
+        for index, (_, part) in enumerate(occurrence.steps):
+            if not isinstance(part.count, int):
+                self._number_of(part, count)
+            elif index < first:
+                self.count *= part.count
+            else:
+                self.units *= part.count
+        return occurrence.node
 
-    def _found(self, ref: Ref[Any]) -> Node[Any]:
-        node = self.graph.find(ref)
-        if node is None:
-            raise UsageError(f"{self.node.name} is built of {ref.name}, which is not in the catalog")
-        return node
+    def _number_of(self, part: composition.Part, count: int | None) -> None:
+        """A number of parts that is not published exactly is taken from what is asked for: ``CLUSTER*N``."""
+        if count is None:
+            known = "" if part.count is None else f"; known is {part.count}"
+            raise UsageError(
+                f"how many {part.node.name} {self.node.name} has is not known exactly{known}; "
+                f"write {self.node.name}*N for N of them"
+            )
+
+    def _chips(self, server: Node[Any] | None) -> tuple[int, Node[Any]]:
+        """The number of chips of a server, and the chip."""
+        if server is None:
+            return 1, self.node
+        found = composition.chips(self.graph, server)
+        if found is None:
+            raise UsageError(f"{server.name} is built of several kinds of chips")
+        return found
 
     def _figures_of(self, node: Node[Any]) -> Mapping[str, Stated]:
         if node.name not in self._figures:
@@ -163,7 +199,7 @@ class _Lowering:
         return self._figures[node.name]
 
     def read(self, node: Node[Any], at: str, *, slow_is_high: bool = False) -> float:
-        """A figure in base units, or :data:`UNKNOWN`; it joins the basis."""
+        """A figure in base units, or :data:`UNKNOWN`; it is recorded as used."""
         figure = self._figures_of(node).get(at)
         if figure is None:
             return UNKNOWN
@@ -187,8 +223,7 @@ class _Lowering:
             per_chip = float(chip.cores.count // lnc)
         elif self.wanted_lnc is not None:
             raise UsageError(f"{self.chip.name} has no logical cores, so lnc means nothing to it")
-        in_server = self.server.spec.chips.count if self.server is not None else 1
-        units = self.node.spec.servers.count if isinstance(self.node.spec, UltraServer) else 1
+        in_server, units = self.in_server, self.units
         servers = units * self.count
         rates, published = self._rates(per_chip)
         capacity = self.read(self.chip, "memory.capacity")
@@ -215,7 +250,7 @@ class _Lowering:
     def _lnc(self, chip: Chip) -> int:
         assert chip.cores is not None
         count = chip.cores.count
-        # From Trainium2 on, two physical cores make one logical core unless one asks otherwise.
+        # From Trainium2 on, two physical cores make one logical core by default.
         lnc = self.wanted_lnc if self.wanted_lnc is not None else (2 if count >= 8 else 1)
         if lnc not in (1, 2) or count % lnc or (lnc == 2 and count < 8):
             raise RefusalError(
@@ -249,13 +284,13 @@ class _Lowering:
         ranks = in_server * per_chip
         inner = self._fabric(self.server, "fabric")
         if units > 1:
-            whole, outer = (self._fabric(self.node, name) for name in ("fabric", "between_servers"))
+            whole, outer = (self._fabric(self.unit, name) for name in _FABRICS)
             if outer[0]:
                 inner = inner if inner[0] else whole
             if inner[0] and outer[0] and in_server > 1:
                 levels.append(self._level("server", ranks, inner, per_chip, self.server))
             reach = outer if outer[0] else whole
-            levels.append(self._level("ultraserver", ranks * units, reach, per_chip, self.node))
+            levels.append(self._level("ultraserver", ranks * units, reach, per_chip, self.unit))
         elif in_server > 1:
             levels.append(self._level("server", ranks, inner, per_chip, self.server))
         if self.count > 1:
@@ -263,18 +298,29 @@ class _Lowering:
         return tuple(levels)
 
     def _fabric(self, node: Node[Any], name: str) -> tuple[float, str, str]:
-        """What one chip sends over a fabric in B/s, the link, and the place that says so."""
+        """The rate of one chip over a fabric in one direction in B/s, the link, and the path that states it.
+
+        It is the fabric's rate per direction, or half of its rate in both; else the links of a chip times that of one.
+        """
         declared = getattr(node.spec, name, None)
         if declared is None:
             return UNKNOWN, "", f"{node.name} spec.{name}"
-        both = self.read(node, f"{name}.bandwidth")
-        if both:
-            return both / 2, declared.link.name, f"{node.name} spec.{name}.bandwidth"
+        rate, at = self._one_direction(node, f"{name}.bandwidth")
+        if rate:
+            return rate, declared.link.name, f"{node.name} spec.{at}"
         link = self.graph.find(declared.link)
         if link is not None and declared.links_per_chip:
-            one = self.read(link, "bandwidth.per_direction") or self.read(link, "bandwidth.both") / 2
-            return one * declared.links_per_chip, declared.link.name, f"{link.name} spec.bandwidth"
+            rate, _ = self._one_direction(link, "bandwidth")
+            return rate * declared.links_per_chip, declared.link.name, f"{link.name} spec.bandwidth"
         return UNKNOWN, declared.link.name, f"{node.name} spec.{name}.bandwidth"
+
+    def _one_direction(self, node: Node[Any], at: str) -> tuple[float, str]:
+        """A rate in one direction in B/s, and the path of the figure that states it; :data:`UNKNOWN` without one."""
+        for path, directions in ((f"{at}.per_direction", 1), (f"{at}.both", 2)):
+            rate = self.read(node, path)
+            if rate:
+                return rate / directions, path
+        return UNKNOWN, at
 
     def _level(self, name: str, ranks: float, found: tuple[float, str, str], per_chip: float, node: Node[Any]) -> Level:
         rate, link, place = found
@@ -287,14 +333,14 @@ class _Lowering:
     def _network(self, ranks: float) -> Level:
         assert self.server is not None
         latency = 0.0
-        for at in ("efa.bandwidth", "network.peak"):
+        for at in ("network.bandwidth", "network.peak"):
             rate = self.read(self.server, at)
             if rate:
                 break
         else:
-            at = "efa.bandwidth"
-        efa = getattr(self.server.spec, "efa", None)
-        link = None if efa is None or efa.link is None else self.graph.find(efa.link)
+            at = "network.bandwidth"
+        network = getattr(self.server.spec, "network", None)
+        link = None if network is None or network.link is None else self.graph.find(network.link)
         if link is not None:
             latency = self.read(link, "latency", slow_is_high=True)
         return Level(

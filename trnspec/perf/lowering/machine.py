@@ -1,4 +1,4 @@
-"""A system and what is achieved on it, as the numbers that the formulas of training and inference are written with."""
+"""A system and its achieved efficiency, as the numbers of one rank that formulas take."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ SLOTS = ("chip", "server", "ultraserver", "network")
 
 @frozen(kw_only=True)
 class Machine:
-    """What one rank computes and communicates with: times per unit, so that formulas multiply and never divide.
+    """Compute and communication of one rank, as times per unit, so that formulas multiply and never divide.
 
     Attributes:
         ranks: Ranks of the system.
-        flop: Time of one FLOP of a matrix multiplication, in s.
-        score: Time of one FLOP of attention's products, in s.
-        byte: Time of one byte to or from device memory, in s.
-        capacity: Device memory of a rank, in B.
-        matmul_passes: See :class:`~trnspec.perf.lowering.efficiency.Efficiency`; so are the ones below that bear its names.
+        flop: Time of one FLOP of a matrix multiplication [s].
+        score: Time of one FLOP of attention scores and values [s].
+        byte: Time of one byte to or from device memory [s].
+        capacity: Device memory of a rank [B].
+        matmul_passes: See :class:`~trnspec.perf.lowering.efficiency.Efficiency`, as for all fields with its names.
         inverse_1: One over the ranks of a chip; 1 where a chip is one rank.
         inverse_2: One over the ranks of a server.
         inverse_3: One over the ranks of an UltraServer, or of a server where there is none.
-        byte_1: Time of one byte over the links of a chip, in s; 0 where the level is absent.
-        byte_2: The same of a server.
-        byte_3: The same of an UltraServer.
-        byte_4: The same of the network.
-        hop_1: Time of one step over the links of a chip, in s.
-        hop_2: The same of a server.
-        hop_3: The same of an UltraServer.
-        hop_4: The same of the network.
+        byte_1: Time of one byte over the links within a chip [s]; 0 where the level is absent.
+        byte_2: The same, within a server.
+        byte_3: The same, within an UltraServer.
+        byte_4: The same, over the network.
+        hop_1: Time of one step over the links within a chip [s].
+        hop_2: The same, within a server.
+        hop_3: The same, within an UltraServer.
+        hop_4: The same, over the network.
         unknown_1: 1 where the rate within a chip is not published.
-        unknown_2: The same of a server.
-        unknown_3: The same of an UltraServer.
-        unknown_4: The same of the network, or where there is no network at all.
+        unknown_2: The same, within a server.
+        unknown_3: The same, within an UltraServer.
+        unknown_4: The same, over the network, or where there is no network.
     """
 
     ranks: Number
@@ -81,7 +81,7 @@ class Machine:
     causal: Number = 1.0
 
 
-_TAKEN = (
+_FROM_EFFICIENCY = (
     *("matmul_passes", "hidden_passes", "score_passes", "head_passes", "optimizer_passes", "forward", "backward"),
     *("call", "send", "overlap", "exposed", "tensor_overlap", "step", "causal"),
 )
@@ -92,54 +92,54 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
 
     Args:
         system: The system.
-        efficiency: What is achieved on it.
-        dtype: What matrices are multiplied in.
-        scores: What attention's products are computed in: they stay in 16 bit when weights are narrower.
+        efficiency: Achieved over published performance.
+        dtype: Compute dtype of matrix multiplications.
+        scores: Compute dtype of attention scores and values where ``dtype`` is narrower than 16 bit.
 
     Raises:
-        RefusalError: ``unknown-figure``: no rate is published for a type, or none of device memory.
+        RefusalError: ``unknown-figure``: no peak rate is published for a dtype, or no memory bandwidth.
     """
     if not system.bandwidth:
         place = f"{system.chip} spec.memory.bandwidth"
-        raise RefusalError("unknown-figure", f"{system.chip} has no published bandwidth of device memory", place=place)
+        raise RefusalError("unknown-figure", f"{system.chip} has no published memory bandwidth", place=place)
     flop = 1.0 / (system.rate(dtype) * efficiency.matmul)
-    wide = scores if dtype not in _WIDE else dtype
-    found = {level.name: level for level in system.levels}
-    numbers: dict[str, float] = {}
+    score_dtype = scores if dtype not in _SCORE_DTYPES else dtype
+    levels = {level.name: level for level in system.levels}
+    figures: dict[str, float] = {}
     inverse = 1.0
     for slot, name in enumerate(SLOTS, 1):
-        level = found.get(name)
+        level = levels.get(name)
         share = getattr(efficiency, name)
         if level is not None and slot < 4:
             inverse = 1.0 / level.ranks
         if slot < 4:
-            numbers[f"inverse_{slot}"] = inverse
-        numbers[f"byte_{slot}"] = 1.0 / (level.rate * share) if level is not None and level.rate else 0.0
+            figures[f"inverse_{slot}"] = inverse
+        figures[f"byte_{slot}"] = 1.0 / (level.rate * share) if level is not None and level.rate else 0.0
         hop = efficiency.hop if slot < 4 else efficiency.network_hop
-        numbers[f"hop_{slot}"] = (level.latency or hop) if level is not None else 0.0
-        numbers[f"unknown_{slot}"] = 0.0 if level is not None and level.rate else 1.0
+        figures[f"hop_{slot}"] = (level.latency or hop) if level is not None else 0.0
+        figures[f"unknown_{slot}"] = 0.0 if level is not None and level.rate else 1.0
     return Machine(
         ranks=system.ranks,
         flop=flop,
-        score=1.0 / (system.rate(wide) * efficiency.attention),
+        score=1.0 / (system.rate(score_dtype) * efficiency.attention),
         byte=1.0 / (system.bandwidth * efficiency.memory),
         capacity=system.capacity,
-        **numbers,
-        **{name: getattr(efficiency, name) for name in _TAKEN},
+        **figures,
+        **{name: getattr(efficiency, name) for name in _FROM_EFFICIENCY},
     )
 
 
-_WIDE = ("fp64", "fp32", "tf32", "bf16", "fp16")
-"""Types that attention's products are computed in as they are."""
+_SCORE_DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16")
+"""Dtypes in which attention scores and values are computed when matrices are; for others see ``scores``."""
 
 
 @frozen
 class Group:
-    """What a group of ranks needs for a collective.
+    """The cost of collectives among the ranks of a group.
 
     Attributes:
-        latency: Time of the steps of an all-gather, or of a reduce-scatter, in s; an all-reduce takes twice that.
-        gather: Time of an all-gather, or of a reduce-scatter, for each byte of the whole buffer, in s.
+        latency: Time of the steps of an all-gather or a reduce-scatter [s]; an all-reduce takes twice that.
+        gather: Time of an all-gather or a reduce-scatter per byte of the whole buffer [s].
         many: 1 where there is more than one rank, else 0.
         unknown: Above 0 where it uses a link whose rate is not published.
     """
@@ -150,29 +150,29 @@ class Group:
     unknown: Number
 
 
-def never(number: Number) -> bool:
-    """Whether a number is 0 in every element, told without looking at arrays: what it multiplies can be left out."""
+def always_zero(number: Number) -> bool:
+    """Whether a number is the float 0.0, so that what it multiplies can be omitted; arrays are never inspected."""
     return type(number) is float and number == 0.0
 
 
 def group(machine: Machine, n: Number, stride: Number) -> Group:
-    """A group of ``n`` ranks that lie ``stride`` apart, on the levels it spans: rings within each, innermost first.
+    """A group of ``n`` ranks with a stride, on the levels it spans: rings within each level, innermost first.
 
-    Within a unit of level i lie ``w_i`` of its ranks; that level then carries ``1/w_(i-1) - 1/w_i`` of the buffer in
+    ``w_i`` of its ranks are within a unit of level i; that level then carries ``1/w_(i-1) - 1/w_i`` of the buffer in
     ``w_i / w_(i-1) - 1`` steps (hierarchical ring, the sum of the levels' rings; Thakur et al. 2005, section 4).
-    Where a unit holds no whole number of the group's ranks the share is the mean.
+    Where a unit does not hold an integer number of the group's ranks, the share is the mean.
     """
     inverse = 1.0 / n
-    first = larger(inverse, smaller(1.0, stride * machine.inverse_1))
-    second = larger(inverse, smaller(1.0, stride * machine.inverse_2))
-    third = larger(inverse, smaller(1.0, stride * machine.inverse_3))
-    on_1, on_2, on_3, on_4 = 1.0 - first, first - second, second - third, third - inverse
+    share_1 = larger(inverse, smaller(1.0, stride * machine.inverse_1))
+    share_2 = larger(inverse, smaller(1.0, stride * machine.inverse_2))
+    share_3 = larger(inverse, smaller(1.0, stride * machine.inverse_3))
+    on_1, on_2, on_3, on_4 = 1.0 - share_1, share_1 - share_2, share_2 - share_3, share_3 - inverse
     gather = on_1 * machine.byte_1 + on_2 * machine.byte_2 + on_3 * machine.byte_3 + on_4 * machine.byte_4
     latency = (
-        (1.0 / first - 1.0) * machine.hop_1
-        + (first / second - 1.0) * machine.hop_2
-        + (second / third - 1.0) * machine.hop_3
-        + (third / inverse - 1.0) * machine.hop_4
+        (1.0 / share_1 - 1.0) * machine.hop_1
+        + (share_1 / share_2 - 1.0) * machine.hop_2
+        + (share_2 / share_3 - 1.0) * machine.hop_3
+        + (share_3 / inverse - 1.0) * machine.hop_4
     )
     unknown = on_1 * machine.unknown_1 + on_2 * machine.unknown_2 + on_3 * machine.unknown_3 + on_4 * machine.unknown_4
     return Group(latency, gather, smaller(n - 1.0, 1.0), unknown)

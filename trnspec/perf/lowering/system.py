@@ -1,4 +1,4 @@
-"""A system in numbers: what one rank computes with, and what it reaches other ranks by."""
+"""A system in numbers: the rates of one rank and of the links to other ranks."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from trnspec.evaluation.result import RefusalError, UsedFigure
 from trnspec.topology.shapes import Shape
 
 UNKNOWN = 0.0
-"""What stands for a rate that nobody has published; whatever needs it refuses, nothing replaces it."""
+"""A rate that is not published. What needs it raises ``RefusalError``; no other rate replaces it."""
 
 
 @frozen(kw_only=True)
 class Level:
-    """One level of the hierarchy that ranks are linked by.
+    """One level of the hierarchy of links between ranks.
 
     Attributes:
         name: ``chip``, ``server``, ``ultraserver`` or ``network``.
         ranks: Ranks within one unit of this level.
-        rate: What a rank sends, and at the same time receives, over this level when all ranks do so, in B/s;
-            :data:`UNKNOWN` where that is not published.
-        latency: Time of one step of a collective over this level, in s, as published; 0 where nothing is.
+        rate: Rate of one rank over this level in one direction, when all ranks send and receive at once, in B/s;
+            :data:`UNKNOWN` where it is not published.
+        latency: Time of one step of a collective over this level, in s, as published; 0 where none is.
         link: The name of the link.
-        place: The document and the attribute that says, or fails to say, the rate.
+        place: The document and the attribute that states the rate, or would state it.
         shape: The declared topology among the chips; ``None`` where it is a network, a chip, or not declared.
     """
 
@@ -39,10 +39,10 @@ class Level:
 
 @frozen(kw_only=True)
 class System:
-    """Some servers as the engine sees them.  Rates and capacities are those of one rank.
+    """The servers that an evaluator computes with.  Rates and capacities are those of one rank.
 
     Attributes:
-        name: As it was asked for: ``trn1.32xlarge*32``.
+        name: The system as it was given: ``trn1.32xlarge*32``.
         chip: The name of the chip.
         chips: Chips of all servers.
         servers: Servers.
@@ -50,13 +50,13 @@ class System:
         ranks_per_chip: Ranks that share a chip, and its memory, links and rates.
         lnc: Physical cores of one logical core; 0 where the chip does not count cores as ranks.
         rates: Peak dense rate of matrix multiplication by data type, in FLOP/s (or OP/s).
-        published: Peak dense rate by data type as its publisher counts it, which MFU is a share of.
+        published: Peak dense rate by data type as its publisher counts it, the denominator of MFU.
         capacity: Device memory, in B.
         bandwidth: Rate between a rank and its device memory, in B/s.
         host_memory: Memory of the host, in B; :data:`UNKNOWN` where it is not published.
         levels: From the innermost outwards.
-        basis: The figures of the catalog that all this rests on.
-        ends: The same system with every figure at the slow, and at the fast end of what its digits leave open.
+        figures_used: The catalog figures used.
+        ends: The same system with every figure at the slow end, and at the fast end of its interval.
     """
 
     name: str
@@ -79,7 +79,7 @@ class System:
         """The peak dense rate of matrix multiplication in FLOP/s, of one rank.
 
         Raises:
-            RefusalError: ``unknown-figure``: none is published for the type; another's never stands in for it.
+            RefusalError: ``unknown-figure``: no rate is published for the type.
         """
         if dtype not in self.rates:
             raise RefusalError(

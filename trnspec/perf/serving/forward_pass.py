@@ -1,6 +1,6 @@
-"""How a model is served, and one pass through it: the sum that prefill, decoding and speculation are made of.
+"""A model's deployment in serving, and one forward pass through it, which prefill, decoding and speculation sum up.
 
-Every formula takes floats or arrays that broadcast.  Times are in s, sizes in bytes, work in FLOP.
+Formulas take floats or float64 arrays that broadcast.  Times are in s, sizes in B, work in FLOP.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True)
 class Serving:
-    """What is achieved of what is published when serving.  The defaults are ideal: what is computed is a bound.
+    """Achieved over published performance in serving.  The defaults are ideal: times are lower bounds.
 
     Attributes:
-        matmul: Share of the peak rate that matrix multiplications reach.
-        attention: Share of the peak rate that scores and values reach.
-        weights: Share of the peak rate of device memory that reading weights reaches.
-        cache: Share of the peak rate of device memory that reading the cache reaches.
+        matmul: Share of the peak rate that matrix multiplications achieve.
+        attention: Share of the peak rate that attention scores and values achieve.
+        weights: Share of the memory bandwidth that reading weights achieves.
+        cache: Share of the memory bandwidth that reading the KV cache achieves.
         score_passes: Passes over the scores in device memory, 4 bytes each; 0 where they stay on chip.
-        link: Share of the peak rate of links that collectives reach.
-        additive: Share of the shorter of computing and reading that does not hide behind the longer.
-        call: Time of one collective that does not depend on its size, in s.
-        launch: Time of a layer that depends on nothing, in s.
-        step: Time of a pass that depends on nothing, in s.
-        sample: Time to pick a token, for each sequence, in s.
-        request: Time of a prefill that depends on nothing, in s.
-        padding: Share of what the cache has room for, and does not hold, that is read all the same.
-        causal: 1.0 where prefill computes only the half of the scores that causality leaves, 0.0 where it computes all.
+        link: Share of the link rate that collectives achieve.
+        additive: Share of the shorter of compute and memory time that is not overlapped with the longer.
+        call: Fixed time of one collective [s].
+        launch: Fixed time of a layer [s].
+        step: Fixed time of a pass [s].
+        sample: Time to sample a token, per sequence [s].
+        request: Fixed time of a prefill [s].
+        padding: Share of the allocated but unused KV cache that is read as well.
+        causal: 1.0 where prefill computes only the causal half of the scores, 0.0 where it computes all.
     """
 
     matmul: Number = 1.0
@@ -55,25 +55,25 @@ class Serving:
 
 
 IDEAL = Serving()
-"""Nothing is lost."""
+"""No losses."""
 
 
 @frozen(kw_only=True)
 class Deployment:
-    """How a model is laid out and what is asked of it.  Ranks are numbered tensor first, then data, then pipeline.
+    """How a model is deployed, and its workload.  Ranks are numbered tensor first, then data, then pipeline.
 
     Attributes:
-        tp: Ranks that split each matrix.
-        pp: Stages; the sequences of a replica go through them in so many groups.
-        dp: Replicas.
-        ep: Replicas that split the experts among themselves.
+        tp: Tensor-parallel degree.
+        pp: Pipeline-parallel degree; the sequences of a replica are split into as many groups.
+        dp: Data-parallel degree: replicas.
+        ep: Expert-parallel degree: replicas that share the experts.
         batch: Sequences that a replica decodes together.
         prompt: Tokens of a prompt.
-        output: Tokens that are made of it, the first included.
-        passes: Passes in which a prompt is computed: 1.0, or its chunks.
-        prompts: Prompts that are computed together.
+        output: Output tokens of a request, the first included.
+        passes: Passes in which a prompt is computed: 1.0, or the number of its chunks.
+        prompts: Prompts that are prefilled together.
         weight_bytes: Bytes of a stored weight.
-        cache_bytes: Bytes of an element of the cache.
+        cache_bytes: Bytes of a KV-cache element.
         activation_bytes: Bytes of an activation.
     """
 
@@ -93,13 +93,13 @@ class Deployment:
 
 @frozen
 class Load:
-    """What one pass computes in an average layer.
+    """The work of one pass in an average layer.
 
     Attributes:
-        tokens: Tokens, of all sequences.
-        pairs: Keys that they meet, all tokens together.
-        cached: Tokens whose keys and values are read or written, of all sequences.
-        logits: Tokens whose logits are wanted.
+        tokens: Tokens, over all sequences.
+        pairs: Query-key pairs, over all tokens.
+        cached: Tokens whose keys and values are read or written, over all sequences.
+        logits: Tokens that get logits.
     """
 
     tokens: Number
@@ -108,7 +108,7 @@ class Load:
     logits: Number
 
     def __add__(self, other: Load) -> Load:
-        """Both in one pass."""
+        """Both loads in one pass."""
         return Load(
             self.tokens + other.tokens,
             self.pairs + other.pairs,
@@ -123,20 +123,20 @@ PARTS = ("matrices", "attention", "head", "tensor", "expert", "pipeline", "launc
 
 @frozen
 class Pass:
-    """The time of one pass through all layers; ``total`` is the sum of the parts, in their order.
+    """The time of one pass through all layers [s]; ``total`` is the sum of the parts, in their order.
 
     Attributes:
-        total: All of it, in s.
-        matrices: The layers' matrix multiplications, or the reading of their weights.
-        attention: Scores and values, or the reading of the cache.
-        head: The output matrix, and picking tokens.
-        tensor: Collectives of tensor parallelism.
+        total: The sum of the parts.
+        matrices: Matrix multiplications of the layers, or reading their weights.
+        attention: Scores and values, or reading the KV cache.
+        head: Output matrix and sampling.
+        tensor: Tensor-parallel collectives.
         expert: All-to-all of tokens between experts.
-        pipeline: Messages between stages.
-        launch: What a layer takes in any case.
-        fixed: What the pass takes in any case.
-        reading: Time to read weights and cache at the rate reached: a part of ``matrices``, ``attention`` and ``head``
-            where that binds.
+        pipeline: Messages between pipeline stages.
+        launch: Fixed time of the layers.
+        fixed: Fixed time of the pass.
+        reading: Time to read weights and KV cache at the achieved bandwidth: part of ``matrices``, ``attention`` and
+            ``head`` where they are memory-bound.
         unknown: Above 0 where a link is used whose rate is not published.
     """
 
@@ -154,17 +154,17 @@ class Pass:
 
 
 MOST = 16777215.0
-"""The largest power, ``2^24 - 1``; so many tokens touch every expert."""
+"""The largest exponent of :func:`power`, ``2^24 - 1``; that many tokens reach every expert."""
 
 
 def power(base: Number, n: Number) -> Number:
-    """``base`` to a whole power of at most :data:`MOST`, by squaring: the same multiplications for a float and for an array.
+    """``base ** n`` by repeated squaring: the same multiplications, and so the same bits, for a float and an array.
 
-    The bits of ``pow`` differ between one call and a vector of them, those of a product do not.
+    ``pow`` may give other bits on a vector than on a single value.
 
     Args:
-        base: Any number of at most 1.
-        n: A whole number, not negative.
+        base: At most 1.
+        n: An integer from 0 to :data:`MOST`.
     """
     result = base * 0.0 + 1.0
     for _ in range(24):
@@ -176,155 +176,141 @@ def power(base: Number, n: Number) -> Number:
 
 
 def touched(model: Transformer, tokens: Number) -> Number:
-    """The share of a layer's routed weights that some tokens visit, expected: ``1 - (1 - k/E)^T``.
+    """Expected share of a layer's routed experts that some tokens are sent to: ``1 - (1 - k/E)^T``.
 
-    Tokens choose their ``k`` of ``E`` experts evenly and independently of each other. ``k/E`` is the ratio of the
-    weights a token meets to all that are routed.
+    Tokens choose their ``k`` of ``E`` experts uniformly and independently of each other.  ``k/E`` is computed as the ratio
+    of active to all routed weights.
 
     Args:
         model: The transformer.
-        tokens: A whole number.
+        tokens: An integer ``T``.
     """
     routed = model.routed > 0.0
-    chosen = where(routed, (model.weights - model.whole) / where(routed, model.routed, 1.0), 0.0)
-    return 1.0 - power(1.0 - smaller(chosen, 1.0), smaller(tokens, MOST))
+    probability = where(routed, (model.weights - model.whole) / where(routed, model.routed, 1.0), 0.0)
+    return 1.0 - power(1.0 - smaller(probability, 1.0), smaller(tokens, MOST))
 
 
-def seen(model: Transformer, tokens: Number) -> Number:
-    """Tokens that a query meets in an average layer after so many: some layers look back no further than a window."""
-    reach = where(model.window > 0.0, smaller(model.window, tokens), tokens)
-    return tokens + model.windowed * (reach - tokens)
+def attended(model: Transformer, tokens: Number) -> Number:
+    """Keys that a query attends to in an average layer at a context of ``tokens``: windowed layers have fewer."""
+    windowed = where(model.window > 0.0, smaller(model.window, tokens), tokens)
+    return tokens + model.windowed * (windowed - tokens)
 
 
 def cache_share(model: Transformer, tp: Number) -> Number:
-    """The share of the cache that one of ``tp`` ranks keeps: whole heads, so they are padded, or kept several times."""
+    """Share of the KV cache on one of ``tp`` ranks: whole heads, padded or replicated."""
     return ceil(model.kv_heads / tp) / model.kv_heads
 
 
 def head_share(model: Transformer, tp: Number) -> Number:
-    """The share of the query heads that one of ``tp`` ranks computes: whole heads, padded where they do not divide."""
+    """Share of the query heads on one of ``tp`` ranks: whole heads, padded where they do not divide."""
     return ceil(model.heads / tp) / model.heads
 
 
 def cache_bytes(model: Transformer, cache_element: Number) -> Number:
-    """Bytes of the cache for one token: ``2 L g d`` elements, or those of the latent vectors (DeepSeek-V2, section 2.1)."""
+    """Bytes of the KV cache per token: ``2 L g d`` elements, or those of the latent vectors (DeepSeek-V2, section 2.1)."""
     return model.layers * model.kv_elements * cache_element
 
 
-def bound(weight_bytes: Number, cache: Number, ranks: Number, byte: Number) -> Number:
-    """The least time of a decoding step: weights and cache of the batch are read once, by all ranks together.
+def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load) -> Pass:
+    """The time of one pass of a load through all layers, one stage after the other.
 
-    Source: jax-ml/scaling-book, inference.md (theoretical minimum step time).
-
-    Args:
-        weight_bytes: Bytes of all weights.
-        cache: Bytes of the cache of the batch.
-        ranks: Ranks.
-        byte: Time of a byte of device memory for one rank, in s.
-    """
-    return (weight_bytes + cache) / ranks * byte
-
-
-def go(model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load) -> Pass:
-    """One pass of a load through all layers, one stage after the other.
-
-    A matrix of ``w`` elements costs ``2 w`` FLOP a token and is read once; scores and values cost ``2 c (q + v)`` a
-    token that meets ``c`` keys, which are read once a sequence. Each takes the longer of computing and reading (the
-    roofline, Williams et al. 2009), and of the shorter what the calibration says is not hidden. Two all-reduces a layer
-    carry the residual stream (Shoeybi et al. 2019, section 3).
+    A matrix of ``w`` elements costs ``2 w`` FLOP per token and is read once; scores and values cost ``2 c (q + v)`` per
+    token that attends to ``c`` keys, which are read once per sequence.  Each takes the longer of compute and memory time
+    (the roofline, Williams et al. 2009) plus the share ``additive`` of the shorter.  Two all-reduces per layer carry the
+    residual stream (Shoeybi et al. 2019, section 3).
 
     Args:
         model: The transformer.
-        plan: How it is laid out.
-        machine: What a rank computes and communicates with.
-        serving: What is achieved of it.
-        load: What is computed.
+        plan: The deployment.
+        machine: Compute and communication of a rank.
+        serving: Achieved efficiency.
+        load: The work of the pass.
     """
     share = 1.0 / plan.tp
     tokens = load.tokens
-    # An expert serves the tokens of all replicas that share the experts, and a replica has 1/ep of them.
+    # The experts on a rank serve the tokens of all ep replicas, and each rank has 1/ep of the experts.
     routed = model.routed * share / plan.ep * touched(model, ceil(tokens) * plan.ep)
     heads = head_share(model, plan.tp)
-    # Whole heads on every rank: those of queries padded, those of keys and values repeated where they are too few.
-    more = model.scores * (heads * plan.tp - 1.0) + model.kv_elements * (cache_share(model, plan.tp) * plan.tp - 1.0)
-    more = model.hidden * more
-    flops = 2.0 * tokens * (model.weights + more) * share
+    # Every rank has whole heads: query heads are padded, KV heads are replicated where there are fewer than ranks.
+    padding = model.scores * (heads * plan.tp - 1.0) + model.kv_elements * (cache_share(model, plan.tp) * plan.tp - 1.0)
+    padding = model.hidden * padding
+    flops = 2.0 * tokens * (model.weights + padding) * share
     compute = flops * machine.flop / serving.matmul
-    read = ((model.whole + more) * share + routed) * plan.weight_bytes * machine.byte / serving.weights
-    matrices = _longer(compute, read, serving)
+    weight_time = ((model.whole + padding) * share + routed) * plan.weight_bytes * machine.byte / serving.weights
+    matrices = _overlapped(compute, weight_time, serving)
 
-    scored = 2.0 * load.pairs * model.scores * heads * machine.score / serving.attention
+    score_time = 2.0 * load.pairs * model.scores * heads * machine.score / serving.attention
     cached = load.cached * model.kv_elements * cache_share(model, plan.tp) * plan.cache_bytes
-    looked = cached * machine.byte / serving.cache
-    spilled = load.pairs * model.heads * heads * serving.score_passes * 4.0 * machine.byte
-    attention = _longer(scored, looked, serving) + spilled
+    cache_time = cached * machine.byte / serving.cache
+    spill_time = load.pairs * model.heads * heads * serving.score_passes * 4.0 * machine.byte
+    attention = _overlapped(score_time, cache_time, serving) + spill_time
 
     message = tokens * model.hidden * plan.activation_bytes
     ranks = group(machine, plan.tp, 1.0)
     reduce = 2.0 * (serving.call + 2.0 * ranks.latency + 2.0 * ranks.gather * message / serving.link)
     reduce = where(plan.tp > 1.0, reduce, 0.0)
-    exchanged, exchange = _exchange(model, plan, machine, serving, message * share)
-    sent, sending = _send(plan, machine, serving, message)
+    expert, expert_unknown = _expert_time(model, plan, machine, serving, message * share)
+    pipeline, pipeline_unknown = _pipeline_time(plan, machine, serving, message)
 
     logits = load.logits * model.vocabulary * share
-    headed = _longer(
+    head = _overlapped(
         2.0 * logits * model.hidden * machine.flop / serving.matmul,
         model.output * share * plan.weight_bytes * machine.byte / serving.weights,
         serving,
     )
-    wanted = load.logits > 0.0
+    has_logits = load.logits > 0.0
     gathered = serving.call + ranks.latency + ranks.gather * load.logits * model.vocabulary * 4.0 / serving.link
-    headed = where(wanted, headed + load.logits * serving.sample, 0.0)
-    gathered = where(plan.tp > 1.0, where(wanted, gathered, 0.0), 0.0)
-    output = model.output * share * plan.weight_bytes * machine.byte / serving.weights
+    head = where(has_logits, head + load.logits * serving.sample, 0.0)
+    gathered = where(plan.tp > 1.0, where(has_logits, gathered, 0.0), 0.0)
+    output_time = model.output * share * plan.weight_bytes * machine.byte / serving.weights
 
     layers = model.layers
     parts = (
         layers * matrices,
         layers * attention,
-        headed,
+        head,
         layers * reduce + gathered,
-        layers * exchanged,
-        sent,
+        layers * expert,
+        pipeline,
         layers * serving.launch,
         serving.step + 0.0 * tokens,
     )
     total = parts[0]
     for part in parts[1:]:
         total = total + part
-    reading = layers * (read + looked) + where(wanted, output, 0.0)
-    unknown = ranks.unknown + exchange + sending
+    reading = layers * (weight_time + cache_time) + where(has_logits, output_time, 0.0)
+    unknown = ranks.unknown + expert_unknown + pipeline_unknown
     return Pass(total, *parts, reading, unknown)
 
 
-def _longer(one: Number, other: Number, serving: Serving) -> Number:
-    return larger(one, other) + serving.additive * smaller(one, other)
+def _overlapped(compute: Number, memory: Number, serving: Serving) -> Number:
+    return larger(compute, memory) + serving.additive * smaller(compute, memory)
 
 
-def _exchange(
+def _expert_time(
     model: Transformer, plan: Deployment, machine: Machine, serving: Serving, message: Number
 ) -> tuple[Number, Number]:
-    """Tokens of a layer go to their experts and back: of the ``n`` ranks those within each level, and what is beyond."""
+    """All-to-all of a layer's tokens to their experts and back: time [s], and above 0 where a link is unknown."""
     inverse = 1.0 / plan.ep
-    one = larger(inverse, smaller(1.0, plan.tp * machine.inverse_1))
-    two = larger(inverse, smaller(1.0, plan.tp * machine.inverse_2))
-    three = larger(inverse, smaller(1.0, plan.tp * machine.inverse_3))
-    # Of the n ranks w_i lie within a unit of level i; what goes over it is the share (w_i - w_(i-1)) / n.
-    in_1, in_2, in_3 = (where(level > inverse, 1.0 / level, plan.ep) for level in (one, two, three))
+    share_1 = larger(inverse, smaller(1.0, plan.tp * machine.inverse_1))
+    share_2 = larger(inverse, smaller(1.0, plan.tp * machine.inverse_2))
+    share_3 = larger(inverse, smaller(1.0, plan.tp * machine.inverse_3))
+    # Of the n ranks w_i are within a unit of level i; the share (w_i - w_(i-1)) / n of the tokens goes over that level.
+    in_1, in_2, in_3 = (where(level > inverse, 1.0 / level, plan.ep) for level in (share_1, share_2, share_3))
     on_1, on_2, on_3, on_4 = (inverse * count for count in (in_1 - 1.0, in_2 - in_1, in_3 - in_2, plan.ep - in_3))
-    each = on_1 * machine.byte_1 + on_2 * machine.byte_2 + on_3 * machine.byte_3 + on_4 * machine.byte_4
-    # All messages leave at once, so the farthest decides.
+    byte_time = on_1 * machine.byte_1 + on_2 * machine.byte_2 + on_3 * machine.byte_3 + on_4 * machine.byte_4
+    # All messages are sent at once, so the farthest determines the latency.
     hop = where(
         on_4 > 0.0, machine.hop_4, where(on_3 > 0.0, machine.hop_3, where(on_2 > 0.0, machine.hop_2, machine.hop_1))
     )
     unknown = on_1 * machine.unknown_1 + on_2 * machine.unknown_2 + on_3 * machine.unknown_3 + on_4 * machine.unknown_4
-    time = 2.0 * (serving.call + hop + each * message * model.dispatched / serving.link)
+    time = 2.0 * (serving.call + hop + byte_time * message * model.dispatched / serving.link)
     used = where(model.dispatched > 0.0, where(plan.ep > 1.0, 1.0, 0.0), 0.0)
     return used * time, used * unknown
 
 
-def _send(plan: Deployment, machine: Machine, serving: Serving, message: Number) -> tuple[Number, Number]:
-    """The messages between all stages, over the widest link that any of them takes; each rank sends its share."""
+def _pipeline_time(plan: Deployment, machine: Machine, serving: Serving, message: Number) -> tuple[Number, Number]:
+    """Messages between all stages over the widest link that any of them takes: time [s], and use of unknown links."""
     span = plan.tp * plan.dp * plan.pp
     on_1, on_2, on_3 = (span * i <= 1.0 for i in (machine.inverse_1, machine.inverse_2, machine.inverse_3))
     byte = where(on_1, machine.byte_1, where(on_2, machine.byte_2, where(on_3, machine.byte_3, machine.byte_4)))

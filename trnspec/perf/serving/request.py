@@ -1,6 +1,6 @@
-"""What a served request takes, and what a replica gives: prefill and decoding put together.
+"""Serving a request: prefill and decoding combined into latency and throughput of a replica.
 
-``docs/explanation/the-performance-model.md`` derives the formulas.  Times are in s, rates in tokens/s.
+``docs/explanation/performance/serving.md`` derives the formulas.  Times are in s, rates in tokens/s.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.ops import Number, larger, smaller, where
-from trnspec.perf.serving.decode import decode, mean_seen, speculate, token_load
-from trnspec.perf.serving.forward_pass import PARTS, Deployment, Pass, Serving, go, seen
-from trnspec.perf.serving.prefill import prefill, prompt_load, times
+from trnspec.perf.serving.decode import decode, mean_context, speculate, token_load
+from trnspec.perf.serving.forward_pass import PARTS, Deployment, Pass, Serving, attended, run_forward
+from trnspec.perf.serving.prefill import prefill, prompt_load, repeat
 from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
 
 SCHEDULES = ("continuous", "static", "separate")
-"""How prefill and decoding share ranks."""
+"""How prefill and decoding share ranks; see :func:`serve`."""
 
 
 @frozen(kw_only=True)
 class Speculation:
-    """A draft model, and how it is used.
+    """Speculative decoding with a draft model.
 
     Attributes:
-        model: The draft.
-        drafted: Tokens that it drafts.
-        acceptance: The chance that one of them is accepted.
+        model: The draft model.
+        drafted: Tokens that it drafts per verification.
+        acceptance: Probability that a drafted token is accepted.
     """
 
     model: Transformer
@@ -39,30 +39,30 @@ class Speculation:
 
 @frozen(kw_only=True)
 class Served:
-    """What a request takes and a replica gives.
+    """Latency of a request and throughput of a replica.
 
     Attributes:
-        first: Prefill, until the first token, by parts.
-        token: A decoding step, averaged over the output, by parts; without draft and interruptions.
-        draft: What the draft adds to the time of a token.
-        waiting: What the prefill of others adds to the time of a token.
-        time_per_token: All of a token, in s.
-        at_first: The same with the context of the second token; without interruptions.
-        at_last: The same with that of the last.
-        latency: From prompt to last token.
-        throughput: Output tokens/s of one replica.
-        prefill_rate: Prompts/s that a replica computes when it does nothing else, each stage one of them.
-        decode_rate: Requests/s that a replica decodes when it does nothing else.
+        prefill: Prefill up to the first token, by parts [s].
+        token: A decoding step averaged over the output, by parts [s]; without draft and prefill interference.
+        draft: Time that the draft model adds per token [s].
+        prefill_interference: Time that prefill of other requests adds per token [s].
+        time_per_token: Time per output token, all included [s].
+        token_time_at_start: Time of the second token, without prefill interference [s].
+        token_time_at_end: Time of the last token, without prefill interference [s].
+        latency: Time from prompt to last token [s].
+        throughput: Output rate of one replica [tokens/s].
+        prefill_rate: Prompts that a replica prefills when it does nothing else, with all stages busy [1/s].
+        decode_rate: Requests that a replica decodes when it does nothing else [1/s].
         unknown: Above 0 where a link is used whose rate is not published.
     """
 
-    first: Pass
+    prefill: Pass
     token: Pass
     draft: Number
-    waiting: Number
+    prefill_interference: Number
     time_per_token: Number
-    at_first: Number
-    at_last: Number
+    token_time_at_start: Number
+    token_time_at_end: Number
     latency: Number
     throughput: Number
     prefill_rate: Number
@@ -79,76 +79,76 @@ def serve(
     schedule: str = "continuous",
     speculation: Speculation | None = None,
 ) -> Served:
-    """What serving takes in the steady state.
+    """Latency and throughput in the steady state.
 
-    ``static``: a batch is computed together, prompts first.  ``continuous``: a request takes the place of one that is
-    finished; while one makes its output all others are renewed once, so ``B - 1`` prefills interrupt it. A prompt in
-    several passes goes along with decoding steps, of which each pass makes one longer (Agrawal et al. 2023).
-    ``separate``: prefill is done elsewhere.
+    ``static``: a batch is prefilled together, then decoded together.  ``continuous``: a new request replaces a finished
+    one; while one request is decoded all others are replaced once, so ``B - 1`` prefills interrupt it.  The chunks of a
+    prompt run together with decoding steps, each of which they prolong (Agrawal et al. 2023).  ``separate``: prefill runs on
+    other ranks.
 
     Args:
         model: The transformer.
-        plan: How it is laid out.
-        machine: What a rank computes and communicates with.
-        serving: What is achieved of it.
+        plan: The deployment.
+        machine: Compute and communication of a rank.
+        serving: Achieved efficiency.
         schedule: One of :data:`SCHEDULES`.
-        speculation: A draft, if there is one.
+        speculation: The draft model, if any.
     """
-    first = prefill(model, plan, machine, serving)
-    after = plan.output - 1.0
-    many = after > 0.0
-    steps = where(many, after, 1.0)
-    token, draft, unknown = _token(model, plan, machine, serving, speculation, mean_seen(model, plan))
-    ends = [
-        _token(model, plan, machine, serving, speculation, seen(model, context))
+    prefilled = prefill(model, plan, machine, serving)
+    decoded = plan.output - 1.0
+    has_decode = decoded > 0.0
+    steps = where(has_decode, decoded, 1.0)
+    token, draft, unknown = _token(model, plan, machine, serving, speculation, mean_context(model, plan))
+    extremes = [
+        _token(model, plan, machine, serving, speculation, attended(model, context))
         for context in (plan.prompt, plan.prompt + plan.output - 1.0)
     ]
-    bare = token.total + draft
-    interruption = first.total
-    each = 1.0 if speculation is None else speculation.drafted + 1.0
+    own_time = token.total + draft
+    interruption = prefilled.total
+    new_tokens = 1.0 if speculation is None else speculation.drafted + 1.0
     if schedule == "continuous":
-        # Where the prompt comes in one pass decoding stops; else both go through the layers together.
-        both = go(
+        # A prompt in one pass stops decoding; chunks and decoded tokens share passes.
+        mixed = run_forward(
             model,
             plan,
             machine,
             serving,
-            prompt_load(model, plan, serving) + token_load(model, plan, serving, mean_seen(model, plan), each),
+            prompt_load(model, plan, serving) + token_load(model, plan, serving, mean_context(model, plan), new_tokens),
         )
-        alone = decode(model, plan, machine, serving, mean_seen(model, plan), each)
-        longer = plan.passes * larger(both.total - alone.total, 0.0) + serving.request
-        together = plan.passes > 1.0
-        interruption = where(together, longer, interruption)
-        first = _either(together, plan.batch > 1.0, times(both, plan.passes, serving.request), first)
-    # A prompt keeps one stage at a time; the others go on.
-    held = (plan.batch - 1.0) * interruption / plan.pp
-    waiting = where(many, held / steps, 0.0) if schedule == "continuous" else 0.0 * bare
-    per_token = bare + waiting
-    latency = first.total + after * per_token
-    busy = latency if schedule != "separate" else after * per_token
-    given = plan.output if schedule != "separate" else after
-    throughput = plan.batch * given / where(busy > 0.0, busy, 1.0)
+        decode_only = decode(model, plan, machine, serving, mean_context(model, plan), new_tokens)
+        added = plan.passes * larger(mixed.total - decode_only.total, 0.0) + serving.request
+        chunked = plan.passes > 1.0
+        interruption = where(chunked, added, interruption)
+        prefilled = _where_both(chunked, plan.batch > 1.0, repeat(mixed, plan.passes, serving.request), prefilled)
+    # A prompt occupies one stage at a time; the others continue.
+    delay = (plan.batch - 1.0) * interruption / plan.pp
+    interference = where(has_decode, delay / steps, 0.0) if schedule == "continuous" else 0.0 * own_time
+    per_token = own_time + interference
+    latency = prefilled.total + decoded * per_token
+    busy = latency if schedule != "separate" else decoded * per_token
+    output_tokens = plan.output if schedule != "separate" else decoded
+    throughput = plan.batch * output_tokens / where(busy > 0.0, busy, 1.0)
     return Served(
-        first=first,
+        prefill=prefilled,
         token=token,
         draft=draft,
-        waiting=waiting,
+        prefill_interference=interference,
         time_per_token=per_token,
-        at_first=ends[0][0].total + ends[0][1],
-        at_last=ends[1][0].total + ends[1][1],
+        token_time_at_start=extremes[0][0].total + extremes[0][1],
+        token_time_at_end=extremes[1][0].total + extremes[1][1],
         latency=latency,
         throughput=throughput,
-        prefill_rate=plan.pp * plan.prompts / first.total,
-        decode_rate=plan.batch / (steps * bare),
-        unknown=first.unknown + unknown,
+        prefill_rate=plan.pp * plan.prompts / prefilled.total,
+        decode_rate=plan.batch / (steps * own_time),
+        unknown=prefilled.unknown + unknown,
     )
 
 
-def _either(one: Number, other: Number, then: Pass, otherwise: Pass) -> Pass:
-    """One of two passes, part by part, where both conditions hold."""
+def _where_both(first: Number, second: Number, then: Pass, otherwise: Pass) -> Pass:
+    """``then`` where both conditions hold, else ``otherwise``, part by part."""
     names = ("total", *PARTS, "reading", "unknown")
-    chosen = {n: where(other, getattr(then, n), getattr(otherwise, n)) for n in names}
-    return Pass(**{n: where(one, chosen[n], getattr(otherwise, n)) for n in names})
+    chosen = {n: where(second, getattr(then, n), getattr(otherwise, n)) for n in names}
+    return Pass(**{n: where(first, chosen[n], getattr(otherwise, n)) for n in names})
 
 
 def _token(
@@ -157,30 +157,25 @@ def _token(
     machine: Machine,
     serving: Serving,
     speculation: Speculation | None,
-    met: Number,
+    context: Number,
 ) -> tuple[Pass, Number, Number]:
-    """The time of a token by parts, that of the draft, and the use of unknown links."""
+    """The time of a token by parts, the time of the draft [s], and the use of unknown links."""
     if speculation is None:
-        step = decode(model, plan, machine, serving, met)
+        step = decode(model, plan, machine, serving, context)
         return step, 0.0 * step.total, step.unknown
-    check = decode(model, plan, machine, serving, met, speculation.drafted + 1.0)
-    guess = decode(speculation.model, plan, machine, serving, met)
-    token, draft = speculate(check, guess, speculation.drafted, speculation.acceptance)
-    return token, draft, check.unknown + guess.unknown
+    verification = decode(model, plan, machine, serving, context, speculation.drafted + 1.0)
+    draft_step = decode(speculation.model, plan, machine, serving, context)
+    token, draft = speculate(verification, draft_step, speculation.drafted, speculation.acceptance)
+    return token, draft, verification.unknown + draft_step.unknown
 
 
 def transfer_time(size: Number, sending: Number, receiving: Number, latency: Number) -> Number:
-    """The time in which the cache of one prompt goes from the ranks that computed it to those that decode, in s.
+    """The time to transfer the KV cache of one prompt from prefill to decode ranks [s].
 
     Args:
-        size: Bytes of the cache.
-        sending: What the ranks that computed it send together, in B/s.
-        receiving: What the ranks that decode receive together, in B/s.
-        latency: Of the network, in s.
+        size: Bytes of the KV cache.
+        sending: Rate of all prefill ranks together [B/s].
+        receiving: Rate of all decode ranks together [B/s].
+        latency: Network latency [s].
     """
     return latency + size / smaller(sending, receiving)
-
-
-def balance(prefill_rate: Number, decode_rate: Number) -> Number:
-    """Replicas that compute prompts for each that decodes, so that neither waits for the other."""
-    return decode_rate / prefill_rate

@@ -1,1 +1,1 @@
-"""Many configurations at once: ``batch`` is the entry; ``columns``, ``lookup``, ``grid``, ``rows``, ``reductions``."""
+"""Many configurations at once: sweeps over every combination of values, batches of unrelated rows, and reductions."""

@@ -1,11 +1,11 @@
-"""Training steps by the million: every combination of some choices, or a batch in which each row is another.
+"""Entry points for many configurations: sweeps over every combination of values, and batches of unrelated rows.
 
-Times, codes and memory are bit for bit those of the single call, :meth:`trnspec.perf.training.estimator.Estimator.step`.
+Times, codes and memory are bit for bit those of a single call of :meth:`trnspec.perf.training.estimator.Estimator.step`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from trnspec.perf.sweep import grid
 from trnspec.perf.sweep import rows as rows_
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from trnspec.graph.graph import Graph
+
+R = TypeVar("R")
 
 __all__ = [
     "OPTIMIZER_NAMES",
@@ -39,7 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def estimators(  # what an estimator is made of
+def estimators(  # the inputs of an estimator
     graph: Graph,
     models: Sequence[str],
     systems: Sequence[str],
@@ -48,19 +50,19 @@ def estimators(  # what an estimator is made of
     calibration: str = "auto",
     lnc: int | None = None,
 ) -> tuple[Estimator, ...]:
-    """Every model on every system with every type, the type fastest, then the system.
+    """One estimator for every model, system and dtype; dtypes vary fastest, then systems.
 
     Args:
-        graph: The catalog's graph.
+        graph: The catalog.
         models: Names of models.
         systems: Systems, such as ``trn1.32xlarge*32``.
-        dtypes: What matrices are multiplied in.
+        dtypes: Compute dtypes of matrix multiplications.
         calibration: As in :func:`~trnspec.perf.training.estimator.prepare`.
-        lnc: Physical cores of a logical core.
+        lnc: Physical cores per logical core.
 
     Raises:
-        UsageError: A name is of the wrong kind.
-        UnknownNameError: There is no document of a name.
+        UsageError: A name is that of a document of another kind.
+        UnknownNameError: No document of that name.
         RefusalError: A figure is not published.
     """
     return tuple(
@@ -71,38 +73,68 @@ def estimators(  # what an estimator is made of
     )
 
 
-def sweep(  # what is computed, and how
+@overload
+def sweep(
     prepared: Estimator | Sequence[Estimator],
     *,
-    keep: Reduction | Callable[[Block], Any] | None = None,
+    keep: None = None,
     parts: Sequence[str] = (),
     memory: bool = True,
     block: int = grid.BLOCK,
     **axes: Any,
-) -> SweepResult:
-    """Try every combination of some choices; dp is what the other degrees leave of a system's ranks.
+) -> SweepResult[Block]: ...
+@overload
+def sweep(
+    prepared: Estimator | Sequence[Estimator],
+    *,
+    keep: Reduction[R],
+    parts: Sequence[str] = (),
+    memory: bool = True,
+    block: int = grid.BLOCK,
+    **axes: Any,
+) -> SweepResult[R]: ...
+@overload
+def sweep(
+    prepared: Estimator | Sequence[Estimator],
+    *,
+    keep: Callable[[Block], R],
+    parts: Sequence[str] = (),
+    memory: bool = True,
+    block: int = grid.BLOCK,
+    **axes: Any,
+) -> SweepResult[list[R]]: ...
+def sweep(  # the inputs of a sweep
+    prepared: Estimator | Sequence[Estimator],
+    *,
+    keep: Reduction[Any] | Callable[[Block], Any] | None = None,
+    parts: Sequence[str] = (),
+    memory: bool = True,
+    block: int = grid.BLOCK,
+    **axes: Any,
+) -> SweepResult[Any]:
+    """Evaluate every combination of some values; dp follows from the ranks of a system and the other degrees.
 
     Axes are those of :data:`trnspec.perf.sweep.grid.AXES`, each one value or a list: ``tp``, ``pp``, ``cp``, ``ep``, ``seq``,
-    ``microbatch``, ``schedule`` (a word, or a word and the chunks of a stage: ``("interleaved", 2)``),
+    ``microbatch``, ``schedule`` (a name, or a name and chunks per stage: ``("interleaved", 2)``),
     ``sequence_parallel``, ``flash``, ``fused_loss``, ``recompute``, ``overlap``, ``optimizer``, ``zero``, ``global_batch``.
 
     Args:
         prepared: One estimator or several; see :func:`estimators`.
-        keep: What is kept: a reduction such as :class:`Top`, :class:`Best` or :class:`Pareto`, a function that is asked
-            about each :class:`Block`, or all of it when left out. What a reduction does not keep takes no memory.
-        parts: Parts of the step that blocks are to have, of :data:`trnspec.perf.training.step.PARTS`.
-        memory: Whether memory is computed, and what does not fit refused.
-        block: Configurations computed at once.
-        axes: The choices.
+        keep: A reduction such as :class:`Top`, :class:`Best` or :class:`Pareto`, a function that is called with each
+            :class:`Block`, or ``None`` to keep everything. What a reduction does not keep takes no memory.
+        parts: Parts of the step that blocks contain, of :data:`trnspec.perf.training.step.PARTS`.
+        memory: Whether to compute memory, and reject what does not fit.
+        block: Configurations per block.
+        axes: The values of each axis.
 
     Raises:
-        UsageError: There is no such axis or part, or it does not take a value.
+        UsageError: Unknown axis or part, or a value that it does not accept.
     """
-    given = (prepared,) if isinstance(prepared, Estimator) else tuple(prepared)
-    return grid.over(given, grid.grid(**axes), keep=keep, parts=parts, memory=memory, block=block)
+    all_prepared = (prepared,) if isinstance(prepared, Estimator) else tuple(prepared)
+    return grid.over(all_prepared, grid.grid(**axes), keep=keep, parts=parts, memory=memory, block=block)
 
 
-def rows(  # what is computed, and how
+def rows(  # the inputs of a batch
     prepared: Sequence[Estimator],
     which: Any,
     *,
@@ -111,25 +143,25 @@ def rows(  # what is computed, and how
     block: int = rows_.BLOCK,
     **columns: Any,
 ) -> Block:
-    """A batch of configurations that have nothing in common.
+    """Evaluate a batch of unrelated configurations, one per row.
 
     A column is an array of length n, or one value for all rows: ``seq``, ``global_batch``, ``tp``, ``pp``, ``dp``, ``cp``,
     ``ep``, ``microbatch``, ``interleave``, ``zero``; ``sequence_parallel``, ``overlap``, ``flash``, ``fused_loss`` (0 or
-    1); and ``schedule``, ``recompute``, ``optimizer``: words, or their places in :data:`SCHEDULES`, :data:`RECOMPUTES` and
-    :data:`OPTIMIZER_NAMES`.  What is not given is as in :class:`~trnspec.perf.work.layout.Layout`.
+    1); and ``schedule``, ``recompute``, ``optimizer``: names, or their positions in :data:`SCHEDULES`, :data:`RECOMPUTES`
+    and :data:`OPTIMIZER_NAMES`.  The defaults are those of :class:`~trnspec.perf.work.layout.Layout`.
 
     Args:
-        prepared: Estimators.
-        which: For each row the place of its estimator: an array of length n, or one number.
-        parts: Parts of the step that are wanted beside its time, of :data:`trnspec.perf.training.step.PARTS`.
-        memory: Whether memory is computed, and what does not fit refused.
-        block: Rows computed at once; it changes nothing but the speed.
-        columns: The layouts.
+        prepared: The estimators.
+        which: For each row the position of its estimator: an array of length n, or one number for all rows.
+        parts: Parts of the step to return in addition to its time, of :data:`trnspec.perf.training.step.PARTS`.
+        memory: Whether to compute memory, and reject what does not fit.
+        block: Rows per block; affects speed only.
+        columns: The columns of the layouts.
 
     Returns:
-        Arrays of length n: times in s, codes of :data:`REASONS`, bytes (length 0 without ``memory``), and parts.
+        Arrays of length n: times [s], codes of :data:`REASONS`, memory [B] (length 0 without ``memory``), and parts [s].
 
     Raises:
-        UsageError: There is no such column or part, lengths differ, or a number is not whole or names nothing.
+        UsageError: Unknown column or part, different lengths, or a value that is not an integer or out of range.
     """
     return rows_.compute(prepared, which, columns, parts=parts, memory=memory, block=block)

@@ -1,4 +1,4 @@
-"""The numbers of several estimators side by side, as arrays that formulas take."""
+"""The numbers of several estimators as columns: arrays that formulas take."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @frozen
 class Figures:
-    """The numbers of some estimators side by side: arrays, or one number where it is the same for all.
+    """The numbers of several estimators as arrays; a single number where all are equal.
 
     Attributes:
-        each: Those of :class:`~trnspec.perf.work.terms.Terms`, and ``heads``, ``experts``, 1 for none, and ``longest``, the most
-            tokens of a sequence.
-        machine: Those of :class:`~trnspec.perf.lowering.machine.Machine`.
-        built: What was computed from them last, by what it was computed for.
+        each: Fields of :class:`~trnspec.perf.work.terms.Terms`, and ``heads``, ``experts`` (1 for a dense model) and
+            ``longest``, the most tokens of a sequence.
+        machine: Fields of :class:`~trnspec.perf.lowering.machine.Machine`.
+        built: The tables that were last built from them, by their key.
     """
 
     each: dict[str, Number]
@@ -39,24 +39,24 @@ class Figures:
 
     @classmethod
     def of(cls, estimators: Sequence[Estimator]) -> Figures:
-        """Those of some estimators; remembered, since a small batch would spend much of its time on them."""
-        return _figures(_Held(tuple(estimators)))
+        """The numbers of some estimators, cached: a small batch would spend much of its time on them."""
+        return _figures(_ByIdentity(tuple(estimators)))
 
     @classmethod
     def computed(cls, estimators: Sequence[Estimator]) -> Figures:
-        """Those of some estimators."""
-        machine = _stacked(Machine, [e.numbers for e in estimators])
-        model = _stacked(Transformer, [e.model for e in estimators])
-        made = terms(Transformer(**model), Machine(**machine))
-        each = {f.name: getattr(made, f.name) for f in attrs.fields(Terms)}
-        each["heads"] = np.array([e.dims.heads for e in estimators])
-        each["longest"] = np.array([longest(e.dims) for e in estimators])
-        each["experts"] = np.array([max(1.0, e.dims.experts) for e in estimators])
-        return cls({name: plain(number) for name, number in each.items()}, machine)
+        """The numbers of some estimators."""
+        machine = _columns(Machine, [e.machine for e in estimators])
+        model = _columns(Transformer, [e.model for e in estimators])
+        products = terms(Transformer(**model), Machine(**machine))
+        figures = {f.name: getattr(products, f.name) for f in attrs.fields(Terms)}
+        figures["heads"] = np.array([e.dims.heads for e in estimators])
+        figures["longest"] = np.array([longest(e.dims) for e in estimators])
+        figures["experts"] = np.array([max(1.0, e.dims.experts) for e in estimators])
+        return cls({name: collapsed(number) for name, number in figures.items()}, machine)
 
 
-class _Held:
-    """Some estimators, compared as objects: what they say takes long to compare."""
+class _ByIdentity:
+    """Estimators compared by identity: comparing their values is slow."""
 
     def __init__(self, estimators: tuple[Estimator, ...]) -> None:
         self.estimators = estimators
@@ -66,33 +66,33 @@ class _Held:
         return hash(self._places)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held) and self._places == other._places
+        return isinstance(other, _ByIdentity) and self._places == other._places
 
 
 @lru_cache(maxsize=8)
-def _figures(held: _Held) -> Figures:
-    return Figures.computed(held.estimators)
+def _figures(key: _ByIdentity) -> Figures:
+    return Figures.computed(key.estimators)
 
 
-def _stacked(of: type, objects: Sequence[Any]) -> dict[str, Number]:
-    """The attributes of some objects, each an array, or one number."""
-    names = [f.name for f in attrs.fields(of)]
+def _columns(kind: type, objects: Sequence[Any]) -> dict[str, Number]:
+    """The fields of some objects, each an array or a single number."""
+    names = [f.name for f in attrs.fields(kind)]
     table = np.array(list(map(attrgetter(*names), objects))).T.copy()
-    return {name: plain(row) for name, row in zip(names, table, strict=True)}
+    return {name: collapsed(row) for name, row in zip(names, table, strict=True)}
 
 
-def plain(number: Number) -> Number:
-    """One number where all of an array is the same."""
+def collapsed(number: Number) -> Number:
+    """A single number where all elements of an array are equal."""
     if not isinstance(number, np.ndarray):
         return number
-    low = number.min()
-    return number if low != number.max() else float(low) if number.dtype == np.float64 else low
+    least = number.min()
+    return number if least != number.max() else float(least) if number.dtype == np.float64 else least
 
 
-class Late:
-    """Figures of rows, gathered whenever one is asked for and not kept: the memory that they take stays in cache.
+class Gathered:
+    """Figures of rows, gathered on every access and not stored, so that the working set stays in cache.
 
-    Without rows they are those of all estimators.
+    Without rows, the figures of all estimators.
     """
 
     def __init__(self, figures: dict[str, Number], which: Any = None) -> None:
@@ -101,7 +101,7 @@ class Late:
 
     def __getattr__(self, name: str) -> Number:
         try:
-            found = self._figures[name]
+            figure = self._figures[name]
         except KeyError:
             raise AttributeError(name) from None
-        return found.take(self._which) if isinstance(found, np.ndarray) and self._which is not None else found
+        return figure.take(self._which) if isinstance(figure, np.ndarray) and self._which is not None else figure

@@ -1,12 +1,12 @@
-"""Every combination of some choices, in blocks: each quantity is computed only on the axes that it depends on."""
+"""Sweeps over every combination of values, in blocks; each quantity is computed only along the axes it depends on."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.ops import Number, floor, larger
@@ -33,62 +33,69 @@ from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.training.step import PARTS, Step, timed
+from trnspec.perf.training.step import PARTS, Step, step_from_costs
 from trnspec.perf.work.layout import Layout, longest
 from trnspec.perf.work.terms import terms
+from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    import pandas as pd
+
     from trnspec.perf.sweep.reductions import Reduction
 
+R = TypeVar("R")
+
 BLOCK = 16384
-"""Configurations computed at once: their arrays stay in a core's cache."""
+"""Configurations per block: their arrays fit into a core's cache."""
 _INNER = 64
-"""Combinations of the innermost axes that are worth an axis of their own."""
+"""Combinations of the innermost axes that justify an array axis of their own."""
 
 AXES = (
     *("tp", "pp", "cp", "ep", "seq", "microbatch", "schedule", "sequence_parallel", "flash", "fused_loss"),
     *("recompute", "overlap"),
     *("optimizer", "zero", "global_batch"),
 )
-"""The axes, in the order in which configurations are counted, the last one fastest: few quantities depend on the last."""
+"""The axes in the order in which configurations are numbered, the last one fastest: few quantities depend on the last."""
 
 DOES_NOT_FIT = REASONS.index("does-not-fit")
-"""The code of a layout that a rank's memory cannot hold."""
+"""The code of a layout that does not fit into a rank's memory."""
 
 
 @frozen
 class Grid:
-    """All combinations of some choices; dp is what the other degrees leave of a system's ranks.
+    """All combinations of some values; dp follows from the ranks of a system and the other degrees.
 
     Attributes:
-        axes: By the names of :data:`AXES`, in that order, what each takes; schedules with their chunks.
+        axes: The values of each axis of :data:`AXES`, in that order; a schedule is a pair of its name and its chunks.
     """
 
     axes: dict[str, tuple[Any, ...]]
 
+    __repr__ = short_repr
+
     @property
     def size(self) -> int:
-        """Combinations."""
+        """Number of combinations."""
         return math.prod(len(values) for values in self.axes.values())
 
     def layout(self, number: int, ranks: int) -> Layout:
-        """A combination by its number, on so many ranks."""
-        chosen: dict[str, Any] = {}
+        """The layout of combination ``number`` on a system of ``ranks`` ranks."""
+        fields: dict[str, Any] = {}
         for name in reversed(AXES):
-            number, place = divmod(number, len(self.axes[name]))
-            chosen[name] = self.axes[name][place]
-        schedule, interleave = chosen.pop("schedule")
-        dp = max(1, ranks // (chosen["tp"] * chosen["pp"] * chosen["cp"]))
-        return Layout(dp=dp, schedule=schedule, interleave=interleave, **chosen)
+            number, position = divmod(number, len(self.axes[name]))
+            fields[name] = self.axes[name][position]
+        schedule, interleave = fields.pop("schedule")
+        dp = max(1, ranks // (fields["tp"] * fields["pp"] * fields["cp"]))
+        return Layout(dp=dp, schedule=schedule, interleave=interleave, **fields)
 
 
 def grid(**axes: Any) -> Grid:
-    """All combinations of some choices: each one value, or several; see :func:`sweep`.
+    """All combinations of some values: one value per axis, or several; see :func:`trnspec.perf.sweep.batch.sweep`.
 
     Raises:
-        UsageError: There is no such axis, or it does not take a value.
+        UsageError: Unknown axis, or a value that it does not accept.
     """
     defaults: dict[str, Any] = {
         "tp": 1, "pp": 1, "cp": 1, "ep": 1, "microbatch": 1, "schedule": "1f1b", "sequence_parallel": False,
@@ -96,114 +103,142 @@ def grid(**axes: Any) -> Grid:
     }  # fmt: skip
     for name in axes:
         if name not in AXES:
-            raise UsageError(f"{name!r} is no axis of a sweep; there are {', '.join(AXES)}")
-    made: dict[str, tuple[Any, ...]] = {}
+            raise UsageError(f"{name!r} is not an axis of a sweep; expected one of {', '.join(AXES)}")
+    checked: dict[str, tuple[Any, ...]] = {}
     for name in AXES:
         if name not in axes and name not in defaults:
-            raise UsageError(f"a sweep needs {name}")
-        given = axes.get(name, defaults.get(name))
-        values = tuple(given) if isinstance(given, (list, range, np.ndarray, tuple)) else (given,)
+            raise UsageError(f"a sweep needs the axis {name}")
+        requested = axes.get(name, defaults.get(name))
+        values = tuple(requested) if isinstance(requested, (list, range, np.ndarray, tuple)) else (requested,)
         if name == "schedule" and len(values) == 2 and isinstance(values[1], int):
             values = (values,)
         if not values:
             raise UsageError(f"the axis {name} has no values")
-        made[name] = tuple(_value(name, value) for value in values)
-        if len(set(made[name])) < len(values):
-            raise UsageError(f"the axis {name} has a value twice")
-    return Grid(made)
+        checked[name] = tuple(_value(name, value) for value in values)
+        if len(set(checked[name])) < len(values):
+            raise UsageError(f"the axis {name} has duplicate values")
+    return Grid(checked)
 
 
 def _value(name: str, value: Any) -> Any:
-    """A value of an axis, checked."""
+    """A validated value of an axis."""
     if name == "schedule":
-        word, chunks = value if isinstance(value, tuple) and len(value) == 2 else (value, 1)
-        if word not in SCHEDULES:
-            raise UsageError(f"{word!r} is no schedule; there are {', '.join(SCHEDULES)}")
+        schedule, chunks = value if isinstance(value, tuple) and len(value) == 2 else (value, 1)
+        if schedule not in SCHEDULES:
+            raise UsageError(f"{schedule!r} is not a schedule; expected one of {', '.join(SCHEDULES)}")
         if value == "interleaved":
-            raise UsageError("the schedule interleaved needs its chunks: ('interleaved', 2)")
-        return word, _whole("interleave", chunks)
-    words = {"recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES}.get(name)
-    if words is not None:
-        if value not in words:
-            raise UsageError(f"{name} is {value!r}; there are {', '.join(words)}")
+            raise UsageError("the schedule interleaved needs the number of chunks: ('interleaved', 2)")
+        return schedule, _integer("interleave", chunks)
+    names = {"recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES}.get(name)
+    if names is not None:
+        if value not in names:
+            raise UsageError(f"{name} is {value!r}; expected one of {', '.join(names)}")
         return value
     if name in FLAGS:
         if not isinstance(value, (bool, np.bool_)):
-            raise UsageError(f"{name} is {value!r}, and is True or False")
+            raise UsageError(f"{name} is {value!r}; expected True or False")
         return bool(value)
-    number = _whole(name, value)
+    number = _integer(name, value)
     if name == "zero" and number not in {0, 1, 2, 3}:
-        raise UsageError(f"ZeRO has the stages 0 to 3, not {number}")
+        raise UsageError(f"zero is {number}; expected a ZeRO stage from 0 to 3")
     return number
 
 
-def _whole(name: str, value: Any) -> int:
+def _integer(name: str, value: Any) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise UsageError(f"{name} is {value!r}, and is a whole number")
+        raise UsageError(f"{name} is {value!r}; expected an integer")
     if name in COUNTS and value < 1:
-        raise UsageError(f"{name} is {value}, and counts from 1")
+        raise UsageError(f"{name} is {value}; expected 1 or more")
     return int(value)
 
 
 @frozen
-class SweepResult:
-    """What a sweep found.
+class SweepResult(Generic[R]):
+    """The result of a sweep.
 
     Attributes:
-        estimators: What was swept, by the numbers that results use.
+        estimators: The estimators; results refer to them by position.
         grid: The combinations.
-        result: What the reduction kept.
-        tried: Combinations that were tried.
-        refused: How many of them have no time, by reason.
+        result: The result of the reduction.
+        evaluated: Number of configurations evaluated.
+        rejected: Number of configurations without a time, by reason.
     """
 
     estimators: tuple[Estimator, ...]
     grid: Grid
-    result: Any
-    tried: int
-    refused: dict[str, int]
+    result: R
+    evaluated: int
+    rejected: dict[str, int]
+
+    __repr__ = short_repr
 
     def layout(self, which: int, number: int) -> Layout:
         """The layout of a configuration, by its estimator and its number."""
         return self.grid.layout(int(number), int(self.estimators[which].system.ranks))
 
-    def layouts(self) -> list[tuple[Estimator, Layout]]:
-        """What was kept, with its estimators; ``result`` must be :class:`~trnspec.perf.sweep.reductions.Kept`."""
-        kept: Kept = self.result
+    def layouts(self: SweepResult[Kept]) -> list[tuple[Estimator, Layout]]:
+        """The kept layouts with their estimators; ``result`` must be :class:`~trnspec.perf.sweep.reductions.Kept`."""
+        kept = self.result
         pairs = zip(kept.which.tolist(), kept.number.tolist(), strict=True)
         return [(self.estimators[which], self.layout(which, number)) for which, number in pairs]
 
+    def records(self: SweepResult[Kept]) -> list[dict[str, Any]]:
+        """For each kept configuration a mapping with ``model``, ``system``, the layout, ``step_time`` (s) and ``memory`` (B)."""
+        costs = zip(self.result.time.tolist(), self.result.memory.tolist(), strict=True)
+        return [
+            {
+                "model": estimator.name,
+                "system": estimator.system.name,
+                **asdict(layout),
+                "step_time": step_time,
+                "memory": memory,
+            }
+            for (estimator, layout), (step_time, memory) in zip(self.layouts(), costs, strict=True)
+        ]
 
-def over(  # what is computed, and how
+    def to_pandas(self: SweepResult[Kept]) -> pd.DataFrame:
+        """The records as a data frame of pandas.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise UsageError(f"pandas is not installed ({error}); pip install 'trnspec[tables]'") from error
+        return pd.DataFrame(self.records())
+
+
+def over(  # the inputs of a sweep
     estimators: Sequence[Estimator],
     axes: Grid,
     *,
-    keep: Reduction | Callable[[Block], Any] | None = None,
+    keep: Reduction[Any] | Callable[[Block], Any] | None = None,
     parts: Sequence[str] = (),
     memory: bool = True,
     block: int = BLOCK,
-) -> SweepResult:
-    """Try every combination on every estimator; see :func:`trnspec.perf.sweep.batch.sweep`."""
+) -> SweepResult[Any]:
+    """Evaluate every combination on every estimator; see :func:`trnspec.perf.sweep.batch.sweep`."""
     if unknown := [name for name in parts if name not in PARTS]:
-        raise UsageError(f"a step has no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+        raise UsageError(f"a step has no part {unknown[0]!r}; expected some of {', '.join(PARTS)}")
     if block < 1:
-        raise UsageError(f"a block has {block} configurations, and at least 1")
+        raise UsageError(f"block is {block}; expected 1 or more")
     reduction: Any = Everything() if keep is None else keep if hasattr(keep, "take") else Each(keep)
     counts = np.zeros(len(REASONS), dtype=np.int64)
     for which, estimator in enumerate(estimators):
         for start, columns, shape in _blocks(axes, int(estimator.system.ranks), block):
-            found = _evaluated(estimator, columns, shape, tuple(parts), memory=memory)
-            counts += np.bincount(found.code, minlength=len(REASONS))
-            reduction.take(evolve(found, which=which, start=start))
-    told = {reason: int(n) for reason, n in zip(REASONS, counts, strict=True) if reason and n}
-    return SweepResult(tuple(estimators), axes, reduction.result(), int(counts.sum()), told)
+            evaluated_block = _evaluated(estimator, columns, shape, tuple(parts), memory=memory)
+            counts += np.bincount(evaluated_block.code, minlength=len(REASONS))
+            reduction.take(evolve(evaluated_block, which=which, start=start))
+    rejected = {reason: int(number) for reason, number in zip(REASONS, counts, strict=True) if reason and number}
+    return SweepResult(tuple(estimators), axes, reduction.result(), int(counts.sum()), rejected)
 
 
 def _blocks(axes: Grid, ranks: int, block: int) -> Iterator[tuple[int, Choices, tuple[int, int]]]:
-    """The blocks in order: the number of the first combination, the columns, and their shape.
+    """The blocks in order: number of the first combination, columns, and their shape.
 
-    The last axes together are one axis of arrays, those before it another, and the first are numbers: numpy loops over
-    few long axes, and each quantity is computed on one of the two, or on both.
+    The last axes together form one array axis, those before them another, and the first are single numbers: numpy is
+    fastest with few long axes, and each quantity is computed along one of the two, or both.
     """
     sizes = [len(axes.axes[name]) for name in AXES]
     inner = len(AXES)
@@ -211,45 +246,45 @@ def _blocks(axes: Grid, ranks: int, block: int) -> Iterator[tuple[int, Choices, 
         inner -= 1
     if math.prod(sizes[inner:]) > block:
         inner += 1
-    wide = math.prod(sizes[inner:])
-    last = _combined(axes, AXES[inner:], 0, wide)
-    rows, outer = max(1, block // wide), math.prod(sizes[:inner])
-    whole = inner
-    # Axes that vary within a block need arrays; those before them are numbers.
-    while whole > 0 and math.prod(sizes[whole:inner]) < rows:
-        whole -= 1
-    period = math.prod(sizes[whole:inner])
-    # Blocks of about the same size, none of them a small rest.
+    row_size = math.prod(sizes[inner:])
+    last = _combined(axes, AXES[inner:], 0, row_size)
+    rows, outer = max(1, block // row_size), math.prod(sizes[:inner])
+    fixed_axes = inner
+    # Axes that vary within a block need arrays; those before them are single numbers.
+    while fixed_axes > 0 and math.prod(sizes[fixed_axes:inner]) < rows:
+        fixed_axes -= 1
+    period = math.prod(sizes[fixed_axes:inner])
+    # Blocks of about equal size, without a small remainder.
     rows = -(-period // -(-period // rows))
     for first in range(outer // period):
-        fixed = _combined(axes, AXES[:whole], first, first + 1)
+        fixed = _combined(axes, AXES[:fixed_axes], first, first + 1)
         for begin in range(0, period, rows):
             end = min(period, begin + rows)
-            middle = _combined(axes, AXES[whole:inner], begin, end)
+            varying = _combined(axes, AXES[fixed_axes:inner], begin, end)
             columns = {name: float(column[0]) for name, column in fixed.items()}
-            columns |= {name: _column(column[:, None]) for name, column in middle.items()}
+            columns |= {name: _column(column[:, None]) for name, column in varying.items()}
             columns |= {name: _column(column[None, :]) for name, column in last.items()}
-            yield (first * period + begin) * wide, _choices(columns, ranks), (end - begin, wide)
+            yield (first * period + begin) * row_size, _choices(columns, ranks), (end - begin, row_size)
 
 
 def _combined(axes: Grid, names: Sequence[str], begin: int, end: int) -> dict[str, Any]:
-    """The columns of some axes, for a range of their combinations."""
-    places = np.arange(begin, end)
-    made: dict[str, Any] = {}
+    """The columns of some axes for a range of their combinations."""
+    positions = np.arange(begin, end)
+    columns: dict[str, Any] = {}
     for name in reversed(names):
         values = axes.axes[name]
-        places, place = np.divmod(places, len(values))
+        positions, position = np.divmod(positions, len(values))
         if name == "schedule":
-            made["schedule"] = np.array([SCHEDULES.index(word) for word, _ in values])[place]
-            made["interleave"] = np.array([chunks for _, chunks in values])[place]
+            columns["schedule"] = np.array([SCHEDULES.index(schedule) for schedule, _ in values])[position]
+            columns["interleave"] = np.array([chunks for _, chunks in values])[position]
         else:
-            words = {"recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES}.get(name)
-            made[name] = np.array([words.index(v) if words else int(v) for v in values])[place]
-    return made
+            options = {"recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES}.get(name)
+            columns[name] = np.array([options.index(value) if options else int(value) for value in values])[position]
+    return columns
 
 
 def _column(column: Any) -> Any:
-    """A number where all of a column is the same."""
+    """A column, or a single number where all its elements are equal."""
     return column if column.size > 1 and (column != column.flat[0]).any() else float(column.flat[0])
 
 
@@ -260,7 +295,10 @@ def _choices(columns: dict[str, Any], ranks: int) -> Choices:
         shape = np.broadcast_shapes(np.shape(schedule), np.shape(interleave))
         schedule = np.broadcast_to(np.asarray(schedule).astype(np.intp), shape)
         interleave = np.broadcast_to(np.asarray(interleave), shape)
-    floats = {name: c.astype(np.float64) if isinstance(c, np.ndarray) else c for name, c in columns.items()}
+    floats = {
+        name: column.astype(np.float64) if isinstance(column, np.ndarray) else column
+        for name, column in columns.items()
+    }
     floats["sequence"] = floats.pop("sequence_parallel")
     floats["recompute"] = recomputed(recompute)
     dp = larger(1.0, floor(float(ranks) / (floats["tp"] * floats["pp"] * floats["cp"])))
@@ -270,45 +308,47 @@ def _choices(columns: dict[str, Any], ranks: int) -> Choices:
 def _evaluated(
     estimator: Estimator, c: Choices, shape: tuple[int, int], parts: tuple[str, ...], *, memory: bool
 ) -> Block:
-    """One block, flattened."""
-    system, d, machine = estimator.system, estimator.dims, estimator.numbers
+    """One evaluated block, flattened."""
+    system, d, machine = estimator.system, estimator.dims, estimator.machine
     size = math.prod(shape)
-    if _never_all(c, system.ranks):
+    if _wrong_rank_count(c, system.ranks):
         code = np.full(size, REASONS.index("rank-count"), dtype=np.uint8)
         zeros = np.zeros(size)
         return Block(0, 0, zeros, code, zeros if memory else zeros[:0], dict.fromkeys(parts, zeros))
     microbatches = c.replicas()
     plan = c.plan(microbatches)
-    found = timed(costs(terms(estimator.model, machine), plan, links(plan, machine)), c.microbatch, microbatches)
-    misfit = invalid_degrees(c, system.ranks, d.heads, larger(1.0, d.experts), found.unknown)
-    split = (invalid_stages(c, d.layers), invalid_sequence(c), invalid_positions(c, longest(d)))
-    code = refused(misfit, *split, invalid_batch(microbatches, turns(c)))
+    times = step_from_costs(
+        costs(terms(estimator.model, machine), plan, links(plan, machine)), c.microbatch, microbatches
+    )
+    by_degrees = invalid_degrees(c, system.ranks, d.heads, larger(1.0, d.experts), times.unknown)
+    by_shape = (invalid_stages(c, d.layers), invalid_sequence(c), invalid_positions(c, longest(d)))
+    code = refused(by_degrees, *by_shape, invalid_batch(microbatches, turns(c)))
     code = np.array(np.broadcast_to(code, shape)).reshape(size)
-    needs = np.zeros(0)
+    memory_bytes = np.zeros(0)
     if memory:
-        needs = _filled(c.memory(d, microbatches), shape)
-        needs[code != 0] = 0.0
-        code[needs > system.capacity] = DOES_NOT_FIT
-    bad = code != 0
-    return Block(0, 0, _masked(found.total, shape, bad), code, needs, _parts(found, parts, shape, bad))
+        memory_bytes = _flat(c.memory(d, microbatches), shape)
+        memory_bytes[code != 0] = 0.0
+        code[memory_bytes > system.capacity] = DOES_NOT_FIT
+    rejected = code != 0
+    return Block(0, 0, _masked(times.total, shape, rejected), code, memory_bytes, _parts(times, parts, shape, rejected))
 
 
-def _never_all(c: Choices, ranks: float) -> bool:
-    """Whether the count of ranks is wrong in a whole block, told without looking at arrays."""
+def _wrong_rank_count(c: Choices, ranks: float) -> bool:
+    """Whether all of a block has the wrong number of ranks; only decided where no array is involved."""
     product: Number = c.tp * c.pp * c.dp * c.cp
     return type(product) is float and product != ranks
 
 
-def _parts(found: Step, parts: tuple[str, ...], shape: tuple[int, int], bad: Any) -> dict[str, Any]:
-    return {name: _masked(getattr(found, name), shape, bad) for name in parts}
+def _parts(times: Step, parts: tuple[str, ...], shape: tuple[int, int], rejected: Any) -> dict[str, Any]:
+    return {name: _masked(getattr(times, name), shape, rejected) for name in parts}
 
 
-def _filled(number: Number, shape: tuple[int, int]) -> Any:
-    """An array of its own, flat."""
+def _flat(number: Number, shape: tuple[int, int]) -> Any:
+    """A flat copy with the shape of the block."""
     return np.array(np.broadcast_to(number, shape), dtype=np.float64).reshape(-1)
 
 
-def _masked(number: Number, shape: tuple[int, int], bad: Any) -> Any:
-    made = _filled(number, shape)
-    made[bad] = 0.0
-    return made
+def _masked(number: Number, shape: tuple[int, int], rejected: Any) -> Any:
+    values = _flat(number, shape)
+    values[rejected] = 0.0
+    return values

@@ -1,27 +1,30 @@
-"""What is kept of a sweep while it runs: the fastest, the fastest of each model and system, a Pareto front, everything."""
+"""Reductions: what a sweep keeps while it runs, such as the fastest, the fastest of each estimator, or a Pareto front."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
 
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
 
 @frozen
 class Block:
-    """Some configurations of a sweep that follow one another.
+    """Consecutive configurations of a sweep, or a batch.
 
     Attributes:
-        which: Which of the estimators it is about.
-        start: The number of the first configuration, of those of that estimator.
-        time: Time of a step, in s; 0 where the code is not 0.
-        code: The code of :data:`~trnspec.perf.sweep.columns.REASONS`; 0 where there is a time.
-        memory: Bytes on the rank that needs the most; 0 where a layout cannot be for another reason than memory, and
-            of length 0 where memory was not asked for.
-        parts: The parts of the time that were asked for, by name.
+        which: Position of the estimator.
+        start: Number of the first configuration, among those of that estimator.
+        time: Time of a step [s]; 0 where the code is not 0.
+        code: Code of :data:`~trnspec.perf.sweep.columns.REASONS`; 0 where there is a time.
+        memory: Memory of the rank that needs the most [B]; 0 where a layout is rejected for another reason than memory,
+            and of length 0 where memory was not computed.
+        parts: Selected parts of the time [s], by name.
     """
 
     which: int
@@ -34,13 +37,13 @@ class Block:
 
 @frozen
 class Kept:
-    """Configurations that were kept, one a row, in the order that the reduction gives them.
+    """Configurations that were kept, one per row, in the order that the reduction gives them.
 
     Attributes:
-        which: The estimator of each.
-        number: The number of each, of those of its estimator.
-        time: Time of a step, in s.
-        memory: Bytes on the rank that needs the most.
+        which: Position of the estimator of each.
+        number: Number of each, among those of its estimator.
+        time: Time of a step [s].
+        memory: Memory of the rank that needs the most [B].
     """
 
     which: NDArray[np.int64]
@@ -49,29 +52,29 @@ class Kept:
     memory: NDArray[np.float64]
 
     def __len__(self) -> int:
-        """How many were kept."""
+        """Number of configurations."""
         return len(self.time)
 
     def rows(self, chosen: NDArray[Any]) -> Kept:
-        """Some of them: by their places, or by a mask."""
+        """Some of them, by positions or by a mask."""
         return Kept(self.which[chosen], self.number[chosen], self.time[chosen], self.memory[chosen])
 
     def ordered(self) -> Kept:
-        """The fastest first; of equals the one that was counted first."""
+        """Fastest first; ties in the order of the sweep."""
         return self.rows(np.lexsort((self.number, self.which, self.time)))
 
 
-class Reduction(Protocol):
-    """What looks at each block of a sweep and keeps what it wants; a block's arrays are its own."""
+class Reduction(Protocol[R_co]):
+    """An object that sees each block of a sweep and keeps what it needs; a block's arrays are not reused."""
 
     def take(self, block: Block) -> None:
-        """Look at a block."""
+        """Process a block."""
 
-    def result(self) -> Any:
-        """What was kept."""
+    def result(self) -> R_co:
+        """The result."""
 
 
-def _chosen(block: Block, mask: NDArray[np.bool_]) -> Kept:
+def _selected(block: Block, mask: NDArray[np.bool_]) -> Kept:
     places = np.flatnonzero(mask)
     memory = block.memory[places] if len(block.memory) else np.zeros(len(places))
     which = np.full(len(places), block.which, dtype=np.int64)
@@ -79,10 +82,10 @@ def _chosen(block: Block, mask: NDArray[np.bool_]) -> Kept:
 
 
 def joined(parts: list[Kept]) -> Kept:
-    """One after the other."""
+    """The concatenation of several."""
     if not parts:
-        none = np.zeros(0)
-        return Kept(none.astype(np.int64), none.astype(np.int64), none, none)
+        empty = np.zeros(0)
+        return Kept(empty.astype(np.int64), empty.astype(np.int64), empty, empty)
     columns = zip(*((p.which, p.number, p.time, p.memory) for p in parts), strict=True)
     return Kept(*(np.concatenate(column) for column in columns))
 
@@ -92,7 +95,7 @@ class Top:
     """The fastest configurations of all.
 
     Attributes:
-        count: How many are kept.
+        count: Number of configurations to keep.
     """
 
     count: int
@@ -101,12 +104,12 @@ class Top:
     _limit: float = field(default=float("inf"), init=False)
 
     def take(self, block: Block) -> None:
-        """Keep what is no slower than the slowest that is kept, which equals may be."""
-        found = _chosen(block, (block.code == 0) & (block.time <= self._limit))
-        if not len(found):
+        """Keep what is at most as slow as the slowest that is kept; ties are resolved later."""
+        candidates = _selected(block, (block.code == 0) & (block.time <= self._limit))
+        if not len(candidates):
             return
-        self._kept.append(found)
-        self._held += len(found)
+        self._kept.append(candidates)
+        self._held += len(candidates)
         if self._held > 4 * self.count + 4096 or (self._held >= self.count and self._limit == float("inf")):
             self._shrink()
 
@@ -117,17 +120,17 @@ class Top:
             self._limit = float(best.time[-1])
 
     def result(self) -> Kept:
-        """The fastest first."""
+        """The kept configurations, fastest first."""
         self._shrink()
         return self._kept[0]
 
 
 @define
 class Best:
-    """The fastest configurations of each estimator, which is a model on a system.
+    """The fastest configurations of each estimator (a model on a system).
 
     Attributes:
-        count: How many are kept of each.
+        count: Number of configurations to keep of each.
     """
 
     count: int = 1
@@ -138,16 +141,16 @@ class Best:
         self._each.setdefault(block.which, Top(self.count)).take(block)
 
     def result(self) -> Kept:
-        """By estimator, the fastest first."""
+        """The kept configurations by estimator, fastest first."""
         return joined([self._each[which].result() for which in sorted(self._each)])
 
 
 @define
 class Pareto:
-    """The configurations that no other beats in both of two costs: for each more memory the fastest.
+    """The Pareto front of two costs.
 
     Attributes:
-        costs: From a block to two arrays; the time of a step and memory when left out.
+        costs: Function from a block to two arrays; step time and memory by default.
     """
 
     costs: Callable[[Block], tuple[NDArray[np.float64], NDArray[np.float64]]] = field(
@@ -156,43 +159,43 @@ class Pareto:
     _kept: list[tuple[Kept, NDArray[np.float64]]] = field(factory=list, init=False)
 
     def take(self, block: Block) -> None:
-        """Keep the front of the block and of what was kept."""
+        """Keep the front of the block and the configurations kept so far."""
         mask = block.code == 0
         if not mask.any():
             return
-        found = _chosen(block, mask)
+        candidates = _selected(block, mask)
         costs = np.stack([cost[mask] for cost in self.costs(block)])
-        # The block's own front first: it is small, and so is what it joins.
-        self._kept.append(_front(found, costs))
+        # Reduce the block to its own front first: merging two small fronts is cheap.
+        self._kept.append(_front(candidates, costs))
         if len(self._kept) > 1:
-            kept = joined([k for k, _ in self._kept])
-            self._kept = [_front(kept, np.concatenate([c for _, c in self._kept], axis=1))]
+            merged = joined([k for k, _ in self._kept])
+            self._kept = [_front(merged, np.concatenate([c for _, c in self._kept], axis=1))]
 
     def result(self) -> Kept:
-        """The front, the least of the first cost first."""
+        """The front, by ascending first cost."""
         return self._kept[0][0] if self._kept else joined([])
 
 
-def _front(found: Kept, costs: NDArray[np.float64]) -> tuple[Kept, NDArray[np.float64]]:
-    order = np.lexsort((found.number, found.which, costs[1], costs[0]))
+def _front(configurations: Kept, costs: NDArray[np.float64]) -> tuple[Kept, NDArray[np.float64]]:
+    order = np.lexsort((configurations.number, configurations.which, costs[1], costs[0]))
     second = costs[1][order]
-    before = np.minimum.accumulate(np.concatenate(([np.inf], second[:-1])))
-    kept = order[second < before]
-    return found.rows(kept), costs[:, kept]
+    best_before = np.minimum.accumulate(np.concatenate(([np.inf], second[:-1])))
+    front = order[second < best_before]
+    return configurations.rows(front), costs[:, front]
 
 
 @define
 class Everything:
-    """All configurations: arrays over the estimators and all that they have."""
+    """All configurations: arrays over all estimators and their combinations."""
 
     _blocks: list[Block] = field(factory=list, init=False)
 
     def take(self, block: Block) -> None:
-        """Keep it all."""
+        """Keep the block."""
         self._blocks.append(block)
 
     def result(self) -> Block:
-        """One block of all of them, those of the first estimator first."""
+        """One block with all of them, in the order of the estimators."""
         blocks = sorted(self._blocks, key=lambda b: (b.which, b.start))
         names = blocks[0].parts
         return Block(
@@ -206,20 +209,20 @@ class Everything:
 
 
 @define
-class Each:
-    """What a function says of each block.
+class Each(Generic[R]):
+    """The results of a function of each block.
 
     Attributes:
-        function: From a block to anything.
+        function: Function from a block to any value.
     """
 
-    function: Callable[[Block], Any]
-    _told: list[Any] = field(factory=list, init=False)
+    function: Callable[[Block], R]
+    _results: list[R] = field(factory=list, init=False)
 
     def take(self, block: Block) -> None:
-        """Ask the function."""
-        self._told.append(self.function(block))
+        """Call the function."""
+        self._results.append(self.function(block))
 
-    def result(self) -> list[Any]:
-        """One answer a block."""
-        return self._told
+    def result(self) -> list[R]:
+        """One result per block."""
+        return self._results

@@ -1,4 +1,4 @@
-"""A batch of configurations each of which differs from the next, in blocks that stay in a core's cache."""
+"""Batches of unrelated configurations, one per row, computed in blocks that fit into a core's cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS, caused, invalid_b
 from trnspec.perf.sweep.lookup import LIMITS, Tables, as_float, columns_as_choices
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.training.step import PARTS, Step, timed
+from trnspec.perf.training.step import PARTS, Step, step_from_costs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK = 16384
-"""Configurations computed at once."""
-_MANY = 1 << 17
-"""Rows whose memory is computed at once."""
-_KEPT = 1 << 24
-"""Half of the bytes that the C library is to keep."""
-_SEEN = 1 << 14
-"""Rows, from all over a batch, that are looked at first."""
+"""Configurations per block."""
+_MEMORY_BLOCK = 1 << 17
+"""Rows per block when memory is computed."""
+_FREED = 1 << 24
+"""Size of the array that is freed once, see :func:`_keep_pages` [B]."""
+_SAMPLE = 1 << 14
+"""Rows, from all over a batch, from which values are collected first."""
 
 DEFAULTS: dict[str, Any] = {
     "tp": 1, "pp": 1, "dp": 1, "cp": 1, "ep": 1, "microbatch": 1, "interleave": 1, "schedule": "1f1b", "zero": 0,
     "recompute": "none", "sequence_parallel": False, "overlap": False, "flash": True, "fused_loss": True,
     "optimizer": "adam",
 }  # fmt: skip
-"""What a column is where it is not given, as in :class:`~trnspec.perf.work.layout.Layout`."""
+"""The value of a column that is not given, as in :class:`~trnspec.perf.work.layout.Layout`."""
 
 DOES_NOT_FIT = REASONS.index("does-not-fit")
 
 
-def compute(  # what is computed, and how
+def compute(  # the inputs of a batch
     estimators: Sequence[Estimator],
     which: Any,
     columns: Mapping[str, Any],
@@ -50,31 +50,31 @@ def compute(  # what is computed, and how
 ) -> Block:
     """Times, codes and memory of a batch; see :func:`trnspec.perf.sweep.batch.rows`."""
     if unknown := [name for name in parts if name not in PARTS]:
-        raise UsageError(f"a step has no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+        raise UsageError(f"a step has no part {unknown[0]!r}; expected some of {', '.join(PARTS)}")
     if not estimators:
         raise UsageError("a batch needs an estimator")
     if block < 1:
-        raise UsageError(f"a block has {block} configurations, and at least 1")
+        raise UsageError(f"block is {block}; expected 1 or more")
     _keep_pages()
     batch = _Batch.read(estimators, which, columns)
     size = batch.size
     time, code = np.empty(size), np.empty(size, dtype=np.uint8)
-    needs = np.empty(size if memory else 0)
+    memory_bytes = np.empty(size if memory else 0)
     chosen = {name: np.empty(size) for name in parts}
     for begin in range(0, size, block):
         at = slice(begin, min(size, begin + block))
-        found, code[at] = batch.block(at)
-        bad = code[at] != 0
-        for column, values in ((time, found.total), *((chosen[name], getattr(found, name)) for name in parts)):
-            column[at] = np.where(bad, 0.0, values)
+        times, code[at] = batch.block(at)
+        rejected = code[at] != 0
+        for column, values in ((time, times.total), *((chosen[name], getattr(times, name)) for name in parts)):
+            column[at] = np.where(rejected, 0.0, values)
     # Memory is computed model by model, and many rows at once leave enough of each.
-    for begin in range(0, size if memory else 0, max(block, _MANY)):
-        at = slice(begin, min(size, begin + max(block, _MANY)))
-        needs[at] = batch.memory(at, code[at])
+    for begin in range(0, size if memory else 0, max(block, _MEMORY_BLOCK)):
+        at = slice(begin, min(size, begin + max(block, _MEMORY_BLOCK)))
+        memory_bytes[at] = batch.memory(at, code[at])
     if memory:
         for column in (time, *chosen.values()):
             np.putmask(column, code == DOES_NOT_FIT, 0.0)
-    return Block(0, 0, time, code, needs, chosen)
+    return Block(0, 0, time, code, memory_bytes, chosen)
 
 
 @cache
@@ -84,12 +84,12 @@ def _keep_pages() -> None:
     The GNU C library gives memory back to the system when more than twice the largest array freed so far is unused at
     the end of its heap, 256 KiB at first: a batch of some thousand rows would spend half its time getting pages again.
     """
-    np.empty(_KEPT, dtype=np.uint8)
+    np.empty(_FREED, dtype=np.uint8)
 
 
 @define
 class _Batch:
-    """The columns of a batch, and what is known of its estimators; ``which`` is one of the columns."""
+    """The columns of a batch, ``which`` among them, and tables of its estimators."""
 
     size: int
     estimators: tuple[Estimator, ...]
@@ -99,17 +99,16 @@ class _Batch:
 
     @classmethod
     def read(cls, estimators: Sequence[Estimator], which: Any, columns: Mapping[str, Any]) -> _Batch:
-        if others := [name for name in columns if name not in {*DEFAULTS, "seq", "global_batch"}]:
-            raise UsageError(
-                f"{others[0]!r} is no column of a batch; there are {', '.join((*DEFAULTS, 'seq', 'global_batch'))}"
-            )
+        if unknown := [name for name in columns if name not in {*DEFAULTS, "seq", "global_batch"}]:
+            names = ", ".join((*DEFAULTS, "seq", "global_batch"))
+            raise UsageError(f"{unknown[0]!r} is not a column of a batch; expected one of {names}")
         if missing := [name for name in ("seq", "global_batch") if name not in columns]:
             raise UsageError(f"a batch needs the column {missing[0]}")
-        read = {name: _read(name, value) for name, value in (DEFAULTS | dict(columns)).items()}
+        values = {name: _read(name, value) for name, value in (DEFAULTS | dict(columns)).items()}
         index: Any = np.asarray(which)
         if index.dtype.kind not in "iu" or index.ndim > 1:
-            raise UsageError("which estimator a row is about is one whole number, or a column of them")
-        sizes = {len(c) for c in (*read.values(), index) if isinstance(c, np.ndarray) and c.ndim}
+            raise UsageError("which is the position of an estimator: an integer, or a column of integers")
+        sizes = {len(c) for c in (*values.values(), index) if isinstance(c, np.ndarray) and c.ndim}
         if len(sizes) > 1:
             raise UsageError(f"the columns of a batch have different lengths: {', '.join(map(str, sorted(sizes)))}")
         size = sizes.pop() if sizes else 1
@@ -117,67 +116,69 @@ class _Batch:
             # One estimator for all rows: its numbers are numbers, not columns.
             _check("which", int(index), len(estimators) - 1)
             estimators, index = (estimators[int(index)],), 0
-        read["which"] = index
-        for name, most in LIMITS.items():
-            if not isinstance(read[name], np.ndarray):
-                _check(name, read[name], most)
+        values["which"] = index
+        for name, limit in LIMITS.items():
+            if not isinstance(values[name], np.ndarray):
+                _check(name, values[name], limit)
         below = False
         for name in COUNTS:
-            if not isinstance(read[name], np.ndarray):
-                below, read[name] = below or read[name] < 1, max(read[name], 1)
-        first = _cut(read, slice(0, size, -(-size // _SEEN))) if size else dict.fromkeys(read, 1)
-        return cls(size, tuple(estimators), read, below, Tables.of(estimators, size, _counted(first)[0]))
+            if not isinstance(values[name], np.ndarray):
+                below, values[name] = below or values[name] < 1, max(values[name], 1)
+        sample = _rows(values, slice(0, size, -(-size // _SAMPLE))) if size else dict.fromkeys(values, 1)
+        return cls(size, tuple(estimators), values, below, Tables.of(estimators, size, _positive(sample)[0]))
 
     def block(self, at: slice) -> tuple[Step, Any]:
-        """The times of some rows, and the codes without memory."""
-        columns, below = _cut(self.columns, at), self.below
-        for name, most in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
-            _check(name, columns[name], most)
-        looked: Any = self.tables.look(columns)
-        if looked is None or any(np.min(columns[name]) < 1 for name in ("dp", "microbatch", "global_batch")):
-            columns, few = _counted(columns)
-            below = np.logical_or(below, few)
+        """Times of some rows, and their codes without memory."""
+        columns, below = _rows(self.columns, at), self.below
+        for name, limit in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
+            _check(name, columns[name], limit)
+        coefficients: Any = self.tables.look(columns)
+        if coefficients is None or any(np.min(columns[name]) < 1 for name in ("dp", "microbatch", "global_batch")):
+            columns, non_positive = _positive(columns)
+            below = np.logical_or(below, non_positive)
             self.tables.grow(columns)
-            looked = self.tables.look(columns)
+            coefficients = self.tables.look(columns)
         microbatch, dp = as_float(columns["microbatch"]), as_float(columns["dp"])
         microbatches = as_float(columns["global_batch"]) / (microbatch * dp)
-        found = timed(looked, microbatch, microbatches)
+        times = step_from_costs(coefficients, microbatch, microbatches)
         causes = (
-            looked.unfit,
-            looked.undealt,
-            looked.unsplit,
-            looked.unlearned,
-            invalid_batch(microbatches, looked.turns),
+            coefficients.unfit,
+            coefficients.undealt,
+            coefficients.unsplit,
+            coefficients.unlearned,
+            invalid_batch(microbatches, coefficients.turns),
         )
-        code = refused(*causes, caused(dp != looked.dp, "rank-count"))
-        return found, code if below is False else np.where(below, REASONS.index("not-positive"), code)
+        code = refused(*causes, caused(dp != coefficients.dp, "rank-count"))
+        return times, code if below is False else np.where(below, REASONS.index("not-positive"), code)
 
     def memory(self, at: slice, code: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Bytes of the rows whose layouts can be, model by model; codes of those that do not fit are set."""
-        needs = np.zeros(len(code))
-        columns = _cut(self.columns, at)
+        """Memory [B] of the feasible rows, model by model; sets the codes of those that do not fit."""
+        memory_bytes = np.zeros(len(code))
+        columns = _rows(self.columns, at)
         which = np.broadcast_to(columns["which"], len(code))
-        numbers: dict[Any, int] = {}
-        alike = np.array([numbers.setdefault(e.dims, len(numbers)) for e in self.estimators])
+        models: dict[Any, int] = {}
+        model_numbers = np.array([models.setdefault(e.dims, len(models)) for e in self.estimators])
         capacity = np.array([e.system.capacity for e in self.estimators])
-        possible = np.flatnonzero(code == 0)
-        order = possible[np.argsort(alike[which[possible]], kind="stable")]
-        edges = np.flatnonzero(np.diff(alike[which[order]])) + 1
-        for places in np.split(order, edges):
-            if len(places):
-                c = columns_as_choices(_cut(columns, places))
-                needs[places] = c.memory(self.estimators[int(which[places[0]])].dims, c.replicas())
-        code[needs > capacity[which]] = DOES_NOT_FIT
-        return needs
+        feasible = np.flatnonzero(code == 0)
+        order = feasible[np.argsort(model_numbers[which[feasible]], kind="stable")]
+        edges = np.flatnonzero(np.diff(model_numbers[which[order]])) + 1
+        for positions in np.split(order, edges):
+            if len(positions):
+                choices = columns_as_choices(_rows(columns, positions))
+                memory_bytes[positions] = choices.memory(
+                    self.estimators[int(which[positions[0]])].dims, choices.replicas()
+                )
+        code[memory_bytes > capacity[which]] = DOES_NOT_FIT
+        return memory_bytes
 
 
-def _cut(columns: Mapping[str, Any], at: Any) -> dict[str, Any]:
-    """Some rows of the columns that are arrays."""
+def _rows(columns: Mapping[str, Any], at: Any) -> dict[str, Any]:
+    """Some rows of those columns that are arrays."""
     return {name: column[at] if isinstance(column, np.ndarray) else column for name, column in columns.items()}
 
 
-def _counted(columns: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Columns whose counts are at least 1, and where they were not."""
+def _positive(columns: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Columns whose counts are raised to at least 1, and where they were below."""
     below: Any = False
     for name in COUNTS:
         column = columns[name]
@@ -186,38 +187,40 @@ def _counted(columns: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     return columns, below
 
 
-def _check(name: str, column: Any, most: int) -> None:
-    """Whether places are some that there are."""
+def _check(name: str, column: Any, limit: int) -> None:
+    """Check that the values of a column are from 0 to a limit."""
     if not isinstance(column, np.ndarray):
-        within = 0 <= column <= most
+        within = 0 <= column <= limit
     elif column.dtype.itemsize == 8:
-        # As numbers without a sign those below 0 are large.
-        within = np.maximum.reduce(column.view(np.uint64)) <= most
+        # Negative numbers are large when read as unsigned.
+        within = np.maximum.reduce(column.view(np.uint64)) <= limit
     else:
-        within = column.min() >= 0 and column.max() <= most
+        within = column.min() >= 0 and column.max() <= limit
     if within:
         return
     if name == "which":
-        raise UsageError(f"a row names an estimator that is not there; there are {most + 1}")
-    raise UsageError(f"the column {name} has a number that is not one of 0 to {most}")
+        raise UsageError(f"which names an estimator that does not exist; there are {limit + 1}")
+    raise UsageError(f"the column {name} has a value outside 0 to {limit}")
 
 
 def _read(name: str, value: Any) -> Any:
-    """A column as whole numbers, or one number for all rows; words become their numbers."""
+    """A column as integers, or one integer for all rows; names become their positions."""
     if name in WORDS:
-        words = WORDS[name]
-        numbers = {word: i for i, word in enumerate(words)}
+        names = WORDS[name]
+        numbers = {item: i for i, item in enumerate(names)}
         column = np.asarray(value)
         if column.dtype.kind in "UO" and column.ndim <= 1:
-            if strange := [word for word in dict.fromkeys(column.reshape(-1).tolist()) if word not in numbers]:
-                raise UsageError(f"{name} is {strange[0]!r}; there are {', '.join(words)}")
-            return numbers[str(value)] if not column.ndim else np.array([numbers[w] for w in column], dtype=np.uint8)
+            if unknown := [item for item in dict.fromkeys(column.reshape(-1).tolist()) if item not in numbers]:
+                raise UsageError(f"{name} is {unknown[0]!r}; expected one of {', '.join(names)}")
+            return (
+                numbers[str(value)] if not column.ndim else np.array([numbers[item] for item in column], dtype=np.uint8)
+            )
     column = np.asarray(value)
     if column.ndim > 1 or column.dtype.kind not in "iubf":
-        raise UsageError(f"the column {name} is one number, or one a row")
-    real = column.dtype.kind == "f"
-    if real and not (np.isfinite(column).all() and (column == np.floor(column)).all()):
-        raise UsageError(f"the column {name} has a number that is not whole")
-    if real or column.dtype.kind == "b" or column.dtype == np.uint64:
+        raise UsageError(f"the column {name} is neither a number nor an array with one number per row")
+    is_float = column.dtype.kind == "f"
+    if is_float and not (np.isfinite(column).all() and (column == np.floor(column)).all()):
+        raise UsageError(f"the column {name} has a value that is not an integer")
+    if is_float or column.dtype.kind == "b" or column.dtype == np.uint64:
         column = column.astype(np.int64)
     return int(column) if column.ndim == 0 else column

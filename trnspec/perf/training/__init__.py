@@ -1,1 +1,1 @@
-"""A training step: ``costs``, ``communication``, ``step`` and ``estimator``."""
+"""The time of a training step: coefficients by layout and machine, their sum, and the estimator of a model and a system."""

@@ -1,4 +1,4 @@
-"""One model on one system, prepared once and asked often."""
+"""The estimator: one model on one system, prepared once and evaluated for many layouts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import UNUSED, Step, step
 from trnspec.perf.work.layout import Layout, check
 from trnspec.perf.work.memory import Memory, training_memory
-from trnspec.perf.work.stages import crowded
+from trnspec.perf.work.stages import peak_stages
 from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @frozen
 class Estimator:
-    """What does not change from one layout to the next.
+    """What does not depend on the layout.
 
     Attributes:
-        name: The name of the model.
-        dims: The model's dimensions.
-        model: The averages over its layers.
+        name: Name of the model.
+        dims: Dimensions of the model.
+        model: Averages over its layers.
         system: The system.
-        calibration: What is achieved on it.
-        dtype: What matrices are multiplied in.
-        numbers: The numbers of one rank.
-        ends: The same at the slow, and at the fast end of the published figures.
+        calibration: Achieved efficiency on it.
+        dtype: Compute dtype of matrix multiplications.
+        machine: The numbers of one rank.
+        ends: The same at the slow and at the fast end of the published figures.
     """
 
     name: str
@@ -44,32 +44,32 @@ class Estimator:
     system: System = field(repr=False)
     calibration: Calibrated
     dtype: str
-    numbers: Machine = field(repr=False)
+    machine: Machine = field(repr=False)
     ends: tuple[Machine, Machine] = field(repr=False)
 
     def step(self, layout: Layout) -> Step:
         """The time of one training step.
 
         Raises:
-            RefusalError: The layout cannot be, or needs a link whose rate is not published.
+            RefusalError: The layout is invalid, or needs a link whose rate is not published.
         """
         check(layout, self.dims, int(self.system.ranks))
-        found = step(self.model, layout.plan(), self.numbers)
-        if found.unknown > UNUSED:
+        result = step(self.model, layout.plan(), self.machine)
+        if result.unknown > UNUSED:
             raise self._unknown()
-        return found
+        return result
 
     def interval(self, layout: Layout) -> tuple[float, float]:
-        """The shortest and the longest step that the digits of the figures and the calibration's spread leave open.
+        """The shortest and the longest step time [s], by the digits of the figures and the spread of the calibration.
 
-        The computed time lies within, also where a calibration is off to one side.
+        The computed time is always within, also where a calibration is biased.
         """
-        plan, known = layout.plan(), self.calibration
-        slow, fast = (step(self.model, plan, numbers).total for numbers in self.ends)
-        return fast * min(known.low, 1.0), slow * max(known.high, 1.0)
+        plan, calibration = layout.plan(), self.calibration
+        slow, fast = (step(self.model, plan, extreme).total for extreme in self.ends)
+        return fast * min(calibration.low, 1.0), slow * max(calibration.high, 1.0)
 
     def memory(self, layout: Layout) -> Memory:
-        """The bytes on the rank that needs the most."""
+        """Memory of the rank that needs the most."""
         return peak(self.dims, layout)
 
     def _unknown(self) -> RefusalError:
@@ -82,9 +82,9 @@ class Estimator:
 
 
 def peak(d: Dimensions, layout: Layout) -> Memory:
-    """The bytes on the rank that needs the most, at the peak of a training step."""
+    """Memory of the rank that needs the most, at the peak of a training step."""
     split = layout.split()
-    found = [
+    by_stage = [
         training_memory(
             d,
             split,
@@ -96,9 +96,9 @@ def peak(d: Dimensions, layout: Layout) -> Memory:
             zero=float(layout.zero),
             stage=stage,
         )
-        for stage in dict.fromkeys(crowded(d, split))
+        for stage in dict.fromkeys(peak_stages(d, split))
     ]
-    return max(found, key=lambda m: float(m.total))
+    return max(by_stage, key=lambda memory: float(memory.total))
 
 
 def prepare(
@@ -111,20 +111,20 @@ def prepare(
     lnc: int | None = None,
     chips: int | None = None,
 ) -> Estimator:
-    """What training of a model on a system is estimated with.
+    """The estimator of a model on a system.
 
     Args:
         graph: The catalog.
-        model: The name of a model.
+        model: Name of a model.
         on: A system, such as ``trn1.32xlarge*32``.
-        dtype: What matrices are multiplied in.
-        calibration: The name of a calibration; ``auto`` for the chip's with the most rows, ``none`` for a bound.
-        lnc: Physical cores of a logical core.
-        chips: Use only so many chips; all when left out.
+        dtype: Compute dtype of matrix multiplications.
+        calibration: Name of a calibration; ``auto`` for the chip's with the most rows, ``none`` for ideal times.
+        lnc: Physical cores per logical core.
+        chips: Use only this many chips; all by default.
 
     Raises:
-        UsageError: A name is of the wrong kind.
-        UnknownNameError: There is no document of a name.
+        UsageError: A name is that of a document of another kind.
+        UnknownNameError: No document of that name.
         RefusalError: A figure is not published.
     """
     from trnspec.perf.lowering.lookup import model_named
@@ -132,16 +132,16 @@ def prepare(
     node = model_named(graph, model)
     dims = dimensions(node.spec)
     system = lower(graph, on, lnc=lnc, chips=chips)
-    known = calibrated(graph, system.chip, "training", calibration)
+    calibrated_efficiency = calibrated(graph, system.chip, "training", calibration)
     assert system.ends is not None
-    slow, fast = (machine(end, known.efficiency, dtype) for end in system.ends)
+    slow, fast = (machine(end, calibrated_efficiency.efficiency, dtype) for end in system.ends)
     return Estimator(
         node.name,
         dims,
         transformer(dims),
         evolve(system, ends=None),
-        known,
+        calibrated_efficiency,
         dtype,
-        machine(system, known.efficiency, dtype),
+        machine(system, calibrated_efficiency.efficiency, dtype),
         (slow, fast),
     )

@@ -1,8 +1,8 @@
 """The time of one training step, part by part.
 
-Every formula takes floats or arrays that broadcast; ``docs/explanation/the-performance-model.md`` derives them.  Times
-are in s, sizes in bytes, work in FLOP.  Choices come as numbers that are 0 or 1, since a product is several times
-faster than a choice on arrays, and gives the same bits on floats.
+Formulas take floats or float64 arrays that broadcast; ``docs/explanation/performance/training.md`` derives them.  Times are
+in s, sizes in B, work in FLOP.  Choices are numbers that are 0 or 1: on arrays a product is several times faster than
+``where``, and it gives the same bits on floats.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.lowering.machine import never
+from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, larger
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
@@ -29,18 +29,18 @@ class Step:
     """The time of one training step on the slowest rank; ``total`` is the sum of the parts, in their order.
 
     Attributes:
-        total: All of it, in s.
+        total: The sum of the parts [s].
         compute: Layers, forward and backward, of all microbatches of a stage.
-        recompute: What is computed again.
-        head: The output matrix and the loss, on the last stage.
-        tensor: Exposed collectives of tensor parallelism.
-        context: Exposed passing of keys and values.
+        recompute: Recompute in the backward pass.
+        head: Output matrix and loss, on the last stage.
+        tensor: Exposed tensor-parallel collectives.
+        context: Exposed ring exchange of keys and values.
         expert: All-to-all of tokens between experts.
         pipeline: Messages between stages.
-        bubble: Waiting of the first and last microbatches.
+        bubble: Pipeline bubble.
         data: Exposed collectives over gradients and sharded weights.
-        optimizer: Update of the weights.
-        fixed: What depends on nothing.
+        optimizer: Weight update.
+        fixed: Fixed time of a step.
         unknown: Above :data:`UNUSED` where a link is used whose rate is not published.
     """
 
@@ -66,9 +66,9 @@ PARTS = (
 """The parts of a step, in the order in which they are summed."""
 
 UNUSED = 1e-12
-"""What ``unknown`` may be where no unknown link is used: shares of a buffer that are equal may differ in their last bit.
+"""Threshold of ``unknown``: where no unknown link is used, rounding may leave a difference of equal shares.
 
-A share that is used is at least one over the square of the ranks.
+A share that is used is at least one over the square of the number of ranks.
 """
 
 
@@ -77,74 +77,74 @@ def step(model: Transformer, plan: Plan, machine: Machine) -> Step:
 
     Args:
         model: The transformer.
-        plan: How the run is laid out.
-        machine: What a rank computes and communicates with.
+        plan: The layout.
+        machine: Compute and communication of a rank.
     """
-    found = costs(terms(model, machine), plan, links(plan, machine))
-    return timed(found, plan.microbatch, plan.microbatches)
+    coefficients = costs(terms(model, machine), plan, links(plan, machine))
+    return step_from_costs(coefficients, plan.microbatch, plan.microbatches)
 
 
-def timed(each: Costs, microbatch: Number, microbatches: Number) -> Step:
-    """The time of one training step, from what depends on fewer things and may be known already.
+def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> Step:
+    """The time of one training step from its coefficients.
 
     Args:
-        each: What :func:`~trnspec.perf.training.costs.costs` gives; every attribute is asked for once.
+        costs: Result of :func:`~trnspec.perf.training.costs.costs`; every attribute is read once, so it may be lazy.
         microbatch: Sequences of a microbatch.
-        microbatches: How many of them one replica computes in a step.
+        microbatches: Microbatches per step and replica.
     """
-    tokens = microbatch * each.pieces
-    work, again = _layer(each, tokens)
-    computed = work + again
-    reduced = _carried(each.tensor_each, each.tensor_token, tokens)
-    if not never(hiding := each.hiding):
-        reduced = larger(reduced - hiding * computed, 0.0)
-    passed = _carried(each.context_each, each.context_token, tokens)
-    exchanged = _carried(each.expert_each, each.expert_token, tokens)
-    sent = each.sends * _carried(each.send_each, each.send_token, tokens)
+    tokens = microbatch * costs.seq_tokens
+    work, redone = _layer(costs, tokens)
+    computed = work + redone
+    tensor = _carried(costs.tensor_each, costs.tensor_token, tokens)
+    if not always_zero(overlap := costs.tensor_overlap):
+        tensor = larger(tensor - overlap * computed, 0.0)
+    context = _carried(costs.context_each, costs.context_token, tokens)
+    expert = _carried(costs.expert_each, costs.expert_token, tokens)
+    pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
 
-    stages = each.stages
-    stage = stages * (computed + reduced + passed + exchanged)
-    data = _data(each, microbatches, stage)
-    bubble = each.waiting * (stage + sent)
+    stages = costs.stage_layers
+    stage = stages * (computed + tensor + context + expert)
+    data = _data(costs, microbatches, stage)
+    bubble = costs.bubble_microbatches * (stage + pipeline)
 
     passes = microbatches * stages
-    computed, repeated = passes * work, passes * again
-    reduced, passed, exchanged = passes * reduced, passes * passed, passes * exchanged
-    sent, head = microbatches * sent, microbatches * (tokens * each.head)
-    update, fixed = each.state * each.state_bytes, each.step
-    total = computed + repeated + head + reduced + passed + exchanged + sent + bubble + data + update + fixed
+    computed, recompute = passes * work, passes * redone
+    tensor, context, expert = passes * tensor, passes * context, passes * expert
+    pipeline, head = microbatches * pipeline, microbatches * (tokens * costs.head)
+    optimizer, fixed = costs.state * costs.state_bytes, costs.step
+    total = computed + recompute + head + tensor + context + expert + pipeline + bubble + data + optimizer + fixed
     return Step(
-        *(total, computed, repeated, head, reduced, passed, exchanged),
-        *(sent, bubble, data, update, fixed, each.unknown),
+        *(total, computed, recompute, head, tensor, context, expert),
+        *(pipeline, bubble, data, optimizer, fixed, costs.unknown),
     )
 
 
-def _carried(each: Number, token: Number, tokens: Number) -> Number:
-    """The time of a collective that carries so many tokens."""
-    return each if never(token) else each + tokens * token
+def _carried(call: Number, token: Number, tokens: Number) -> Number:
+    """The time of a collective over ``tokens`` tokens."""
+    return call if always_zero(token) else call + tokens * token
 
 
-def _layer(each: Costs, tokens: Number) -> tuple[Number, Number]:
-    """Times of one layer for one microbatch: forward and backward, and what is computed again.
+def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number]:
+    """Time of one layer for one microbatch, forward and backward, and time of its recompute.
 
-    Backward costs twice what forward does.  The host launches a layer's kernels no faster than the calibrated least time.
+    Backward takes twice as long as forward.  Neither is shorter than the calibrated least times (kernel launches).
     """
-    scores = tokens * each.scores
-    forward = tokens * each.token + each.weights + scores
-    least, slowest = each.forward, each.backward
-    if never(least) and never(slowest):
+    scores = tokens * costs.scores
+    forward = tokens * costs.token + costs.weights + scores
+    forward_floor, backward_floor = costs.forward, costs.backward
+    if always_zero(forward_floor) and always_zero(backward_floor):
         work = 3.0 * forward
     else:
-        backward = larger(2.0 * forward, slowest)
-        forward = larger(forward, least)
+        backward = larger(2.0 * forward, backward_floor)
+        forward = larger(forward, forward_floor)
         work = forward + backward
-    return work, each.full * forward + each.selective * scores
+    return work, costs.full * forward + costs.selective * scores
 
 
-def _data(each: Costs, microbatches: Number, stage: Number) -> Number:
-    """Exposed collectives over gradients and sharded weights: they hide behind the computation of a stage."""
-    time = each.sizes * each.data_byte + each.calls
-    hidden = time - stage * each.behind
-    exposed = each.exposed
-    exposed = larger(hidden, 0.0) if never(exposed) else larger(time * exposed, hidden)
-    return exposed * (1.0 + each.gathered * (microbatches - 1.0))
+def _data(costs: Costs, microbatches: Number, stage: Number) -> Number:
+    """Exposed collectives over gradients and sharded weights, which overlap with the computation of a stage."""
+    time = costs.exchange_bytes * costs.data_byte + costs.exchange_calls
+    excess = time - stage * costs.exchange_overlap
+    exposed = costs.exposed
+    exposed = larger(excess, 0.0) if always_zero(exposed) else larger(time * exposed, excess)
+    return exposed * (1.0 + costs.per_microbatch * (microbatches - 1.0))

@@ -1,1 +1,1 @@
-"""What a model computes and stores: ``transformer``, ``flops``, ``layout``, ``stages``, ``plan``, ``memory``."""
+"""What a model computes and stores on each rank: dimensions per layer, FLOP, layouts, stages, memory."""

@@ -1,14 +1,14 @@
-"""The work of a transformer: FLOP of its parts, the bytes they move, and the conventions in which both are told.
+"""FLOP and memory traffic of a transformer's operations, and published conventions for model FLOP.
 
-A matrix of ``e`` elements costs ``2 e`` FLOP a token forward and ``4 e`` backward.  For the scores and values of
-attention two conventions are in print, and every function that counts them is told which:
+A matrix of ``e`` elements costs ``2 e`` FLOP per token forward and ``4 e`` backward.  For attention scores and values
+there are two published conventions; every function that counts them takes the convention as an argument:
 
-- ``full``: every token meets the whole sequence, ``12 L h s`` FLOP a token forward and backward (Narayanan et al. 2021,
-  Korthikanti et al. 2022, Chowdhery et al. 2022);
-- ``causal``: a token meets only those before it, half of that (Megatron-LM).
+- ``full``: every token attends to the whole sequence, ``12 L h s`` FLOP per token forward and backward (Narayanan et al.
+  2021, Korthikanti et al. 2022, Chowdhery et al. 2022);
+- ``causal``: a token attends only to earlier tokens, half of that (Megatron-LM).
 
-All functions take floats or float64 arrays that broadcast.  ``d`` is always :class:`Dimensions`; results have the shape
-that the arguments broadcast to.
+All functions take floats or float64 arrays that broadcast, and return the broadcast shape.  ``d`` is always
+:class:`Dimensions`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.model.transformers.counting import parameters as all_parameters
-from trnspec.perf.ops import Number, both, larger, smaller, where
+from trnspec.perf.ops import Number, larger, smaller, where
 
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
@@ -31,21 +31,21 @@ Convention = Literal[
 CONVENTIONS: tuple[str, ...] = (
     "sc21", "korthikanti", "korthikanti-hardware", "palm", "llm-foundry", "megatron", "nemo", "matmul-full",
 )  # fmt: skip
-"""The names of the conventions of :func:`model_flops_per_token`."""
+"""The conventions of :func:`model_flops_per_token`."""
 
 
 @frozen(kw_only=True)
 class Parts:
-    """One count for each part of a transformer: FLOP, or bytes, of a layer or of many.
+    """One number per operation of a transformer: FLOP or bytes, of one layer or of all.
 
     Attributes:
-        projections: The attention's matrices.
-        scores: Queries times keys, and weights times values.
-        mlp: The dense feed-forward network.
-        experts: The routed experts that tokens visit.
-        shared: The shared experts.
-        router: The router.
-        head: The output matrix, and the matrices beside it.
+        projections: Attention projections.
+        scores: Queries times keys, and attention weights times values.
+        mlp: Dense feed-forward network.
+        experts: Routed experts that tokens are sent to.
+        shared: Shared experts.
+        router: Router.
+        head: Output matrix and other matrices outside the layers.
     """
 
     projections: Number = 0.0
@@ -58,33 +58,33 @@ class Parts:
 
     @property
     def matrices(self) -> Number:
-        """All but scores and head: what a layer multiplies by weights."""
+        """All but scores and head: the layer's weight matrices."""
         return self.projections + self.mlp + self.experts + self.shared + self.router
 
     @property
     def total(self) -> Number:
-        """The sum."""
+        """The sum of all operations."""
         return self.matrices + self.scores + self.head
 
 
 def span(seq: Number, window: Number, causal: Number, convention: AttentionConvention) -> Number:
-    """How many keys a token meets on average in a sequence of ``seq`` tokens.
+    """Keys that a token attends to, on average over a sequence of ``seq`` tokens.
 
-    ``full``: all ``s``, or the window ``w`` where it is shorter.  ``causal``: ``s/2``; with a window
-    ``w (1 - w/(2 s))``, the mean of what a window sees, which is ``s/2`` again for ``w = s``.
+    ``full``: all ``s``, or the window ``w`` where that is shorter.  ``causal``: ``s/2``; with a window
+    ``w (1 - w/(2 s))``, which is ``s/2`` again for ``w = s``.
 
     Args:
         seq: Tokens of the sequence.
-        window: Tokens a query looks back; 0 for all.
-        causal: 1.0 when a token sees only those before it; else the conventions agree.
+        window: Tokens of the attention window; 0 for none.
+        causal: 1.0 for causal attention; otherwise the conventions agree.
         convention: ``full`` or ``causal``.
     """
-    # window == 0 means none; where() computes both sides, and both are finite.
-    seen = where(window > 0.0, smaller(window, seq), seq)
+    # where() computes both branches, and both are finite.
+    keys = where(window > 0.0, smaller(window, seq), seq)
     if convention == "full":
-        return seen
+        return keys
     # s - w/2 instead of 1 - w/(2 s): w == s gives s/2 without rounding.
-    return where(causal > 0.0, seen * (seq - seen / 2.0) / larger(seq, 1.0), seen)
+    return where(causal > 0.0, keys * (seq - keys / 2.0) / larger(seq, 1.0), keys)
 
 
 def scores_flops(d: Dimensions, context: Number) -> Number:
@@ -92,7 +92,7 @@ def scores_flops(d: Dimensions, context: Number) -> Number:
 
     Args:
         d: The transformer.
-        context: Keys that the token meets.
+        context: Keys that the token attends to.
     """
     return 2.0 * d.heads * (d.qk_size + d.v_size) * context
 
@@ -118,13 +118,13 @@ def _scores_all(d: Dimensions, seq: Number, convention: AttentionConvention) -> 
 
 
 def layer_flops(d: Dimensions, tokens: Number, context: Number, expert: Number = 0.0) -> Parts:
-    """FLOP of one layer's parts forward.
+    """FLOP of the operations of one layer, forward.
 
     Args:
         d: The transformer.
         tokens: Tokens computed.
-        context: Keys that a token meets on average: see :func:`span`; the tokens in the cache when decoding.
-        expert: 1.0 for a layer with experts, 0.0 for a dense one.
+        context: Keys that a token attends to on average, see :func:`span`; when decoding, tokens in the KV cache.
+        expert: 1.0 for an MoE layer, 0.0 for a dense one.
     """
     dense = 1.0 - expert
     return Parts(
@@ -138,36 +138,12 @@ def layer_flops(d: Dimensions, tokens: Number, context: Number, expert: Number =
 
 
 def head_flops(d: Dimensions, tokens: Number) -> Number:
-    """FLOP of the output matrix forward, for the tokens whose logits are wanted: ``2 V h`` a token."""
+    """FLOP of the output matrix forward for the tokens that get logits: ``2 V h`` per token."""
     return 2.0 * tokens * (d.head + d.outer_weights)
 
 
-def forward_flops(
-    d: Dimensions, tokens: Number, seq: Number, convention: AttentionConvention, logits: Number | None = None
-) -> Parts:
-    """FLOP of all layers and the output forward.
-
-    Args:
-        d: The transformer.
-        tokens: Tokens computed, of all sequences.
-        seq: Tokens of a sequence; with ``full`` this is also the context of a token that is decoded.
-        convention: ``full`` or ``causal``.
-        logits: Tokens whose logits are wanted; all when left out.
-    """
-    dense = d.layers - d.expert_layers
-    return Parts(
-        projections=2.0 * tokens * d.layers * d.attention_weights,
-        scores=tokens * _scores_all(d, seq, convention),
-        mlp=2.0 * tokens * dense * d.mlp_weights,
-        experts=2.0 * tokens * d.expert_layers * d.active * d.expert_weights,
-        shared=2.0 * tokens * d.expert_layers * d.shared_weights,
-        router=2.0 * tokens * d.expert_layers * d.router_weights,
-        head=head_flops(d, tokens if logits is None else logits),
-    )
-
-
 def visited(d: Dimensions, tokens: Number) -> Number:
-    """How many routed experts of a layer at most some tokens visit: ``min(E, T k)``, an upper bound of their weights."""
+    """The most routed experts of a layer that ``tokens`` can be sent to: ``min(E, T k)``."""
     return smaller(d.experts, tokens * d.active)
 
 
@@ -182,28 +158,27 @@ def layer_traffic(
     activation_bytes: Number = 2.0,
     kv_bytes: Number = 2.0,
 ) -> Parts:
-    """Bytes that one layer's parts move between memory and the compute units forward.
+    """Device-memory traffic [B] of the operations of one layer, forward: a lower bound.
 
     Every operand moves once: weights, inputs and outputs of each matrix, keys and values of every sequence.  Scores stay
-    on chip (as in FlashAttention, Dao et al. 2022); re-reading because of small on-chip memory is not counted, so this
-    is the least traffic.
+    on chip (FlashAttention, Dao et al. 2022); re-reads due to limited on-chip memory are not counted.
 
     Args:
         d: The transformer.
-        tokens: Tokens computed, of all sequences.
-        context: Tokens whose keys and values are read, a sequence.
-        expert: 1.0 for a layer with experts, 0.0 for a dense one.
-        sequences: Sequences, each with a cache of its own.
+        tokens: Tokens computed, over all sequences.
+        context: Tokens of a sequence whose keys and values are read.
+        expert: 1.0 for an MoE layer, 0.0 for a dense one.
+        sequences: Sequences, each with its own KV cache.
         weight_bytes: Bytes of a weight.
         activation_bytes: Bytes of an activation.
-        kv_bytes: Bytes of an element of the cache.
+        kv_bytes: Bytes of a KV-cache element.
     """
     dense = 1.0 - expert
     queries, outputs = d.heads * d.qk_size, d.heads * d.v_size
     slots = tokens * d.active
     moved = tokens * activation_bytes
     return Parts(
-        # In: h and the heads' output; out: queries, keys and values, h.
+        # Inputs: h and the heads' output; outputs: queries, keys and values, h.
         projections=d.attention_weights * weight_bytes + moved * (2.0 * d.hidden + queries + outputs)
         + tokens * d.kv_elements * kv_bytes,
         scores=moved * (queries + outputs) + sequences * context * d.kv_elements * kv_bytes,
@@ -226,7 +201,7 @@ def layer_traffic(
 def head_traffic(
     d: Dimensions, tokens: Number, *, weight_bytes: Number = 2.0, activation_bytes: Number = 2.0
 ) -> Number:
-    """Bytes of the output matrix forward: its weights, the inputs, and logits of four bytes."""
+    """Memory traffic [B] of the output matrix forward: weights, inputs, and logits of 4 bytes."""
     return (d.head + d.outer_weights) * weight_bytes + tokens * (activation_bytes * d.hidden + 4.0 * d.vocabulary)
 
 
@@ -236,42 +211,43 @@ def matmul_flops(m: Number, k: Number, n: Number) -> Number:
 
 
 def matmul_traffic(m: Number, k: Number, n: Number, element_bytes: Number, result_bytes: Number) -> Number:
-    """Bytes of ``(m, k) x (k, n)`` when every operand moves once: ``m k + k n`` elements in, ``m n`` out."""
+    """Memory traffic [B] of ``(m, k) x (k, n)``, each operand moved once: ``m k + k n`` elements in, ``m n`` out."""
     return (m * k + k * n) * element_bytes + m * n * result_bytes
 
 
 def model_flops_per_token(
     d: Dimensions, seq: Number, convention: Convention, parameters: Number | None = None
 ) -> Number:
-    """FLOP of one token forward and backward, as some publisher counts them.
+    """Model FLOP of one token forward and backward, by a published convention.
 
     - ``sc21``: with full recompute, ``96 L h^2 (1 + s/6h + V/16Lh)`` (Narayanan et al. 2021, equation 3): four passes
       through the layers, three through the output.
-    - ``korthikanti``: ``72 L h^2 (1 + s/6h + V/12Lh)`` (Korthikanti et al. 2022, appendix A), nothing recomputed.
-    - ``korthikanti-hardware``: ``72 L h^2 (1 + s/3h + V/12Lh)`` (the same), with selective recompute, as printed: the scores twice.
+    - ``korthikanti``: ``72 L h^2 (1 + s/6h + V/12Lh)`` (Korthikanti et al. 2022, appendix A), no recompute.
+    - ``korthikanti-hardware``: ``72 L h^2 (1 + s/3h + V/12Lh)`` (the same), with selective recompute, as published: the
+      scores twice.
     - ``palm``: ``6 N + 12 L H Q T`` (Chowdhery et al. 2022, appendix B), all parameters.
-    - ``llm-foundry``: ``6 N + 12 L h s``, all parameters, the width of the network for that of the heads
+    - ``llm-foundry``: ``6 N + 12 L h s``, all parameters, the hidden size in place of the heads' width
       (mosaicml/llm-foundry, scripts/train/benchmarking/README.md).
-    - ``megatron``: three passes through the matrices of attention, feed-forward network, visited and shared experts and
-      output, and the causal half of the scores; neither router, norms nor embedding (NVIDIA/Megatron-LM,
-      megatron/training/training.py, num_floating_point_operations; its norms of latent attention, of which each element
-      counts as a multiplication there, are left out).
-    - ``nemo``: ``6 (N - V h) + 12 L h s``: all parameters but the embedding; of experts those visited.
-    - ``matmul-full``: three passes through everything that is multiplied, router included, scores in full.
+    - ``megatron``: three passes through the matrices of attention, feed-forward network, active and shared experts and
+      output, and the causal half of the scores; without router, norms and embedding (NVIDIA/Megatron-LM,
+      megatron/training/training.py, num_floating_point_operations; the norms of latent attention, which it counts as
+      matrix elements, are not included).
+    - ``nemo``: ``6 (N - V h) + 12 L h s``: all parameters but the embedding; of routed experts the active ones.
+    - ``matmul-full``: three passes through every matrix, router included, and the full scores.
 
-    The GPT forms above are these sums for ``12 h^2`` elements a layer; here they hold for every form.
+    The GPT formulas above are these sums for ``12 h^2`` elements per layer; the implementation holds for every form.
 
     Args:
         d: The transformer.
         seq: Tokens of a sequence.
-        convention: One of the names above.
-        parameters: ``N``, where it is published and the dimensions do not give it; else it is counted.
+        convention: One of :data:`CONVENTIONS`.
+        parameters: ``N`` where it is published and differs from the count by dimensions; counted by default.
 
     Raises:
-        UsageError: There is no such convention.
+        UsageError: Unknown convention.
     """
     if convention not in CONVENTIONS:
-        raise UsageError(f"{convention!r} is no convention of counting FLOP; there are {', '.join(CONVENTIONS)}")
+        raise UsageError(f"{convention!r} is not a FLOP convention; expected one of {', '.join(CONVENTIONS)}")
     scores = _scores_all(d, seq, "causal" if convention == "megatron" else "full")
     if convention in _PASSES:
         layers, router = _multiplied(d)
@@ -294,11 +270,11 @@ _PASSES = {
     "megatron": (3.0, 3.0),
     "matmul-full": (3.0, 3.0),
 }
-"""How often the layers' matrices, and how often scores and values are passed through; the output three times."""
+"""Passes through the layers' matrices, and through scores and values; the output always takes three."""
 
 
 def _multiplied(d: Dimensions) -> tuple[Number, Number]:
-    """Elements of the layers' matrices that a token is multiplied by: without routers, and the routers'."""
+    """Elements of the layers' matrices that a token is multiplied by: without routers, and of the routers."""
     dense = d.layers - d.expert_layers
     experts = d.active * d.expert_weights + d.shared_weights
     layers = d.layers * d.attention_weights + dense * d.mlp_weights + d.expert_layers * experts
@@ -308,10 +284,10 @@ def _multiplied(d: Dimensions) -> tuple[Number, Number]:
 def recomputed_flops_per_token(
     d: Dimensions, seq: Number, recompute: Number, convention: AttentionConvention
 ) -> Number:
-    """FLOP of one token that are computed again in the backward pass: nothing, the scores, or layers forward.
+    """FLOP per token that are recomputed in the backward pass.
 
-    With ``operators`` every second multiplication of a layer is, and counts as half of its FLOP; attention's scores are not,
-    since its output is kept.
+    With ``operators`` every second matrix multiplication of a layer is recomputed and counts as half of its FLOP; attention
+    scores are not, since the output of attention is kept.
 
     Args:
         d: The transformer.
@@ -321,43 +297,5 @@ def recomputed_flops_per_token(
     """
     layers, router = _multiplied(d)
     scores = _scores_all(d, seq, convention)
-    some = where(recompute >= 1.5, layers + router, where(recompute >= 1.0, scores, 0.0))
-    return where(recompute >= 2.0, 2.0 * (layers + router) + scores, some)
-
-
-def attention_ratio(d: Dimensions, seq: Number, convention: AttentionConvention = "full") -> Number:
-    """FLOP of scores and values over FLOP of the layers' matrices: ``T/(8 D)`` for many heads and a gate with ``F = 4 D``.
-
-    Source: jax-ml/scaling-book, transformers.md.
-    """
-    layers, _ = _multiplied(d)
-    return _scores_all(d, seq, convention) / (2.0 * layers)
-
-
-def utilisation(flops: Number, seconds: Number, ranks: Number, peak: Number) -> Number:
-    """The share of the peak rate that was reached: MFU with model FLOP, HFU with those recomputed as well.
-
-    Args:
-        flops: FLOP of what was done in that time, on all ranks.
-        seconds: The time, in s.
-        ranks: Ranks.
-        peak: Peak rate of one rank, in FLOP/s.
-
-    Returns:
-        A share of 1; 0.0 where time, ranks or peak are none.
-    """
-    whole = seconds * ranks * peak
-    known = both(whole > 0.0, flops >= 0.0)
-    return where(known, flops / where(known, whole, 1.0), 0.0)
-
-
-def training_time(tokens: Number, parameters: Number, ranks: Number, rate: Number) -> Number:
-    """Seconds to train on so many tokens with full recompute: ``8 T P/(n X)`` (Narayanan et al. 2021, equation 4).
-
-    Args:
-        tokens: Tokens of the training.
-        parameters: Parameters of the model.
-        ranks: Ranks.
-        rate: Achieved rate of one rank, in FLOP/s.
-    """
-    return 8.0 * tokens * parameters / (ranks * rate)
+    partial = where(recompute >= 1.5, layers + router, where(recompute >= 1.0, scores, 0.0))
+    return where(recompute >= 2.0, 2.0 * (layers + router) + scores, partial)

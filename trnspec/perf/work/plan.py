@@ -1,4 +1,4 @@
-"""How a training run is laid out over ranks, as the numbers that formulas take."""
+"""The layout of a training run as the numbers that formulas take."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from trnspec.perf.ops import Number, where
 
 @frozen(kw_only=True)
 class Plan:
-    """How a step of training is laid out.  Ranks are numbered tensor first, then context, data, pipeline.
+    """The layout of a training step.  Ranks are numbered tensor first, then context, data, pipeline.
 
     Attributes:
-        tp: Ranks that split each matrix.
-        pp: Stages of the pipeline.
-        dp: Replicas of the data, experts' included.
-        cp: Ranks that split each sequence.
-        ep: Ranks, among those of dp and cp, that split the experts.
+        tp: Tensor-parallel degree.
+        pp: Pipeline-parallel degree.
+        dp: Data-parallel degree; expert parallelism is within it.
+        cp: Context-parallel degree.
+        ep: Expert-parallel degree, over ranks of dp and cp.
         seq: Tokens of a sequence.
-        microbatch: Sequences that go through the pipeline together.
-        microbatches: How many of them one replica computes in a step.
-        bubble: The bubble over that of 1F1B.
-        sends: Messages between stages over those of 1F1B.
-        sharded: 1 where the optimizer's states are sharded over the replicas: ZeRO 1, 2 and 3.
-        gathered: 1 where the weights are too, and are gathered for every use: ZeRO 3, which FSDP also does.
-        full: The share of a layer that is computed again in the backward pass: 1 for all; see :func:`computed_again`.
-        selective: 1 where only attention's scores are.
-        sequence: 1 where norms and residuals are split over the tensor-parallel ranks.
-        overlap: 1 where tensor-parallel collectives may hide behind computation.
+        microbatch: Sequences of a microbatch.
+        microbatches: Microbatches per step and replica.
+        bubble: Pipeline bubble relative to 1F1B.
+        sends: Messages between stages relative to 1F1B.
+        sharded: 1 where the optimizer states are sharded over the replicas: ZeRO 1, 2 and 3.
+        gathered: 1 where weights are sharded too, and gathered for every use: ZeRO 3, as in FSDP.
+        full: Share of a layer that is recomputed in the backward pass, 1 for all; see :func:`computed_again`.
+        selective: 1 where only attention scores are recomputed.
+        sequence: 1 for sequence parallelism: norms and residuals are split over the tensor-parallel ranks.
+        overlap: 1 where tensor-parallel collectives can overlap with computation.
         weight_bytes: Bytes of a weight as it is communicated and read.
         gradient_bytes: Bytes of a gradient as it is communicated.
         state_bytes: Bytes of master weight and optimizer states per parameter, as read and written.
-        activation_bytes: Bytes of an element of an activation.
+        activation_bytes: Bytes of an activation.
     """
 
     tp: Number = 1.0
@@ -57,11 +57,11 @@ class Plan:
 
 
 def computed_again(recompute: Number) -> tuple[Number, Number]:
-    """How much of a layer's forward pass is computed again, and how much of attention's scores alone.
+    """Share of a layer's forward pass that is recomputed, and 1.0 where attention scores alone are.
 
-    With ``operators`` it is half of the layer: every second multiplication and, as an approximation, half of the rest.
-    What lies between the multiplications is computed again all of it, attention's scores not at all.  The same half is
-    taken of its communication, of which reduce-scatters are kept and all-gathers are not.
+    With ``operators`` it is half of the layer: every second matrix multiplication and, as an approximation, half of the
+    rest, although what is between the multiplications is recomputed in full and attention scores not at all.  The same half
+    applies to communication, of which reduce-scatters are stored and all-gathers are not.
 
     Args:
         recompute: 0.0 none, 1.0 selective, 1.5 operators, 2.0 full; see :data:`trnspec.perf.work.activations.RECOMPUTE`.

@@ -1,4 +1,4 @@
-"""What a model and a machine say together: the products that every step of the one on the other is made of."""
+"""Products of a model's and a machine's numbers, from which every training step of one on the other is computed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.lowering.machine import never
+from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, smaller
 
 if TYPE_CHECKING:
@@ -16,39 +16,39 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True)
 class Terms:
-    """Times of a layer forward, elements of weights, and what is achieved, for one model on one machine.
+    """Times of a layer forward, elements of weights, and efficiencies, for one model on one machine.
 
     Attributes:
-        layers: Layers.
-        hidden: Width of the residual stream.
-        matmul: Time of the matrix multiplications for one token, in s.
-        repeated: Time of the matrices of keys and values for one token, in s: repeated where heads are too few to split.
-        score: Time of attention for a token and a token of its context, in s.
-        wide: Time of reading and writing what is on the residual stream, for a token and byte of an element, in s.
-        split: The same of what tensor parallelism splits.
-        weight: Time of reading the weights of a layer once, routed experts apart, for each byte of an element, in s.
-        expert_weight: The same of the routed experts.
-        stream: Time of norms and residuals for a token and byte of an element, in s.
-        score_byte: Time of scores in memory for a pair of tokens and byte of an element, in s.
-        head: Time of the output matrix and the loss, forward and backward, for a token, in s.
-        keys: Elements of keys and values over the width of the residual stream.
-        kv_heads: Heads of keys and values.
-        halved: Half, where only the half that causality leaves is computed, else 0.
-        window: Tokens a windowed layer looks back.
-        windowed: Share of the layers that do.
-        kept: Elements of a layer that every rank of an expert group keeps.
+        layers: Number of layers.
+        hidden: Hidden size.
+        matmul: Time of a layer's matrix multiplications per token [s].
+        repeated: Time of the key and value projections per token [s]; replicated where there are fewer heads than ranks.
+        score: Time of attention per token and token of context [s].
+        wide: Time of reading and writing the residual stream per token and byte of an element [s].
+        split: The same of tensors that tensor parallelism splits.
+        weight: Time of reading a layer's weights once, without routed experts, per byte of an element [s].
+        expert_weight: The same of routed experts.
+        stream: Time of norms and residuals per token and byte of an element [s].
+        score_byte: Time of scores in memory per pair of tokens and byte of an element [s].
+        head: Time of the output matrix and the loss, forward and backward, per token [s].
+        keys: Elements of keys and values over the hidden size.
+        kv_heads: KV heads.
+        causal_half: 0.5 where only the causal half of the scores is computed, else 0.
+        window: Attention window in tokens.
+        windowed: Share of the layers with a window.
+        kept: Elements of a layer that every rank of an expert-parallel group holds.
         routed: Elements of the routed experts of a layer.
-        only: Elements outside the layers where there is one stage.
-        last: What of them the last of several stages has, less those.
-        dispatched: Copies of a token that all-to-all carries.
-        used: 1 where there are any; where they are fewer than one, as many.
-        state: Time of the optimizer for one byte of its states, in s.
-        forward: Least time of a layer forward, in s.
-        backward: Least time of a layer backward, in s.
-        overlap: Share of the computation that gradients hide behind.
-        exposed: Share of their communication that is exposed in any case.
-        tensor_overlap: Share of a layer's computation that tensor-parallel collectives hide behind.
-        step: What depends on nothing, in s.
+        outer: Elements outside the layers with a single stage.
+        last_extra: Elements outside the layers on the last of several stages, minus ``outer``.
+        dispatched: Copies of a token that the all-to-all carries, per layer.
+        moe: ``min(dispatched, 1)``: 0 for a dense model.
+        state: Time of the optimizer per byte of its states [s].
+        forward: Least time of a layer forward [s].
+        backward: Least time of a layer backward [s].
+        overlap: Share of the computation that gradient communication can overlap with.
+        exposed: Share of that communication that is exposed in any case.
+        tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
+        step: Fixed time of a step [s].
     """
 
     layers: Number
@@ -65,15 +65,15 @@ class Terms:
     head: Number
     keys: Number
     kv_heads: Number
-    halved: Number
+    causal_half: Number
     window: Number
     windowed: Number
     kept: Number
     routed: Number
-    only: Number
-    last: Number
+    outer: Number
+    last_extra: Number
     dispatched: Number
-    used: Number
+    moe: Number
     state: Number
     forward: Number
     backward: Number
@@ -86,37 +86,37 @@ class Terms:
 def terms(model: Transformer, machine: Machine) -> Terms:
     """The products of a model and a machine.
 
-    A matrix multiplication of ``w`` elements costs ``2 w`` FLOP a token forward; scores and values cost ``2 c (q + v)`` a
+    A matrix multiplication of ``w`` elements costs ``2 w`` FLOP per token forward; scores and values cost ``2 c (q + v)`` per
     token with a context of ``c`` (Narayanan et al. 2021, appendix).
     """
-    passed = machine.matmul_passes * machine.byte
-    only = model.embedding + model.output * (1.0 - model.tied) + model.outer
-    each = 6.0 * model.hidden * machine.flop + machine.head_passes * 4.0 * machine.byte
+    pass_time = machine.matmul_passes * machine.byte
+    outer = model.embedding + model.output * (1.0 - model.tied) + model.outer
+    head_time = 6.0 * model.hidden * machine.flop + machine.head_passes * 4.0 * machine.byte
     return Terms(
         layers=model.layers,
         hidden=model.hidden,
         matmul=2.0 * model.weights * machine.flop,
         repeated=2.0 * model.hidden * model.kv_elements * machine.flop,
         score=2.0 * model.scores * machine.score,
-        wide=model.wide * passed,
-        split=model.split * passed,
-        weight=model.whole * passed,
-        expert_weight=model.routed * passed,
+        wide=model.wide * pass_time,
+        split=model.split * pass_time,
+        weight=model.whole * pass_time,
+        expert_weight=model.routed * pass_time,
         stream=model.hidden * machine.hidden_passes * machine.byte,
         score_byte=model.heads * machine.score_passes * machine.byte,
-        head=model.vocabulary * each,
+        head=model.vocabulary * head_time,
         keys=model.kv_elements / model.hidden,
         kv_heads=model.kv_heads,
-        halved=0.5 * machine.causal * model.causal,
+        causal_half=0.5 * machine.causal * model.causal,
         window=model.window,
         windowed=model.windowed,
         kept=model.whole + model.small,
         routed=model.routed,
-        only=only,
-        # The last stage has the output matrix, of its own even where it is the embedding again, and the final norm.
-        last=model.output + model.outer - only,
+        outer=outer,
+        # The last stage has an output matrix of its own even where it is tied to the embedding, and the final norm.
+        last_extra=model.output + model.outer - outer,
         dispatched=model.dispatched,
-        used=smaller(model.dispatched, 1.0),
+        moe=smaller(model.dispatched, 1.0),
         state=(1.0 + machine.optimizer_passes) * machine.byte,
         forward=machine.forward,
         backward=machine.backward,
@@ -128,12 +128,12 @@ def terms(model: Transformer, machine: Machine) -> Terms:
 
 
 def context(terms: Terms, seq: Number) -> Number:
-    """Tokens that a query meets in an average layer, forward, over a whole sequence of ``seq`` tokens."""
-    halved = terms.halved
-    whole = seq * (1.0 - halved)
-    if never(windowed := terms.windowed):
-        return whole
-    reach = smaller(terms.window, seq)
-    # Of a window w each token meets w, but the first w of the sequence, which meet w/2 on average.
-    seen = reach - halved * reach * reach / seq
-    return whole + windowed * (seen - whole)
+    """Keys that a query attends to in an average layer, forward, over a sequence of ``seq`` tokens."""
+    causal_half = terms.causal_half
+    unwindowed = seq * (1.0 - causal_half)
+    if always_zero(windowed := terms.windowed):
+        return unwindowed
+    window = smaller(terms.window, seq)
+    # With a window w each token attends to w keys, but for the first w tokens, which attend to w/2 on average.
+    windowed_keys = window - causal_half * window * window / seq
+    return unwindowed + windowed * (windowed_keys - unwindowed)

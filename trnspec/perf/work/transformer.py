@@ -1,4 +1,4 @@
-"""A transformer as the engine multiplies it: per average layer, whatever its layers are made of."""
+"""A transformer as average numbers per layer, whatever mix of layers it has."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True)
 class Transformer:
-    """The averages over the layers of a model, so that a layer is one row of numbers.
+    """Averages over the layers of a model, so that a layer is one set of numbers.
 
     Attributes:
-        layers: Layers.
-        hidden: Width of the residual stream.
-        vocabulary: Columns of the output matrix.
+        layers: Number of layers.
+        hidden: Hidden size.
+        vocabulary: Vocabulary size: columns of the output matrix.
         heads: Query heads.
-        kv_heads: Heads of keys and values.
-        kv_elements: Elements of the cache for one token and layer.
-        weights: Elements of the matrices that a token meets in a layer: attention, dense and active experts.
-        whole: Elements of the matrices of a layer that every rank of an expert group keeps: attention, dense, shared.
+        kv_heads: KV heads.
+        kv_elements: KV-cache elements per token and layer.
+        weights: Elements of the matrices that a token is multiplied by in a layer: attention, dense and active experts.
+        whole: Elements of a layer's matrices that every rank of an expert-parallel group holds: attention, dense, shared.
         routed: Elements of the matrices of all routed experts of a layer.
         small: Elements of a layer's norms and biases.
-        scores: Width of queries and values of all heads together: what a pair of tokens costs in FLOP, halved.
-        wide: Elements per token that matrix multiplications read and write on the residual stream.
+        scores: Width of queries and values of all heads: half of the FLOP of a query-key pair.
+        wide: Elements per token that matrix multiplications read from and write to the residual stream.
         split: Elements per token that they read and write where tensor parallelism splits them.
-        dispatched: Copies of a token that all-to-all carries, per layer: active experts times the share of layers.
+        dispatched: Copies of a token that the all-to-all carries, per layer: active experts times share of MoE layers.
         embedding: Elements of the embedding, positions included.
         output: Elements of the output matrix.
         tied: 1.0 where the output matrix is the embedding.
-        outer: Norms, biases and matrices outside the layers.
-        window: Tokens a windowed layer looks back; 0 for none.
-        windowed: Share of the layers that do.
-        causal: 1.0 when a token sees only those before it.
+        outer: Elements of norms, biases and matrices outside the layers.
+        window: Attention window in tokens; 0 for none.
+        windowed: Share of the layers with a window.
+        causal: 1.0 for causal attention.
     """
 
     layers: Number
@@ -64,14 +64,14 @@ class Transformer:
 
 
 def transformer(d: Dimensions) -> Transformer:
-    """The averages over the layers of a model."""
+    """The averages over the layers of a model with dimensions ``d``."""
     experts = d.expert_layers / d.layers
     dense = 1.0 - experts if d.mlp_weights else 0.0
     gated = d.matrices - 1.0
     active = d.active * d.expert_width + d.shared_width
-    feed = dense * d.width + experts * active
-    # Queries, keys and values leave from the residual stream, the output projection and the networks return to it.
-    copies = dense + experts * (d.active + (1.0 if d.shared_width else 0.0))
+    feed_forward_width = dense * d.width + experts * active
+    # Queries, keys and values read the residual stream; the output projection and the networks write to it.
+    networks = dense + experts * (d.active + (1.0 if d.shared_width else 0.0))
     qkv = d.heads * d.qk_size + d.kv_elements
     return Transformer(
         layers=d.layers,
@@ -87,8 +87,8 @@ def transformer(d: Dimensions) -> Transformer:
         routed=experts * d.experts * d.expert_weights,
         small=d.attention_small + dense * d.mlp_small + experts * (d.experts * d.expert_small + d.shared_small),
         scores=d.heads * (d.qk_size + d.v_size),
-        wide=2.0 * d.hidden + copies * 2.0 * d.hidden,
-        split=qkv + d.heads * d.v_size + feed * (gated + 1.0),
+        wide=2.0 * d.hidden + networks * 2.0 * d.hidden,
+        split=qkv + d.heads * d.v_size + feed_forward_width * (gated + 1.0),
         dispatched=experts * d.active,
         embedding=d.embedding + d.positions,
         output=d.head,
@@ -101,6 +101,6 @@ def transformer(d: Dimensions) -> Transformer:
 
 
 def parameters(model: Transformer) -> Number:
-    """All parameters: the layers', the embedding's, and the output matrix where it is not the embedding."""
+    """All parameters: layers, embedding, and the output matrix unless it is tied."""
     layers = model.layers * (model.whole + model.routed + model.small)
     return layers + model.embedding + model.output * (1.0 - model.tied) + model.outer

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from trnspec.plugins.api import Evaluator, Kind, Plugin
+from trnspec import Evaluator, Kind, Plugin
 from trnspec_cost.price import ServerPrice
 
 plugin = Plugin(

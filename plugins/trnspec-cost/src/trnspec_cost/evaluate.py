@@ -8,22 +8,16 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from trnspec.errors import QuantityError, UsageError
+from trnspec import Answer, Assumption, Dimension, Evaluation, QuantityError, RefusalError, UsageError, UsedFigure
 from trnspec.evaluation.questions import Question, System, axis, like
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, UsedFigure
-from trnspec.model.server import Server
-from trnspec.model.ultraserver import UltraServer
+from trnspec.graph.composition import servers
 from trnspec.quantities.quantity import parse
-from trnspec.quantities.units import Dimension
 from trnspec_cost.price import ServerPrice, Terms
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.catalog.views import Bound
-    from trnspec.graph.provenance import Stated
-    from trnspec.quantities.quantity import Interval
+    from trnspec import Catalog, DocumentView, Interval, Stated
 
 _ON = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
 _HOUR = 3600.0
@@ -85,16 +79,16 @@ def cost(catalog: Catalog, question: CostQuestion) -> Evaluation:
     q = question
     on, hours, step_time, steps, price = q.on, q.hours, q.step_time, q.steps, q.price
     terms, region, tokens = q.terms, q.region, q.tokens
-    server, servers, chips = _servers(catalog, on)
+    server, number, chips = _servers(catalog, on)
     time, assumed_time = _hours(hours, step_time, steps)
     if tokens is not None and tokens <= 0:
         raise UsageError(f"tokens: more than 0 is expected, not {tokens:g}")
     value, interval, figures_used, assumed = _price(catalog, server, price, terms, region)
-    rented = servers * time
+    rented = number * time
     answers = [
         _answer("cost", value, interval, rented, "USD", "interval: rounding of the price"),
-        _answer("hourly", value, interval, float(servers), "USD/h", "all servers"),
-        _answer("chip_hour", value, interval, servers / chips, "USD/h", "per chip and hour"),
+        _answer("hourly", value, interval, float(number), "USD/h", "all servers"),
+        _answer("chip_hour", value, interval, number / chips, "USD/h", "per chip and hour"),
         Answer("server_hours", rented, "h"),
     ]
     if tokens is not None:
@@ -108,7 +102,7 @@ def cost(catalog: Catalog, question: CostQuestion) -> Evaluation:
     ]
     return Evaluation(
         evaluator="cost",
-        title=f"{servers:,} x {server.name} for {time:,.6g} h, {terms}",
+        title=f"{number:,} x {server.name} for {time:,.6g} h, {terms}",
         inputs=q.values(),
         answers=tuple(answers),
         assumptions=tuple(a for a in assumptions if a is not None),
@@ -116,21 +110,19 @@ def cost(catalog: Catalog, question: CostQuestion) -> Evaluation:
     )
 
 
-def _servers(catalog: Catalog, on: str) -> tuple[Bound, int, int]:
+def _servers(catalog: Catalog, on: str) -> tuple[DocumentView, int, int]:
     """The server, the number of servers, and the number of chips."""
     match = _ON.fullmatch(on.strip())
     if match is None:
         raise UsageError(f"on: a server and a count are expected, such as trn1.32xlarge*4, not {on!r}")
     count = int(match["count"] or 1)
-    system: Bound = catalog[match["name"]]
-    chips = system.chip_count * count
-    spec = system.node.spec
-    if isinstance(spec, UltraServer):
-        server: Bound = catalog[spec.servers.server.name]
-        return server, spec.servers.count * count, chips
-    if not isinstance(spec, Server):
+    system: DocumentView = catalog[match["name"]]
+    rented = servers(catalog.graph, system.node)
+    chips = system.chip_count
+    if rented is None or not isinstance(chips, int):
         raise UsageError(f"on: {system.kind} {system.name} has no price; give a server or an UltraServer")
-    return system, count, chips
+    number, server = rented
+    return catalog[server.name], number * count, chips * count
 
 
 def _hours(hours: float | None, step_time: float | None, steps: int | None) -> tuple[float, Assumption | None]:
@@ -154,7 +146,7 @@ def _hours(hours: float | None, step_time: float | None, steps: int | None) -> t
 
 
 def _price(
-    catalog: Catalog, server: Bound, given: str | None, terms: str, region: str | None
+    catalog: Catalog, server: DocumentView, given: str | None, terms: str, region: str | None
 ) -> tuple[Fraction, Interval, tuple[UsedFigure, ...], Assumption | None]:
     """The price of one server in USD/h, its interval, the figure used, and the assumption made."""
     if given is not None:
@@ -191,7 +183,7 @@ def _price(
     return figure.value.value, figure.interval, (_basis(figure),), _where(document)
 
 
-def _where(price: Bound) -> Assumption:
+def _where(price: DocumentView) -> Assumption:
     region = price.node.spec.region
     return Assumption("region", region or "not published", f"the price {price.name}")
 

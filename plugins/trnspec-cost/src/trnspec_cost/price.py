@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 from attrs import frozen
 
+from trnspec import Ref
 from trnspec.model.annotations import Text
 from trnspec.model.fields import Price
-from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 
 Terms = Literal["on-demand", "spot", "reserved", "capacity-block"]

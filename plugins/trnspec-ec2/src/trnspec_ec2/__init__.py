@@ -1,6 +1,6 @@
 """EC2 DescribeInstanceTypes for trnspec: a command that checks it against the catalog and drafts documents of it."""
 
-from trnspec.plugins.api import Command, Plugin
+from trnspec import Command, Plugin
 
 plugin = Plugin(
     name="ec2",

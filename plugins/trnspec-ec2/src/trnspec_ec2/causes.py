@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from trnspec import Interval, Quantity
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, tried
 from trnspec.checks.reconcile.sites import Site, Term
 from trnspec.graph.graph import figure_at
 from trnspec.graph.totals import total
 from trnspec.model.server import Server
 from trnspec.model.source import Source
-from trnspec.quantities.quantity import Interval, Quantity
 from trnspec_ec2.statements import DEVICES, Statement, Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
+    from trnspec import Graph, Node
     from trnspec.yaml import Path
     from trnspec_ec2.comparing import Parts
 
@@ -70,7 +69,9 @@ def _of_many(says: Quantity, parts: Parts) -> Iterator[Explanation]:
     """The figure of one chip may be what all chips of another size have together."""
     for server in parts.graph.of(Server):
         made = total(parts.graph, server, _ONE)
-        if made is not None and made.count > 1 and float(made) == float(says) and server.name != parts.server.name:
+        if made is None or made.count == 1 or server.name == parts.server.name:
+            continue
+        if float(made) == float(says):
             sentence = f"{made} is the memory of {made.count} chips of {made.figure}, {made.part.name}: {server.name}"
             yield Explanation("total-of-another", sentence)
             return

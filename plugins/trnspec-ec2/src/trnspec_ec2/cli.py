@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from trnspec.errors import UsageError
+from trnspec import UsageError
 
 if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
+    from trnspec import Graph
     from trnspec_ec2.reading import Record
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from trnspec import Figure, Graph, Interval, Node, Quantity, Ref
 from trnspec.checks.reconcile.hypotheses import Explanation
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
-from trnspec.graph.graph import Graph, figure_at
+from trnspec.graph.graph import figure_at
 from trnspec.graph.totals import total
 from trnspec.model.chip import Chip
-from trnspec.model.document import Node
-from trnspec.model.figure import Figure
-from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 from trnspec.model.source import Source
-from trnspec.quantities.quantity import Interval, Quantity
 from trnspec_ec2.causes import causes
 from trnspec_ec2.statements import Device, Part, Statement, Target, devices, distinct, statements
 
@@ -221,8 +218,6 @@ class Parts:
         name = node.metadata.source.name if node.metadata.source else ""
         text = found.name if isinstance(found, Ref) else str(found)
         interval = Interval.point(found) if isinstance(found, int) else None
-        if target.path == "spec.efa":
-            found = text = "yes"
         return Adopted(found, text, interval, node.name, target.path, name, self.date(name))
 
     def _memory(self) -> Adopted | None:
@@ -230,7 +225,7 @@ class Parts:
         if made is None:
             return None
         name = made.part.metadata.source.name if made.part.metadata.source else ""
-        text = f"{made} = {made.count} x {made.figure}" if made.count > 1 else str(made)
+        text = f"{made} = {made.count} x {made.figure}" if made.count != 1 else str(made)
         return Adopted(made, text, made.interval, made.part.name, "spec.memory.capacity", name, self.date(name))
 
     def date(self, source: str) -> str:

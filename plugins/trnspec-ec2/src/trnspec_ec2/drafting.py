@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.graph.graph import Graph, figure_at
+from trnspec import Graph, Interval, Quantity, Ref
+from trnspec.graph.graph import figure_at
 from trnspec.model.core import Core
-from trnspec.model.ref import Ref
-from trnspec.quantities.quantity import Interval, Quantity
 from trnspec_ec2.comparing import chip_named
-from trnspec_ec2.statements import Device, Statement, devices, distinct, printed, statements
+from trnspec_ec2.statements import NOT_EFA, Device, Statement, devices, distinct, printed, statements
 from trnspec_ec2.yaml_text import document
 
 if TYPE_CHECKING:
-    from trnspec.model.document import Node
+    from trnspec import Node
     from trnspec_ec2.reading import Record
 
 FOLDERS = {"Server": "servers", "Chip": "chips", "Source": "sources"}
@@ -188,7 +187,7 @@ class _Making:
         found: dict[str, list[Statement]] = {}
         for statement in statements(record.data):
             target = statement.targets[0]
-            if target.part == "server" and target.path in _DRAFTED:
+            if target.part == "server" and target.path in _DRAFTED and statement.says != NOT_EFA:
                 found.setdefault(target.path.removeprefix("spec."), []).append(statement)
         chosen: dict[str, Statement] = {}
         for path in (p.removeprefix("spec.") for p in _DRAFTED):
@@ -219,8 +218,9 @@ class _Making:
 _DRAFTED = (
     "spec.host.vcpus",
     "spec.host.memory",
-    "spec.efa.cards",
-    "spec.efa.bandwidth",
+    "spec.network.technology",
+    "spec.network.nics",
+    "spec.network.bandwidth",
     "spec.network.peak",
     "spec.network.baseline",
     "spec.network.storage",

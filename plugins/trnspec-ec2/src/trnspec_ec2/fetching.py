@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from trnspec.errors import UsageError
+from trnspec import UsageError
 
 
 @frozen

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from attrs import frozen
 
-from trnspec.errors import UsageError
+from trnspec import UsageError
 
 WANTED = "what `aws ec2 describe-instance-types --output json` prints is expected"
 

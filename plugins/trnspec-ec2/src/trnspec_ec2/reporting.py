@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, frozen
 
-from trnspec.quantities.quantity import Quantity, render
+from trnspec import Quantity
+from trnspec.quantities.quantity import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from trnspec.quantities.quantity import Quantity
+from trnspec import Quantity
 from trnspec.quantities.quantity import parse as quantity
 
 Part = Literal["server", "chip", "core"]
@@ -206,14 +206,19 @@ def _device(device: Device) -> Iterator[Statement]:
         )
 
 
+EFA, NOT_EFA = "EFA", "not EFA"
+"""What a record states of the technology of the network: the record of a type without EFA names no other one."""
+
+
 def _adapters(data: Mapping[str, Any]) -> Iterator[Statement]:
     network = data.get("NetworkInfo", {})
     supported = network.get("EfaSupported")
-    cards = _of("server", "efa.cards")
+    cards = _of("server", "network.nics")
     if supported is not None:
-        says = "yes" if supported else "no"
+        says = EFA if supported else NOT_EFA
         where = "NetworkInfo.EfaSupported"
-        yield Statement(id="efa", title="EFA", says=says, where=where, targets=_of("server", "efa"), adds=supported)
+        targets = _of("server", "network.technology")
+        yield Statement(id="efa", title="EFA", says=says, where=where, targets=targets, adds=supported)
     most = network.get("EfaInfo", {}).get("MaximumEfaInterfaces")
     if most is not None and supported is not False:
         where = "NetworkInfo.EfaInfo.MaximumEfaInterfaces"
@@ -240,8 +245,8 @@ _PERFORMANCE = re.compile(r"(?:(\d{1,4}) ?x )?(up to )?(\d{1,6}(?:\.\d{1,6})?) (
 
 
 def _rates(count: int, *, with_efa: bool) -> tuple[Target, ...]:
-    """Where the rate of so many cards together belongs: one card is the network itself, several with EFA are EFA."""
-    paths = ("network.peak", "efa.bandwidth") if with_efa else ("network.peak",)
+    """The attributes for the rate of all cards: of one card the advertised peak, of several with EFA the NICs."""
+    paths = ("network.peak", "network.bandwidth") if with_efa else ("network.peak",)
     return _of("server", *(paths if count == 1 else reversed(paths)))
 
 
@@ -290,7 +295,7 @@ def _advertised(network: Mapping[str, Any], *, with_efa: bool) -> Iterator[State
     targets = _rates(int(count or 1), with_efa=with_efa)
     yield Statement(id="performance", title="advertised network", says=says, text=text, where=where, targets=targets)
     if count is not None and with_efa:
-        targets = _of("server", "efa.cards")
+        targets = _of("server", "network.nics")
         title = "advertised network cards"
         yield Statement(
             id="performance-cards", title=title, says=int(count), text=text, where=where, targets=targets, adds=False

@@ -1,6 +1,6 @@
 """The energy of a run, for trnspec: one evaluator."""
 
-from trnspec.plugins.api import Evaluator, Plugin
+from trnspec import Evaluator, Plugin
 
 plugin = Plugin(
     name="energy",

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from trnspec.errors import QuantityError, UsageError
+from trnspec import Answer, Assumption, Dimension, Evaluation, Part, QuantityError, RefusalError, UsageError, UsedFigure
 from trnspec.evaluation.questions import Question, System, axis, like
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, UsedFigure
 from trnspec.quantities.quantity import parse
-from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.catalog.views import Bound
-    from trnspec.quantities.quantity import Interval
+    from trnspec import Catalog, DocumentView, Interval
 
 _ON = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
 _HOUR = 3600.0
@@ -120,13 +116,16 @@ def energy(catalog: Catalog, question: EnergyQuestion) -> Evaluation:
     )
 
 
-def _system(catalog: Catalog, on: str) -> tuple[Bound, int]:
+def _system(catalog: Catalog, on: str) -> tuple[DocumentView, int]:
     """The chip of a system, and the number of chips."""
     match = _ON.fullmatch(on.strip())
     if match is None:
         raise UsageError(f"on: a system and a count are expected, such as trn2.48xlarge*4, not {on!r}")
-    system: Bound = catalog[match["name"]]
-    return system.chip_view, system.chip_count * int(match["count"] or 1)
+    system: DocumentView = catalog[match["name"]]
+    chips = system.chip_count
+    if not isinstance(chips, int):
+        raise UsageError(f"on: {system.name} has {chips} chips, which is a bound; give a server and a count")
+    return system.chip_view, chips * int(match["count"] or 1)
 
 
 def _time(
@@ -156,7 +155,7 @@ def _time(
     return seconds, Assumption("time", f"{steps:,} steps of {step_time:g} s", "no time between steps")
 
 
-def _power(chip: Bound, given: str | None) -> tuple[float, Interval, tuple[UsedFigure, ...], Assumption | None]:
+def _power(chip: DocumentView, given: str | None) -> tuple[float, Interval, tuple[UsedFigure, ...], Assumption | None]:
     """The power of one chip in W, its interval, the figure used, and the assumption made."""
     if given is not None:
         try:

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from trnspec.plugins.api import Plugin
+from trnspec import Plugin
 
 plugin = Plugin(name="inferentia", api=1, catalogs=(Path(__file__).parent / "catalog",))

@@ -1,0 +1,374 @@
+"""trnspec.graph.composition: systems of any depth and of any kind, those of a plugin included."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from rack_kinds import DOCUMENTS, MODULE
+
+import trnspec
+from trnspec.builtin import plugin as builtin
+from trnspec.catalog.catalog import Catalog
+from trnspec.checks.reconcile.relations import relations
+from trnspec.checks.runner import run
+from trnspec.errors import UsageError
+from trnspec.graph.composition import chip_count, chips, count_path, members, part_kinds, parts, servers
+from trnspec.graph.fabrics import fabric
+from trnspec.graph.graph import Graph
+from trnspec.graph.paths import paths, place, total_paths
+from trnspec.graph.totals import sums, total
+from trnspec.loading.pipeline import link, read
+from trnspec.model.chip import Chip
+from trnspec.model.cluster import Cluster
+from trnspec.model.parts import CountRange
+from trnspec.model.ref import Ref
+from trnspec.model.reflection import dotted
+from trnspec.model.server import Server
+from trnspec.model.ultraserver import UltraServer
+from trnspec.output.exporters import export
+from trnspec.output.exporters.exported import ExportError
+from trnspec.perf.lowering.lower import lower
+from trnspec.plugins.api import Registry
+from trnspec.yaml import read_text
+
+SHIPPED = trnspec.load().graph
+
+
+def _plugin() -> types.ModuleType:
+    module = types.ModuleType("trnspec_tile_under_test")
+    module.__file__ = str(Path(__file__).parent / "trnspec_tile.py")
+    # Classes look up the names in their annotations in the module that they belong to.
+    sys.modules[module.__name__] = module
+    exec(compile(MODULE, module.__file__, "exec"), module.__dict__)
+    return module
+
+
+TILE = _plugin()
+KNOWN = Registry.of([builtin, evolve(TILE.plugin, catalogs=())])
+
+
+@functools.cache
+def tile(**changed: str) -> Graph:
+    """The documents of the plugin; ``changed`` replaces the text of some by name."""
+    texts = [changed.get(Path(file).stem.replace("-", "_"), text) for file, text in DOCUMENTS.items()]
+    graph, problems = link([read(read_text(text, f"{i}.yaml"), KNOWN) for i, text in enumerate(texts)])
+    assert not problems
+    return graph
+
+
+def text(name: str, old: str, new: str) -> dict[str, str]:
+    """A document with another text in one place."""
+    whole = next(t for file, t in DOCUMENTS.items() if Path(file).stem == name)
+    assert old in whole
+    return {name.replace("-", "_"): whole.replace(old, new)}
+
+
+@pytest.mark.parametrize(
+    ("name", "chips_", "servers_"),
+    [("tile-1", 1, None), ("tile-server", 4, 1), ("tile-pod", 8, 2), ("plain-rack", 32, 8), ("tile-hall", 280, 70)],
+)
+def test_chips_and_servers_at_every_depth(name, chips_, servers_) -> None:
+    graph = tile()
+    found = servers(graph, graph.named(name))
+
+    assert (chips_, graph.named("tile-1")) == chips(graph, graph.named(name))
+    assert chips_ == chip_count(graph, graph.named(name))
+    assert servers_ == (None if found is None else found[0])
+
+
+def test_numbers_of_each_kind_of_part() -> None:
+    graph = tile()
+    hall = graph.named("tile-hall")
+    counts = {
+        kind.__name__: [(count, part.name) for count, part in members(graph, hall, kind) or ()]
+        for kind in (TILE.Rack, UltraServer, Server, Chip)
+    }
+
+    # 10 racks of 3 servers and 2 pods of 2 servers each.
+    assert counts == {
+        "Rack": [(10, "tile-rack")],
+        "UltraServer": [(20, "tile-pod")],
+        "Server": [(70, "tile-server")],
+        "Chip": [(280, "tile-1")],
+    }
+
+
+def test_direct_parts_and_the_paths_of_their_counts() -> None:
+    graph = tile()
+    rack = graph.named("tile-rack")
+    direct = parts(graph, rack) or ()
+
+    assert [(p.node.name, p.count) for p in direct] == [("tile-server", 3), ("tile-pod", 2)]
+    assert [dotted(count_path(rack, p.ref) or ()) for p in direct] == [
+        "spec.servers.0.count",
+        "spec.ultraservers.0.count",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "text_"),
+    [
+        ("tile-rack", "memory.capacity", "1,792 GiB"),
+        ("tile-hall", "memory.capacity", "17,920 GiB"),
+        ("tile-hall", "peak.dense.bf16", "112 PFLOPS"),
+        ("tile-rack", "host.memory", "1,792 GiB"),
+        # What a plugin's chip and a plugin's rack bring adds up too.
+        ("tile-server", "scratch", "2,048 MiB"),
+        ("tile-hall", "scratch", "143,360 MiB"),
+        ("tile-hall", "cooling", "20 kW"),
+    ],
+)
+def test_totals(name, path, text_) -> None:
+    graph = tile()
+
+    assert text_ == str(total(graph, graph.named(name), ("spec", *path.split("."))))
+
+
+@pytest.mark.parametrize("path", ["clock_domains", "links.bandwidth", "nothing", "servers"])
+def test_what_does_not_add_up_has_no_total(path) -> None:
+    graph = tile()
+
+    assert total(graph, graph.named("tile-rack"), ("spec", *path.split("."))) is None
+
+
+def test_a_total_over_different_chips_is_the_sum_of_each() -> None:
+    """A pod of 2 x 4 tile-1 and 3 servers of 4 chips of another capacity: 8 x 64 + 12 x 96."""
+    graph = tile()
+    other = evolve(graph.named("tile-1"), metadata=evolve(graph.named("tile-1").metadata, name="tile-2"))
+    other = evolve(other, spec=evolve(other.spec, memory=SHIPPED.named("trainium2").spec.memory, scratch=None))
+    server = graph.named("tile-server")
+    bigger = evolve(
+        server,
+        metadata=evolve(server.metadata, name="big-server"),
+        spec=evolve(server.spec, chips=evolve(server.spec.chips, chip=Ref("tile-2"))),
+    )
+    rack = graph.named("tile-rack")
+    boxes = (evolve(rack.spec.servers[0], server=Ref("big-server")),)
+    mixed = evolve(rack, spec=evolve(rack.spec, servers=boxes))
+    graph = Graph({**graph.nodes, "tile-2": other, "big-server": bigger, "tile-rack": mixed})
+
+    whole = total(graph, mixed, ("spec", "memory", "capacity"))
+    assert whole is not None
+    assert ("2,176 GiB", 2176 * 2**30) == (str(whole), float(whole))
+    assert [str(t) for t in whole.terms] == ["12 x 96 GiB", "16 x 64 GiB"]
+    # The scratch memory of one of the two is not known, so the total is not; and there is no single chip.
+    assert total(graph, mixed, ("spec", "scratch")) is None
+    assert (None, 28) == (chips(graph, mixed), chip_count(graph, mixed))
+
+
+def test_a_part_that_is_not_known_makes_every_total_unknown() -> None:
+    graph = tile()
+    rack = graph.named("tile-rack")
+    for name in ("nothing", "tile-link", "tile-rack"):
+        boxes = (evolve(rack.spec.servers[0], server=Ref(name)),)
+        changed = Graph({**graph.nodes, "tile-rack": evolve(rack, spec=evolve(rack.spec, servers=boxes))})
+        node = changed.named("tile-rack")
+
+        assert (None, None) == (chip_count(changed, node), members(changed, node, Server))
+        assert total(changed, node, ("spec", "memory", "capacity")) is None
+        assert sums(changed, node) == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "kinds"),
+    [
+        (Chip, ["Core"]),
+        (Server, ["Chip", "TileChip", "Core"]),
+        (Cluster, ["Server", "Chip", "TileChip", "Core"]),
+        (TILE.Hall, ["Rack", "Server", "UltraServer", "Pod", "Chip", "TileChip", "Core"]),
+    ],
+)
+def test_kinds_of_parts(spec, kinds) -> None:
+    assert kinds == [kind.__name__ for kind in part_kinds(tile(), spec)]
+
+
+@pytest.mark.parametrize("graph", [SHIPPED, tile()], ids=["shipped", "plugin"])
+def test_show_has_every_total_that_a_query_has(graph) -> None:
+    """What is known of a total at its path is the text of the sum, and there is no other sum."""
+    seen = 0
+    for node in graph:
+        spec = type(node.spec)
+        fields = {path: place(graph, spec, path) for path in total_paths(graph, spec)}
+        known = {path: value.text for path, f in fields.items() if f and (value := f.read(node))}
+        shown = {s.path: s.text for s in sums(graph, node) if place(graph, spec, s.path).total}
+        assert known == ({} if isinstance(node.spec, Chip) else shown), node.name
+        seen += len(known)
+
+    assert seen > 30
+
+
+@pytest.mark.parametrize("spec", [TILE.Rack, TILE.Hall, TILE.Pod, TILE.TileChip, Cluster])
+def test_every_path_that_is_offered_has_a_meaning(spec) -> None:
+    offered = list(paths(tile(), spec))
+
+    assert [p for p in offered if place(tile(), spec, p) is None] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("rack where memory.capacity > 1.7 TiB", ["plain-rack", "tile-rack"]),
+        ("rack where memory.capacity > 1.8 TiB", ["plain-rack"]),
+        ("rack where scratch >= 16 GiB", ["plain-rack"]),
+        ("rack where ultraservers.count = 2", ["tile-rack"]),
+        ("hall where chips.count = 280 and servers.count = 70 and racks.count = 10", ["tile-hall"]),
+        ('hall where chip = "tile-1" and server.host.vcpus = 8', ["tile-hall"]),
+        ("server where chip.clock_domains = 2", ["tile-server"]),
+        ("pod where memory.capacity = 512 GiB and slices = 2", ["tile-pod"]),
+    ],
+)
+def test_queries(query, names, monkeypatch) -> None:
+    from trnspec.catalog.query import run as queries
+
+    monkeypatch.setattr(queries, "KINDS", tuple(KNOWN.kinds.values()))
+
+    assert names == [row.name for row in Catalog(tile()).query(query)]
+
+
+def test_published_totals_of_a_plugin_kind_are_checked() -> None:
+    levels = {(dotted(r.total.path[1:]), str(r.terms[0]), r.level) for r in relations(tile()) if r.holds}
+
+    assert ("stated.memory.capacity", "3 x 4 x 64 GiB of tile-1", "chips of a rack") in levels
+    assert ("stated.chips", "3 x 4 of tile-server", "servers of a rack") in levels
+
+    wrong = tile(**text("tile-rack", "1,792 GiB", "1,024 GiB"))
+    found = run([r for r in KNOWN.rules if r.code.id == "TRN402"], wrong)
+    assert [dotted(d.where.path) for d in found] == ["spec.stated.memory.capacity"]
+
+
+@pytest.mark.parametrize(
+    ("on", "ranks", "levels"),
+    [
+        # Servers of a rack have no fabric among them: the network of a server, 400 Gbit/s, is shared by 4 chips.
+        ("plain-rack", 32, [("server", 4), ("network", float("inf"))]),
+        ("plain-rack*2", 64, [("server", 4), ("network", float("inf"))]),
+        ("tile-pod", 8, [("ultraserver", 8)]),
+        ("tile-pod*3", 24, [("ultraserver", 8), ("network", float("inf"))]),
+    ],
+)
+def test_systems_for_evaluators(on, ranks, levels) -> None:
+    system = lower(tile(), on)
+
+    assert (ranks, levels) == (system.ranks, [(level.name, level.ranks) for level in system.levels])
+
+
+def test_a_rack_is_its_servers_for_evaluators() -> None:
+    rack, many = lower(tile(), "plain-rack"), lower(tile(), "tile-server*8")
+
+    assert (rack.servers, rack.chips, rack.levels) == (many.servers, many.chips, many.levels)
+
+
+def test_a_rack_of_different_systems_is_refused_for_evaluators() -> None:
+    with pytest.raises(UsageError, match="tile-rack is built of several parts"):
+        lower(tile(), "tile-rack")
+
+
+def test_evaluators_take_a_rack() -> None:
+    graph = Graph({**SHIPPED.nodes, **tile().nodes})
+    inputs = {"model": "llama-3.1-8b", "tp": 4, "zero": 1, "global_batch": 64, "seq": 2048}
+    rack, many = (
+        trnspec.evaluate("training", Catalog(graph), on=on, **inputs) for on in ("plain-rack", "tile-server*8")
+    )
+
+    assert rack.answers
+    assert [(a.name, a.value) for a in rack.answers] == [(a.name, a.value) for a in many.answers]
+
+
+@pytest.mark.parametrize("format_", ["dot", "svg", "json", "astra-sim"])
+def test_exports_of_a_pod(format_) -> None:
+    graph = tile()
+    pod = export(format_, graph, graph.named("tile-pod")).text
+
+    assert "tile" in pod
+    shape = fabric(graph, graph.named("tile-pod"))
+    assert shape is not None
+    assert shape.nodes == 8
+
+
+def test_exports_of_a_rack() -> None:
+    import json
+
+    graph = tile()
+    (rack,) = json.loads(export("json", graph, graph.named("tile-rack")).text)["documents"]
+
+    assert (28, 1792 * 2**30) == (rack["totals"]["chips"], rack["totals"]["memory.capacity"]["value"])
+    for format_ in ("dot", "svg", "astra-sim"):
+        with pytest.raises(ExportError) as caught:
+            export(format_, graph, graph.named("tile-rack"))
+        assert caught.value.reason == "no-fabric"
+
+
+# Clusters: a number of chips of which only a bound is published.
+
+
+def test_the_chips_of_a_cluster_are_a_bound() -> None:
+    cluster = trnspec.load()["trn1-ultracluster"]
+
+    assert CountRange(100_000) == cluster.chip_count
+    assert (">= 100,000", ">= 3,200,000 GiB") == (str(cluster.chip_count), str(cluster.total("memory.capacity")))
+    assert cluster.total("memory.capacity").interval.high is None
+    # 16 chips in a server.
+    assert [(CountRange(6_250), "trn1.32xlarge")] == [
+        (count, part.name) for count, part in members(SHIPPED, cluster.node, Server) or ()
+    ]
+
+
+def test_a_cluster_of_unknown_size_has_no_totals() -> None:
+    cluster = trnspec.load()["trn1n-ultracluster"]
+
+    for ask in (lambda: cluster.chip_count, lambda: cluster.total("memory.capacity")):
+        with pytest.raises(UsageError, match="not known"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("condition", "found", "undecided"),
+    [
+        ("chips.count >= 100000", ["trn1-ultracluster"], ["trn1n-ultracluster"]),
+        ("chips.count > 100000", [], ["trn1-ultracluster", "trn1n-ultracluster"]),
+        ("chips.count < 100000", [], ["trn1n-ultracluster"]),
+        ("chips.count = 100000", [], ["trn1-ultracluster", "trn1n-ultracluster"]),
+        ("chips.count != 99999", ["trn1-ultracluster"], ["trn1n-ultracluster"]),
+        ("memory.capacity > 3 PiB", ["trn1-ultracluster"], ["trn1n-ultracluster"]),
+        ("memory.capacity < 4 PiB", [], ["trn1-ultracluster", "trn1n-ultracluster"]),
+        ("memory.capacity ~ 3.2 PB", [], ["trn1n-ultracluster"]),
+        ("memory.capacity / chips.count > 1 GiB", [], ["trn1-ultracluster", "trn1n-ultracluster"]),
+    ],
+)
+def test_a_bound_decides_only_what_it_can(condition, found, undecided) -> None:
+    result = trnspec.load().query(f"cluster where {condition}")
+
+    assert (found, undecided) == ([c.name for c in result], [c.name for c in result.undecided])
+
+
+def test_a_cluster_needs_a_number_of_servers_for_evaluators() -> None:
+    with pytest.raises(
+        UsageError, match=r"trn1\.32xlarge trn1-ultracluster has is not known exactly; known is >= 6,250"
+    ):
+        lower(SHIPPED, "trn1-ultracluster")
+
+    named, servers_ = lower(SHIPPED, "trn1-ultracluster*64"), lower(SHIPPED, "trn1.32xlarge*64")
+    assert (servers_.chips, servers_.levels) == (named.chips, named.levels)
+
+
+@pytest.mark.parametrize(
+    ("text_", "count"),
+    [("over 100,000", CountRange(100_000)), ("up to 30,000", CountRange(0, 30_000)), ("512", 512)],
+)
+def test_counts_as_printed(text_, count) -> None:
+    assert count == CountRange.parse(text_)
+
+
+def test_arithmetic_of_bounds() -> None:
+    lower_, upper = CountRange(100), CountRange(0, 30)
+
+    assert (CountRange(300), CountRange(0, 90)) == (3 * lower_, upper * 3)
+    assert (CountRange(101), CountRange(5, 35), CountRange(100)) == (1 + lower_, upper + 5, upper + lower_)
+    # Whole servers: at least 7 of 16 chips for 100 chips, at most 1 for 30.
+    assert (CountRange(7), CountRange(0, 1)) == (lower_ // 16, upper // 16)
+    assert (">= 100", "<= 30", "5 to 35") == (str(lower_), str(upper), str(upper + 5))

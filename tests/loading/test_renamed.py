@@ -1,0 +1,232 @@
+"""trnspec.loading.renamed: documents with former paths are read as those with present ones, at the author's lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import trnspec
+from trnspec.api import registry
+from trnspec.loading.pipeline import read
+from trnspec.loading.schema.check import validator
+from trnspec.loading.structure import plain
+from trnspec.model.document import Node
+from trnspec.model.fabric import Fabric
+from trnspec.model.renames import current, current_text, has_renames
+from trnspec.model.server import Server
+from trnspec.model.ultraserver import UltraServer
+from trnspec.yaml import read_text
+
+KNOWN = registry()
+OLD = """\
+api_version: trnspec/v1
+kind: Server
+metadata:
+  name: box
+  title: Box
+  source: neuron-trn1-2026-08
+  allow:
+    - {code: TRN402, at: spec.efa.bandwidth, reason: A reason.}
+    - {code: TRN402, at: spec.fabric.bandwidth, reason: A reason.}
+spec:
+  chips: {chip: trainium1, count: 16}
+  fabric:
+    link: neuronlink-v2
+    bandwidth: 384 GB/s
+  efa:
+    link: efa
+    cards: 8
+    bandwidth: {value: 800 Gbps, note: A note.}
+  network:
+    storage: 80 Gbps
+claims:
+  - at: spec.efa
+    says: 8x 100 Gigabit
+    source: ec2-api-moto-5.2.1
+  - {at: "spec.efa.{cards,link}", says: 8, source: ec2-api-moto-5.2.1}
+  - {at: spec.fabric.bandwidth, says: 384 GB/s, source: ec2-api-moto-5.2.1}
+"""
+NEW = """\
+api_version: trnspec/v1
+kind: Server
+metadata:
+  name: box
+  title: Box
+  source: neuron-trn1-2026-08
+  allow:
+    - {code: TRN402, at: spec.network.bandwidth, reason: A reason.}
+    - {code: TRN402, at: spec.fabric.bandwidth, reason: A reason.}
+spec:
+  chips: {chip: trainium1, count: 16}
+  fabric:
+    link: neuronlink-v2
+    bandwidth: {both: 384 GB/s}
+  network:
+    link: efa
+    nics: 8
+    bandwidth: {value: 800 Gbps, note: A note.}
+    storage: 80 Gbps
+claims:
+  - at: spec.network
+    says: 8x 100 Gigabit
+    source: ec2-api-moto-5.2.1
+  - {at: "spec.network.{nics,link}", says: 8, source: ec2-api-moto-5.2.1}
+  - {at: spec.fabric.bandwidth.both, says: 384 GB/s, source: ec2-api-moto-5.2.1}
+"""
+
+
+def node_of(text: str) -> Node[Any]:
+    node = read(read_text(text, "box.yaml"), KNOWN).node
+    assert node is not None
+    return node
+
+
+def problems(text: str) -> list[tuple[str, int, int]]:
+    found = read(read_text(text, "box.yaml"), KNOWN).problems
+    return [(p.code, p.place.line, p.place.column) for p in found if p.place is not None]
+
+
+def test_a_former_document_equals_the_present_one():
+    assert plain(node_of(NEW)) == plain(node_of(OLD))
+    assert [] == problems(NEW)
+
+
+def test_each_former_path_is_reported_where_it_is_written():
+    assert [
+        ("TRN057", 8, 26), ("TRN057", 14, 5), ("TRN057", 16, 5), ("TRN057", 17, 5), ("TRN057", 18, 5),
+        ("TRN057", 22, 9), ("TRN057", 25, 10), ("TRN057", 26, 10),
+    ] == sorted(problems(OLD))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "column"),
+    [
+        (("spec", "network", "nics"), 17, 12),
+        (("spec", "network", "bandwidth", "value"), 18, 24),
+        (("spec", "network", "storage"), 20, 14),
+        (("spec", "fabric", "bandwidth", "both"), 14, 16),
+    ],
+)
+def test_positions_are_those_of_the_lines_that_the_author_wrote(path, line, column):
+    place = node_of(OLD).document.place(path)
+    assert (line, column) == (place.line, place.column)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("cards: 8", 'cards: "8"', ("TRN103", 17, 12)),
+        ("800 Gbps", "800 GB", ("TRN112", 18, 24)),
+        ("bandwidth: 384 GB/s", "bandwidth: 384", ("TRN110", 14, 16)),
+        ("cards: 8", "crads: 8", ("TRN101", 17, 5)),
+        ("storage: 80 Gbps", "storage: 80 Gbps\n    nics: 8", ("TRN108", 17, 5)),
+        ("bandwidth: 384 GB/s", "bandwidth: {both: 384 GB/s, value: 384 GB/s}", ("TRN101", 14, 33)),
+    ],
+)
+def test_a_mistake_at_a_former_path_is_one_error_at_its_line(old, new, expected):
+    assert [expected] == [p for p in problems(OLD.replace(old, new, 1)) if p[0] != "TRN057"]
+
+
+def test_of_an_attribute_that_is_given_twice_the_present_path_counts():
+    node = node_of(OLD.replace("storage: 80 Gbps", "storage: 80 Gbps\n    nics: 4"))
+    assert 4 == node.spec.network.nics
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("efa: {}", []),
+        ("fabric: {link: neuronlink-v2, bandwidth: {}}", []),
+        ("efa: 8", [("TRN103", 6)]),
+        ("efa: null", [("TRN103", 6)]),
+        ("efa: [8]", [("TRN103", 6)]),
+        ("fabric: {link: neuronlink-v2, bandwidth: null}", [("TRN103", 6)]),
+        ("fabric: {link: neuronlink-v2, bandwidth: [1 GB/s]}", [("TRN103", 6)]),
+        ("efa: {cards: 8}\n  network: 5", [("TRN103", 7)]),
+    ],
+)
+def test_forms_that_never_were(text, left):
+    head = "api_version: trnspec/v1\nkind: Server\nmetadata: {name: box, title: Box}\nspec:\n"
+    found = problems(f"{head}  chips: {{chip: trainium1, count: 16}}\n  {text}\n")
+    assert left == [(code, line) for code, line, _ in found if code != "TRN057"]
+
+
+@pytest.mark.parametrize("text", [OLD, NEW])
+def test_the_schema_accepts_both_forms(text):
+    assert [] == list(validator("Server", Server).iter_errors(read_text(text, "box.yaml").data))
+
+
+def test_the_schema_marks_former_keys_as_deprecated():
+    definitions = validator("Server", Server).schema["$defs"]
+    efa = definitions["Server"]["properties"]["efa"]
+    bare = definitions["Fabric"]["properties"]["bandwidth"]["then"]
+
+    assert [True] * 4 == [efa["deprecated"], *(p["deprecated"] for p in efa["properties"].values())]
+    assert bare["deprecated"] is True
+    assert {"link", "cards", "bandwidth"} == set(efa["properties"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "old", "new"),
+    [
+        (Server, "spec.efa", "spec.network"),
+        (Server, "spec.efa.bandwidth.note", "spec.network.bandwidth.note"),
+        (Server, "spec.network.bandwidth", "spec.network.bandwidth"),
+        (Server, "spec.fabric.bandwidth.value", "spec.fabric.bandwidth.both.value"),
+        (Server, "spec.fabric.bandwidth.per_direction", "spec.fabric.bandwidth.per_direction"),
+        (UltraServer, "spec.{fabric,between_servers}.bandwidth", "spec.{fabric,between_servers}.bandwidth.both"),
+        (UltraServer, "spec.stated.{host.memory}", "spec.stated.{host.memory}"),
+        (UltraServer, "spec.stated.efa.bandwidth", "spec.stated.network.bandwidth"),
+        (UltraServer, "spec.{stated", "spec.{stated"),
+        (Server, "spec.{efa,host}", "spec.{network,host}"),
+        (Server, "spec.{efa,fabric}.bandwidth", "spec.{efa,fabric}.bandwidth"),
+    ],
+)
+def test_present_paths(spec, old, new):
+    assert new == current_text(spec, old)
+
+
+def test_a_path_may_stand_for_all_below_it():
+    assert ("fabric", "bandwidth") == current(Server, ("fabric", "bandwidth"), groups=False)
+    assert ("nothing", "such") == current(Server, ("nothing", "such"))
+
+
+def test_kinds_without_renamed_attributes():
+    kinds = {name for name, kind in KNOWN.kinds.items() if has_renames(kind.spec)}
+    assert {"Server", "UltraServer"} == kinds
+    assert has_renames(Fabric)
+
+
+def test_what_if_with_former_paths():
+    cat = trnspec.load()
+    old = cat.replace("trn1.32xlarge", {"efa.cards": 4, "fabric.bandwidth": "400 GB/s"})
+    new = cat.replace("trn1.32xlarge", {"network.nics": 4, "fabric.bandwidth.both": "400 GB/s"})
+    gone = cat.replace("trn1.32xlarge", {"efa": None})
+
+    assert plain(new.graph.named("trn1.32xlarge")) == plain(old.graph.named("trn1.32xlarge"))
+    assert gone.graph.named("trn1.32xlarge").spec.network is None
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("server where efa.bandwidth > 1 Gbps", "efa.bandwidth is now network.bandwidth"),
+        ("server where efa.cards > 1", "efa.cards is now network.nics"),
+        ("server where fabric.bandwidth > 1 Gbps", "fabric.bandwidth is now fabric.bandwidth.both"),
+        ("ultraserver where efa.bandwidth > 1 Gbps", "efa.bandwidth is now network.bandwidth"),
+        ("ultraserver where server.efa.bandwidth > 1 Gbps", "server.efa.bandwidth is now server.network.bandwidth"),
+    ],
+)
+def test_a_query_with_a_former_path_names_the_present_one(query, hint):
+    with pytest.raises(trnspec.QueryError) as caught:
+        trnspec.load().query(query)
+    assert hint == caught.value.hint
+
+
+def test_an_edition_from_before_the_rename_differs_in_no_figure_of_it():
+    old, new = trnspec.load(edition="2026.11"), trnspec.load()
+    paths = {c.at for c in old.diff(new).figures} | {c.at for c in old.diff(new).restated}
+
+    assert not {p for p in paths if "network" in p or "fabric" in p or "efa" in p or "between_servers" in p}
+    assert {"network.technology"} == {c.at for c in old.diff(new).words if c.at.startswith("network")}

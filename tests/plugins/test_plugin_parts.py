@@ -1,0 +1,66 @@
+"""Kinds of a plugin that are built of parts, in every command that traverses parts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from distributions import Site
+from rack_kinds import DOCUMENTS, install
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Site:
+    """The command line where the plugin is installed; no test here changes it."""
+    installed = Site(tmp_path_factory.mktemp("site"))
+    install(installed)
+    return installed
+
+
+def out(site: Site, *args: str) -> str:
+    done = site.run(*args)
+
+    assert (0, "") == (done.status, done.err)
+    return done.out
+
+
+def test_documents_are_sound(site) -> None:
+    checked = json.loads(out(site, "validate", "tile_catalog", "--format", "json"))
+
+    assert ([], len(DOCUMENTS)) == (checked["diagnostics"], checked["summary"]["files"])
+
+
+def test_tree(site) -> None:
+    rows = list(csv.DictReader(io.StringIO(out(site, "tree", "tile-hall", "--format", "csv"))))
+
+    assert [(r["depth"], r["name"], r["count"], r["all together"]) for r in rows] == [
+        ("0", "tile-hall", "1", "1"),
+        ("1", "tile-rack", "10", "10"),
+        ("2", "tile-server", "3", "30"),
+        ("3", "tile-1", "4", "120"),
+        ("2", "tile-pod", "2", "20"),
+        ("3", "tile-server", "2", "40"),
+        ("4", "tile-1", "4", "160"),
+    ]
+
+
+def test_list(site) -> None:
+    rows = list(csv.DictReader(io.StringIO(out(site, "list", "racks", "--format", "csv"))))
+
+    assert {r["name"] for r in rows} == {"tile-rack", "plain-rack"}
+    assert {next(v for k, v in r.items() if k.startswith("chips")) for r in rows} == {"28 x tile-1", "32 x tile-1"}
+
+
+def test_query_and_eval(site) -> None:
+    found = json.loads(out(site, "query", "rack where memory.capacity > 1.9 TiB", "--format", "json"))
+    arguments = ("--model", "llama-3.1-8b", "--tp", "4", "--zero", "1", "--global-batch", "64", "--seq", "2048")
+    rack, servers = (
+        json.loads(out(site, "eval", "training", "--on", on, *arguments, "--format", "json"))
+        for on in ("plain-rack", "tile-server*8")
+    )
+
+    assert ["plain-rack"] == [row["name"] for row in found["rows"]]
+    assert rack["answers"]
+    assert rack["answers"] == servers["answers"]

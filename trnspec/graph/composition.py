@@ -1,0 +1,303 @@
+"""What documents are built of: one traversal of ``parts()`` for totals, paths, checks, commands, models and exporters.
+
+Nothing here knows a particular kind but :class:`Chip`. A document whose kind has no method ``parts`` has no parts. Where
+a part is not known (a reference that leads nowhere or to another kind, a count that is not published), every result that
+depends on it is ``None``; a partial result is never returned.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing
+import weakref
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
+
+from attrs import frozen
+
+from trnspec.model.chip import Chip
+from trnspec.model.document import Node
+from trnspec.model.parts import CountRange, PartCount
+from trnspec.model.ref import Ref
+from trnspec.model.reflection import ObjectShape, leaves, value_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.yaml import Path
+
+T = TypeVar("T")
+
+
+@frozen
+class Part:
+    """A direct part of a document.
+
+    Attributes:
+        node: The part.
+        count: How many of it the document has; ``None`` where that is not known.
+        ref: The reference that names it.
+    """
+
+    node: Node[Any]
+    count: PartCount | None
+    ref: Ref[Any]
+
+
+@frozen
+class Occurrence:
+    """A document as a part of another one.
+
+    Attributes:
+        node: The part, at any depth.
+        steps: The way to it: each document above it with the part of that document that was entered.
+    """
+
+    node: Node[Any]
+    steps: tuple[tuple[Node[Any], Part], ...] = ()
+
+    @property
+    def count(self) -> PartCount | None:
+        """How many of it there are on this way: the product of all counts; ``None`` where one is not known."""
+        product: PartCount = 1
+        for _, part in self.steps:
+            if part.count is None:
+                return None
+            product = product * part.count
+        return product
+
+
+def has_parts(spec: type[Any]) -> bool:
+    """Whether a kind is built of parts."""
+    return callable(getattr(spec, "parts", None))
+
+
+def parts(graph: Graph, node: Node[Any]) -> tuple[Part, ...] | None:
+    """The direct parts of a document; ``None`` where one is not in the graph or is of another kind.
+
+    A count that a document does not state follows from ``part_chips()``, where its kind has that method: a cluster of
+    servers with 16 chips each and over 100,000 chips has at least 6,250 servers.
+    """
+    spec = type(node.spec)
+    if not has_parts(spec):
+        return ()
+    expected = declared_parts(spec)
+    found: list[Part] = []
+    for count, ref in node.spec.parts():
+        part = graph.find(ref)
+        if part is None or (expected and not isinstance(part.spec, expected)):
+            return None
+        found.append(Part(part, count, ref))
+    if len(found) == 1 and found[0].count is None and part is not None:
+        return (Part(part, _count_by_chips(graph, node, part), found[0].ref),)
+    return tuple(found)
+
+
+def _count_by_chips(graph: Graph, node: Node[Any], part: Node[Any]) -> PartCount | None:
+    stated = getattr(node.spec, "part_chips", None)
+    total: PartCount | None = stated() if callable(stated) else None
+    each = chips(graph, part)
+    if total is None or each is None:
+        return None
+    if isinstance(total, CountRange):
+        return total // each[0]
+    return total // each[0] if total % each[0] == 0 else None
+
+
+def declared_parts(spec: Any) -> tuple[type, ...]:
+    """The kinds of the parts of a kind, as the return annotation of its ``parts`` names them; ``()`` where it names none."""
+    return _declared_parts(spec)
+
+
+@functools.cache
+def _declared_parts(spec: Any) -> tuple[type, ...]:
+    if not has_parts(spec):
+        return ()
+    try:
+        annotation = typing.get_type_hints(spec.parts).get("return")
+    except NameError:  # imported for type checkers only
+        return ()
+    return tuple(dict.fromkeys(_referred(annotation)))
+
+
+def _referred(annotation: Any) -> Iterator[type]:
+    if get_origin(annotation) is Ref:
+        (target,) = get_args(annotation)
+        yield from (t for t in (get_args(target) or (target,)) if isinstance(t, type))
+    else:
+        for argument in get_args(annotation):
+            yield from _referred(argument)
+
+
+def occurrences(
+    graph: Graph, node: Node[Any], stop: Callable[[Node[Any]], bool], unknown: Callable[[type], bool] = lambda _: False
+) -> tuple[Occurrence, ...] | None:
+    """The documents of a composition at which ``stop`` is true, outermost first; parts of those are not entered.
+
+    Args:
+        graph: Contains the parts.
+        node: The document to begin with; it may itself be the result.
+        stop: Whether a document is wanted.
+        unknown: Whether a document of a kind without any parts makes the result unknown: true for the kinds of which
+            parts were expected.
+
+    Returns:
+        ``None`` where a part is not known, or where a document contains itself.
+    """
+    found: list[Occurrence] = []
+
+    def walk(here: Node[Any], steps: tuple[tuple[Node[Any], Part], ...]) -> bool:
+        if stop(here):
+            found.append(Occurrence(here, steps))
+            return True
+        below = parts(graph, here)
+        if below is None or any(here is above for above, _ in steps):
+            return False
+        spec: Any = type(here.spec)
+        if not below and any(unknown(kind) for kind in _closure(spec)):
+            return False
+        return all(walk(part.node, (*steps, (here, part))) for part in below)
+
+    return tuple(found) if walk(node, ()) else None
+
+
+def declared_closure(spec: Any) -> tuple[type, ...]:
+    """The declared kinds of parts at any depth, nearest first."""
+    return _closure(spec)
+
+
+@functools.cache
+def _closure(spec: Any) -> tuple[type, ...]:
+    found: dict[type, None] = {}
+    waiting = list(declared_parts(spec))
+    while waiting:
+        kind = waiting.pop(0)
+        if kind not in found:
+            found[kind] = None
+            waiting += declared_parts(kind)
+    return tuple(found)
+
+
+def merged(found: tuple[Occurrence, ...] | None) -> tuple[tuple[PartCount, Node[Any]], ...] | None:
+    """Each document once, with its count over all ways to it; ``None`` where a count is not known."""
+    counts: dict[str, tuple[PartCount, Node[Any]]] = {}
+    for occurrence in found or ():
+        count = occurrence.count
+        if count is None:
+            return None
+        name = occurrence.node.name
+        counts[name] = (count + counts[name][0] if name in counts else count, occurrence.node)
+    return None if found is None else tuple(counts.values())
+
+
+def members(graph: Graph, node: Node[Any], kind: type[T]) -> tuple[tuple[PartCount, Node[T]], ...] | None:
+    """The documents of a kind that a document is built of, itself included, each with its count.
+
+    Returns:
+        ``None`` where a part or a count is not known; ``()`` where the document is not built of such.
+    """
+    return merged(
+        occurrences(graph, node, lambda n: isinstance(n.spec, kind), lambda declared: issubclass(declared, kind))
+    )
+
+
+def chips(graph: Graph, node: Node[Any]) -> tuple[int, Node[Chip]] | None:
+    """The number of chips and the chip, of a document that is built of one kind of chip (or is a chip).
+
+    Returns:
+        ``None`` where it has no chips, several kinds of chips, or a number of chips that is not known exactly.
+    """
+    found = members(graph, node, Chip)
+    if found is None or len(found) != 1 or not isinstance(found[0][0], int):
+        return None
+    return found[0][0], found[0][1]
+
+
+def chip_count(graph: Graph, node: Node[Any]) -> PartCount | None:
+    """The number of chips of all kinds; ``None`` where it is not known, 0 where the document has no chips."""
+    found = members(graph, node, Chip)
+    return None if found is None else added([count for count, _ in found])
+
+
+def added(counts: list[PartCount]) -> PartCount:
+    """The sum of some counts."""
+    total: PartCount = 0
+    for count in counts:
+        total = count + total
+    return total
+
+
+def holds_chips(graph: Graph, node: Node[Any]) -> bool:
+    """Whether chips are direct parts of a document, as they are of a server."""
+    return any(isinstance(part.node.spec, Chip) for part in parts(graph, node) or ())
+
+
+def server_occurrences(graph: Graph, node: Node[Any]) -> tuple[Occurrence, ...] | None:
+    """The servers of a document, itself included: the documents that chips are direct parts of, of whatever kind."""
+    return occurrences(graph, node, lambda n: holds_chips(graph, n))
+
+
+def servers(graph: Graph, node: Node[Any]) -> tuple[int, Node[Any]] | None:
+    """The number of servers and the server, of a document that is built of one server (or is a server)."""
+    found = merged(server_occurrences(graph, node))
+    if found is None or len(found) != 1 or not isinstance(found[0][0], int):
+        return None
+    return found[0][0], found[0][1]
+
+
+def count_path(holder: Node[Any], ref: Ref[Any]) -> Path | None:
+    """The path of the count of a part, which is the field ``count`` next to the reference; ``None`` without one."""
+    for path, _, leaf in leaves(holder.spec, ObjectShape(type(holder.spec)), ("spec",)):
+        if leaf is ref:
+            at = (*path[:-1], "count")
+            return at if isinstance(value_at(holder.spec, at[1:]), int) else None
+    return None
+
+
+def counted_at(holder: Node[Any], path: Path) -> Ref[Any] | None:
+    """The part whose count is at a path: ``cores.core`` for ``("spec", "cores", "count")`` of a chip."""
+    if path[-1:] != ("count",) or not has_parts(type(holder.spec)):
+        return None
+    return next((ref for _, ref in holder.spec.parts() if count_path(holder, ref) == path), None)
+
+
+# Kinds of parts, and the words that paths of queries name them by.
+
+_kinds: weakref.WeakKeyDictionary[Graph, dict[type, tuple[type, ...]]] = weakref.WeakKeyDictionary()
+
+
+def part_kinds(graph: Graph, spec: type[Any]) -> tuple[type, ...]:
+    """The kinds of parts at any depth, nearest first: the declared ones, and the classes of the documents in use."""
+    known = _kinds.setdefault(graph, {})
+    if spec not in known:
+        found: dict[type, None] = {}
+        waiting = [spec]
+        while waiting:
+            kind = waiting.pop(0)
+            below = dict.fromkeys(declared_parts(kind))
+            if has_parts(kind):
+                used = (part.node for node in graph.of(kind) for part in parts(graph, node) or ())
+                below |= dict.fromkeys(type(node.spec) for node in used)
+            waiting += [k for k in below if k not in found]
+            found |= below
+        known[spec] = tuple(found)
+    return known[spec]
+
+
+def word(spec: type[Any]) -> str:
+    """The word for a kind in paths: ``server``; a derived kind has that of the kind it is derived from."""
+    return str(getattr(spec, "KIND", spec.__name__)).lower()
+
+
+def part_words(graph: Graph, spec: type[Any]) -> dict[str, list[type]]:
+    """The words for the parts of a kind, nearest first, each with its kinds."""
+    found: dict[str, list[type]] = {}
+    for kind in part_kinds(graph, spec):
+        found.setdefault(word(kind), []).append(kind)
+    return found
+
+
+def in_text(spec: type[Any]) -> str:
+    """The name of a kind in a sentence: ``server``, ``UltraServer``."""
+    name = str(getattr(spec, "KIND", spec.__name__))
+    return name.lower() if name[1:].islower() else name

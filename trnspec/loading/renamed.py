@@ -1,0 +1,181 @@
+"""Documents that use the former path of a renamed attribute, read as if they used the present one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from trnspec.model.document import Claim, Metadata, PathText
+from trnspec.model.reflection import (
+    ListShape,
+    MapShape,
+    ObjectShape,
+    Shape,
+    dotted,
+    shape_at,
+    shape_of,
+    value_at,
+)
+from trnspec.model.renames import current, current_text, has_renames, is_group, renames
+from trnspec.yaml import Document, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trnspec.yaml import Path
+
+DEPRECATED = "TRN057"
+CONFLICT = "TRN108"
+
+
+def upgrade(document: Document, spec: type) -> Document:
+    """The document with present paths only; the same document where it uses no former one.
+
+    Positions stay those of the lines that the author wrote.  Each former path adds a problem of information level,
+    each attribute that is given by both paths an error; the present path then takes precedence.
+
+    Args:
+        document: A document of the kind.
+        spec: The class of the kind.
+    """
+    if document.data is None or not has_renames(spec):
+        return document
+    upgraded = _Upgrade(spec, document)
+    data = upgraded.document_data(document.data)
+    if not upgraded.problems:
+        return document
+    places = dict(document.places)
+    for path, span in document.places.items():
+        present = ("spec", *current(spec, path[1:])) if path[:1] == ("spec",) else path
+        if present != path and value_at(data, present) is not None:
+            places.setdefault(present, span)
+    refused = {("spec", *current(spec, path[1:])) for path in document.refused if path[:1] == ("spec",)}
+    return evolve(
+        document,
+        data=data,
+        places=places,
+        refused=document.refused | refused,
+        problems=(*document.problems, *upgraded.problems),
+    )
+
+
+def upgrade_data(spec: type, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain data of a document with present paths only."""
+    return upgrade(Document("", dict(data), {}, (), ""), spec).data or {}
+
+
+@frozen
+class _Upgrade:
+    spec: type
+    document: Document
+    problems: list[Problem] = field(factory=list)
+
+    def document_data(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        parts: dict[str, Shape] = {
+            "metadata": ObjectShape(Metadata),
+            "spec": ObjectShape(self.spec),
+            "claims": ListShape(ObjectShape(Claim)),
+        }
+        return {key: self._value(value, parts[key], (key,)) if key in parts else value for key, value in data.items()}
+
+    def _value(self, value: Any, shape: Shape, path: Path) -> Any:
+        if isinstance(shape, ObjectShape) and isinstance(value, dict):
+            fields = shape.fields
+            value = self._object(value, shape.cls, path)
+            return {k: self._value(v, fields[k].shape, (*path, k)) if k in fields else v for k, v in value.items()}
+        if isinstance(shape, ListShape) and isinstance(value, list):
+            return [self._value(item, shape.item, (*path, index)) for index, item in enumerate(value)]
+        if isinstance(shape, MapShape) and isinstance(value, dict):
+            return {key: self._value(item, shape.value, (*path, key)) for key, item in value.items()}
+        if isinstance(value, str) and shape == _PATH_TEXT:
+            return self._path_text(value, path)
+        return value
+
+    def _path_text(self, text: str, path: Path) -> str:
+        # Waivers and overrides cover everything below their path, so the path of a group needs no change.
+        present = current_text(self.spec, text, groups=path[0] != "metadata")
+        if present != text:
+            self._report(path, text, present, key=False)
+        return present
+
+    def _object(self, value: dict[str, Any], cls: type, path: Path) -> dict[str, Any]:
+        table = renames(cls)
+        former = [
+            (old, new)
+            for old, new in table.items()
+            if old[0] in value and not any(other != old and other[: len(old)] == old for other in table)
+        ]
+        if former:
+            value = dict(value)
+        for old, new in former:
+            if is_group(old, new):
+                self._wrap(value, cls, old, new, path)
+            else:
+                self._move(value, old, new, path)
+        for old, new in table.items() if former else ():
+            # A former group whose members have moved; where it has other keys, the schema reports them.
+            if len(old) == 1 and not is_group(old, new) and value.get(str(old[0])) == {}:
+                del value[str(old[0])]
+                if not any(problem.path[: len(path) + 1] == (*path, *old) for problem in self.problems):
+                    self._report((*path, *old), dotted((*path, *old)), dotted((*path, *new)))
+        return value
+
+    def _wrap(self, value: dict[str, Any], cls: type, old: Path, new: Path, path: Path) -> None:
+        """Turn a bare figure into the group that replaces it."""
+        *way, last = map(str, old)
+        holder = _descend(value, way)
+        bare = None if holder is None else holder.get(last)
+        shape = shape_at(cls, old)
+        members = shape.fields if isinstance(shape, ObjectShape) else {}
+        is_figure = isinstance(bare, dict) and "value" in bare and members.keys().isdisjoint(bare)
+        if holder is None or bare is None or isinstance(bare, list) or (isinstance(bare, dict) and not is_figure):
+            return
+        for step in reversed(new[len(old) :]):
+            bare = {str(step): bare}
+        holder[last] = bare
+        self._report((*path, *old), dotted((*path, *old)), dotted((*path, *new)))
+
+    def _move(self, value: dict[str, Any], old: Path, new: Path, path: Path) -> None:
+        """Move a value from its former path to its present one."""
+        *way, last = map(str, old)
+        holder = _descend(value, way)
+        if holder is None or last not in holder:
+            return
+        moved = holder.pop(last)
+        *way, last = map(str, new)
+        for count in range(1, len(way) + 1):
+            above = _descend(value, way[: count - 1])
+            if above is not None:
+                above.setdefault(way[count - 1], {})
+        target = _descend(value, way)
+        if target is None:
+            return  # the schema reports what stands in the way
+        if last in target:
+            message = (
+                f"{dotted((*path, *new))} is given twice, the other time by its former path {dotted((*path, *old))}"
+            )
+            see = self.document.place((*path, *new), key=True)
+            place = self.document.place((*path, *old), key=True)
+            self.problems.append(Problem(CONFLICT, message, place, "remove the former path", (*path, *old), see))
+            return
+        target[last] = moved
+        self._report((*path, *old), dotted((*path, *old)), dotted((*path, *new)))
+
+    def _report(self, path: Path, old: str, new: str, *, key: bool = True) -> None:
+        place = self.document.place(path, key=key)
+        self.problems.append(Problem(DEPRECATED, f"{old} is now {new}", place, f"write {new}", path))
+
+
+_PATH_TEXT = shape_of(PathText)
+
+
+def _descend(value: dict[str, Any], way: list[str]) -> dict[str, Any] | None:
+    """The mapping at the end of a path, every mapping on the way copied; ``None`` where there is none."""
+    for step in way:
+        inner = value.get(step)
+        if not isinstance(inner, dict):
+            return None
+        value[step] = inner = dict(inner)
+        value = inner
+    return value

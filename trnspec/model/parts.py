@@ -1,0 +1,91 @@
+"""What a kind is built of, and counts of which only a bound is known."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TypeVar
+
+from attrs import frozen
+
+from trnspec.model.ref import Ref
+from trnspec.quantities.quantity import Interval
+
+T = TypeVar("T")
+
+
+@frozen
+class CountRange:
+    """A count of which only bounds are known: ``over 100,000`` is ``>= 100,000``.
+
+    Multiplication and addition carry the bounds through.
+
+    Attributes:
+        low: The least count; 0 where there is no lower bound.
+        high: The greatest count; ``None`` where there is no upper bound.
+    """
+
+    low: int
+    high: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> int | CountRange:
+        """The count in a text such as ``over 100,000``, ``up to 30,000`` or ``512``; the last one is exact."""
+        number = int(text.rsplit(maxsplit=1)[-1].replace(",", ""))
+        if text.startswith("over "):
+            return cls(number)
+        return cls(0, number) if text.startswith("up to ") else number
+
+    @property
+    def bound(self) -> int:
+        """The bound to calculate with: the upper one where there is one, else the lower one."""
+        return self.low if self.high is None else self.high
+
+    @property
+    def interval(self) -> Interval:
+        """The bounds as an interval of numbers."""
+        return Interval(Fraction(self.low), None if self.high is None else Fraction(self.high))
+
+    def __mul__(self, other: object) -> CountRange:
+        low, high = _bounds(other)
+        return CountRange(self.low * low, None if self.high is None or high is None else self.high * high)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: object) -> CountRange:
+        low, high = _bounds(other)
+        return CountRange(self.low + low, None if self.high is None or high is None else self.high + high)
+
+    __radd__ = __add__
+
+    def __floordiv__(self, other: int) -> CountRange:
+        """The number of units of ``other`` parts each, when all parts are in such units."""
+        return CountRange(-(-self.low // other), None if self.high is None else self.high // other)
+
+    def __str__(self) -> str:
+        if self.high is None:
+            return f">= {self.low:,}"
+        return f"{self.low:,} to {self.high:,}" if self.low else f"<= {self.high:,}"
+
+    def __format__(self, spec: str) -> str:
+        # Thousands are always separated, so "," adds nothing.
+        return str(self)
+
+
+def _bounds(count: object) -> tuple[int, int | None]:
+    if isinstance(count, CountRange):
+        return count.low, count.high
+    if isinstance(count, int):
+        return count, count
+    raise TypeError(f"{count!r} is not a count")
+
+
+PartCount = int | CountRange
+"""A number of parts: exact, or with bounds only."""
+
+Parts = tuple[tuple[PartCount | None, Ref[T]], ...]
+"""The direct parts of a document, each with its count; ``None`` is a count that is not known.
+
+A kind that is built of parts has a method ``parts(self) -> Parts[Server]``. Its return annotation names the kinds of the
+parts (``Parts[Server | Chip]`` for several), so that their paths are known before there is a document. Totals, paths of
+queries, sum checks, ``tree``, performance models and exporters use nothing else.
+"""

@@ -1,0 +1,316 @@
+"""Reading tables of published measurements: cells, hardware, models and precisions of a row, and rows as cases."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from attrs import frozen
+
+from trnspec.errors import TrnspecError, UsageError
+from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.lowering.lower import lower
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from trnspec.graph.graph import Graph
+    from trnspec.perf.lowering.system import System
+
+Record = dict[str, str]
+Case = TypeVar("Case")
+
+
+@frozen
+class Skipped:
+    """A row that cannot be computed.
+
+    Attributes:
+        id: Name of the row.
+        reason: The reason.
+    """
+
+    id: str
+    reason: str
+
+
+HARDWARE = (
+    (r"8/node, 800", ("a100-800gbps",), ""),
+    (r"selene|dgx[- ]?a100|a100.*80 ?gb|a100_80", ("dgx-a100-80gb",), ""),
+    (r"a100.*40 ?gb|a100_40", ("dgx-a100-40gb",), ""),
+    (r"p4de", ("p4de.24xlarge",), ""),
+    (r"p4d", ("p4d.24xlarge",), ""),
+    (r"a100", ("dgx-a100-80gb",), "an A100 of 80 GB in a DGX"),
+    (r"96 ?gb.*hbm2e|grand teton", ("grand-teton-h100",), ""),
+    (r"gb300", ("gb300-nvl72",), ""),
+    (r"gb200", ("gb200-nvl72",), ""),
+    (r"b300", ("dgx-b300", "p6-b300.48xlarge"), ""),
+    (r"b200", ("dgx-b200", "p6-b200.48xlarge"), ""),
+    (r"h200", ("dgx-h200", "p5en.48xlarge"), ""),
+    (r"p5\.", ("p5.48xlarge",), ""),
+    (r"h100", ("dgx-h100", "p5.48xlarge"), ""),
+    (r"trn1\.32xlarge */ *trn1n", ("trn1.32xlarge",), "trn1.32xlarge, whose network is the slower of the two"),
+    (r"trn[23][a-z0-9-]*-ultraserver", (), ""),
+    (r"(?:trn[123]|inf[12])[a-z]*\.[0-9]*xlarge", (), ""),
+)
+"""Hardware as tables name it: a pattern, the servers it stands for (the matched text if none), and what is assumed."""
+
+DTYPES = (
+    (r"nvfp4|mxfp4|fp4", ("fp4", "mxfp4")),
+    (r"mxfp8|fp8|float8", ("fp8", "mxfp8")),
+    (r"bf16", ("bf16",)),
+    (r"fp16", ("fp16", "bf16")),
+    (r"fp32", ("fp32",)),
+)
+"""Precisions as tables name them: a pattern, and the dtypes whose peak rate stands for it, in order of preference."""
+
+
+def records(path: Path) -> list[Record]:
+    """The rows of a CSV file.
+
+    Raises:
+        UsageError: The file does not exist, is not text, or has no measurements.
+    """
+    try:
+        # Spreadsheets write a byte order mark.
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            rows = list(_rows(path, csv.DictReader(stream)))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{path}: cannot be read: {_reason(error)}") from error
+    if not rows or "kind" not in rows[0]:
+        raise UsageError(f"{path}: no measurements; expected a CSV table with a column named kind")
+    return rows
+
+
+def _reason(error: OSError | UnicodeDecodeError | csv.Error) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    if isinstance(error, IsADirectoryError):
+        return "it is a folder; name a file in it"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return str(getattr(error, "strerror", None) or error)
+
+
+def _rows(path: Path, reader: csv.DictReader[str]) -> Iterator[Record]:
+    for row in reader:
+        if None in row:
+            raise UsageError(f"{path}:{reader.line_num}: more cells than columns; is a comma not quoted?")
+        yield {column: text or "" for column, text in row.items()}
+
+
+def cases(rows: Sequence[Record], kind: str, read: Callable[[Record, str], Case]) -> Iterator[Case | Skipped]:
+    """Every row of one kind as a case, or as skipped.
+
+    Args:
+        rows: The rows of a table.
+        kind: Value of the column ``kind``.
+        read: Function from a row and its name to a case; its errors are the reasons for skipping.
+    """
+    for line, row in enumerate(rows, 2):
+        if row.get("kind") == kind:
+            name = row.get("id") or f"line {line}"
+            try:
+                yield read(row, name)
+            except TrnspecError as error:
+                yield Skipped(name, str(error.args[0] if error.args else error))
+
+
+def document_name(
+    graph: Graph, table: Sequence[tuple[str, tuple[str, ...], str]], text: str, assumptions: list[str]
+) -> str | None:
+    """The document that a description of hardware stands for; ``None`` if no pattern matches.
+
+    Args:
+        graph: The catalog.
+        table: Patterns, the documents that each stands for, and what is assumed, as in :data:`HARDWARE`.
+        text: The description.
+        assumptions: What is assumed is appended here.
+
+    Raises:
+        UsageError: The catalog has none of the documents.
+    """
+    for pattern, documents, assumed in table:
+        match = re.search(pattern, text.lower())
+        if match is None:
+            continue
+        names = documents or (match.group(0),)
+        known = next((n for n in names if n in graph), None)
+        if known is None:
+            raise UsageError(f"the catalog has no document named {' or '.join(names)}, which {text!r} needs")
+        if assumed:
+            assumptions.append(f"hardware: {assumed}")
+        return known
+    return None
+
+
+def hardware(graph: Graph, text: str, chips: int, assumptions: list[str]) -> System:
+    """The system that a description of hardware and a number of chips stand for.
+
+    Args:
+        graph: The catalog.
+        text: The description.
+        chips: Number of chips.
+        assumptions: What is assumed is appended here.
+
+    Raises:
+        UsageError: Unknown hardware, or the catalog has no document of it.
+        RefusalError: The chips cannot be taken evenly from whole servers.
+    """
+    name = document_name(graph, HARDWARE, text, assumptions)
+    if name is None:
+        raise UsageError(f"unknown hardware {text!r}")
+    unit = lower(graph, name)
+    return lower(graph, f"{name}*{-(-chips // int(unit.chips))}", chips=chips)
+
+
+def model_of(graph: Graph, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:
+    """The name and dimensions of the catalog's model that a row names, or else the dimensions that the row states.
+
+    Raises:
+        UsageError: The catalog has no such model, and the row lacks dimensions.
+    """
+    text = cell(row, "model")
+    named = _named(graph, text)
+    if named is not None:
+        return named
+    layers, hidden, heads = (float(integer(row, n)) for n in ("layers", "hidden", "heads"))
+    if not (layers and hidden and heads):
+        raise UsageError(f"the catalog has no model like {text!r}, and the row lacks its dimensions")
+    vocabulary, width = float(integer(row, "vocab")), float(integer(row, "ffn"))
+    if not vocabulary:
+        assumptions.append("vocabulary: 51,200")
+    gated = bool(width) and width != 4.0 * hidden and "gpt" not in text.lower()
+    return text, decoder(
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=float(integer(row, "kv_heads")) or heads,
+        width=width or 4.0 * hidden,
+        vocabulary=vocabulary or 51200.0,
+        context=float(integer(row, "seq", needed=True)),
+        form="gated" if gated else "plain",
+    )
+
+
+def decoder(
+    *,
+    layers: float,
+    hidden: float,
+    heads: float,
+    kv_heads: float,
+    width: float,
+    vocabulary: float,
+    context: float,
+    form: Literal["gated", "plain"],
+) -> Dimensions:
+    """Dimensions of a dense decoder: the Llama form with a gate, the GPT form without."""
+    size = hidden / heads
+    gated = form == "gated"
+    matrices = 3.0 if gated else 2.0
+    return Dimensions(
+        layers=layers, hidden=hidden, vocabulary=vocabulary, context=context, heads=heads, kv_heads=kv_heads,
+        qk_size=size, v_size=size, kv_elements=2.0 * kv_heads * size,
+        attention_weights=2.0 * hidden * hidden + 2.0 * hidden * kv_heads * size,
+        attention_small=2.0 * hidden if gated else 8.0 * hidden,
+        matrices=matrices, width=width, mlp_weights=matrices * hidden * width,
+        mlp_small=0.0 if gated else width + hidden,
+        embedding=vocabulary * hidden, positions=0.0 if gated else context * hidden, head=vocabulary * hidden,
+        tied=0.0 if gated else 1.0, outer_small=hidden if gated else 2.0 * hidden,
+    )  # fmt: skip
+
+
+def _named(graph: Graph, text: str) -> tuple[str, Dimensions] | None:
+    """The model of the catalog whose name has the same letters and digits."""
+    from trnspec.model.transformers.counting import dimensions
+    from trnspec.model.transformers.model import Model
+
+    stripped = re.sub(r"\(.*?\)|pre-?training|fine-?tuning|huggingface|instruct|-hf\b|ph[12]\b", "", text.lower())
+    letters = re.sub(r"[^a-z0-9.]", "", stripped)
+    for node in graph.of(Model):
+        for name in (node.name, *node.metadata.aliases):
+            if re.sub(r"[^a-z0-9.]", "", name) == letters:
+                return node.name, dimensions(node.spec)
+    return None
+
+
+def dtype_of(text: str, system: System) -> str:
+    """The dtype of a system that a precision stands for, and for which it has a peak rate.
+
+    Raises:
+        UsageError: The precision is not stated or unknown.
+        RefusalError: ``unknown-figure``: the chip has no peak rate for it.
+    """
+    if text.strip().lower() in UNSTATED:
+        raise UsageError("the row states no precision")
+    for pattern, names in DTYPES:
+        if re.search(pattern, text.lower()):
+            for name in names:
+                if name in system.rates:
+                    return name
+            system.rate(names[0])
+    raise UsageError(f"unknown precision {text!r}")
+
+
+UNSTATED = ("", "n/a", "nan", "-")
+"""Cells without a value."""
+
+
+def integer(row: Mapping[str, str], name: str, *, needed: bool = False) -> int:
+    """The integer in a cell; 0 where none is stated.
+
+    Raises:
+        UsageError: It is not an integer, or it is needed and not stated.
+    """
+    value = number(row, name)
+    if needed and not value:
+        raise UsageError(f"the row states no {name}")
+    if value != int(value):
+        raise UsageError(f"{name} is {row[name]}; expected an integer")
+    return int(value)
+
+
+def number(row: Mapping[str, str], name: str) -> float:
+    """The number in a cell; 0 where none is stated.
+
+    Raises:
+        UsageError: It is not a number, or not a plausible measurement.
+    """
+    text = row.get(name, "").strip()
+    if text.lower() in UNSTATED:
+        return 0.0
+    try:
+        value = float(text)
+    except ValueError:
+        raise UsageError(f"{name} is {text!r}; expected a number") from None
+    if not (value == 0.0 or 1e-12 < value < 1e15):
+        raise UsageError(f"{name} is {text}; expected 0, or a number between 1e-12 and 1e15")
+    return value
+
+
+def flag(row: Mapping[str, str], name: str, default: object) -> bool:
+    """The yes or no in a cell; ``default`` where none is stated.
+
+    Raises:
+        UsageError: It is neither yes nor no.
+    """
+    text = row.get(name, "").strip().lower()
+    if text in UNSTATED:
+        return bool(default)
+    if text not in ("yes", "no"):
+        raise UsageError(f"{name} is {row[name]!r}; expected yes or no")
+    return text == "yes"
+
+
+def cell(row: Mapping[str, str], name: str) -> str:
+    """The text in a cell.
+
+    Raises:
+        UsageError: It is empty.
+    """
+    text = row.get(name, "")
+    if not text.strip():
+        raise UsageError(f"the row states no {name}")
+    return text

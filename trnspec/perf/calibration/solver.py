@@ -1,0 +1,83 @@
+"""Robust least squares for calibrations: parameters that are shares or positive, kept near typical values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+
+from trnspec.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+OUTLYING = 0.1
+"""Errors of the logarithm of a time beyond which a row has less and less weight."""
+
+
+def minimize(residuals: Callable[[Any], Any], begin: Any) -> Any:
+    """The result of scipy's ``least_squares`` with the soft L1 loss.
+
+    Args:
+        residuals: Function from parameters to residuals, both arrays.
+        begin: Initial parameters.
+
+    Raises:
+        UsageError: scipy is not installed.
+    """
+    try:
+        from scipy.optimize import least_squares
+    except ImportError as error:
+        raise UsageError("fitting needs scipy; install trnspec with the extra calibrate") from error
+    return least_squares(residuals, begin, loss="soft_l1", f_scale=OUTLYING)
+
+
+def fit_parameters(
+    typical: Mapping[str, float], shares: frozenset[str], log_errors: Callable[[dict[str, float]], Any], weight: float
+) -> tuple[dict[str, float], float]:
+    """Parameters that minimize errors of the logarithm of time and the distance from typical values.
+
+    Args:
+        typical: Parameters with their typical values, where the search begins.
+        shares: Parameters between 0 and 1; the others are positive.
+        log_errors: Function from parameters to log(computed / measured), one per row.
+        weight: Residual of a parameter that is off its typical value by a factor of e.
+
+    Returns:
+        The parameters, and the cost.
+
+    Raises:
+        UsageError: scipy is not installed.
+    """
+    begin = np.array([_unbounded(value, share=name in shares) for name, value in typical.items()])
+
+    def parameters(at: Any) -> dict[str, float]:
+        return {name: _bounded(float(x), share=name in shares) for name, x in zip(typical, at, strict=True)}
+
+    def residuals(at: Any) -> Any:
+        return np.concatenate([log_errors(parameters(at)), weight * (at - begin)])
+
+    result = minimize(residuals, begin)
+    return parameters(result.x), float(result.cost)
+
+
+def _unbounded(value: float, *, share: bool) -> float:
+    """Logit of a share, logarithm of a positive number."""
+    return float(np.log(value / (1.0 - value))) if share else float(np.log(value))
+
+
+def _bounded(x: float, *, share: bool) -> float:
+    """Inverse of :func:`_unbounded`."""
+    return float(1.0 / (1.0 + np.exp(-x))) if share else float(np.exp(x))
+
+
+def stacked(values: Sequence[Any]) -> Any:
+    """One attrs object whose fields are arrays over those of several."""
+    kind = type(values[0])
+    return kind(**{f.name: np.array([getattr(v, f.name) for v in values], float) for f in attrs.fields(kind)})
+
+
+def selected(value: Any, mask: Any) -> Any:
+    """Some rows of an attrs object whose fields are arrays."""
+    return type(value)(**{f.name: getattr(value, f.name)[mask] for f in attrs.fields(type(value))})
