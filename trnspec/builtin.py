@@ -44,38 +44,38 @@ plugin = Plugin(
     evaluators=(
         Evaluator(
             "accuracy",
-            "Relative error of computed times against published measurements.",
+            "Errors of computed times against published measurements.",
             "trnspec.evaluators.accuracy:run",
             rows=True,
         ),
         Evaluator(
             "collective",
-            "The time of a collective with each algorithm, and a lower bound.",
+            "Time of a collective: each algorithm, and a lower bound.",
             "trnspec.evaluators.collective:run",
         ),
         Evaluator(
             "memory",
-            "Memory of a rank, whether it fits, and how to make it fit.",
+            "Memory per rank, whether it fits, and changes that fit.",
             "trnspec.evaluators.memory:run",
         ),
         Evaluator(
             "roofline",
-            "Attainable rate of a kernel or of each part of a model, and its bottleneck.",
+            "Attainable rate of a kernel or a model on one chip, and its bottleneck.",
             "trnspec.evaluators.roofline:run",
         ),
         Evaluator(
             "inference",
-            "Serving a model: TTFT, TPOT, throughput and memory.",
+            "Serving: TTFT, TPOT, throughput and memory.",
             "trnspec.evaluators.inference:run",
         ),
         Evaluator(
             "search",
-            "The fastest training layouts that fit into memory.",
+            "Fastest training layouts that fit in memory.",
             "trnspec.evaluators.search:run",
             rows=True,
         ),
         Evaluator(
-            "training", "Training step time with its breakdown, MFU and memory.", "trnspec.evaluators.training:run"
+            "training", "Time of a training step with its breakdown, MFU and memory.", "trnspec.evaluators.training:run"
         ),
     ),
     exporters=(

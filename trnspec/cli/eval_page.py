@@ -6,14 +6,16 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from trnspec.cli.render import Block, Column, Table, columns_of, fit, lines, table, wrapped, written
+from trnspec.cli.help import folded
+from trnspec.cli.render import Block, Column, Table, fit, lines, table, wrapped, written
+from trnspec.cli.suggestion import command
 from trnspec.output.reporters.common import escape
 from trnspec.output.reporters.evaluation import columns, common, digits_of, edge, interval, measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trnspec.evaluation.result import Answer, Evaluation, RefusalError, Value
+    from trnspec.evaluation.result import Answer, Evaluation, RefusalError, Suggestion, Value
     from trnspec.evaluation.result import Table as Rows
 
 _BAR = 20
@@ -21,10 +23,7 @@ _AGREES = re.compile(r", agrees\b")
 _ANY = 10_000
 """A width in which every table fits."""
 _JSON = "--format json"
-_COMMAND = "trnspec "
-"""What an answer begins with that is a command."""
 _BOUNDS = ">= (at least) and <= (at most) stand before bounds: their other end is not known."
-_OPTION = re.compile(r" (?=--)")
 
 Row = tuple["Mapping[str, Value | None]", "Evaluation | RefusalError"]
 """One row of a sweep: the inputs that vary, and what came of it."""
@@ -35,20 +34,22 @@ def told(name: str) -> str:
     return name.replace("_", " ")
 
 
-def sections(found: Evaluation, room: int | None = None, *, rows: bool = False) -> Iterator[tuple[str, Block]]:
+def sections(
+    found: Evaluation, room: int | None = None, options: Mapping[str, str] = {}, *, rows: bool = False
+) -> Iterator[tuple[str, Block]]:
     """The parts of the page: a heading, which may be empty, and what stands under it.
 
     Args:
         found: The evaluation.
         room: How wide the page is, nothing for any width. Where it is told rivals of a figure take a line of their own,
             from edge to edge, and those that agree are counted.
+        options: The options that chose the catalog, for the commands of suggestions.
         rows: The first table is the answer.
     """
-    if not all(is_command(a.value) for a in found.answers):
+    if found.answers:
         yield "", _answers(found)
-    for answer in found.answers:
-        if is_command(answer.value):
-            yield told(answer.name) + (f": {escape(answer.note)}" if answer.note else ""), _pasted(answer, room)
+    for suggestion in found.suggestions:
+        yield f"command: {escape(suggestion.note or suggestion.evaluator)}", _pasted(suggestion, options, room)
     for name in dict.fromkeys(p.of for p in found.parts):
         yield f"What {told(name)} is made of", _parts(found, name)
     marks = {a.name: edge(a) for a in found.answers}
@@ -75,7 +76,9 @@ def sections(found: Evaluation, room: int | None = None, *, rows: bool = False) 
         yield "Figures it rests on", _basis(found, spread=room is not None)
 
 
-def page(found: Evaluation, room: int, beside: str = "", *, rows: bool = False) -> list[Block]:
+def page(
+    found: Evaluation, room: int, beside: str = "", options: Mapping[str, str] = {}, *, rows: bool = False
+) -> list[Block]:
     """An evaluation as blocks of text; ``beside`` tells what was done to the catalog, ``rows`` is the evaluator's."""
     head = [wrapped("", escape(f"{found.evaluator}: {found.title}"), room)]
     question = {n: v for n, v in found.inputs.items() if v is not None and v != ""}
@@ -83,7 +86,7 @@ def page(found: Evaluation, room: int, beside: str = "", *, rows: bool = False) 
         head.append(wrapped("  asked  ", ", ".join(f"{n} {escape(measure(v))}" for n, v in question.items()), room))
     head.append(wrapped("  from   ", _edition(found) + beside, room))
     blocks: list[Block] = ["\n".join(head)]
-    for number, (heading, block) in enumerate(sections(found, room, rows=rows)):
+    for number, (heading, block) in enumerate(sections(found, room, options, rows=rows)):
         if heading:
             blocks.append(wrapped("", heading, room))
         # Lines from edge to edge are no headings, as which a terminal would show them in the first column.
@@ -96,7 +99,7 @@ def page(found: Evaluation, room: int, beside: str = "", *, rows: bool = False) 
     return blocks
 
 
-def markdown(found: Evaluation, beside: str = "") -> str:
+def markdown(found: Evaluation, beside: str = "", options: Mapping[str, str] = {}) -> str:
     """The same page in Markdown."""
     made = [f"## {escape(f'{found.evaluator}: {found.title}')}\n"]
     question = {n: v for n, v in found.inputs.items() if v is not None and v != ""}
@@ -105,7 +108,7 @@ def markdown(found: Evaluation, beside: str = "") -> str:
         made.append(f"Asked: {asked}; from {_edition(found)}{beside}.\n")
     if found.bottleneck:
         made.append(f"What binds: {escape(found.bottleneck)}\n")
-    for heading, block in sections(found):
+    for heading, block in sections(found, None, options):
         if heading:
             made.append(f"### {heading}\n")
         made.append(written(block, "markdown") if isinstance(block, Table) else f"{block}\n")
@@ -119,7 +122,7 @@ def _edition(found: Evaluation) -> str:
 
 def _answers(found: Evaluation) -> Table:
     rows = [
-        (told(a.name), escape(measure(a.value, a.unit, digits=digits_of(a))), interval(a), escape(a.note)) for a in found.answers if not is_command(a.value)
+        (told(a.name), escape(measure(a.value, a.unit, digits=digits_of(a))), interval(a), escape(a.note)) for a in found.answers
     ]  # fmt: skip
     heads = [
         Column("answer"),
@@ -193,25 +196,12 @@ def _units(rows: Rows, marks: Mapping[str, str], whole: str, space: str = "") ->
     return table(heads, list(zip(*made, strict=True)), whole)
 
 
-def is_command(value: Value) -> bool:
-    """True of an answer that is a command of trnspec: ``trnspec eval training --model ...``."""
-    return isinstance(value, str) and value.startswith(_COMMAND)
-
-
-def _pasted(answer: Answer, room: int | None) -> str:
+def _pasted(suggestion: Suggestion, options: Mapping[str, str], room: int | None) -> str:
     """A command as a shell takes it: on a page in lines that it joins, in Markdown in one line of a block of code."""
-    text = escape(str(answer.value))
+    text = escape(command(suggestion, options))
     if room is None:
         return f"```sh\n{text}\n```"
-    made: list[str] = []
-    line = ""
-    for part in _OPTION.split(text):
-        if line and columns_of(f"{line} {part} \\") > room:
-            made.append(f"{line} \\")
-            line = f"  {part}"
-        else:
-            line = f"{line} {part}" if line else part
-    return "\n".join([*made, line])
+    return "\n".join(folded(text, room))
 
 
 def _numeric(value: Value | None) -> bool:

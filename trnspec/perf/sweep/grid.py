@@ -18,16 +18,16 @@ from trnspec.perf.sweep.columns import (
     RECOMPUTES,
     SCHEDULES,
     Choices,
+    invalid_batch,
+    invalid_degrees,
+    invalid_positions,
+    invalid_sequence,
+    invalid_stages,
     optimized,
     recomputed,
     refused,
     scheduled,
     turns,
-    unbatched,
-    undealt,
-    unfit,
-    unlearned,
-    unsplit,
 )
 from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept
 from trnspec.perf.training.communication import links
@@ -320,9 +320,9 @@ def _evaluated(
     times = step_from_costs(
         costs(terms(estimator.model, machine), plan, links(plan, machine)), c.microbatch, microbatches
     )
-    by_degrees = unfit(c, system.ranks, d.heads, larger(1.0, d.experts), times.unknown)
-    by_shape = (undealt(c, d.layers), unsplit(c), unlearned(c, longest(d)))
-    code = refused(by_degrees, *by_shape, unbatched(microbatches, turns(c)))
+    by_degrees = invalid_degrees(c, system.ranks, d.heads, larger(1.0, d.experts), times.unknown)
+    by_shape = (invalid_stages(c, d.layers), invalid_sequence(c), invalid_positions(c, longest(d)))
+    code = refused(by_degrees, *by_shape, invalid_batch(microbatches, turns(c)))
     code = np.array(np.broadcast_to(code, shape)).reshape(size)
     memory_bytes = np.zeros(0)
     if memory:

@@ -24,14 +24,14 @@ from trnspec.perf.sweep.columns import (
     FLAGS,
     WORDS,
     Choices,
+    invalid_degrees,
+    invalid_positions,
+    invalid_sequence,
+    invalid_stages,
     optimized,
     recomputed,
     scheduled,
     turns,
-    undealt,
-    unfit,
-    unlearned,
-    unsplit,
 )
 from trnspec.perf.sweep.estimator_columns import Figures, Gathered, collapsed
 from trnspec.perf.training import costs
@@ -90,20 +90,20 @@ class _Subject:
 def _unfit(subject: _Subject) -> dict[str, Number]:
     """Reasons for rejection that follow from the degrees of parallelism, and the dp that follows from the others."""
     unknown = costs.missing(subject.each, subject.plan, subject.use)["unknown"]
-    cause = unfit(subject.choices, subject.machine.ranks, subject.each.heads, subject.each.experts, unknown)
+    cause = invalid_degrees(subject.choices, subject.machine.ranks, subject.each.heads, subject.each.experts, unknown)
     return {"unfit": cause, "dp": subject.choices.dp}
 
 
 def _undealt(subject: _Subject) -> dict[str, Number]:
-    return {"undealt": undealt(subject.choices, subject.each.layers), "turns": turns(subject.choices)}
+    return {"undealt": invalid_stages(subject.choices, subject.each.layers), "turns": turns(subject.choices)}
 
 
 def _unsplit(subject: _Subject) -> dict[str, Number]:
-    return {"unsplit": unsplit(subject.choices)}
+    return {"unsplit": invalid_sequence(subject.choices)}
 
 
 def _unlearned(subject: _Subject) -> dict[str, Number]:
-    return {"unlearned": unlearned(subject.choices, subject.each.longest)}
+    return {"unlearned": invalid_positions(subject.choices, subject.each.longest)}
 
 
 def _local(compute: Callable[[Terms, Plan], dict[str, Number]]) -> _Formula:

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import define
 
 from trnspec.errors import UsageError
-from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS, caused, refused, unbatched
+from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS, caused, invalid_batch, refused
 from trnspec.perf.sweep.lookup import LIMITS, Tables, as_float, columns_as_choices
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.estimator import Estimator
@@ -146,7 +146,7 @@ class _Batch:
             coefficients.undealt,
             coefficients.unsplit,
             coefficients.unlearned,
-            unbatched(microbatches, coefficients.turns),
+            invalid_batch(microbatches, coefficients.turns),
         )
         code = refused(*causes, caused(dp != coefficients.dp, "rank-count"))
         return times, code if below is False else np.where(below, REASONS.index("not-positive"), code)
