@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.names import completer, graph_for
+from trnspec.cli.complete import documents
+from trnspec.cli.names import graph_for
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.output.exporters import FORMATS, export, export_all
@@ -34,7 +35,7 @@ def _help() -> str:
 
 @click.command("export", epilog=_help())
 @click.argument("format_", metavar="FORMAT", shell_complete=_formats)
-@click.argument("name", required=False, metavar="[NAME]", shell_complete=completer())
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=documents())
 @click.option("--output", type=click.Path(path_type=FilePath, dir_okay=False), metavar="FILE", help="Write it there.")
 @catalog_options
 def command(format_: str, name: str | None, output: FilePath | None, **options: Any) -> None:

@@ -1,48 +1,15 @@
-"""The names of documents as arguments: completed, and found, by the names of files where those are enough."""
+"""The graph for the documents that a command names, of which no more is read than needed."""
 
 from __future__ import annotations
 
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from trnspec.loading.files import documents_in, shipped
 from trnspec.plugins.selection import asked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import click
-    from click.shell_completion import CompletionItem
+    from pathlib import Path as FilePath
 
     from trnspec.graph.graph import Graph
-
-
-_PATIENCE = 0.2
-"""How many seconds a shell that completes a word waits for a plugin."""
-
-
-def completer(folder: str = "") -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """What completes the names of documents: a file has the name of its document, so none is read.
-
-    Args:
-        folder: Only names in this folder of a catalog, such as ``sources``; all when empty.
-    """
-
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
-        from click.shell_completion import CompletionItem
-
-        given = ctx.params.get("catalog")
-        root = FilePath(given) if isinstance(given, str) else shipped()
-        roots = [root]
-        if given is None:
-            from trnspec.plugins.discovery import simple
-
-            # Of plugins that add more than catalogs nothing is completed: they take too long to import.
-            roots += simple(_PATIENCE) or []
-        found = {f.stem for each in roots for f in documents_in(each / folder)}
-        return [CompletionItem(name) for name in sorted(found) if name.startswith(incomplete)]
-
-    return complete
 
 
 def _catalogs() -> list[FilePath] | None:
@@ -52,35 +19,35 @@ def _catalogs() -> list[FilePath] | None:
 
 
 def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
-    """The graph of the catalog that the options choose, read as far as it is asked.
+    """The graph of the catalog that the options choose, read as far as needed.
 
     Args:
-        names: Documents that must be in it.
-        catalog: What ``--catalog`` says.
-        others: The other options that choose a catalog; any of them makes it necessary to read all of it.
+        names: Documents that it must hold.
+        catalog: The value of ``--catalog``.
+        others: The other options that choose a catalog; with any of them all of it is read.
 
     Raises:
-        UnknownNameError: One of the documents is not there; the message says why, or lists the nearest names.
+        UnknownNameError: A document does not exist; the message has the reason or the nearest names.
     """
     from trnspec.cli.common import here, load_catalog
 
     if any(others.values()):
         chosen = load_catalog(catalog=catalog, **others)
         for name in names:
-            chosen[name]  # a catalog of another day tells why it lacks a document
+            chosen[name]  # a catalog of another date has the reason why it lacks a document
         return chosen.graph
-    # Not by way of the API, which imports what checking needs.
+    # Not through trnspec.api, which imports the checks.
     from trnspec.loading.index import on_demand
     from trnspec.plugins.entry_points import alone
 
     paths, settings = [catalog] if catalog else [], here()
 
     def everything() -> Graph:
-        from trnspec.api import graph
+        from trnspec import api
 
-        return graph(paths, settings=settings)
+        return api.graph(paths, settings=settings)
 
-    found = on_demand(paths, settings, everything, [] if not asked() and alone() else _catalogs())
+    graph = on_demand(paths, settings, everything, [] if not asked() and alone() else _catalogs())
     for name in names:
-        found.named(name)
-    return found
+        graph.named(name)
+    return graph

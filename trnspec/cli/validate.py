@@ -65,9 +65,11 @@ def command(  # noqa: PLR0917  # one parameter for each option
     checked = validate(paths, settings=settings_.find(_here()).merged(given), every=True)
     color = sys.stdout is not None and use_color(sys.stdout, os.environ)
     if table:
-        from trnspec.cli.tables import holdings
+        from trnspec.cli.render import show
+        from trnspec.cli.tables import contents
 
-        click.echo(holdings(checked.graph), color=color)
+        show(contents(checked.graph))
+        click.echo()
     text = render(checked.report, format_, color=color, texts=checked.texts, when=_now())
     if format_ == "junit":
         # It says that it is UTF-8; in ASCII that is true of it in every pipe.

@@ -7,7 +7,8 @@ since these end a property there.
 from __future__ import annotations
 
 from trnspec.diagnostics import Diagnostic, Report, Severity
-from trnspec.output.reporters.common import escape, title
+from trnspec.output.reporters.common import title
+from trnspec.text_table import escape
 
 _COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
