@@ -8,6 +8,7 @@ columns that cannot be hidden do not fit.
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -419,6 +420,27 @@ def _head(word: str, size: int) -> str:
             break
     breaks = [m.start() for m in _BREAKS.finditer(word[:fitting]) if m.start()]
     return word[: breaks[-1]] if breaks and columns_of(word) > _LONG_WORD else word[:fitting]
+
+
+def folded(command: str, size: int) -> list[str]:
+    r"""A shell command in lines of at most ``size`` columns if possible; all lines but the last end with ``\``.
+
+    An option stays with its value.
+    """
+    words = [shlex.quote(word) for word in shlex.split(command)]
+    pieces: list[str] = []
+    for word in words:
+        if pieces and pieces[-1].startswith("--") and " " not in pieces[-1] and not word.startswith("--"):
+            pieces[-1] += f" {word}"
+        else:
+            pieces.append(word)
+    lines: list[str] = []
+    for piece in pieces:
+        if lines and len(lines[-1]) + 1 + len(piece) <= size - 2:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(f"  {piece}" if lines else piece)
+    return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
 
 
 def escape(text: str) -> str:

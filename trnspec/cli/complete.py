@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _FOLDER = "catalog"
 """The folder of a plugin's package that holds its documents."""
 _PARTS = ("chips", "servers", "ultraservers", "clusters")
+_NO_FIGURES = ("note", "source", "where", "derived")
 _INPUTS = {
     "model": ("models",),
     "on": ("servers", "ultraservers", "clusters"),
@@ -80,17 +81,18 @@ def document_then_path(ctx: click.Context, param: click.Parameter, incomplete: s
 
 
 def paths() -> list[str]:
-    """The paths of all figures of chips and servers: ``memory.capacity``."""
+    """The paths of chips, servers, UltraServers and clusters: ``memory.capacity``."""
     from trnspec.model.kinds import BUILTIN, spec_of
-    from trnspec.model.reflection import FigureShape, ObjectShape, dotted
+    from trnspec.model.reflection import ObjectShape, dotted
 
     found: set[str] = set()
 
     def walk(shape: Any, path: tuple[str, ...]) -> None:
-        if isinstance(shape, FigureShape):
+        if not isinstance(shape, ObjectShape):
             found.add(dotted(path))
-        elif isinstance(shape, ObjectShape):
-            for name, field in shape.fields.items():
+            return
+        for name, field in shape.fields.items():
+            if name not in _NO_FIGURES:
                 walk(field.shape, (*path, name))
 
     for kind, (folder, _) in BUILTIN.items():

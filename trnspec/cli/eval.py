@@ -1,4 +1,4 @@
-"""``trnspec eval``: what the evaluators answer; the options of each are the inputs of its function."""
+"""``trnspec eval``: runs the evaluators; the options of each are its inputs."""
 
 from __future__ import annotations
 
@@ -6,51 +6,55 @@ import inspect
 import itertools
 import json
 import re
-import shlex
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import evolve, frozen
+from attrs import frozen
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.render import Column, format_option, show, table, width, wrapped, written
+from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.complete import of_input
+from trnspec.cli.render import emit, format_option, show, table_options, width
 from trnspec.errors import UsageError
-from trnspec.evaluation.inputs import Input, inputs, parts
+from trnspec.evaluation.inputs import Input, docstring, inputs
 from trnspec.evaluation.result import Evaluation, RefusalError
+from trnspec.evaluation.suggestion import command as suggested
 from trnspec.plugins.api import Evaluator
+from trnspec.text_table import Column, csv, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from click.shell_completion import CompletionItem
 
-    from trnspec.cli.eval_page import Row
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluation.sweep_page import Row
 
 MOST = 10_000
-"""The most combinations of one sweep."""
+"""The maximum number of combinations of a sweep."""
 
 _REFUSED = 1
 
 
 class Evaluators(click.Group):
-    """The evaluators of this installation; each is imported when it is called."""
+    """The installed evaluators; each is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click passes it
-        """Their names."""
+        """The names of the evaluators."""
         return list(_known())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command that is made of the evaluator of that name."""
+        """The command of an evaluator."""
         if ctx.resilient_parsing and cmd_name not in _known():
             return None
         from trnspec.api import evaluator
 
         return made(*evaluator(cmd_name))
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # the same
-        """The evaluators in ``--help``, without importing any."""
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click passes it
+        """Lists the evaluators in ``--help`` without importing any."""
         known = _known()
         if known:
             with formatter.section("Evaluators"):
@@ -70,74 +74,96 @@ def _known() -> Mapping[str, Evaluator]:
     subcommand_metavar="[EVALUATOR [OPTIONS]]",
     add_help_option=True,
 )
+@format_option
 @click.pass_context
-def command(ctx: click.Context) -> None:
-    """Evaluate: ask the catalog a question that takes a computation.
+def command(ctx: click.Context, format_: str) -> None:
+    """Run an evaluator: training, memory, inference, search, roofline, collective, ...
 
-    Without EVALUATOR the evaluators are listed; EVALUATOR --help tells what each asks for. An option that takes one
-    value takes several with commas (--tp 8,16,32): every combination is evaluated, one row each. Exit status 1 means
-    that there is no answer, and the output says why.
+    Without EVALUATOR, list the evaluators; EVALUATOR --help shows the options of one. An option that takes one value
+    also takes several, separated by commas (--tp 8,16,32): each combination is evaluated and printed as a row. Exit
+    status 1: no answer, and the output states the reason. Exit status 2: wrong usage.
     """
     if ctx.invoked_subcommand is None:
-        known = _known()
-        rows = [(e.name, e.summary) for e in known.values()]
-        show(
-            [table(["evaluator", Column("what it answers", fold=True, keep=True)], rows)]
-            if rows
-            else ["There are no evaluators."]
+        listed = table(
+            ["evaluator", Column("summary", wrap=True, keep=True)], [(e.name, e.summary) for e in _known().values()]
         )
+        emit(format_, lambda: [listed if listed.rows else "There are no evaluators."], lambda: listed)
+    elif format_ != "text":
+        raise UsageError(f"write --format {format_} after the evaluator: trnspec eval {ctx.invoked_subcommand} --format")
 
 
 def made(evaluator: Evaluator, giver: str) -> click.Command:
-    """The command of an evaluator: its inputs as options, and what chooses catalog and format."""
+    """The command of an evaluator: its inputs as options, and the options that choose catalog and format."""
     function = evaluator.load()
-    asked = inputs(function, evaluator.name)
-    text, _ = parts(inspect.getdoc(function) or "")
+    inputs_ = inputs(function, evaluator.name)
+    doc = docstring(inspect.getdoc(function) or "")
 
-    def run(format_: str, table: str | None, **options: Any) -> None:
+    def run(
+        format_: str, table: str | None, columns: str | None, sort: str | None, *, brief: bool, **options: Any
+    ) -> None:
         if table is not None and format_ != "csv":
-            raise UsageError("--table tells which table --format csv prints; the other formats have all of them")
-        catalog = {n: options.pop(n) for n in ("catalog", "edition", "as_of", "overlay")}
-        given, varied = _given(asked, options)
-        asked_of = {n: v for n, v in catalog.items() if v is not None}
-        asking = Asking(evaluator, giver, load_catalog(**catalog), given, asked_of, table)
+            raise UsageError("--table chooses the table of --format csv; the other formats have all tables")
+        catalog = {n: options.pop(n) for n in _CATALOG}
+        given, varied = _given(inputs_, options)
+        chosen = {n: v for n, v in catalog.items() if v is not None}
+        if format_ == "json" and (columns or sort):
+            raise UsageError("--columns and --sort choose what a table shows; --format json has everything")
+        if sort and not varied:
+            raise UsageError("--sort sorts a sweep; give an input several values, such as --tp 8,16")
+        asking = Asking(evaluator, giver, load_catalog(**catalog), given, chosen, table, columns, sort, brief)
         if varied:
             _sweep(asking, varied, format_)
         else:
             _one(asking, format_)
 
-    function_: Callable[..., Any] = catalog_options(format_option(run))
+    function_: Callable[..., Any] = catalog_options(table_options(format_option(run)))
     shared = list(reversed(function_.__click_params__))  # type: ignore[attr-defined]  # where click keeps them
-    shared.append(click.Option(["--table"], metavar="TITLE", help="Which table --format csv prints."))
-    options = [_option(i) for i in asked]
-    return click.Command(
+    shared.append(click.Option(["--brief"], is_flag=True, help="Print only the summary."))
+    shared.append(click.Option(["--table"], metavar="TITLE", help="The table that --format csv prints."))
+    for option in shared:
+        # A group that the option has already stays.
+        vars(option).setdefault("group", "Catalog" if option.name in _CATALOG else "Output")
+    options = [_option(i) for i in inputs_]
+    return GroupedCommand(
         evaluator.name,
         params=[*options, *shared],
         callback=run,
-        help=f"{text or evaluator.summary}\n\nComes with {giver}.",
+        help=f"{doc.text or evaluator.summary}\n\nProvided by {giver}.",
         short_help=evaluator.summary,
+        examples=doc.examples,
     )
 
 
-def _option(asked: Input) -> click.Option:
-    word = asked.name.replace("_", "-")
-    help = asked.help
-    if asked.default is not None and asked.type is not bool:
-        shown = ",".join(map(str, asked.default)) if asked.many else str(asked.default)
-        help = f"{help}  [default: {shown}]".lstrip() if shown else help
-    if asked.type is bool and not asked.many and not asked.choices:
-        if asked.default is not None and not asked.required:
-            help = f"{help}  [default: {word if asked.default else f'no-{word}'}]".lstrip()
-        # Nothing is passed on where nothing was said, so that only what was said is shown as given.
-        return click.Option([f"--{word}/--no-{word}", asked.name], default=None, required=asked.required, help=help)
-    metavar = f"[{'|'.join(map(str, asked.choices))}]" if asked.choices else _METAVARS[asked.type]
-    return click.Option(
-        [f"--{word}", asked.name],
+_CATALOG = ("catalog", "edition", "as_of", "overlay")
+
+
+def _option(given: Input) -> click.Option:
+    option = given.name.replace("_", "-")
+    group = given.group or "Inputs"
+    help = given.help
+    flag = given.type is bool and not given.many and not given.choices
+    default = given.unset
+    if given.default is not None:
+        if flag:
+            default = option if given.default else f"no-{option}"
+        else:
+            default = ",".join(map(str, given.default)) if given.many else str(given.default)
+    if default and not given.required:
+        help = f"{help}  [default: {default}]".lstrip()
+    if flag:
+        # Without a default only a flag that is given is passed on.
+        return GroupedOption(
+            [f"--{option}/--no-{option}", given.name], default=None, required=given.required, help=help, group=group
+        )
+    metavar = f"[{'|'.join(map(str, given.choices))}]" if given.choices else given.metavar or _METAVARS[given.type]
+    return GroupedOption(
+        [f"--{option}", given.name],
         multiple=True,
-        required=asked.required,
-        metavar=f"{metavar},..." if asked.many else metavar,
+        required=given.required,
+        metavar=f"{metavar},..." if given.many else metavar,
         help=help,
-        shell_complete=_completer(asked.choices),
+        shell_complete=_completer(given.choices) or of_input(given.name),
+        group=group,
     )
 
 
@@ -158,92 +184,96 @@ def _completer(
     return complete
 
 
-def _given(asked: Sequence[Input], options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """The inputs with one value, and those with several of which each makes an evaluation."""
+def _given(inputs_: Sequence[Input], options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """The inputs with one value, and those with several, each of which makes an evaluation."""
     given: dict[str, Any] = {}
     varied: dict[str, list[Any]] = {}
-    for each in asked:
-        found = options[each.name]
-        if found is None or found == ():
+    for one in inputs_:
+        texts = options[one.name]
+        if texts is None or texts == ():
             continue
-        if isinstance(found, bool):
-            given[each.name] = found
+        if isinstance(texts, bool):
+            given[one.name] = texts
             continue
-        values = [_read(each, t) for text in found for t in _split(each, text)]
-        if each.many:
-            given[each.name] = tuple(values)
+        values = [_read(one, t) for text in texts for t in _split(one, text)]
+        if one.many:
+            given[one.name] = tuple(values)
         elif len(values) == 1:
-            given[each.name] = values[0]
+            given[one.name] = values[0]
         else:
-            varied[each.name] = values
+            varied[one.name] = values
     return given, varied
 
 
-def _split(asked: Input, text: str) -> list[str]:
+def _split(one: Input, text: str) -> list[str]:
     r"""The values between commas; ``\,`` is a comma of a value."""
-    found = [part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", text)]
-    if len(found) > 1 and not all(found):
-        raise UsageError(f"--{asked.name.replace('_', '-')}: {text!r} has an empty value between its commas")
-    return found
+    values = [part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", text)]
+    if len(values) > 1 and not all(values):
+        raise UsageError(f"--{one.name.replace('_', '-')}: {text!r} has an empty value between its commas")
+    return values
 
 
-def _read(asked: Input, text: str) -> Any:
+def _read(one: Input, text: str) -> Any:
     try:
-        return asked.read(text)
+        return one.read(text)
     except UsageError as error:
-        raise UsageError(f"--{str(error).replace(asked.name, asked.name.replace('_', '-'), 1)}") from None
+        raise UsageError(f"--{str(error).replace(one.name, one.name.replace('_', '-'), 1)}") from None
 
 
 @frozen
 class Asking:
-    """What is asked of whom.
+    """An evaluation request from the command line.
 
     Attributes:
         evaluator: The evaluator.
-        giver: Who brings it.
-        catalog: The catalog, a :class:`trnspec.catalog.catalog.Catalog`.
+        giver: The plugin that provides it.
+        catalog: The catalog.
         given: The inputs that have one value.
         options: The options that chose the catalog.
-        table: The title of the table that is wanted, or words of it; nothing for what CSV has without.
+        table: The title of the table for CSV, or a part of it; nothing for the default.
+        columns: The columns to print; nothing for all of them.
+        sort: The column of a sweep to sort by.
+        brief: Only the summary.
     """
 
     evaluator: Evaluator
     giver: str
-    catalog: Any
+    catalog: Catalog
     given: Mapping[str, Any]
     options: Mapping[str, str]
     table: str | None = None
+    columns: str | None = None
+    sort: str | None = None
+    brief: bool = False
 
     @property
     def beside(self) -> str:
-        """What was done to the catalog, for people."""
-        told = f" in {self.options['catalog']}" if "catalog" in self.options else ""
-        return told + (f", with {self.options['overlay']} laid over it" if "overlay" in self.options else "")
+        """How the catalog was changed, for the page."""
+        text = f" in {self.options['catalog']}" if "catalog" in self.options else ""
+        return text + (f", with {self.options['overlay']} applied" if "overlay" in self.options else "")
 
     def evaluation(self, more: Mapping[str, Any] = {}) -> Evaluation:
-        """What the evaluator finds; what it prints is no part of the answer and goes to standard error."""
+        """Runs the evaluator; what it prints goes to standard error."""
         from contextlib import redirect_stdout
 
-        from trnspec.cli.eval_page import is_command
         from trnspec.evaluation.runner import run
 
         with redirect_stdout(sys.stderr):
-            found = run(self.evaluator, self.giver, self.catalog, {**self.given, **more})
-        if not self.options:
-            return found
-        # A command that is an answer asks the same catalog.
-        chosen = shlex.join(w for n, v in self.options.items() for w in (f"--{n.replace('_', '-')}", v))
-        return evolve(
-            found,
-            answers=tuple(evolve(a, value=f"{a.value} {chosen}") if is_command(a.value) else a for a in found.answers),
-        )
+            return run(self.evaluator, self.giver, self.catalog, {**self.given, **more})
+
+    def data(self, evaluation: Evaluation) -> dict[str, Any]:
+        """An evaluation as plain data; each suggestion with its command."""
+        data = evaluation.to_dict()
+        for one, suggestion in zip(data["suggestions"], evaluation.suggestions, strict=True):
+            one["command"] = suggested(suggestion, self.options)
+        return data
 
 
 def _one(asking: Asking, format_: str) -> None:
     from trnspec.output.reporters.evaluation import refusal, sentence
 
     try:
-        found = asking.evaluation()
+        evaluation = asking.evaluation()
     except RefusalError as error:
         if format_ == "json":
             click.echo(_json({"evaluator": asking.evaluator.name, "refusal": refusal(error)}))
@@ -251,18 +281,21 @@ def _one(asking: Asking, format_: str) -> None:
             click.echo(sentence(asking.evaluator.name, error), err=True)
         click.get_current_context().exit(_REFUSED)
     if format_ == "json":
-        click.echo(_json({**found.to_dict(), "asked_of": asking.options}))
+        click.echo(_json({**asking.data(evaluation), "asked_of": asking.options}))
     elif format_ == "csv":
         from trnspec.cli.eval_csv import one
 
-        click.echo(written(one(asking, found), "csv"), nl=False)
+        click.echo(csv(one(asking, evaluation)), nl=False)
     else:
-        from trnspec.cli.eval_page import markdown, page
+        from trnspec.evaluation.page import markdown_page, page
 
         if format_ == "markdown":
-            click.echo(markdown(found, asking.beside), nl=False)
+            click.echo(markdown_page(evaluation, asking.beside, asking.options, brief=asking.brief), nl=False)
         else:
-            show(page(found, width(), asking.beside, rows=asking.evaluator.rows))
+            blocks = page(
+                evaluation, width(), asking.beside, asking.options, brief=asking.brief, columns=asking.columns
+            )
+            show(blocks)
 
 
 def _json(data: Mapping[str, Any]) -> str:
@@ -273,14 +306,15 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
     from math import prod
 
     from trnspec.cli.eval_csv import flat, many
-    from trnspec.cli.eval_page import marked, swept
-    from trnspec.output.reporters.evaluation import measure, refusal, sentence
+    from trnspec.evaluation.measures import measure
+    from trnspec.evaluation.sweep_page import sweep_markdown, sweep_page
+    from trnspec.output.reporters.evaluation import refusal, sentence
 
     evaluator, given = asking.evaluator, asking.given
     count = prod(map(len, varied.values()))
     if count > MOST:
-        told = " x ".join(f"{len(v)} of --{n.replace('_', '-')}" for n, v in varied.items())
-        raise UsageError(f"{told} are {count:,} combinations; one sweep evaluates at most {MOST:,}")
+        product = " x ".join(f"{len(v)} of --{n.replace('_', '-')}" for n, v in varied.items())
+        raise UsageError(f"{product} are {count:,} combinations; one sweep evaluates at most {MOST:,}")
     rows: list[Row] = []
     for values in itertools.product(*varied.values()):
         chosen = dict(zip(varied, values, strict=True))
@@ -289,29 +323,27 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
         except RefusalError as error:
             rows.append((chosen, error))
     if format_ == "json":
-        told_ = [
+        rows_ = [
             {"combination": c, "refusal": refusal(f)}
             if isinstance(f, RefusalError)
-            else {"combination": c, **f.to_dict()}
+            else {"combination": c, **asking.data(f)}
             for c, f in rows
         ]
-        head = {"evaluator": evaluator.name, "asked_of": asking.options, "given": given, "swept": list(varied)}
-        click.echo(_json({**head, "rows": told_}))
+        about = {"evaluator": evaluator.name, "asked_of": asking.options, "given": given, "swept": list(varied)}
+        click.echo(_json({**about, "rows": rows_}))
     elif format_ == "csv":
-        click.echo(written(many(asking, rows), "csv"), nl=False)
-    elif format_ == "markdown":
-        told = marked(rows)
-        click.echo(written(swept(rows), "markdown") + (f"\n{told}\n" if told else ""), nl=False)
+        click.echo(csv(many(asking, rows)), nl=False)
     else:
-        rest = ", ".join(f"{n} {measure(v)}" for n, v in flat(given).items())
-        head_ = f"{len(rows)} combinations" + (f", {rest}" if rest else "")
-        chosen_ = ", ".join(f"{n.replace('_', ' ')} {v}" for n, v in asking.options.items())
-        note = marked(rows)
-        head_ = wrapped(f"{evaluator.name}: ", f"{head_}; {chosen_}" if chosen_ else head_)
-        whole = "--format json" if evaluator.rows else "--format csv"
-        show([head_, swept(rows, whole), *([wrapped("", note)] if note else [])])
-    refused = [f for _, f in rows if isinstance(f, RefusalError)]
-    if len(refused) == len(rows):
+        fixed = ", ".join(f"{n} {measure(v)}" for n, v in flat(given).items())
+        head = f"{evaluator.name}: {len(rows)} combinations" + (f", {fixed}" if fixed else "")
+        source = ", ".join(f"{n.replace('_', ' ')} {v}" for n, v in asking.options.items())
+        head = f"{head}; {source}" if source else head
+        if format_ == "markdown":
+            click.echo(sweep_markdown(rows, head, columns=asking.columns, sort=asking.sort), nl=False)
+        else:
+            show(sweep_page(rows, head, width(), columns=asking.columns, sort=asking.sort))
+    refusals = [f for _, f in rows if isinstance(f, RefusalError)]
+    if len(refusals) == len(rows):
         if format_ == "csv":
-            click.echo(sentence(evaluator.name, refused[0]), err=True)
+            click.echo(sentence(evaluator.name, refusals[0]), err=True)
         click.get_current_context().exit(_REFUSED)

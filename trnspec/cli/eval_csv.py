@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.cli.render import Table, table
 from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import bound, inputs
 from trnspec.evaluation.result import RefusalError
 from trnspec.output.reporters.evaluation import cells, record
+from trnspec.text_table import Table, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trnspec.cli.eval import Asking
-    from trnspec.cli.eval_page import Row
+    from trnspec.evaluation.sweep_page import Row
     from trnspec.evaluation.result import Evaluation
     from trnspec.evaluation.result import Table as Rows
 

@@ -1,4 +1,4 @@
-"""``trnspec validate``: what pre-commit runs."""
+"""``trnspec validate``: the checks, which pre-commit runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from trnspec.api import validate
+from trnspec.cli.complete import codes
+from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
 from trnspec.loading import settings as settings_
@@ -21,22 +23,64 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-@click.command("validate")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option(
-    "--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="Report format."
+@click.command(
+    "validate",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec validate my-catalog", "Check the documents of a folder"),
+        ("trnspec validate --format github chips/acme-1.yaml", "Check one file, with annotations for GitHub"),
+        ("trnspec validate --ignore TRN6 --table", "Check the shipped catalog without the codes TRN6xx, and list it"),
+    ),
 )
-@click.option("--select", multiple=True, metavar="CODE", help="Report only codes that begin so; may be repeated.")
-@click.option("--ignore", multiple=True, metavar="CODE", help="Do not report codes that begin so; may be repeated.")
-@click.option("--severity", multiple=True, metavar="CODE=LEVEL", help="Another severity: info, warning or error.")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@click.option(
+    "--format",
+    "format_",
+    cls=GroupedOption,
+    group="Output",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Report format.",
+)
+@click.option(
+    "--table", is_flag=True, cls=GroupedOption, group="Output", help="Print the main figures of the checked documents first."
+)
+@click.option(
+    "--select",
+    multiple=True,
+    cls=GroupedOption,
+    group="Findings",
+    metavar="CODE",
+    shell_complete=codes,
+    help="Report only codes with this prefix; may be repeated.",
+)
+@click.option(
+    "--ignore",
+    multiple=True,
+    cls=GroupedOption,
+    group="Findings",
+    metavar="CODE",
+    shell_complete=codes,
+    help="Do not report codes with this prefix; may be repeated.",
+)
+@click.option(
+    "--severity",
+    multiple=True,
+    cls=GroupedOption,
+    group="Findings",
+    metavar="CODE=LEVEL",
+    help="Change the severity of a code: info, warning or error; may be repeated.",
+)
 @click.option(
     "--catalog",
     "catalogs",
     multiple=True,
+    cls=GroupedOption,
+    group="Catalog",
     metavar="DIR",
-    help="Resolve names in this catalog too, and check it where no PATH is given; may be repeated.",
+    help="Also resolve names in this catalog, and check it if no PATH is given; may be repeated.",
 )
-@click.option("--table", is_flag=True, help="Print what the checked documents hold, before the verdict.")
 def command(  # noqa: PLR0917  # one parameter for each option
     paths: tuple[str, ...],
     format_: str,
@@ -46,11 +90,11 @@ def command(  # noqa: PLR0917  # one parameter for each option
     catalogs: tuple[str, ...],
     table: bool,  # noqa: FBT001  # click passes it by name
 ) -> None:
-    """Check catalog files and everything they take part in.
+    """Check catalog files and all documents that refer to them.
 
-    PATH is a file, a folder, or - for standard input; names in them resolve against the catalog they lie in, those of
-    --catalog and of the settings, the shipped one and those of plugins. Without PATH all these catalogs are checked.
-    Exit status: 0 clean, 1 findings, 2 misuse.
+    PATH is a file, a folder, or - for standard input. Names are resolved in the catalog of the file, those of --catalog
+    and of the settings, the shipped one and those of plugins. Without PATH all these catalogs are checked. Exit status:
+    0 no findings, 1 findings, 2 wrong usage.
     """
     given = Settings(
         select=_codes(select),
@@ -59,7 +103,7 @@ def command(  # noqa: PLR0917  # one parameter for each option
         catalogs=tuple(FilePath(c) for c in catalogs),
     )
     if table and format_ != "text":
-        raise UsageError(f"--table is for people; it does not go with --format {format_}")
+        raise UsageError(f"--table is printed with --format text only, not with --format {format_}")
     if not paths:
         _hold_something(given.catalogs)
     checked = validate(paths, settings=settings_.find(_here()).merged(given), every=True)
@@ -72,7 +116,7 @@ def command(  # noqa: PLR0917  # one parameter for each option
         click.echo()
     text = render(checked.report, format_, color=color, texts=checked.texts, when=_now())
     if format_ == "junit":
-        # It says that it is UTF-8; in ASCII that is true of it in every pipe.
+        # The XML declares UTF-8; ASCII is valid UTF-8 in a pipe of any encoding.
         text = text.encode("ascii", "xmlcharrefreplace").decode("ascii")
     if text:
         click.echo(text, color=color)
@@ -80,7 +124,7 @@ def command(  # noqa: PLR0917  # one parameter for each option
 
 
 def _hold_something(folders: tuple[FilePath, ...]) -> None:
-    """Refuse a catalog that is named to be checked and holds nothing to check, as a PATH of that kind is."""
+    """Raise an error for a folder of --catalog without documents, as for such a PATH."""
     for folder in folders:
         if folder.is_dir() and not any(documents_in(folder)):
             raise UsageError(f"{folder} holds no .yaml files")

@@ -1,1 +1,1 @@
-"""The evaluator contract: ``inputs``, ``result`` and ``runner``."""
+"""The evaluator interface: ``questions`` and ``inputs``, ``runner``, ``result``."""

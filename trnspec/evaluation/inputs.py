@@ -1,18 +1,23 @@
-"""What an evaluator asks for: its inputs, told by the signature and the docstring of its function.
+"""The inputs of an evaluator: name, type, choices, unit and help text.
 
-The same inputs are checked strictly when a program gives them, and read from text when the command line does.
+An evaluator declares its inputs as the fields of a question, an attrs class (see :mod:`trnspec.evaluation.questions`),
+or as keyword-only parameters with an ``Args:`` section in the docstring. Both give the same :class:`Input` objects, from
+which the Python call, the options of the command line and their help are made.
 """
 
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import re
 import types
 import typing
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import frozen
+import attrs
+from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
@@ -21,14 +26,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 RESERVED = ("catalog", "edition", "as_of", "overlay", "format", "format_", "table", "help")
-"""Names that the command line needs for itself."""
+"""Names that the command line uses itself."""
 
-_WORDS = {str: "a text", int: "a whole number", float: "a finite number", bool: "true or false"}
+GROUPS = ("Workload", "System", "Parallelism", "Precision", "Schedule")
+"""Groups of inputs, in the order in which help shows them; other groups follow."""
+
+_NOUNS = {str: "a text", int: "a whole number", float: "a finite number", bool: "true or false"}
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
-# Digits and no point before it: 0.096 is a number like any other.
+# Digits without a point before them: 0.096 is a number like any other.
 _AFTER_THOUSANDS = re.compile(r"0\d\d(\.\d*)?", re.ASCII)
-_MOST = 64
+_MAX_SHOWN = 64
 
 
 @frozen
@@ -36,14 +44,19 @@ class Input:
     """One input of an evaluator.
 
     Attributes:
-        name: The parameter of the function: ``global_batch``.
-        type: ``str``, ``int``, ``float`` or ``bool``: of each value, where there may be several.
-        choices: The values it may have; nothing where any will do.
-        many: True where it is a tuple of values.
-        optional: True where it may be ``None``.
-        required: True where it must be given.
-        default: What it is when it is not given.
-        help: What the docstring says of it.
+        name: The name of the field or parameter: ``global_batch``.
+        type: ``str``, ``int``, ``float`` or ``bool``; of each value, if there may be several.
+        choices: The allowed values; empty if any value of the type is allowed.
+        many: True for a tuple of values.
+        optional: True if it may be ``None``.
+        required: True if it must be given.
+        default: The value if it is not given.
+        help: The help text.
+        metavar: The unit or kind of the value in help: ``TOKENS``; empty for the name of the type.
+        group: The group of options it belongs to: ``Workload``.
+        unset: What is used instead of ``None``, for help: ``ranks / (tp x pp x cp)``.
+        minimum: The smallest number allowed.
+        maximum: The largest number allowed.
     """
 
     name: str
@@ -54,18 +67,32 @@ class Input:
     required: bool = False
     default: Any = None
     help: str = ""
+    metavar: str = ""
+    group: str = ""
+    unset: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
 
     @property
     def expected(self) -> str:
-        """What is expected, in words: ``a whole number``, ``one of bf16, fp8``."""
-        one = f"one of {', '.join(map(str, self.choices))}" if self.choices else _WORDS[self.type]
-        return f"a tuple, each of it {one}" if self.many else one
+        """What is expected, for messages: ``a whole number``, ``one of bf16, fp8``."""
+        return f"a tuple, each of it {self._one}" if self.many else self._one
+
+    @property
+    def _one(self) -> str:
+        if self.choices:
+            return f"one of {', '.join(map(str, self.choices))}"
+        noun = _NOUNS[self.type]
+        if self.minimum is not None and self.maximum is not None:
+            return f"{noun} from {self.minimum:g} to {self.maximum:g}"
+        return noun if self.minimum is None else f"{noun} of at least {self.minimum:g}"
 
     def check(self, value: Any) -> Any:
-        """The value that a program gives, as the function takes it.
+        """Checks a value given by a program; a list becomes a tuple, and a whole number a float where one is expected.
 
         Raises:
-            UsageError: It is of another type (``True`` is not 1, ``"8"`` is not 8) or none of the choices.
+            UsageError: It has another type (``True`` is not 1, ``"8"`` is not 8), is not one of the choices, or is out
+                of range.
         """
         if value is None and self.optional:
             return None
@@ -76,27 +103,32 @@ class Input:
         raise UsageError(f"{self.name}: {self.expected} is expected, not {_shown(value)}")
 
     def _check(self, value: Any) -> Any:
-        fits = isinstance(value, self.type) and (self.type is bool or not isinstance(value, bool))
-        if self.type is float and not fits and isinstance(value, int) and not isinstance(value, bool):
-            value, fits = _as_float(value), True
-        if not fits or (isinstance(value, float) and not math.isfinite(value)) or (
-            self.choices and value not in self.choices
-        ):  # fmt: skip
+        of_type = isinstance(value, self.type) and (self.type is bool or not isinstance(value, bool))
+        if self.type is float and not of_type and isinstance(value, int) and not isinstance(value, bool):
+            value, of_type = _as_float(value), True
+        if not of_type or not self._in_range(value):
             near = did_you_mean(value, map(str, self.choices)) if self.choices and isinstance(value, str) else ""
-            one = f"one of {', '.join(map(str, self.choices))}" if self.choices else _WORDS[self.type]
-            raise UsageError(f"{self.name}: {one} is expected, not {_shown(value)}" + (f"; {near}" if near else ""))
+            message = f"{self.name}: {self._one} is expected, not {_shown(value)}"
+            raise UsageError(f"{message}; {near}" if near else message)
         return value
 
+    def _in_range(self, value: Any) -> bool:
+        if self.choices:
+            return value in self.choices
+        if isinstance(value, float) and not math.isfinite(value):
+            return False
+        return (self.minimum is None or value >= self.minimum) and (self.maximum is None or value <= self.maximum)
+
     def read(self, text: str) -> Any:
-        """One value that the command line gives.
+        """Reads one value given on the command line.
 
         Raises:
-            UsageError: The text is not one: ``8k`` and ``1_024`` are no whole numbers, and ``096`` is not what anybody
-                means, but what the comma between values leaves of ``4,096``.
+            UsageError: The text is not a value: ``8k`` and ``1_024`` are not whole numbers, and ``096`` is what the comma
+                between values leaves of ``4,096``.
         """
         if self.type in (int, float) and _AFTER_THOUSANDS.fullmatch(text):
             raise UsageError(
-                f"{self.name}: {text!r} is no number; commas stand between values here, so write 4096 for 4,096"
+                f"{self.name}: {text!r} is not a number; a comma separates values here, so write 4096 for 4,096"
             )
         if self.type is int and _INTEGER.fullmatch(text):
             return self._check(int(text))
@@ -117,21 +149,110 @@ def _as_float(value: int) -> float:
 def _shown(value: Any) -> str:
     try:
         text = repr(value)
-    except Exception:  # noqa: BLE001  # the repr of a stranger's object need not be sound
-        text = "something that cannot be shown"
-    return text if len(text) <= _MOST else f"{text[: _MOST - 3]}..."
+    except Exception:  # noqa: BLE001  # the repr of a foreign object may raise anything
+        text = "a value without a repr"
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
+
+
+# Fields of a question.
+
+
+_COUNTER = itertools.count()
+
+
+@frozen(kw_only=True)
+class Axis:
+    """What a field of a question says beside its type and default; kept in the metadata of the field.
+
+    Attributes:
+        help: The help text: one sentence or two.
+        metavar: The unit or kind of the value: ``TOKENS``, ``RANKS``, ``FILE``.
+        group: The group of options: one of :data:`GROUPS`, or another name.
+        unset: What ``None`` means: ``ranks / (tp x pp x cp)``.
+        minimum: The smallest number allowed.
+        maximum: The largest number allowed.
+        order: The position among the fields of its group: that of the definition in the source.
+    """
+
+    help: str
+    metavar: str = ""
+    group: str = ""
+    unset: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    order: int = field(factory=lambda: next(_COUNTER))
+
+
+AXIS = "trnspec.axis"
+"""The key of an :class:`Axis` in the metadata of a field."""
+
+
+@lru_cache(256)
+def fields_of(question: type[attrs.AttrsInstance]) -> tuple[Input, ...]:
+    """The inputs that the fields of a question make, by group, then in the order of their definition.
+
+    Raises:
+        UsageError: A field has a type that the command line cannot give.
+    """
+    hints = typing.get_type_hints(question)
+    inputs_: list[tuple[int, int, Input]] = []
+    for attribute in attrs.fields(question):
+        axis: Axis = attribute.metadata.get(AXIS) or Axis(help="")
+        required = attribute.default is attrs.NOTHING
+        default = None if required else attribute.default
+        where = f"the field {attribute.name} of {question.__name__}"
+        more = attrs.asdict(axis, filter=lambda a, _: a.name != "order")
+        one = _input(attribute.name, hints[attribute.name], where, required=required, default=default, **more)
+        place = GROUPS.index(axis.group) if axis.group in GROUPS else len(GROUPS)
+        inputs_.append((place, axis.order, one))
+    return tuple(one for _, _, one in sorted(inputs_, key=lambda row: row[:2]))
+
+
+def question_of(function: Callable[..., Any]) -> type[attrs.AttrsInstance] | None:
+    """The question class of ``run(catalog, question: TrainingQuestion)``; ``None`` if it takes keywords."""
+    inner = inspect.unwrap(function)
+    try:
+        parameters = list(inspect.signature(inner).parameters.values())[1:]
+        if len(parameters) != 1 or parameters[0].kind is _P.KEYWORD_ONLY:
+            return None
+        hint = _resolved(inner, parameters[0].annotation)
+    except Exception:  # noqa: BLE001  # reading the parameters as keywords reports what is wrong
+        return None
+    return hint if isinstance(hint, type) and attrs.has(hint) else None
+
+
+def call(function: Callable[..., Any], catalog: Any, values: Mapping[str, Any]) -> Any:
+    """Calls the function of an evaluator with a catalog and values by name, as a question or as keywords."""
+    question = question_of(function)
+    return function(catalog, **values) if question is None else function(catalog, question(**values))
+
+
+# Keyword-only parameters.
 
 
 def inputs(function: Callable[..., Any], name: str) -> tuple[Input, ...]:
-    """The inputs of an evaluator, in the order of its parameters.
+    """The inputs of an evaluator: the fields of its question, or its keyword parameters in their order.
 
     Args:
-        function: ``run(catalog, *, model: str, tp: int = 1)``.
+        function: ``run(catalog, question: Question)`` or ``run(catalog, *, model: str, tp: int = 1)``.
         name: The name of the evaluator, for messages.
 
     Raises:
-        UsageError: A parameter has no type, one that the command line cannot give, or a reserved name.
+        UsageError: An input has no type, a type that the command line cannot give, or a reserved name.
     """
+    question = question_of(function)
+    found = _parameters(function, name) if question is None else fields_of(question)
+    for one in found:
+        if one.name in RESERVED:
+            raise UsageError(f"the evaluator {name} has an input named {one.name}, which the command line uses itself")
+    return found
+
+
+_P = inspect.Parameter
+_SCALARS = (str, int, float, bool)
+
+
+def _parameters(function: Callable[..., Any], name: str) -> tuple[Input, ...]:
     inner = inspect.unwrap(function)
     try:
         parameters = list(inspect.signature(inner).parameters.values())
@@ -139,95 +260,115 @@ def inputs(function: Callable[..., Any], name: str) -> tuple[Input, ...]:
         raise UsageError(f"the evaluator {name} has no signature: {error}") from error
     if not parameters or parameters[0].kind not in (_P.POSITIONAL_ONLY, _P.POSITIONAL_OR_KEYWORD):
         raise UsageError(f"the evaluator {name} must take the catalog as its first parameter")
-    told = parts(inspect.getdoc(inner) or "")[1]
-    found = []
+    helps = docstring(inspect.getdoc(inner) or "").args
+    inputs_ = []
     for parameter in parameters[1:]:
         if parameter.kind not in (_P.POSITIONAL_OR_KEYWORD, _P.KEYWORD_ONLY):
             raise UsageError(f"the evaluator {name} takes {parameter}; each input must have a name")
-        if parameter.name in RESERVED:
-            raise UsageError(f"the evaluator {name} has an input named {parameter.name}, which the command line needs")
-        found.append(_input(inner, parameter, told.get(parameter.name, ""), name))
-    return tuple(found)
+        where = f"the input {parameter.name} of the evaluator {name}"
+        if parameter.annotation is _P.empty:
+            raise UsageError(f"{where} has no annotation")
+        try:
+            hint = _resolved(inner, parameter.annotation)
+        except Exception as error:
+            raise UsageError(f"{where}: {parameter.annotation} cannot be evaluated: {error}") from error
+        required = parameter.default is _P.empty
+        default = None if required else parameter.default
+        help = helps.get(parameter.name, "")
+        inputs_.append(_input(parameter.name, hint, where, required=required, default=default, help=help))
+    return tuple(inputs_)
 
 
-_P = inspect.Parameter
-_SCALARS = (str, int, float, bool)
+def _resolved(function: Callable[..., Any], annotation: Any) -> Any:
+    """The type of one annotation; those of other parameters may need what is imported for type checkers only."""
+    holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    return typing.get_type_hints(holder, globalns=getattr(function, "__globals__", {}))["it"]
 
 
-def _input(function: Callable[..., Any], parameter: inspect.Parameter, help: str, name: str) -> Input:
-    where = f"the input {parameter.name} of the evaluator {name}"
-    if parameter.annotation is _P.empty:
-        raise UsageError(f"{where} has no annotation")
-    try:
-        # This one alone: the others may need what is imported for type checkers only.
-        holder = types.SimpleNamespace(__annotations__={"it": parameter.annotation})
-        hint = typing.get_type_hints(holder, globalns=getattr(function, "__globals__", {}))["it"]
-    except Exception as error:
-        raise UsageError(f"{where}: {parameter.annotation} cannot be evaluated: {error}") from error
+def _input(name: str, hint: Any, where: str, *, required: bool, default: Any, **more: Any) -> Input:
     optional = False
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         rest = [a for a in typing.get_args(hint) if a is not type(None)]
         optional = len(rest) < len(typing.get_args(hint))
         hint = rest[0] if len(rest) == 1 else hint
     many = typing.get_origin(hint) is tuple and typing.get_args(hint)[1:] == (...,)
-    each = typing.get_args(hint)[0] if many else hint
-    choices = typing.get_args(each) if typing.get_origin(each) is Literal else ()
-    kinds = {type(c) for c in choices} if choices else {each}
+    item = typing.get_args(hint)[0] if many else hint
+    choices = typing.get_args(item) if typing.get_origin(item) is Literal else ()
+    kinds = {type(c) for c in choices} if choices else {item}
     if len(kinds) != 1 or not kinds <= set(_SCALARS):
         raise UsageError(
             f"{where}: {inspect.formatannotation(hint)} is not a type of an input; use str, int, float, bool, Literal, "
             "Optional of these, or tuple[str, ...] and the like"
         )
-    required = parameter.default is _P.empty
-    default = None if required else parameter.default
-    return Input(
-        parameter.name,
-        kinds.pop(),
-        choices,
-        many,
-        optional or (default is None and not required),
-        required,
-        default,
-        help,
-    )
+    optional = optional or (default is None and not required)
+    return Input(name, kinds.pop(), choices, many, optional, required, default, **more)
 
 
-def parts(doc: str) -> tuple[str, dict[str, str]]:
-    """A Google docstring as the text before its sections, and what ``Args:`` says of each parameter."""
-    told: dict[str, list[str]] = {}
+@frozen
+class Docstring:
+    """A Google docstring in parts.
+
+    Attributes:
+        text: What precedes the first section.
+        args: The text of ``Args:`` by parameter.
+        examples: Command and explanation of each example of ``Examples:``.
+    """
+
+    text: str
+    args: Mapping[str, str]
+    examples: tuple[tuple[str, str], ...] = ()
+
+
+def docstring(doc: str) -> Docstring:
+    """Splits a Google docstring. In ``Examples:`` a line that begins with ``trnspec`` is a command.
+
+    The lines before a command explain it; a command goes on in the next line after a backslash.
+    """
+    args: dict[str, list[str]] = {}
+    examples: list[tuple[str, str]] = []
     text: list[str] = []
-    section, current = "", ""
+    explanation: list[str] = []
+    section, current, command = "", "", ""
     for line in doc.splitlines():
+        stripped = line.strip()
         if re.fullmatch(r"(Args|Returns|Raises|Yields|Source|Example|Examples|Note|Notes|Attributes):", line):
             section = line[:-1]
         elif section == "Args" and (entry := re.match(r" {2,8}(\w+)(?: \([^)]*\))?:\s*(.*)", line)):
             current = entry[1]
-            told[current] = [entry[2]]
+            args[current] = [entry[2]]
         elif section == "Args" and line.startswith("  ") and current:
-            told[current].append(line.strip())
+            args[current].append(stripped)
+        elif section == "Examples" and (command or stripped.startswith("trnspec ")):
+            command += stripped.removesuffix("\\")
+            if not stripped.endswith("\\"):
+                examples.append((command, " ".join(explanation).replace("``", "")))
+                command, explanation = "", []
+        elif section == "Examples" and stripped:
+            explanation.append(stripped)
         elif line and not line.startswith(" ") and section:
             section = ""
         if not section:
             text.append(line)
-    plain = {name: " ".join(filter(None, lines)).replace("``", "") for name, lines in told.items()}
-    return "\n".join(text).strip().replace("``", ""), plain
+    plain = {name: " ".join(filter(None, lines)).replace("``", "") for name, lines in args.items()}
+    return Docstring("\n".join(text).strip().replace("``", ""), plain, tuple(examples))
 
 
-def bound(asked: Sequence[Input], given: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The inputs of one evaluation: those that are given, checked, and the defaults of the others.
+def bound(expected: Sequence[Input], given: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The values of one evaluation: those given, checked, and the defaults of the others.
 
     Raises:
-        UsageError: One is missing, unknown or of another type; the message names it and what is expected.
+        UsageError: An input is missing, unknown, of another type or out of range; the message names it and what is
+            expected.
     """
-    known = {i.name: i for i in asked}
-    for each in given:
-        if each not in known:
-            hint = did_you_mean(each, known) or (f"it takes {', '.join(known)}" if known else "it takes none")
-            raise UsageError(f"the evaluator {name} has no input {each!r}; {hint}")
-    missing = [i for i in asked if i.required and i.name not in given]
+    known = {i.name: i for i in expected}
+    for one in given:
+        if one not in known:
+            hint = did_you_mean(one, known) or (f"it takes {', '.join(known)}" if known else "it takes none")
+            raise UsageError(f"the evaluator {name} has no input {one!r}; {hint}")
+    missing = [i for i in expected if i.required and i.name not in given]
     if missing:
-        told = ", ".join(f"{i.name} ({i.expected})" for i in missing)
-        raise UsageError(f"the evaluator {name} needs {told}")
+        needed = ", ".join(f"{i.name} ({i.expected})" for i in missing)
+        raise UsageError(f"the evaluator {name} needs {needed}")
     try:
         return {n: i.check(given[n]) if n in given else i.default for n, i in known.items()}
     except UsageError as error:

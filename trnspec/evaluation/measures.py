@@ -26,6 +26,8 @@ _MOST_DIGITS = 7
 _ONE_UNIT = 1e6
 """Values further apart than this have no unit in common."""
 _CENTS = 2
+_MUCH_SMALLER = 0.1
+"""The fraction of a unit below which the median of some numbers is read better in a smaller one."""
 
 
 def _decimal(symbol: str, *prefixes: str) -> tuple[Scale, ...]:
@@ -51,7 +53,7 @@ _FROM = {"h": 7200.0, "d": 172800.0}
 
 
 def scale(values: Iterable[float], unit: str) -> Scale:
-    """The unit to show some numbers in: the largest in which their median is at least one.
+    """The unit to show some numbers in: that of the largest, or of the median where it is much smaller.
 
     Args:
         values: In base units; zeros do not count.
@@ -61,9 +63,12 @@ def scale(values: Iterable[float], unit: str) -> Scale:
     sizes = sorted(abs(v) for v in values if v)
     if scales is None or not sizes:
         return 1.0, unit
-    size = sizes[len(sizes) // 2]
-    fitting = [s for s in scales if _FROM.get(s[1], s[0]) <= size * (1 + 1e-9)]
-    return fitting[-1] if fitting else scales[0]
+    for size in (sizes[-1], sizes[len(sizes) // 2]):
+        fitting = [s for s in scales if _FROM.get(s[1], s[0]) <= size * (1 + 1e-9)]
+        chosen = fitting[-1] if fitting else scales[0]
+        if sizes[len(sizes) // 2] >= _MUCH_SMALLER * chosen[0]:
+            break
+    return chosen
 
 
 def common(values: Iterable[Value | None], unit: str) -> Scale | None:

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.measures import columns, common, edge, measure, printed
+from trnspec.evaluation.suggestion import command
 from trnspec.text_table import (
     Block,
     Column,
@@ -19,6 +19,7 @@ from trnspec.text_table import (
     Table,
     columns_of,
     escape,
+    folded,
     markdown,
     padded,
     shortened,
@@ -27,9 +28,9 @@ from trnspec.text_table import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from trnspec.evaluation.result import Answer, Evaluation, Value
+    from trnspec.evaluation.result import Evaluation, Value
     from trnspec.evaluation.result import Table as Rows
     from trnspec.text_table import Cell
 
@@ -41,14 +42,12 @@ IDEAL = "Without a calibration the result is ideal (no losses): lower bounds on 
 _BAR = 20
 _AGREES = re.compile(r", agrees\b")
 _JSON = "--format json"
-_COMMAND = "trnspec "
-"""What an answer begins with that is a command."""
-_OPTION = re.compile(r" (?=--)")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
 _UPPER_CASE = {"mfu": "MFU", "hfu": "HFU", "ttft": "TTFT", "tpot": "TPOT", "kv": "KV", "hbm": "HBM", "flops": "FLOPs"}
 _SYNONYMS = {"time to first token": "TTFT", "time per output token": "TPOT"}
 _SUMMARY_LINES = 6
 _SUMMARY_ANSWERS = 3
+_EVIDENCE = "evidence"
 _MAIN = ("step_time", "mfu", "time_to_first_token", "time_per_output_token", "throughput")
 """The answers that a summary prefers, whatever their order."""
 _DETAILS = ("memory", "total", "capacity", "fits")
@@ -60,18 +59,19 @@ def label(name: str) -> str:
     return " ".join(_UPPER_CASE.get(word, word) for word in name.split("_"))
 
 
-def is_command(value: Value) -> bool:
-    """True of an answer that is a command of trnspec: ``trnspec eval training --model ...``."""
-    return isinstance(value, str) and value.startswith(_COMMAND)
-
-
 def is_number(value: Value | None) -> bool:
     """True of an integer or a float; a truth value is neither."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def page(
-    evaluation: Evaluation, width: int = WIDTH, catalog: str = "", *, brief: bool = False, columns: str | None = None
+    evaluation: Evaluation,
+    width: int = WIDTH,
+    catalog: str = "",
+    options: Mapping[str, str] = {},
+    *,
+    brief: bool = False,
+    columns: str | None = None,
 ) -> list[Block]:
     """The page as blocks of text.
 
@@ -79,6 +79,7 @@ def page(
         evaluation: The evaluation.
         width: The width of the page.
         catalog: What follows the edition of the catalog, such as `` in DIR``.
+        options: The options that chose the catalog, for the commands of suggestions.
         brief: Only the summary.
         columns: The columns to print of the tables that have them, separated by commas; all of them when left out.
 
@@ -89,7 +90,7 @@ def page(
     blocks: list[Block] = ["\n".join([head, *_summary(evaluation, width)])]
     if brief:
         return blocks
-    for heading, block in _sections(evaluation, width):
+    for heading, block in _sections(evaluation, width, options):
         if heading:
             blocks.append(Heading(wrapped("", heading, width)))
         blocks.append(block)
@@ -100,13 +101,15 @@ def page(
     return blocks if columns is None else _only(blocks, columns)
 
 
-def markdown_page(evaluation: Evaluation, catalog: str = "", *, brief: bool = False) -> str:
+def markdown_page(
+    evaluation: Evaluation, catalog: str = "", options: Mapping[str, str] = {}, *, brief: bool = False
+) -> str:
     """The same page in Markdown."""
     lines = [f"## {escape(f'{evaluation.evaluator}: {evaluation.title}')}\n"]
     lines += [*(f"- {name}: {text}" for name, text in _summary_items(evaluation)), ""]
     if brief:
         return "\n".join(lines)
-    for heading, block in _sections(evaluation, None):
+    for heading, block in _sections(evaluation, None, options):
         if heading:
             lines.append(f"### {heading}\n")
         lines.append(markdown(block) if isinstance(block, Table) else f"{block}\n")
@@ -144,12 +147,24 @@ def _summary(evaluation: Evaluation, width: int) -> list[str]:
     """At most six lines: main answers, whether it fits, the bottleneck, and the kind of evidence."""
     items = _summary_items(evaluation)
     size = max((columns_of(name) for name, _ in items), default=0)
-    whole = [wrapped(f"  {padded(name, size)}  ", text, width).split("\n") for name, text in items]
-    for i in reversed(range(len(items))):
-        if sum(map(len, whole)) > _SUMMARY_LINES:
-            name, text = items[i]
-            whole[i] = [f"  {padded(name, size)}  {shortened(text, width - size - 4)}"]
-    return [line for lines in whole for line in lines]
+
+    def lines(item: tuple[str, str]) -> list[str]:
+        return wrapped(f"  {padded(item[0], size)}  ", item[1], width).split("\n")
+
+    def short(item: tuple[str, str]) -> tuple[str, str]:
+        return item[0], shortened(item[1], width - size - 4)
+
+    if _count(items, lines) > _SUMMARY_LINES and items[-1][0] == _EVIDENCE:
+        items[-1] = short(items[-1])
+    if _count(items, lines) > _SUMMARY_LINES and len(items) >= _SUMMARY_LINES:
+        del items[_SUMMARY_ANSWERS - 1]
+    if _count(items, lines) > _SUMMARY_LINES:
+        items = [short(item) for item in items]
+    return [line for item in items for line in lines(item)]
+
+
+def _count(items: Sequence[tuple[str, str]], lines: Callable[[tuple[str, str]], list[str]]) -> int:
+    return sum(len(lines(item)) for item in items)
 
 
 def _summary_items(evaluation: Evaluation) -> list[tuple[str, str]]:
@@ -168,7 +183,7 @@ def _summary_items(evaluation: Evaluation) -> list[tuple[str, str]]:
     if evaluation.bottleneck:
         items.append((bottleneck_label(evaluation).lower(), escape(evaluation.bottleneck)))
     evidence = _evidence(evaluation)
-    items += [("evidence", escape(evidence))] if evidence else []
+    items += [(_EVIDENCE, escape(evidence))] if evidence else []
     return items[:_SUMMARY_LINES]
 
 
@@ -206,19 +221,22 @@ def _evidence(evaluation: Evaluation) -> str:
 # The details.
 
 
-def _sections(evaluation: Evaluation, width: int | None) -> Iterator[tuple[str, Block]]:
+def _sections(
+    evaluation: Evaluation, width: int | None, options: Mapping[str, str]
+) -> Iterator[tuple[str, Block]]:
     """The parts of the page after the summary: a heading, which may be empty, and its block.
 
     Args:
         evaluation: The evaluation.
         width: The width of the page; ``None`` for Markdown, which has no width.
+        options: The options that chose the catalog.
     """
-    if not all(is_command(a.value) for a in evaluation.answers):
+    if evaluation.answers:
         yield "Answers", _answers(evaluation)
-    for answer in evaluation.answers:
-        if is_command(answer.value):
-            heading = label(answer.name).capitalize() + (f": {escape(answer.note)}" if answer.note else "")
-            yield heading, _command_lines(answer, width)
+    for suggestion in evaluation.suggestions:
+        text = escape(command(suggestion, options))
+        shown = f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width))
+        yield f"Next command: {escape(suggestion.note or suggestion.evaluator)}", shown
     if evaluation.bottleneck:
         text = escape(evaluation.bottleneck)
         yield bottleneck_label(evaluation), text if width is None else wrapped("  ", text, width)
@@ -250,11 +268,10 @@ def _edition(evaluation: Evaluation) -> str:
 def _answers(evaluation: Evaluation) -> Table:
     rows = []
     for answer in evaluation.answers:
-        if not is_command(answer.value):
-            shown = printed(answer)
-            name = label(answer.name)
-            name = f"{name} ({_SYNONYMS[name]})" if name in _SYNONYMS else name
-            rows.append((name, escape(shown.value), shown.interval, escape(answer.note)))
+        shown = printed(answer)
+        name = label(answer.name)
+        name = f"{name} ({_SYNONYMS[name]})" if name in _SYNONYMS else name
+        rows.append((name, escape(shown.value), shown.interval, escape(answer.note)))
     heads = [
         Column("answer", wrap=True),
         Column("value", right=True, wrap=True, keep=True),
@@ -322,22 +339,6 @@ def _table(rows: Rows, marks: Mapping[str, str]) -> Table:
         cells.append([_number(v, unit, within, marks.get(name, "")) for v in values])
         heads.append(Column(_with_unit(label(name), within), right=right, wrap=i > 0 and not right, keep=i == 0))
     return table(heads, list(zip(*cells, strict=True)), "--columns")
-
-
-def _command_lines(answer: Answer, width: int | None) -> str:
-    """A command as a shell reads it: on a page in lines that it joins, in Markdown in one line of a block of code."""
-    text = escape(str(answer.value))
-    if width is None:
-        return f"```sh\n{text}\n```"
-    lines: list[str] = []
-    line = ""
-    for part in _OPTION.split(text):
-        if line and columns_of(f"{line} {part} \\") > width:
-            lines.append(f"{line} \\")
-            line = f"  {part}"
-        else:
-            line = f"{line} {part}" if line else part
-    return "\n".join([*lines, line])
 
 
 def _figures_used(evaluation: Evaluation, *, counted: bool) -> Table:

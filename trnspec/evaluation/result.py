@@ -1,29 +1,63 @@
-"""What an evaluator answers: figures with intervals, what they are made of, what they rest on; or a named refusal."""
+"""The result of an evaluator: answers with intervals, breakdowns, assumptions, and the catalog figures used.
+
+An evaluator that has no answer raises a :class:`RefusalError` with a reason.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 from attrs import field, frozen
 
-from trnspec.errors import TrnspecError
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import TrnspecError, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
 
 Value = float | int | str | bool
 
+_MAX_REPR = 200
 
-@frozen
-class Answer:
-    """One thing that was asked.
+
+class _Short:
+    """A repr of at most 200 characters: the fields that differ from their defaults."""
+
+    def __repr__(self) -> str:
+        cls: Any = type(self)
+        values = ((a, getattr(self, a.name)) for a in attrs.fields(cls))
+        text = ", ".join(f"{a.name}={v!r}" for a, v in values if _differs(a, v))
+        text = f"{cls.__name__}({text})"
+        return text if len(text) <= _MAX_REPR else f"{text[: _MAX_REPR - 4]}...)"
+
+
+def _differs(attribute: attrs.Attribute[Any], value: Any) -> bool:
+    return bool(value != attribute.default and (value or attribute.default is attrs.NOTHING))
+
+
+def _unknown(name: object, names: Iterable[str]) -> NoReturn:
+    """Raises the error for a name that is not there."""
+    known = list(names)
+    snake = str(name).strip().casefold().replace(" ", "_").replace("-", "_")
+    hint = f"did you mean {snake!r}?" if snake in known else did_you_mean(str(name), known)
+    raise UnknownNameError(f"there is no answer {name!r}; {hint or 'there are ' + (', '.join(known) or 'none')}")
+
+
+@frozen(repr=False)
+class Answer(_Short):
+    """One answer.
 
     Attributes:
         name: In snake case: ``step_time``.
-        value: A number in the unit, a word, or whether something holds.
+        value: A number in the unit, a text, or true or false.
         unit: ``s``, ``B``, ``B/s``, ``FLOP/s``, ``FLOP``, ``tokens/s``, ``J``, ``W``, ``USD``, ``%`` (of 100), or empty.
-        low: The lower end of the interval, where one is known.
+        low: The lower end of the interval, if known.
         high: The upper end.
-        note: What a reader should know; what the interval stands for.
+        note: What a reader should know, such as what the interval covers.
     """
 
     name: str
@@ -34,13 +68,13 @@ class Answer:
     note: str = ""
 
 
-@frozen
-class Part:
-    """One part of an answer; the parts of one answer sum to it.
+@frozen(repr=False)
+class Part(_Short):
+    """One part of an answer; the parts of an answer sum to it.
 
     Attributes:
         of: The name of the answer: ``step_time``.
-        name: What the part is: ``compute``.
+        name: The name of the part: ``compute``.
         value: In the unit of the answer.
         note: What it covers.
     """
@@ -51,9 +85,9 @@ class Part:
     note: str = ""
 
 
-@frozen
-class Assumption:
-    """Something the answer takes for granted.
+@frozen(repr=False)
+class Assumption(_Short):
+    """An assumption of the evaluation.
 
     Attributes:
         name: In snake case: ``attention_flops``.
@@ -66,17 +100,17 @@ class Assumption:
     why: str = ""
 
 
-@frozen
-class UsedFigure:
-    """A figure of the catalog that the answer rests on.
+@frozen(repr=False)
+class UsedFigure(_Short):
+    """A catalog figure used by the evaluation.
 
     Attributes:
         of: The document.
-        at: Where in it: ``peak.dense.bf16``.
-        says: As printed.
+        at: The path in the document: ``peak.dense.bf16``.
+        says: The published text.
         source: The name of its source, or how it is derived.
         as_of: The date of the source.
-        rivals: What others say of it, as printed, with the verdict.
+        conflicting: Values that other sources publish, with the verdict.
     """
 
     of: str
@@ -87,15 +121,15 @@ class UsedFigure:
     conflicting: tuple[str, ...] = ()
 
 
-@frozen
-class Table:
-    """Rows of answers of one kind.
+@frozen(repr=False)
+class Table(_Short):
+    """A table of the evaluation.
 
     Attributes:
-        title: What the rows are.
+        title: The heading.
         columns: Names of the columns, in snake case.
-        rows: One value a column; ``None`` where there is none.
-        units: One unit a column, empty where there is none.
+        rows: One value per column; ``None`` for an empty cell.
+        units: One unit per column, empty for none.
     """
 
     title: str
@@ -103,23 +137,53 @@ class Table:
     rows: tuple[tuple[Value | None, ...], ...]
     units: tuple[str, ...] = ()
 
+    def records(self) -> list[dict[str, Value | None]]:
+        """One mapping per row, from column to value in the base unit."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
-@frozen(kw_only=True)
-class Evaluation:
-    """What an evaluator found.
+    def to_pandas(self) -> pd.DataFrame:
+        """The table as a data frame; ``frame.attrs["units"]`` has the unit of each column.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        frame = _pandas().DataFrame(list(self.rows), columns=list(self.columns))
+        frame.attrs["units"] = dict(zip(self.columns, self.units or ("",) * len(self.columns), strict=True))
+        return frame
+
+
+@frozen(repr=False)
+class Suggestion(_Short):
+    """An evaluation to run next.
+
+    Attributes:
+        evaluator: The name of the evaluator: ``training``.
+        inputs: Its inputs by name; those left out have their defaults.
+        note: What it computes.
+    """
+
+    evaluator: str
+    inputs: Mapping[str, Any]
+    note: str = ""
+
+
+@frozen(kw_only=True, repr=False)
+class Evaluation(_Short):
+    """The result of an evaluator.
 
     Attributes:
         evaluator: The name of the evaluator.
         title: What was evaluated, in one line.
-        inputs: The inputs, by name, as they were understood: defaults filled in.
-        answers: What was asked.
+        inputs: The inputs by name, defaults resolved.
+        answers: The answers.
         parts: The breakdown of some answers.
-        bottleneck: What limits the first answer, in one sentence; empty where nothing does.
-        assumptions: What was taken for granted, with values.
-        figures_used: The figures of the catalog it rests on.
-        tables: Answers that come in rows.
+        bottleneck: What limits the first answer, in one sentence; empty if nothing does.
+        assumptions: The assumptions, with values.
+        figures_used: The catalog figures used.
+        tables: Answers in rows.
+        suggestions: Evaluations to run next.
         edition: The edition of the catalog; empty for the working edition.
-        as_of: The date that the catalog answers for; empty for today.
+        as_of: The date of the catalog; empty for today.
     """
 
     evaluator: str
@@ -131,30 +195,74 @@ class Evaluation:
     assumptions: tuple[Assumption, ...] = ()
     figures_used: tuple[UsedFigure, ...] = ()
     tables: tuple[Table, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
     edition: str = ""
     as_of: str = ""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the answers."""
+        return tuple(a.name for a in self.answers)
+
     def answer(self, name: str) -> Answer:
-        """The answer of that name; ``KeyError`` where there is none."""
-        return (
-            next(a for a in self.answers if a.name == name) if name in {a.name for a in self.answers} else _none(name)
-        )
+        """An answer by its name.
+
+        Raises:
+            UnknownNameError: There is none; the message has the nearest name. It is a ``KeyError`` too.
+        """
+        for answer in self.answers:
+            if answer.name == name:
+                return answer
+        _unknown(name, self.names)
 
     def __getitem__(self, name: str) -> Value:
-        """The value of the answer of that name; ``KeyError`` where there is none."""
+        """The value of an answer; raises as :meth:`answer` does."""
         return self.answer(name).value
 
+    def number(self, name: str) -> float:
+        """The value of an answer that is a number, in its unit.
+
+        Raises:
+            UnknownNameError: There is no such answer.
+            UsageError: It is a text, or true or false.
+        """
+        value = self.answer(name).value
+        if isinstance(value, (bool, str)):
+            raise UsageError(f"{name} is {value!r}, which is not a number")
+        return float(value)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One mapping per answer: name, value, unit, low, high, note."""
+        return [attrs.asdict(a) for a in self.answers]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The answers as a data frame, one row each; :meth:`Table.to_pandas` does the same for a table.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        return _pandas().DataFrame(self.records(), columns=[a.name for a in attrs.fields(Answer)])
+
+    def __str__(self) -> str:
+        """The page that ``trnspec eval`` prints, at 80 columns and without colours."""
+        from trnspec.evaluation.page import WIDTH, page
+        from trnspec.text_table import rendered
+
+        return rendered(page(self), WIDTH)
+
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain data, for JSON."""
+        """The evaluation as plain data, for JSON."""
         return attrs.asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:
-        """The evaluation that :meth:`to_dict` told, also after a way through JSON; other keys are passed over."""
-        made = {name: data[name] for name in ("evaluator", "title", "inputs", "bottleneck", "edition", "as_of")}
+        """The evaluation that :meth:`to_dict` returned, also from JSON; unknown keys are ignored."""
+        values = {name: data[name] for name in ("evaluator", "title", "inputs", "bottleneck", "edition", "as_of")}
         for name, kind in _ROWS.items():
-            made[name] = tuple(kind(**{k: _tuples(v) for k, v in row.items()}) for row in data[name])
-        return cls(**made)
+            known = {f.name for f in attrs.fields(kind)}
+            rows = data.get(name, ()) if name == "suggestions" else data[name]
+            values[name] = tuple(kind(**{k: _tuples(v) for k, v in row.items() if k in known}) for row in rows)
+        return cls(**values)
 
 
 _ROWS: dict[str, Any] = {
@@ -163,29 +271,38 @@ _ROWS: dict[str, Any] = {
     "assumptions": Assumption,
     "figures_used": UsedFigure,
     "tables": Table,
+    "suggestions": Suggestion,
 }
 
 
 def _tuples(value: Any) -> Any:
-    """A value of which JSON has made lists."""
+    """A value in which JSON has made tuples lists."""
     return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _none(name: str) -> Answer:
-    raise KeyError(name)
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError:
+        raise UsageError("pandas is not installed; pip install 'trnspec[tables]'") from None
+    return pd
 
 
 class RefusalError(TrnspecError):
-    """There is no answer, and this is why: the question contradicts itself, or a figure is unknown.
+    """There is no answer: the inputs contradict each other, or a figure is not published.
 
     Attributes:
         reason: One word for programs, in kebab case: ``rank-count``, ``does-not-fit``, ``unknown-figure``.
-        place: Where: an input (``tp``) or a figure of a document (``trainium1 spec.peak.dense.fp8``).
-        hint: What to do about it, or an empty text.
+        place: The input (``tp``) or the figure (``trainium1 spec.peak.dense.fp8``) at fault.
+        hint: How to fix it, or an empty text.
+        suggestions: Evaluations to run instead.
     """
 
-    def __init__(self, reason: str, message: str, *, place: str = "", hint: str = "") -> None:
+    def __init__(
+        self, reason: str, message: str, *, place: str = "", hint: str = "", suggestions: tuple[Suggestion, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.reason = reason
         self.place = place
         self.hint = hint
+        self.suggestions = suggestions

@@ -1,4 +1,4 @@
-"""Running an evaluator: inputs checked before, the evaluation checked after, and what breaks named."""
+"""Runs an evaluator: checks its inputs, its result, and reports an evaluator that raises."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import functools
 import math
 from collections.abc import Mapping
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import evolve
 
 from trnspec.errors import TrnspecError, UsageError
-from trnspec.evaluation.inputs import Input, bound, inputs
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, UsedFigure
+from trnspec.evaluation.inputs import Input, bound, call, inputs
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table, UsedFigure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -20,44 +20,54 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Evaluator
 
 CLOSE = 1e-9
-"""How far the parts of an answer may be from it, relative to it."""
+"""How far the sum of the parts of an answer may be from it, relative to it."""
 
 
-def run(evaluator: Evaluator, giver: str, catalog: Any, given: Mapping[str, Any]) -> Evaluation:
-    """What an evaluator finds.
+class Dated(Protocol):
+    """The attributes of a catalog that an evaluation repeats."""
+
+    @property
+    def edition(self) -> str | None:
+        """The edition; nothing for the working edition."""
+
+    @property
+    def as_of(self) -> str | None:
+        """The date."""
+
+
+def run(evaluator: Evaluator, giver: str, catalog: Dated, given: Mapping[str, Any]) -> Evaluation:
+    """Runs an evaluator.
 
     Args:
         evaluator: The evaluator.
-        giver: Who brings it, for messages: ``the plugin energy of trnspec-energy 0.1.0``.
+        giver: The plugin that provides it, for messages: ``the plugin energy of trnspec-energy 0.1.0``.
         catalog: The catalog.
         given: Inputs by name.
 
     Raises:
-        UsageError: An input is missing, unknown or wrong; or the evaluator cannot be imported, or broke, or what it gave
-            is unsound.
+        UsageError: An input is missing, unknown or wrong; or the evaluator cannot be imported, raised another error, or
+            returned an invalid result.
         RefusalError: There is no answer.
     """
     who = f"the evaluator {evaluator.name} of {giver}"
     function, inputs_ = asked(evaluator, giver)
     values = bound(inputs_, given, evaluator.name)
     try:
-        found = function(catalog, **values)
+        evaluation: Evaluation = call(function, catalog, values)
     except (TrnspecError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # whatever it raises, it ends with a message and no more than this question
-        raise UsageError(f"{who} broke: {_told(error)}") from error
+    except BaseException as error:  # a plugin may raise anything; it becomes one message
+        raise UsageError(f"{who} raised an error: {_message(error)}") from error
     try:
-        wrong = next(unsound(found, evaluator.name), "")
+        fault = next(unsound(evaluation, evaluator.name), "")
     except Exception as error:
-        # Fields of other types than they should have can fail in ways of their own.
-        raise UsageError(f"{who} gave something unsound: {_told(error)}") from error
-    if wrong:
-        raise UsageError(f"{who} gave something unsound: {wrong}")
-    evaluation: Evaluation = found
-    question = evaluation.inputs or {n: _plain(v) for n, v in values.items()}
+        # Fields of wrong types can fail in their own ways.
+        raise UsageError(f"{who} returned an invalid result: {_message(error)}") from error
+    if fault:
+        raise UsageError(f"{who} returned an invalid result: {fault}")
     return evolve(
         evaluation,
-        inputs=question,
+        inputs=evaluation.inputs or {n: _plain(v) for n, v in values.items()},
         edition=evaluation.edition or catalog.edition or "",
         as_of=evaluation.as_of or catalog.as_of or "",
     )
@@ -67,25 +77,25 @@ def asked(evaluator: Evaluator, giver: str) -> tuple[Callable[..., Any], tuple[I
     """The function of an evaluator, imported now, and its inputs.
 
     Raises:
-        UsageError: It cannot be imported, or its inputs are not told as they should be; the message names both.
+        UsageError: It cannot be imported, or its inputs are not valid; the message names evaluator and plugin.
     """
     try:
         function = evaluator.load()
-        return function, _asked(function, evaluator.name)
+        return function, _inputs(function, evaluator.name)
     except UsageError as error:
         raise UsageError(f"the evaluator {evaluator.name} of {giver} cannot be used: {error}") from error
 
 
-_kept = functools.lru_cache(64)(inputs)
+_cached = functools.lru_cache(64)(inputs)
 
 
-def _asked(function: Callable[..., Any], name: str) -> tuple[Input, ...]:
+def _inputs(function: Callable[..., Any], name: str) -> tuple[Input, ...]:
     """The inputs of an evaluator, read once for all combinations of a sweep."""
-    return _kept(function, name) if isinstance(function, FunctionType) else inputs(function, name)
+    return _cached(function, name) if isinstance(function, FunctionType) else inputs(function, name)
 
 
-def _told(error: BaseException) -> str:
-    # Not even the message of an error need be sound.
+def _message(error: BaseException) -> str:
+    # The message of an error may itself raise.
     try:
         text = " ".join(str(error).split())
     except Exception:  # noqa: BLE001
@@ -97,22 +107,22 @@ def _plain(value: Any) -> Any:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
-def unsound(found: object, name: str) -> Iterator[str]:
-    """What is wrong with what an evaluator gave, in words; nothing where all is well.
+def unsound(result: object, name: str) -> Iterator[str]:
+    """What is wrong with the result of an evaluator; nothing if it is valid.
 
     Args:
-        found: What it gave.
+        result: What the function returned.
         name: The name of the evaluator.
     """
-    if not isinstance(found, Evaluation):
-        yield f"{type(found).__module__}.{type(found).__qualname__}; an Evaluation is expected"
+    if not isinstance(result, Evaluation):
+        yield f"{type(result).__module__}.{type(result).__qualname__}; an Evaluation is expected"
         return
-    wrong = list(_forms(found))
-    if found.evaluator != name:
-        wrong.append(f"it says that it is of the evaluator {found.evaluator!r}")
-    if not wrong:
-        wrong += [*_answers(found.answers), *_parts(found), *(w for t in found.tables for w in _table(t))]
-    yield from wrong
+    faults = list(_forms(result))
+    if result.evaluator != name:
+        faults.append(f"its evaluator is {result.evaluator!r}")
+    if not faults:
+        faults += [*_answers(result.answers), *_parts(result), *(w for t in result.tables for w in _table(t))]
+    yield from faults
 
 
 _FORMS: dict[str, type] = {
@@ -121,6 +131,7 @@ _FORMS: dict[str, type] = {
     "assumptions": Assumption,
     "figures_used": UsedFigure,
     "tables": Table,
+    "suggestions": Suggestion,
 }
 
 
@@ -130,37 +141,40 @@ _TEXTS: dict[type, tuple[str, ...]] = {
     Assumption: ("name", "value", "why"),
     UsedFigure: ("of", "at", "says", "source", "as_of"),
     Table: ("title",),
+    Suggestion: ("evaluator", "note"),
 }
 
 
-def _forms(found: Evaluation) -> Iterator[str]:
+def _forms(result: Evaluation) -> Iterator[str]:
     for name, kind in _FORMS.items():
-        values = getattr(found, name)
+        values = getattr(result, name)
         if not isinstance(values, tuple) or not all(isinstance(v, kind) for v in values):
             yield f"its {name} are not a tuple of {kind.__name__}"
             continue
         for value in values:
-            wrong = [n for n in _TEXTS[kind] if not isinstance(getattr(value, n), str)]
-            if wrong:
-                yield f"{' and '.join(wrong)} of {value!r} should be texts"
-    if not all(isinstance(r, str) for b in found.figures_used if isinstance(b, UsedFigure) for r in b.conflicting):
-        yield "its basis has rivals that are not texts"
+            others = [n for n in _TEXTS[kind] if not isinstance(getattr(value, n), str)]
+            if others:
+                yield f"{' and '.join(others)} of {value!r} should be texts"
+    if not all(isinstance(r, str) for b in result.figures_used if isinstance(b, UsedFigure) for r in b.conflicting):
+        yield "its figures_used have conflicting values that are not texts"
     for name in ("title", "bottleneck", "edition", "as_of"):
-        if not isinstance(getattr(found, name), str):
+        if not isinstance(getattr(result, name), str):
             yield f"its {name} is not a text"
-    question: Any = found.inputs
-    if not isinstance(question, Mapping):
-        yield "its question is not a mapping"
+    given: Any = result.inputs
+    if not isinstance(given, Mapping):
+        yield "its inputs are not a mapping"
         return
-    for key, value in question.items():
+    if not all(isinstance(s.inputs, Mapping) for s in result.suggestions if isinstance(s, Suggestion)):
+        yield "its suggestions have inputs that are not a mapping"
+    for key, value in given.items():
         if not isinstance(key, str) or (value is not None and not _sound(value)):
-            yield f"its question has {key} = {value!r}; a finite number, a text, true or false is expected"
-    if not found.answers and not found.tables:
+            yield f"its inputs have {key} = {value!r}; a finite number, a text, true or false is expected"
+    if not result.answers and not result.tables:
         yield "it has neither answers nor tables"
 
 
 def _sound(value: object) -> bool:
-    """True for a value that an answer may have."""
+    """True for a value that an answer can have."""
     return isinstance(value, (str, bool)) or _number(value)
 
 
@@ -170,7 +184,7 @@ def _number(value: object) -> bool:
     try:
         return math.isfinite(value)
     except OverflowError:
-        # A whole number that no float can hold.
+        # An integer too large for a float.
         return False
 
 
@@ -188,33 +202,33 @@ def _answers(answers: Iterable[Answer]) -> Iterator[str]:
         if not all(map(_number, ends)):
             yield f"the interval of {name} is [{answer.low}, {answer.high}]; finite numbers are expected"
         elif ends and not _number(value):
-            yield f"{name} has an interval and is no number"
+            yield f"{name} has an interval and is not a number"
         elif not _within(answer):
-            yield f"{name} is {value}, which lies outside its interval [{answer.low}, {answer.high}]"
+            yield f"{name} is {value}, which is outside its interval [{answer.low}, {answer.high}]"
 
 
 def _within(answer: Answer) -> bool:
-    # The ends come another way than the value, so that they may differ from it by a rounding.
+    # Value and ends are computed separately and may differ by rounding.
     value: Any = answer.value
     slack = CLOSE * abs(value) if _number(value) else 0
     above = answer.low is None or answer.low <= value + slack
     return above and (answer.high is None or value <= answer.high + slack)
 
 
-def _parts(found: Evaluation) -> Iterator[str]:
-    answers = {a.name: a for a in found.answers}
-    for name in dict.fromkeys(p.of for p in found.parts):
-        parts = [p for p in found.parts if p.of == name]
+def _parts(result: Evaluation) -> Iterator[str]:
+    answers = {a.name: a for a in result.answers}
+    for name in dict.fromkeys(p.of for p in result.parts):
+        parts = [p for p in result.parts if p.of == name]
         if name not in answers:
-            yield f"it has parts of {name}, which it does not answer"
+            yield f"it has parts of {name}, which is not one of its answers"
         elif not _number(answers[name].value):
-            yield f"it has parts of {name}, which is no number"
+            yield f"it has parts of {name}, which is not a number"
         elif not all(_number(p.value) for p in parts):
             yield f"the parts of {name} are {', '.join(f'{p.name} {p.value}' for p in parts)}; numbers are expected"
         else:
             total, value = _sum(p.value for p in parts), float(answers[name].value)
             if not math.isclose(total, value, rel_tol=CLOSE):
-                yield f"the parts of {name} sum to {total!r}, and it is {value!r}"
+                yield f"the parts of {name} sum to {total!r}, not to {value!r}"
 
 
 def _sum(values: Iterable[float]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trnspec.evaluation.measures import common, edge, measure
-from trnspec.evaluation.page import BOUNDS, IDEAL, is_command, is_number, label
+from trnspec.evaluation.page import BOUNDS, IDEAL, is_number, label
 from trnspec.text_table import Block, Column, Number, Table, escape, markdown, table, wrapped
 
 if TYPE_CHECKING:
@@ -86,11 +86,10 @@ def sweep_note(rows: Sequence[Row]) -> str:
 
 
 def _column(name: str, values: Sequence[Value | None], within: tuple[float, str] | None) -> Column:
-    importance = 2 if name in _COMPARED else -1 if any(isinstance(v, str) and is_command(v) for v in values) else 0
     head = _SHORT.get(name, label(name))
     unit = f" [{within[1]}]" if within is not None and within[1] else ""
     right = any(map(is_number, values))
-    return Column(f"{head}{unit}", right=right, importance=importance)
+    return Column(f"{head}{unit}", right=right, importance=2 if name in _COMPARED else 0)
 
 
 def _cell(answer: Answer | None, unit: str, within: tuple[float, str] | None) -> Cell:

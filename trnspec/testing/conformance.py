@@ -18,7 +18,7 @@ from trnspec.api import load, plugins
 from trnspec.builtin import plugin as house
 from trnspec.catalog.versions.changes import attempt
 from trnspec.errors import TrnspecError
-from trnspec.evaluation.inputs import bound, inputs
+from trnspec.evaluation.inputs import bound, call, inputs
 from trnspec.evaluation.result import Evaluation, RefusalError
 from trnspec.evaluation.runner import run, unsound
 from trnspec.plugins.api import Registry
@@ -103,7 +103,7 @@ class EvaluatorConformance:
         assert self.good, "name some good inputs"
         for given in self.good:
             function = self.evaluator.load()
-            found = function(self.catalog, **bound(inputs(function, self.name), given, self.name))
+            found = call(function, self.catalog, bound(inputs(function, self.name), given, self.name))
 
             assert list(unsound(found, self.name)) == [], given
 

@@ -1,0 +1,286 @@
+"""The inputs that evaluators share, as attrs classes: each field is defined once, with unit, choices and help text.
+
+An evaluator composes its question of these classes::
+
+    @frozen(kw_only=True, slots=False)
+    class TrainingQuestion(TrainingWorkload, CalibratedSystem, TrainingParallelism, TrainingPrecision, StepSchedule):
+        must_fit: bool = field(default=True, metadata=axis("Reject a layout that does not fit.", group="Output"))
+
+
+    def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation: ...
+
+The keywords of :func:`trnspec.evaluate`, the options of ``trnspec eval``, their help, and the axes of a sweep follow from
+the fields. ``slots=False`` lets a class have several bases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import attrs
+from attrs import field, frozen
+
+from trnspec.evaluation.inputs import AXIS, Axis, fields_of
+
+Attention = Literal["causal", "full"]
+ZeroStage = Literal[0, 1, 2, 3]
+PipelineSchedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"]
+Recompute = Literal["none", "selective", "operators", "full"]
+Offload = Literal["none", "optimizer", "activations", "weights"]
+OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-bf16", "adam-8bit", "sgd-momentum"]
+
+
+def axis(help: str, metavar: str = "", *, group: str = "", unset: str = "", **limits: float) -> dict[str, Axis]:
+    """The metadata of a field of a question; see :class:`trnspec.evaluation.inputs.Axis`.
+
+    Args:
+        help: The help text.
+        metavar: The unit or kind of the value, in upper case.
+        group: The group of options.
+        unset: What ``None`` means.
+        limits: ``minimum`` and ``maximum``.
+    """
+    return {AXIS: Axis(help=help, metavar=metavar, group=group, unset=unset, **limits)}
+
+
+def like(question: type[attrs.AttrsInstance], name: str, **changes: Any) -> dict[str, Axis]:
+    """The metadata of a field of a shared class, to take one field of it, or to give it another default.
+
+    Args:
+        question: The class that defines the field.
+        name: The field.
+        changes: What differs: ``unset``, where another default is used instead of ``None``.
+    """
+    return {AXIS: attrs.evolve(attrs.fields_dict(question)[name].metadata[AXIS], **changes)}
+
+
+class Question:
+    """The base of all questions: values are checked, wherever the question is made.
+
+    Raises:
+        UsageError: A value has another type, is not one of the choices, or is out of range.
+    """
+
+    def __attrs_post_init__(self) -> None:
+        cls: Any = type(self)
+        for one in fields_of(cls):
+            value = getattr(self, one.name)
+            checked = one.check(value)
+            if checked is not value:
+                object.__setattr__(self, one.name, checked)
+
+    def values(self) -> dict[str, Any]:
+        """The values by name, in the order of the fields; several values of one input as one text."""
+        cls: Any = type(self)
+        values = {one.name: getattr(self, one.name) for one in fields_of(cls)}
+        return {n: ",".join(map(str, v)) if isinstance(v, tuple) else v for n, v in values.items()}
+
+    def given(self, always: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The values that differ from their defaults, and some in any case."""
+        cls: Any = type(self)
+        return {
+            one.name: getattr(self, one.name)
+            for one in fields_of(cls)
+            if one.required or one.name in always or getattr(self, one.name) != one.default
+        }
+
+    def common(self, other: type[attrs.AttrsInstance]) -> dict[str, Any]:
+        """The values of the fields that another class has too."""
+        return {f.name: getattr(self, f.name) for f in attrs.fields(other) if hasattr(self, f.name)}
+
+
+def _of(group: str) -> Callable[..., Mapping[str, Axis]]:
+    def of_group(help: str, metavar: str = "", **more: Any) -> Mapping[str, Axis]:
+        return axis(help, metavar, group=group, **more)
+
+    return of_group
+
+
+_workload, _system, _parallelism = _of("Workload"), _of("System"), _of("Parallelism")
+_precision, _schedule = _of("Precision"), _of("Schedule")
+
+
+@frozen(kw_only=True, slots=False)
+class Workload(Question):
+    """A model and the length of its sequences."""
+
+    model: str = field(metadata=_workload("Model, such as llama-3.1-8b.", "MODEL"))
+    seq: int = field(metadata=_workload("Sequence length.", "TOKENS", minimum=1))
+
+
+@frozen(kw_only=True, slots=False)
+class TrainingWorkload(Workload):
+    """A training step: the global batch, and which FLOP count."""
+
+    global_batch: int = field(
+        metadata=_workload("Global batch size: sequences per step, over all data-parallel ranks.", "SEQUENCES", minimum=1)
+    )
+    attention: Attention = field(
+        default="causal",
+        metadata=_workload("Attention FLOP that count: the causal half of the score matrix, or the full matrix."),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class ServingWorkload(Question):
+    """Requests of one length, and how many are decoded together."""
+
+    model: str = field(metadata=like(Workload, "model"))
+    batch: int = field(
+        default=1, metadata=_workload("Batch size: sequences decoded together, per replica.", "SEQUENCES", minimum=1)
+    )
+    prompt: int = field(default=1024, metadata=_workload("Prompt length.", "TOKENS", minimum=1))
+    output: int = field(default=1024, metadata=_workload("Output length.", "TOKENS", minimum=1))
+
+
+@frozen(kw_only=True, slots=False)
+class System(Question):
+    """The hardware: a system, how many of it, and what a rank is."""
+
+    on: str = field(
+        metadata=_system(
+            "Chip, server or UltraServer, and how many, such as trn1.32xlarge*32 or trn2-ultraserver.", "SYSTEM"
+        )
+    )
+    chips: int | None = field(
+        default=None,
+        metadata=_system("Use only this many chips, the same number of each unit.", "CHIPS", unset="all", minimum=1),
+    )
+    lnc: int | None = field(
+        default=None,
+        metadata=_system(
+            "Physical cores per logical core (LNC). A logical core is one rank.",
+            "CORES", unset="that of the chip", minimum=1,
+        ),
+    )  # fmt: skip
+
+
+@frozen(kw_only=True, slots=False)
+class CalibratedSystem(System):
+    """A system with measured efficiencies."""
+
+    calibration: str = field(
+        default="auto",
+        metadata=_system(
+            "Calibration by name; auto: that of the chip, none: ideal rates (no losses).", "CALIBRATION"
+        ),
+    )  # fmt: skip
+
+
+@frozen(kw_only=True, slots=False)
+class Parallelism(Question):
+    """The parallel degrees of training and of serving."""
+
+    tp: int = field(default=1, metadata=_parallelism("Tensor-parallel degree (TP).", "RANKS", minimum=1))
+    pp: int = field(default=1, metadata=_parallelism("Pipeline-parallel degree (PP): stages.", "RANKS", minimum=1))
+    dp: int | None = field(
+        default=None,
+        metadata=_parallelism(
+            "Data-parallel degree (DP): replicas.", "RANKS", unset="ranks over all other degrees", minimum=1
+        ),
+    )
+    ep: int = field(
+        default=1,
+        metadata=_parallelism(
+            "Expert-parallel degree (EP): ranks of different replicas or context-parallel ranks that split the experts.",
+            "RANKS",
+            minimum=1,
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class TrainingParallelism(Parallelism):
+    """The degrees and kinds of sharding that only training has."""
+
+    cp: int = field(default=1, metadata=_parallelism("Context-parallel degree (CP).", "RANKS", minimum=1))
+    zero: ZeroStage = field(default=0, metadata=_parallelism("ZeRO stage; 3 is the sharding of FSDP."))
+    sequence_parallel: bool | None = field(
+        default=None,
+        metadata=_parallelism(
+            "Sequence parallelism: split norms and residuals over the tensor-parallel ranks.",
+            unset="on if tp > 1 and tp divides the tokens of a rank",
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class Precision(Question):
+    """The data type of matrix multiplications."""
+
+    dtype: str = field(default="bf16", metadata=_precision("Compute dtype.", "DTYPE"))
+
+
+@frozen(kw_only=True, slots=False)
+class TrainingPrecision(Precision):
+    """The optimizer, whose name says the precision of its states."""
+
+    optimizer: OptimizerName = field(
+        default="adam", metadata=_precision("Optimizer, with the precision of weights, gradients and states.")
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class ServingPrecision(Precision):
+    """What weights and KV cache are stored in."""
+
+    weight_dtype: str | None = field(
+        default=None, metadata=_precision("Weight dtype.", "DTYPE", unset="the compute dtype")
+    )
+    kv_dtype: str | None = field(
+        default=None, metadata=_precision("KV-cache dtype.", "DTYPE", unset="the compute dtype")
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class Kernels(Question):
+    """Kernels that decide how much memory activations take."""
+
+    flash: bool = field(
+        default=True,
+        metadata=_schedule("Flash attention: scores are not stored. Changes the memory estimate, not the step time."),
+    )
+    fused_loss: bool = field(
+        default=True,
+        metadata=_schedule("Fused cross-entropy loss: 4 bytes per logit instead of 14. Changes the memory estimate only."),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class Schedule(Kernels):
+    """How a training step runs through the pipeline, and what it keeps."""
+
+    microbatch: int = field(default=1, metadata=_schedule("Microbatch size.", "SEQUENCES", minimum=1))
+    schedule: PipelineSchedule = field(default="1f1b", metadata=_schedule("Pipeline schedule."))
+    interleave: int = field(
+        default=1,
+        metadata=_schedule(
+            "Model chunks per pipeline stage; with more than one, 1f1b is the interleaved schedule.", "CHUNKS", minimum=1
+        ),
+    )
+    recompute: Recompute = field(
+        default="none",
+        metadata=_schedule(
+            "Activation recomputation in the backward pass: attention scores (selective), all but attention and every "
+            "second matrix multiplication (operators, as PyTorch does), or whole layers (full)."
+        ),
+    )
+    offload: Offload = field(default="none", metadata=_schedule("What is kept in host memory."))
+
+
+@frozen(kw_only=True, slots=False)
+class StepSchedule(Schedule):
+    """What only the time of a step depends on."""
+
+    uneven: bool = field(
+        default=False,
+        metadata=_schedule("Allow stages with different numbers of layers; step time is that of their mean."),
+    )
+    overlap: bool = field(
+        default=False, metadata=_schedule("Overlap tensor-parallel collectives with computation.")
+    )
+    host_link: str | None = field(
+        default=None,
+        metadata=_schedule('Rate between a rank and its host per direction, such as "16 GB/s".', "GB/s", unset="unknown"),
+    )
