@@ -1,22 +1,35 @@
-"""Tables: what fits, what is folded, what is left out, and the same rows for programs."""
+"""Tables: what fits, what wraps, what is hidden, and the same rows for programs."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import os
-import pty
 import re
-import subprocess
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from running import ROOT, command, environment
 
-from trnspec.cli.render import Column, Table, columns_of, fit, lines, padded, shown, table, wrapped, written
+from trnspec import text_table
+from trnspec.errors import UsageError
+from trnspec.text_table import (
+    Column,
+    Heading,
+    Number,
+    Style,
+    Table,
+    columns_of,
+    fit,
+    lines,
+    padded,
+    rendered,
+    shortened,
+    shown,
+    table,
+    wrapped,
+)
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Zl", "Zp")), max_size=40)
 
@@ -24,7 +37,7 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Zl", "Zp"
 @st.composite
 def tables(draw) -> Table:
     names = draw(st.lists(st.text("abc", min_size=1, max_size=8), min_size=1, max_size=6))
-    made = [Column(n, right=draw(st.booleans()), fold=draw(st.booleans()), keep=draw(st.booleans())) for n in names]
+    made = [Column(n, right=draw(st.booleans()), wrap=draw(st.booleans()), keep=draw(st.booleans())) for n in names]
     cell = st.one_of(st.none(), TEXTS)
     rows = draw(st.lists(st.tuples(*[cell for _ in made]), max_size=5))
     return table(made, rows)
@@ -40,20 +53,42 @@ def test_nothing_is_wider_than_the_page(found, room) -> None:
 
 
 @given(tables(), st.integers(20, 100))
-def test_every_column_is_shown_or_named_as_left_out(found, room) -> None:
+def test_every_column_is_shown_or_named_as_hidden(found, room) -> None:
     layout = fit(found, room)
     names = [c.name for c in found.columns]
 
-    assert sorted([*(c.name for c in layout.columns), *layout.left_out]) == sorted(names)
+    assert sorted([*(c.name for c in layout.columns), *layout.hidden]) == sorted(names)
     assert layout.columns[0] == found.columns[0]
-    assert [c for c in found.columns if c.keep and c.name in layout.left_out and names.count(c.name) == 1] == []
-    assert ("Left out" in " ".join(lines(found, room))) == bool(layout.left_out)
+    assert [c for c in found.columns if c.keep and c.name in layout.hidden and names.count(c.name) == 1] == []
+    assert ("hidden columns:" in " ".join(lines(found, room))) == bool(layout.hidden)
+
+
+WORDS = st.lists(st.text("abcdefgh", min_size=1, max_size=12), min_size=1, max_size=6).map(" ".join)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS, WORDS, WORDS, WORDS), min_size=1, max_size=4))
+def test_no_word_is_broken(rows) -> None:
+    """Columns are hidden instead, as long as the first one fits."""
+    found = table([Column("n", wrap=True), *(Column(f"c{i}", wrap=True) for i in range(4))], rows)
+    layout = fit(found, 40)
+    words = {w for row in layout.rows for cell in row for w in cell.split()}
+
+    assert {w for line in lines(found, 40)[2:] for w in line.split()} >= words
+
+
+def test_columns_of_little_importance_are_hidden_first() -> None:
+    columns = [Column("a"), Column("b", importance=1), Column("c"), Column("d"), Column("e", importance=-1)]
+    found = table(columns, [("x" * 10,) * 5])
+
+    assert [fit(found, size).hidden for size in (60, 50, 40, 30, 20)] == [
+        (), ("e",), ("d", "e"), ("c", "d", "e"), ("b", "c", "d", "e"),
+    ]  # fmt: skip
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=5))
 def test_nothing_is_lost_where_there_is_room(cells) -> None:
-    """All characters of a folded column are on the page, in order, without its spaces."""
-    made = lines(table([Column("x", fold=True)], [[c] for c in cells]), 20)[2:]
+    """All characters of a wrapped column are on the page, in order, without its spaces."""
+    made = lines(table([Column("x", wrap=True)], [[c] for c in cells]), 20)[2:]
 
     assert "".join("".join(made).split()) == "".join("".join(shown(c).split()) for c in cells)
 
@@ -80,30 +115,77 @@ def test_wide_and_joining_characters() -> None:
     assert padded("日", 4, right=True) == "  日"
 
 
-def test_folding_comes_before_leaving_out() -> None:
-    found = table([Column("a"), Column("b", fold=True), Column("c")], [("x" * 10, "one two three four", "y" * 10)])
+def test_wrapping_comes_before_hiding() -> None:
+    found = table([Column("a"), Column("b", wrap=True), Column("c")], [("x" * 10, "one two three four", "y" * 10)])
 
-    assert fit(found, 40).left_out == ()
+    assert fit(found, 40).hidden == ()
     assert lines(found, 34)[2:] == ["xxxxxxxxxx  one two     yyyyyyyyyy", "            three four"]
-    assert fit(found, 24).left_out == ("c",)
-    assert " ".join(lines(found, 24)).endswith(
-        "Left out for want of room: c. A wider page (COLUMNS) or --format csv has all."
-    )
+    assert fit(found, 24).hidden == ("c",)
+    assert " ".join(lines(found, 24)).endswith("hidden columns: c (use --format csv or a wider terminal)")
 
 
-def test_units_below_headings() -> None:
-    """In one line, however many the headings have; programs get them in one."""
-    columns = [Column("a"), Column("step\ntime", right=True, unit="ms"), Column("x", right=True, unit="GiB")]
-    found = table(columns, [("b", "1.5", "20")], "--format json")
+def test_headings_wrap_between_words() -> None:
+    """They end in one line, directly above the rule."""
+    columns = [Column("a"), Column("step time [ms]", right=True), Column("x [GiB]", right=True)]
+    found = table(columns, [("b", "1.5", "20")])
 
-    assert lines(found, 80) == ["   step", "   time    x", "a    ms  GiB", "-  ----  ---", "b   1.5   20"]
-    assert written(found, "markdown").splitlines()[0] == "| a | step time ms | x GiB |"
-    told = "".join(lines(found, 8)).replace(" ", "")
-    assert told.endswith("Leftoutforwantofroom:x.Awiderpage(COLUMNS)or--formatjsonhasall.")
+    assert lines(found, 14) == ["   step", "   time      x", "a  [ms]  [GiB]", "-  ----  -----", "b   1.5     20"]
+    assert text_table.markdown(found).splitlines()[0] == "| a | step time [ms] | x [GiB] |"
 
 
-def test_indent_of_a_folded_cell_is_kept() -> None:
-    found = table([Column("a", fold=True)], [("  " + "word " * 6,)])
+def test_long_words_break_after_punctuation() -> None:
+    found = table([Column("a", wrap=True)], [("neuron-trainium-inferentia2-arch-2026-08",)])
+
+    assert lines(found, 30)[2:] == ["neuron-trainium-inferentia2-", "arch-2026-08"]
+
+
+ROWS = table(
+    [Column("name"), Column("memory [GiB]", right=True, key="memory")],
+    [("b", Number(2, "~2")), "heading", ("a", Number(10, "10")), ("c", None)],
+)
+
+
+def test_sorted() -> None:
+    """By value, gaps last."""
+    ascending, descending = ROWS.sorted("memory"), ROWS.sorted("-memory")
+
+    assert [r[0] for r in ascending.rows] == ["b", "a", "c"]
+    assert [r[0] for r in descending.rows] == ["a", "b", "c"]
+    assert ROWS.sorted(None) is ROWS
+
+
+def test_selected() -> None:
+    """In the order given; capitals and units do not matter."""
+    some = ROWS.selected("Memory,name")
+
+    assert [c.label for c in some.columns] == ["memory", "name"]
+    assert some.rows[0] == (Number(2, "~2"), "b")
+    assert [c.keep for c in some.columns] == [True, True]
+
+
+@pytest.mark.parametrize("call", [ROWS.selected, ROWS.sorted])
+def test_unknown_column(call) -> None:
+    with pytest.raises(UsageError, match="did you mean 'memory'"):
+        call("memroy")
+
+
+def test_styles() -> None:
+    """Headings and some cells; the widths do not change."""
+    found = table(["verdict", "x"], [("rejected", "y"), ("agrees", "z")])
+    page = rendered([Heading("Title"), found], 80, Style(heading="1", cells={"rejected": "31"}))
+
+    assert page.splitlines()[0] == "\x1b[1mTitle\x1b[0m"
+    assert "\x1b[31mrejected\x1b[0m  y" in page
+    assert re.sub(r"\x1b\[[0-9;]*m", "", page) == rendered([Heading("Title"), found], 80)
+
+
+def test_shortened() -> None:
+    assert shortened("one two three", 13) == "one two three"
+    assert shortened("one two three", 12) == "one two ..."
+
+
+def test_indent_of_a_wrapped_cell_is_kept() -> None:
+    found = table([Column("a", wrap=True)], [("  " + "word " * 6,)])
 
     assert {line[:3] for line in lines(found, 20)[2:]} == {"  w"}
 
@@ -120,7 +202,7 @@ FOUND = table(
 
 def test_csv() -> None:
     """Headings are for people; a gap is empty; a whole number is whole."""
-    text = written(FOUND, "csv")
+    text = text_table.csv(FOUND)
 
     assert list(csv.reader(io.StringIO(text))) == [
         ["name", "n"], ["a|b", "3"], ['q"u,\no', "0.25"], ["gap", ""], ["yes", "True"],
@@ -128,7 +210,7 @@ def test_csv() -> None:
 
 
 def test_json() -> None:
-    assert json.loads(written(FOUND, "json", {"of": "x"})) == {
+    assert json.loads(text_table.json(FOUND, {"of": "x"})) == {
         "version": 1,
         "of": "x",
         "rows": [
@@ -142,7 +224,7 @@ def test_json() -> None:
 
 def test_markdown() -> None:
     """A bar and a line break would end a cell."""
-    assert written(FOUND, "markdown").splitlines() == [
+    assert text_table.markdown(FOUND).splitlines() == [
         "| name | n |",
         "| --- | ---: |",
         "| a\\|b | 3 |",
@@ -150,47 +232,3 @@ def test_markdown() -> None:
         "| gap | - |",
         "| yes | yes |",
     ]
-
-
-def on_terminal(*args: str, columns: int, **env: str) -> str:
-    """What a command writes to a terminal of so many columns."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        command(*args), cwd=ROOT, stdout=theirs, stderr=theirs, env=environment(COLUMNS=str(columns), **env)
-    ) as process:
-        os.close(theirs)
-        parts = []
-        try:
-            while part := os.read(ours, 65536):
-                parts.append(part)
-        except OSError:
-            pass  # Linux ends a terminal so
-        os.close(ours)
-    assert process.returncode == 0
-    return b"".join(parts).decode().replace("\r\n", "\n")
-
-
-@pytest.mark.parametrize("columns", [40, 80, 200])
-def test_terminal(columns) -> None:
-    """Rich writes the same cells, in the same room, with colour unless it is not wanted."""
-    text = on_terminal("list", "servers", columns=columns, TERM="xterm", NO_COLOR="1")
-    colored = on_terminal("list", "servers", columns=columns, TERM="xterm-256color")
-
-    assert [line for line in text.splitlines() if columns_of(line) > columns and "\x1b" not in line] == []
-    assert "trn2u.48xlarge" in text
-    assert "\x1b[" in colored
-
-
-def test_a_terminal_cuts_nothing_off() -> None:
-    """The words of a page that is as wide as its room are those that a pipe gets."""
-    args = ("eval", "roofline", "--on", "trainium2")
-    told = on_terminal(*args, columns=80, TERM="xterm", NO_COLOR="1")
-    piped = subprocess.run(
-        command(*args), cwd=ROOT, env=environment(COLUMNS="80"), capture_output=True, check=True, text=True
-    ).stdout
-
-    assert words(piped) == words(re.sub(r"\x1b\[[0-9;]*m", "", told))
-
-
-def words(text: str) -> list[str]:
-    return sorted(w for w in text.split() if w.strip("-─"))

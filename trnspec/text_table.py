@@ -118,7 +118,8 @@ class Table:
             UsageError: There is none.
         """
         wanted = _normal(name)
-        for labels in ([_normal(c.label) for c in self.columns], [_normal(_unit_removed(c.label)) for c in self.columns]):
+        for text in (lambda c: c.label, lambda c: _unit_removed(c.label), lambda c: _unit_removed(c.name)):
+            labels = [_normal(text(c)) for c in self.columns]
             if wanted in labels:
                 return labels.index(wanted)
         from trnspec.diagnostics import did_you_mean

@@ -10,7 +10,7 @@ import pytest
 from running import Here, apart
 
 from trnspec._version import __version__
-from trnspec.cli import COMMANDS, _told
+from trnspec.cli import COMMANDS, _message
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ def test_what_could_not_be_written_is_named(tmp_path) -> None:
 
     assert (2, "") == (done.status, done.out)
     assert re.fullmatch(r"trnspec: file[/\w.]*: [A-Z][a-z ]+\n", done.err)
-    assert "No space left on device" == _told(OSError(28, "No space left on device"))
-    assert "a/b: Permission denied" == _told(PermissionError(13, "Permission denied", b"a/b"))
+    assert "No space left on device" == _message(OSError(28, "No space left on device"))
+    assert "a/b: Permission denied" == _message(PermissionError(13, "Permission denied", b"a/b"))
 
 
 def test_help_imports_no_command() -> None:

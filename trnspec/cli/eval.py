@@ -285,7 +285,7 @@ def _one(asking: Asking, format_: str) -> None:
     elif format_ == "csv":
         from trnspec.cli.eval_csv import one
 
-        click.echo(csv(one(asking, evaluation)), nl=False)
+        click.echo(csv(one(asking, evaluation).selected(asking.columns)), nl=False)
     else:
         from trnspec.evaluation.page import markdown_page, page
 
@@ -332,7 +332,7 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
         about = {"evaluator": evaluator.name, "asked_of": asking.options, "given": given, "swept": list(varied)}
         click.echo(_json({**about, "rows": rows_}))
     elif format_ == "csv":
-        click.echo(csv(many(asking, rows)), nl=False)
+        click.echo(csv(many(asking, rows).sorted(asking.sort).selected(asking.columns)), nl=False)
     else:
         fixed = ", ".join(f"{n} {measure(v)}" for n, v in flat(given).items())
         head = f"{evaluator.name}: {len(rows)} combinations" + (f", {fixed}" if fixed else "")

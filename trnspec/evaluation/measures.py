@@ -117,6 +117,13 @@ def _rounded(value: float, places: int, like: float) -> str:
     return f"{mantissa}e{int(exponent):+03d}"
 
 
+def _money(value: float, places: int) -> str:
+    """A price with at least two decimal places."""
+    shown = f"{value:,.{max(places, _CENTS)}f}"
+    whole, _, decimals = shown.partition(".")
+    return f"{whole}.{decimals[:_CENTS]}{decimals[_CENTS:].rstrip('0')}"
+
+
 def measure(value: Value | None, unit: str = "", within: Scale | None = None, digits: int = _DIGITS) -> str:
     """A value with its unit: ``3.57 s``; a text as it is, ``yes`` or ``no``, ``-`` for nothing.
 
@@ -134,9 +141,7 @@ def measure(value: Value | None, unit: str = "", within: Scale | None = None, di
         return f"{value} {unit}".rstrip()
     size, symbol = within or scale([value], unit)
     if unit == "USD":
-        shown = _rounded(value, max(_places(value, digits), _CENTS), 1.0)
-        shown = shown if "." not in shown or len(shown.partition(".")[2]) >= _CENTS else f"{shown}0"
-        shown = f"{shown}.00" if "." not in shown else shown
+        shown = _money(value, _places(value, digits))
     else:
         shown = number(value if size == 1 else value / size, digits)
     return f"{shown} {symbol}".rstrip()
@@ -167,11 +172,9 @@ def printed(answer: Answer) -> Printed:
     shown = value / size
     largest = max(abs(x) for x in (low, shown, high) if x is not None)
     places = _supported(low, shown, high)
-    if answer.unit == "USD" and largest >= 1:
-        places = max(places, _CENTS)
 
     def text(x: float) -> str:
-        return _rounded(x, places, shown or largest)
+        return _money(x, places) if answer.unit == "USD" else _rounded(x, places, shown or largest)
 
     if low is not None and high is not None:
         return Printed(f"{text(shown)} {symbol}".rstrip(), f"[{text(low)}, {text(high)}] {symbol}".rstrip())

@@ -176,7 +176,7 @@ def _summary_items(evaluation: Evaluation) -> list[tuple[str, str]]:
     items = []
     for answer in chosen:
         shown = printed(answer)
-        note = f" ({answer.note})" if shown.interval and len(answer.note) <= _BAR else ""
+        note = f" ({answer.note})" if answer.note and len(answer.note) <= _BAR else ""
         items.append((label(answer.name), escape(" ".join(filter(None, (shown.value, shown.interval))) + note)))
     fits = _fits(evaluation)
     items += [fits] if fits else []
@@ -337,7 +337,9 @@ def _table(rows: Rows, marks: Mapping[str, str]) -> Table:
         values = [row[i] for row in rows.rows]
         right = any(map(is_number, values)) or bool(unit)
         cells.append([_number(v, unit, within, marks.get(name, "")) for v in values])
-        heads.append(Column(_with_unit(label(name), within), right=right, wrap=i > 0 and not right, keep=i == 0))
+        heads.append(
+            Column(_with_unit(label(name), within), right=right, wrap=i > 0 and not right, keep=i == 0, key=name)
+        )
     return table(heads, list(zip(*cells, strict=True)), "--columns")
 
 

@@ -89,7 +89,7 @@ def _column(name: str, values: Sequence[Value | None], within: tuple[float, str]
     head = _SHORT.get(name, label(name))
     unit = f" [{within[1]}]" if within is not None and within[1] else ""
     right = any(map(is_number, values))
-    return Column(f"{head}{unit}", right=right, importance=2 if name in _COMPARED else 0)
+    return Column(f"{head}{unit}", right=right, importance=2 if name in _COMPARED else 0, key=name)
 
 
 def _cell(answer: Answer | None, unit: str, within: tuple[float, str] | None) -> Cell:
