@@ -283,7 +283,9 @@ def fit(found: Table, width: int) -> Layout:
         narrowest = max(map(_longest_word, cells), default=0) if column.wrap else max(map(columns_of, cells), default=0)
         least.append(min(full[-1], max(_longest_word(column.name), narrowest)))
     chosen = list(range(len(found.columns)))
-    may_hide = sorted((i for i in chosen[1:] if not found.columns[i].keep), key=lambda i: (found.columns[i].importance, -i))
+    may_hide = sorted(
+        (i for i in chosen[1:] if not found.columns[i].keep), key=lambda i: (found.columns[i].importance, -i)
+    )
     while may_hide and _total([least[i] for i in chosen]) > width:
         chosen.remove(may_hide.pop(0))
     widths = _narrowed([full[i] for i in chosen], [least[i] for i in chosen], width)
@@ -331,9 +333,7 @@ def lines(found: Table, width: int, style: Style = _PLAIN) -> list[str]:
     return made
 
 
-def _side_by_side(
-    cells: Sequence[Sequence[str]], layout: Layout, parameters: Sequence[str], style: Style
-) -> list[str]:
+def _side_by_side(cells: Sequence[Sequence[str]], layout: Layout, parameters: Sequence[str], style: Style) -> list[str]:
     made = []
     for n in range(max(map(len, cells))):
         parts = [

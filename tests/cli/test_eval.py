@@ -326,9 +326,7 @@ def test_starting_imports_no_arrays(tmp_path) -> None:
     import subprocess
     import sys
 
-    code = (
-        "import sys, trnspec.cli.eval, trnspec.evaluation.runner, trnspec.evaluation.page; print('numpy' in sys.modules)"
-    )
+    code = "import sys, trnspec.cli.eval, trnspec.evaluation.runner, trnspec.evaluation.page; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True)
 
     assert "False\n" == done.stdout

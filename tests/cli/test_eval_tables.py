@@ -15,7 +15,7 @@ from running import Here
 from trnspec.cli.eval import Asking
 from trnspec.cli.eval_csv import REFUSED, many
 from trnspec.evaluation.page import BOUNDS, IDEAL
-from trnspec.evaluation.result import Answer, Evaluation, RefusalError, Table
+from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.plugins.api import Evaluator
 
 SEARCH = ("eval", "search", "--model", "llama-3.2-1b", "--on", "trn1.2xlarge*2", "--seq", "1024", "--global-batch", "8")

@@ -97,7 +97,10 @@ def test_nothing_found(here) -> None:
     """That is not an error; documents without the figure are listed."""
     result = here("query", "chip where peak.sparse.fp8 > 9 PFLOPS")
 
-    assert (0, "No document satisfies the condition.\n\nunknown for: trainium1, trainium3\n") == (result.status, result.out)
+    assert (0, "No document satisfies the condition.\n\nunknown for: trainium1, trainium3\n") == (
+        result.status,
+        result.out,
+    )
 
 
 def test_wrong_query(here) -> None:

@@ -26,7 +26,9 @@ FOUND = Evaluation(
     parts=(Part("step_time", "compute", 15.0), Part("step_time", "tensor", 7.6)),
     bottleneck="compute-bound: matrix multiplication (66% of the step)",
     assumptions=(Assumption("calibration", "neuron", "7 rows"),),
-    figures_used=(UsedFigure("chip", "memory.bandwidth", "2.9 TB/s", "paper", "2024", ("2 TB/s, rejected", "2.9, agrees")),),
+    figures_used=(
+        UsedFigure("chip", "memory.bandwidth", "2.9 TB/s", "paper", "2024", ("2 TB/s, rejected", "2.9, agrees")),
+    ),
     tables=(Table("each layer", ("name", "step_time"), (("a", 1e-3), ("b", 2.5)), ("", "s")),),
 )
 
@@ -115,9 +117,7 @@ def test_parts_that_take_away() -> None:
 
 def test_a_table_of_bounds_is_marked() -> None:
     """A column that has the name of an answer that is a bound."""
-    bound = Evaluation(
-        evaluator="x", title="x", answers=(Answer("step_time", 2.5, "s", low=2.5),), tables=FOUND.tables
-    )
+    bound = Evaluation(evaluator="x", title="x", answers=(Answer("step_time", 2.5, "s", low=2.5),), tables=FOUND.tables)
     text = str(bound)
 
     assert "a            >= 1" in text or ">= 0.001" in text

@@ -203,7 +203,10 @@ def _json(result: Audit, ratios: list[Proportion]) -> str:
 
 
 def _markdown(result: Audit, ratios: list[Proportion]) -> str:
-    lines = ["| figure | adopted | conflicting values | gap | rounding | cause | verdict and reason |", "|" + "---|" * 7]
+    lines = [
+        "| figure | adopted | conflicting values | gap | rounding | cause | verdict and reason |",
+        "|" + "---|" * 7,
+    ]
     for each in result.disagreements:
         adopted = "-" if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})"
         conflicting = "; ".join(f"{r.says} ({_side(r)})" for r in each.conflicting)

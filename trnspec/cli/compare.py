@@ -169,7 +169,9 @@ def _amount(value: Amount | int | None) -> Amount | None:
 def _page(wide: Table, omitted: int) -> list[Block]:
     blocks: list[Block] = [wide]
     if omitted:
-        rows = "1 row that only one document has is" if omitted == 1 else f"{omitted} rows that only one document has are"
+        rows = (
+            "1 row that only one document has is" if omitted == 1 else f"{omitted} rows that only one document has are"
+        )
         blocks.append(wrapped("", f"{rows} not shown; --all shows all.", width()))
     return blocks
 

@@ -94,7 +94,10 @@ def _markdown(found: Differences) -> str:
         lines.append("")
     for title, present in (("Added", found.added), ("Removed", found.removed)):
         lines += [f"- {title}: {p.kind} {p.name}{f', {p.reason}' if p.reason else ''}" for p in present]
-    lines += [f"- Claims of {c.of}: {c.added} added, {c.removed} removed, {c.judged} with another verdict" for c in found.claims]
+    lines += [
+        f"- Claims of {c.of}: {c.added} added, {c.removed} removed, {c.judged} with another verdict"
+        for c in found.claims
+    ]
     lines += [f"- Not compared, because of errors on one side: {n} ({file})" for n, file in found.unread.items()]
     return "\n".join(lines).rstrip()
 

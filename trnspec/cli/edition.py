@@ -32,7 +32,9 @@ def command() -> None:
     """
 
 
-@command.command("list", cls=GroupedCommand, examples=(("trnspec edition list", "The editions of the shipped catalog"),))
+@command.command(
+    "list", cls=GroupedCommand, examples=(("trnspec edition list", "The editions of the shipped catalog"),)
+)
 @_CATALOG
 @click.option(
     "--format",
@@ -62,7 +64,9 @@ def list_(root: str | None, format_: str) -> None:
 
 
 @command.command(
-    "freeze", cls=GroupedCommand, examples=(("trnspec edition freeze 2026.12 --catalog my-catalog", "A private edition"),)
+    "freeze",
+    cls=GroupedCommand,
+    examples=(("trnspec edition freeze 2026.12 --catalog my-catalog", "A private edition"),),
 )
 @click.argument("name")
 @_CATALOG

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.complete import of_input
+from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import emit, format_option, show, table_options, width
 from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.sweep_page import Row
 
 MOST = 10_000
@@ -89,7 +89,9 @@ def command(ctx: click.Context, format_: str) -> None:
         )
         emit(format_, lambda: [listed if listed.rows else "There are no evaluators."], lambda: listed)
     elif format_ != "text":
-        raise UsageError(f"write --format {format_} after the evaluator: trnspec eval {ctx.invoked_subcommand} --format")
+        raise UsageError(
+            f"write --format {format_} after the evaluator: trnspec eval {ctx.invoked_subcommand} --format"
+        )
 
 
 def made(evaluator: Evaluator, giver: str) -> click.Command:

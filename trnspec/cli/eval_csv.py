@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trnspec.cli.eval import Asking
-    from trnspec.evaluation.sweep_page import Row
     from trnspec.evaluation.result import Evaluation
     from trnspec.evaluation.result import Table as Rows
+    from trnspec.evaluation.sweep_page import Row
 
 REFUSED = ("refused", "message", "place", "hint")
 """The last columns of every sweep: why a combination has no answer; empty where it has one."""

@@ -35,7 +35,7 @@ def command(code: str | None, format_: str) -> None:
     """Explain a code: its meaning, why it matters and how to fix the finding; without CODE, list all codes."""
     if code is None:
         known = registry().codes.values()
-        heads = [Column("code", keep=True), "severity", "name", Column("summary", wrap=True, keep=True)]
+        heads = [Column("code", keep=True), Column("severity"), Column("name"), Column("summary", wrap=True, keep=True)]
         listed = table(heads, [(c.id, c.severity.label, c.name, c.summary) for c in known])
         emit(format_, lambda: [listed], lambda: listed)
         return

@@ -136,9 +136,9 @@ def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[T
     units: dict[str, str] = {}
     if issubclass(spec, (Chip, Server, UltraServer)):
         nodes = sorted(nodes, key=lambda n: _size(graph, n))
-        names = [[n.name] for n in nodes]
+        names: list[list[Cell]] = [[n.name] for n in nodes]
         paths = _SYSTEM
-        values = {name: [_total(graph, n, at) for n in nodes] for name, at in _SYSTEM.items()}
+        values: dict[str, list[Displayed | Cell]] = {name: [_total(graph, n, at) for n in nodes] for name, at in _SYSTEM.items()}
         if not issubclass(spec, Chip):
             heads.append(Column("chips"))
             names = [[n.name, _chips(graph, n)] for n in nodes]
@@ -191,4 +191,12 @@ def _value(node: Node[Any], at: str) -> Displayed | Cell:
     value = value_at(node.spec, tuple(at.split(".")))
     if isinstance(value, Figure):
         return Displayed.of(value.value)
-    return None if value is None else value if isinstance(value, int) else words(value) if isinstance(value, str) else str(value)
+    return (
+        None
+        if value is None
+        else value
+        if isinstance(value, int)
+        else words(value)
+        if isinstance(value, str)
+        else str(value)
+    )

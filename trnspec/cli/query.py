@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.figures import figure_column
+from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import emit, format_option, width
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import Displayed

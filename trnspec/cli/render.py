@@ -52,7 +52,11 @@ def table_options(command: F) -> F:
     """Adds ``--columns`` and ``--sort`` to a command that prints a table."""
     for option in (
         click.option(
-            "--sort", cls=GroupedOption, group="Output", metavar="COLUMN", help="Sort by this column; -COLUMN descending."
+            "--sort",
+            cls=GroupedOption,
+            group="Output",
+            metavar="COLUMN",
+            help="Sort by this column; -COLUMN descending.",
         ),
         click.option(
             "--columns", cls=GroupedOption, group="Output", metavar="COLUMN,...", help="Print only these columns."

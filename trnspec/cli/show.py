@@ -114,7 +114,12 @@ def _page(graph: Graph, node: Node[Any], found: Sequence[Fact], *, reasons: bool
         blocks.append(table(columns, list(_sections(found, numbers, reasons=reasons))))
     totals = _sums(graph, node)
     if totals:
-        names = (Column("total", wrap=True), Column("value", keep=True), Column("interval"), Column("sum of", wrap=True))
+        names = (
+            Column("total", wrap=True),
+            Column("value", keep=True),
+            Column("interval"),
+            Column("sum of", wrap=True),
+        )
         rows = {s.at: [(_last(s.at), s.text, _of_total(s.value), s.parts)] for s in totals}
         blocks.append(table(names, list(_grouped(rows, {at: group(at) for at in rows}))))
     legend = [_legend(graph, number, name) for name, number in numbers.items()]
@@ -241,7 +246,9 @@ def _legend(graph: Graph, number: int, name: str) -> str:
     if name not in graph:
         return f"{number:>3}  {name}"
     node = graph.named(name)
-    return wrapped(f"{number:>3}  ", f"{name}: {node.metadata.title} ({node.spec.publisher}, {node.spec.rank})", width())
+    return wrapped(
+        f"{number:>3}  ", f"{name}: {node.metadata.title} ({node.spec.publisher}, {node.spec.rank})", width()
+    )
 
 
 # For programs.

@@ -36,7 +36,10 @@ def contents(graph: Graph) -> list[Block]:
         nodes += sorted(targets, key=lambda n: _size(graph, n))
     blocks: list[Block] = []
     if nodes:
-        heads, columns = [Column("system", keep=True), Column("chips")], [[n.name for n in nodes], _counts(graph, nodes)]
+        heads, columns = (
+            [Column("system", keep=True), Column("chips")],
+            [[n.name for n in nodes], _counts(graph, nodes)],
+        )
         for name, path in _COLUMNS.items():
             totals = [total(graph, n, path) for n in nodes]
             head, cells, _ = figure_column(

@@ -44,7 +44,11 @@ if TYPE_CHECKING:
     help="Report format.",
 )
 @click.option(
-    "--table", is_flag=True, cls=GroupedOption, group="Output", help="Print the main figures of the checked documents first."
+    "--table",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Output",
+    help="Print the main figures of the checked documents first.",
 )
 @click.option(
     "--select",

@@ -221,9 +221,7 @@ def _evidence(evaluation: Evaluation) -> str:
 # The details.
 
 
-def _sections(
-    evaluation: Evaluation, width: int | None, options: Mapping[str, str]
-) -> Iterator[tuple[str, Block]]:
+def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, str]) -> Iterator[tuple[str, Block]]:
     """The parts of the page after the summary: a heading, which may be empty, and its block.
 
     Args:

@@ -53,7 +53,9 @@ def sweep_table(rows: Sequence[Row]) -> Table:
     return table(columns, cells, "--columns")
 
 
-def sweep_page(rows: Sequence[Row], head: str, width: int, *, columns: str | None = None, sort: str | None = None) -> list[Block]:
+def sweep_page(
+    rows: Sequence[Row], head: str, width: int, *, columns: str | None = None, sort: str | None = None
+) -> list[Block]:
     """A sweep as blocks of text.
 
     Args:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.quantities.quantity import Quantity, render
 from trnspec.quantities.units import Unit, UnitTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _READABLE = (Fraction(1, 10), Fraction(10_000))
 """The published unit is kept while all values are in this range of it."""
@@ -42,7 +45,11 @@ class Displayed:
         qualifier = quantity.qualifier.value
         digits = quantity.digits + (len(str(count)) if count > 1 else 0)
         return cls(
-            quantity.value * count, quantity.unit, digits, f"{qualifier} " if qualifier.isalpha() else qualifier, quantity.table
+            quantity.value * count,
+            quantity.unit,
+            digits,
+            f"{qualifier} " if qualifier.isalpha() else qualifier,
+            quantity.table,
         )
 
     def text(self, unit: Unit) -> str:
