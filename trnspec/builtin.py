@@ -41,38 +41,38 @@ plugin = Plugin(
     evaluators=(
         Evaluator(
             "accuracy",
-            "How far computed times lie from published measurements.",
+            "Errors of computed times against published measurements.",
             "trnspec.evaluators.accuracy:run",
             rows=True,
         ),
         Evaluator(
             "collective",
-            "The time of a collective: every algorithm, and what none undercuts.",
+            "Time of a collective: each algorithm, and a lower bound.",
             "trnspec.evaluators.collective:run",
         ),
         Evaluator(
             "memory",
-            "The memory of a rank, whether it fits, and what would make it fit.",
+            "Memory per rank, whether it fits, and changes that fit.",
             "trnspec.evaluators.memory:run",
         ),
         Evaluator(
             "roofline",
-            "What a kernel or each part of a model can reach, and what binds it.",
+            "Attainable rate of a kernel or a model on one chip, and its bottleneck.",
             "trnspec.evaluators.roofline:run",
         ),
         Evaluator(
             "inference",
-            "What serving a model takes: first token, every other token, throughput and memory.",
+            "Serving: TTFT, TPOT, throughput and memory.",
             "trnspec.evaluators.inference:run",
         ),
         Evaluator(
             "search",
-            "The fastest layouts of a training run that fit into memory.",
+            "Fastest training layouts that fit in memory.",
             "trnspec.evaluators.search:run",
             rows=True,
         ),
         Evaluator(
-            "training", "The time of a training step with its parts, MFU and memory.", "trnspec.evaluators.training:run"
+            "training", "Time of a training step with its breakdown, MFU and memory.", "trnspec.evaluators.training:run"
         ),
     ),
     commands=tuple(Command(name, summary, f"trnspec.cli.{name}:command") for name, summary in COMMANDS.items()),

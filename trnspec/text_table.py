@@ -368,7 +368,7 @@ def _columns(char: str) -> int:
 def wrapped(head: str, text: str, width: int) -> str:
     """A paragraph behind a head, such as ``note:``; its further lines are indented as far as the head is wide."""
     indent = columns_of(head)
-    first, *rest = _wrapped(text, max(width - indent, 8))
+    first, *rest = _wrapped(text, max(width - indent, 4))
     return "\n".join([head + first, *(" " * indent + line for line in rest)])
 
 
@@ -376,7 +376,7 @@ def shortened(text: str, width: int) -> str:
     """The words of a text that fit into a line, then ``...`` where some do not."""
     if columns_of(text) <= width:
         return text
-    return _wrapped(text, max(width - 4, 8))[0] + " ..."
+    return _wrapped(text, max(width - 4, 1))[0] + " ..."
 
 
 def _longest_word(text: str) -> int:

@@ -58,7 +58,7 @@ def test_help_of_one(here) -> None:
     assert 0 == done.status
     for told in (
         "The time to read all device memory of a chip. It is capacity over bandwidth.",
-        "Comes with the plugin samples of trnspec-samples 1.0.",
+        "Provided by the plugin samples of trnspec-samples 1.0.",
         "--chip TEXT Which chip: trainium2. [required]",
         "--times INTEGER How often it is read. [default: 1]",
         "--share NUMBER How much of the bandwidth is reached. [default: 1.0]",
@@ -179,10 +179,10 @@ def test_catalog_options(here, tmp_path) -> None:
     assert "edition 2026.11 of the catalog" in edition.out
     assert ", as of 2026-09\n" in here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09").out
     changed = here("eval", "sweep", "--chip", "trainium2", "--overlay", "fast.yaml").out
-    assert "  from   the working edition of the catalog, with fast.yaml laid over it\n" in changed
+    assert "  from   the working edition of the catalog, with fast.yaml applied\n" in changed
     assert "derived:" in changed
     data = json.loads(here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09", "--format", "json").out)
-    assert ("2026-09", {"as_of": "2026-09"}) == (data["as_of"], data["asked_of"])
+    assert ("2026-09", {"as_of": "2026-09"}) == (data["as_of"], data["catalog"])
 
 
 # Refusals and misuse.
@@ -211,9 +211,8 @@ def test_unknown_figure(here, tmp_path) -> None:
     done = here("eval", "sweep", "--chip", "trainium2", "--overlay", "gap.yaml")
 
     assert 1 == done.status
-    assert (
-        "unknown-figure: trainium2 states no bandwidth\n  at: trainium2 spec.memory.bandwidth\n  hint: tell it\n"
-        in (done.err)
+    assert "unknown-figure: trainium2 states no bandwidth\n  at: trainium2 spec.memory.bandwidth\n  hint: add it\n" in (
+        done.err
     )
 
 
@@ -227,10 +226,10 @@ def test_unknown_figure(here, tmp_path) -> None:
         (["sweep", "--chip", "trainum2"], "trnspec: no chip is named 'trainum2'; did you mean 'trainium2'"),
         (["sweep", "--chip", "trainium2", "--times", "8k"], "trnspec: --times: a whole number is expected, not '8k'\n"),
         (["sweep", "--chip", "trainium2", "--times", "1_0"], "--times: a whole number is expected, not '1_0'\n"),
-        (["sweep", "--chip", "trainium2", "--times", "4,096"], "trnspec: --times: '096' is no number; commas stand between values here, so write 4096 for 4,096\n"),
-        (["sweep", "--chip", "trainium2", "--times", "1,048,576"], "--times: '048' is no number"),
-        (["sweep", "--chip", "trainium2", "--extra", "1,000"], "--extra: '000' is no number"),
-        (["sweep", "--chip", "trainium2", "--share", "1,024.5"], "--share: '024.5' is no number"),
+        (["sweep", "--chip", "trainium2", "--times", "4,096"], "trnspec: --times: '096' is not a number; a comma separates values here, so write 4096 for 4,096\n"),
+        (["sweep", "--chip", "trainium2", "--times", "1,048,576"], "--times: '048' is not a number"),
+        (["sweep", "--chip", "trainium2", "--extra", "1,000"], "--extra: '000' is not a number"),
+        (["sweep", "--chip", "trainium2", "--share", "1,024.5"], "--share: '024.5' is not a number"),
         (["sweep", "--chip", "trainium2", "--times", "1.5"], "--times: a whole number is expected, not '1.5'\n"),
         (["sweep", "--chip", "trainium2", "--times", "9" * 20], "--times: a whole number is expected"),
         (["sweep", "--chip", "trainium2", "--times", "1,,2"], "--times: '1,,2' has an empty value between its commas"),
@@ -240,7 +239,7 @@ def test_unknown_figure(here, tmp_path) -> None:
         (["sweep", "--chip", "trainium2", "--share", "1e999"], "--share: a finite number is expected, not inf\n"),
         (["sweep", "--chip", "trainium2", "--dtype", "bf61"], "--dtype: one of bf16, fp8 is expected, not 'bf61'; did"),
         (["sweep", "--chip", "trainium2", "--extra", "1,x"], "--extra: a whole number is expected, not 'x'\n"),
-        (["broken", "--how", "KeyError: 'no'"], "trnspec: the evaluator broken of the plugin samples of trnspec-samples 1.0 broke: KeyError: 'no'\n"),
+        (["broken", "--how", "KeyError: 'no'"], "trnspec: the evaluator broken of the plugin samples of trnspec-samples 1.0 raised an error: KeyError: 'no'\n"),
     ],
 )  # fmt: skip
 def test_misuse(here, args, told) -> None:

@@ -75,7 +75,7 @@ def test_refused_rows_have_a_hint(here, tmp_path) -> None:
     first, second = rows(here("eval", "sweep", *args).out)
 
     assert ["", "", "", ""] == [first[name] for name in REFUSED]
-    assert "unknown-figure,trainium2 states no bandwidth,trainium2 spec.memory.bandwidth,tell it" == (
+    assert "unknown-figure,trainium2 states no bandwidth,trainium2 spec.memory.bandwidth,add it" == (
         ",".join(second[name] for name in REFUSED)
     )
 
@@ -125,7 +125,7 @@ def test_a_table_of_a_sweep(here) -> None:
     ("args", "told"),
     [
         (("--table", "writes", "--format", "csv"), "--table: no table has 'writes' in the title; there are 'Reads'\n"),
-        (("--table", "reads"), "--table tells which table --format csv prints; the other formats have all of them\n"),
+        (("--table", "reads"), "--table chooses the table of --format csv; the other formats have all tables\n"),
     ],
 )
 def test_a_table_that_is_not_there(here, args, told) -> None:
@@ -139,8 +139,8 @@ def test_titles_that_share_a_word(here) -> None:
     args = ("--on", "trainium2", "--model", "llama-3.1-8b", "--format", "csv", "--table")
     done = here("eval", "roofline", *args, "of")
 
-    assert (2, True) == (done.status, "several tables have 'of' in the title; there are 'parts of " in done.err)
-    assert heads(here("eval", "roofline", *args, "ridge points of trainium2").out)[:2] == ["dtype", "peak [FLOP/s]"]
+    assert (2, True) == (done.status, "several tables have 'of' in the title; there are 'Parts of " in done.err)
+    assert heads(here("eval", "roofline", *args, "Ridge points of trainium2").out)[:2] == ["dtype", "peak [FLOP/s]"]
 
 
 def test_a_search_is_its_table(here) -> None:
@@ -170,7 +170,8 @@ def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
 
     assert 1 < len(lines_.splitlines())
     assert max(map(len, lines_.splitlines())) <= 80
-    assert shlex.split(answers["command"]["value"]) == ["trnspec", *words]
+    (suggestion,) = data["suggestions"]
+    assert shlex.split(suggestion["command"]) == ["trnspec", *words]
     for name in ("value", "low", "high"):
         assert {n: again[n][name] for n in ("step_time", "mfu")} == {n: answers[n][name] for n in ("step_time", "mfu")}
     assert lines_.replace(" \\\n ", "") in here(*SEARCH, "--top", "1", *more).out, "a wide page has one line"
@@ -181,16 +182,17 @@ def test_the_command_asks_the_same_catalog(here, tmp_path) -> None:
     (tmp_path / "fast.yaml").write_text("change:\n  trainium1: {memory.bandwidth: 5.8 TB/s}\n")
     data = json.loads(here(*SEARCH, "--top", "1", "--overlay", "fast.yaml", "--format", "json").out)
     told = {a["name"]: a["value"] for a in data["answers"]}
-    again = json.loads(here(*shlex.split(told["command"])[1:], "--format", "json").out)
+    command = data["suggestions"][0]["command"]
+    again = json.loads(here(*shlex.split(command)[1:], "--format", "json").out)
 
-    assert told["command"].endswith(" --overlay fast.yaml")
+    assert command.endswith(" --overlay fast.yaml")
     assert again["answers"][0]["value"] == told["step_time"]
 
 
 def test_the_command_in_markdown(here) -> None:
     found = here(*SEARCH, "--top", "1", "--format", "markdown").out
 
-    assert "### command: the fastest layout alone\n\n```sh\ntrnspec eval training --model llama-3.2-1b --on " in found
+    assert "### command: the fastest layout\n\n```sh\ntrnspec eval training --model llama-3.2-1b " in found
     assert 1 == found.count("trnspec eval training")
 
 

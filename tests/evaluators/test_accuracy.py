@@ -8,13 +8,14 @@ from statistics import mean, median
 
 import pytest
 from engine_catalogs import FOLDERS, everything, shipped
+from evaluator_samples import keywords
 
 import trnspec
 from trnspec.builtin import plugin as house
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.page import page
 from trnspec.evaluation.result import RefusalError
-from trnspec.evaluators.accuracy import run
+from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured_training import Skipped, records
 from trnspec.perf.calibration.score import Scored
@@ -23,9 +24,11 @@ from trnspec.perf.training.estimator import prepare
 from trnspec.testing import EvaluatorConformance
 from trnspec.text_table import lines
 
+run = keywords(accuracy_)
+
 MEASURED = folder() / "measured"
-UNSEEN = "Errors of rows that the fit had not seen"
-IDEAL = "Errors without calibration: of published figures alone"
+UNSEEN = "Errors of rows not in the fit"
+IDEAL = "Errors without calibration"
 TRN1 = str(MEASURED / "training_trn1.csv")
 
 
@@ -42,7 +45,7 @@ def test_every_row_is_told_or_its_reason(of_trn1):
     with (MEASURED / "training_trn1.csv").open(newline="") as stream:
         written = {row["id"]: float(row["step_time_s"]) for row in csv.DictReader(stream)}
     told = {row[1]: row[2] for row in table(of_trn1, "Rows").rows}
-    left_out = table(of_trn1, "Rows that cannot be computed").rows
+    left_out = table(of_trn1, "Rows without an estimate").rows
 
     assert told == {name: written[name] for name in told}
     assert len(written) == len(told) + sum(row[1] for row in left_out)
@@ -76,8 +79,8 @@ def test_rows_that_the_fit_had_not_seen_are_further_off():
     assert (mean_seen, unseen) == (found["step_error"], found["step_unseen_error"])
     assert [
         ("step_error", "of the fit: mean of 7 rows, training step"),
-        ("step_unseen_error", "of rows that the fit had not seen: mean of 7"),
-        ("step_unseen_median", "the same: median"),
+        ("step_unseen_error", "of rows not in the fit: mean of 7"),
+        ("step_unseen_median", "of rows not in the fit: median"),
     ] == [(a.name, a.note) for a in found.answers[:3]]
 
 
@@ -165,15 +168,15 @@ def test_memory_is_told_beside_time():
     assert (8, None) == (lines["memory"][2], lines["memory"][4])
     # Nothing is fitted to memory, so that its error is the same with and without.
     assert lines["memory"][3] == found["memory_error"]
-    assert "nothing is fitted: mean of 8 rows, memory of a rank" == found.answer("memory_error").note
-    reasons = {row[2]: row[1] for row in table(found, "Rows that cannot be computed").rows}
+    assert "not fitted: mean of 8 rows, memory of a rank" == found.answer("memory_error").note
+    reasons = {row[2]: row[1] for row in table(found, "Rows without an estimate").rows}
     assert 1 == reasons["its memory: the row does not state the microbatch"]
 
 
 def test_a_row_of_a_kind_that_is_not_known_is_told(tmp_path):
     file = tmp_path / "odd.csv"
     file.write_text("kind,id\nweather,a\n")
-    with pytest.raises(RefusalError, match="measurements of this kind are not computed here"):
+    with pytest.raises(RefusalError, match="no evaluator for this kind of measurement"):
         run(shipped(), data=str(file))
 
 

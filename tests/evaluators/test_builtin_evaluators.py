@@ -1,8 +1,8 @@
-"""What every evaluator must keep, for each of the house's own."""
+"""The conformance tests for each built-in evaluator."""
 
 from __future__ import annotations
 
-from trnspec.builtin import plugin as house
+from trnspec.builtin import plugin as builtin
 from trnspec.testing import EvaluatorConformance
 
 LLAMA = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*32", "seq": 8192}
@@ -11,7 +11,7 @@ LLAMA = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*32", "seq": 8192}
 class TestTraining(EvaluatorConformance):
     """A step of training."""
 
-    plugin = house
+    plugin = builtin
     name = "training"
     good = (
         {**LLAMA, "tp": 32, "dp": 32, "zero": 1, "global_batch": 1024},
@@ -40,7 +40,7 @@ class TestTraining(EvaluatorConformance):
 class TestMemory(EvaluatorConformance):
     """The memory of a rank."""
 
-    plugin = house
+    plugin = builtin
     name = "memory"
     good = (
         {**LLAMA, "tp": 32, "zero": 1},
@@ -50,7 +50,7 @@ class TestMemory(EvaluatorConformance):
     )
     bad = (
         ({**LLAMA, "tp": 64}, "heads-not-divisible"),
-        ({**LLAMA, "tp": 0}, "not-positive"),
+        ({**LLAMA, "tp": 0}, "misuse"),
         ({**LLAMA, "model": "llama-9"}, "misuse"),
         ({**LLAMA, "on": "trn1.32xlarge*"}, "misuse"),
     )
@@ -59,7 +59,7 @@ class TestMemory(EvaluatorConformance):
 class TestRoofline(EvaluatorConformance):
     """What a kernel can reach."""
 
-    plugin = house
+    plugin = builtin
     name = "roofline"
     good = (
         {"on": "trainium2"},
@@ -84,7 +84,7 @@ class TestRoofline(EvaluatorConformance):
 class TestCollective(EvaluatorConformance):
     """One collective."""
 
-    plugin = house
+    plugin = builtin
     name = "collective"
     good = (
         {"kind": "all-reduce", "size": "64 MiB", "on": "trn1.32xlarge*4"},
@@ -102,18 +102,18 @@ class TestCollective(EvaluatorConformance):
 class TestInference(EvaluatorConformance):
     """Serving."""
 
-    plugin = house
+    plugin = builtin
     name = "inference"
     good = (
         {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "batch": 4},
         {"model": "llama-3.1-70b", "on": "trn2-ultraserver", "tp": 32, "prompt": 4096, "output": 256, "batch": 16,
          "chunk": 512, "calibration": "none"},
-        {"model": "mixtral-8x7b", "on": "trn1.32xlarge*2", "tp": 8, "ep": 4, "schedule": "static"},
+        {"model": "mixtral-8x7b", "on": "trn1.32xlarge*2", "tp": 8, "ep": 4, "batching": "static"},
     )  # fmt: skip
     bad = (
         ({"model": "llama-3.1-405b", "on": "trn1.32xlarge"}, "does-not-fit"),
         ({"model": "bert-large", "on": "trn1.32xlarge"}, "not-a-decoder"),
-        ({"model": "llama-3.1-8b", "on": "trn2.48xlarge", "batch": 0}, "not-positive"),
-        ({"model": "llama-3.1-8b", "on": "trn2.48xlarge", "kv": "fp3"}, "unknown-type"),
+        ({"model": "llama-3.1-8b", "on": "trn2.48xlarge", "batch": 0}, "misuse"),
+        ({"model": "llama-3.1-8b", "on": "trn2.48xlarge", "kv_dtype": "fp3"}, "unknown-type"),
         ({"model": "llama-9", "on": "trn2.48xlarge"}, "misuse"),
     )

@@ -1,13 +1,16 @@
 """The evaluator of collectives: what it answers, what it rests on, and what it refuses."""
 
 import pytest
+from evaluator_samples import keywords
 
 import trnspec
 from trnspec.errors import QuantityError, UnknownNameError
 from trnspec.evaluation.inputs import inputs
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluation.runner import unsound
-from trnspec.evaluators.collective import run
+from trnspec.evaluators.collective import run as collective_
+
+run = keywords(collective_)
 
 CAT = trnspec.load()
 GIB = 2.0**30
@@ -44,7 +47,7 @@ def test_a_ring_of_one_rank_a_chip_on_a_torus():
     assert near(128e9) == found["bus_bandwidth"]
     assert near(100.0) == found["share_of_bound"]
     assert ("torus", 8.0) == (found["algorithm"], found["steps"])
-    assert "bandwidth over the links between chips" == found.bottleneck
+    assert "network-bound: bandwidth over the links between chips" == found.bottleneck
 
 
 def test_parts_by_level_and_what_binds():
@@ -54,13 +57,13 @@ def test_parts_by_level_and_what_binds():
     # 2 x 3/4 x (1 GiB / 32) at 100 GB/s / 32.
     assert near(1.5 * GIB / 100e9) == found.parts[3].value
     assert near(found["time"]) == sum(p.value for p in found.parts)
-    assert "bandwidth over the network" == found.bottleneck
+    assert "network-bound: bandwidth over the network" == found.bottleneck
 
 
 def test_what_waits_for_device_memory_says_so():
     found = run(CAT, kind="all-reduce", size="1 GiB", on="trn2.48xlarge")
 
-    assert "bandwidth between ranks of one chip, through its memory" == found.bottleneck
+    assert "HBM-bound: bandwidth between ranks of one chip, through its memory" == found.bottleneck
     assert {("trainium2", "memory.bandwidth"), ("trn2.48xlarge", "fabric.bandwidth")} == {
         (b.of, b.at) for b in found.figures_used
     }
@@ -69,7 +72,7 @@ def test_what_waits_for_device_memory_says_so():
 def test_small_messages_wait_for_the_published_latency():
     found = run(CAT, kind="all-reduce", size="1 KiB", on="trn2.48xlarge*4")
 
-    assert f"the latency of {found['steps']:g} steps" == found.bottleneck
+    assert f"latency-bound: {found['steps']:g} steps" == found.bottleneck
     # Two steps over the network of 15 us each are the least.
     assert near(30e-6) == next(p.value for p in found.parts if p.name == "latency")
     assert ("efa-v3", "latency") in {(b.of, b.at) for b in found.figures_used}
@@ -109,7 +112,7 @@ def test_what_is_assumed_is_told():
     assert {"calibration", "groups_at_once", "lnc", "routing", "exchange_in_a_chip", "size"} == {
         a.name for a in found.assumptions
     }
-    assert "never block" in next(a.why for a in found.assumptions if a.name == "routing")
+    assert "non-blocking" in next(a.why for a in found.assumptions if a.name == "routing")
 
 
 def test_the_question_is_told_with_its_defaults():
@@ -119,6 +122,7 @@ def test_the_question_is_told_with_its_defaults():
         "kind": "send",
         "size": "1 MiB",
         "on": "trn2.48xlarge",
+        "chips": None,
         "ranks": 128,
         "stride": 1,
         "algorithm": None,
@@ -131,7 +135,6 @@ def test_the_question_is_told_with_its_defaults():
     [
         ({"on": "trn3-gen2-server"}, "unknown-figure", "trn3-gen2-server spec.fabric.bandwidth"),
         ({"ranks": 1000}, "rank-count", "ranks"),
-        ({"stride": 0}, "rank-count", "stride"),
         ({"algorithm": "carousel"}, "unknown-algorithm", "algorithm"),
         ({"on": "trn1.32xlarge", "lnc": 2}, "logical-cores", "lnc"),
     ],
@@ -193,6 +196,6 @@ def test_an_unknown_system_is_named():
 
 
 def test_every_input_is_explained():
-    assert {"kind", "size", "on", "ranks", "stride", "algorithm", "lnc"} == {
-        i.name for i in inputs(run, "collective") if i.help
+    assert {"kind", "size", "on", "chips", "ranks", "stride", "algorithm", "lnc"} == {
+        i.name for i in inputs(collective_, "collective") if i.help
     }

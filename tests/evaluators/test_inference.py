@@ -7,18 +7,22 @@ import math
 import pytest
 from attrs import evolve
 from engine_catalogs import FOLDERS as PLUGINS
+from evaluator_samples import keywords
 
 from trnspec.api import load
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluation.runner import run as checked
-from trnspec.evaluators.inference import answered, run
-from trnspec.evaluators.inference_setup import Question, default_tp
+from trnspec.evaluators.deployment import InferenceQuestion, default_tp
+from trnspec.evaluators.inference import answered
+from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.serving.forward_pass import Serving
 from trnspec.plugins.api import Evaluator
+
+run = keywords(inference_)
 
 EVALUATOR = Evaluator("inference", "What serving takes.", "trnspec.evaluators.inference:run")
 
@@ -61,16 +65,22 @@ def test_a_token_is_bound_by_reading_weights(catalog):
     matrices = 80 * (2 * 8192 * 8192 + 2 * 8192 * 8 * 1024 + 3 * 8192 * 28672) * 2 / 64 / 725e9
     assert matrices == pytest.approx(parts(found, "time_per_output_token")["matrices"], rel=1e-12)
     assert {"matrices", "attention", "head", "tensor"} == set(parts(found, "time_per_output_token"))
-    assert "reading weights from device memory (96% of the time of a token)" == found.bottleneck
+    assert "HBM-bound: reading weights (96% of TPOT)" == found.bottleneck
 
 
 @pytest.mark.parametrize(
     ("given", "binds"),
     [
-        ({"batch": 256}, "reading the cache"),
-        ({"tp": 8, "batch": 512, "prompt": 8, "output": 8, "schedule": "static"}, "computing with weights"),
-        ({"batch": 256, "prompt": 4096, "output": 16, "kv": "fp8"}, "prefill of other requests"),
-        ({"on": "trn2.48xlarge*4", "model": "deepseek-v3", "tp": 1, "dp": 256, "ep": 256, "weights": "fp8"}, "reading"),
+        ({"batch": 256}, "HBM-bound: reading the KV cache"),
+        (
+            {"tp": 8, "batch": 512, "prompt": 8, "output": 8, "batching": "static"},
+            "compute-bound: multiplying with weights",
+        ),
+        ({"batch": 256, "prompt": 4096, "output": 16, "kv_dtype": "fp8"}, "prefill of other requests"),
+        (
+            {"on": "trn2.48xlarge*4", "model": "deepseek-v3", "tp": 1, "dp": 256, "ep": 256, "weight_dtype": "fp8"},
+            "HBM-bound: reading",
+        ),
     ],
 )
 def test_what_binds(catalog, given, binds):
@@ -111,13 +121,13 @@ def test_the_table_ends_where_memory_does(catalog):
     assert most == asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=most).inputs["batch"]
     with pytest.raises(RefusalError, match=r"needs 16\.0. GiB and has 16\.00 .*cache") as refused:
         asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=most + 1)
-    assert ("does-not-fit", "batch", f"a batch of {most} fits") == (
+    assert ("does-not-fit", "batch", f"batch {most} fits") == (
         refused.value.reason, refused.value.place, refused.value.hint,
     )  # fmt: skip
 
 
 def test_narrower_weights_and_cache(catalog):
-    wide, narrow = asked(catalog, batch=64), asked(catalog, batch=64, weights="int8", kv="fp8")
+    wide, narrow = asked(catalog, batch=64), asked(catalog, batch=64, weight_dtype="int8", kv_dtype="fp8")
     before, after = (parts(e, "time_per_output_token") for e in (wide, narrow))
 
     assert before["matrices"] / 2 == after["matrices"]
@@ -136,9 +146,9 @@ def test_replicas_fill_the_system(catalog):
 
 
 def test_a_static_batch_begins_together(catalog):
-    found = asked(catalog, batch=8, schedule="static")
+    found = asked(catalog, batch=8, batching="static")
 
-    assert "waiting" not in parts(found, "time_per_output_token")
+    assert "prefill_interference" not in parts(found, "time_per_output_token")
     assert pytest.approx(8 * 1024 / found["latency"]) == found["throughput"]
     assert found["time_to_first_token"] > 7 * asked(catalog, batch=8)["time_to_first_token"]
 
@@ -146,7 +156,10 @@ def test_a_static_batch_begins_together(catalog):
 def test_chunks(catalog):
     at_once, chunked = asked(catalog, batch=32), asked(catalog, batch=32, chunk=256)
 
-    assert parts(chunked, "time_per_output_token")["waiting"] < parts(at_once, "time_per_output_token")["waiting"]
+    assert (
+        parts(chunked, "time_per_output_token")["prefill_interference"]
+        < parts(at_once, "time_per_output_token")["prefill_interference"]
+    )
     assert chunked["throughput"] > at_once["throughput"]
     assert chunked["time_to_first_token"] > at_once["time_to_first_token"]
     assert at_once.answers == asked(catalog, batch=32, chunk=4096).answers
@@ -166,15 +179,17 @@ def test_prompts_elsewhere(catalog):
     here = asked(catalog, batch=8)
     found = asked(catalog, batch=8, prefill_on="trn2.48xlarge")
 
-    assert "waiting" not in parts(found, "time_per_output_token")
+    assert "prefill_interference" not in parts(found, "time_per_output_token")
     # 1,024 tokens of 327,680 B over the 3,200 Gbps of a server, and the latency of its network.
     assert 1024 * 327_680 / 400e9 + 15e-6 == pytest.approx(found["transfer_time"])
     assert here["time_to_first_token"] + found["transfer_time"] == pytest.approx(found["time_to_first_token"])
     assert found["throughput"] / 32 == pytest.approx(found["throughput_per_chip"])
-    assert 0.0 < found["prefill_share"] < 0.5
+    assert 0.0 < found["prefill_decode_ratio"] < 1.0
     # The pool that is slower sets the rate.
-    slow = asked(catalog, batch=256, prompt=8192, output=2, kv="fp8", prefill_on="trn1.32xlarge", model="llama-3.1-8b")
-    assert slow["prefill_share"] > 0.5
+    slow = asked(
+        catalog, batch=256, prompt=8192, output=2, kv_dtype="fp8", prefill_on="trn1.32xlarge", model="llama-3.1-8b"
+    )
+    assert slow["prefill_decode_ratio"] > 1.0
 
 
 def test_prompts_elsewhere_have_what_is_achieved_there(catalog):
@@ -189,7 +204,7 @@ def test_prompts_elsewhere_have_what_is_achieved_there(catalog):
     assert prompt == pytest.approx({name: sent[name] for name in prompt}, rel=1e-12)
     first, transfer = found.answer("time_to_first_token"), found.answer("transfer_time")
     assert first.low < first.value < first.high
-    assert (None, "of the cache of one prompt") == (transfer.high, transfer.note)
+    assert (None, "KV cache of one prompt") == (transfer.high, transfer.note)
     whole = load([*PLUGINS, str(folder())])
     bound = asked(whole, prefill_on="p5.48xlarge", **given)
     told = {a.name: a.value for a in bound.assumptions}
@@ -224,7 +239,7 @@ def test_experts_are_shared_by_replicas(catalog):
 
 
 def test_what_is_achieved(catalog):
-    question = Question(model="llama-2-7b", on="trn1.32xlarge", prompt=128, output=8064)
+    question = InferenceQuestion(model="llama-2-7b", on="trn1.32xlarge", prompt=128, output=8064)
     ideal = answered(catalog, question, Calibrated())
     called = answered(catalog, question, Calibrated(), Serving(call=86e-6))
     fitted = Calibrated("c", Efficiency(call=86e-6, memory=0.5), low=0.9, high=1.2, coverage=0.8, told="30 rows")
@@ -243,11 +258,7 @@ def test_what_is_achieved(catalog):
 @pytest.mark.parametrize(
     ("given", "reason", "place"),
     [
-        ({"batch": 0}, "not-positive", "batch"),
-        ({"tp": 0}, "not-positive", "tp"),
-        ({"chunk": -1}, "not-positive", "chunk"),
-        ({"acceptance": 1.5}, "not-a-share", "acceptance"),
-        ({"weights": "int3"}, "unknown-type", "weights"),
+        ({"weight_dtype": "int3"}, "unknown-type", "weight_dtype"),
         ({"dtype": "mxfp8"}, "unknown-figure", "trainium2 spec.peak.dense.mxfp8"),
         ({"tp": 32, "dp": 4}, "rank-count", "dp"),
         ({"tp": 128, "on": "trn2.48xlarge*2"}, "heads-not-divisible", "tp"),
@@ -257,7 +268,7 @@ def test_what_is_achieved(catalog):
         ({"model": "qwen3-30b-a3b", "ep": 8, "tp": 16}, "experts-not-divisible", "ep"),
         ({"model": "bert-large", "tp": 1}, "not-a-decoder", "model"),
         ({"draft": "llama-2-7b"}, "vocabulary", "draft"),
-        ({"prefill_on": "trn2.48xlarge", "schedule": "static"}, "schedule", "schedule"),
+        ({"prefill_on": "trn2.48xlarge", "batching": "static"}, "batching", "batching"),
         ({"prefill_on": "trn1.2xlarge"}, "does-not-fit", "prefill_on"),
         ({"tp": 1}, "does-not-fit", "tp"),
         ({"on": "trn3-gen1-server"}, "unknown-figure", "trn3-gen1-server spec.fabric.bandwidth"),
@@ -268,6 +279,20 @@ def test_refusals(catalog, given, reason, place):
         asked(catalog, **given)
 
     assert (reason, place) == (refused.value.reason, refused.value.place)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"batch": 0}, "batch: a whole number of at least 1 is expected, not 0"),
+        ({"tp": 0}, "tp: a whole number of at least 1 is expected, not 0"),
+        ({"chunk": -1}, "chunk: a whole number of at least 1 is expected, not -1"),
+        ({"acceptance": 1.5}, "acceptance: a finite number from 0 to 1 is expected, not 1.5"),
+    ],
+)
+def test_out_of_range(catalog, given, message):
+    with pytest.raises(UsageError, match=message):
+        asked(catalog, **given)
 
 
 def test_no_link_is_needed_within_a_chip(catalog):
@@ -315,7 +340,7 @@ def test_the_same_question_has_the_same_answer(catalog):
 
 
 def test_half_of_the_bandwidth_doubles_reading(catalog):
-    question = Question(model="llama-3.1-8b", on="trn2.48xlarge", tp=8)
+    question = InferenceQuestion(model="llama-3.1-8b", on="trn2.48xlarge", tp=8)
     before = answered(catalog, question, Calibrated())
     after = answered(catalog, question, Calibrated(efficiency=evolve(Efficiency(), memory=0.5)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from evaluator_samples import keywords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,10 +15,12 @@ from trnspec.evaluation.inputs import inputs
 from trnspec.evaluation.result import Evaluation, RefusalError, Table
 from trnspec.evaluation.runner import run as evaluate
 from trnspec.evaluation.runner import unsound
-from trnspec.evaluators.memory import run
-from trnspec.evaluators.memory_demand import PARTS
+from trnspec.evaluators.fit import PARTS
+from trnspec.evaluators.memory import run as memory_
 from trnspec.model.transformers.counting import parameters_of
 from trnspec.plugins.api import Evaluator
+
+run = keywords(memory_)
 
 CATALOG = trnspec.load()
 GIB = 2**30
@@ -59,13 +62,13 @@ def test_training_on_one_server():
 
 def test_what_makes_it_fit():
     found = asked(**LLAMA, tp=4, zero=1, sequence_parallel=False)
-    single = {row[0]: row[3] for row in table(found, "one setting changed").rows}
+    single = {row[0]: row[3] for row in table(found, "Single changes").rows}
     assert {
         "tp 4 -> 8": True, "pp 1 -> 2": True, "cp 1 -> 2": True, "zero 1 -> 2": True,
         "recompute none -> selective": False, "sequence_parallel no -> yes": True, "offload none -> optimizer": True,
     } == single  # fmt: skip
-    ways = table(found, "what fits").rows
-    assert "the smallest change that fits: " + ways[0][0] == found.bottleneck.split("; ")[1]
+    ways = table(found, "Changes that fit").rows
+    assert "smallest change that fits: " + ways[0][0] == found.bottleneck.split("; ")[2]
     assert all(row[3] and row[1] <= 24 * GIB and row[1] + row[2] == 24 * GIB for row in ways)
     # What is advised is what one then finds.
     for change, total, *_ in ways:
@@ -92,41 +95,40 @@ def test_a_fused_loss_and_more_recomputing_are_told_as_ways():
     found = asked(**question, microbatch=4, recompute="full", fused_loss=False)
     fused = asked(**question, microbatch=4, recompute="full")
     assert (False, True) == (found["fits"], fused["fits"])
-    single = {row[0]: (row[1], row[3]) for row in table(found, "one setting changed").rows}
+    single = {row[0]: (row[1], row[3]) for row in table(found, "Single changes").rows}
     assert (fused["total"], True) == single["fused_loss no -> yes"]
-    assert "fused_loss no -> yes" in {row[0] for row in table(found, "what fits").rows}
+    assert "fused_loss no -> yes" in {row[0] for row in table(found, "Changes that fit").rows}
     # A loss that is fused is no way to need less.
     found = asked(**question, microbatch=2)
     assert not any("fused_loss" in row[0] for t in found.tables for row in t.rows)
-    assert "recompute none -> operators" in {row[0] for row in table(found, "what fits").rows}
+    assert "recompute none -> operators" in {row[0] for row in table(found, "Changes that fit").rows}
     assert asked(**question, microbatch=2, recompute="operators")["fits"]
     found = asked(**question, microbatch=4, recompute="operators")
-    assert "recompute operators -> full" in {row[0] for row in table(found, "one setting changed").rows}
+    assert "recompute operators -> full" in {row[0] for row in table(found, "Single changes").rows}
 
 
 def test_several_changes():
     found = asked(
         model="llama-3.1-70b", on="trn2.48xlarge*4", seq=8192, tp=8, pp=4, microbatches=16, sequence_parallel=False
     )
-    assert not any(row[3] for row in table(found, "one setting changed").rows)
-    ways = [row[0].split(", ") for row in table(found, "what fits").rows]
+    assert not any(row[3] for row in table(found, "Single changes").rows)
+    ways = [row[0].split(", ") for row in table(found, "Changes that fit").rows]
     assert {2} == {len(way) for way in ways}
     assert ["zero 0 -> 1", "recompute none -> full"] in ways
 
 
 def test_what_no_change_makes_fit():
     found = asked(model="llama-3.1-405b", on="trn1.32xlarge", seq=8192, tp=8, pp=2)
-    assert () == table(found, "what fits").rows
+    assert () == table(found, "Changes that fit").rows
     # 16 B of 405.85 billion parameters over 16 GiB.
     assert found.bottleneck.endswith(
-        "no change of up to 3 settings makes it fit on 32 ranks: "
-        "the parameters with gradients and optimizer alone fill the memory of 378 ranks"
+        "no change of up to 3 inputs fits on 32 ranks: weights, gradients and optimizer alone need 378 ranks"
     )
 
 
 def test_stages_of_a_pipeline():
     found = asked(model="llama-3.1-70b", on="trn2.48xlarge*4", seq=8192, tp=8, pp=4, microbatches=2)
-    rows = table(found, "memory of a rank by stage")
+    rows = table(found, "Memory per rank by pipeline stage")
     # The two in the middle hold as many layers, and nothing else.
     assert ("0", "1-2", "3") == tuple(row[0] for row in rows.rows)
     assert found["total"] == max(row[1] for row in rows.rows)
@@ -138,7 +140,7 @@ def test_stages_of_a_pipeline():
 
 def test_equal_stages_are_one_row():
     found = asked(model="llama-3.1-70b", on="trn2.48xlarge*4", seq=8192, tp=8, pp=8, microbatches=1)
-    assert ["0", "1-6", "7"] == [row[0] for row in table(found, "memory of a rank by stage").rows]
+    assert ["0", "1-6", "7"] == [row[0] for row in table(found, "Memory per rank by pipeline stage").rows]
 
 
 @pytest.mark.parametrize(("tp", "fits", "even"), [(8, False, 27.20), (16, True, 13.60)])
@@ -151,7 +153,7 @@ def test_gpt_oss_120b_needs_sixteen_logical_cores(tp, fits, even):
 
 
 def test_inference_keeps_weights_and_cache():
-    question = {**LLAMA, "mode": "inference", "tp": 8, "dp": 8, "batch": 64, "context": 4096}
+    question = {**LLAMA, "mode": "inference", "tp": 8, "dp": 8, "batch": 8, "context": 4096}
     found, narrow = asked(**question), asked(**question, kv_dtype="fp8")
     each = parts(found)
     assert {"weights", "activations", "embeddings_and_logits", "cache"} == {
@@ -160,8 +162,8 @@ def test_inference_keeps_weights_and_cache():
     # Eight sequences a replica, one of eight heads a rank.
     assert 8 * 4096 * 131_072 / 8 == each["cache"] == 2 * parts(narrow)["cache"]
     assert ("fp8", 8192) == (narrow.inputs["kv_dtype"], narrow.inputs["prefill"])
-    sixteen = asked(**{**question, "tp": 16, "dp": 4})
-    # Twice as many sequences a replica, and no more heads to split.
+    sixteen = asked(**{**question, "tp": 16, "dp": 4, "batch": 16})
+    # Twice as many sequences per replica, and no more heads to split.
     assert 2 * each["cache"] == parts(sixteen)["cache"]
 
 
@@ -173,7 +175,7 @@ def test_offloading_is_checked_against_the_host():
     small = CATALOG.replace("trn2.48xlarge", {"host.memory": "1,024 GiB"})
     found = asked(small, **LLAMA, tp=4, offload="optimizer")
     assert not found["fits"]
-    assert found.bottleneck.startswith("the host has too little memory; the smallest change that fits: ")
+    assert found.bottleneck.startswith("does not fit in host memory; smallest change that fits: ")
 
 
 @pytest.mark.parametrize(("what", "stays"), [("activations", 2), ("weights", 2)])
@@ -203,8 +205,7 @@ def test_two_layers_stay_on_the_device(what, stays):
         ({"model": "mixtral-8x7b", "ep": 16}, "experts-not-divisible", "ep"),
         ({"model": "mixtral-8x7b", "ep": 8, "tp": 16}, "experts-not-divisible", "ep"),
         ({"seq": 1001, "cp": 2}, "sequence-not-divisible", "cp"),
-        ({"tp": 0}, "not-positive", "tp"),
-        ({"dtype": "fp3"}, "unknown-figure", "dtype"),
+        ({"dtype": "fp3"}, "unknown-type", "dtype"),
         ({"on": "trainium2", "offload": "optimizer"}, "unknown-figure", "trainium2 spec.host.memory"),
         ({"mode": "inference", "offload": "optimizer"}, "nothing-to-offload", "offload"),
     ],
@@ -221,14 +222,14 @@ def test_what_was_taken_for_something_else_is_told():
         return {a.name: (a.value, a.why) for a in asked(**{**LLAMA, **question}).assumptions if a.name in names}
 
     assert {} == told(tp=4)
-    assert {"schedule": ("interleaved", "1f1b with 2 chunks of a stage")} == told(pp=4, interleave=2)
+    assert {"schedule": ("interleaved", "1f1b with 2 chunks per stage")} == told(pp=4, interleave=2)
     assert {} == told(pp=4, interleave=2, schedule="interleaved")
-    assert {"not_used": ("context 0, prefill 100", "counts in inference only")} == told(prefill=100, context=0)
+    assert {"not_used": ("context 0, prefill 100", "used by inference only")} == told(prefill=100, context=0)
     serving = {"mode": "inference", "tp": 8}
     assert {} == told(**serving, context=4096, prefill=100, batch=8, kv_dtype="fp8")
     ignored = told(**serving, zero=1, recompute="full", dropout=True, microbatches=4)
-    assert {"not_used": ("zero 1, recompute full, microbatches 4, dropout true", "counts in training only")} == ignored
-    longer = {"context": ("131,072 tokens", "made for fewer than are asked for")}
+    assert {"not_used": ("zero 1, recompute full, microbatches 4, dropout true", "used by training only")} == ignored
+    longer = {"context": ("131,072 tokens", "the model was trained for fewer tokens than the input")}
     assert longer == told(seq=262144, tp=8) == told(**serving, context=131073)
     # What a cache holds counts, and not the length that it is not asked for.
     assert {} == told(**serving, seq=262144, context=4096, prefill=4096)
@@ -242,9 +243,9 @@ def test_a_capacity_of_nothing_is_refused():
     assert ("unknown-figure", "trainium2 spec.memory.capacity") == (caught.value.reason, caught.value.place)
 
 
-@pytest.mark.parametrize("name", ["microbatches", "batch", "prefill"])
+@pytest.mark.parametrize("name", ["microbatches", "batch", "prefill", "tp"])
 def test_numbers_are_positive(name):
-    with pytest.raises(UsageError, match=f"{name}: a positive number is expected, not 0"):
+    with pytest.raises(UsageError, match=f"{name}: a whole number of at least 1 is expected, not 0"):
         run(CATALOG, **LLAMA, **{name: 0})
 
 
@@ -255,8 +256,8 @@ def test_the_digits_of_the_capacity_may_leave_it_open():
     question = {**LLAMA, "mode": "inference", "tp": 8, "dp": 8, "prefill": 1}
     base = asked(**question, context=0)["total"]
     context = int((24.05 * GIB - base) // (131_072 / 8))
-    assert "leave it open" in asked(**question, context=context).answer("fits").note
-    assert "leave it open" not in asked(**question, context=0).answer("fits").note
+    assert "rounding of the capacity" in asked(**question, context=context).answer("fits").note
+    assert "rounding of the capacity" not in asked(**question, context=0).answer("fits").note
 
 
 @settings(max_examples=15, deadline=None)
@@ -277,7 +278,7 @@ def test_models_of_the_catalog(mode):
         found = asked(**question)
         count = parameters_of(model.node.spec)
         assert 2 * count == parts(found)["weights"], name
-        ways = table(found, "what fits").rows if not found["fits"] else ()
+        ways = table(found, "Changes that fit").rows if not found["fits"] else ()
         assert all(row[3] for row in ways)
 
 
@@ -300,6 +301,6 @@ def test_what_it_rests_on():
 
 
 def test_inputs_can_be_given_on_the_command_line():
-    asks = inputs(run, "memory")
+    asks = inputs(memory_, "memory")
     assert {"model", "on", "seq"} == {i.name for i in asks if i.required}
     assert all(i.help for i in asks)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from evaluator_samples import keywords
 
 import trnspec
 from trnspec.builtin import plugin as builtin
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import RefusalError
-from trnspec.evaluators.search import COLUMNS, run
-from trnspec.evaluators.training import run as train
+from trnspec.evaluators.search import COLUMNS
+from trnspec.evaluators.search import run as search_
+from trnspec.evaluators.training import run as training_
 from trnspec.testing import EvaluatorConformance
+
+run = keywords(search_)
+train = keywords(training_)
 
 CAT = trnspec.load()
 
@@ -40,8 +45,8 @@ def test_each_row_is_what_training_says() -> None:
     assert times == sorted(times)
     assert found["step_time"] == times[0]
     assert len({tuple(layout(row).items()) for row in rows(found)}) == 10, "no layout is told twice"
-    assert found["tried"] == found["possible"] + found["refused"]
-    assert sum(p.value for p in found.parts) == found["refused"]
+    assert found["evaluated"] == found["feasible"] + found["rejected"]
+    assert sum(p.value for p in found.parts) == found["rejected"]
 
 
 def test_nothing_faster_was_missed() -> None:
@@ -70,7 +75,7 @@ def test_nothing_faster_was_missed() -> None:
 
 @pytest.mark.parametrize(
     ("on", "calibration", "told"),
-    [("trn1.2xlarge", "auto", "% of measurements"), ("trn1.2xlarge", "none", "a bound: nothing is lost")],
+    [("trn1.2xlarge", "auto", "% of measurements"), ("trn1.2xlarge", "none", "ideal (no losses): lower bound on time")],
 )
 def test_the_interval_is_that_of_training(on, calibration, told) -> None:
     question = {"model": "llama-3.2-1b", "on": on, "seq": 1024, "global_batch": 8, "calibration": calibration}
@@ -81,7 +86,7 @@ def test_the_interval_is_that_of_training(on, calibration, told) -> None:
         mine, theirs = found.answer(name), again.answer(name)
         assert (mine.value, mine.low, mine.high) == (theirs.value, theirs.low, theirs.high)
     step = found.answer("step_time")
-    assert step.note.startswith("of the fastest layout that fits; ")
+    assert step.note.startswith("of the fastest layout; ")
     assert step.note.endswith(told)
     assert (step.high is None) == (calibration == "none")
     assert {a.name: a.value for a in found.assumptions}["calibration"] == found.inputs["calibration"]
@@ -92,7 +97,7 @@ class TestConformance(EvaluatorConformance):
 
     plugin = builtin
     name = "search"
-    dimensionless = ("tried", "possible", "refused")
+    dimensionless = ("evaluated", "feasible", "rejected")
     good = (
         {"model": "mixtral-8x7b", "on": "trn1.32xlarge*8", "seq": 4096, "global_batch": 256, "top": 3},
         {
@@ -113,7 +118,10 @@ class TestConformance(EvaluatorConformance):
 
 @pytest.mark.parametrize(
     ("more", "message"),
-    [({"top": 0}, "top is 0, and counts from 1"), ({"schedule": ("2f2b",)}, "'2f2b' is no schedule; there are 1f1b")],
+    [
+        ({"top": 0}, "top: a whole number of at least 1 is expected, not 0"),
+        ({"schedule": ("2f2b",)}, "schedule: one of 1f1b, interleaved, .* is expected, not '2f2b'"),
+    ],
 )
 def test_misuse(more, message) -> None:
     with pytest.raises(UsageError, match=message):
@@ -121,6 +129,6 @@ def test_misuse(more, message) -> None:
 
 
 def test_no_layout() -> None:
-    with pytest.raises(RefusalError, match=r"none of [\d,]+ layouts can be: .*does-not-fit [\d,]+") as refused:
+    with pytest.raises(RefusalError, match=r"none of [\d,]+ layouts is feasible: .*does-not-fit [\d,]+") as refused:
         run(CAT, model="llama-3.1-405b", on="trn1.2xlarge", seq=4096, global_batch=8)
     assert refused.value.reason == "no-layout"

@@ -6,11 +6,14 @@ import math
 
 import pytest
 from engine_catalogs import shipped
+from evaluator_samples import keywords
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import RefusalError
-from trnspec.evaluators.training import run
-from trnspec.evaluators.training_offload import host_rate
+from trnspec.evaluators.training import host_rate
+from trnspec.evaluators.training import run as training_
+
+run = keywords(training_)
 
 LLAMA = {
     "model": "llama-3.1-8b", "on": "trn1.32xlarge*32", "tp": 32, "dp": 32, "seq": 8192, "global_batch": 1024,

@@ -1,4 +1,4 @@
-"""Small evaluators for the tests of what evaluates: one that works, and one for every way to break."""
+"""Small evaluators for tests: one that works, and one for each way to fail."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from distributions import Site
 
 from trnspec.errors import UsageError
+from trnspec.evaluation.inputs import bound, call, inputs
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure
 from trnspec.plugins.api import API, Evaluator, Plugin
 
@@ -50,7 +51,7 @@ def sweep(
     figures = catalog.chips[chip].figures
     if "memory.bandwidth" not in figures:
         raise RefusalError(
-            "unknown-figure", f"{chip} states no bandwidth", place=f"{chip} spec.memory.bandwidth", hint="tell it"
+            "unknown-figure", f"{chip} states no bandwidth", place=f"{chip} spec.memory.bandwidth", hint="add it"
         )
     if times > 64:
         raise RefusalError("does-not-fit", f"{times} times are too many", place="times")
@@ -100,36 +101,36 @@ UNSOUND: dict[str, object] = {
     "time is inf; a finite number": _broken(answers=(Answer("time", math.inf, "s"),)),
     "time is None; a finite number": _broken(answers=(Answer("time", None),)),
     "the interval of time is [0.0, inf]": _broken(answers=(Answer("time", 1.0, "s", 0.0, math.inf),)),
-    "time is 1.0, which lies outside its interval [2.0, 3.0]": _broken(answers=(Answer("time", 1.0, "s", 2.0, 3.0),)),
-    "word has an interval and is no number": _broken(answers=(Answer("word", "yes", "", 0.0, 1.0),)),
+    "time is 1.0, which is outside its interval [2.0, 3.0]": _broken(answers=(Answer("time", 1.0, "s", 2.0, 3.0),)),
+    "word has an interval and is not a number": _broken(answers=(Answer("word", "yes", "", 0.0, 1.0),)),
     "it answers time twice": _broken(answers=(Answer("time", 1.0, "s"), Answer("time", 1.0, "s"))),
     "the parts of time sum to 0.9": _broken(parts=(Part("time", "a", 0.5), Part("time", "b", 0.4))),
     "the parts of time are a nan": _broken(parts=(Part("time", "a", math.nan),)),
-    "it has parts of cost, which it does not answer": _broken(parts=(Part("cost", "a", 1.0),)),
-    "it has parts of fits, which is no number": _broken(
+    "it has parts of cost, which is not one of its answers": _broken(parts=(Part("cost", "a", 1.0),)),
+    "it has parts of fits, which is not a number": _broken(
         answers=(Answer("fits", True),), parts=(Part("fits", "a", 1.0),)
     ),
     "it has neither answers nor tables": _broken(answers=()),
-    "it says that it is of the evaluator 'other'": _broken(evaluator="other"),
+    "its evaluator is 'other'": _broken(evaluator="other"),
     "its parts are not a tuple of Part": _broken(parts=[Part("time", "a", 1.0)]),
     "its title is not a text": _broken(title=None),
-    "its basis has rivals that are not texts": _broken(
+    "its figures_used have conflicting values that are not texts": _broken(
         figures_used=(UsedFigure("a", "b", "c", "d", conflicting=(1,)),)
     ),
     "TypeError: object of type 'int' has no len()": _broken(tables=(Table("T", ("a",), (5,)),)),
     "its tables are not a tuple of Table": _broken(tables=None),
-    "its question is not a mapping": _broken(inputs=[1]),
+    "its inputs are not a mapping": _broken(inputs=[1]),
     "unit and note of Answer(": _broken(answers=(Answer("time", 1.0, None, note=None),)),
     "at of UsedFigure(": _broken(figures_used=(UsedFigure("trainium2", None, "96 GiB", "x"),)),
     "count is 1000": _broken(answers=(Answer("count", 10**400),)),
     "the parts of time sum to inf": _broken(parts=(Part("time", "a", 1.7e308), Part("time", "b", 1.7e308))),
     "the table T has columns or units that are not texts": _broken(tables=(Table("T", (1,), ((1,),)),)),
-    "its question has tp = nan": _broken(inputs={"tp": math.nan}),
+    "its inputs have tp = nan": _broken(inputs={"tp": math.nan}),
     "the table T has 2 columns and 1 cells in row 1": _broken(tables=(Table("T", ("a", "b"), ((1,),)),)),
     "the table T has 1 columns and 2 units": _broken(tables=(Table("T", ("a",), ((1,),), ("s", "B")),)),
     "the table T has a value in row 2": _broken(tables=(Table("T", ("a",), ((1,), (math.inf,))),)),
 }
-"""What an evaluator must not give, by what is said of it."""
+"""Invalid results, by a part of the message."""
 
 RAISED: dict[str, BaseException] = {
     "KeyError: 'no'": KeyError("no"),
@@ -139,11 +140,11 @@ RAISED: dict[str, BaseException] = {
     "RecursionError: two lines": RecursionError("two\nlines"),
     "MuteError: its message cannot be shown": MuteError(),
 }
-"""What an evaluator must not raise, by what is said of it."""
+"""Errors of an evaluator, by a part of the message."""
 
 
 def broken(catalog: Catalog, *, how: str) -> Evaluation:
-    """It breaks as it is told.
+    """It fails as requested.
 
     Args:
         catalog: The catalog.
@@ -157,7 +158,7 @@ def broken(catalog: Catalog, *, how: str) -> Evaluation:
 
 
 def bare(catalog: Catalog) -> Evaluation:
-    """It asks for nothing, and says so."""
+    """It has no inputs, and prints."""
     print("nothing was asked")  # noqa: T201  # a plugin may print
     return Evaluation(
         evaluator="bare", title="bare", tables=(Table("T", ("a", "b"), ((1, 2.5), (2, None)), ("", "s")),)
@@ -174,6 +175,11 @@ plugin = Plugin(
         Evaluator("absent", "It is not there.", "trnspec_nowhere:run"),
     ),
 )
+
+
+def keywords(run):
+    """The function of an evaluator with its inputs as keywords, checked as :func:`trnspec.evaluate` does."""
+    return lambda catalog, **given: call(run, catalog, bound(inputs(run, "x"), given, "x"))
 
 
 def install(folder, monkeypatch) -> Site:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import frozen
+from attrs import asdict, frozen
 
 from trnspec.catalog.catalog import Catalog
 from trnspec.cli.common import catalog_options, load_catalog
@@ -20,7 +20,7 @@ from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import emit, format_option, show, table_options, width
 from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
-from trnspec.evaluation.result import Evaluation, RefusalError
+from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
 from trnspec.evaluation.suggestion import command as suggested
 from trnspec.plugins.api import Evaluator
 from trnspec.text_table import Column, csv, table
@@ -265,10 +265,11 @@ class Asking:
 
     def data(self, evaluation: Evaluation) -> dict[str, Any]:
         """An evaluation as plain data; each suggestion with its command."""
-        data = evaluation.to_dict()
-        for one, suggestion in zip(data["suggestions"], evaluation.suggestions, strict=True):
-            one["command"] = suggested(suggestion, self.options)
-        return data
+        return {**evaluation.to_dict(), "suggestions": self.suggested(evaluation.suggestions)}
+
+    def suggested(self, suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:
+        """Suggestions as plain data, each with its command."""
+        return [{**asdict(s), "command": suggested(s, self.options)} for s in suggestions]
 
 
 def _one(asking: Asking, format_: str) -> None:
@@ -278,12 +279,16 @@ def _one(asking: Asking, format_: str) -> None:
         evaluation = asking.evaluation()
     except RefusalError as error:
         if format_ == "json":
-            click.echo(_json({"evaluator": asking.evaluator.name, "refusal": refusal(error)}))
+            suggestions = {"suggestions": asking.suggested(error.suggestions)} if error.suggestions else {}
+            data = {"evaluator": asking.evaluator.name, "refusal": {**refusal(error), **suggestions}}
+            click.echo(_json(data))
         else:
             click.echo(sentence(asking.evaluator.name, error), err=True)
+            for suggestion in error.suggestions:
+                click.echo(f"  {suggestion.note or 'try'}: {suggested(suggestion, asking.options)}", err=True)
         click.get_current_context().exit(_REFUSED)
     if format_ == "json":
-        click.echo(_json({**asking.data(evaluation), "asked_of": asking.options}))
+        click.echo(_json({**asking.data(evaluation), "catalog": asking.options}))
     elif format_ == "csv":
         from trnspec.cli.eval_csv import one
 
@@ -331,7 +336,7 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
             else {"combination": c, **asking.data(f)}
             for c, f in rows
         ]
-        about = {"evaluator": evaluator.name, "asked_of": asking.options, "given": given, "swept": list(varied)}
+        about = {"evaluator": evaluator.name, "catalog": asking.options, "given": given, "swept": list(varied)}
         click.echo(_json({**about, "rows": rows_}))
     elif format_ == "csv":
         click.echo(csv(many(asking, rows).sorted(asking.sort).selected(asking.columns)), nl=False)

@@ -13,6 +13,7 @@ import math
 import re
 import types
 import typing
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,9 +24,12 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-RESERVED = ("catalog", "edition", "as_of", "overlay", "format", "format_", "table", "help")
+RESERVED = (
+    *("catalog", "edition", "as_of", "overlay", "help"),
+    *("format", "format_", "table", "columns", "sort", "brief"),
+)
 """Names that the command line uses itself."""
 
 GROUPS = ("Workload", "System", "Parallelism", "Precision", "Schedule")
@@ -322,13 +326,13 @@ class Docstring:
 def docstring(doc: str) -> Docstring:
     """Splits a Google docstring. In ``Examples:`` a line that begins with ``trnspec`` is a command.
 
-    The lines before a command explain it; a command goes on in the next line after a backslash.
+    The lines before a command explain it; a command ends at a blank line.
     """
     args: dict[str, list[str]] = {}
     examples: list[tuple[str, str]] = []
     text: list[str] = []
     explanation: list[str] = []
-    section, current, command = "", "", ""
+    section, current, command = "", "", False
     for line in doc.splitlines():
         stripped = line.strip()
         if re.fullmatch(r"(Args|Returns|Raises|Yields|Source|Example|Examples|Note|Notes|Attributes):", line):
@@ -338,13 +342,15 @@ def docstring(doc: str) -> Docstring:
             args[current] = [entry[2]]
         elif section == "Args" and line.startswith("  ") and current:
             args[current].append(stripped)
-        elif section == "Examples" and (command or stripped.startswith("trnspec ")):
-            command += stripped.removesuffix("\\")
-            if not stripped.endswith("\\"):
-                examples.append((command, " ".join(explanation).replace("``", "")))
-                command, explanation = "", []
-        elif section == "Examples" and stripped:
-            explanation.append(stripped)
+        elif section == "Examples" and (not line or line.startswith(" ")):
+            if stripped.startswith("trnspec "):
+                examples.append((stripped, " ".join(explanation).replace("``", "")))
+                command, explanation = True, []
+            elif command and stripped:
+                examples[-1] = (f"{examples[-1][0]} {stripped}", examples[-1][1])
+            else:
+                command = False
+                explanation += [stripped] if stripped else []
         elif line and not line.startswith(" ") and section:
             section = ""
         if not section:

@@ -15,13 +15,15 @@ the fields. ``slots=False`` lets a class have several bases.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 from attrs import field, frozen
 
 from trnspec.evaluation.inputs import AXIS, Axis, fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 Attention = Literal["causal", "full"]
 ZeroStage = Literal[0, 1, 2, 3]
@@ -31,7 +33,7 @@ Offload = Literal["none", "optimizer", "activations", "weights"]
 OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-bf16", "adam-8bit", "sgd-momentum"]
 
 
-def axis(help: str, metavar: str = "", *, group: str = "", unset: str = "", **limits: float) -> dict[str, Axis]:
+def axis(help: str, metavar: str = "", *, group: str = "", unset: str = "", **more: Any) -> dict[str, Axis]:
     """The metadata of a field of a question; see :class:`trnspec.evaluation.inputs.Axis`.
 
     Args:
@@ -39,9 +41,9 @@ def axis(help: str, metavar: str = "", *, group: str = "", unset: str = "", **li
         metavar: The unit or kind of the value, in upper case.
         group: The group of options.
         unset: What ``None`` means.
-        limits: ``minimum`` and ``maximum``.
+        more: ``minimum``, ``maximum``, and ``order`` within the group.
     """
-    return {AXIS: Axis(help=help, metavar=metavar, group=group, unset=unset, **limits)}
+    return {AXIS: Axis(help=help, metavar=metavar, group=group, unset=unset, **more)}
 
 
 def like(question: type[attrs.AttrsInstance], name: str, **changes: Any) -> dict[str, Axis]:
@@ -114,7 +116,9 @@ class TrainingWorkload(Workload):
     """A training step: the global batch, and which FLOP count."""
 
     global_batch: int = field(
-        metadata=_workload("Global batch size: sequences per step, over all data-parallel ranks.", "SEQUENCES", minimum=1)
+        metadata=_workload(
+            "Global batch size: sequences per step, over all data-parallel ranks.", "SEQUENCES", minimum=1
+        )
     )
     attention: Attention = field(
         default="causal",
@@ -169,10 +173,9 @@ class CalibratedSystem(System):
 
 
 @frozen(kw_only=True, slots=False)
-class Parallelism(Question):
-    """The parallel degrees of training and of serving."""
+class Degrees(Question):
+    """The parallel degrees of training and of serving, without tensor parallelism."""
 
-    tp: int = field(default=1, metadata=_parallelism("Tensor-parallel degree (TP).", "RANKS", minimum=1))
     pp: int = field(default=1, metadata=_parallelism("Pipeline-parallel degree (PP): stages.", "RANKS", minimum=1))
     dp: int | None = field(
         default=None,
@@ -188,6 +191,13 @@ class Parallelism(Question):
             minimum=1,
         ),
     )
+
+
+@frozen(kw_only=True, slots=False)
+class Parallelism(Degrees):
+    """All parallel degrees of training and of serving."""
+
+    tp: int = field(default=1, metadata=_parallelism("Tensor-parallel degree (TP).", "RANKS", order=-1, minimum=1))
 
 
 @frozen(kw_only=True, slots=False)
@@ -243,7 +253,9 @@ class Kernels(Question):
     )
     fused_loss: bool = field(
         default=True,
-        metadata=_schedule("Fused cross-entropy loss: 4 bytes per logit instead of 14. Changes the memory estimate only."),
+        metadata=_schedule(
+            "Fused cross-entropy loss: 4 bytes per logit instead of 14. Changes the memory estimate only."
+        ),
     )
 
 
@@ -256,7 +268,9 @@ class Schedule(Kernels):
     interleave: int = field(
         default=1,
         metadata=_schedule(
-            "Model chunks per pipeline stage; with more than one, 1f1b is the interleaved schedule.", "CHUNKS", minimum=1
+            "Model chunks per pipeline stage; with more than one, 1f1b is the interleaved schedule.",
+            "CHUNKS",
+            minimum=1,
         ),
     )
     recompute: Recompute = field(
@@ -277,10 +291,10 @@ class StepSchedule(Schedule):
         default=False,
         metadata=_schedule("Allow stages with different numbers of layers; step time is that of their mean."),
     )
-    overlap: bool = field(
-        default=False, metadata=_schedule("Overlap tensor-parallel collectives with computation.")
-    )
+    overlap: bool = field(default=False, metadata=_schedule("Overlap tensor-parallel collectives with computation."))
     host_link: str | None = field(
         default=None,
-        metadata=_schedule('Rate between a rank and its host per direction, such as "16 GB/s".', "GB/s", unset="unknown"),
+        metadata=_schedule(
+            'Rate between a rank and its host per direction, such as "16 GB/s"; required to offload.', "GB/s"
+        ),
     )

@@ -160,6 +160,12 @@ def _forms(result: Evaluation) -> Iterator[str]:
     for name in ("title", "bottleneck", "edition", "as_of"):
         if not isinstance(getattr(result, name), str):
             yield f"its {name} is not a text"
+    yield from _mappings(result)
+    if not result.answers and not result.tables:
+        yield "it has neither answers nor tables"
+
+
+def _mappings(result: Evaluation) -> Iterator[str]:
     given: Any = result.inputs
     if not isinstance(given, Mapping):
         yield "its inputs are not a mapping"
@@ -169,8 +175,6 @@ def _forms(result: Evaluation) -> Iterator[str]:
     for key, value in given.items():
         if not isinstance(key, str) or (value is not None and not _sound(value)):
             yield f"its inputs have {key} = {value!r}; a finite number, a text, true or false is expected"
-    if not result.answers and not result.tables:
-        yield "it has neither answers nor tables"
 
 
 def _sound(value: object) -> bool:

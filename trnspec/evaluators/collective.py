@@ -1,12 +1,13 @@
-"""What a collective takes on a system: every algorithm on the declared topology, and what none can undercut."""
+"""The time of a collective on a system: each algorithm on the declared topology, and a lower bound."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 from trnspec.errors import QuantityError
+from trnspec.evaluation.questions import System, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.bounds import Bound, bound
@@ -14,7 +15,7 @@ from trnspec.perf.collectives.groups import Group
 from trnspec.perf.collectives.link_rates import Rates, fabric_level
 from trnspec.perf.collectives.timing import ALIASES, IDEAL, Plan, Timing, chosen, group, plans, stage_of, timed
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.system import System
+from trnspec.perf.lowering.system import System as Hardware
 from trnspec.quantities import quantity
 from trnspec.quantities.units import Dimension
 from trnspec.topology.switched import Switched
@@ -36,16 +37,50 @@ _COVERS = {
 }
 
 _SPREAD = {
-    "broadcast": "the first rank scatters the buffer over the ranks around it, and an all-gather joins it everywhere",
-    "send": "the first rank scatters the buffer over the ranks around it, and the last gathers it, over all links",
+    "broadcast": "the first rank scatters the buffer over its neighbors; an all-gather completes it",
+    "send": "the first rank scatters the buffer over its neighbors; the last gathers it, over all links",
 }
 
 
-@frozen
-class _Found:
-    """What the answers are made of."""
+@frozen(kw_only=True, slots=False)
+class CollectiveQuestion(System):
+    """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    system: System
+    kind: Kind = field(
+        metadata=axis(
+            "Collective. A broadcast starts at the first rank; a send goes from the first to the last.",
+            group="Workload",
+        )
+    )
+    size: str = field(
+        metadata=axis(
+            "Buffer size, such as 64 MiB: output of an all-gather, input of a reduce-scatter, both of an all-reduce; of an "
+            "all-to-all what one rank sends.",
+            "SIZE",
+            group="Workload",
+        )
+    )
+    ranks: int | None = field(
+        default=None,
+        metadata=axis("Number of ranks in the group.", "RANKS", group="Parallelism", unset="all", minimum=1),
+    )
+    stride: int = field(
+        default=1, metadata=axis("Distance between ranks of the group.", "RANKS", group="Parallelism", minimum=1)
+    )
+    algorithm: str | None = field(
+        default=None,
+        metadata=axis(
+            "Algorithm, or one of its stages; Neuron's names mesh, rdh and kangaring are accepted.",
+            "NAME", group="Schedule", unset="the fastest",
+        ),
+    )  # fmt: skip
+
+
+@frozen
+class _Case:
+    """What the answers are computed from."""
+
+    system: Hardware
     of: Group
     kind: Kind
     size: float
@@ -55,110 +90,95 @@ class _Found:
     bound: Bound
 
 
-def run(
-    catalog: Catalog,
-    *,
-    kind: Kind,
-    size: str,
-    on: str,
-    ranks: int | None = None,
-    stride: int = 1,
-    algorithm: str | None = None,
-    lnc: int | None = None,
-) -> Evaluation:
-    """The time of one collective, uncalibrated: links at the rate that is published, latency where one is published.
+def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
+    """Compute the time of a collective, uncalibrated: links at their published rate, latency where published.
 
     Args:
         catalog: The catalog.
-        kind: Which collective. A broadcast starts at the first rank; a send goes from the first to the last.
-        size: The whole buffer, such as 64 MiB: what every rank holds after an all-gather, before a reduce-scatter, and
-            before and after an all-reduce; of an all-to-all what one rank sends, all blocks together.
-        on: The system, such as trn1.32xlarge*4.
-        ranks: How many ranks take part; all if not given.
-        stride: How far apart they are.
-        algorithm: Its name, or the name of one of its stages; the fastest if not given. Neuron's mesh, rdh and kangaring
-            are understood.
-        lnc: Physical cores of a logical core, which is a rank.
+        question: The inputs.
 
     Raises:
-        QuantityError: The size is not one.
+        QuantityError: The size is not a size.
         RefusalError: ``rank-count``, ``unknown-figure``, ``unknown-topology``, ``unknown-algorithm`` or ``not-exact``.
+
+    Examples:
+        An all-reduce over four Trn1 servers:
+
+            trnspec eval collective --kind all-reduce --size '64 MiB' --on 'trn1.32xlarge*4'
+
+        Every fourth rank of an UltraServer:
+
+            trnspec eval collective --kind all-gather --size '1 GiB' --on trn2-ultraserver
+            --ranks 64 --stride 4
     """
-    whole = _size(size)
-    system = lower(catalog.graph, on, lnc=lnc)
-    of = group(system, ranks, stride)
+    q = question
+    kind = q.kind
+    size = _size(q.size)
+    system = lower(catalog.graph, q.on, lnc=q.lnc, chips=q.chips)
+    of = group(system, q.ranks, q.stride)
     count = len(of.ranks)
     named = {plan.name: plan for plan in plans(system, of, kind)}
     rates = Rates(system)
-    timings = [timed(plan, rates, whole, IDEAL) for plan in named.values()]
-    best = chosen(timings, algorithm)
+    timings = [timed(plan, rates, size, IDEAL) for plan in named.values()]
+    best = chosen(timings, q.algorithm)
     plan = named[best.algorithm]
-    least = bound(system, of, kind, whole)
-    found = _Found(system, of, kind, whole, plan, best, _fast(system, plan, whole), least)
+    case = _Case(system, of, kind, size, plan, best, _fast(system, plan, size), bound(system, of, kind, size))
     return Evaluation(
         evaluator="collective",
-        title=f"{kind} of {size} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
-        inputs={
-            "kind": kind,
-            "size": size,
-            "on": on,
-            "ranks": count,
-            "stride": stride,
-            "algorithm": algorithm,
-            "lnc": int(system.lnc) or None,
-        },
-        answers=_answers(found),
+        title=f"{kind} of {q.size} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
+        inputs={**q.values(), "ranks": count, "lnc": int(system.lnc) or None},
+        answers=_answers(case),
         parts=_parts(best),
-        bottleneck=_binds(found),
-        assumptions=_assumptions(found),
-        figures_used=_basis(found),
-        tables=(_table(found, timings, named),),
+        bottleneck=_bottleneck(case),
+        assumptions=_assumptions(case),
+        figures_used=_figures_used(case),
+        tables=(_table(case, timings, named),),
     )
 
 
 def _size(text: str) -> float:
-    """The buffer in B.
+    """The buffer size in B.
 
     Raises:
-        QuantityError: The text is no size.
-        RefusalError: ``not-exact``: it is an approximation or a bound, with which the time would be one too.
+        QuantityError: The text is not a size.
+        RefusalError: ``not-exact``: it is approximate or a bound, and so would be the time.
     """
     try:
-        found = quantity.parse(text, Dimension.INFORMATION)
+        size = quantity.parse(text, Dimension.INFORMATION)
     except QuantityError as error:
         raise QuantityError(error.reason, f"size: {error}; write it such as 64 MiB", error.hint) from error
-    if found.qualifier is not quantity.Qualifier.EXACT:
+    if size.qualifier is not quantity.Qualifier.EXACT:
         raise RefusalError(
             "not-exact",
-            f"{text} may be many sizes, and the time needs one",
+            f"{text} is not an exact size; the time needs one",
             place="size",
-            hint="give one number and its unit, such as 64 MiB",
+            hint="one number with its unit, such as 64 MiB",
         )
-    return float(found)
+    return float(size)
 
 
-def _fast(system: System, plan: Plan, size: float) -> Timing:
+def _fast(system: Hardware, plan: Plan, size: float) -> Timing:
     """The same algorithm with every figure at its fast end."""
     _, fast = system.ends or (system, system)
     return timed(plan, Rates(fast), size, IDEAL)
 
 
-def _answers(found: _Found) -> tuple[Answer, ...]:
-    timing, fast = found.timing, found.fast
-    factor = float(closed_forms.bus_factor(found.kind, float(len(found.of.ranks))))
-    answers = [Answer("time", timing.time, "s", fast.time, note="of published rates, of which nothing is lost")]
+def _answers(case: _Case) -> tuple[Answer, ...]:
+    timing, fast = case.timing, case.fast
+    factor = float(closed_forms.bus_factor(case.kind, float(len(case.of.ranks))))
+    answers = [Answer("time", timing.time, "s", fast.time, note="ideal (no losses): lower bound on time")]
     # One rank, or nothing to send without latency: no time, so no bandwidth.
     if timing.time:
-        rate, high = (found.size / t for t in (timing.time, fast.time))
+        rate, high = (case.size / t for t in (timing.time, fast.time))
         answers += [
-            Answer("algorithm_bandwidth", rate, "B/s", None, high, "the buffer over the time"),
-            Answer("bus_bandwidth", rate * factor, "B/s", None, high * factor, f"times {factor:g}"),
+            Answer("algorithm_bandwidth", rate, "B/s", None, high, "buffer size over time"),
+            Answer("bus_bandwidth", rate * factor, "B/s", None, high * factor, f"algorithm bandwidth x {factor:g}"),
         ]
-    answers.append(Answer("bound", found.bound.time, "s", note=f"no algorithm is faster: {found.bound.why}"))
+    answers.append(Answer("bound", case.bound.time, "s", note=f"lower bound of all algorithms: {case.bound.why}"))
     if timing.time:
-        share = 100.0 * found.bound.time / timing.time
-        answers.append(Answer("share_of_bound", share, "%", note="the bound over the time"))
-    answers.append(Answer("algorithm", timing.algorithm, note="stages from the inside, joined by +"))
+        share = 100.0 * case.bound.time / timing.time
+        answers.append(Answer("share_of_bound", share, "%", note="bound over time"))
+    answers.append(Answer("algorithm", timing.algorithm, note="stages, innermost first, joined by +"))
     if timing.steps is not None:
         answers.append(Answer("steps", timing.steps))
     return tuple(answers)
@@ -166,29 +186,30 @@ def _answers(found: _Found) -> tuple[Answer, ...]:
 
 def _parts(timing: Timing) -> tuple[Part, ...]:
     return (
-        Part("time", "latency", timing.latency, "steps, as far as their latency is published"),
+        Part("time", "latency", timing.latency, "of all steps, where published"),
         *(Part("time", f"{stage}_bandwidth", seconds, _COVERS[stage]) for stage, seconds in timing.transfers),
     )
 
 
-def _binds(found: _Found) -> str:
-    timing = found.timing
+def _bottleneck(case: _Case) -> str:
+    timing = case.timing
     if not timing.time:
         return ""
     stage, seconds = max(timing.transfers, key=lambda t: t[1])
     if timing.latency >= seconds:
-        return f"the latency of {timing.steps:g} steps" if timing.steps is not None else "the latency of the steps"
-    return f"bandwidth {_COVERS[stage]}"
+        return f"latency-bound: {timing.steps:g} steps" if timing.steps is not None else "latency-bound"
+    kind = "HBM-bound" if stage == "chip" else "network-bound"
+    return f"{kind}: bandwidth {_COVERS[stage]}"
 
 
-def _table(found: _Found, timings: list[Timing], named: dict[str, Plan]) -> Table:
+def _table(case: _Case, timings: list[Timing], named: dict[str, Plan]) -> Table:
     rows: list[tuple[Value | None, ...]] = []
     for t in sorted(timings, key=lambda t: t.time):
         transfer = sum((s for _, s in t.transfers), 0.0)
-        share = 100.0 * found.bound.time / t.time if t.time else None
+        share = 100.0 * case.bound.time / t.time if t.time else None
         rows.append((t.algorithm, t.time, t.steps, t.latency, transfer, share, _neuron_name(named[t.algorithm])))
     return Table(
-        "algorithms",
+        "Algorithms",
         ("algorithm", "time", "steps", "latency", "transfer", "share_of_bound", "neuron_name"),
         tuple(rows),
         ("", "s", "", "s", "s", "%", ""),
@@ -196,7 +217,7 @@ def _table(found: _Found, timings: list[Timing], named: dict[str, Plan]) -> Tabl
 
 
 def _neuron_name(plan: Plan) -> str | None:
-    """What Neuron's documents call the algorithms between chips; ``None`` where they have no name for them."""
+    """The names of the algorithms between chips in the Neuron documentation; ``None`` if it has none."""
     neuron = {name: alias for alias, name in ALIASES.items()}
     staged = len({phase.stage for phase in plan.phases}) > 1 and plan.phases[0].stage == "chip"
     names = plan.name.split("+")[1 if staged else 0 :]
@@ -204,45 +225,45 @@ def _neuron_name(plan: Plan) -> str | None:
 
 
 def _stages(plan: Plan) -> set[str]:
-    """The stages whose rates the plan depends on, whether it waits for them or not."""
+    """The stages whose rates the plan depends on, exposed or not."""
     return {stage_of(name) for phase in plan.phases for name, _ in phase.loads}
 
 
-def _assumptions(found: _Found) -> tuple[Assumption, ...]:
-    system, of = found.system, found.of
-    stages = _stages(found.plan)
-    made = [
+def _assumptions(case: _Case) -> tuple[Assumption, ...]:
+    system, of = case.system, case.of
+    stages = _stages(case.plan)
+    assumptions = [
         Assumption("calibration", "none: full rate of links, no latency of a call", "the default"),
         Assumption(
             "groups_at_once",
             str(len(of.siblings)),
-            "all groups of the same size and stride that fit one fabric work at the same time and share its links",
+            "all groups of the same size and stride in one fabric run concurrently and share its links",
         ),
     ]
     if system.lnc:
-        made.append(Assumption("lnc", f"{system.lnc:g}", "a rank is a logical core of so many physical cores"))
+        assumptions.append(Assumption("lnc", f"{system.lnc:g}", "physical cores per logical core, which is a rank"))
     level = fabric_level(system)
     if "fabric" in stages and level is not None:
         switched = isinstance(level.shape, Switched)
-        way = (
-            "switches never block; only what a chip sends and receives limits, since its links to each are not declared"
+        path = (
+            "non-blocking switches; limited by what a chip sends and receives, since links to each switch are not declared"
             if switched
-            else "a message spreads evenly over its shortest ways; a link's rate is its share of what a chip sends"
+            else "a message is spread evenly over its shortest paths; the rate of a chip is shared by its links"
         )
-        made.append(Assumption("routing", str(level.shape), way))
+        assumptions.append(Assumption("routing", str(level.shape), path))
     if "chip" in stages:
-        made.append(
-            Assumption("exchange_in_a_chip", "one write and one read of device memory for each byte", "default")
+        assumptions.append(
+            Assumption("exchange_in_a_chip", "each byte is written to and read from device memory once", "default")
         )
     if "network" in stages:
-        made.append(Assumption("network", "every rank has an equal share, and no other", "all ranks send at once"))
-    if found.kind in _SPREAD and found.plan.parts > 1.0:
-        made.append(Assumption("spread", f"{found.plan.parts:g} parts", _SPREAD[found.kind]))
-    if found.kind == "all-to-all":
-        made.append(Assumption("size", "what one rank sends, all blocks together", "as nccom-test counts"))
-    return tuple(made)
+        assumptions.append(Assumption("network", "shared equally by all ranks", "all ranks send at once"))
+    if case.kind in _SPREAD and case.plan.parts > 1.0:
+        assumptions.append(Assumption("spread", f"{case.plan.parts:g} parts", _SPREAD[case.kind]))
+    if case.kind == "all-to-all":
+        assumptions.append(Assumption("size", "what one rank sends, all blocks", "as in nccom-test"))
+    return tuple(assumptions)
 
 
-def _basis(found: _Found) -> tuple[UsedFigure, ...]:
-    wanted = {at for stage in _stages(found.plan) for at in _FIGURES[stage]}
-    return tuple(b for b in found.system.figures_used if b.at in wanted)
+def _figures_used(case: _Case) -> tuple[UsedFigure, ...]:
+    wanted = {at for stage in _stages(case.plan) for at in _FIGURES[stage]}
+    return tuple(b for b in case.system.figures_used if b.at in wanted)

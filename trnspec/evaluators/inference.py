@@ -1,14 +1,14 @@
-"""What serving a model takes: time to the first token, time of a token, throughput and memory."""
+"""Serving: time to first token (TTFT), time per output token (TPOT), throughput and memory."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import attrs
 from attrs import evolve, frozen
 
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
-from trnspec.evaluators.inference_setup import Pool, Question, Setup, idle, max_batch, memory, prepare
+from trnspec.evaluators.deployment import InferenceQuestion, Pool, Setup, idle, max_batch, memory, prepare
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.forward_pass import PARTS, Serving, cache_bytes, cache_share, head_share, seen
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     from trnspec.perf.work.memory import Memory
 
 NOTES = {
-    "matrices": "the layers' matrices: computing with them, or reading them",
-    "attention": "scores and values: computing them, or reading the cache",
-    "head": "output matrix, and picking tokens",
-    "tensor": "two all-reduces a layer, and the gathering of logits",
-    "expert": "tokens to experts and back",
+    "matrices": "weight matrices of the layers: compute, or reading them",
+    "attention": "scores and values: compute, or reading the KV cache",
+    "head": "output matrix and sampling",
+    "tensor": "tensor-parallel all-reduces, two per layer, and gathering logits",
+    "expert": "all-to-all of tokens between experts",
     "pipeline": "messages between stages",
-    "launch": "what a layer takes in any case",
-    "fixed": "a fixed time of every pass, whatever the model",
-    "draft": "the draft's steps",
-    "waiting": "prefill of other requests",
-    "transfer": "the cache, from where it was computed to where tokens are made",
+    "launch": "fixed time per layer",
+    "fixed": "fixed time per pass, independent of the model",
+    "draft": "decode steps of the draft model",
+    "prefill_interference": "prefill of other requests",
+    "transfer": "KV cache from the prefill to the decode pool",
 }
-"""What each part of a time is."""
+"""The parts of TTFT and TPOT."""
 
 
 @frozen
-class _Found:
-    """The numbers of one case.
+class _Case:
+    """The numbers of one case: nominal figures, or one end of their intervals.
 
     Attributes:
-        served: What a request takes and a replica gives.
-        first: Time to the first token by parts, that of sending the cache included.
-        token: Time of a token by parts.
+        served: Times of a request and rates of a replica.
+        first: TTFT by parts, the KV-cache transfer included.
+        token: TPOT by parts.
         values: The answers that are numbers.
     """
 
@@ -55,83 +55,50 @@ class _Found:
     values: dict[str, float]
 
 
-def run(  # noqa: PLR0913  # each is an axis of the question
-    catalog: Catalog,
-    *,
-    model: str,
-    on: str,
-    tp: int | None = None,
-    pp: int = 1,
-    ep: int = 1,
-    dp: int | None = None,
-    batch: int = 1,
-    prompt: int = 1024,
-    output: int = 1024,
-    schedule: Literal["continuous", "static"] = "continuous",
-    chunk: int | None = None,
-    dtype: str = "bf16",
-    weights: str | None = None,
-    kv: str | None = None,
-    draft: str | None = None,
-    acceptance: float = 0.7,
-    speculate: int = 4,
-    prefill_on: str | None = None,
-    lnc: int | None = None,
-    calibration: str = "auto",
-) -> Evaluation:
-    """The time to the first token and of every other, throughput, and the memory of a rank.
+def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
+    """Estimate time to first token (TTFT), time per output token (TPOT), throughput, and memory per rank.
 
     Args:
         catalog: The catalog.
-        model: The name of a model, such as llama-3.1-70b.
-        on: A server, an UltraServer or a chip, and how many, such as trn2.48xlarge*2.
-        tp: Tensor parallelism; when not given, as many ranks without a network between them as divide the heads.
-        pp: Stages of the pipeline.
-        ep: Expert parallelism: replicas that split the experts among themselves.
-        dp: Replicas; all that the other degrees leave when not given.
-        batch: Sequences that a replica decodes together.
-        prompt: Tokens of a prompt.
-        output: Tokens that are made of it.
-        schedule: A request takes the place of one that is finished, or a batch begins and ends together.
-        chunk: Tokens of a prompt that go along with a decoding step; all at once, and alone, when not given.
-        dtype: What matrices are multiplied in.
-        weights: What weights are stored in; as dtype when not given.
-        kv: What the cache is stored in; as dtype when not given.
-        draft: The name of a model that drafts tokens.
-        acceptance: The chance that a drafted token is accepted.
-        speculate: Tokens that are drafted at a time.
-        prefill_on: Another system that computes the prompts and sends the cache.
-        lnc: Physical cores of a logical core, which is a rank; 2 from Trainium2 on.
-        calibration: The name of a calibration, auto for the chip's own, none for a bound.
+        question: The inputs.
+
+    Raises:
+        RefusalError: The layout is invalid or does not fit, or a figure is not published.
+
+    Examples:
+        Llama 3.1 70B on one Trn2 server, 16 sequences per replica:
+
+            trnspec eval inference --model llama-3.1-70b --on trn2.48xlarge --batch 16
+
+        Chunked prefill with an FP8 KV cache, for several batch sizes:
+
+            trnspec eval inference --model llama-3.1-8b --on trn2.48xlarge --tp 8
+            --batch 8,16,32 --prompt 4096 --output 512 --chunk 512 --kv-dtype fp8
     """
-    question = Question(
-        model=model, on=on, tp=tp, pp=pp, ep=ep, dp=dp, batch=batch, prompt=prompt, output=output, schedule=schedule,
-        chunk=chunk, dtype=dtype, weights=weights, kv=kv, draft=draft, acceptance=acceptance, speculate=speculate,
-        prefill_on=prefill_on, lnc=lnc,
-    )  # fmt: skip
     graph = catalog.graph
-    known = calibrated(graph, lower(graph, on, lnc=lnc).chip, "inference", calibration)
+    q = question
+    known = calibrated(graph, lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip, "inference", q.calibration)
     elsewhere = None
-    if prefill_on is not None:
-        elsewhere = calibrated(graph, lower(graph, prefill_on).chip, "inference", calibration)
-    return answered(catalog, question, known, elsewhere=elsewhere)
+    if q.prefill_on is not None:
+        elsewhere = calibrated(graph, lower(graph, q.prefill_on).chip, "inference", q.calibration)
+    return answered(catalog, q, known, elsewhere=elsewhere)
 
 
 def answered(
     catalog: Catalog,
-    question: Question,
+    question: InferenceQuestion,
     known: Calibrated,
     serving: Serving | None = None,
     elsewhere: Calibrated | None = None,
 ) -> Evaluation:
-    """The answer to a question with what is achieved.
+    """The evaluation with given calibrations.
 
     Args:
         catalog: The catalog.
-        question: The question.
-        known: What is achieved of rates and links, and how sure that is.
-        serving: What is achieved beside that; what the calibration says when left out.
-        elsewhere: What is achieved where prompts are computed, if that is another system.
+        question: The inputs.
+        known: The calibration of the system.
+        serving: Overheads of serving; those of the calibration if left out.
+        elsewhere: The calibration of the system that prefills, if it is another.
     """
     setup = prepare(catalog.graph, question, known, elsewhere)
     achieved = serving_of(known) if serving is None else serving
@@ -139,18 +106,18 @@ def answered(
     most = max_batch(setup, setup.pool.system.capacity)
     for pool in filter(None, (setup.pool, setup.before)):
         _fits(setup, pool, most)
-    slow, found, fast = (_found(setup, achieved, end) for end in (0, None, 1))
+    slow, nominal, fast = (_case(setup, achieved, end) for end in (0, None, 1))
     q = setup.question
     return Evaluation(
         evaluator="inference",
         title=f"{setup.name} on {setup.pool.system.name}: tp {q.tp}, {q.dp} replica{'' if q.dp == 1 else 's'}, batch {q.batch}, "
-        f"{q.prompt:,} tokens in, {q.output:,} out",
-        inputs={**q.told(), "calibration": known.name or "none"},
-        answers=tuple(_answers(setup, known, (slow, found, fast), held, most)),
-        parts=tuple(_parts(found, held)),
-        bottleneck=_binds(setup, achieved, found),
+        f"prompt {q.prompt:,}, output {q.output:,} tokens",
+        inputs={**q.used(), "calibration": known.name or "none"},
+        answers=tuple(_answers(setup, known, (slow, nominal, fast), held, most)),
+        parts=tuple(_parts(nominal, held)),
+        bottleneck=_bottleneck(setup, achieved, nominal),
         assumptions=tuple(_assumptions(setup, known)),
-        figures_used=_basis(setup),
+        figures_used=_figures_used(setup),
         tables=(_table(setup, achieved, most),),
         edition=catalog.edition or "",
     )
@@ -162,13 +129,13 @@ def _fits(setup: Setup, pool: Pool, most: int) -> None:
     if held.total <= capacity:
         return
     names = [n for n in _fields(held) if getattr(held, n)]
-    told = ", ".join(f"{n} {getattr(held, n) / 2**30:,.2f}" for n in names)
+    parts = ", ".join(f"{n} {getattr(held, n) / 2**30:,.2f}" for n in names)
     one = pool is not setup.pool or not most
     raise RefusalError(
         "does-not-fit",
-        f"a rank of {pool.system.name} needs {held.total / 2**30:,.2f} GiB and has {capacity / 2**30:,.2f} ({told})",
+        f"a rank of {pool.system.name} needs {held.total / 2**30:,.2f} GiB and has {capacity / 2**30:,.2f} ({parts})",
         place=("tp" if pool is setup.pool else "prefill_on") if one else "batch",
-        hint="more tp or pp, or narrower weights, would help" if one else f"a batch of {most} fits",
+        hint="a larger tp or pp, or a narrower weight_dtype" if one else f"batch {most} fits",
     )
 
 
@@ -176,13 +143,13 @@ def _fields(held: Memory) -> list[str]:
     return [f.name for f in attrs.fields(type(held))]
 
 
-def _found(setup: Setup, serving: Serving, end: int | None = None) -> _Found:
-    """The numbers of a case, at one end of the published figures or as they are printed."""
+def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
+    """The numbers of a case: at one end of the intervals of the figures, or nominal."""
     pool, before = setup.pool, setup.before
     q = setup.question
     served = serve(
         setup.model, pool.plan, _numbers(pool, end), serving,
-        schedule="separate" if before is not None else q.schedule, speculation=setup.speculation,
+        schedule="separate" if before is not None else q.batching, speculation=setup.speculation,
     )  # fmt: skip
     _known(served, pool)
     given, replicas = served.throughput, float(pool.plan.dp)
@@ -196,13 +163,13 @@ def _found(setup: Setup, serving: Serving, end: int | None = None) -> _Found:
         prompts = other.prefill_rate * before.plan.dp
         finished = served.decode_rate * replicas
         rate = min(prompts, finished) * q.output
-        extra = {"transfer_time": sent, "prefill_share": finished / (finished + prompts)}
+        extra = {"transfer_time": sent, "prefill_decode_ratio": finished / prompts}
     parts = {name: float(getattr(first, name)) for name in PARTS} | {"transfer": sent}
     token = {name: float(getattr(served.token, name)) for name in PARTS}
-    token |= {"draft": float(served.draft), "waiting": float(served.waiting)}
+    token |= {"draft": float(served.draft), "prefill_interference": float(served.waiting)}
     until = float(first.total) + sent
     latency = until + (q.output - 1.0) * float(served.time_per_token)
-    return _Found(
+    return _Case(
         served,
         parts,
         token,
@@ -244,57 +211,60 @@ def _sent(setup: Setup, before: Pool, end: int | None) -> float:
     return float(transfer_time(size, sending, receiving, max(level.latency for level in levels)))
 
 
-_TOLD = {
-    "latency": "from prompt to last token",
+_ANSWER_NOTES = {
+    "time_to_first_token": "TTFT",
+    "time_per_output_token": "TPOT",
+    "latency": "end to end, of one request",
     "throughput": "output tokens, all replicas",
-    "step_at_first": "of the second token, undisturbed",
-    "step_at_last": "of the last token, undisturbed",
-    "transfer_time": "of the cache of one prompt",
-    "prefill_share": "of equal replicas, how many compute prompts when neither pool waits",
+    "step_at_first": "decode step of the second token, without prefill interference",
+    "step_at_last": "decode step of the last token, without prefill interference",
+    "transfer_time": "KV cache of one prompt",
+    "prefill_decode_ratio": "prefill : decode replicas at balance",
 }
 _OF_TOKENS = ("time_per_output_token", "step_at_first", "step_at_last")
-"""What does not wait for a prompt of its own."""
+"""The answers without the prefill of the request itself."""
 
 _TIMED = ("time_to_first_token", "time_per_output_token", "throughput")
-"""What tells how sure it is; the others are as sure."""
+"""The answers whose note states what the interval covers."""
 
-_UNITS = {"throughput": "tokens/s", "throughput_per_chip": "tokens/s", "prefill_share": ""}
+_UNITS = {"throughput": "tokens/s", "throughput_per_chip": "tokens/s", "prefill_decode_ratio": ""}
 
 
 def _answers(
-    setup: Setup, known: Calibrated, cases: tuple[_Found, _Found, _Found], held: Memory, most: int
+    setup: Setup, known: Calibrated, cases: tuple[_Case, _Case, _Case], held: Memory, most: int
 ) -> Iterator[Answer]:
-    slow, found, fast = (case.values for case in cases)
+    slow, nominal, fast = (case.values for case in cases)
     prompts = known if setup.before is None else setup.before.known
-    for name, value in found.items():
+    for name, value in nominal.items():
         unit = _UNITS.get(name, "s")
         ends = sorted((slow[name], value, fast[name]))
         low: float | None = ends[0]
         high: float | None = ends[-1]
         used = [prompts] if name == "time_to_first_token" else [known] if name in _OF_TOKENS else [prompts, known]
-        bound = not all(each.coverage for each in used)
-        # The spread of a calibration is measured over computed time, that of prompts apart from that of tokens.
+        bound = not all(u.coverage for u in used)
+        # The spread of a calibration is that of measured over computed times, of prefill and of decode.
         if name == "transfer_time":
             high = None
         elif unit == "s":
             shares = [_shares(prompts, known, case, name) for case in (fast, slow)]
-            # Without a calibration nobody knows how much longer it takes.
+            # Without a calibration the losses, and so the other end of the interval, are unknown.
             low, high = ends[0] * shares[0][0], None if bound else ends[-1] * shares[1][1]
         elif unit == "tokens/s":
             shares = [_shares(prompts, known, case, "latency") for case in (fast, slow)]
             low, high = None if bound else ends[0] / shares[1][1], ends[-1] / shares[0][0]
-        sure = "a bound: nothing is lost" if bound else f"{min(each.coverage for each in used):.0%} of measurements"
-        told = "; ".join(filter(None, (_TOLD.get(name, ""), sure if name in _TIMED else "")))
-        yield Answer(name, value, unit, low, high, told)
-    yield Answer("memory", float(held.total), "B", note="of the rank that needs the most")
-    yield Answer("capacity", setup.pool.system.capacity, "B", note="of a rank")
-    each = float(cache_bytes(setup.model, setup.pool.plan.cache_bytes))
-    yield Answer("kv_per_token", each, "B", note="of one sequence, all layers and ranks, no head twice")
-    yield Answer("max_batch", most, note="sequences of a replica that fit")
+        ideal = "upper bound on throughput" if unit == "tokens/s" else "lower bound on time"
+        cover = f"ideal (no losses): {ideal}" if bound else f"{min(u.coverage for u in used):.0%} of measurements"
+        note = "; ".join(filter(None, (_ANSWER_NOTES.get(name, ""), cover if name in _TIMED else "")))
+        yield Answer(name, value, unit, low, high, note)
+    yield Answer("memory", float(held.total), "B", note="of the rank that needs most")
+    yield Answer("capacity", setup.pool.system.capacity, "B", note="per rank")
+    size = float(cache_bytes(setup.model, setup.pool.plan.cache_bytes))
+    yield Answer("kv_per_token", size, "B", note="KV cache of one token, all layers and ranks, without replication")
+    yield Answer("max_batch", most, note="sequences per replica that fit")
 
 
 def _shares(prompts: Calibrated, known: Calibrated, values: dict[str, float], name: str) -> tuple[float, float]:
-    """Measured over computed at both ends: of a time of prompts, of tokens, or of both together."""
+    """Measured over computed time at both ends: of prefill, of decode, or of both together."""
     first = prompts.first or (prompts.low, prompts.high)
     if name in _OF_TOKENS:
         return known.low, known.high
@@ -305,8 +275,8 @@ def _shares(prompts: Calibrated, known: Calibrated, values: dict[str, float], na
     )
 
 
-def _parts(found: _Found, held: Memory) -> Iterator[Part]:
-    for of, parts in (("time_per_output_token", found.token), ("time_to_first_token", found.first)):
+def _parts(case: _Case, held: Memory) -> Iterator[Part]:
+    for of, parts in (("time_per_output_token", case.token), ("time_to_first_token", case.first)):
         for name, value in parts.items():
             if value:
                 yield Part(of, name, value, NOTES[name])
@@ -315,59 +285,64 @@ def _parts(found: _Found, held: Memory) -> Iterator[Part]:
             yield Part("memory", name, float(getattr(held, name)))
 
 
-def _binds(setup: Setup, serving: Serving, found: _Found) -> str:
-    name, value = max(found.token.items(), key=lambda item: item[1])
-    share = f"{value / found.values['time_per_output_token']:.0%} of the time of a token"
+def _bottleneck(setup: Setup, serving: Serving, case: _Case) -> str:
+    name, value = max(case.token.items(), key=lambda item: item[1])
+    share = f"{value / case.values['time_per_output_token']:.0%} of TPOT"
     if name not in ("matrices", "attention", "head"):
-        return f"{NOTES[name]} ({share})"
-    # Where computing took no time and the part is as long as before, reading binds.
+        kind = "network-bound: " if name in ("tensor", "expert", "pipeline") else ""
+        return f"{kind}{NOTES[name]} ({share})"
+    # If the part takes as long with free compute, reading is the bottleneck.
     free = evolve(setup.pool, numbers=evolve(setup.pool.numbers, flop=0.0, score=0.0))
-    read = _found(evolve(setup, pool=free), serving).token[name]
-    what = {"matrices": "weights", "attention": "the cache", "head": "the output matrix"}[name]
-    doing = f"reading {what} from device memory" if read > 0.5 * value else f"computing with {what}"
-    return f"{doing} ({share})"
+    read = _case(evolve(setup, pool=free), serving).token[name]
+    what = {"matrices": "weights", "attention": "the KV cache", "head": "the output matrix"}[name]
+    kind = f"HBM-bound: reading {what}" if read > 0.5 * value else f"compute-bound: multiplying with {what}"
+    return f"{kind} ({share})"
 
 
 def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
     pool, q, model = setup.pool, setup.question, setup.model
     system, plan = pool.system, pool.plan
     ranks = f"a logical core of {int(system.lnc)} physical cores" if system.lnc else "a chip"
-    yield Assumption("rank", f"{ranks}, {int(system.ranks_per_chip)} a chip", "the question, or the chip's default")
+    yield Assumption("rank", f"{ranks}, {int(system.ranks_per_chip)} per chip", "the input lnc, or the chip's default")
     yield from idle(setup)
     yield Assumption("calibration", known.name or "none", known.told)
-    yield Assumption("weights", f"{plan.weight_bytes:g} B", q.weights or f"as dtype, {q.dtype}")
-    yield Assumption("cache", f"{plan.cache_bytes:g} B an element", q.kv or f"as dtype, {q.dtype}")
-    yield Assumption("activations", f"{plan.activation_bytes:g} B", "16 bit where weights are narrower")
-    yield Assumption("roofline", "the longer of computing and reading", "matrices, attention and output, each alone")
+    yield Assumption("weights", f"{plan.weight_bytes:g} B per element", q.weight_dtype or f"compute dtype {q.dtype}")
+    yield Assumption("cache", f"{plan.cache_bytes:g} B per element", q.kv_dtype or f"compute dtype {q.dtype}")
+    yield Assumption("activations", f"{plan.activation_bytes:g} B per element", "at least 16 bit")
+    yield Assumption("roofline", "maximum of compute and read time", "of matrices, attention and output, each")
     if cache_share(model, plan.tp) * plan.tp > 1.0:
         yield Assumption(
-            "kv_heads", f"{model.kv_heads:g} over tp {plan.tp:g}", "a rank keeps whole heads: repeated, or padded"
+            "kv_heads", f"{model.kv_heads:g} over tp {plan.tp:g}", "a rank stores whole heads: replicated, or padded"
         )
     if model.kv_elements != model.kv_heads * (setup.dims.qk_size + setup.dims.v_size):
-        yield Assumption("latent_attention", "scores as for whole keys", "multiplying latent vectors takes more FLOP")
+        yield Assumption("latent_attention", "score FLOP of full keys", "absorbed latent attention takes more FLOP")
     if head_share(model, plan.tp) * plan.tp > 1.0:
-        yield Assumption("heads", "padded", f"{model.heads:g} heads do not divide by tp {plan.tp:g}")
+        yield Assumption("heads", "padded", f"{model.heads:g} heads are not divisible by tp {plan.tp:g}")
     if model.routed:
-        yield Assumption("experts", "chosen evenly and independently", "of E experts 1 - (1 - k/E)^T are read")
+        yield Assumption("experts", "balanced, independent routing", "of E experts 1 - (1 - k/E)^T are read")
     if setup.speculation is not None:
-        yield Assumption("acceptance", f"{q.acceptance:g}", "the same for each drafted token")
+        yield Assumption("acceptance", f"{q.acceptance:g}", "the same for each draft token")
     if setup.dims.context < q.prompt + q.output:
-        yield Assumption("context", f"{setup.dims.context:,.0f} tokens", "made for fewer than are asked for")
+        yield Assumption(
+            "context",
+            f"{setup.dims.context:,.0f} tokens",
+            "the model was trained for fewer tokens than prompt + output",
+        )
     for level in system.levels:
-        rate = f"{level.rate / 1e9:,.4g} GB/s a rank and direction" if level.rate else "not published"
+        rate = f"{level.rate / 1e9:,.4g} GB/s per rank and direction" if level.rate else "not published"
         yield Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}")
     if setup.before is not None:
-        told = setup.before
-        yield Assumption("prefill_calibration", told.known.name or "none", told.known.told)
+        before = setup.before
+        yield Assumption("prefill_calibration", before.known.name or "none", before.known.told)
         yield Assumption(
             "prefill_layout",
-            f"tp {told.plan.tp:g} x pp {told.plan.pp:g} x dp {told.plan.dp:g}",
-            "default of that system",
+            f"tp {before.plan.tp:g} x pp {before.plan.pp:g} x dp {before.plan.dp:g}",
+            "default of the prefill system",
         )
 
 
-def _basis(setup: Setup) -> tuple[UsedFigure, ...]:
-    """The figures it rests on; of the rates only that of the type."""
+def _figures_used(setup: Setup) -> tuple[UsedFigure, ...]:
+    """The catalog figures used; of the compute rates only that of the dtype."""
     read = [*setup.pool.system.figures_used, *(setup.before.system.figures_used if setup.before is not None else ())]
     wanted = f".{setup.question.dtype}"
     return tuple(
@@ -376,12 +351,17 @@ def _basis(setup: Setup) -> tuple[UsedFigure, ...]:
 
 
 def _table(setup: Setup, serving: Serving, most: int) -> Table:
-    """The trade between the time of a token and throughput: batches up to the largest that fits."""
+    """Latency against throughput: batch sizes up to the largest that fits."""
     names = ("time_to_first_token", "time_per_output_token", "throughput", "throughput_per_chip")
     batches = sorted({1 << i for i in range(most.bit_length())} | {most})
     rows: list[tuple[Value | None, ...]] = []
     for batch in batches:
         one = setup.with_batch(batch)
-        values = _found(one, serving).values
+        values = _case(one, serving).values
         rows.append((batch, *(values[n] for n in names), float(memory(one, one.pool).total)))
-    return Table("By batch", ("batch", *names, "memory"), tuple(rows), ("", "s", "s", "tokens/s", "tokens/s", "B"))
+    return Table(
+        "Latency and throughput by batch size",
+        ("batch", *names, "memory"),
+        tuple(rows),
+        ("", "s", "s", "tokens/s", "tokens/s", "B"),
+    )

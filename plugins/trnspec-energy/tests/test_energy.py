@@ -1,4 +1,4 @@
-"""The evaluator ``energy``: power times time, with the interval of the power; never a power that nobody told."""
+"""The evaluator ``energy``: power x time, with the interval of the power; never a power without a source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from trnspec_energy import plugin as under_test
-from trnspec_energy.evaluate import energy
+from trnspec_energy.evaluate import EnergyQuestion
+from trnspec_energy.evaluate import energy as evaluated
 
 import trnspec
 from trnspec.cli.eval import made
@@ -17,6 +18,12 @@ from trnspec.testing import EvaluatorConformance
 
 DATA = Path(__file__).parent / "data"
 CATALOG = trnspec.load()
+
+
+def energy(catalog, **given):
+    return evaluated(catalog, EnergyQuestion(**given))
+
+
 ARGS = '--on "trn2.48xlarge*4" --hours 24 --power "500 W" --pue 1.1'
 
 
@@ -39,7 +46,7 @@ class TestEnergy(EvaluatorConformance):
 
 
 class TestEnergyOfTheCatalog(EvaluatorConformance):
-    """With an overlay that tells a power; without the figure it refuses."""
+    """With an overlay that adds a power; without the figure there is no answer."""
 
     plugin = under_test
     name = "energy"
@@ -99,22 +106,22 @@ def test_unknown_power_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "told"),
+    ("inputs", "message"),
     [
-        ({}, "none of them was given"),
-        ({"hours": 1.0, "chip_hours": 1.0}, "hours and chip_hours was given"),
-        ({"step_time": 1.0}, "belong together"),
-        ({"hours": 1.0, "steps": 3}, "belong together"),
+        ({}, "step_time and steps, not none"),
+        ({"hours": 1.0, "chip_hours": 1.0}, "not hours and chip_hours"),
+        ({"step_time": 1.0}, "must be given together"),
+        ({"hours": 1.0, "steps": 3}, "must be given together"),
         ({"hours": 0.0}, "above 0, not 0"),
-        ({"step_time": 1e308, "steps": 1000}, "more than a number can hold"),
-        ({"hours": 1.0, "share": 1.5}, "up to 1 is expected, not 1.5"),
-        ({"hours": 1.0, "pue": 0.9}, "1 or more is expected, not 0.9"),
+        ({"step_time": 1e308, "steps": 1000}, "out of range"),
+        ({"hours": 1.0, "share": 1.5}, "from 0 to 1 is expected, not 1.5"),
+        ({"hours": 1.0, "pue": 0.9}, "of at least 1 is expected, not 0.9"),
         ({"hours": 1.0, "power": "500 GB"}, "measures information"),
         ({"hours": 1.0, "power": "0 W"}, "more than 0 W"),
     ],
 )
-def test_misuse(inputs, told) -> None:
-    with pytest.raises(trnspec.UsageError, match=told):
+def test_misuse(inputs, message) -> None:
+    with pytest.raises(trnspec.UsageError, match=message):
         energy(CATALOG, **{"on": "trn1.32xlarge", "power": "300 W", **inputs})
 
 

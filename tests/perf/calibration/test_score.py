@@ -7,13 +7,16 @@ from collections import Counter
 
 import pytest
 from engine_catalogs import everything, shipped
+from evaluator_samples import keywords
 
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluators.inference import run
+from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration import score as module
 from trnspec.perf.calibration.measured_training import Skipped, records
 from trnspec.perf.calibration.score import Scored, score_collectives, score_inference, score_matmul
+
+run = keywords(inference_)
 
 DATA = folder() / "measured"
 NVLS = "stas-h200-8-17179869184"
@@ -77,7 +80,7 @@ def test_what_is_scored_is_what_the_evaluator_answers(served):
         "tp": 32,
         "prompt": 128,
         "output": 8064,
-        "schedule": "static",
+        "batching": "static",
     }
     one = next(s for s in served if s.id == "trn1-latency_data_decoder-6-Llama-2-7b" and s.what == "tpot")
     first = next(s for s in served if s.id == one.id and s.what == "ttft")

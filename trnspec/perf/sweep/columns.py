@@ -1,7 +1,6 @@
-"""Many layouts at once as numbers: what each choice means to the formulas, and why a layout cannot be.
+"""Many layouts at once as columns of numbers, and the reason why each is invalid as a code.
 
-A column is a float, or an array that broadcasts with the others.  The conditions are those of
-:func:`trnspec.perf.work.layout.check`, in the same order; :data:`REASONS` names them.
+A column is a float, or an array that broadcasts with the others.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from attrs import frozen
 
-from trnspec.perf.ops import Number, floor, larger, where
+from trnspec.perf.ops import Number, larger
 from trnspec.perf.training.step import UNUSED
+from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
 from trnspec.perf.work.layout import BUBBLES
 from trnspec.perf.work.memory import OPTIMIZERS, Optimizer, training_memory
@@ -26,56 +26,52 @@ if TYPE_CHECKING:
 
     from trnspec.model.transformers.dimensions import Dimensions
 
-REASONS = (
-    *("", "not-positive", "rank-count", "batch-not-divisible", "heads-not-divisible", "schedule"),
-    *("layers-not-divisible", "microbatches-not-divisible", "experts-not-divisible", "sequence-not-divisible"),
-    *("context", "unknown-figure", "does-not-fit"),
-)
-"""By code: why a configuration has no time.  0 is that it has; of several reasons it is the first."""
+REASONS = legality.REASONS
+"""By code: why a configuration has no time; 0 if it has one. If there are several reasons, it is the first."""
 
 SCHEDULES = tuple(BUBBLES)
-"""The pipeline's schedules, by the number that stands for each in a column."""
+"""The pipeline schedules, by their number in a column."""
 RECOMPUTES = tuple(RECOMPUTE)
-"""What is computed again, by the number that stands for each in a column; formulas take another, see :func:`recomputed`."""
+"""The kinds of recompute, by their number in a column; formulas take another number, see :func:`recomputed`."""
 OPTIMIZER_NAMES = tuple(OPTIMIZERS)
-"""The optimizers, by the number that stands for each in a column."""
+"""The optimizers, by their number in a column."""
 
 WORDS = {"schedule": SCHEDULES, "recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES}
-"""The columns that hold words, with the words."""
+"""The columns of names, with the names."""
 COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")
-"""The columns that count from 1."""
+"""The columns of positive numbers."""
 FLAGS = ("sequence_parallel", "overlap", "flash", "fused_loss")
-"""The columns that hold yes or no."""
+"""The columns of flags."""
 
 
 @frozen(kw_only=True)
 class Choices:
-    """Layouts as columns of numbers; see :class:`~trnspec.perf.work.layout.Layout` for what they mean.
+    """Layouts as columns of numbers; see :class:`~trnspec.perf.work.layout.Layout`.
 
     Attributes:
-        tp: Ranks that split each matrix.
-        pp: Stages of the pipeline.
-        dp: Replicas of the data.
-        cp: Ranks that split each sequence.
-        ep: Ranks that split the experts.
-        seq: Tokens of a sequence.
-        global_batch: Sequences of a step.
-        microbatch: Sequences of a microbatch.
-        interleave: Chunks of a stage.
-        bubble: The bubble over that of 1F1B.
-        sends: Messages between stages over those of 1F1B.
-        held: Activations over those of 1F1B.
-        folded: 1 where a stage has a chunk from either end of the model.
-        chunked: 1 where the schedule is the interleaved one.
-        zero: Stage of ZeRO.
-        recompute: 0 nothing, 1 the scores, 1.5 all but some operators, 2 all is computed again.
-        sequence: 1 where norms and residuals are split.
-        overlap: 1 where tensor-parallel collectives may hide.
-        flash: 1 where scores are never written.
-        fused_loss: 1 where the loss keeps 4 bytes of a logit.
-        weight_bytes: Bytes of a weight.
-        gradient_bytes: Bytes of a gradient.
-        state_bytes: Bytes of the optimizer's states.
+        tp: Tensor-parallel degree.
+        pp: Pipeline-parallel degree.
+        dp: Data-parallel degree.
+        cp: Context-parallel degree.
+        ep: Expert-parallel degree.
+        seq: Sequence length in tokens.
+        global_batch: Sequences per step.
+        microbatch: Sequences per microbatch.
+        interleave: Model chunks per stage.
+        bubble: The pipeline bubble relative to 1F1B.
+        sends: Messages between stages relative to 1F1B.
+        held: Activations relative to 1F1B.
+        folded: 1 if a stage has a chunk from either end of the model.
+        chunked: 1 for the interleaved schedule.
+        zero: ZeRO stage.
+        recompute: 0 none, 1 selective, 1.5 operators, 2 full.
+        sequence: 1 with sequence parallelism.
+        overlap: 1 if tensor-parallel collectives overlap with computation.
+        flash: 1 with flash attention.
+        fused_loss: 1 if the loss keeps 4 bytes per logit.
+        weight_bytes: Bytes per weight.
+        gradient_bytes: Bytes per gradient.
+        state_bytes: Bytes of optimizer states per parameter.
     """
 
     tp: Number
@@ -103,11 +99,11 @@ class Choices:
     state_bytes: Number
 
     def replicas(self) -> Number:
-        """Microbatches of one replica, whole only where the batch is divisible."""
+        """Microbatches per replica, whole only if the batch is divisible."""
         return self.global_batch / (self.microbatch * self.dp)
 
     def plan(self, microbatches: Number) -> Plan:
-        """The numbers that times are computed from."""
+        """The numbers from which times are computed."""
         full, selective = computed_again(self.recompute)
         return Plan(
             tp=self.tp,
@@ -132,7 +128,7 @@ class Choices:
         )
 
     def memory(self, d: Dimensions, microbatches: Number) -> Number:
-        """Bytes on the rank that needs the most, for one model."""
+        """Bytes on the rank that needs most, for one model."""
         split = Split(
             tp=self.tp,
             pp=self.pp,
@@ -151,13 +147,13 @@ class Choices:
         )
         stages = crowded(d, split)
         if d.expert_layers in {0.0, d.layers}:
-            # All layers are of one kind, so that experts begin at neither end or at the first stage.
+            # All layers are of one kind, so experts begin nowhere or at the first stage.
             stages = stages[:2]
         if type(self.pp) is float:
             stages = tuple(dict.fromkeys(stages)) if all(type(s) is float for s in stages) else stages
         most: Number = 0.0
         for stage in stages:
-            found = training_memory(
+            needed = training_memory(
                 d,
                 split,
                 storing,
@@ -168,17 +164,17 @@ class Choices:
                 zero=self.zero,
                 stage=stage,
             )
-            most = larger(most, found.total)
+            most = larger(most, needed.total)
         return most
 
 
 def _one(condition: Number) -> Number:
-    """1.0 where a condition holds, else 0.0."""
+    """1.0 if a condition holds, else 0.0."""
     return float(condition) if type(condition) is bool else condition.astype(np.float64)
 
 
 def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
-    """What a schedule, as its number, and its chunks mean.  Arrays of whole numbers, or two numbers."""
+    """The columns of a schedule, by its number, and its model chunks: arrays of whole numbers, or two numbers."""
     if not isinstance(schedule, np.ndarray) and not isinstance(interleave, np.ndarray):
         name, chunks = SCHEDULES[int(schedule)], float(interleave)
         held, folded = STAGES[name]
@@ -215,88 +211,72 @@ _BYTES = {
 
 
 def optimized(optimizer: Number) -> dict[str, Number]:
-    """What an optimizer, as its number, means: a number, or an array of whole numbers."""
+    """The columns of an optimizer, by its number: a number, or an array of whole numbers."""
     if isinstance(optimizer, np.ndarray):
         return {name: values.take(optimizer) for name, values in _BYTES.items()}
     return {name: float(values[int(optimizer)]) for name, values in _BYTES.items()}
 
 
 def recomputed(recompute: Number) -> Number:
-    """The number that formulas take for a word of :data:`RECOMPUTES` by its place: a number, or an array of whole numbers."""
+    """The number that formulas take for a kind of recompute, by its place in :data:`RECOMPUTES`: a number, or an array."""
     if isinstance(recompute, np.ndarray):
         return _RECOMPUTED.take(recompute)
     return float(_RECOMPUTED[int(recompute)])
 
 
-def unfit(c: Choices, ranks: Number, heads: Number, experts: Number, unknown: Number) -> Number:
-    """What cannot be because of the degrees of parallelism; see :func:`refused`.
+def invalid_degrees(c: Choices, ranks: Number, heads: Number, experts: Number, unknown: Number) -> Number:
+    """The cause from the parallel degrees; see :func:`refused`.
 
     Args:
         c: The layouts.
         ranks: Ranks of the system.
         heads: Query heads of the model.
         experts: Its experts, 1 for none.
-        unknown: Above 0 where a link is needed whose rate is not published.
+        unknown: Above 0 if a link is needed whose rate is not published.
     """
-    return _first({
-        "rank-count": c.tp * c.pp * c.dp * c.cp != ranks,
-        "heads-not-divisible": _broken(heads / c.tp),
-        "experts-not-divisible": _any(_broken(experts / c.ep), _broken(c.dp * c.cp / c.ep)),
-        "unknown-figure": unknown > UNUSED,
-    })  # fmt: skip
+    return _first({**legality.degrees(c, ranks, heads, experts), "unknown-figure": unknown > UNUSED})
 
 
-def undealt(c: Choices, layers: Number) -> Number:
-    """What cannot be because of the stages of the pipeline; see :func:`refused`."""
-    parts = c.pp * c.interleave * (1.0 + c.folded)
-    uneven = _all(_broken(layers / parts), _broken((layers + 2.0) / parts))
-    # 1F1B alone has as large a bubble as itself.
-    staged = _all(c.pp == 1.0, c.bubble != 1.0)
-    return _first({
-        "schedule": _any((c.interleave > 1.0) != (c.chunked > 0.0), staged),
-        "layers-not-divisible": _all(c.pp > 1.0, uneven),
-    })  # fmt: skip
+def invalid_stages(c: Choices, layers: Number) -> Number:
+    """The cause from the stages of the pipeline; see :func:`refused`."""
+    return _first(legality.stages(c, layers))
 
 
-def unsplit(c: Choices) -> Number:
-    """What cannot be because of the sequence; see :func:`refused`."""
-    # What tensor parallelism splits along the sequence divides what context parallelism leaves of it.
-    return _first({"sequence-not-divisible": _broken(c.seq / (c.cp * (1.0 + c.sequence * (c.tp - 1.0))))})
+def invalid_sequence(c: Choices) -> Number:
+    """The cause from the sequence; see :func:`refused`."""
+    return _first(legality.sequence(c))
 
 
-def unlearned(c: Choices, longest: Number) -> Number:
-    """What cannot be because of positions that are learned; see :func:`refused`.
+def invalid_positions(c: Choices, longest: Number) -> Number:
+    """The cause from learned positions; see :func:`refused`.
 
     Args:
         c: The layouts.
-        longest: The most tokens of a sequence, see :func:`trnspec.perf.work.layout.longest`.
+        longest: The longest sequence, see :func:`trnspec.perf.work.layout.longest`.
     """
-    return _first({"context": c.seq > longest})
+    return _first(legality.positions(c, longest))
 
 
 def turns(c: Choices) -> Number:
-    """What microbatches come in a multiple of: the stages where the schedule is the interleaved one, else 1."""
-    return where(c.interleave > 1.0, c.pp, 1.0)
+    """What the number of microbatches must be a multiple of."""
+    return legality.multiple(c)
 
 
-def unbatched(microbatches: Number, multiple: Number) -> Number:
-    """What cannot be because of the batch; see :func:`refused`."""
-    return _first({
-        "batch-not-divisible": _broken(microbatches),
-        "microbatches-not-divisible": _broken(microbatches / multiple),
-    })  # fmt: skip
+def invalid_batch(microbatches: Number, multiple: Number) -> Number:
+    """The cause from the batch; see :func:`refused`."""
+    return _first(legality.batch(microbatches, multiple))
 
 
 def refused(*causes: Number) -> NDArray[np.uint8]:
     """The codes of :data:`REASONS`, in the shape that all causes broadcast to.
 
-    A cause is 256 less the code of a reason where it holds, else 0: of several reasons the first is the largest.
+    A cause is 256 minus the code of a reason where its condition holds, else 0, so the first reason is the largest.
     """
     return np.negative(np.asarray(reduce(np.maximum, causes), dtype=np.uint8))
 
 
 def _first(conditions: dict[str, Number]) -> Number:
-    """A cause from the conditions of some reasons."""
+    """The cause from conditions by reason."""
     flags = [
         np.asarray(condition, dtype=np.bool_).view(np.uint8) * np.uint8(256 - REASONS.index(reason))
         for reason, condition in conditions.items()
@@ -305,20 +285,5 @@ def _first(conditions: dict[str, Number]) -> Number:
 
 
 def caused(condition: Number, reason: str) -> Number:
-    """A cause from the condition of one reason."""
+    """The cause from one condition."""
     return _first({reason: condition})
-
-
-def _broken(number: Number) -> Number:
-    """Whether a number is not whole."""
-    return number != floor(number)
-
-
-def _all(a: Number, b: Number) -> Number:
-    if a is False or b is False:
-        return False
-    return b if a is True else a if b is True else np.logical_and(a, b)
-
-
-def _any(a: Number, b: Number) -> Number:
-    return b if a is False else a if b is False else np.logical_or(a, b)

@@ -18,16 +18,16 @@ from trnspec.perf.sweep.columns import (
     RECOMPUTES,
     SCHEDULES,
     Choices,
+    invalid_batch,
+    invalid_degrees,
+    invalid_positions,
+    invalid_sequence,
+    invalid_stages,
     optimized,
     recomputed,
     refused,
     scheduled,
     turns,
-    unbatched,
-    undealt,
-    unfit,
-    unlearned,
-    unsplit,
 )
 from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept
 from trnspec.perf.training.communication import links
@@ -280,9 +280,9 @@ def _evaluated(
     microbatches = c.replicas()
     plan = c.plan(microbatches)
     found = timed(costs(terms(estimator.model, machine), plan, links(plan, machine)), c.microbatch, microbatches)
-    misfit = unfit(c, system.ranks, d.heads, larger(1.0, d.experts), found.unknown)
-    split = (undealt(c, d.layers), unsplit(c), unlearned(c, longest(d)))
-    code = refused(misfit, *split, unbatched(microbatches, turns(c)))
+    misfit = invalid_degrees(c, system.ranks, d.heads, larger(1.0, d.experts), found.unknown)
+    split = (invalid_stages(c, d.layers), invalid_sequence(c), invalid_positions(c, longest(d)))
+    code = refused(misfit, *split, invalid_batch(microbatches, turns(c)))
     code = np.array(np.broadcast_to(code, shape)).reshape(size)
     needs = np.zeros(0)
     if memory:

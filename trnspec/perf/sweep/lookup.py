@@ -24,14 +24,14 @@ from trnspec.perf.sweep.columns import (
     FLAGS,
     WORDS,
     Choices,
+    invalid_degrees,
+    invalid_positions,
+    invalid_sequence,
+    invalid_stages,
     optimized,
     recomputed,
     scheduled,
     turns,
-    undealt,
-    unfit,
-    unlearned,
-    unsplit,
 )
 from trnspec.perf.sweep.estimator_columns import Figures, Late, plain
 from trnspec.perf.training import costs
@@ -90,20 +90,20 @@ class _Asked:
 def _unfit(asked: _Asked) -> dict[str, Number]:
     """Causes for refusal that the degrees of parallelism give, and the dp that the others leave of the ranks."""
     unknown = costs.missing(asked.each, asked.plan, asked.use)["unknown"]
-    cause = unfit(asked.choices, asked.machine.ranks, asked.each.heads, asked.each.experts, unknown)
+    cause = invalid_degrees(asked.choices, asked.machine.ranks, asked.each.heads, asked.each.experts, unknown)
     return {"unfit": cause, "dp": asked.choices.dp}
 
 
 def _undealt(asked: _Asked) -> dict[str, Number]:
-    return {"undealt": undealt(asked.choices, asked.each.layers), "turns": turns(asked.choices)}
+    return {"undealt": invalid_stages(asked.choices, asked.each.layers), "turns": turns(asked.choices)}
 
 
 def _unsplit(asked: _Asked) -> dict[str, Number]:
-    return {"unsplit": unsplit(asked.choices)}
+    return {"unsplit": invalid_sequence(asked.choices)}
 
 
 def _unlearned(asked: _Asked) -> dict[str, Number]:
-    return {"unlearned": unlearned(asked.choices, asked.each.longest)}
+    return {"unlearned": invalid_positions(asked.choices, asked.each.longest)}
 
 
 def _local(compute: Callable[[Terms, Plan], dict[str, Number]]) -> _Formula:

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import define
 
 from trnspec.errors import UsageError
-from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS, caused, refused, unbatched
+from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS, caused, invalid_batch, refused
 from trnspec.perf.sweep.lookup import LIMITS, Tables, as_float, columns_as_choices
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.estimator import Estimator
@@ -142,7 +142,13 @@ class _Batch:
         microbatch, dp = as_float(columns["microbatch"]), as_float(columns["dp"])
         microbatches = as_float(columns["global_batch"]) / (microbatch * dp)
         found = timed(looked, microbatch, microbatches)
-        causes = (looked.unfit, looked.undealt, looked.unsplit, looked.unlearned, unbatched(microbatches, looked.turns))
+        causes = (
+            looked.unfit,
+            looked.undealt,
+            looked.unsplit,
+            looked.unlearned,
+            invalid_batch(microbatches, looked.turns),
+        )
         code = refused(*causes, caused(dp != looked.dp, "rank-count"))
         return found, code if below is False else np.where(below, REASONS.index("not-positive"), code)
 

@@ -1,26 +1,28 @@
-"""A question about training in words, checked and turned into the numbers of the formulas."""
+"""The layout of a training step: its numbers for the formulas, and the description of an invalid one."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from trnspec.evaluation import questions
 from trnspec.evaluation.result import RefusalError
+from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
 from trnspec.perf.work.memory import OPTIMIZERS
 from trnspec.perf.work.plan import Plan, computed_again
 from trnspec.perf.work.stages import SCHEDULES, Split
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.work.memory import Optimizer
 
-Schedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"]
-Recompute = Literal["none", "selective", "operators", "full"]
+Schedule = questions.PipelineSchedule
+Recompute = questions.Recompute
 
 BUBBLES = {
     "1f1b": 1.0,
@@ -31,7 +33,7 @@ BUBBLES = {
     "v-half": 0.5,
     "v-min": 2.0 / 3.0,
 }
-"""The bubble of each schedule over that of 1F1B; that of the interleaved one is divided by the chunks of a stage.
+"""The pipeline bubble of each schedule relative to 1F1B; of the interleaved one divided by the chunks per stage.
 
 1F1B and interleaved: Narayanan et al. 2021, section 2.2. The others: Qi et al. 2023 and 2024, and the table of
 github.com/sail-sg/zero-bubble-pipeline-parallelism.
@@ -40,28 +42,28 @@ github.com/sail-sg/zero-bubble-pipeline-parallelism.
 
 @frozen(kw_only=True)
 class Layout:
-    """How a training run is laid out, in whole numbers and words.
+    """The layout of a training step.
 
     Attributes:
-        tp: Ranks that split each matrix.
-        pp: Stages of the pipeline.
-        dp: Replicas of the data.
-        cp: Ranks that split each sequence.
-        ep: Ranks, among those of dp and cp, that split the experts.
-        seq: Tokens of a sequence.
-        global_batch: Sequences of a step, all replicas together.
-        microbatch: Sequences that go through the pipeline together.
-        schedule: The pipeline's schedule.
-        interleave: Chunks of layers that a stage holds.
-        zero: Stage of ZeRO; 3 is also what FSDP does.
-        recompute: What is computed again in the backward pass.
+        tp: Tensor-parallel degree.
+        pp: Pipeline-parallel degree.
+        dp: Data-parallel degree.
+        cp: Context-parallel degree.
+        ep: Expert-parallel degree: ranks, among those of dp and cp, that split the experts.
+        seq: Sequence length in tokens.
+        global_batch: Sequences per step, over all replicas.
+        microbatch: Sequences per microbatch.
+        schedule: Pipeline schedule.
+        interleave: Model chunks per stage.
+        zero: ZeRO stage; 3 is the sharding of FSDP.
+        recompute: Activation recomputation.
         sequence_parallel: Whether norms and residuals are split over the tensor-parallel ranks.
-        overlap: Whether tensor-parallel collectives may hide behind computation.
-        flash: Whether attention's scores are never written to memory.
-        fused_loss: Whether the loss keeps 4 bytes of a logit, not the 14 of operators one after the other.
+        overlap: Whether tensor-parallel collectives overlap with computation.
+        flash: Flash attention: scores are not stored.
+        fused_loss: Whether the loss keeps 4 bytes per logit instead of 14.
         optimizer: The optimizer, with the precision of its states.
-        offload: What is kept on the host.
-        uneven: Whether stages may hold different numbers of layers; times then are those of their mean.
+        offload: What is kept in host memory.
+        uneven: Whether stages may have different numbers of layers; times are then those of their mean.
     """
 
     tp: int = 1
@@ -81,7 +83,7 @@ class Layout:
     flash: bool = True
     fused_loss: bool = True
     optimizer: str = "adam"
-    offload: Literal["none", "optimizer", "activations", "weights"] = "none"
+    offload: questions.Offload = "none"
     uneven: bool = False
 
     @property
@@ -91,23 +93,42 @@ class Layout:
 
     @property
     def microbatches(self) -> int:
-        """Microbatches of one replica in a step."""
+        """Microbatches per step and replica."""
         return self.global_batch // (self.microbatch * self.dp)
 
     @property
     def tokens(self) -> int:
-        """Tokens of a step."""
+        """Tokens per step."""
         return self.global_batch * self.seq
 
     @property
     def bytes(self) -> Optimizer:
-        """Bytes of a parameter, by what they are for."""
+        """Bytes per parameter of weights, gradients and states."""
         return OPTIMIZERS[self.optimizer]
 
+    @property
+    def bubble(self) -> float:
+        """The pipeline bubble relative to 1F1B."""
+        return BUBBLES[self.schedule] / self.interleave
+
+    @property
+    def folded(self) -> float:
+        """1 if a stage has a chunk from either end of the model."""
+        return SCHEDULES[self.schedule][1]
+
+    @property
+    def chunked(self) -> float:
+        """1 for the interleaved schedule."""
+        return float(self.schedule == "interleaved")
+
+    @property
+    def sequence(self) -> float:
+        """1 with sequence parallelism."""
+        return float(self.sequence_parallel)
+
     def plan(self) -> Plan:
-        """The numbers that times are computed from."""
+        """The numbers from which times are computed."""
         full, selective = computed_again(RECOMPUTE[self.recompute])
-        folded = SCHEDULES[self.schedule][1]
         sizes = self.bytes
         return Plan(
             tp=float(self.tp),
@@ -118,14 +139,14 @@ class Layout:
             seq=float(self.seq),
             microbatch=float(self.microbatch),
             microbatches=float(self.microbatches),
-            bubble=BUBBLES[self.schedule] / self.interleave,
-            # A schedule in the shape of a V passes every stage twice; chunks pass each stage once each.
-            sends=1.0 + folded if self.interleave == 1 else float(self.interleave),
+            bubble=self.bubble,
+            # A V-shaped schedule passes every stage twice; each model chunk passes every stage once.
+            sends=1.0 + self.folded if self.interleave == 1 else float(self.interleave),
             sharded=float(self.zero >= 1),
             gathered=float(self.zero >= 3),
             full=full,
             selective=selective,
-            sequence=float(self.sequence_parallel),
+            sequence=self.sequence,
             overlap=float(self.overlap),
             weight_bytes=float(sizes.weight_bytes),
             gradient_bytes=float(sizes.grad_bytes),
@@ -133,8 +154,7 @@ class Layout:
         )
 
     def split(self) -> Split:
-        """The numbers that memory is computed from."""
-        held, folded = SCHEDULES[self.schedule]
+        """The numbers from which memory is computed."""
         return Split(
             tp=float(self.tp),
             pp=float(self.pp),
@@ -142,12 +162,12 @@ class Layout:
             cp=float(self.cp),
             ep=float(self.ep),
             interleave=float(self.interleave),
-            held=held,
-            folded=folded,
+            held=SCHEDULES[self.schedule][0],
+            folded=self.folded,
         )
 
     def storing(self) -> Storing:
-        """What is kept for the backward pass."""
+        """What is stored for the backward pass."""
         return Storing(
             recompute=RECOMPUTE[self.recompute],
             sequence_parallel=float(self.sequence_parallel),
@@ -157,26 +177,26 @@ class Layout:
 
 
 def splits_sequence(seq: int, tp: int, cp: int, *, wanted: bool | None) -> bool:
-    """Whether norms and residuals are split over the tensor-parallel ranks: as wanted, else where they can be."""
+    """Whether sequence parallelism is used: as given, else if the sequence is divisible."""
     if wanted is not None:
         return wanted
     return tp > 1 and cp > 0 and seq % cp == 0 and seq // cp % tp == 0
 
 
 def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
-    """Whether a layout can be, for a model and so many ranks.
+    """Checks a layout for a model and a number of ranks; the conditions are those of :mod:`trnspec.perf.work.legality`.
 
     Args:
         layout: The layout.
         d: The model.
-        ranks: Ranks of the system; not checked when left out.
+        ranks: Ranks of the system; not checked if left out.
 
     Raises:
-        RefusalError: It cannot; the reason and the input at fault are named.
+        RefusalError: It is invalid, with the reason and the input at fault.
     """
     for name in ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"):
         if getattr(layout, name) < 1:
-            raise RefusalError("not-positive", f"{name} is {getattr(layout, name)}, and counts from 1", place=name)
+            raise RefusalError("not-positive", f"{name} is {getattr(layout, name)}; it must be at least 1", place=name)
     if layout.optimizer not in OPTIMIZERS:
         raise RefusalError(
             "unknown-optimizer",
@@ -184,130 +204,170 @@ def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
             place="optimizer",
             hint=", ".join(OPTIMIZERS),
         )
-    if ranks is not None and layout.ranks != ranks:
-        raise _miscounted(layout, int(d.heads), ranks)
-    if layout.global_batch % (layout.microbatch * layout.dp):
-        raise RefusalError(
-            "batch-not-divisible",
-            f"a global batch of {layout.global_batch} is no whole number of microbatches of {layout.microbatch} on each "
-            f"of {layout.dp} replicas",
-            place="global_batch",
-        )
-    heads = int(d.heads)
-    if heads % layout.tp and layout.tp % heads:
-        raise RefusalError("heads-not-divisible", f"{heads} heads are not split over tp {layout.tp}", place="tp")
-    if layout.tp > heads:
-        raise RefusalError("heads-not-divisible", f"tp {layout.tp} is more than the {heads} heads", place="tp")
-    _check_pipeline(layout, int(d.layers))
-    experts = int(d.experts)
-    if layout.ep > 1 and (not experts or experts % layout.ep):
-        told = f"{experts} experts are not split over ep {layout.ep}" if experts else "the model has no experts"
-        raise RefusalError("experts-not-divisible", told, place="ep")
-    if (layout.dp * layout.cp) % layout.ep:
-        raise RefusalError(
-            "experts-not-divisible",
-            f"ep {layout.ep} does not divide dp x cp, which is {layout.dp * layout.cp}",
-            place="ep",
-        )
-    if layout.seq % layout.cp:
-        raise RefusalError(
-            "sequence-not-divisible", f"{layout.seq} tokens are not split over cp {layout.cp}", place="cp"
-        )
-    if layout.sequence_parallel and layout.seq // layout.cp % layout.tp:
-        raise RefusalError(
-            "sequence-not-divisible",
-            f"{layout.seq // layout.cp} tokens are not split over tp {layout.tp}",
-            place="sequence_parallel",
-        )
-    check_context(layout.seq, d, "seq")
+    total = layout.ranks if ranks is None else ranks
+    microbatches = layout.global_batch / (layout.microbatch * layout.dp)
+    invalid = {
+        **legality.degrees(layout, total, d.heads, max(1.0, d.experts)),
+        **legality.stages(layout, d.layers, uneven=layout.uneven),
+        **legality.sequence(layout),
+        **legality.positions(layout, longest(d)),
+        **legality.batch(microbatches, legality.multiple(layout)),
+    }
+    for reason in legality.REASONS:
+        if invalid.get(reason):
+            raise _DESCRIBED[reason](layout, d, total)
 
 
-def _miscounted(layout: Layout, heads: int, ranks: int) -> RefusalError:
-    """The wrong count of ranks: of dp where it could be another, else of the first degree with which none is right."""
+def _rank_count(layout: Layout, d: Dimensions, ranks: int) -> RefusalError:
+    """At fault is dp if it could be another, else the first degree with which no dp is right."""
     for name, product in (
         ("tp", layout.tp),
         ("pp", layout.tp * layout.pp),
         ("cp", layout.tp * layout.pp * layout.cp),
     ):
         if ranks % product:
-            told = f"tp {layout.tp} x pp {layout.pp} x cp {layout.cp}"
             others = layout.tp * layout.pp * layout.cp // getattr(layout, name)
             able = [n for n in range(1, ranks // others + 1) if ranks % (n * others) == 0]
             if name == "tp":
-                able = [n for n in able if heads % n == 0]
+                able = [n for n in able if int(d.heads) % n == 0]
             return RefusalError(
                 "rank-count",
-                f"{told} does not divide the {ranks:,} ranks",
+                f"{ranks:,} ranks are not divisible by tp {layout.tp} x pp {layout.pp} x cp {layout.cp}",
                 place=name,
                 hint=nearest(name, getattr(layout, name), able),
             )
     return RefusalError(
         "rank-count",
-        f"tp {layout.tp} x pp {layout.pp} x dp {layout.dp} x cp {layout.cp} are {layout.ranks} ranks, "
-        f"and the system has {ranks}",
+        f"tp {layout.tp} x pp {layout.pp} x dp {layout.dp} x cp {layout.cp} is {layout.ranks:,} ranks; "
+        f"the system has {ranks:,}",
         place="dp",
         hint=f"dp {ranks // (layout.tp * layout.pp * layout.cp)}",
     )
 
 
+def _batch(layout: Layout, *_: object) -> RefusalError:
+    return RefusalError(
+        "batch-not-divisible",
+        f"a global batch of {layout.global_batch} is not divisible into microbatches of {layout.microbatch} on each of "
+        f"{layout.dp} replicas",
+        place="global_batch",
+    )
+
+
+def _heads(layout: Layout, d: Dimensions, _: int) -> RefusalError:
+    heads = int(d.heads)
+    text = (
+        f"tp {layout.tp} exceeds the {heads} heads"
+        if layout.tp > heads
+        else f"{heads} heads are not divisible by tp {layout.tp}"
+    )
+    return RefusalError("heads-not-divisible", text, place="tp")
+
+
+def _schedule(layout: Layout, *_: object) -> RefusalError:
+    if (layout.interleave > 1) != (layout.schedule == "interleaved"):
+        return RefusalError(
+            "schedule",
+            f"the schedule {layout.schedule} cannot have interleave {layout.interleave}",
+            place="interleave",
+            hint="schedule interleaved with interleave 2 or more, or interleave 1",
+        )
+    return RefusalError(
+        "schedule",
+        f"the schedule {layout.schedule} needs more than one stage; pp is 1",
+        place="interleave" if layout.interleave > 1 else "schedule",
+        hint="pp 2 or more, or neither schedule nor interleave",
+    )
+
+
+def _layers(layout: Layout, d: Dimensions, _: int) -> RefusalError:
+    layers, parts = int(d.layers), int(layout.pp * layout.interleave * (1 + layout.folded))
+    return RefusalError(
+        "layers-not-divisible",
+        f"{layers} layers, or {layers + 2} with embedding and output, are not divisible into {parts} parts of the pipeline",
+        place="pp",
+    )
+
+
+def _microbatches(layout: Layout, *_: object) -> RefusalError:
+    return RefusalError(
+        "microbatches-not-divisible",
+        f"the interleaved schedule needs a multiple of pp {layout.pp} microbatches, not {layout.microbatches}",
+        place="global_batch",
+    )
+
+
+def _experts(layout: Layout, d: Dimensions, _: int) -> RefusalError:
+    experts = int(d.experts)
+    if layout.ep > 1 and not experts:
+        text = "the model has no experts"
+    elif experts % layout.ep:
+        text = f"{experts} experts are not divisible by ep {layout.ep}"
+    else:
+        text = f"dp x cp, which is {layout.dp * layout.cp}, is not divisible by ep {layout.ep}"
+    return RefusalError("experts-not-divisible", text, place="ep")
+
+
+def _sequence(layout: Layout, *_: object) -> RefusalError:
+    if layout.seq % layout.cp:
+        return RefusalError(
+            "sequence-not-divisible", f"{layout.seq} tokens are not divisible by cp {layout.cp}", place="cp"
+        )
+    return RefusalError(
+        "sequence-not-divisible",
+        f"{layout.seq // layout.cp} tokens are not divisible by tp {layout.tp}",
+        place="sequence_parallel",
+    )
+
+
+def _context(layout: Layout, d: Dimensions, _: int) -> RefusalError:
+    return _too_long(layout.seq, d, "seq")
+
+
+_DESCRIBED: dict[str, Callable[[Layout, Dimensions, int], RefusalError]] = {
+    "rank-count": _rank_count,
+    "batch-not-divisible": _batch,
+    "heads-not-divisible": _heads,
+    "schedule": _schedule,
+    "layers-not-divisible": _layers,
+    "microbatches-not-divisible": _microbatches,
+    "experts-not-divisible": _experts,
+    "sequence-not-divisible": _sequence,
+    "context": _context,
+}
+"""The description of an invalid layout, by reason."""
+
+
 def nearest(name: str, now: int, able: Sequence[int]) -> str:
-    """A hint: the nearest degrees of the able ones, which rise, on both sides; empty where there are none."""
-    found = [*[n for n in able if n < now][-1:], *[n for n in able if n > now][:1]]
-    return " or ".join(f"{name} {n}" for n in found)
+    """A hint: the nearest smaller and larger degree of the valid ones, which are sorted; empty if there are none."""
+    degrees = [*[n for n in able if n < now][-1:], *[n for n in able if n > now][:1]]
+    return " or ".join(f"{name} {n}" for n in degrees)
 
 
 def longest(d: Dimensions) -> float:
-    """The most tokens of a sequence that a model can be given: what it has learned positions for, else any number."""
+    """The maximum number of tokens per sequence: the learned positions of the model, else unlimited."""
     return d.context if d.positions else math.inf
 
 
 def check_context(tokens: int, d: Dimensions, place: str) -> None:
-    """Whether a model can be given so many tokens; one that does not learn its positions can be given any number.
+    """Checks the length of a sequence; a model without learned positions takes any.
 
     Args:
-        tokens: Tokens of a sequence.
+        tokens: Tokens per sequence.
         d: The model.
-        place: The input that asks for them.
+        place: The input that gives the length.
 
     Raises:
-        RefusalError: ``context``: some of them would have no position.
+        RefusalError: ``context``: some tokens would have no position.
     """
     if tokens > longest(d):
-        raise RefusalError(
-            "context",
-            f"{tokens:,} tokens of a sequence are more than the {d.context:,.0f} positions that the model has learned",
-            place=place,
-            hint=f"up to {d.context:,.0f} tokens",
-        )
+        raise _too_long(tokens, d, place)
 
 
-def _check_pipeline(layout: Layout, layers: int) -> None:
-    """Layers are dealt evenly; that embedding and output take the place of a layer each is common, and allowed."""
-    if (layout.interleave > 1) != (layout.schedule == "interleaved"):
-        raise RefusalError(
-            "schedule",
-            f"the schedule {layout.schedule} does not go with {layout.interleave} chunks of a stage",
-            place="interleave",
-            hint="schedule interleaved with interleave 2 or more, or interleave 1",
-        )
-    if layout.pp == 1 and layout.schedule != "1f1b":
-        raise RefusalError(
-            "schedule",
-            f"pp 1 is one stage, and {layout.schedule} is a schedule of several",
-            place="interleave" if layout.interleave > 1 else "schedule",
-            hint="pp 2 or more, or neither schedule nor interleave",
-        )
-    parts = layout.pp * layout.interleave * (2 if SCHEDULES[layout.schedule][1] else 1)
-    if layout.pp > 1 and not layout.uneven and layers % parts and (layers + 2) % parts:
-        raise RefusalError(
-            "layers-not-divisible",
-            f"{layers} layers, or {layers + 2} with embedding and output, are not dealt evenly to {parts} parts of the "
-            "pipeline",
-            place="pp",
-        )
-    if layout.interleave > 1 and layout.microbatches % layout.pp:
-        raise RefusalError(
-            "microbatches-not-divisible",
-            f"the interleaved schedule needs a multiple of pp {layout.pp} microbatches, not {layout.microbatches}",
-            place="global_batch",
-        )
+def _too_long(tokens: int, d: Dimensions, place: str) -> RefusalError:
+    return RefusalError(
+        "context",
+        f"a sequence of {tokens:,} tokens exceeds the {d.context:,.0f} learned positions of the model",
+        place=place,
+        hint=f"up to {d.context:,.0f} tokens",
+    )

@@ -1,4 +1,4 @@
-"""The cost of a run, for trnspec: a kind of document for prices, those that are known, and one evaluator."""
+"""The cost of a run, for trnspec: the document kind ServerPrice, published prices, and one evaluator."""
 
 from pathlib import Path
 
@@ -11,6 +11,8 @@ plugin = Plugin(
     kinds=(Kind("ServerPrice", "prices", ServerPrice),),
     catalogs=(Path(__file__).parent / "catalog",),
     evaluators=(
-        Evaluator("cost", "What the servers of a run cost, with source and date.", "trnspec_cost.evaluate:cost"),
+        Evaluator(
+            "cost", "Cost of the servers of a run, with source and date of the price.", "trnspec_cost.evaluate:cost"
+        ),
     ),
 )

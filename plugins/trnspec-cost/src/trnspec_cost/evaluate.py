@@ -1,18 +1,21 @@
-"""Cost is price times servers times hours; a price is a figure like any other, with a source and a date."""
+"""The evaluator cost: price x servers x time; a price is a catalog figure with a source and a date."""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
 
 from trnspec.errors import QuantityError, UsageError
+from trnspec.evaluation.questions import Question, System, axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, UsedFigure
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import Dimension
-from trnspec_cost.price import ServerPrice
+from trnspec_cost.price import ServerPrice, Terms
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -27,94 +30,115 @@ _HOUR = 3600.0
 _MILLION = 1e6
 
 
-def cost(  # noqa: PLR0913  # each input is independent of the others
-    catalog: Catalog,
-    *,
-    on: str,
-    hours: float | None = None,
-    step_time: float | None = None,
-    steps: int | None = None,
-    price: str | None = None,
-    terms: Literal["on-demand", "spot", "reserved", "capacity-block"] = "on-demand",
-    region: str | None = None,
-    tokens: float | None = None,
-) -> Evaluation:
-    """What the servers of a run cost.
+@frozen(kw_only=True, slots=False)
+class CostQuestion(Question):
+    """The inputs of the evaluator."""
 
-    The price is that of a document of kind ServerPrice, with its source and date, or the one that is given. Storage,
-    traffic and taxes are not in it. Where no price is known and none is given, there is no answer.
+    on: str = field(metadata=like(System, "on"))
+    hours: float | None = field(
+        default=None, metadata=axis("Rental time; or step time and steps.", "HOURS", group="Workload")
+    )
+    step_time: float | None = field(default=None, metadata=axis("Time per step.", "SECONDS", group="Workload"))
+    steps: int | None = field(default=None, metadata=axis("Number of steps.", "STEPS", group="Workload"))
+    tokens: float | None = field(
+        default=None,
+        metadata=axis("Tokens processed in the run, for the cost per million tokens.", "TOKENS", group="Workload"),
+    )
+    price: str | None = field(
+        default=None,
+        metadata=axis(
+            'Price of one server, such as "21.50 USD/h".', "USD/h", group="Price", unset="that of the catalog"
+        ),
+    )
+    terms: Terms = field(default="on-demand", metadata=axis("Pricing terms.", group="Price"))
+    region: str | None = field(
+        default=None, metadata=axis("Region, if the catalog has prices of several.", "REGION", group="Price")
+    )
+
+
+def cost(catalog: Catalog, question: CostQuestion) -> Evaluation:
+    """Compute the cost of the servers of a run.
+
+    The price is that of a ServerPrice document, with source and date, or the one given. Storage, data transfer and taxes
+    are not included. Without a price there is no answer.
 
     Args:
-        catalog: Where servers and prices are looked up.
-        on: The servers or UltraServers, and how many of them: ``trn1.32xlarge*4``.
-        hours: How long they are rented; this, or step time and steps.
-        step_time: Seconds of one step.
-        steps: How many steps the run has.
-        price: The price of one server, instead of that of the catalog: ``21.50 USD/h``.
-        terms: On which terms they are rented.
-        region: Where, where prices of several regions are known.
-        tokens: How many tokens the run handles, for the cost of a million.
+        catalog: The catalog.
+        question: The inputs.
 
     Raises:
-        UsageError: The time is not told, or told twice; or an input is out of its range.
-        RefusalError: ``unknown-figure``: no price is known and none is given. ``ambiguous``: several are known.
+        UsageError: The time is missing or given twice, or an input is out of range.
+        RefusalError: ``unknown-figure``: no price is published or given. ``ambiguous``: several are published.
+
+    Examples:
+        Four Trn1 servers for ten hours:
+
+            trnspec eval cost --on 'trn1.32xlarge*4' --hours 10
+
+        The cost per million tokens, at a given price:
+
+            trnspec eval cost --on 'trn1.32xlarge*4' --hours 10 --price '21.50 USD/h' --tokens 2e9
 
     Source:
         Cost = price x servers x time.
     """
+    q = question
+    on, hours, step_time, steps, price = q.on, q.hours, q.step_time, q.steps, q.price
+    terms, region, tokens = q.terms, q.region, q.tokens
     server, servers, chips = _servers(catalog, on)
-    time, told = _hours(hours, step_time, steps)
+    time, assumed_time = _hours(hours, step_time, steps)
     if tokens is not None and tokens <= 0:
         raise UsageError(f"tokens: more than 0 is expected, not {tokens:g}")
     value, interval, figures_used, assumed = _price(catalog, server, price, terms, region)
     rented = servers * time
     answers = [
-        _answer("cost", value, interval, rented, "USD", "the digits of the price"),
-        _answer("hourly", value, interval, float(servers), "USD/h", "all servers together"),
-        _answer("chip_hour", value, interval, servers / chips, "USD/h", "one chip for an hour"),
+        _answer("cost", value, interval, rented, "USD", "interval: rounding of the price"),
+        _answer("hourly", value, interval, float(servers), "USD/h", "all servers"),
+        _answer("chip_hour", value, interval, servers / chips, "USD/h", "per chip and hour"),
         Answer("server_hours", rented, "h"),
     ]
     if tokens is not None:
         answers.append(
-            _answer("million_tokens", value, interval, rented * _MILLION / tokens, "USD", "1,000,000 tokens")
+            _answer("million_tokens", value, interval, rented * _MILLION / tokens, "USD", "per million tokens")
         )
-    assumptions = [told, assumed, Assumption("rest", "not counted", "storage, traffic, taxes, idle and start-up time")]
+    assumptions = [
+        assumed_time,
+        assumed,
+        Assumption("excluded", "not counted", "storage, data transfer, taxes, idle and start-up time"),
+    ]
     return Evaluation(
         evaluator="cost",
         title=f"{servers:,} x {server.name} for {time:,.6g} h, {terms}",
-        inputs={
-            "on": on, "hours": hours, "step_time": step_time, "steps": steps, "price": price, "terms": terms,
-            "region": region, "tokens": tokens,
-        },
+        inputs=q.values(),
         answers=tuple(answers),
         assumptions=tuple(a for a in assumptions if a is not None),
         figures_used=figures_used,
-    )  # fmt: skip
+    )
 
 
 def _servers(catalog: Catalog, on: str) -> tuple[Bound, int, int]:
-    """The server that is rented, how many of it, and how many chips all of them have."""
-    found = _ON.fullmatch(on.strip())
-    if found is None:
-        raise UsageError(f"on: servers and how many of them is expected, such as trn1.32xlarge*4, not {on!r}")
-    count = int(found["count"] or 1)
-    system: Bound = catalog[found["name"]]
+    """The server, the number of servers, and the number of chips."""
+    match = _ON.fullmatch(on.strip())
+    if match is None:
+        raise UsageError(f"on: a server and a count are expected, such as trn1.32xlarge*4, not {on!r}")
+    count = int(match["count"] or 1)
+    system: Bound = catalog[match["name"]]
     chips = system.chip_count * count
     spec = system.node.spec
     if isinstance(spec, UltraServer):
         server: Bound = catalog[spec.servers.server.name]
         return server, spec.servers.count * count, chips
     if not isinstance(spec, Server):
-        raise UsageError(f"on: {system.kind} {system.name} is not rented; name a server or an UltraServer")
+        raise UsageError(f"on: {system.kind} {system.name} has no price; give a server or an UltraServer")
     return system, count, chips
 
 
 def _hours(hours: float | None, step_time: float | None, steps: int | None) -> tuple[float, Assumption | None]:
-    """The hours of the run, and what is taken for granted for that."""
+    """The hours of the run, and the assumption made."""
     if (hours is None) == (step_time is None):
-        raise UsageError("either hours, or step_time with steps, is expected")
+        raise UsageError("give either hours, or step_time and steps")
     if (step_time is None) != (steps is None):
-        raise UsageError("step_time and steps belong together: the run lasts as long as both multiplied")
+        raise UsageError("step_time and steps must be given together: their product is the time of the run")
     if hours is not None:
         if hours <= 0:
             raise UsageError(f"hours: more than 0 is expected, not {hours:g}")
@@ -122,24 +146,24 @@ def _hours(hours: float | None, step_time: float | None, steps: int | None) -> t
     assert step_time is not None
     assert steps is not None
     if step_time <= 0 or steps <= 0:
-        raise UsageError(f"step_time and steps are above 0, not {step_time:g} and {steps}")
+        raise UsageError(f"step_time and steps must be above 0, not {step_time:g} and {steps}")
     time = step_time * steps / _HOUR
     if not math.isfinite(time):
-        raise UsageError("step_time times steps is more than a number can hold")
-    return time, Assumption("time", f"{steps:,} steps of {step_time:g} s", "nothing between the steps")
+        raise UsageError("step_time x steps is out of range")
+    return time, Assumption("time", f"{steps:,} steps of {step_time:g} s", "no time between steps")
 
 
 def _price(
     catalog: Catalog, server: Bound, given: str | None, terms: str, region: str | None
 ) -> tuple[Fraction, Interval, tuple[UsedFigure, ...], Assumption | None]:
-    """The price of one server in USD/h, what its digits leave open, and on whose word."""
+    """The price of one server in USD/h, its interval, the figure used, and the assumption made."""
     if given is not None:
         try:
             quantity = parse(given, Dimension.PRICE)
         except QuantityError as error:
             raise UsageError(f"price: {error}" + (f"; {error.hint}" if error.hint else "")) from error
-        return quantity.value, quantity.interval, (), Assumption("price", f"{given} a server", "the caller")
-    found = [
+        return quantity.value, quantity.interval, (), Assumption("price", f"{given} per server", "the caller")
+    prices = [
         (catalog[node.name], figure)
         for node in catalog.graph.of(ServerPrice)
         if node.spec.server.name in (server.name, *server.aliases)
@@ -148,28 +172,28 @@ def _price(
         and (figure := catalog[node.name].figures.get("hourly")) is not None
     ]
     where = f" in {region}" if region else ""
-    if not found:
+    if not prices:
         raise RefusalError(
             "unknown-figure",
-            f"no {terms} price of {server.name} is known{where}",
+            f"the catalog has no {terms} price of {server.name}{where}",
             place=f"{server.name} {terms}",
-            hint='give it, such as --price "21.50 USD/h", or write a document of kind ServerPrice',
+            hint='give price, such as "21.50 USD/h", or add a document of kind ServerPrice',
         )
-    if len(found) > 1:
-        regions = ", ".join(sorted(p.node.spec.region or "no region" for p, _ in found))
+    if len(prices) > 1:
+        regions = ", ".join(sorted(p.node.spec.region or "no region" for p, _ in prices))
         raise RefusalError(
             "ambiguous",
-            f"{len(found)} {terms} prices of {server.name} are known{where}: {regions}",
+            f"the catalog has {len(prices)} {terms} prices of {server.name}{where}: {regions}",
             place="region",
-            hint="choose one with --region",
+            hint="give the region",
         )
-    (document, figure) = found[0]
+    document, figure = prices[0]
     return figure.value.value, figure.interval, (_basis(figure),), _where(document)
 
 
 def _where(price: Bound) -> Assumption:
     region = price.node.spec.region
-    return Assumption("region", region or "not told", f"the price {price.name}")
+    return Assumption("region", region or "not published", f"the price {price.name}")
 
 
 def _basis(figure: Stated) -> UsedFigure:
@@ -179,6 +203,6 @@ def _basis(figure: Stated) -> UsedFigure:
 
 
 def _answer(name: str, value: Fraction, price: Interval, factor: float, unit: str, note: str) -> Answer:
-    """An answer that is the price times an exact factor; so is its interval."""
+    """An answer that is the price times an exact factor, and so is its interval."""
     high = None if price.high is None else float(price.high) * factor
     return Answer(name, float(value) * factor, unit, float(price.low) * factor, high, note)

@@ -1,4 +1,4 @@
-"""The kind ServerPrice: what an hour of a server costs, on which terms, and where."""
+"""The kind ServerPrice: the hourly price of a server, by terms and region."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Terms = Literal["on-demand", "spot", "reserved", "capacity-block"]
 
 @frozen(kw_only=True)
 class ServerPrice:
-    """What a server costs on some terms.
+    """The price of a server.
 
     Attributes:
-        server: Which server. Example: trn1.32xlarge
-        terms: On which terms it is rented. Example: on-demand
-        region: Where, in the words of its publisher. Example: Asia Pacific (Melbourne)
-        hourly: What one server costs for one hour. Example: 21.50 USD/h
+        server: The server. Example: trn1.32xlarge
+        terms: Pricing terms. Example: on-demand
+        region: Region, as its publisher writes it. Example: Asia Pacific (Melbourne)
+        hourly: Price of one server per hour. Example: 21.50 USD/h
     """
 
     KIND: ClassVar[str] = "ServerPrice"

@@ -8,7 +8,7 @@ plugin = Plugin(
     evaluators=(
         Evaluator(
             "energy",
-            "The energy that the chips of a system take in a run, and with --pue that of the building.",
+            "Energy of the chips of a system in a run, and of the facility.",
             "trnspec_energy.evaluate:energy",
         ),
     ),

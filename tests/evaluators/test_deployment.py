@@ -6,7 +6,7 @@ import pytest
 from engine_catalogs import shipped
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.evaluators.inference_setup import Question, Setup, idle, prepare
+from trnspec.evaluators.deployment import InferenceQuestion, Setup, idle, prepare
 from trnspec.perf.lowering.calibrated import Calibrated
 
 LLAMA = {"model": "llama-3.1-8b", "on": "trn1.32xlarge"}
@@ -14,7 +14,7 @@ GPT = {"model": "gpt2", "on": "trn1.32xlarge", "tp": 4}
 
 
 def prepared(**given) -> Setup:
-    return prepare(shipped().graph, Question(**given), Calibrated())
+    return prepare(shipped().graph, InferenceQuestion(**given), Calibrated())
 
 
 REFUSED = [
@@ -44,12 +44,12 @@ def test_as_long_as_the_positions():
 
 
 def test_a_draft_has_learned_positions_too():
-    with pytest.raises(RefusalError, match="1,024 positions") as refused:
+    with pytest.raises(RefusalError, match="1,024 learned positions") as refused:
         prepared(model="gpt2-xl", on="trn1.32xlarge", tp=5, draft="gpt2", prompt=1024, output=1024)
     assert "prompt" != refused.value.place
     longer = shipped().replace("gpt2-xl", {"context": 4096})
-    with pytest.raises(RefusalError, match="1,024 positions") as refused:
-        prepare(longer.graph, Question(model="gpt2-xl", on="trn1.32xlarge", tp=5, draft="gpt2"), Calibrated())
+    with pytest.raises(RefusalError, match="1,024 learned positions") as refused:
+        prepare(longer.graph, InferenceQuestion(model="gpt2-xl", on="trn1.32xlarge", tp=5, draft="gpt2"), Calibrated())
     assert ("context", "draft") == (refused.value.reason, refused.value.place)
 
 
@@ -75,7 +75,7 @@ def test_ranks_that_no_replica_has_are_told(given, expected):
 
 
 def test_what_nothing_uses_is_not_asked():
-    plain, drafted = prepared(**LLAMA).question.told(), prepared(**LLAMA, draft="llama-3.2-1b").question.told()
+    plain, drafted = prepared(**LLAMA).question.used(), prepared(**LLAMA, draft="llama-3.2-1b").question.used()
     assert plain.keys() == drafted.keys()
     assert (None, None) == (plain["acceptance"], plain["speculate"])
     assert (0.7, 4) == (drafted["acceptance"], drafted["speculate"])

@@ -1,0 +1,185 @@
+"""Questions: one field is one option, one keyword and one axis of a sweep, with the same error everywhere."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import typing
+
+import pytest
+from attrs import field, frozen
+from click.testing import CliRunner
+
+import trnspec
+from trnspec.api import registry
+from trnspec.builtin import plugin as builtin
+from trnspec.catalog.catalog import Catalog
+from trnspec.cli.eval import made
+from trnspec.errors import UsageError
+from trnspec.evaluation import questions
+from trnspec.evaluation.inputs import GROUPS, fields_of, inputs, question_of
+from trnspec.evaluation.questions import Parallelism, System, axis, like
+from trnspec.evaluation.result import Answer, Evaluation
+from trnspec.evaluation.runner import run as evaluated
+from trnspec.perf.work.activations import RECOMPUTE
+from trnspec.perf.work.layout import BUBBLES
+from trnspec.perf.work.memory import OPTIMIZERS
+from trnspec.plugins.api import Evaluator
+
+CATALOG = trnspec.load(registry=registry())
+LLAMA = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*32", "seq": 8192, "global_batch": 1024}
+SHARED = {
+    f.name: f
+    for cls in vars(questions).values()
+    if isinstance(cls, type) and issubclass(cls, questions.Question) and cls is not questions.Question
+    for f in fields_of(cls)
+}
+
+
+# A new axis is one field of one class.
+
+
+@frozen(kw_only=True, slots=False)
+class Shared(Parallelism):
+    """A shared class with a new axis."""
+
+    slices: int = field(default=1, metadata=axis("Slices of each stage.", "SLICES", group="Parallelism", minimum=1))
+
+
+@frozen(kw_only=True, slots=False)
+class First(System, Shared):
+    """A question that composes it."""
+
+
+@frozen(kw_only=True, slots=False)
+class Second(Shared):
+    """Another one."""
+
+
+def first(catalog: Catalog, question: First) -> Evaluation:
+    """Count ranks.
+
+    Examples:
+        Two slices:
+
+            trnspec eval first --on trn2.48xlarge
+            --slices 2
+    """
+    return _counted("first", question)
+
+
+def second(catalog: Catalog, question: Second) -> Evaluation:
+    """Count ranks."""
+    return _counted("second", question)
+
+
+def _counted(name: str, question: Shared) -> Evaluation:
+    ranks = question.tp * question.pp * question.slices
+    return Evaluation(evaluator=name, title="ranks", inputs=question.values(), answers=(Answer("ranks", ranks),))
+
+
+SCRATCH = [
+    (Evaluator("first", "Ranks.", first), {"on": "trn2.48xlarge"}),
+    (Evaluator("second", "Ranks.", second), {}),
+]
+
+
+@pytest.mark.parametrize(("evaluator", "given"), SCRATCH)
+def test_a_new_axis_is_an_option_a_keyword_and_an_axis_of_a_sweep(evaluator, given):
+    command = made(evaluator, "the tests")
+    options = [word for name, value in given.items() for word in (f"--{name}", value)]
+    help_ = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
+    swept = CliRunner().invoke(command, [*options, "--tp", "2", "--slices", "1,4", "--format", "json"])
+
+    assert "--slices SLICES Slices of each stage. [default: 1]" in help_.partition("Parallelism:")[2]
+    assert 8 == evaluated(evaluator, "the tests", CATALOG, {**given, "tp": 2, "slices": 4})["ranks"]
+    assert "slices" in inspect.signature(question_of(evaluator.load())).parameters
+    rows = json.loads(swept.output)["rows"]
+    assert [({"slices": 1}, 2), ({"slices": 4}, 8)] == [(r["combination"], r["answers"][0]["value"]) for r in rows]
+    misuse = CliRunner().invoke(command, [*options, "--slices", "0"])
+    message = "slices: a whole number of at least 1 is expected, not 0"
+    assert message in str(misuse.exception)
+    with pytest.raises(UsageError, match=message):
+        evaluated(evaluator, "the tests", CATALOG, {**given, "slices": 0})
+    with pytest.raises(UsageError, match=message):
+        question_of(evaluator.load())(**given, slices=0)
+
+
+# The built-in evaluators.
+
+
+def of_all() -> list[tuple[str, object]]:
+    return [(e.name, i) for e in builtin.evaluators for i in inputs(e.load(), e.name)]
+
+
+def test_one_name_is_one_type_with_the_same_choices_and_help():
+    seen: dict[str, dict[tuple, list[str]]] = {}
+    for name, one in of_all():
+        kind = (one.type, one.choices, one.help, one.metavar, one.group, one.minimum, one.maximum)
+        seen.setdefault(one.name, {}).setdefault(kind, []).append(name)
+
+    assert {} == {name: kinds for name, kinds in seen.items() if len(kinds) > 1}
+
+
+def test_shared_names_are_the_shared_fields():
+    assert {} == {
+        (name, one.name): one.help for name, one in of_all() if one.name in SHARED and one.help != SHARED[one.name].help
+    }
+
+
+def test_each_input_has_help_a_group_and_a_unit():
+    for name, one in of_all():
+        assert one.help, (name, one.name)
+        assert one.group in {*GROUPS, "Output"}, (name, one.name)
+        assert one.metavar or one.choices or one.type is bool, (name, one.name)
+
+
+@pytest.mark.parametrize("name", ["training", "memory"])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"zero": 5}, "zero: one of 0, 1, 2, 3 is expected, not 5"),
+        ({"tp": 0}, "tp: a whole number of at least 1 is expected, not 0"),
+        ({"tp": True}, "tp: a whole number of at least 1 is expected, not True"),
+        ({"schedule": "1f2b"}, "schedule: one of 1f1b, interleaved, .* is expected, not '1f2b'; did you mean '1f1b'"),
+        ({"optimizer": "lion"}, "optimizer: one of adam, .* is expected, not 'lion'"),
+    ],
+)
+def test_the_same_mistake_is_the_same_error(name, wrong, message):
+    given = {n: v for n, v in LLAMA.items() if n != "global_batch" or name == "training"}
+    with pytest.raises(UsageError, match=message):
+        trnspec.evaluate(name, CATALOG, **given, **wrong)
+
+
+def test_choices_are_those_of_the_engine():
+    assert set(typing.get_args(questions.PipelineSchedule)) == set(BUBBLES)
+    assert set(typing.get_args(questions.Recompute)) == set(RECOMPUTE)
+    assert set(typing.get_args(questions.OptimizerName)) == set(OPTIMIZERS)
+
+
+def test_values_given_and_common():
+    given = First(on="trn2.48xlarge", tp=2, slices=1)
+
+    assert {"on": "trn2.48xlarge", "tp": 2} == given.given()
+    assert {"on": "trn2.48xlarge", "tp": 2, "slices": 1} == given.given(always=("slices",))
+    assert {"tp": 2, "pp": 1, "dp": None, "ep": 1, "slices": 1} == given.common(Second)
+    assert {"on", "chips", "lnc", "tp", "pp", "dp", "ep", "slices"} == set(given.values())
+
+
+def test_like_keeps_the_help_and_changes_the_rest():
+    @frozen(kw_only=True, slots=False)
+    class Auto(questions.Degrees):
+        tp: int | None = field(default=None, metadata=like(Parallelism, "tp", unset="all"))
+
+    (tp,) = (i for i in fields_of(Auto) if i.name == "tp")
+    assert (SHARED["tp"].help, "all", True) == (tp.help, tp.unset, tp.optional)
+    assert ["tp", "pp", "dp", "ep"] == [i.name for i in fields_of(Auto)]
+
+
+def test_a_field_of_a_type_that_is_not_an_input():
+    @frozen(kw_only=True, slots=False)
+    class Wrong:
+        sizes: dict[str, int] = field(factory=dict)
+
+    with pytest.raises(UsageError, match=r"the field sizes of Wrong: dict\[str, int\] is not a type of an input"):
+        fields_of(Wrong)

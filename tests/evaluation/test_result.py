@@ -1,0 +1,77 @@
+"""Evaluations as Python objects: names, numbers, records, short reprs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import trnspec
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.evaluation.result import Answer, Evaluation, Part, Suggestion, Table
+
+TIMES = Table("Times", ("batch", "time"), ((1, 0.5), (2, None)), ("", "s"))
+FOUND = Evaluation(
+    evaluator="x",
+    title="a title " * 40,
+    inputs={f"input_{n}": n for n in range(30)},
+    answers=(Answer("step_time", 2.5, "s", 2.0, 3.0, "a note"), Answer("fits", True), Answer("algorithm", "ring")),
+    parts=(Part("step_time", "compute", 2.5),),
+    tables=(TIMES,),
+    suggestions=(Suggestion("training", {"tp": 8, "flash": False}, "the fastest"),),
+)
+
+
+@pytest.mark.parametrize("name", ["step time", "step-time", "Step Time", "steptime"])
+def test_an_unknown_name_has_a_hint(name):
+    for call in (FOUND.__getitem__, FOUND.answer, FOUND.number):
+        with pytest.raises(UnknownNameError, match=f"there is no answer '{name}'; did you mean 'step_time'?") as caught:
+            call(name)
+        assert isinstance(caught.value, KeyError)
+
+
+def test_a_name_with_nothing_near_lists_all():
+    with pytest.raises(UnknownNameError, match="there is no answer 'watts'; there are step_time, fits, algorithm"):
+        FOUND["watts"]
+    with pytest.raises(UnknownNameError, match="there are none"):
+        Evaluation(evaluator="x", title="x")["watts"]
+
+
+def test_names_and_numbers():
+    assert ("step_time", "fits", "algorithm") == FOUND.names
+    assert 2.5 == FOUND.number("step_time")
+    for name in ("fits", "algorithm"):
+        with pytest.raises(UsageError, match=f"{name} is .*, which is not a number"):
+            FOUND.number(name)
+
+
+def test_records():
+    assert {"name": "step_time", "value": 2.5, "unit": "s", "low": 2.0, "high": 3.0, "note": "a note"} == (
+        FOUND.records()[0]
+    )
+    assert [{"batch": 1, "time": 0.5}, {"batch": 2, "time": None}] == TIMES.records()
+
+
+def test_pandas():
+    pytest.importorskip("pandas")
+    answers, times = FOUND.to_pandas(), TIMES.to_pandas()
+
+    assert ["step_time", "fits", "algorithm"] == list(answers["name"])
+    assert (0.5, {"batch": "", "time": "s"}) == (times["time"][0], times.attrs["units"])
+
+
+def test_reprs_are_short():
+    for value in (FOUND, *FOUND.answers, *FOUND.parts, *FOUND.tables, *FOUND.suggestions):
+        assert len(repr(value)) <= 200
+    assert "Answer(name='step_time', value=2.5, unit='s', low=2.0, high=3.0, note='a note')" == repr(FOUND.answers[0])
+    assert "Answer(name='none', value=0)" == repr(Answer("none", 0))
+    assert len(repr(trnspec.evaluate("roofline", on="trainium2"))) <= 200
+
+
+def test_suggestions_go_through_json():
+    data = json.loads(json.dumps(FOUND.to_dict()))
+    data["suggestions"][0]["command"] = "trnspec eval training"
+
+    assert FOUND == Evaluation.from_dict(data)
+    del data["suggestions"]
+    assert () == Evaluation.from_dict(data).suggestions

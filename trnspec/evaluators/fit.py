@@ -1,0 +1,286 @@
+"""Whether a layout fits: the memory that a rank needs in training and inference, and the nearest layouts that fit."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import evolve, frozen
+
+from trnspec.errors import TrnspecError, UsageError
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.work.activations import layer_activations
+from trnspec.perf.work.layout import Layout, check, check_context
+from trnspec.perf.work.memory import Memory, inference_memory, training_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.work.activations import Storing
+
+PARTS = {
+    "weights": "weights of the rank",
+    "gradients": "gradients",
+    "optimizer": "master weights and moments",
+    "activations": "activations of the layers",
+    "embeddings_and_logits": "activations of embedding, final norm and output; logits",
+    "recomputed": "activations of one layer during recompute",
+    "cache": "KV cache",
+    "buffers": "messages between stages, gathered weights",
+}
+"""The parts of the memory of a rank."""
+
+MAX_CHANGES = 3
+"""The most inputs that are changed together."""
+
+MAX_LAYOUTS = 12
+"""The most layouts that :func:`nearest` returns."""
+
+_TRAINING = ("tp", "pp", "cp", "ep", "zero", "recompute", "sequence_parallel", "fused_loss", "microbatch", "offload")
+_INFERENCE = ("tp", "pp", "ep", "batch", "prefill")
+_RECOMPUTE = ("none", "selective", "operators", "full")
+
+
+@frozen(kw_only=True)
+class Demand:
+    """A layout with the workload of training or inference, which decide the memory of a rank.
+
+    Attributes:
+        mode: Training or inference.
+        layout: The layout.
+        microbatches: Microbatches per step and replica.
+        dropout: Whether dropout masks are kept.
+        element_bytes: Bytes of an activation, in inference also of a weight.
+        kv_bytes: Bytes of an element of the KV cache.
+        batch: Sequences of inference per replica.
+        context: Tokens per sequence in the KV cache.
+        prefill: Tokens of a prompt that a rank computes at once.
+    """
+
+    mode: Literal["training", "inference"]
+    layout: Layout
+    microbatches: int
+    dropout: bool = False
+    element_bytes: float = 2.0
+    kv_bytes: float = 2.0
+    batch: int = 1
+    context: int = 0
+    prefill: int = 1
+
+    @property
+    def split(self) -> Layout:
+        """The layout with the global batch that its microbatches make."""
+        return evolve(self.layout, global_batch=self.microbatches * self.layout.microbatch * self.layout.dp)
+
+    def check(self, d: Dimensions, ranks: int | None) -> None:
+        """Checks the layout for a model and a number of ranks.
+
+        Raises:
+            UsageError: A number is not positive.
+            RefusalError: The layout is invalid.
+        """
+        for name in ("microbatches", "batch", "context", "prefill"):
+            if getattr(self, name) < (0 if name == "context" else 1):
+                raise UsageError(f"{name}: a positive number is expected, not {getattr(self, name)}")
+        try:
+            check(self.split, d, ranks)
+        except RefusalError as refusal:
+            # The global batch is not an input here; microbatches are.
+            refusal.place = "microbatches" if refusal.place == "global_batch" else refusal.place
+            raise
+        if self.mode == "inference":
+            check_context(self.context, d, "context")
+            check_context(self.prefill, d, "prefill")
+
+    @property
+    def tokens(self) -> int:
+        """The maximum number of tokens per sequence."""
+        return self.layout.seq if self.mode == "training" else max(self.context, self.prefill)
+
+    def stage(self, d: Dimensions, stage: int) -> tuple[Memory, float]:
+        """The bytes on a rank of a stage, and those that it keeps on the host."""
+        split = self.layout.split()
+        if self.mode == "inference":
+            memory = inference_memory(
+                d, split, context=float(self.context), batch=float(self.batch * self.layout.dp),
+                step_tokens=self._step_tokens, weight_bytes=self.element_bytes, kv_bytes=self.kv_bytes,
+                activation_bytes=self.element_bytes, stage=float(stage),
+            )  # fmt: skip
+        else:
+            memory = training_memory(
+                d, split, self._storing, self.layout.bytes, seq=float(self.layout.seq),
+                microbatch=float(self.layout.microbatch), microbatches=float(self.microbatches),
+                zero=float(self.layout.zero), stage=float(stage),
+            )  # fmt: skip
+        return self._offloaded(d, memory)
+
+    def worst(self, d: Dimensions) -> tuple[int, Memory, float]:
+        """The stage that needs most, its memory, and what it keeps on the host."""
+        stages = [(stage, *self.stage(d, stage)) for stage in range(self.layout.pp)]
+        return max(stages, key=lambda row: (float(row[1].total), -row[0]))
+
+    @property
+    def _step_tokens(self) -> float:
+        """Tokens that a rank computes at once: a part of a prompt, or one of each sequence."""
+        return max(float(self.prefill), float(self.batch)) / self.layout.cp
+
+    @property
+    def _storing(self) -> Storing:
+        return evolve(self.layout.storing(), dropout=float(self.dropout), element_bytes=self.element_bytes)
+
+    def _offloaded(self, d: Dimensions, memory: Memory) -> tuple[Memory, float]:
+        """What stays on the device: of weights and activations two layers, the current and the next."""
+        what = self.layout.offload
+        if what == "none":
+            return memory, 0.0
+        size = float(getattr(memory, what))
+        layers = d.layers / self.layout.pp
+        if what == "weights":
+            stays = min(size, 2.0 * size / layers)
+        elif what == "activations" and self.mode == "training":
+            kinds = [k for k, n in ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers)) if n]
+            layer = (d, self.layout.split(), self._storing, float(self.layout.seq), float(self.layout.microbatch))
+            stays = min(size, 2.0 * max(float(layer_activations(*layer, kind)) for kind in kinds))
+        else:
+            stays = 0.0
+        return evolve(memory, **{what: stays}), size - stays
+
+
+@frozen
+class Capacity:
+    """The memory of a system.
+
+    Attributes:
+        ranks: Ranks of the system.
+        device: Device memory per rank, in B.
+        host: Host memory per rank, in B; 0.0 if unknown.
+    """
+
+    ranks: int
+    device: float
+    host: float
+
+
+@frozen
+class Change:
+    """A changed layout.
+
+    Attributes:
+        changes: The changed inputs: ``zero 0 -> 1``.
+        total: The memory of the rank that needs most, in B.
+        fits: Whether it fits on the device and on the host.
+        steps: The number of steps of all changes: from tp 4 to 16 are two.
+    """
+
+    changes: tuple[str, ...]
+    total: float
+    fits: bool
+    steps: int
+
+
+def neighbors(d: Dimensions, demand: Demand, capacity: Capacity) -> tuple[Change, ...]:
+    """Each input alone, changed by one step, in the order of the inputs."""
+    firsts = (options[:1] for options in _options(demand).values())
+    return tuple(c for options in firsts for option in options if (c := _changed(d, demand, capacity, (option,), 1)))
+
+
+def nearest(d: Dimensions, demand: Demand, capacity: Capacity) -> tuple[Change, ...]:
+    """The layouts that fit with the fewest changed inputs, nearest first.
+
+    An input counts once however far it is changed; of the layouts that change the same inputs only the nearest is
+    returned. Of two equally near, the one that leaves less memory free comes first.
+    """
+    options = _options(demand)
+    for count in range(1, MAX_CHANGES + 1):
+        fitting: dict[tuple[str, ...], Change] = {}
+        for names in combinations(options, count):
+            for chosen in sorted(product(*(enumerate(options[n], 1) for n in names)), key=_steps):
+                change = _changed(d, demand, capacity, tuple(option for _, option in chosen), _steps(chosen))
+                if change is not None and change.fits:
+                    fitting[names] = change
+                    break
+        if fitting:
+            return tuple(sorted(fitting.values(), key=lambda c: (c.steps, -c.total))[:MAX_LAYOUTS])
+    return ()
+
+
+def _steps(chosen: tuple[tuple[int, Option], ...]) -> int:
+    return sum(steps for steps, _ in chosen)
+
+
+Option = tuple[str, Any, Any]
+"""An input, its value, and another value."""
+
+
+def _options(demand: Demand) -> Mapping[str, list[Option]]:
+    """For each input the values that need less memory than its own, nearest first.
+
+    If many tensor-parallel ranks split the sequence, ``operators`` may need more than ``selective``; a layout that
+    needs too much is not returned as one that fits.
+    """
+    layout = demand.layout
+    options: dict[str, list[Option]] = {}
+    for name in _TRAINING if demand.mode == "training" else _INFERENCE:
+        now = getattr(demand if name in ("batch", "prefill") else layout, name)
+        values: list[Any] = []
+        if name in ("tp", "pp", "cp", "ep"):
+            values = [now * 2**i for i in range(1, 7)]
+        elif name in ("microbatch", "batch", "prefill"):
+            values = list(_halved(now))
+        elif name == "zero":
+            values = list(range(now + 1, 4))
+        elif name == "recompute":
+            values = list(_RECOMPUTE[_RECOMPUTE.index(now) + 1 :])
+        elif name in ("sequence_parallel", "fused_loss"):
+            values = [] if now else [True]
+        elif name == "offload":
+            values = ["optimizer"] if now == "none" else []
+        if values:
+            options[name] = [(name, now, value) for value in values]
+    return options
+
+
+def _halved(value: int) -> Iterator[int]:
+    while value > 1 and value % 2 == 0:
+        value //= 2
+        yield value
+
+
+def _changed(
+    d: Dimensions, demand: Demand, capacity: Capacity, options: tuple[Option, ...], steps: int
+) -> Change | None:
+    """A changed layout; ``None`` if it is invalid. The data-parallel degree takes the remaining ranks."""
+    values = {name: value for name, _, value in options}
+    if values.get("sequence_parallel") and values.get("tp", demand.layout.tp) == 1:
+        return None
+    own = {n: v for n, v in values.items() if n in ("batch", "prefill")}
+    layout = evolve(demand.layout, **{n: v for n, v in values.items() if n not in own})
+    others = layout.tp * layout.pp * layout.cp
+    if capacity.ranks % others:
+        return None
+    layout = evolve(layout, dp=capacity.ranks // others)
+    microbatches = demand.microbatches
+    if demand.mode == "training":
+        # The tokens per step stay: fewer replicas or smaller microbatches mean more microbatches.
+        sequences = microbatches * demand.layout.microbatch * demand.layout.dp
+        if sequences % (layout.microbatch * layout.dp):
+            return None
+        microbatches = sequences // (layout.microbatch * layout.dp)
+    elif "batch" not in own:
+        # So do the sequences over all replicas.
+        own["batch"] = math.ceil(demand.batch * demand.layout.dp / layout.dp)
+    changed = evolve(demand, layout=layout, microbatches=microbatches, **own)
+    try:
+        changed.check(d, capacity.ranks)
+    except TrnspecError:
+        return None
+    _, memory, host = changed.worst(d)
+    texts = tuple(f"{n} {_text(a)} -> {_text(b)}" for n, a, b in options)
+    fits = float(memory.total) <= capacity.device and host <= capacity.host
+    return Change(texts, float(memory.total), fits, steps)
+
+
+def _text(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
