@@ -291,7 +291,18 @@ def fit(found: Table, width: int) -> Layout:
     widths = _narrowed([full[i] for i in chosen], [least[i] for i in chosen], width)
     hidden = tuple(c.label for i, c in enumerate(found.columns) if i not in chosen)
     kept = tuple(r if isinstance(r, str) else tuple(r[i] for i in chosen) for r in rows)
-    return Layout(tuple(found.columns[i] for i in chosen), tuple(widths), kept, hidden)
+    columns = tuple(found.columns[i] for i in chosen)
+    # Wrapped lines may leave a column narrower than it may be.
+    widths = [
+        max(columns_of(line) for text in _texts(column, i, kept) for line in _wrapped(text, widths[i]))
+        for i, column in enumerate(columns)
+    ]
+    return Layout(columns, tuple(widths), kept, hidden)
+
+
+def _texts(column: Column, index: int, rows: Sequence[tuple[str, ...] | str]) -> list[str]:
+    """The lines of a heading and the cells below it."""
+    return [*column.name.split("\n"), *(row[index] for row in rows if not isinstance(row, str))]
 
 
 def _total(widths: Sequence[int]) -> int:

@@ -165,9 +165,10 @@ def test_csv_of_a_table(here) -> None:
 def test_markdown(here) -> None:
     done = here("eval", "sweep", "--chip", "trainium2", "--format", "markdown")
 
-    assert done.out.startswith("## sweep: trainium2, 1 times\n\nAsked: chip `trainium2`, ")
+    assert done.out.startswith("## sweep: trainium2, 1 times\n\n- time: 35.5 ms [34.9, 36.2] ms\n")
     assert "| time | 35.5 ms | [34.9, 36.2] ms | rounding of the bandwidth |" in done.out
-    assert "| rival | 2,400 GB/s, rejected |" in done.out
+    assert "| conflicting value | 2,400 GB/s, rejected |" in done.out
+    assert "### Inputs\n\nchip `trainium2`, times `1`, " in done.out
 
 
 def test_catalog_options(here, tmp_path) -> None:
@@ -176,10 +177,10 @@ def test_catalog_options(here, tmp_path) -> None:
     edition = here("eval", "sweep", "--chip", "trainium2", "--edition", "2026.11")
 
     assert SECONDS / 2 == pytest.approx(float(row["time [s]"]))
-    assert "edition 2026.11 of the catalog" in edition.out
+    assert "catalog  edition 2026.11\n" in edition.out
     assert ", as of 2026-09\n" in here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09").out
     changed = here("eval", "sweep", "--chip", "trainium2", "--overlay", "fast.yaml").out
-    assert "  from   the working edition of the catalog, with fast.yaml applied\n" in changed
+    assert "catalog  working edition, with fast.yaml applied\n" in changed
     assert "derived:" in changed
     data = json.loads(here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09", "--format", "json").out)
     assert ("2026-09", {"as_of": "2026-09"}) == (data["as_of"], data["catalog"])

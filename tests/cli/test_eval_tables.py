@@ -53,7 +53,7 @@ def test_a_sweep_of_training(here) -> None:
     assert " ".join(told).endswith(f"{BOUNDS} {IDEAL}")
     in_markdown = here(*TRAINING, "--tp", "32", "--calibration", "auto,none", "--format", "markdown").out
     assert in_markdown.endswith(f"\n\n{BOUNDS} {IDEAL}\n")
-    assert in_markdown.startswith("training: 2 combinations, model llama-3.1-8b, on trn1.32xlarge*32, ")
+    assert in_markdown.startswith("training: 2 combinations, model llama-3.1-8b, seq 8,192, ")
 
 
 # The columns of a CSV.
@@ -163,7 +163,7 @@ def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     data = json.loads(here(*SEARCH, "--top", "1", *more, "--format", "json").out)
     answers = {a["name"]: a for a in data["answers"]}
-    lines_ = printed.partition("\ncommand: ")[2].partition("\n\n")[2].partition("\n\n")[0]
+    lines_ = printed.partition("\nNext command: ")[2].partition("\n\n")[2].partition("\n\n")[0]
     # A shell joins the lines; shlex does not.
     _, *words = shlex.split(lines_.replace("\\\n", ""))
     again = {a["name"]: a for a in json.loads(here(*words, "--format", "json").out)["answers"]}
@@ -192,7 +192,7 @@ def test_the_command_asks_the_same_catalog(here, tmp_path) -> None:
 def test_the_command_in_markdown(here) -> None:
     found = here(*SEARCH, "--top", "1", "--format", "markdown").out
 
-    assert "### command: the fastest layout\n\n```sh\ntrnspec eval training --model llama-3.2-1b " in found
+    assert "### Next command: the fastest layout\n\n```sh\ntrnspec eval training --model llama-3.2-1b " in found
     assert 1 == found.count("trnspec eval training")
 
 
@@ -204,11 +204,12 @@ def test_units_are_in_the_headings(here) -> None:
     at = told.index("Ridge points of trainium2")
 
     assert [
-        "            peak  peak ridge     matmul  matmul ridge     sparse  sparse ridge",
-        "dtype  [PFLOP/s]    [FLOP/B]  [PFLOP/s]      [FLOP/B]  [PFLOP/s]      [FLOP/B]",
-        "-----  ---------  ----------  ---------  ------------  ---------  ------------",
-        "fp32       0.181        62.4      0.157          54.2          -             -",
-    ] == told[at + 2 : at + 6]
+        "                                           matmul               sparse",
+        "            peak  peak ridge     matmul     ridge     sparse     ridge",
+        "dtype  [PFLOP/s]    [FLOP/B]  [PFLOP/s]  [FLOP/B]  [PFLOP/s]  [FLOP/B]",
+        "-----  ---------  ----------  ---------  --------  ---------  --------",
+        "fp32       0.181        62.4      0.157      54.2          -         -",
+    ] == told[at + 2 : at + 7]
 
 
 @pytest.mark.parametrize("args", [SEARCH, ("eval", "roofline", "--on", "trainium1", "--model", "llama-3.1-8b")])
