@@ -35,9 +35,9 @@ _MOST_CAUSES = 3
     "audit",
     cls=GroupedCommand,
     examples=(
-        ("trnspec audit trn2.48xlarge", "The disagreements about one server"),
-        ("trnspec audit trainium2 memory.bandwidth", "Those about one figure"),
-        ("trnspec audit --verdict unresolved", "Those that are not resolved"),
+        ("trnspec audit trn2.48xlarge", "The disagreements about one server:"),
+        ("trnspec audit trainium2 memory.bandwidth", "Those about one figure:"),
+        ("trnspec audit --verdict unresolved", "Those that are not resolved:"),
     ),
 )
 @click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=document_then_path)

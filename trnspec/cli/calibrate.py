@@ -39,13 +39,11 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     "calibrate",
     cls=GroupedCommand,
     examples=(
+        ("trnspec calibrate steps.csv --software Megatron-LM --rows", "Print the fit and the error of every row:"),
         (
-            "trnspec calibrate catalog/measured/training_nvidia.csv --software Megatron-LM --chip h100-sxm --rows",
-            "Print the fit of one chip and the error of every row",
-        ),
-        (
-            "trnspec calibrate steps.csv --software Neuron --out my-catalog --name neuron --source acme-2026-10",
-            "Write a calibration document for each chip of the rows",
+            "trnspec calibrate steps.csv --software Megatron-LM --catalog my-catalog --out my-catalog --name megatron-lm "
+            "--source acme-2026-10",
+            "Write a calibration document for each chip of the rows:",
         ),
     ),
 )

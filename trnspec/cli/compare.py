@@ -67,11 +67,11 @@ class Row:
     "compare",
     cls=GroupedCommand,
     examples=(
-        ("trnspec compare trainium1 trainium2 trainium3", "Three chips, with ratios to the first"),
-        ("trnspec compare trn1.32xlarge trn2.48xlarge --sort -ratio", "Two servers, the largest difference first"),
+        ("trnspec compare trainium1 trainium2 trainium3", "Three chips, with ratios to the first:"),
+        ("trnspec compare trn1.32xlarge trn2.48xlarge --sort -ratio", "Two servers, the largest difference first:"),
         (
             "trnspec compare trainium2 trainium3 --baseline trainium3 --columns figure,trainium2,trainium3",
-            "Values without ratios",
+            "Values without ratios:",
         ),
     ),
 )

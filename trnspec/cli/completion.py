@@ -9,7 +9,7 @@ from trnspec.cli.help import GroupedCommand
 _SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command("completion", cls=GroupedCommand, examples=(("trnspec completion bash", "The script for bash"),))
+@click.command("completion", cls=GroupedCommand, examples=(("trnspec completion bash", "The script for bash:"),))
 @click.argument("shell", type=click.Choice(_SHELLS))
 def command(shell: str) -> None:
     """Print the script with which SHELL completes commands, options, documents, models, systems and codes.

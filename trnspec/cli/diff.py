@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     "diff",
     cls=GroupedCommand,
     examples=(
-        ("trnspec diff as-of:2023-06 working", "What was published since June 2023"),
-        ("trnspec diff as-of:2024-12 working --name trainium2", "The same for one chip"),
-        ("trnspec diff working working --format json", "No differences, for programs"),
+        ("trnspec diff as-of:2023-06 working", "What was published since June 2023:"),
+        ("trnspec diff as-of:2024-12 working --name trainium2", "The same for one chip:"),
+        ("trnspec diff working working --format json", "No differences, for programs:"),
     ),
 )
 @click.argument("old", metavar="A")

@@ -33,7 +33,7 @@ def command() -> None:
 
 
 @command.command(
-    "list", cls=GroupedCommand, examples=(("trnspec edition list", "The editions of the shipped catalog"),)
+    "list", cls=GroupedCommand, examples=(("trnspec edition list", "The editions of the shipped catalog:"),)
 )
 @_CATALOG
 @click.option(
@@ -66,7 +66,7 @@ def list_(root: str | None, format_: str) -> None:
 @command.command(
     "freeze",
     cls=GroupedCommand,
-    examples=(("trnspec edition freeze 2026.12 --catalog my-catalog", "A private edition"),),
+    examples=(("trnspec edition freeze 2026.12 --catalog my-catalog", "A private edition:"),),
 )
 @click.argument("name")
 @_CATALOG
@@ -92,7 +92,7 @@ def freeze(name: str, root: str | None) -> None:
 
 
 @command.command(
-    "verify", cls=GroupedCommand, examples=(("trnspec edition verify", "All editions of the shipped catalog"),)
+    "verify", cls=GroupedCommand, examples=(("trnspec edition verify", "All editions of the shipped catalog:"),)
 )
 @click.argument("name", required=False)
 @_CATALOG

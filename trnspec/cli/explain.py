@@ -24,9 +24,9 @@ _FIXED = re.compile(r"\s*([-*|>#`]|\d+\. |\w+:$)")
     "explain",
     cls=GroupedCommand,
     examples=(
-        ("trnspec explain TRN402", "One code"),
-        ("trnspec explain aggregate-mismatch", "The same by its name"),
-        ("trnspec explain --format json", "All codes, for programs"),
+        ("trnspec explain TRN402", "One code:"),
+        ("trnspec explain aggregate-mismatch", "The same by its name:"),
+        ("trnspec explain --format json", "All codes, for programs:"),
     ),
 )
 @click.argument("code", required=False, shell_complete=codes)

@@ -55,9 +55,9 @@ _FIGURES: dict[type, dict[str, str]] = {
     "list",
     cls=GroupedCommand,
     examples=(
-        ("trnspec list chips", "The chips with their main figures"),
-        ("trnspec list servers --sort -memory --columns name,chips,memory", "Servers by memory, largest first"),
-        ("trnspec list chips --as-of 2023-06", "The chips that were known in June 2023"),
+        ("trnspec list chips", "The chips with their main figures:"),
+        ("trnspec list servers --sort -memory --columns name,chips,memory", "Servers by memory, largest first:"),
+        ("trnspec list chips --as-of 2023-06", "The chips that were known in June 2023:"),
     ),
 )
 @click.argument("kind", required=False, shell_complete=kinds)
@@ -138,7 +138,9 @@ def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[T
         nodes = sorted(nodes, key=lambda n: _size(graph, n))
         names: list[list[Cell]] = [[n.name] for n in nodes]
         paths = _SYSTEM
-        values: dict[str, list[Displayed | Cell]] = {name: [_total(graph, n, at) for n in nodes] for name, at in _SYSTEM.items()}
+        values: dict[str, list[Displayed | Cell]] = {
+            name: [_total(graph, n, at) for n in nodes] for name, at in _SYSTEM.items()
+        }
         if not issubclass(spec, Chip):
             heads.append(Column("chips"))
             names = [[n.name, _chips(graph, n)] for n in nodes]

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     "query",
     cls=GroupedCommand,
     examples=(
-        ("trnspec query 'chip where memory.capacity > 90 GiB'", "Chips with more than 90 GiB"),
+        ("trnspec query 'chip where memory.capacity > 90 GiB'", "Chips with more than 90 GiB:"),
         (
             "trnspec query server --columns name,peak.dense.bf16,memory.bandwidth --sort -peak.dense.bf16",
-            "Servers by their bf16 rate",
+            "Servers by their bf16 rate:",
         ),
         (
             "trnspec query chip --columns 'name, peak.dense.bf16 / memory.bandwidth'",
-            "The arithmetic intensity at which each chip becomes compute-bound",
+            "The arithmetic intensity at which each chip becomes compute-bound:",
         ),
     ),
 )

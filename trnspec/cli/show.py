@@ -36,9 +36,9 @@ _MAIN = 4
     "show",
     cls=GroupedCommand,
     examples=(
-        ("trnspec show trainium2", "The figures of a chip"),
-        ("trnspec show trn2.48xlarge --reasons", "A server, with notes and why each verdict was given"),
-        ("trnspec show trainium1 --as-of 2023-03 --format json", "What was published by March 2023, for programs"),
+        ("trnspec show trainium2", "The figures of a chip:"),
+        ("trnspec show trn2.48xlarge --reasons", "A server, with notes and why each verdict was given:"),
+        ("trnspec show trainium1 --as-of 2023-03 --format json", "What was published by March 2023, for programs:"),
     ),
 )
 @click.argument("name", shell_complete=documents())

@@ -52,9 +52,9 @@ class Citation:
     "source",
     cls=GroupedCommand,
     examples=(
-        ("trnspec source --rank vendor-doc --sort -adopted", "Vendor documents, the most used first"),
-        ("trnspec source neuron-trainium2-2026-08", "All values that one source supports or contradicts"),
-        ("trnspec source neuron-trainium2-2026-08 --adopted --format csv", "The adopted values alone, as CSV"),
+        ("trnspec source --rank vendor-chip-page --sort -adopted", "Chip pages of vendors, the most used first:"),
+        ("trnspec source neuron-trainium2-2026-08", "All values that one source supports or contradicts:"),
+        ("trnspec source neuron-trainium2-2026-08 --adopted --format csv", "The adopted values alone, as CSV:"),
     ),
 )
 @click.argument("name", required=False, metavar="[ID]", shell_complete=documents("sources"))
@@ -62,8 +62,9 @@ class Citation:
     "--rank",
     cls=GroupedOption,
     group="Catalog",
+    metavar="RANK",
     type=click.Choice(get_args(Rank)),
-    help="Only sources of this rank.",
+    help=f"Only sources of this rank: {', '.join(get_args(Rank))}.",
 )
 @click.option(
     "--adopted",

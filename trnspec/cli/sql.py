@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     "sql",
     cls=GroupedCommand,
     examples=(
-        ("trnspec sql 'SHOW TABLES'", "The tables"),
-        ("trnspec sql 'SELECT name, \"memory.capacity\" / 1024**3 AS GiB FROM chips'", "The memory of all chips"),
-        ("trnspec sql 'SELECT * FROM claims' --format csv", "All claims, as CSV"),
+        ("trnspec sql 'SHOW TABLES'", "The tables:"),
+        ("trnspec sql 'SELECT name, \"memory.capacity\" / 1024**3 AS GiB FROM chips'", "The memory of all chips:"),
+        ("trnspec sql 'SELECT * FROM claims' --format csv", "All claims, as CSV:"),
     ),
 )
 @click.argument("statement", metavar="SELECT")

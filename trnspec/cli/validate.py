@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     "validate",
     cls=GroupedCommand,
     examples=(
-        ("trnspec validate my-catalog", "Check the documents of a folder"),
-        ("trnspec validate --format github chips/acme-1.yaml", "Check one file, with annotations for GitHub"),
-        ("trnspec validate --ignore TRN6 --table", "Check the shipped catalog without the codes TRN6xx, and list it"),
+        ("trnspec validate my-catalog", "Check the documents of a folder:"),
+        ("trnspec validate --format github chips/acme-1.yaml", "Check one file, with annotations for GitHub:"),
+        ("trnspec validate --ignore TRN6 --table", "Check the shipped catalog without the codes TRN6xx, and list it:"),
     ),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
