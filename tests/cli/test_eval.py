@@ -127,6 +127,13 @@ def test_page(here) -> None:
     assert "\x1b" not in done.out
 
 
+def test_the_page_in_python(here) -> None:
+    """``str(evaluation)`` is what the command prints at 80 columns."""
+    found = trnspec.evaluate("sweep", chip="trainium2", times=2)
+
+    assert here("eval", "sweep", "--chip", "trainium2", "--times", "2").out == f"{found}\n"
+
+
 @pytest.mark.parametrize("columns", ["20", "40", "60", "200"])
 def test_page_fits(here, monkeypatch, columns) -> None:
     monkeypatch.setenv("COLUMNS", columns)

@@ -95,7 +95,7 @@ def test_an_answer_that_is_called_as_one_of_the_last_columns() -> None:
 
     asking = Asking(Evaluator("x", "x", lambda catalog: found), "x", None, {}, {})
     made = many(asking, [({}, found)])
-    assert ["hint [s]", "asked or answered place", *REFUSED] == [c.name for c in made.columns]
+    assert ["hint [s]", "input or answer place", *REFUSED] == [c.name for c in made.columns]
     assert ((1.0, 2, "", "", "", ""),) == made.rows
 
 

@@ -41,8 +41,7 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     examples=(
         ("trnspec calibrate steps.csv --software Megatron-LM --rows", "Print the fit and the error of every row:"),
         (
-            "trnspec calibrate steps.csv --software Megatron-LM --catalog my-catalog --out my-catalog --name megatron-lm "
-            "--source acme-2026-10",
+            "trnspec calibrate steps.csv --software Neuron --catalog my-catalog --out my-catalog --name neuron --source acme-2026-10",
             "Write a calibration document for each chip of the rows:",
         ),
     ),
