@@ -96,5 +96,5 @@ def of_revision(revision: str, folder: str = "catalog", where: FilePath | None =
 def _catalog(documents: Iterable[Document], known: Registry, what: str) -> Catalog:
     readings = [read(document, known) for document in documents]
     if not readings:
-        raise UsageError(f"{what} has no .yaml files")
+        raise UsageError(f"{what} holds no .yaml files")
     return Catalog(link(readings)[0])
