@@ -46,7 +46,7 @@ def test_misuse(here, args) -> None:
     result = here(*args)
 
     assert (result.status, result.out) == (2, "")
-    assert "No such option" in result.err or "there is no command 'nope'" in result.err
+    assert "No such" in result.err
 
 
 @pytest.mark.parametrize(

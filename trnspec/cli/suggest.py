@@ -29,4 +29,4 @@ def unknown(ctx: click.Context, what: str, name: str, names: Iterable[str]) -> c
 
     known = list(names)
     hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
-    return click.UsageError(f"there is no {what} {name!r}; {hint}", ctx)
+    return click.UsageError(f"No such {what} {name!r}; {hint}", ctx)
