@@ -31,9 +31,9 @@ def test_chips(here) -> None:
 
     assert (result.status, result.err) == (0, "")
     assert [line for line in result.out.splitlines() if len(line) > 80] == []
-    assert found[0] == ["trainium1", "trainium2", "ratio", "trainium3", "ratio"]
-    assert ["bf16", "190", "TFLOPS", "667", "TFLOPS", "3.51x", "671", "TFLOPS", "3.53x"] in found
-    assert ["bf16", "-", "2,563", "TFLOPS", "-", "2,517", "TFLOPS", "-"] in found
+    assert found[0] == ["figure", "trainium1", "trainium2", "ratio", "trainium3", "ratio"]
+    assert ["bf16", "[TFLOPS]", "190", "667", "3.51x", "671", "3.53x"] in found
+    assert ["bf16", "[TFLOPS]", "-", "2,563", "-", "2,517", "-"] in found
     assert ["memory_pool", "16", "64", "4x", "-", "-"] in found
 
 
@@ -41,17 +41,17 @@ def test_baseline(here) -> None:
     """The same values; ratios to the other one."""
     found = words(here("compare", "trainium1", "trainium2", "--baseline", "trainium2").out)
 
-    assert found[0] == ["trainium1", "ratio", "trainium2"]
-    assert ["bf16", "190", "TFLOPS", "0.285x", "667", "TFLOPS"] in found
+    assert found[0] == ["figure", "trainium1", "ratio", "trainium2"]
+    assert ["bf16", "[TFLOPS]", "190", "0.285x", "667"] in found
 
 
 def test_rows_of_one_alone(here) -> None:
-    """Left out, counted, and shown when asked for."""
+    """Counted, and shown with --all."""
     some, all_ = (here("compare", "trainium1", "trainium2", *more).out for more in ([], ["--all"]))
 
     assert "--all shows all." in some
-    assert ["cfp8", "190", "TFLOPS", "-", "-"] not in words(some)
-    assert ["cfp8", "190", "TFLOPS", "-", "-"] in words(all_)
+    assert ["cfp8", "[TFLOPS]", "190", "-", "-"] not in words(some)
+    assert ["cfp8", "[TFLOPS]", "190", "-", "-"] in words(all_)
     assert "--all shows" not in all_
 
 
@@ -101,19 +101,45 @@ def test_interval_of_a_ratio(here) -> None:
 def test_markdown(here) -> None:
     text = here("compare", "trainium1", "trainium2", "--format", "markdown").out.splitlines()
 
-    assert text[0] == "| figure | trainium1 | trainium2 | trainium2 / trainium1 |"
-    assert "| peak.dense.bf16 | 190 TFLOPS | 667 TFLOPS | 3.51x |" in text
+    assert text[0] == "| figure | trainium1 | trainium2 | ratio |"
+    assert "| peak.dense.bf16 [TFLOPS] | 190 | 667 | 3.51x |" in text
 
 
 def test_more_than_the_page_holds(here) -> None:
-    """Says which columns are left out."""
+    """The hidden columns are named."""
     names = ["trn1.32xlarge", "trn2.48xlarge", "trn2u.48xlarge", "trn3-gen1-server", "trn3-gen2-server"]
     text = here("compare", *names).out
 
     assert [line for line in text.splitlines() if len(line) > 80] == []
-    assert "Left out for want of room: " in text
-    left = text.partition("Left out for want of room: ")[2]
+    assert "hidden columns: " in text
+    left = text.partition("hidden columns: ")[2]
     assert [n for n in names if n not in text.splitlines()[0] and n not in left] == []
+
+
+def test_one_unit_per_row(here, tmp_path) -> None:
+    """MiB beside GiB: the row is in GiB."""
+    (tmp_path / "mib.yaml").write_text("change:\n  trainium1: {memory.capacity: '32,768 MiB'}\n")
+    found = words(here("compare", "trainium1", "trainium2", "--overlay", "mib.yaml").out)
+
+    assert ["capacity", "[GiB]", "32", "96", "3x"] in found
+
+
+def test_columns_and_order(here) -> None:
+    """The largest ratio first; without groups, so that every figure has its whole path."""
+    options = ("--columns", "figure,ratio", "--sort", "-ratio")
+    found = words(here("compare", "trainium1", "trainium2", *options).out)
+    ratios = [float(row[-1].removesuffix("x")) for row in found[2:] if row and row[-1].endswith("x")]
+
+    assert found[0] == ["figure", "ratio"]
+    assert ratios == sorted(ratios, reverse=True)
+    assert ["peak.dense.bf16", "[TFLOPS]", "3.51x"] in found
+
+
+def test_no_word_is_broken(here) -> None:
+    names = ["trainium1", "trainium2", "trainium3"]
+    text = here("compare", *names).out
+
+    assert {"neuronlink-v2", "neuronlink-v3", "capacity", "bandwidth", "[TFLOPS]"} <= set(text.split())
 
 
 @pytest.mark.parametrize(
@@ -122,7 +148,7 @@ def test_more_than_the_page_holds(here) -> None:
         (["trainium1"], "name at least two"),
         (["trainium1", "trainium"], "name at least two"),
         (["trainium1", "trainum2"], "did you mean 'trainium2'"),
-        (["trainium1", "trainium2", "--baseline", "trainium3"], "trainium3 is not among"),
+        (["trainium1", "trainium2", "--baseline", "trainium3"], "trainium3 is not one of"),
     ],
 )
 def test_misuse(here, args, message) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 
@@ -78,3 +79,48 @@ def test_names_of_another_catalog(tmp_path) -> None:
 def test_options() -> None:
     assert {"--format", "--catalog", "--as-of"} <= set(completed("show", "--"))
     assert completed("show", "--format", "m") == ["markdown"]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("eval", "training", "--model", "llama-3.1-8"), ["llama-3.1-8b"]),
+        (("eval", "training", "--on", "trn1.3"), ["trn1.32xlarge"]),
+        (("eval", "training", "--on", "trn1.32xlarge,trn2.48"), ["trn1.32xlarge,trn2.48xlarge"]),
+        (("eval", "training", "--calibration", "trainium1-n"), ["trainium1-neuron"]),
+        (("eval", "training", "--calibration", "no"), ["none"]),
+        (("explain", "TRN40"), ["TRN402", "TRN403", "TRN404", "TRN405", "TRN406"]),
+        (("audit", "trainium1", "memory.ba"), ["memory.bandwidth"]),
+        (("audit", "--verdict", "rej"), ["rejected"]),
+        (("diff", "--name", "trainium1"), ["trainium1"]),
+        (("calibrate", "--chip", "trainium2"), ["trainium2"]),
+    ],
+)
+def test_what_is_typed_most(words, found) -> None:
+    assert set(found) <= set(completed(*words))
+    assert [c for c in completed(*words) if not c.startswith(words[-1])] == []
+
+
+def test_documents_of_plugins(tmp_path) -> None:
+    """Of a plugin that adds more than a catalog too; it is not imported and prints no warning."""
+    package = tmp_path / "acme"
+    (package / "catalog" / "chips").mkdir(parents=True)
+    (package / "catalog" / "chips" / "acme-9.yaml").write_text("")
+    (package / "__init__.py").write_text("print('imported'); raise RuntimeError")
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[trnspec.plugins]\nacme = acme:plugin\n")
+    done = subprocess.run(
+        command(),
+        cwd=ROOT,
+        env=environment(
+            _TRNSPEC_COMPLETE="bash_complete", COMP_WORDS="trnspec show acme", COMP_CWORD="2",
+            PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}",
+        ),
+        capture_output=True,
+        check=True,
+        text=True,
+    )  # fmt: skip
+
+    assert (done.stdout, done.stderr) == ("plain,acme-9\n", "")

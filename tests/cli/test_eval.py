@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import pytest
 from evaluator_samples import CALLS, install
 from running import ROOT, Here
 
 import trnspec
-from trnspec.cli.eval_page import page
-from trnspec.evaluation.result import Answer, Evaluation, Part
+from trnspec.evaluation.result import Evaluation
 
 SECONDS = 96 * 2**30 / 2.9e12
 
@@ -74,8 +74,13 @@ def test_help_of_one(here) -> None:
 
 PAGE = """\
 sweep: trainium2, 2 times
-  asked  chip trainium2, times 2, share 1, dtype bf16, double no
-  from   the working edition of the catalog
+  time        71.1 ms [69.9, 72.3] ms
+  read        192 GiB
+  chips       1
+  fits        yes
+  bottleneck  The bandwidth of the device memory.
+
+Answers
 
 answer    value  interval         note
 ------  -------  ---------------  -------------------------
@@ -84,29 +89,31 @@ read    192 GiB
 fits        yes
 chips         1
 
-What binds: The bandwidth of the device memory.
+Bottleneck
 
-What time is made of
+  The bandwidth of the device memory.
 
-part       value   share                        note
--------  -------  ------  --------------------  -----------------------
-reading  71.1 ms  100.0%  ####################  capacity over bandwidth
-extra       0 ms    0.0%
+Time breakdown
+
+part     value [ms]   share                        note
+-------  ----------  ------  --------------------  -----------------------
+reading        71.1  100.0%  ####################  capacity over bandwidth
+extra             0    0.0%
 
 Reads
 
-read     time
-----  -------
-   0  35.5 ms
-   1  35.5 ms
+read  time [ms]
+----  ---------
+   0       35.5
+   1       35.5
 
 Assumptions
 
-assumed  value  why
--------  -----  ----------
-share    1      the caller
+assumption  value  origin
+----------  -----  ----------
+share       1      the caller
 
-Figures it rests on
+Catalog figures used
 """
 
 
@@ -115,9 +122,16 @@ def test_page(here) -> None:
 
     assert (0, "") == (done.status, done.err)
     assert PAGE == done.out[: len(PAGE)]
-    assert "  rival: 2,400 GB/s, rejected" in done.out
+    assert "  conflicting value: 2,400 GB/s, rejected" in done.out
     assert max(map(len, done.out.splitlines())) <= 80
     assert "\x1b" not in done.out
+
+
+def test_the_page_in_python(here) -> None:
+    """``str(evaluation)`` is what the command prints at 80 columns."""
+    found = trnspec.evaluate("sweep", chip="trainium2", times=2)
+
+    assert here("eval", "sweep", "--chip", "trainium2", "--times", "2").out == f"{found}\n"
 
 
 @pytest.mark.parametrize("columns", ["20", "40", "60", "200"])
@@ -158,9 +172,10 @@ def test_csv_of_a_table(here) -> None:
 def test_markdown(here) -> None:
     done = here("eval", "sweep", "--chip", "trainium2", "--format", "markdown")
 
-    assert done.out.startswith("## sweep: trainium2, 1 times\n\nAsked: chip `trainium2`, ")
+    assert done.out.startswith("## sweep: trainium2, 1 times\n\n- time: 35.5 ms [34.9, 36.2] ms\n")
     assert "| time | 35.5 ms | [34.9, 36.2] ms | rounding of the bandwidth |" in done.out
-    assert "| rival | 2,400 GB/s, rejected |" in done.out
+    assert "| conflicting value | 2,400 GB/s, rejected |" in done.out
+    assert "### Inputs\n\nchip `trainium2`, times `1`, " in done.out
 
 
 def test_catalog_options(here, tmp_path) -> None:
@@ -169,10 +184,10 @@ def test_catalog_options(here, tmp_path) -> None:
     edition = here("eval", "sweep", "--chip", "trainium2", "--edition", "2026.11")
 
     assert SECONDS / 2 == pytest.approx(float(row["time [s]"]))
-    assert "edition 2026.11 of the catalog" in edition.out
+    assert "catalog  edition 2026.11\n" in edition.out
     assert ", as of 2026-09\n" in here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09").out
     changed = here("eval", "sweep", "--chip", "trainium2", "--overlay", "fast.yaml").out
-    assert "  from   the working edition of the catalog, with fast.yaml applied\n" in changed
+    assert "catalog  working edition, with fast.yaml applied\n" in changed
     assert "derived:" in changed
     data = json.loads(here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09", "--format", "json").out)
     assert ("2026-09", {"as_of": "2026-09"}) == (data["as_of"], data["catalog"])
@@ -252,7 +267,7 @@ def test_sweep(here) -> None:
 
     assert (0, "") == (done.status, done.err)
     assert "sweep: 6 combinations, share 0.5" == lines[0]
-    assert ["chip", "times", "time", "read", "fits", "chips", "refused"] == lines[2].split()
+    assert ["chip", "times", "time [ms]", "read [GiB]", "fits", "chips", "refused"] == re.split("  +", lines[2].strip())
     assert 2 == sum("does-not-fit: 65" in line for line in lines)
     assert [("trainium1", 1), ("trainium1", 65), ("trainium1", 2)] == [(c["chip"], c["times"]) for c in CALLS[:3]]
     assert max(map(len, lines)) <= 80
@@ -280,7 +295,8 @@ def test_sweep_as_json(here) -> None:
 def test_sweep_in_markdown(here) -> None:
     done = here("eval", "sweep", "--chip", "trainium2", "--times", "1,2", "--format", "markdown")
 
-    assert "| 2 | 71.1 ms | 192 GiB | yes | 1 |" in done.out
+    assert "| 2 | 71.1 | 192 | yes | 1 |" in done.out
+    assert done.out.startswith("sweep: 2 combinations, chip trainium2\n\n| times | time [ms] | read [GiB] |")
 
 
 @pytest.mark.parametrize("format_", ["text", "csv", "json"])
@@ -312,43 +328,12 @@ def test_misuse_ends_a_sweep(here) -> None:
     assert 2 == here("eval", "sweep", "--chip", "trainium2,trainum2").status
 
 
-# The page.
-
-
-def test_parts_that_take_away() -> None:
-    parts = (Part("time", "all", 3.0), Part("time", "hidden", -1.0))
-    found = Evaluation(evaluator="x", title="x", answers=(Answer("time", 2.0, "s"),), parts=parts)
-    heading, table = page(found, 80)[-2:]
-
-    assert "What time is made of" == heading
-    assert (("all", "3 s", "75.0%", "#" * 15), ("hidden", "-1 s", "25.0%", "#" * 5)) == table.rows
-
-
-def test_on_a_terminal(here, monkeypatch) -> None:
-    """The same words, drawn by rich."""
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    done = here("eval", "sweep", "--chip", "trainium2")
-    monkeypatch.undo()
-
-    for told in (
-        "time",
-        "35.5 ms",
-        "What time is made of",
-        "100.0%",
-        "  rival: 2,400 GB/s, rejected",
-        "3 others agree",
-    ):
-        assert told in done.out
-
-
 def test_starting_imports_no_arrays(tmp_path) -> None:
     """The evaluator alone decides whether numpy is needed."""
     import subprocess
     import sys
 
-    code = (
-        "import sys, trnspec.cli.eval, trnspec.evaluation.runner, trnspec.cli.eval_page; print('numpy' in sys.modules)"
-    )
+    code = "import sys, trnspec.cli.eval, trnspec.evaluation.runner, trnspec.evaluation.page; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True)
 
     assert "False\n" == done.stdout

@@ -1,10 +1,11 @@
-"""trnspec eval: bounds told apart, tables that fit the page, and a CSV whose columns hang on the question alone."""
+"""trnspec eval: bounds, tables that fit the page, and a CSV whose columns depend on the inputs alone."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
 import shlex
 
 import pytest
@@ -13,10 +14,8 @@ from running import Here
 
 from trnspec.cli.eval import Asking
 from trnspec.cli.eval_csv import REFUSED, many
-from trnspec.cli.eval_page import marked, page, swept
-from trnspec.cli.render import Table as Shown
-from trnspec.cli.render import lines
-from trnspec.evaluation.result import Answer, Evaluation, RefusalError, Table
+from trnspec.evaluation.page import BOUNDS, IDEAL
+from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.plugins.api import Evaluator
 
 SEARCH = ("eval", "search", "--model", "llama-3.2-1b", "--on", "trn1.2xlarge*2", "--seq", "1024", "--global-batch", "8")
@@ -44,58 +43,6 @@ def heads(text: str) -> list[str]:
 # Bounds.
 
 
-def estimate(time: float, **more: object) -> Evaluation:
-    answers = (Answer("time", time, "s", 0.9 * time, 1.1 * time), Answer("rate", 1 / time, "%", 0.9 / time, 1.1 / time))
-    return Evaluation(evaluator="x", title="x", answers=answers, inputs={"calibration": "good"}, **more)  # type: ignore[arg-type]
-
-
-def bound(time: float, name: str = "none", **more: object) -> Evaluation:
-    answers = (Answer("time", time, "s", low=time), Answer("rate", 1 / time, "%", high=1 / time))
-    return Evaluation(evaluator="x", title="x", answers=answers, inputs={"calibration": name}, **more)  # type: ignore[arg-type]
-
-
-def test_a_bound_does_not_look_like_an_estimate() -> None:
-    some = [({"on": "a"}, estimate(2.0)), ({"on": "b"}, bound(1.0)), ({"on": "c"}, RefusalError("no", "never"))]
-
-    assert [
-        "on  calibration    time    rate  refused",
-        "--  -----------  ------  ------  ---------",
-        "a   good            2 s   0.5 %",
-        "b   none         >= 1 s  <= 1 %",
-        "c   -                 -       -  no: never",
-    ] == lines(swept(some), 80)
-    assert marked(some).startswith(">= (at least) and <= (at most) stand before bounds")
-    assert marked(some).endswith(" Without a calibration nothing is lost.")
-
-
-def test_where_all_are_alike_nothing_is_added() -> None:
-    both = [({"on": "a"}, estimate(2.0)), ({"on": "b"}, estimate(1.0))]
-
-    assert ["on", "time", "rate"] == [c.name for c in swept(both).columns]
-    assert "" == marked(both)
-    # Of bounds with a calibration nobody says that nothing is lost.
-    assert marked([({"on": "a"}, bound(1.0, "good"))]).endswith("their other end is not known.")
-
-
-def test_a_calibration_that_varies_is_a_column_once() -> None:
-    both = [({"calibration": "auto"}, estimate(2.0)), ({"calibration": "none"}, bound(1.0))]
-
-    assert ["calibration", "time", "rate"] == [c.name for c in swept(both).columns]
-
-
-def test_a_table_of_bounds_is_marked() -> None:
-    """Its columns that are called as an answer are what the answer is."""
-    held = Table("each", ("name", "time", "other"), (("a", 1.0, 2.0), ("b", None, 2.0)), ("", "s", "s"))
-    _, _, _, shown, note = page(bound(1.0, tables=(held,)), 80)
-    _, _, _, plain, *rest = page(estimate(1.0, tables=(held,)), 80)
-
-    assert isinstance(shown, Shown)
-    assert isinstance(plain, Shown)
-    assert (("a", ">= 1 s", "2 s"), ("b", "-", "2 s")) == shown.rows
-    assert "their other end is not known" in " ".join(str(note).split())
-    assert ((("a", "1 s", "2 s"), ("b", "-", "2 s")), []) == (plain.rows, rest)
-
-
 def test_a_sweep_of_training(here) -> None:
     done = here(*TRAINING, "--tp", "32", "--calibration", "auto,none")
     told = done.out.splitlines()
@@ -103,10 +50,10 @@ def test_a_sweep_of_training(here) -> None:
 
     assert (0, "") == (done.status, done.err)
     assert (">=" in auto, ">=" in none) == (False, True)
-    assert " ".join(told).endswith("is not known. Without a calibration nothing is lost.")
+    assert " ".join(told).endswith(f"{BOUNDS} {IDEAL}")
     in_markdown = here(*TRAINING, "--tp", "32", "--calibration", "auto,none", "--format", "markdown").out
-    assert in_markdown.endswith("\n\n>= (at least) and <= (at most) stand before bounds: their other end is not known. "
-                                "Without a calibration nothing is lost.\n")  # fmt: skip
+    assert in_markdown.endswith(f"\n\n{BOUNDS} {IDEAL}\n")
+    assert in_markdown.startswith("training: 2 combinations, model llama-3.1-8b, seq 8,192, ")
 
 
 # The columns of a CSV.
@@ -148,7 +95,7 @@ def test_an_answer_that_is_called_as_one_of_the_last_columns() -> None:
 
     asking = Asking(Evaluator("x", "x", lambda catalog: found), "x", None, {}, {})
     made = many(asking, [({}, found)])
-    assert ["hint [s]", "asked or answered place", *REFUSED] == [c.name for c in made.columns]
+    assert ["hint [s]", "input or answer place", *REFUSED] == [c.name for c in made.columns]
     assert ((1.0, 2, "", "", "", ""),) == made.rows
 
 
@@ -216,7 +163,7 @@ def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     data = json.loads(here(*SEARCH, "--top", "1", *more, "--format", "json").out)
     answers = {a["name"]: a for a in data["answers"]}
-    lines_ = printed.partition("\ncommand: ")[2].partition("\n\n")[2].partition("\n\n")[0]
+    lines_ = printed.partition("\nNext command: ")[2].partition("\n\n")[2].partition("\n\n")[0]
     # A shell joins the lines; shlex does not.
     _, *words = shlex.split(lines_.replace("\\\n", ""))
     again = {a["name"]: a for a in json.loads(here(*words, "--format", "json").out)["answers"]}
@@ -245,53 +192,87 @@ def test_the_command_asks_the_same_catalog(here, tmp_path) -> None:
 def test_the_command_in_markdown(here) -> None:
     found = here(*SEARCH, "--top", "1", "--format", "markdown").out
 
-    assert "### command: the fastest layout\n\n```sh\ntrnspec eval training --model llama-3.2-1b " in found
+    assert "### Next command: the fastest layout\n\n```sh\ntrnspec eval training --model llama-3.2-1b " in found
     assert 1 == found.count("trnspec eval training")
 
 
 # What has no room.
 
 
-def test_no_figure_is_folded(here) -> None:
-    """Where figures with units are too wide, units go into the headings."""
+def test_units_are_in_the_headings(here) -> None:
     told = here("eval", "roofline", "--on", "trainium2").out.splitlines()
     at = told.index("Ridge points of trainium2")
 
     assert [
-        "          peak  peak ridge   matmul  matmul ridge   sparse  sparse ridge",
-        "dtype  PFLOP/s      FLOP/B  PFLOP/s        FLOP/B  PFLOP/s        FLOP/B",
-        "-----  -------  ----------  -------  ------------  -------  ------------",
-        "fp32     0.181        62.4    0.157          54.2        -             -",
-    ] == told[at + 2 : at + 6]
-
-
-def test_a_wide_page_has_units_beside_figures(here, monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-
-    assert "fp32   0.181 PFLOP/s  62.4 FLOP/B" in here("eval", "roofline", "--on", "trainium2").out
+        "                                           matmul               sparse",
+        "            peak  peak ridge     matmul     ridge     sparse     ridge",
+        "dtype  [PFLOP/s]    [FLOP/B]  [PFLOP/s]  [FLOP/B]  [PFLOP/s]  [FLOP/B]",
+        "-----  ---------  ----------  ---------  --------  ---------  --------",
+        "fp32       0.181        62.4      0.157      54.2          -         -",
+    ] == told[at + 2 : at + 7]
 
 
 @pytest.mark.parametrize("args", [SEARCH, ("eval", "roofline", "--on", "trainium1", "--model", "llama-3.1-8b")])
-def test_what_is_left_out_is_where_the_page_says(here, args) -> None:
-    """Every option that the page names prints the columns that it leaves out."""
+def test_hidden_columns_can_be_chosen(here, monkeypatch, args) -> None:
+    """--columns prints the columns that the page names as hidden."""
+    monkeypatch.setenv("COLUMNS", "60")
     told = " ".join(here(*args).out.split())
-    tables = json.loads(here(*args, "--format", "json").out)["tables"]
-    seen = 0
-    for part in told.split("Left out for want of room: ")[1:]:
-        names, _, rest = part.partition(". A wider page (COLUMNS) or ")
-        options = shlex.split(rest.partition(" has all.")[0])
-        assert options[:2] == ["--format", "csv"]
-        printed = heads(here(*args, *options).out)
-        assert {name.replace(" ", "_") for name in names.split(", ")} <= {head.partition(" [")[0] for head in printed}
-        assert printed[0].partition(" [")[0] in {t["columns"][0] for t in tables}
-        seen += 1
+    hidden = re.findall(r"hidden columns: ([\w, ]+) \(use --columns or a wider terminal\)", told)
 
-    assert seen
+    assert hidden
+    for names in hidden:
+        name = names.split(", ")[-1]
+        page = here(*args, "--columns", name).out
+        assert name not in {n for names in re.findall(r"hidden columns: ([^(]+) \(", page) for n in names.split(", ")}
 
 
-def test_what_csv_has_not_is_in_json(here, monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "20")
-    told = " ".join(here("eval", "sweep", "--chip", "trainium2").out.split())
+def test_columns_and_order_of_a_sweep(here) -> None:
+    found = here(*TRAINING, "--tp", "8,16,32", "--no-must-fit", "--columns", "tp,mfu", "--sort", "-step_time").out
+    in_csv = rows(here(*TRAINING, "--tp", "8,16,32", "--no-must-fit", "--columns", "tp,step_time", "--sort",
+                       "-step_time", "--format", "csv").out)  # fmt: skip
 
-    assert "A wider page (COLUMNS) or --format json has all." in told
-    assert "or --format csv has all." not in told
+    assert ["tp", "MFU", "[%]"] == next(line.split() for line in found.splitlines() if line.startswith("tp"))
+    times = [float(row["step_time [s]"]) for row in in_csv]
+    assert times == sorted(times, reverse=True)
+    assert [row["tp"] for row in in_csv] == [w[0] for w in map(str.split, found.splitlines()) if w and w[0].isdecimal()]
+
+
+@pytest.mark.parametrize("args", [("--columns", "tpp"), ("--sort", "step"), ("--sort", "tp", "--format", "json")])
+def test_misuse_of_columns(here, args) -> None:
+    done = here(*TRAINING, "--tp", "16,32", "--no-must-fit", *args)
+
+    assert (2, "") == (done.status, done.out)
+    assert args[0] in done.err
+
+
+def test_sort_needs_a_sweep(here) -> None:
+    assert 2 == here("eval", "roofline", "--on", "trainium2", "--sort", "peak").status
+
+
+def test_brief_is_a_summary(here) -> None:
+    """At most six lines after the title, the first part of the page."""
+    brief = here(*TRAINING, "--tp", "32", "--brief").out
+    page = here(*TRAINING, "--tp", "32").out
+
+    assert page.startswith(brief.rstrip("\n") + "\n\n")
+    assert sum(line.startswith("  ") for line in brief.splitlines()) <= 6
+    assert {"step time", "MFU", "fits", "bottleneck", "evidence"} <= {
+        line.strip().partition("  ")[0] for line in brief.splitlines() if line.startswith("  ")
+    }
+
+
+@pytest.mark.parametrize(
+    ("args", "columns"),
+    [
+        ((*TRAINING, "--tp", "8,16,32", "--no-must-fit"), {"step", "MFU"}),
+        (
+            ("eval", "inference", "--model", "llama-3.1-8b", "--on", "trn2.48xlarge", "--prompt", "2048", "--output",
+             "256", "--tp", "4,8"),
+            {"TTFT", "TPOT", "throughput"},
+        ),
+    ],
+)  # fmt: skip
+def test_a_sweep_shows_what_is_compared(here, args, columns) -> None:
+    head = here(*args).out.partition("--")[0]
+
+    assert columns <= set(head.split())

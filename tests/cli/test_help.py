@@ -12,8 +12,8 @@ from running import Here
 from trnspec.builtin import plugin as builtin
 from trnspec.cli.eval import made
 from trnspec.cli.help import GroupedCommand, GroupedOption, folded
-from trnspec.cli.suggestion import command
 from trnspec.evaluation.result import Suggestion
+from trnspec.evaluation.suggestion import command
 
 
 def help_of(tool: click.Command, **more: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import pytest
 from running import Here
@@ -52,7 +53,43 @@ def test_totals_of_systems(here) -> None:
     rows = json.loads(here("list", "servers", "--format", "json").out)["rows"]
     row = next(r for r in rows if r["name"] == "trn2.48xlarge")
 
-    assert (row["chips"], row["bf16 dense"], row["memory"]) == ("16 x trainium2", "10.672 PFLOPS", "1,536 GiB")
+    assert (row["chips"], row["bf16 dense"], row["memory"]) == ("16 x trainium2", 16 * 667 * 10**12, 1536 * 2**30)
+
+
+def test_one_unit_per_column(here) -> None:
+    """With the unit in the heading: text in a unit that reads well, CSV in base units."""
+    text = here("list", "chips").out.splitlines()
+    in_csv = list(csv.DictReader(io.StringIO(here("list", "chips", "--format", "csv").out)))
+
+    assert ["name", "bf16 dense [TFLOPS]", "memory [GiB]", "bandwidth [TB/s]", "title"] == re.split("  +", text[0])
+    assert ["trainium2", "667", "96", "2.9", "AWS Trainium2"] == re.split("  +", text[3])
+    assert "memory [B]" in in_csv[0]
+    assert str(96 * 2**30) in [row["memory [B]"] for row in in_csv]
+
+
+def test_columns_and_order(here) -> None:
+    done = here("list", "chips", "--columns", "memory,name", "--sort", "-memory", "--format", "csv")
+
+    assert ["memory [B]", "name"] == done.out.splitlines()[0].split(",")
+    assert ["trainium3", "trainium2", "trainium1"] == [line.split(",")[1] for line in done.out.splitlines()[1:]]
+
+
+def test_unknown_column(here) -> None:
+    done = here("list", "chips", "--sort", "memroy")
+
+    assert (2, "") == (done.status, done.out)
+    assert "--sort: there is no column 'memroy'; did you mean 'memory'" in done.err
+
+
+def test_hidden_by_the_date(here) -> None:
+    """The chips that are left out are listed, each with the reason."""
+    text = here("list", "chips", "--as-of", "2023-01").out
+
+    assert text.startswith("There are no chips.\n\nhidden, because not published by 2023-01:\n")
+    assert {"trainium1", "trainium2", "trainium3"} <= set(text.split())
+    later = here("list", "chips", "--as-of", "2023-06").out
+    assert later.split()[0] == "name"
+    assert "trainium1" not in later.partition("hidden, because")[2].split()
 
 
 def test_gap(here) -> None:

@@ -10,7 +10,7 @@ import pytest
 from running import Here, apart
 
 from trnspec._version import __version__
-from trnspec.cli import COMMANDS, _told
+from trnspec.cli import COMMANDS, _message
 
 
 @pytest.fixture
@@ -49,6 +49,21 @@ def test_misuse(here, args) -> None:
     assert "No such" in result.err
 
 
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (["valdate"], "did you mean 'validate'"),
+        (["edition", "freez"], "did you mean 'freeze'"),
+        (["eval", "trainin"], "did you mean 'training'"),
+    ],
+)
+def test_nearest_command(here, args, hint) -> None:
+    result = here(*args)
+
+    assert (result.status, result.out) == (2, "")
+    assert hint in result.err
+
+
 def test_what_could_not_be_written_is_named(tmp_path) -> None:
     """A file by its name; standard output only where that is what failed (tests/test_cli_validate_process.py has a full disk)."""
     (tmp_path / "file").write_text("")
@@ -56,8 +71,8 @@ def test_what_could_not_be_written_is_named(tmp_path) -> None:
 
     assert (2, "") == (done.status, done.out)
     assert re.fullmatch(r"trnspec: file[/\w.]*: [A-Z][a-z ]+\n", done.err)
-    assert "No space left on device" == _told(OSError(28, "No space left on device"))
-    assert "a/b: Permission denied" == _told(PermissionError(13, "Permission denied", b"a/b"))
+    assert "No space left on device" == _message(OSError(28, "No space left on device"))
+    assert "a/b: Permission denied" == _message(PermissionError(13, "Permission denied", b"a/b"))
 
 
 def test_help_imports_no_command() -> None:
@@ -70,7 +85,7 @@ try:
     main()
 except SystemExit:
     heavy = ("trnspec.cli.", "trnspec.api", "trnspec.plugins.api", "cattrs", "ruamel")
-    print([m for m in sys.modules if m.startswith(heavy)])
+    print([m for m in sys.modules if m.startswith(heavy) and m != "trnspec.cli.suggest"])
 """
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
 

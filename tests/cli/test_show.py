@@ -57,13 +57,13 @@ def test_row_of_a_figure(here) -> None:
 
 
 def test_reasons(here) -> None:
-    """Left out at first, and said to be; told when asked for."""
+    """Printed with --reasons only; the page names the option."""
     plain, told = here("show", "trainium2").out, here("show", "trainium2", "--reasons").out
 
-    assert "--reasons tells" in plain
+    assert "--reasons prints" in plain
     assert "8 x 128 x 128 x 2 x 2.4 GHz" not in plain
     assert "8 x 128 x 128 x 2 x 2.4 GHz" in told
-    assert "--reasons tells" not in told
+    assert "--reasons prints" not in told
 
 
 def test_gap(here) -> None:

@@ -1,4 +1,4 @@
-"""``trnspec source``: what rests on whom."""
+"""``trnspec source``: the values that come from a source."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_everything_that_rests_on_one(here, name) -> None:
 
 
 def test_page_of_one(here) -> None:
-    """Who it is, then what rests on it; the counts add up to the rows."""
+    """The source, then its values; the counts add up to the rows."""
     result = here("source", "semianalysis-2024-12")
     found = rows(here, "semianalysis-2024-12")
     adopted = sum(r["verdict"] == "adopted" for r in found)
@@ -45,7 +45,7 @@ def test_page_of_one(here) -> None:
     assert (result.status, result.err) == (0, "")
     assert [line for line in result.out.splitlines() if len(line) > 80] == []
     assert "SemiAnalysis (third-party)" in result.out
-    assert f"{adopted} adopted, {len(found) - adopted} claimed" in result.out
+    assert f"{adopted} adopted values, {len(found) - adopted} other claims." in result.out
 
 
 def test_list_of_all(here) -> None:
@@ -94,5 +94,5 @@ def test_unknown(here) -> None:
     assert "did you mean 'semianalysis-2024-12'" in here("source", "semianalysis-2024").err
 
 
-def test_nothing_rests_on_it(here) -> None:
-    assert "Nothing is adopted" in here("source", "--adopted", "--rank", "third-party", "--as-of", "2022-12").out
+def test_no_values(here) -> None:
+    assert "No values are adopted" in here("source", "--adopted", "--rank", "third-party", "--as-of", "2022-12").out

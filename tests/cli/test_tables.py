@@ -1,12 +1,13 @@
-"""trnspec.cli.tables: what the checked documents hold."""
+"""trnspec.cli.tables: the contents of the checked documents."""
 
 from __future__ import annotations
 
 from running import ROOT
 
 from trnspec.api import registry
-from trnspec.cli.tables import holdings
+from trnspec.cli.tables import contents
 from trnspec.loading.pipeline import link, read
+from trnspec.text_table import rendered
 from trnspec.yaml import read_text
 
 KNOWN = registry()
@@ -20,18 +21,18 @@ LINK = HEAD.format("Link", "wire") + "{connects: chips}"
 def table(*targets: str, context: tuple[str, ...] = ()) -> list[str]:
     readings = [read(read_text(t, f"{i}.yaml"), KNOWN) for i, t in enumerate(targets)]
     readings += [read(read_text(t, f"c{i}.yaml"), KNOWN, target=False) for i, t in enumerate(context)]
-    return holdings(link(readings)[0]).splitlines()
+    return rendered(contents(link(readings)[0]), 80).splitlines()
 
 
 def test_systems_and_the_rest() -> None:
     """Totals are computed from the parts; what the chip does not state is a dash."""
     assert table(CHIP, SERVER, LINK) == [
-        "system  chips        bf16 dense     memory  bandwidth",
-        "------  --------  -------------  ---------  ---------",
-        "one                  667 TFLOPS     96 GiB          -",
-        "box     16 x one  10.672 PFLOPS  1,536 GiB          -",
+        "system  chips     bf16 dense [PFLOPS]  memory [GiB]  bandwidth",
+        "------  --------  -------------------  ------------  ---------",
+        "one                             0.667            96  -",
+        "box     16 x one               10.672         1,536  -",
         "",
-        "1 link, 2 figures and 0 claims beside them.",
+        "1 link, 2 figures and 0 other claims.",
     ]
 
 
@@ -42,14 +43,14 @@ def test_only_what_was_checked() -> None:
 
 
 def test_no_systems() -> None:
-    assert table(LINK) == ["1 link, 0 figures and 0 claims beside them."]
+    assert table(LINK) == ["1 link, 0 figures and 0 other claims."]
 
 
 def test_server_without_its_chip() -> None:
     """What cannot be computed is left open; the dangling name is reported by the checks."""
     (row,) = [line for line in table(LOST) if line.startswith("lost")]
 
-    assert row.split() == ["lost", "-", "-", "-"]
+    assert row.split() == ["lost", "-", "-", "-", "-"]
 
 
 def test_every_shipped_system_has_a_row() -> None:

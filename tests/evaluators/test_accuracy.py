@@ -12,9 +12,8 @@ from evaluator_samples import keywords
 
 import trnspec
 from trnspec.builtin import plugin as house
-from trnspec.cli.eval_page import page
-from trnspec.cli.render import lines
 from trnspec.errors import UnknownNameError, UsageError
+from trnspec.evaluation.page import page
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
@@ -23,6 +22,7 @@ from trnspec.perf.calibration.score import Scored
 from trnspec.perf.calibration.score_training import score_training
 from trnspec.perf.training.estimator import prepare
 from trnspec.testing import EvaluatorConformance
+from trnspec.text_table import lines
 
 run = keywords(accuracy_)
 

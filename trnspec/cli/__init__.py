@@ -1,4 +1,4 @@
-"""The command line; each command is a module of its own and is imported when it is called."""
+"""The command line. Each command is a module, which is imported when it is called."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec._version import __version__
+from trnspec.cli.suggest import Group
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.plugins.builtin_commands import COMMANDS
 
@@ -21,27 +22,29 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Command
 
 _GARBAGE = 100_000
-"""How many more objects there may be before the collector looks."""
+"""The number of new objects that starts a garbage collection."""
 
 _PLUGINS = "trnspec.plugins"
-"""The group of entry points; the module that names it for everybody takes longer to import than ``--help`` does."""
+"""The group of entry points; importing the module that defines it would take longer than ``--help``."""
 
 _PROVIDER = "trnspec.cli.provider"
 """Where the context keeps the name of the command of a plugin that runs, and of the plugin."""
 
 _INTERRUPTED = 130
-"""128 and the number of SIGINT."""
+"""128 plus the number of SIGINT."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group whose commands are imported when they are called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click passes it
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands."""
-        return [*COMMANDS]  # list is a command here, once it is imported
+        if ctx.resilient_parsing:
+            return [*COMMANDS]  # completion does not import plugins
+        return [*COMMANDS, *_of_plugins(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name: that of trnspec, else that of an installed plugin."""
+        """The command of that name: a built-in one, else that of an installed plugin."""
         if cmd_name not in COMMANDS:
             return _added(ctx, cmd_name)
         command: click.Command = import_module(f"trnspec.cli.{cmd_name}").command
@@ -65,7 +68,7 @@ class LazyGroup(click.Group):
             raise UsageError(f"{ctx.meta[_PROVIDER]} failed: {described(error)}") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands in ``--help``, without importing any; those of plugins apart."""
+        """The commands in ``--help``, without importing any, then those of plugins."""
         with formatter.section("Commands"):
             formatter.write_dl([*COMMANDS.items()])
         added = _of_plugins(ctx)
@@ -75,9 +78,9 @@ class LazyGroup(click.Group):
 
 
 def _of_plugins(ctx: click.Context) -> dict[str, Command]:
-    """The commands of the installed plugins that may be used, by name; nothing is imported where there are none.
+    """The commands of the plugins in use, by name; nothing is imported where no plugin is installed.
 
-    Click asks for them before the options take effect, so what these say is looked up here.
+    Click calls this before the options take effect, so that they are read from the context here.
     """
     from trnspec.plugins.entry_points import installed
 
@@ -89,13 +92,13 @@ def _of_plugins(ctx: click.Context) -> dict[str, Command]:
 
 
 def _added(ctx: click.Context, name: str) -> click.Command | None:
-    """The command of that name that a plugin has, imported now.
+    """The command of a plugin, imported now; ``None`` where there is none of that name.
 
     Raises:
-        UsageError: It cannot be imported, or is no click command.
+        UsageError: It cannot be imported, or is not a click command.
     """
     if ctx.resilient_parsing:
-        return None  # a shell that completes a word waits for no plugin
+        return None  # completion does not import plugins
     found = _of_plugins(ctx).get(name)
     if found is None:
         return None
@@ -118,25 +121,26 @@ def _added(ctx: click.Context, name: str) -> click.Command | None:
 @click.option("--traceback", is_flag=True, help="Print the traceback of an error in a plugin.")
 @click.pass_context
 def group(ctx: click.Context, only: tuple[str, ...], *, none: bool, traceback: bool) -> None:
-    """A checked catalog of AWS Trainium hardware.
+    """A checked catalog of accelerator hardware, and performance models that use it.
 
-    Every figure has a source, a date and a precision; where two disagree, trnspec says why.
+    Every figure has a source, a date and a precision; where two sources disagree, trnspec reports why. The evaluators
+    estimate step times, serving latency, memory and cost from the catalog: trnspec eval.
     """
     if only and none:
-        raise click.UsageError("--no-plugins does not go with --plugin")
+        raise click.UsageError("--no-plugins and --plugin exclude each other")
     from trnspec.cli.session import plugins
 
     ctx.with_resource(plugins(None if not (only or none) else only, traceback=traceback or None))
 
 
 def _leave_garbage() -> None:
-    # DuckDB complains aloud of what is not taken away.
+    # DuckDB prints warnings for objects that are not collected.
     if "duckdb" not in sys.modules:
         gc.freeze()
 
 
 def _drop_output() -> None:
-    """Let go of what could not be written: Python would try again at the end, fail, and exit with 120."""
+    """Discard output that cannot be written: Python would try again at exit, fail, and exit with 120."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -144,8 +148,8 @@ def _drop_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _told(error: OSError) -> str:
-    """What could not be used and why, in words: a file by its name, else standard output where click was writing."""
+def _message(error: OSError) -> str:
+    """The file that failed and why; standard output where click was writing."""
     reason = error.strerror or str(error)
     if error.filename is not None:
         return f"{os.fsdecode(error.filename)}: {reason}"
@@ -157,12 +161,11 @@ def _told(error: OSError) -> str:
 
 
 def main() -> None:
-    """Run the command line: exit status 0 clean, 1 findings, 2 misuse."""
-    # A command lives for a moment; looking for garbage while it starts, and in all there is when it ends, would take a
-    # fifth of that.
+    """Run the command line: exit status 0 clean, 1 findings, 2 wrong usage."""
+    # A command runs for a moment; garbage collection during start and at exit would take a fifth of that.
     gc.set_threshold(_GARBAGE)
     atexit.register(_leave_garbage)
-    # A terminal or a file that cannot hold a character gets its number; it is no reason to fail.
+    # A character that the terminal or file cannot encode is written as an escape instead of failing.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -172,7 +175,7 @@ def main() -> None:
         click.echo(f"trnspec: {error}", err=True)
         sys.exit(2)
     except OSError as error:
-        # Click takes care of a reader who has gone; what is left is a full disk, for instance.
-        click.echo(f"trnspec: {_told(error)}", err=True)
+        # Click handles a closed pipe; what remains is a full disk, for instance.
+        click.echo(f"trnspec: {_message(error)}", err=True)
         _drop_output()
         sys.exit(2)

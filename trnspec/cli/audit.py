@@ -1,11 +1,12 @@
-"""``trnspec audit``: every disagreement, recorded or found."""
+"""``trnspec audit``: every disagreement between sources, recorded or found."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
@@ -14,29 +15,107 @@ from trnspec.api import graph, registry
 from trnspec.checks.reconcile.audit import Audit, Disagreement, Side, audit
 from trnspec.checks.reconcile.hypotheses import extra_hypotheses, shown
 from trnspec.checks.reconcile.proportions import Proportion, proportions
+from trnspec.cli import complete
+from trnspec.cli.complete import document_then_path
+from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.render import colored, is_colored, width
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import UnknownNameError, UsageError
 from trnspec.loading import settings as settings_
+from trnspec.text_table import wrapped
+
+if TYPE_CHECKING:
+    from trnspec.graph.graph import Graph
+
+_VERDICTS = ("found", "unresolved", "rejected", "superseded", "rounded", "other-scope", "coarse", "word")
 
 
-@click.command("audit")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--format", "format_", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
-@click.option(
-    "--catalog", metavar="DIR", help="Audit with the documents in this folder; they come before others of their names."
+@click.command(
+    "audit",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec audit trn2.48xlarge", "The disagreements about one server:"),
+        ("trnspec audit trainium2 memory.bandwidth", "Those about one figure:"),
+        ("trnspec audit --verdict unresolved", "Those that are not resolved:"),
+    ),
 )
-def command(names: tuple[str, ...], format_: str, catalog: str | None) -> None:
-    """Print every disagreement of the catalog, or of the documents NAME, recorded or found.
+@click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=document_then_path)
+@click.option(
+    "--verdict",
+    "verdicts",
+    cls=GroupedOption,
+    group="Output",
+    multiple=True,
+    metavar="VERDICT",
+    shell_complete=lambda ctx, param, incomplete: [v for v in _VERDICTS if v.startswith(incomplete)],  # noqa: ARG005
+    help=f"Only disagreements with this verdict: {', '.join(_VERDICTS)}. May be repeated.",
+)
+@click.option(
+    "--format",
+    "format_",
+    cls=GroupedOption,
+    group="Output",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
+@click.option(
+    "--catalog",
+    cls=GroupedOption,
+    group="Catalog",
+    metavar="DIR",
+    help="Also read the documents in this folder; they take precedence over others of the same name.",
+)
+def command(names: tuple[str, ...], verdicts: tuple[str, ...], format_: str, catalog: str | None) -> None:
+    """Print every disagreement between sources, recorded or found.
 
-    For each figure: what is adopted, who says otherwise and when, the gap, whether rounding alone can explain it, the
-    likely cause, the verdict and its reason. Exit status 1 when a disagreement was found that is not recorded.
+    NAME restricts it to documents, PATH (such as memory.bandwidth) to figures and all paths below. For each figure: the
+    adopted value, conflicting values with their sources, the gap, whether rounding alone can explain it, likely causes,
+    the verdict and its reason. A summary is printed last. Exit status 1: a disagreement was found that is not recorded.
     """
+    for verdict in verdicts:
+        if verdict not in _VERDICTS:
+            hint = did_you_mean(verdict, _VERDICTS) or f"the verdicts are {', '.join(_VERDICTS)}"
+            raise UsageError(f"--verdict: {verdict!r} is not a verdict; {hint}")
     with extra_hypotheses(registry().explanations):
         known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
-        chosen = frozenset(known.named(name).name for name in names)
-        result = audit(known, chosen)
-        found = [] if chosen else proportions(known)
+        documents, paths = _split(known, names)
+        result = audit(known, documents)
+        ratios = [] if names or verdicts else proportions(known)
+    if paths or verdicts:
+        chosen = [d for d in result.disagreements if _chosen(d, paths, verdicts)]
+        result = attrs.evolve(result, disagreements=type(result.disagreements)(chosen), views=())
     writer = {"text": _text, "json": _json, "markdown": _markdown}[format_]
-    click.echo(writer(result, found))
+    click.echo(writer(result, ratios), color=is_colored())
     sys.exit(1 if any(d.verdict == "found" for d in result.disagreements) else 0)
+
+
+def _split(known: Graph, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The documents and the figure paths among some names.
+
+    Raises:
+        UnknownNameError: A name is neither.
+    """
+    documents: set[str] = set()
+    paths: list[str] = []
+    every = complete.paths()
+    for name in names:
+        path = name.removeprefix("spec.")
+        if name in known.aliases or name in known:
+            documents.add(known.named(name).name)
+        elif any(p == path or p.startswith(f"{path}.") for p in every):
+            paths.append(path)
+        else:
+            hint = did_you_mean(name, [*known.nodes, *known.aliases, *every])
+            raise UnknownNameError(f"{name!r} is neither a document nor a figure path" + (f"; {hint}" if hint else ""))
+    return frozenset(documents), tuple(paths)
+
+
+def _chosen(disagreement: Disagreement, paths: tuple[str, ...], verdicts: tuple[str, ...]) -> bool:
+    at = disagreement.at.removeprefix("spec.")
+    on_path = not paths or any(at == p or at.startswith(f"{p}.") for p in paths)
+    return on_path and (not verdicts or disagreement.verdict in verdicts)
 
 
 def _gap(value: float | None) -> str:
@@ -48,55 +127,62 @@ def _side(side: Side) -> str:
     return f"{side.source}{date}"
 
 
-def _text(result: Audit, found: list[Proportion]) -> str:
+def _text(result: Audit, ratios: list[Proportion]) -> str:
     lines: list[str] = []
     for each in result.disagreements:
         lines += [*_entry(each), ""]
-    if found:
+    if ratios:
         lines += ["Proportions that differ between siblings; none of them is an error:", ""]
-    for proportion in found:
+    for proportion in ratios:
         lines.append(proportion.name)
         lines += [f"  {s!s:>12}  {s.of}{f' ({s.note})' if s.note else ''}" for s in proportion.shares]
-        lines += [*_wrapped("cause: ", proportion.cause), ""]
+        lines += [wrapped("cause: ", proportion.cause, width()), ""]
     if result.views:
-        lines.append("Each source by itself, sums among its own figures:")
+        lines.append("Sums among the figures of each source:")
         for view in result.views:
-            lines.append(f"  {view.source} ({view.as_of}): {view.closing} close, {len(view.contradicting)} do not")
-            lines += [f"      {sentence}" for sentence in view.contradicting]
+            head = f"  {view.source} ({view.as_of}): "
+            lines.append(f"{head}{view.closing} consistent, {len(view.contradicting)} not")
+            lines += [wrapped("      ", sentence, width()) for sentence in view.contradicting]
         lines.append("")
-    new = sum(d.verdict == "found" for d in result.disagreements)
-    lines.append(f"{len(result.disagreements) - new} disagreements are recorded or explained, {new} are not.")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_summary(result)])
+
+
+def _summary(result: Audit) -> list[str]:
+    """How many disagreements have each verdict, and which documents have the most."""
+    by_verdict = Counter(d.verdict for d in result.disagreements)
+    by_document = Counter(d.name for d in result.disagreements)
+    total = sum(by_verdict.values())
+    lines = [f"{total} disagreement{'' if total == 1 else 's'}, {by_verdict['found']} of them not recorded"]
+    size = max(map(len, by_verdict), default=0)
+    lines += [f"  {colored(v, f'{v:<{size}}')}  {n:>5,}" for v, n in by_verdict.most_common()]
+    if len(by_document) > 1:
+        most = ", ".join(f"{name} {n}" for name, n in by_document.most_common(5))
+        lines.append(wrapped("  most in  ", most, width()))
+    return lines
 
 
 def _entry(each: Disagreement) -> list[str]:
     adopted = "nothing is adopted" if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})"
     lines = [f"{each.name}  {each.at}", f"  adopted   {adopted}"]
     said = [r.says for r in each.conflicting]
-    words = " against ".join(said) if each.is_pair else " = ".join(sorted(set(said)))
-    lines.append(f"  {each.verdict:<9} {words}  {_gap(each.gap)}".rstrip())
-    for rival in each.conflicting:
-        says = f"{rival.says}: " if each.is_pair else ""
-        where = f", {rival.where}" if rival.where else ""
-        lines.append(f"            {says}{_side(rival)}{where}")
+    values = " against ".join(said) if each.is_pair else " = ".join(sorted(set(said)))
+    lines.append(f"  {colored(each.verdict, f'{each.verdict:<9}')} {values}  {_gap(each.gap)}".rstrip())
+    for claim in each.conflicting:
+        says = f"{claim.says}: " if each.is_pair else ""
+        where = f", {claim.where}" if claim.where else ""
+        lines.append(wrapped("            ", f"{says}{_side(claim)}{where}", width()))
     if each.rounding != "-":
         lines.append(f"  rounding  {each.rounding}")
     for index, cause in enumerate(shown(each.causes)):
-        lines += _wrapped("  cause     " if index == 0 else "        or  ", cause)
+        lines.append(wrapped("  cause     " if index == 0 else "        or  ", cause, width()))
     if each.rounding == "cannot explain it" and not each.causes:
         lines.append("  cause     none of the usual causes closes the gap")
     if each.reason:
-        lines += _wrapped("  reason    ", each.reason)
+        lines.append(wrapped("  reason    ", each.reason, width()))
     return lines
 
 
-def _wrapped(head: str, text: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, 80, initial_indent=head, subsequent_indent=" " * len(head)) or [head]
-
-
-def _json(result: Audit, found: list[Proportion]) -> str:
+def _json(result: Audit, ratios: list[Proportion]) -> str:
     data: dict[str, Any] = {
         "version": 1,
         "disagreements": [attrs.asdict(d) for d in result.disagreements],
@@ -106,15 +192,18 @@ def _json(result: Audit, found: list[Proportion]) -> str:
                 "cause": p.cause,
                 "shares": [{"of": s.of, "value": str(s), "verdict": s.note} for s in p.shares],
             }
-            for p in found
+            for p in ratios
         ],
         "views": [attrs.asdict(v) for v in result.views],
     }
     return json.dumps(data, indent=2, ensure_ascii=False)
 
 
-def _markdown(result: Audit, found: list[Proportion]) -> str:
-    lines = ["| figure | adopted | says otherwise | gap | rounding | cause | verdict and reason |", "|" + "---|" * 7]
+def _markdown(result: Audit, ratios: list[Proportion]) -> str:
+    lines = [
+        "| figure | adopted | conflicting values | gap | rounding | cause | verdict and reason |",
+        "|" + "---|" * 7,
+    ]
     for each in result.disagreements:
         adopted = "-" if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})"
         conflicting = "; ".join(f"{r.says} ({_side(r)})" for r in each.conflicting)
@@ -122,12 +211,12 @@ def _markdown(result: Audit, found: list[Proportion]) -> str:
         cells = [f"{each.name} {each.at}", adopted, conflicting, _gap(each.gap), each.rounding, causes]
         cells.append(f"{each.verdict}: {each.reason}" if each.reason else each.verdict)
         lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
-    if found:
+    if ratios:
         lines += ["", "| proportion | quotients | cause |", "|---|---|---|"]
-    for proportion in found:
+    for proportion in ratios:
         shares = "; ".join(f"{s} ({s.of})" for s in proportion.shares)
         lines.append(f"| {proportion.name} | {shares} | {proportion.cause} |")
     if result.views:
-        lines += ["", "| source | date | sums that close | that do not |", "|---|---|---|---|"]
+        lines += ["", "| source | date | consistent sums | inconsistent sums |", "|---|---|---|---|"]
     lines += [f"| {v.source} | {v.as_of} | {v.closing} | {'; '.join(v.contradicting) or '-'} |" for v in result.views]
     return "\n".join(lines)

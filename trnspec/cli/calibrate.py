@@ -1,4 +1,4 @@
-"""``trnspec calibrate``: fits what is achieved on a chip to published measurements."""
+"""``trnspec calibrate``: fits the achieved efficiencies of a chip to measurements."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import load_catalog
+from trnspec.cli.complete import documents
+from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.calibration.fit_training import Fitted, Holdout
@@ -24,36 +26,85 @@ if TYPE_CHECKING:
     AnyCase = Case | InferenceCase
 
 KINDS = {"train": "training", "infer": "inference"}
-"""What is fitted, by the kind of rows."""
+"""What is fitted, by the kind of the rows."""
 
-LEFT_OUT = {"model": "rows", "chip": "chips"}
-"""What is left out of a fit at a time, in words: rows go with those of their model."""
+HELD_OUT = {"model": "rows", "chip": "chips"}
+"""What cross-validation holds out at a time: the rows of a model, or those of a chip."""
 
 
-@click.command("calibrate")
-@click.argument("files", metavar="DATA.csv...", nargs=-1, required=True)
-@click.option("--of", type=click.Choice([*KINDS.values()]), help="What to fit to; what the rows are of if not given.")
-@click.option("--software", required=True, metavar="TEXT", help="What ran: Megatron-LM.")
-@click.option("--name", metavar="NAME", help="What the documents are called, after the chip: megatron-lm.")
-@click.option("--source", metavar="NAME", help="The source of the measurements, a document of the catalog.")
-@click.option("--chip", "chips", multiple=True, metavar="NAME", help="Only rows on this chip; may be repeated.")
-@click.option("--only", metavar="REGEX", help="Only rows whose id matches.")
-@click.option("--also", metavar="REGEX", help="Rows that widen the interval without being fitted.")
-@click.option("--out", metavar="DIR", help="Write a document for each chip into this folder of a catalog.")
-@click.option("--document", "written", multiple=True, metavar="CHIP", help="Write only for this chip; may be repeated.")
-@click.option("--force", is_flag=True, help="Write over documents that are there.")
-@click.option("--rows", "every", is_flag=True, help="Print every row with its error.")
-@click.option("--catalog", multiple=True, metavar="DIR", help="Catalogs to resolve names against; may be repeated.")
+def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
+    return click.option(*names, cls=GroupedOption, group=group, **more)
+
+
+@click.command(
+    "calibrate",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec calibrate steps.csv --software Megatron-LM --rows", "Print the fit and the error of every row:"),
+        (
+            "trnspec calibrate steps.csv --software Neuron --catalog my-catalog --out my-catalog --name neuron --source acme-2026-10",
+            "Write a calibration document for each chip of the rows:",
+        ),
+    ),
+)
+@click.argument("files", metavar="DATA.csv...", nargs=-1, required=True, type=click.Path())
+@_option(
+    "--of",
+    group="Measurements",
+    type=click.Choice([*KINDS.values()]),
+    help="Fit training or inference; the kind of the rows when left out.",
+)
+@_option("--software", group="Measurements", required=True, metavar="TEXT", help="The software that ran: Megatron-LM.")
+@_option(
+    "--chip",
+    "chips",
+    group="Measurements",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=documents("chips"),
+    help="Only rows of this chip; may be repeated.",
+)
+@_option("--only", group="Measurements", metavar="REGEX", help="Only rows whose id matches.")
+@_option("--also", group="Measurements", metavar="REGEX", help="Rows that widen the interval but are not fitted.")
+@_option("--out", group="Output", metavar="DIR", help="Write a document for each chip into this catalog folder.")
+@_option("--name", group="Output", metavar="NAME", help="The name of the documents after the chip: megatron-lm.")
+@_option(
+    "--source",
+    group="Output",
+    metavar="NAME",
+    shell_complete=documents("sources"),
+    help="The source of the measurements, a document of the catalog.",
+)
+@_option(
+    "--document",
+    "written",
+    group="Output",
+    multiple=True,
+    metavar="CHIP",
+    shell_complete=documents("chips"),
+    help="Write only the document of this chip; may be repeated.",
+)
+@_option("--force", group="Output", is_flag=True, help="Overwrite existing documents.")
+@_option("--rows", "every", group="Output", is_flag=True, help="Print every row with its error.")
+@_option(
+    "--catalog",
+    group="Catalog",
+    multiple=True,
+    metavar="DIR",
+    help="Also resolve names in this catalog; may be repeated.",
+)
 def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
-    """Fit what is achieved of a chip's published figures to measurements of training steps, or of serving.
+    """Fit the achieved efficiencies of a chip to measured training steps or to measured inference.
 
-    DATA.csv is a table whose first line names its columns. A measured step is a row with the kind train, and needs
-    model, hardware, n_chips, seq, global_batch, precision and step_time_s; tp, pp, dp, microbatch and others say how it
-    was laid out. A measured deployment is a row with the kind infer, and needs model, hardware, n_chips, tp, isl, osl,
-    batch_conc, precision and tpot_ms; ttft_ms is fitted too. The column kind is needed. docs/reference/calibrate.md
-    tells all columns. Rows that cannot be computed are listed with the reason. Errors are told of every row, and of every row as computed by a fit that had not seen its model.
-    --document may name a chip that no row is on: the document then says which chips its rows are from, and its errors
-    and interval are those of rows of a chip as computed by a fit to the others, of which there must be some.
+    The first line of DATA.csv names its columns; the column kind is required. A measured step is a row of kind train:
+    model, hardware, n_chips, seq, global_batch, precision and step_time_s are required; tp, pp, dp, microbatch and
+    others describe the parallelism. A measured deployment is a row of kind infer: model, hardware, n_chips, tp, isl,
+    osl, batch_conc, precision and tpot_ms are required; ttft_ms is fitted too. All columns are described in
+    docs/reference/calibrate.md. Rows that cannot be evaluated are listed with the reason. The errors are printed of the
+    fit, and of fits that held out the model of each row.
+
+    --document may name a chip without rows: the document then names the chips of its rows, and its errors and interval
+    come from fits that held out one chip at a time, of which there must be at least two.
     """
     catalog = _catalog(options["catalog"])
     rows, of = _rows(files, options["of"])
@@ -62,7 +113,7 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     if not cases:
         _print_skipped(skipped)
     own = sorted({c.system.chip for c in cases})
-    fits = {apart: _fit(cases, apart) for apart in _apart(targets, own)}
+    fits = {apart: _fit(cases, apart) for apart in _holdouts(targets, own)}
     more = _beside(catalog, rows, of, chips, cases, options["also"])
     if more:
         fits = {apart: found.with_errors(_errors(found, more)) for apart, found in fits.items()}
@@ -81,20 +132,20 @@ def _catalog(folders: tuple[str, ...]) -> Catalog:
 
 
 def _rows(files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
-    """The rows of some files, and what they are of."""
+    """The rows of some files, and whether they are of training or of inference."""
     from trnspec.perf.calibration.measurements import records
 
     rows = [row for file in files for row in records(FilePath(file))]
     if of is None:
         found = sorted({KINDS[row["kind"]] for row in rows if row.get("kind") in KINDS})
         if len(found) > 1:
-            raise UsageError(f"{', '.join(files)}: there are rows of {' and of '.join(found)}; choose with --of")
+            raise UsageError(f"{', '.join(files)}: the rows are of {' and of '.join(found)}; choose one with --of")
         of = found[0] if found else "training"
     return rows, of
 
 
-def _apart(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
-    """What rows are left out together with: as told of a chip that has rows, and of one that has none."""
+def _holdouts(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
+    """What cross-validation holds out: models for a chip that has rows, chips for one that has none."""
     needed: dict[Holdout, None] = dict.fromkeys("model" if chip in own else "chip" for chip in targets)
     return sorted(needed, reverse=True) or ["model"]
 
@@ -117,7 +168,7 @@ def _beside(
     cases: Sequence[AnyCase],
     also: str | None,
 ) -> list[AnyCase]:
-    """The rows that are not fitted and yet count for the interval."""
+    """The rows of --also, which are not fitted but count for the interval."""
     if also is None:
         return []
     fitted = {c.id for c in cases}
@@ -125,7 +176,7 @@ def _beside(
 
 
 def _errors(found: Fitted, cases: Sequence[AnyCase]) -> Any:
-    """Computed over measured minus 1 of some rows, by a fit to others."""
+    """Estimated over measured time, minus 1, of some rows by a fit to other rows."""
     from trnspec.perf.calibration.fit_inference import FittedServing, runs
     from trnspec.perf.calibration.fit_training import batch
     from trnspec.perf.calibration.measured_inference import InferenceCase
@@ -161,7 +212,7 @@ def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Seque
     from trnspec.perf.calibration.fit_inference import FittedServing
     from trnspec.perf.calibration.measured_training import Case
 
-    click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be computed")
+    click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be evaluated")
     click.echo("")
     click.echo(f"{'error':<36}{'mean':>9}{'median':>9}{'worst':>9}")
     found = next(iter(fits.values()))
@@ -171,11 +222,9 @@ def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Seque
     ):
         each = {apart: fitted for apart, fitted in of.items() if fitted is not None}
         lines = [("of the fit", fitted.summary(held_out=False)) for fitted in [*each.values()][:1]]
-        lines += [
-            (f"of {LEFT_OUT[apart]} left out of it", fitted.summary(held_out=True)) for apart, fitted in each.items()
-        ]
-        for told, (mean, median, worst) in lines:
-            click.echo(f"{told + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
+        lines += [(f"of {HELD_OUT[apart]} held out", fitted.summary(held_out=True)) for apart, fitted in each.items()]
+        for name, (mean, median, worst) in lines:
+            click.echo(f"{name + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
     click.echo("")
     click.echo("achieved")
     for name, value in printed(found).items():
@@ -192,13 +241,13 @@ def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Seque
 
 def _print_skipped(skipped: Sequence[Skipped]) -> None:
     if skipped:
-        click.echo("cannot be computed")
+        click.echo("cannot be evaluated")
     for row in skipped:
         click.echo(f"  {row.id}: {row.reason}")
 
 
 def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]) -> dict[str, FilePath]:
-    """The file for each chip; what speaks against writing it is said before the fit, which may take minutes."""
+    """The file for each chip; reasons not to write it are reported before the fit, which may take minutes."""
     from trnspec.model.annotations import NAME_PATTERN
     from trnspec.model.source import Source
 
@@ -210,8 +259,8 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]
     known = [n.name for n in catalog.graph.of(Source)]
     if source not in known:
         hint = did_you_mean(source, known)
-        told = hint or "write one, and name its catalog with --catalog"
-        raise UnknownNameError(f"--source: no source is named {source!r}; {told}")
+        advice = hint or "write one, and name its catalog with --catalog"
+        raise UnknownNameError(f"--source: no source is named {source!r}; {advice}")
     folder = FilePath(options["out"]) / "calibrations"
     chips = sorted({c.system.chip for c in cases})
     for chip in options["written"]:
@@ -221,7 +270,7 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]
     targets = {chip: folder / f"{chip}-{name}.yaml" for chip in options["written"] or chips}
     for target in targets.values():
         if target.exists() and not options["force"]:
-            raise UsageError(f"{target} is there already; --force writes over it")
+            raise UsageError(f"{target} exists; --force overwrites it")
     return targets
 
 
@@ -257,13 +306,13 @@ def _write(
 
 def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
     if chip not in own:
-        yield f"No row was measured on this chip; they are from {', '.join(own)}, and errors those of a chip left out."
+        yield f"No row was measured on this chip; the rows are of {', '.join(own)}, and the errors those of fits that held out a chip."
     if more:
-        yield f"The interval and the errors are also those of {more} rows that were not fitted."
+        yield f"The interval and the errors include {more} rows that were not fitted."
 
 
 def _schema(folder: FilePath) -> str:
-    """Where the schema lies as seen from a folder: in the nearest folder above that has one, as in a checkout."""
+    """The path of the schema relative to a folder: in the nearest parent folder that has one, as in a checkout."""
     place = FilePath("schemas", "v1", "calibration.schema.json")
     above = folder.resolve()
     for steps, parent in enumerate([above, *above.parents]):

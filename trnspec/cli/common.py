@@ -1,4 +1,4 @@
-"""What commands that ask share: which catalog is asked."""
+"""The options that choose a catalog, which most commands share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from trnspec.cli.help import GroupedOption
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,23 +18,17 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option(
-        "--catalog", metavar="DIR", help="Ask the documents in this folder too; they come before others of their names."
-    ),
-    click.option(
-        "--edition",
-        metavar="NAME",
-        help="Ask a frozen edition, such as 2026.11, of the shipped catalog or that in DIR.",
-    ),
-    click.option("--as-of", metavar="DATE", help="Ask only what was published by then: a day, a month or a year."),
-    click.option("--overlay", metavar="FILE", help="Lay the changes in this YAML file over it."),
+    ("--catalog", "DIR", "Also read the documents in this folder; they take precedence over others of the same name."),
+    ("--edition", "NAME", "Use a frozen edition, such as 2026.11, of the shipped catalog or of that in DIR."),
+    ("--as-of", "DATE", "Use only what was published by this date: a day, a month or a year."),
+    ("--overlay", "FILE", "Apply the changes in this YAML file to the catalog."),
 )
 
 
 def catalog_options(command: F) -> F:
-    """Adds the options that choose a catalog; the function hands them to :func:`load_catalog` by name."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
+    """Adds the options that choose a catalog; the function passes them to :func:`load_catalog` by name."""
+    for name, metavar, text in reversed(_OPTIONS):
+        command = click.option(name, cls=GroupedOption, group="Catalog", metavar=metavar, help=text)(command)
     return command
 
 
@@ -47,7 +42,7 @@ def load_catalog(
     """The catalog that the options choose; it raises what :func:`trnspec.api.load` raises."""
     from trnspec.api import load
 
-    # An edition is whole, so the catalogs that settings name have no part in it.
+    # An edition is complete: the catalogs that settings name are not added to it.
     settings = here() if edition is None else None
     return load([catalog] if catalog else [], edition=edition, as_of=as_of, overlay=overlay, settings=settings)
 

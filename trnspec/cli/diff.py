@@ -1,8 +1,9 @@
-"""``trnspec diff``: what changed between two catalogs, by how much, and on whose word."""
+"""``trnspec diff``: the differences between two catalogs, with ratios, sources and reasons."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -10,29 +11,72 @@ import attrs
 import click
 
 from trnspec.catalog.versions.diff import Change, Differences, Side, ratio_text
+from trnspec.cli.complete import documents
+from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.opening import called, opened
+from trnspec.cli.render import VERDICTS, colored, is_colored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@click.command("diff")
+@click.command(
+    "diff",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec diff as-of:2023-06 working", "What was published since June 2023:"),
+        ("trnspec diff as-of:2024-12 working --name trainium2", "The same for one chip:"),
+        ("trnspec diff working working --format json", "No differences, for programs:"),
+    ),
+)
 @click.argument("old", metavar="A")
 @click.argument("new", metavar="B")
-@click.option("--name", "names", multiple=True, metavar="NAME", help="Only this document; may be repeated.")
-@click.option("--format", "format_", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option(
+    "--name",
+    "names",
+    cls=GroupedOption,
+    group="Catalog",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=documents(),
+    help="Only this document; may be repeated.",
+)
+@click.option(
+    "--format",
+    "format_",
+    cls=GroupedOption,
+    group="Output",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
 def command(old: str, new: str, names: tuple[str, ...], format_: str) -> None:
-    """Tell what changed from A to B: documents, figures, counts, words, and why.
+    """Print the differences between the catalogs A and B: documents, figures, counts and texts, with reasons.
 
     A and B are each an edition (2026.11), 'working' for the shipped catalog, a catalog folder, a date (as-of:2023-03
-    is what was published by then), or a git revision (git:HEAD~1, or git:v1:path/to/catalog when the folder is not
-    called catalog). A folder that is called like an edition is written ./2026.11. Exit status: 0 nothing differs,
-    1 something does, 2 misuse.
+    for what was published by then), or a git revision (git:HEAD~1, or git:v1:path/to/catalog if the folder is not
+    named catalog). Write ./2026.11 for a folder that is named like an edition. Exit status: 0 no differences, 1
+    differences, 2 wrong usage.
     """
     found = opened(old).diff(opened(new), *names, called=(called(old), called(new)))
-    writers: dict[str, Callable[[Differences], str]] = {"text": str, "json": _json, "markdown": _markdown}
-    click.echo(writers[format_](found))
+    writers: dict[str, Callable[[Differences], str]] = {"text": _text, "json": _json, "markdown": _markdown}
+    click.echo(writers[format_](found), color=is_colored())
     sys.exit(1 if found else 0)
+
+
+_VERDICT = re.compile(rf"\b({'|'.join(VERDICTS)})(?=[:,)]|$)")
+
+
+def _text(found: Differences) -> str:
+    """The differences as lines; names of documents bold and verdicts coloured on a terminal."""
+    if not is_colored():
+        return str(found)
+    lines = []
+    for line in str(found).split("\n"):
+        is_heading = bool(line) and not line.startswith(" ")
+        lines.append(click.style(line, bold=True) if is_heading else _VERDICT.sub(lambda m: colored(m[0]), line))
+    return "\n".join(lines)
 
 
 def _json(found: Differences) -> str:
@@ -42,15 +86,18 @@ def _json(found: Differences) -> str:
 def _markdown(found: Differences) -> str:
     lines = [f"From {found.old} to {found.new}:", ""]
     if not found:
-        return "\n".join([*lines, "nothing differs."])
+        return "\n".join([*lines, "no differences."])
     if found.figures or found.restated or found.words:
-        head = ["document", "at", "old", "new", "ratio", "on whose word", "why"]
+        head = ["document", "at", "old", "new", "ratio", "source", "reason"]
         lines += [_row(head), "|" + " --- |" * len(head)]
         lines += [_row(_cells(c)) for c in (*found.figures, *found.restated, *found.words)]
         lines.append("")
     for title, present in (("Added", found.added), ("Removed", found.removed)):
         lines += [f"- {title}: {p.kind} {p.name}{f', {p.reason}' if p.reason else ''}" for p in present]
-    lines += [f"- Claims of {c.of}: {c.added} added, {c.removed} removed, {c.judged} judged anew" for c in found.claims]
+    lines += [
+        f"- Claims of {c.of}: {c.added} added, {c.removed} removed, {c.judged} with another verdict"
+        for c in found.claims
+    ]
     lines += [f"- Not compared, because of errors on one side: {n} ({file})" for n, file in found.unread.items()]
     return "\n".join(lines).rstrip()
 

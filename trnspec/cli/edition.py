@@ -1,4 +1,4 @@
-"""``trnspec edition``: freeze the catalog, and see that nobody changed what was frozen."""
+"""``trnspec edition``: frozen copies of the catalog, and a check that they were not altered."""
 
 from __future__ import annotations
 
@@ -9,25 +9,43 @@ from pathlib import Path as FilePath
 import click
 
 from trnspec.catalog.versions import editions
+from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.suggest import Group
 from trnspec.errors import EditionError
 from trnspec.loading.files import shipped
 
 _CATALOG = click.option(
-    "--catalog", "root", metavar="DIR", help="The editions of this catalog instead of the shipped one."
+    "--catalog",
+    "root",
+    cls=GroupedOption,
+    group="Catalog",
+    metavar="DIR",
+    help="Use the editions of this catalog instead of the shipped one.",
 )
 
 
-@click.group("edition")
+@click.group("edition", cls=Group)
 def command() -> None:
-    """Freeze the catalog, list its editions, verify that none was altered.
+    """Freeze the catalog, list its editions, and verify that none was altered.
 
     An edition is one file, editions/NAME.json in the catalog. The same documents always give the same bytes.
     """
 
 
-@command.command("list")
+@command.command(
+    "list", cls=GroupedCommand, examples=(("trnspec edition list", "The editions of the shipped catalog:"),)
+)
 @_CATALOG
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "format_",
+    cls=GroupedOption,
+    group="Output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
 def list_(root: str | None, format_: str) -> None:
     """List the editions of the catalog, oldest first, without verifying them."""
     folder = _folder(root)
@@ -45,14 +63,18 @@ def list_(root: str | None, format_: str) -> None:
         click.echo(f"There are no editions in {folder}.")
 
 
-@command.command("freeze")
+@command.command(
+    "freeze",
+    cls=GroupedCommand,
+    examples=(("trnspec edition freeze 2026.12 --catalog my-catalog", "A private edition:"),),
+)
 @click.argument("name")
 @_CATALOG
 def freeze(name: str, root: str | None) -> None:
     """Freeze the working catalog as edition NAME, such as 2026.11.
 
-    Only a catalog without findings is frozen (exit status 1 otherwise). An edition is never written over: the same
-    contents once more change nothing, other contents are refused.
+    Only a catalog without findings is frozen (exit status 1 otherwise). An edition is never overwritten: freezing the
+    same contents again changes nothing, other contents are rejected.
     """
     from trnspec.api import validate
 
@@ -69,13 +91,15 @@ def freeze(name: str, root: str | None) -> None:
     click.echo(f"{file}: {len(graph)} documents, sha256 {editions.verify(text).sha256}")
 
 
-@command.command("verify")
+@command.command(
+    "verify", cls=GroupedCommand, examples=(("trnspec edition verify", "All editions of the shipped catalog:"),)
+)
 @click.argument("name", required=False)
 @_CATALOG
 def verify(name: str | None, root: str | None) -> None:
-    """Verify edition NAME, or all of them: against their own hashes and against the list of released ones.
+    """Verify edition NAME, or all of them, against their own hashes and against the list of released editions.
 
-    Exit status 1 when one was altered, is missing, or was not entered in the list.
+    Exit status 1: an edition was altered, is missing, or is not in the list.
     """
     folder = _folder(root)
     released = editions.released(folder)
@@ -92,7 +116,7 @@ def verify(name: str | None, root: str | None) -> None:
             click.echo(f"edition {each}: {len(edition.documents)} documents, unaltered")
         else:
             sound = False
-            click.echo(f"edition {each} is sound, but not in {editions.RELEASED}: freeze it again to enter it")
+            click.echo(f"edition {each} is unaltered, but not in {editions.RELEASED}: freeze it again to add it")
     if not name and not known and not released:
         click.echo(f"There are no editions in {folder}.")
     sys.exit(0 if sound else 1)

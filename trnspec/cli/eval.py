@@ -14,13 +14,15 @@ from attrs import asdict, frozen
 
 from trnspec.catalog.catalog import Catalog
 from trnspec.cli.common import catalog_options, load_catalog
+from trnspec.cli.complete import of_input
 from trnspec.cli.help import GroupedCommand, GroupedOption
-from trnspec.cli.render import Column, format_option, show, table, width, wrapped, written
-from trnspec.cli.suggestion import command as suggested
+from trnspec.cli.render import emit, format_option, show, table_options, width
 from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
 from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
+from trnspec.evaluation.suggestion import command as suggested
 from trnspec.plugins.api import Evaluator
+from trnspec.text_table import Column, csv, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,8 +72,9 @@ def _known() -> Mapping[str, Evaluator]:
     subcommand_metavar="[EVALUATOR [OPTIONS]]",
     add_help_option=True,
 )
+@format_option
 @click.pass_context
-def command(ctx: click.Context) -> None:
+def command(ctx: click.Context, format_: str) -> None:
     """Run an evaluator: training, memory, inference, search, roofline, collective, ...
 
     Without EVALUATOR, list the evaluators; EVALUATOR --help shows the options of one. An option that takes one value
@@ -79,12 +82,13 @@ def command(ctx: click.Context) -> None:
     status 1: no answer, and the output states the reason. Exit status 2: wrong usage.
     """
     if ctx.invoked_subcommand is None:
-        known = _known()
-        rows = [(e.name, e.summary) for e in known.values()]
-        show(
-            [table(["evaluator", Column("summary", fold=True, keep=True)], rows)]
-            if rows
-            else ["There are no evaluators."]
+        listed = table(
+            ["evaluator", Column("summary", wrap=True, keep=True)], [(e.name, e.summary) for e in _known().values()]
+        )
+        emit(format_, lambda: [listed if listed.rows else "There are no evaluators."], lambda: listed)
+    elif format_ != "text":
+        raise UsageError(
+            f"write --format {format_} after the evaluator: trnspec eval {ctx.invoked_subcommand} --format"
         )
 
 
@@ -94,20 +98,27 @@ def made(evaluator: Evaluator, giver: str) -> click.Command:
     inputs_ = inputs(function, evaluator.name)
     doc = docstring(inspect.getdoc(function) or "")
 
-    def run(format_: str, table: str | None, **options: Any) -> None:
+    def run(
+        format_: str, table: str | None, columns: str | None, sort: str | None, *, brief: bool, **options: Any
+    ) -> None:
         if table is not None and format_ != "csv":
             raise UsageError("--table chooses the table of --format csv; the other formats have all tables")
         catalog = {n: options.pop(n) for n in _CATALOG}
         given, varied = _given(inputs_, options)
         chosen = {n: v for n, v in catalog.items() if v is not None}
-        asking = Asking(evaluator, giver, load_catalog(**catalog), given, chosen, table)
+        if format_ == "json" and (columns or sort):
+            raise UsageError("--columns and --sort choose what a table shows; --format json has everything")
+        if sort and not varied:
+            raise UsageError("--sort sorts a sweep; give an input several values, such as --tp 8,16")
+        asking = Asking(evaluator, giver, load_catalog(**catalog), given, chosen, table, columns, sort, brief)
         if varied:
             _sweep(asking, varied, format_)
         else:
             _one(asking, format_)
 
-    function_: Callable[..., Any] = catalog_options(format_option(run))
+    function_: Callable[..., Any] = catalog_options(table_options(format_option(run)))
     shared = list(reversed(function_.__click_params__))  # type: ignore[attr-defined]  # where click keeps them
+    shared.append(click.Option(["--brief"], is_flag=True, help="Print only the summary."))
     shared.append(click.Option(["--table"], metavar="TITLE", help="The table that --format csv prints."))
     for option in shared:
         # A group that the option has already stays.
@@ -151,7 +162,7 @@ def _option(given: Input) -> click.Option:
         required=given.required,
         metavar=f"{metavar},..." if given.many else metavar,
         help=help,
-        shell_complete=_completer(given.choices),
+        shell_complete=_completer(given.choices) or of_input(given.name),
         group=group,
     )
 
@@ -220,6 +231,9 @@ class Asking:
         given: The inputs that have one value.
         options: The options that chose the catalog.
         table: The title of the table for CSV, or a part of it; nothing for the default.
+        columns: The columns to print; nothing for all of them.
+        sort: The column of a sweep to sort by.
+        brief: Only the summary.
     """
 
     evaluator: Evaluator
@@ -228,6 +242,9 @@ class Asking:
     given: Mapping[str, Any]
     options: Mapping[str, str]
     table: str | None = None
+    columns: str | None = None
+    sort: str | None = None
+    brief: bool = False
 
     @property
     def beside(self) -> str:
@@ -273,14 +290,17 @@ def _one(asking: Asking, format_: str) -> None:
     elif format_ == "csv":
         from trnspec.cli.eval_csv import one
 
-        click.echo(written(one(asking, evaluation), "csv"), nl=False)
+        click.echo(csv(one(asking, evaluation).selected(asking.columns)), nl=False)
     else:
-        from trnspec.cli.eval_page import markdown, page
+        from trnspec.evaluation.page import markdown_page, page
 
         if format_ == "markdown":
-            click.echo(markdown(evaluation, asking.beside, asking.options), nl=False)
+            click.echo(markdown_page(evaluation, asking.beside, asking.options, brief=asking.brief), nl=False)
         else:
-            show(page(evaluation, width(), asking.beside, asking.options, rows=asking.evaluator.rows))
+            blocks = page(
+                evaluation, width(), asking.beside, asking.options, brief=asking.brief, columns=asking.columns
+            )
+            show(blocks)
 
 
 def _json(data: Mapping[str, Any]) -> str:
@@ -291,9 +311,10 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
     from math import prod
 
     from trnspec.cli.eval_csv import flat, many
-    from trnspec.cli.eval_page import marked, swept
+    from trnspec.evaluation.measures import measure
     from trnspec.evaluation.sweep import combinations
-    from trnspec.output.reporters.evaluation import measure, refusal, sentence
+    from trnspec.evaluation.sweep_page import sweep_markdown, sweep_page
+    from trnspec.output.reporters.evaluation import refusal, sentence
 
     evaluator, given = asking.evaluator, asking.given
     count = prod(map(len, varied.values()))
@@ -308,21 +329,19 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
             else {"combination": c, **asking.data(f)}
             for c, f in rows
         ]
-        head = {"evaluator": evaluator.name, "catalog": asking.options, "given": given, "swept": list(varied)}
-        click.echo(_json({**head, "rows": rows_}))
+        about = {"evaluator": evaluator.name, "catalog": asking.options, "given": given, "swept": list(varied)}
+        click.echo(_json({**about, "rows": rows_}))
     elif format_ == "csv":
-        click.echo(written(many(asking, rows), "csv"), nl=False)
-    elif format_ == "markdown":
-        note = marked(rows)
-        click.echo(written(swept(rows), "markdown") + (f"\n{note}\n" if note else ""), nl=False)
+        click.echo(csv(many(asking, rows).sorted(asking.sort).selected(asking.columns)), nl=False)
     else:
         fixed = ", ".join(f"{n} {measure(v)}" for n, v in flat(given).items())
-        title = f"{len(rows)} combinations" + (f", {fixed}" if fixed else "")
+        head = f"{evaluator.name}: {len(rows)} combinations" + (f", {fixed}" if fixed else "")
         source = ", ".join(f"{n.replace('_', ' ')} {v}" for n, v in asking.options.items())
-        note = marked(rows)
-        title = wrapped(f"{evaluator.name}: ", f"{title}; {source}" if source else title)
-        complete = "--format json" if evaluator.rows else "--format csv"
-        show([title, swept(rows, complete), *([wrapped("", note)] if note else [])])
+        head = f"{head}; {source}" if source else head
+        if format_ == "markdown":
+            click.echo(sweep_markdown(rows, head, columns=asking.columns, sort=asking.sort), nl=False)
+        else:
+            show(sweep_page(rows, head, width(), columns=asking.columns, sort=asking.sort))
     refusals = [f for _, f in rows if isinstance(f, RefusalError)]
     if len(refusals) == len(rows):
         if format_ == "csv":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+import re
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -10,54 +12,98 @@ import click
 
 from trnspec.api import registry
 from trnspec.builtin import plugin
+from trnspec.cli.complete import codes
+from trnspec.cli.help import GroupedCommand
+from trnspec.cli.render import emit, format_option, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.plugins.api import Registry
+from trnspec.text_table import Column, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from trnspec.diagnostics import Code
     from trnspec.model.field_reference import FieldReference
     from trnspec.plugins.api import Kind
 
-_WIDTH = 80
+_FIXED = re.compile(r"\s*([-*|>#`]|\d+\. |\w+:$)")
+"""A line that is not wrapped: of a list, a table or code, or a heading."""
 
 
-@click.command("explain")
-@click.argument("topic", required=False, metavar="[CODE|KIND|KIND.FIELD]")
-def command(topic: str | None) -> None:
-    r"""Explain a code, or list the fields of a kind of document. Without argument, list all codes.
+@click.command(
+    "explain",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec explain TRN402", "One code:"),
+        ("trnspec explain aggregate-mismatch", "The same by its name:"),
+        ("trnspec explain chip.memory", "The fields of a part of a kind:"),
+        ("trnspec explain --format json", "All codes, for programs:"),
+    ),
+)
+@click.argument("topic", required=False, metavar="[CODE|KIND|KIND.FIELD]", shell_complete=codes)
+@format_option
+def command(topic: str | None, format_: str) -> None:
+    """Explain a code, or list the fields of a kind of document. Without argument, list all codes.
 
     A kind is written as in documents or in lower case; a path of fields may follow it.
-
-    \b
-    Examples:
-      trnspec explain TRN402
-      trnspec explain Chip
-      trnspec explain chip.memory
     """
     if topic is None:
-        for code in registry().codes.values():
-            click.echo(f"{code.id}  {code.severity.label:<7}  {code.name:<26}  {code.summary}")
+        known = registry().codes.values()
+        heads = [Column("code", keep=True), Column("severity"), Column("name"), Column("summary", wrap=True, keep=True)]
+        listed = table(heads, [(c.id, c.severity.label, c.name, c.summary) for c in known])
+        emit(format_, lambda: [listed], lambda: listed)
         return
     # What is built in is explained without importing any plugin.
-    page = _page(Registry.of([plugin]), topic) or _page(registry(), topic)
+    page = _page(Registry.of([plugin]), topic, format_) or _page(registry(), topic, format_)
     if page is None:
         raise _unknown(registry(), topic)
     click.echo(page)
 
 
-def _page(known: Registry, topic: str) -> str | None:
+def _page(known: Registry, topic: str, format_: str) -> str | None:
     """The page of a code, a kind or a field; ``None`` where there is none."""
     for code in known.codes.values():
         if topic.upper() == code.id or topic == code.name:
-            return f"{code.id} {code.name} ({code.severity.label})\n\n{code.doc.strip()}"
+            return _code_page(code, format_)
     name, _, path = topic.partition(".")
     kind = _kind(known, name)
     if kind is None:
         return None
-    lines = _fields_page(kind, path, known)
-    return "\n".join(lines)
+    if format_ != "text":
+        raise UsageError(f"the fields of a kind are text; trnspec schema {kind.name} prints its JSON Schema")
+    return "\n".join(_fields_page(kind, path, known))
+
+
+def _code_page(code: Code, format_: str) -> str:
+    if format_ == "json":
+        data = {"id": code.id, "name": code.name, "severity": code.severity.label, "doc": code.doc.strip()}
+        return json.dumps({"version": 1, **data}, indent=2, ensure_ascii=False)
+    if format_ == "csv":
+        raise UsageError("an explanation is text; --format csv lists all codes")
+    head = f"{code.id} {code.name} ({code.severity.label})"
+    if format_ == "markdown":
+        return f"# {head}\n\n{code.doc.strip()}"
+    return f"{head}\n\n{_wrapped(code.doc.strip())}"
+
+
+def _wrapped(text: str) -> str:
+    """The paragraphs of a text, wrapped to the terminal; code, lists, tables and headings stay as they are."""
+    lines: list[str] = []
+    paragraph: list[str] = []
+    is_code = False
+    for line in [*text.split("\n"), ""]:
+        is_fence = line.lstrip().startswith("```")
+        if not (is_code or is_fence or not line.strip() or _FIXED.match(line)):
+            paragraph.append(line)
+            continue
+        if paragraph:
+            indent = paragraph[0][: len(paragraph[0]) - len(paragraph[0].lstrip())]
+            lines.append(wrapped(indent, " ".join(paragraph).strip(), width()))
+            paragraph = []
+        lines.append(line)
+        is_code ^= is_fence
+    return "\n".join(lines).rstrip()
 
 
 def _kind(known: Registry, name: str) -> Kind | None:
@@ -87,7 +133,7 @@ def _fields_page(kind: Kind, path: str, known: Registry) -> Iterator[str]:
         field, cls = result
         yield from _field_lines(field, "", units=len(field.units))
     else:
-        yield from textwrap.wrap(f"{kind.name}: {_summary(kind.spec)}", _WIDTH)
+        yield from textwrap.wrap(f"{kind.name}: {_summary(kind.spec)}", width())
         yield f"Documents: {kind.folder}/*.yaml" if kind.folder else "Documents: any folder"
     if cls is None:
         return
@@ -109,10 +155,10 @@ def _field_lines(field: FieldReference, indent: str, *, units: int = _FEW) -> It
     head = f"{indent}{name}  {field.type}{f' [{shown}]' if shown else ''}{' ...' if field.nested else ''}"
     inner = f"{indent}    "
     # At spaces only: paths, choices and addresses stay in one piece.
-    yield from textwrap.wrap(head, _WIDTH, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False)
+    yield from textwrap.wrap(head, width(), subsequent_indent=inner, break_long_words=False, break_on_hyphens=False)
     text = field.description + (f" Example: {field.example}" if field.example else "")
     yield from textwrap.wrap(
-        text, _WIDTH, initial_indent=inner, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False
+        text, width(), initial_indent=inner, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False
     )
 
 

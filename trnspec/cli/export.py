@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
+from trnspec.cli.complete import documents
 from trnspec.cli.formats import Format
-from trnspec.cli.names import completer, graph_for
+from trnspec.cli.names import graph_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,7 @@ class _Command(click.Command):
 
 @click.command("export", cls=_Command)
 @click.argument("format_", metavar="FORMAT", type=_FORMAT)
-@click.argument("name", required=False, metavar="[NAME]", shell_complete=completer())
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=documents())
 @click.option("--output", type=click.Path(path_type=FilePath, dir_okay=False), metavar="FILE", help="Write to FILE.")
 @catalog_options
 def command(format_: str, name: str | None, output: FilePath | None, **options: Any) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from trnspec.text_table import folded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +43,7 @@ class GroupedCommand(click.Command):
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(param, click.Option):
                 groups.setdefault(getattr(param, "group", OTHER), []).append(record)
         for group in sorted(groups, key=OTHER.__eq__):
             with formatter.section(group):
@@ -57,24 +58,3 @@ class GroupedCommand(click.Command):
                     indent = " " * (formatter.current_indent + _INDENT)
                     for line in folded(command, formatter.width - len(indent)):
                         formatter.write(f"{indent}{line}\n")
-
-
-def folded(command: str, size: int) -> list[str]:
-    r"""A shell command in lines of at most ``size`` columns if possible; all lines but the last end with ``\``.
-
-    An option stays with its value.
-    """
-    words = [shlex.quote(word) for word in shlex.split(command)]
-    pieces: list[str] = []
-    for word in words:
-        if pieces and pieces[-1].startswith("--") and " " not in pieces[-1] and not word.startswith("--"):
-            pieces[-1] += f" {word}"
-        else:
-            pieces.append(word)
-    lines: list[str] = []
-    for piece in pieces:
-        if lines and len(lines[-1]) + 1 + len(piece) <= size - 2:
-            lines[-1] += f" {piece}"
-        else:
-            lines.append(f"  {piece}" if lines else piece)
-    return [f"{line} \\" for line in lines[:-1]] + lines[-1:]

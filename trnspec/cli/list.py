@@ -1,4 +1,4 @@
-"""``trnspec list``: which documents there are."""
+"""``trnspec list``: the documents of the catalog, or of one kind with their main figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.render import Block, Cell, Column, emit, format_option, table
+from trnspec.cli.complete import kinds
+from trnspec.cli.figures import displayed_total, figure_column
+from trnspec.cli.help import GroupedCommand
+from trnspec.cli.render import emit, format_option, table_options, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.graph.composition import has_parts
@@ -16,56 +19,73 @@ from trnspec.graph.totals import chips, total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
+from trnspec.model.figure import Figure
 from trnspec.model.link import Link
 from trnspec.model.reflection import value_at
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
+from trnspec.quantities.display import Displayed
+from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from trnspec.catalog.catalog import Catalog
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.plugins.api import Kind
 
 _SYSTEM = {
     "bf16 dense": "peak.dense.bf16",
     "memory": "memory.capacity",
     "bandwidth": "memory.bandwidth",
 }
-_MORE: dict[type, dict[str, str]] = {
+_FIGURES: dict[type, dict[str, str]] = {
     Core: {"version": "version", "SBUF": "sbuf.capacity", "PSUM": "psum.capacity"},
     Link: {"connects": "connects", "per direction": "bandwidth.per_direction", "both": "bandwidth.both"},
     Cluster: {"chip": "chip", "chips": "chips", "network": "network"},
     Model: {"layers": "layers", "hidden": "hidden", "heads": "attention.heads", "vocabulary": "vocabulary"},
     Source: {"date": "as_of", "rank": "rank"},
 }
-"""What the list of one kind tells beside names and titles, by heading and path."""
+"""The columns of the list of a kind between name and title: heading and path."""
 
 
-def _folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click passes it
-    from trnspec.model.kinds import BUILTIN
-
-    return [folder for folder, _ in BUILTIN.values() if folder.startswith(incomplete.lower())]
-
-
-@click.command("list")
-@click.argument("kind", required=False, shell_complete=_folders)
+@click.command(
+    "list",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec list chips", "The chips with their main figures:"),
+        ("trnspec list servers --sort -memory --columns name,chips,memory", "Servers by memory, largest first:"),
+        ("trnspec list chips --as-of 2023-06", "The chips that were known in June 2023:"),
+    ),
+)
+@click.argument("kind", required=False, shell_complete=kinds)
+@table_options
 @format_option
 @catalog_options
-def command(kind: str | None, format_: str, **options: Any) -> None:
+def command(kind: str | None, format_: str, columns: str | None, sort: str | None, **options: Any) -> None:
     """List the documents of a KIND with their main figures, or those of all kinds.
 
-    KIND is chips, servers, ultraservers, cores, links, clusters, models or sources. Figures of servers and UltraServers
-    are totals, computed from their chips.
+    KIND is chips, servers, ultraservers, cores, links, clusters, models, sources, or a kind of a plugin. Figures of
+    servers and UltraServers are totals, computed from their chips. CSV and JSON give numbers in base units.
     """
-    graph = load_catalog(**options).graph
+    catalog = load_catalog(**options)
+    graph = catalog.graph
     if kind is None:
-        emit(format_, lambda: _overview(graph), lambda: table(["name", "kind", "title"], _titles(list(graph))))
+        nodes = list(graph)
+        titles = table(["name", "kind", "title"], _titles(nodes)).sorted(sort).selected(columns)
+        emit(format_, lambda: _overview(graph, columns, sort), lambda: titles)
         return
-    chosen = _of_kind(graph, kind)
-    names, found = _kind_table(graph, chosen)
-    made = table(names, found)
-    emit(format_, lambda: [made], lambda: made)
+    chosen = _kind(kind)
+    nodes = [n for n in graph if _is_kind(n, chosen)]
+    made, units = _kind_table(graph, chosen.spec, nodes)
+    made = made.sorted(sort).selected(columns)
+    emit(
+        format_,
+        lambda: [made if nodes else f"There are no {chosen.folder}.", *_hidden(catalog, chosen, options)],
+        lambda: made if format_ == "markdown" else _data(made, units, in_heads=format_ == "csv"),
+        lambda: {"units": units},
+    )
 
 
 def _titles(nodes: Sequence[Node[Any]]) -> list[tuple[Cell, ...]]:
@@ -73,55 +93,111 @@ def _titles(nodes: Sequence[Node[Any]]) -> list[tuple[Cell, ...]]:
     return [(n.name, n.kind, n.metadata.title) for n in ordered]
 
 
-def _overview(graph: Graph) -> list[Block]:
+def _overview(graph: Graph, columns: str | None, sort: str | None) -> list[Block]:
     others = [n for n in graph if not isinstance(n.spec, Source)]
     sources = len(graph) - len(others)
-    made = table([Column("name", keep=True), "kind", Column("title", fold=True, least=24)], _titles(others))
-    return [made, f"And {sources} sources: trnspec list sources."]
+    made = table([Column("name", keep=True), "kind", Column("title", wrap=True)], _titles(others), "--columns")
+    return [made.sorted(sort).selected(columns), f"And {sources} sources: trnspec list sources."]
 
 
-def _of_kind(graph: Graph, kind: str) -> list[Node[Any]]:
+def _kind(name: str) -> Kind:
     from trnspec.api import registry
 
     names = {name.lower(): k for k in registry().kinds.values() for name in (k.folder, k.name)}
-    if kind.lower() not in names:
+    if name.lower() not in names:
         folders = [k.folder for k in registry().kinds.values()]
-        hint = did_you_mean(kind.lower(), names) or f"known: {', '.join(folders)}"
-        raise UnknownNameError(f"no kind is named {kind!r}; {hint}")
-    chosen = names[kind.lower()]
-    # Also those of kinds that a plugin derives from it.
-    return [n for n in graph if n.kind == chosen.name or chosen.spec in type(n.spec).__mro__[1:]]
+        hint = did_you_mean(name.lower(), names) or f"known: {', '.join(folders)}"
+        raise UnknownNameError(f"no kind is named {name!r}; {hint}")
+    return names[name.lower()]
 
 
-def _kind_table(graph: Graph, nodes: Sequence[Node[Any]]) -> tuple[list[Column], list[tuple[Cell, ...]]]:
-    spec = next((type(n.spec) for n in nodes), Source)
-    if has_parts(spec) and not issubclass(spec, Cluster):
-        ordered = sorted(nodes, key=lambda n: _size(graph, n))
-        columns = (
-            [Column("name", keep=True), Column("chips")] if not issubclass(spec, Chip) else [Column("name", keep=True)]
-        )
-        columns += [Column(name, right=True) for name in _SYSTEM]
-        columns.append(Column("title", fold=True, least=24))
-        return columns, [_system(graph, n) for n in ordered]
-    more = next((_MORE[c] for c in spec.__mro__ if c in _MORE), {})
-    columns = [Column("name", fold=True, least=24, keep=True), *(Column(name) for name in more)]
-    columns.append(Column("title", fold=True, least=24))
-    cells = [(n.name, *(_word(n, at) for at in more.values()), n.metadata.title) for n in nodes]
-    return columns, sorted(cells, key=lambda row: str(row[0]))
+def _hidden(catalog: Catalog, chosen: Kind, options: Mapping[str, Any]) -> list[Block]:
+    """The documents of a kind that were not published by the date of the catalog, each with the reason."""
+    if not catalog.unknown:
+        return []
+    everything = load_catalog(**{**options, "as_of": None}).graph
+    names = [name for name in catalog.unknown if name in everything and _is_kind(everything.named(name), chosen)]
+    if not names:
+        return []
+    head = f"hidden, because not published by {catalog.as_of}:"
+    size = max(map(len, names))
+    return ["\n".join([head, *(wrapped(f"  {name:<{size}}  ", catalog.unknown[name], width()) for name in names)])]
+
+
+def _is_kind(node: Node[Any], chosen: Kind) -> bool:
+    """Whether a document is of a kind, or of one that a plugin derives from it."""
+    return node.kind == chosen.name or chosen.spec in type(node.spec).__mro__[1:]
+
+
+def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[Table, dict[str, str]]:
+    """The list of a kind, and the base unit of each column of figures by its name."""
+    is_system = has_parts(spec) and not issubclass(spec, Cluster)
+    heads = [Column("name", wrap=not is_system, keep=True)]
+    units: dict[str, str] = {}
+    if is_system:
+        nodes = sorted(nodes, key=lambda n: _size(graph, n))
+        names: list[list[Cell]] = [[n.name] for n in nodes]
+        paths = _SYSTEM
+        values: dict[str, list[Displayed | Cell]] = {
+            name: [_total(graph, n, at) for n in nodes] for name, at in _SYSTEM.items()
+        }
+        if not issubclass(spec, Chip):
+            heads.append(Column("chips"))
+            names = [[n.name, _chips(graph, n)] for n in nodes]
+    else:
+        nodes = sorted(nodes, key=lambda n: n.name)
+        names = [[n.name] for n in nodes]
+        paths = next((_FIGURES[c] for c in spec.__mro__ if c in _FIGURES), {})
+        values = {name: [_value(n, at) for n in nodes] for name, at in paths.items()}
+    columns: list[list[Cell]] = []
+    for name in paths:
+        column, cells, unit = figure_column(name, values[name])
+        heads.append(column)
+        columns.append(cells)
+        if unit:
+            units[name] = unit
+    heads.append(Column("title", wrap=True, importance=-1))
+    rows = [
+        (*name, *(column[i] for column in columns), node.metadata.title)
+        for i, (name, node) in enumerate(zip(names, nodes, strict=True))
+    ]
+    return table(heads, rows, "--columns"), units
+
+
+def _data(shown: Table, units: Mapping[str, str], *, in_heads: bool) -> Table:
+    """The table with plain names of columns for programs; their base units behind them where ``in_heads``."""
+    from attrs import evolve
+
+    def name(column: Column) -> str:
+        return f"{column.label} [{units[column.label]}]" if in_heads and column.label in units else column.label
+
+    return evolve(shown, columns=tuple(evolve(c, name=name(c)) for c in shown.columns))
 
 
 def _size(graph: Graph, node: Node[Any]) -> tuple[str, int, str]:
-    found = chips(graph, node)
-    return ("", 0, node.name) if found is None else (found[1].name, found[0], node.name)
+    count = chips(graph, node)
+    return ("", 0, node.name) if count is None else (count[1].name, count[0], node.name)
 
 
-def _system(graph: Graph, node: Node[Any]) -> tuple[Cell, ...]:
-    found = chips(graph, node)
-    count = [] if isinstance(node.spec, Chip) else [None if found is None else f"{found[0]} x {found[1].name}"]
-    figures = (total(graph, node, ("spec", *at.split("."))) for at in _SYSTEM.values())
-    return (node.name, *count, *(None if f is None else str(f) for f in figures), node.metadata.title)
+def _chips(graph: Graph, node: Node[Any]) -> Cell:
+    count = chips(graph, node)
+    return None if count is None else f"{count[0]} x {count[1].name}"
 
 
-def _word(node: Node[Any], at: str) -> Cell:
+def _total(graph: Graph, node: Node[Any], at: str) -> Displayed | None:
+    return displayed_total(total(graph, node, ("spec", *at.split("."))))
+
+
+def _value(node: Node[Any], at: str) -> Displayed | Cell:
     value = value_at(node.spec, tuple(at.split(".")))
-    return None if value is None else words(value) if isinstance(value, (int, str)) else str(value)
+    if isinstance(value, Figure):
+        return Displayed.of(value.value)
+    return (
+        None
+        if value is None
+        else value
+        if isinstance(value, int)
+        else words(value)
+        if isinstance(value, str)
+        else str(value)
+    )

@@ -1,7 +1,7 @@
-"""Catalogs by a word: the working one, an edition, a date, a folder, a git revision.
+"""The catalogs that ``trnspec diff`` compares: the working one, an edition, a date, a folder, a git revision.
 
 Unlike :func:`trnspec.api.load`, a folder or a revision is opened alone: what it lacks is not taken from the shipped
-catalog, for that is what a comparison has to show.
+catalog, because a comparison has to show that.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ GIT = "git:"
 
 
 def opened(text: str) -> Catalog:
-    """The catalog that a word means.
+    """The catalog that a text names.
 
     Args:
         text: ``2026.11`` (an edition), ``working``, ``as-of:2023-03``, ``git:HEAD~1``, ``git:v1:path/to/catalog``, or a
-            folder; a folder that is called like an edition is written ``./2026.11``.
+            folder; write ``./2026.11`` for a folder that is named like an edition.
 
     Raises:
-        UsageError: It means none.
+        UsageError: The text names no catalog.
         UnknownNameError: There is no such edition.
         EditionError: The edition was altered.
     """
@@ -56,7 +56,7 @@ def opened(text: str) -> Catalog:
 
 
 def called(text: str) -> str:
-    """The same word for a reader."""
+    """The same for people: ``edition 2026.11``."""
     if text.startswith(AS_OF):
         return f"what was published by {text.removeprefix(AS_OF)}"
     if is_name(text):
@@ -68,7 +68,7 @@ def of_folder(folder: FilePath) -> Catalog:
     """The catalog in a folder, alone.
 
     Raises:
-        UsageError: It holds no documents, or cannot be read.
+        UsageError: It has no documents, or cannot be read.
     """
     return _catalog((read_file(file) for file in documents_in(folder)), registry(), str(folder))
 
@@ -77,18 +77,18 @@ def of_revision(revision: str, folder: str = "catalog", where: FilePath | None =
     """The catalog in a folder of a git revision, alone, without touching the working tree.
 
     Args:
-        revision: Whatever git takes for one.
-        folder: From the top of the repository.
+        revision: A revision of git.
+        folder: The folder, relative to the top of the repository.
         where: A folder in the repository; the current one when left out.
 
     Raises:
-        UsageError: Git does not know it, or it holds no documents.
+        UsageError: Git does not know the revision, or it has no documents.
     """
     from trnspec.catalog.versions.git import files
 
     known = registry()
     texts = files(revision, folder, where if where is not None else FilePath.cwd())
-    # Nothing in hidden folders, as in a catalog on the disk.
+    # Hidden folders are skipped, as in a catalog on disk.
     named = {f: t for f, t in sorted(texts.items()) if f.endswith(SUFFIXES) and "/." not in f"/{f}"}
     return _catalog((read_text(t, f"{revision}:{folder}/{f}") for f, t in named.items()), known, f"{revision}:{folder}")
 

@@ -1,15 +1,20 @@
-"""``trnspec query``: the documents of a kind that fulfil a condition."""
+"""``trnspec query``: the documents of a kind that satisfy a condition."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.render import Block, Cell, Column, Table, emit, format_option, table, wrapped
+from trnspec.cli.figures import figure_column
+from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.render import emit, format_option, width
 from trnspec.model.parts import CountRange
 from trnspec.quantities.amount import Amount
+from trnspec.quantities.display import Displayed
+from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
 
 if TYPE_CHECKING:
     from trnspec.catalog.query.run import Result
@@ -17,60 +22,97 @@ if TYPE_CHECKING:
     from trnspec.graph.values import PathValue
 
 
-@click.command("query")
+@click.command(
+    "query",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec query 'chip where memory.capacity > 90 GiB'", "Chips with more than 90 GiB:"),
+        (
+            "trnspec query server --columns name,peak.dense.bf16,memory.bandwidth --sort -peak.dense.bf16",
+            "Servers by their bf16 rate:",
+        ),
+        (
+            "trnspec query chip --columns 'name, peak.dense.bf16 / memory.bandwidth'",
+            "The arithmetic intensity at which each chip becomes compute-bound:",
+        ),
+    ),
+)
 @click.argument("expression", metavar="QUERY")
-@click.option("--columns", metavar="PATH,...", help="What to print of each: paths, or one path / another.")
-@click.option("--sort", metavar="PATH,...", help="What to sort by; with - before it, the most first.")
+@click.option(
+    "--columns",
+    cls=GroupedOption,
+    group="Output",
+    metavar="PATH,...",
+    help="Columns to print: paths, or one path / another.",
+)
+@click.option(
+    "--sort", cls=GroupedOption, group="Output", metavar="PATH,...", help="Sort by these paths; -PATH descending."
+)
 @format_option
 @catalog_options
 def command(expression: str, columns: str | None, sort: str | None, format_: str, **options: Any) -> None:
-    """Print the documents of a kind that fulfil a condition.
+    """Print the documents of a kind that satisfy a condition.
 
-    QUERY is KIND [where CONDITION], such as 'server where peak.dense.bf16 >= 3 PFLOPS and memory.capacity > 1 TiB'.
-    What is not known is neither more nor less than anything. Paths of a chip give, for servers and UltraServers, the
-    totals over their chips. JSON and CSV give numbers in base units. docs/reference/query.md tells the language.
+    QUERY is KIND [where CONDITION], such as 'server where peak.dense.bf16 >= 3 PFLOPS and memory.capacity > 1 TiB'. An
+    unknown figure satisfies no comparison; its document is listed below the table. Paths of a chip give the totals of
+    servers and UltraServers. JSON and CSV give numbers in base units. The language is described in
+    docs/reference/query.md.
     """
-    found = load_catalog(**options).query(expression, columns=_split(columns), sort=_split(sort))
-    emit(format_, lambda: _page(found), lambda: _data(found, format_), lambda: _about(expression, found))
+    result = load_catalog(**options).query(expression, columns=_split(columns), sort=_split(sort))
+    emit(format_, lambda: _page(result), lambda: _data(result, format_), lambda: _about(expression, result))
 
 
-def _about(expression: str, found: Result[DocumentView]) -> dict[str, Any]:
-    return {"query": expression, "units": dict(found.units), "undecided": [b.name for b in found.undecided]}
+def _about(expression: str, result: Result[DocumentView]) -> dict[str, Any]:
+    return {"query": expression, "units": dict(result.units), "undecided": [b.name for b in result.undecided]}
 
 
 def _split(text: str | None) -> list[str]:
     return [] if text is None else text.split(",")
 
 
-def _page(found: Result[DocumentView]) -> list[Block]:
-    blocks: list[Block] = [_printed(found)] if found else ["No document fulfils it."]
-    if found.undecided:
-        names = ", ".join(b.name for b in found.undecided)
-        blocks.append(wrapped("Not known of: ", f"{names}."))
+def _page(result: Result[DocumentView]) -> list[Block]:
+    blocks: list[Block] = [_printed(result)] if result else ["No document satisfies the condition."]
+    if result.undecided:
+        names = ", ".join(b.name for b in result.undecided)
+        blocks.append(wrapped("unknown for: ", names, width()))
     return blocks
 
 
-def _printed(found: Result[DocumentView]) -> Table:
-    columns = [Column(c, right=_right(found, i), fold=i > 0, keep=i == 0) for i, c in enumerate(found.columns)]
-    return table(columns, [[None if c is None else c.text for c in row] for row in found.cells])
+def _printed(result: Result[DocumentView]) -> Table:
+    """The result for people, each column in one unit."""
+    columns: list[Column] = []
+    cells: list[list[Cell]] = []
+    for i, name in enumerate(result.columns):
+        column, values, _ = figure_column(name, [_displayed(row[i]) for row in result.cells])
+        wrap = i > 0 and not column.right
+        columns.append(Column(column.name, right=column.right, wrap=wrap, keep=i == 0, key=name))
+        cells.append(values)
+    return table(columns, list(zip(*cells, strict=True)), "--columns")
 
 
-def _right(found: Result[DocumentView], index: int) -> bool:
-    return any(row[index] is not None and not isinstance(_value(row[index]), str) for row in found.cells)
-
-
-def _data(found: Result[DocumentView], format_: str) -> Table:
-    if format_ == "markdown":
-        return _printed(found)
-    # JSON tells the units beside the rows, CSV has no other place for them than the heading.
-    units = found.units if format_ == "csv" else {}
-    names = [f"{c} [{units[c]}]" if c in units else c for c in found.columns]
-    return table(names, [[_value(c) for c in row] for row in found.cells])
-
-
-def _value(found: PathValue | None) -> Cell:
-    if found is None:
+def _displayed(value: PathValue | None) -> Displayed | Cell:
+    if value is None:
         return None
-    if isinstance(found.value, CountRange) or found.is_bound:
-        return found.text
-    return found.value.value if isinstance(found.value, Amount) else found.value
+    amount = value.value
+    if not isinstance(amount, Amount) or value.is_bound:
+        return amount if isinstance(amount, int) and not isinstance(amount, bool) else value.text
+    # What precedes the number, such as "~", is in the text alone.
+    prefix = re.match(r"(?:~|[<>]=?|up to )?", value.text)
+    return Displayed(amount.value, amount.unit, amount.digits, prefix[0] if prefix else "", amount.table)
+
+
+def _data(result: Result[DocumentView], format_: str) -> Table:
+    if format_ == "markdown":
+        return _printed(result)
+    # JSON has the units beside the rows, CSV has no other place for them than the heading.
+    units = result.units if format_ == "csv" else {}
+    names = [f"{c} [{units[c]}]" if c in units else c for c in result.columns]
+    return table(names, [[_value(c) for c in row] for row in result.cells])
+
+
+def _value(value: PathValue | None) -> Cell:
+    if value is None:
+        return None
+    if isinstance(value.value, CountRange) or value.is_bound:
+        return value.text
+    return value.value.value if isinstance(value.value, Amount) else value.value

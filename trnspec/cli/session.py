@@ -1,4 +1,4 @@
-"""What holds while one command runs: the plugins it may use, and where warnings of them go."""
+"""The context of one command: the plugins in use, and where their warnings go."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def plugins(only: tuple[str, ...] | None, *, traceback: bool | None = None) -> Iterator[None]:
-    """Use only the plugins of these names, or what the environment says; warnings go to standard error, one line each.
+    """Use only these plugins, or those of the environment; warnings go to standard error, one line each.
 
     Args:
-        only: Names of plugins, none of them for no plugin; ``None`` leaves the choice to the environment.
+        only: Names of plugins, empty for no plugin; ``None`` leaves the choice to the environment.
         traceback: Print the tracebacks of errors in plugins; ``None`` leaves the choice to the environment.
     """
     wanted = ONLY.set(only)

@@ -1,4 +1,4 @@
-"""``trnspec show``: all that is known of one document, and on whose word."""
+"""``trnspec show``: every figure of one document, with its sources."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import catalog_options
-from trnspec.cli.names import completer, graph_for
-from trnspec.cli.render import Block, Cell, Column, Table, emit, format_option, table, wrapped
-from trnspec.graph.facts import Fact, facts, group, in_groups
+from trnspec.cli.complete import documents
+from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.names import graph_for
+from trnspec.cli.render import emit, format_option, width
+from trnspec.graph.facts import Fact, facts, group
 from trnspec.model.chip import Chip
 from trnspec.model.parts import CountRange
 from trnspec.quantities.quantity import render
+from trnspec.text_table import Block, Cell, Column, Table, padded, shortened, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,17 +30,34 @@ if TYPE_CHECKING:
 
 _Row = tuple[Cell, ...] | str
 
+_MAIN = 4
+"""How many lines of main figures a summary has."""
 
-@click.command("show")
-@click.argument("name", shell_complete=completer())
-@click.option("--reasons", is_flag=True, help="Tell the notes and why each verdict was given.")
+
+@click.command(
+    "show",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec show trainium2", "The figures of a chip:"),
+        ("trnspec show trn2.48xlarge --reasons", "A server, with notes and why each verdict was given:"),
+        ("trnspec show trainium1 --as-of 2023-03 --format json", "What was published by March 2023, for programs:"),
+    ),
+)
+@click.argument("name", shell_complete=documents())
+@click.option(
+    "--reasons",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Output",
+    help="Also print notes, formulas and the reason of each verdict.",
+)
 @format_option
 @catalog_options
 def command(name: str, reasons: bool, format_: str, **options: Any) -> None:  # noqa: FBT001  # click passes it by name
-    """Print every figure of the document NAME with its interval, source, date and rivals, and its totals.
+    """Print every figure of the document NAME with interval, source, date and conflicting values, and its totals.
 
-    An interval is what rounding leaves possible: [low, high) in the unit of the figure. Rivals, what others say, stand
-    below the figure, each after the verdict on it.
+    An interval holds all values that are printed the same way: [low, high) in the unit of the figure. Conflicting values
+    are printed below the figure, each after its verdict.
     """
     graph = graph_for(name, **options)
     node = graph.named(name)
@@ -70,7 +90,7 @@ def _of_source(node: Node[Any]) -> dict[str, str]:
 
 
 def _cited(found: Sequence[Fact]) -> dict[str, int]:
-    """The sources of some facts and of their rivals, numbered in the order in which they appear."""
+    """The sources of some facts and of their conflicting values, numbered in the order in which they appear."""
     names = (name for fact in found for name in (fact.source, *(r.source for r in fact.conflicting)) if name)
     return {name: number for number, name in enumerate(dict.fromkeys(names), 1)}
 
@@ -80,58 +100,109 @@ def _cited(found: Sequence[Fact]) -> dict[str, int]:
 
 def _page(graph: Graph, node: Node[Any], found: Sequence[Fact], *, reasons: bool) -> list[Block]:
     head = node.metadata
-    lines = [f"{node.name}: {head.title} ({node.kind})"]
-    if head.aliases:
-        lines.append(wrapped("  also called  ", ", ".join(head.aliases)))
-    if head.source is not None:
-        lines.append(wrapped("  source       ", f"{head.source}{f', {head.where}' if head.where else ''}"))
-    if head.note:
-        lines.append(wrapped("  note         ", head.note))
     numbers = _cited(found)
-    blocks: list[Block] = ["\n".join(lines)]
+    blocks: list[Block] = [_summary(graph, node, found)]
+    more = [wrapped("also called  ", ", ".join(head.aliases), width())] if head.aliases else []
+    more += [wrapped("note         ", head.note, width())] if head.note else []
+    blocks += ["\n".join(more)] if more else []
     if found:
         columns = [
-            Column("figure", fold=True),
-            Column("value", fold=True, keep=True),
-            Column("interval", fold=True),
+            Column("figure", wrap=True),
+            Column("value", wrap=True, keep=True),
+            Column("interval", wrap=True),
             Column("source", right=True, keep=True),
             Column("date", keep=True),
         ]
-        rows = {f.at: list(_rows(f, numbers, reasons=reasons)) for f in found}
-        blocks.append(table(columns, list(_grouped(rows))))
+        blocks.append(table(columns, list(_sections(found, numbers, reasons=reasons))))
     totals = _sums(graph, node)
     if totals:
         names = (
-            Column("total", fold=True),
+            Column("total", wrap=True),
             Column("value", keep=True),
             Column("interval"),
-            Column("made of", fold=True),
+            Column("sum of", wrap=True),
         )
-        added = {s.at: [(_last(s.at), s.text, _of_total(s.value), s.parts)] for s in totals}
-        blocks.append(table(names, list(_grouped(added))))
+        rows = {s.at: [(_last(s.at), s.text, _of_total(s.value), s.parts)] for s in totals}
+        blocks.append(table(names, list(_grouped(rows, {at: group(at) for at in rows}))))
     legend = [_legend(graph, number, name) for name, number in numbers.items()]
     if legend:
         blocks.append("\n".join(["sources", *legend]))
     if not reasons and any(f.note or f.reason or any(r.reason for r in f.conflicting) for f in found):
-        blocks.append("--reasons tells notes, formulas and why each verdict was given.")
+        blocks.append("--reasons prints notes, formulas and why each verdict was given.")
     return blocks
+
+
+def _summary(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> str:
+    """At most six lines: title and kind, main figures, source."""
+    items = list(_main(graph, node, found))[:_MAIN]
+    source = node.metadata.source
+    if source is not None:
+        items.append(("source", f"{source}{f', {node.metadata.where}' if node.metadata.where else ''}"))
+    size = max((len(name) for name, _ in items), default=0)
+    lines = [f"{node.name}: {node.metadata.title} ({node.kind})"]
+    return "\n".join([*lines, *(shortened(f"  {padded(name, size)}  {text}", width()) for name, text in items)])
+
+
+def _main(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> Iterator[tuple[str, str]]:
+    """The main figures: totals of a system, else the first facts."""
+    from trnspec.graph.totals import total
+
+    counts = [f"{s.parts}" for s in _sums(graph, node) if s.at in ("chips", "cores")]
+    figures = {name: total(graph, node, ("spec", *at.split("."))) for name, at in _MAIN_FIGURES.items()}
+    if not counts and not any(figures.values()):
+        yield from ((f.at, f.text) for f in found if f.text and _last(f.at) != "note")
+        return
+    if counts:
+        yield "built of", ", ".join(counts)
+    rates = [f"{t} {name}" for name, t in figures.items() if t is not None and name not in ("capacity", "bandwidth")]
+    if rates:
+        yield "dense peak", ", ".join(rates)
+    memory = [str(t) for name, t in figures.items() if t is not None and name in ("capacity", "bandwidth")]
+    if memory:
+        yield "memory", ", ".join(memory)
+    yield from ((f.at, f.text) for f in found if f.text and f.at in _NETWORK)
+
+
+_MAIN_FIGURES = {
+    "bf16": "peak.dense.bf16",
+    "fp8": "peak.dense.fp8",
+    "capacity": "memory.capacity",
+    "bandwidth": "memory.bandwidth",
+}
+_NETWORK = ("network.bandwidth", "efa.bandwidth", "links.bandwidth", "power")
 
 
 def _sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
     if isinstance(node.spec, Chip):
         return ()
-    # A question about a chip does not pay for the classes of servers.
+    # A chip needs no totals, so that its page does not import the classes of servers.
     from trnspec.graph.totals import sums
 
     return sums(graph, node)
 
 
-def _grouped(rows: Mapping[str, Sequence[_Row]]) -> Iterator[_Row]:
-    """The rows of each path, indented below a heading for their group."""
+def _sections(found: Sequence[Fact], numbers: Mapping[str, int], *, reasons: bool) -> Iterator[_Row]:
+    """The rows of all facts, each section once; claims about a section as a whole come first in it."""
+    parents = {parent for f in found for parent in _parents(f.at)}
+    rows: dict[str, list[_Row]] = {}
+    for fact in found:
+        lines = list(_rows(fact, numbers, reasons=reasons))
+        rows[fact.at] = lines[1:] if fact.at in parents and fact.value is None else lines
+    return _grouped(rows, {at: at if at in parents else group(at) for at in rows})
+
+
+def _parents(at: str) -> Iterator[str]:
+    while at := group(at):
+        yield at
+
+
+def _grouped(rows: Mapping[str, Sequence[_Row]], section: Mapping[str, str]) -> Iterator[_Row]:
+    """The rows of each path below a heading for its section: first those of no section, then each section once."""
+    order = {name: n for n, name in enumerate(dict.fromkeys(("", *section.values())))}
     shown = ""
-    for at in in_groups(rows):
-        if group(at) != shown:
-            shown = group(at)
+    for at in sorted(rows, key=lambda at: (order[section[at]], at != section[at])):
+        if section[at] != shown:
+            shown = section[at]
             yield shown
         indent = "  " if shown else ""
         for row in rows[at]:
@@ -152,10 +223,10 @@ def _rows(fact: Fact, numbers: Mapping[str, int], *, reasons: bool) -> Iterator[
         yield f"  {fact.verdict}"
     if reasons:
         yield from (f"  {text}" for text in (fact.reason, fact.note) if text)
-    for rival in fact.conflicting:
-        yield f"  {rival.verdict}", rival.says, "", numbers.get(rival.source, ""), rival.as_of
-        if reasons and rival.reason:
-            yield f"    {rival.reason}"
+    for claim in fact.conflicting:
+        yield f"  {claim.verdict}", claim.says, "", numbers.get(claim.source, ""), claim.as_of
+        if reasons and claim.reason:
+            yield f"    {claim.reason}"
 
 
 def _of_total(value: Total | PartCount) -> str:
@@ -167,7 +238,7 @@ def _of_total(value: Total | PartCount) -> str:
 
 
 def interval(found: Interval, unit: Unit, digits: int) -> str:
-    """An interval in a unit that is told beside it: ``[2.85, 2.95)``; what has no end ends in ``...``."""
+    """An interval without its unit: ``[2.85, 2.95)``; one without an upper end ends in ``...``."""
 
     def number(value: Any) -> str:
         return render(value, unit, digits).removesuffix(unit.symbol).rstrip()
@@ -179,7 +250,9 @@ def _legend(graph: Graph, number: int, name: str) -> str:
     if name not in graph:
         return f"{number:>3}  {name}"
     node = graph.named(name)
-    return wrapped(f"{number:>3}  ", f"{name}: {node.metadata.title} ({node.spec.publisher}, {node.spec.rank})")
+    return wrapped(
+        f"{number:>3}  ", f"{name}: {node.metadata.title} ({node.spec.publisher}, {node.spec.rank})", width()
+    )
 
 
 # For programs.
@@ -195,8 +268,8 @@ def _data(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> Table:
         if fact.value is not None:
             numbers = _numbers(fact)
             scope = "" if fact.figure is None else fact.figure.scope
-            told = (fact.source or None, fact.as_of or None, fact.where, fact.reason, fact.note)
-            rows.append((fact.at, fact.text, fact.verdict, *numbers, scope, *told))
+            origin = (fact.source or None, fact.as_of or None, fact.where, fact.reason, fact.note)
+            rows.append((fact.at, fact.text, fact.verdict, *numbers, scope, *origin))
         for r in fact.conflicting:
             scope = ""
             rows.append((fact.at, r.says, r.verdict, *[None] * 4, scope, r.source, r.as_of, r.where, r.reason, ""))
@@ -208,7 +281,7 @@ def _data(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> Table:
 
 
 def _numbers(fact: Fact) -> tuple[Cell, ...]:
-    """Value, bounds and unit: base units for a figure, none for a count; gaps for a word."""
+    """Value, bounds and unit: base units for a figure, none for a count; gaps for text."""
     if fact.figure is not None:
         return (fact.figure.value.value, *_ends(fact.figure.interval), fact.figure.value.dimension.base)
     if isinstance(fact.value, int) and not isinstance(fact.value, bool):

@@ -1,4 +1,4 @@
-"""``trnspec source``: what rests on a source."""
+"""``trnspec source``: the values that come from a source."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import click
 from attrs import frozen
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.names import completer
-from trnspec.cli.render import Block, Cell, Column, Table, emit, format_option, table, wrapped
+from trnspec.cli.complete import documents
+from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.render import emit, format_option, table_options, width
 from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import facts
 from trnspec.model.source import Rank, Source
+from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,18 +24,18 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Resting:
-    """Something that rests on a source: what is adopted from it, or what it claims of a figure.
+class Citation:
+    """A value of a document that comes from a source: the adopted one, or a claim about a figure.
 
     Attributes:
         source: The source.
         of: The document.
         kind: Its kind.
-        at: Where in it.
-        says: As printed.
-        verdict: ``adopted``, or what was decided about the claim.
+        at: The path in it.
+        says: The value as published.
+        verdict: ``adopted``, or the verdict on the claim.
         where: The place in the source.
-        reason: Why that was decided.
+        reason: Why the verdict was given.
     """
 
     source: str
@@ -46,18 +48,46 @@ class Resting:
     reason: str = ""
 
 
-@click.command("source")
-@click.argument("name", required=False, metavar="[ID]", shell_complete=completer("sources"))
-@click.option("--rank", type=click.Choice(get_args(Rank)), help="Only sources of this rank.")
-@click.option(
-    "--adopted", is_flag=True, help="Print what is adopted from the sources, and nothing they claim beside it."
+@click.command(
+    "source",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec source --rank vendor-chip-page --sort -adopted", "Chip pages of vendors, the most used first:"),
+        ("trnspec source neuron-trainium2-2026-08", "All values that one source supports or contradicts:"),
+        ("trnspec source neuron-trainium2-2026-08 --adopted --format csv", "The adopted values alone, as CSV:"),
+    ),
 )
+@click.argument("name", required=False, metavar="[ID]", shell_complete=documents("sources"))
+@click.option(
+    "--rank",
+    cls=GroupedOption,
+    group="Catalog",
+    metavar="RANK",
+    type=click.Choice(get_args(Rank)),
+    help=f"Only sources of this rank: {', '.join(get_args(Rank))}.",
+)
+@click.option(
+    "--adopted",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Output",
+    help="Print only adopted values, not other claims.",
+)
+@table_options
 @format_option
 @catalog_options
-def command(name: str | None, rank: str | None, adopted: bool, format_: str, **options: Any) -> None:  # noqa: FBT001  # click passes it by name
-    """Print everything that rests on the source ID: what is adopted from it, and its claims with their verdicts.
+def command(
+    name: str | None,
+    rank: str | None,
+    adopted: bool,  # noqa: FBT001  # click passes it by name
+    columns: str | None,
+    sort: str | None,
+    format_: str,
+    **options: Any,
+) -> None:
+    """Print all values that come from the source ID: adopted values, and claims with their verdicts.
 
-    Without ID, list the sources with date, rank and how much rests on each; with --adopted, what is adopted from any.
+    Without ID, list the sources with date, rank and how many values come from each; with --adopted, all adopted values.
     """
     graph = load_catalog(**options).graph
     sources = [n for n in graph.of(Source) if rank is None or n.spec.rank == rank]
@@ -66,35 +96,35 @@ def command(name: str | None, rank: str | None, adopted: bool, format_: str, **o
         if not isinstance(chosen.spec, Source):
             raise UnknownNameError(f"{chosen.name} is a {chosen.kind}, not a source; trnspec source lists the sources")
         sources = [n for n in sources if n is chosen]
-    found = resting(graph, {n.name for n in sources})
+    found = citations(graph, {n.name for n in sources})
     if name is None and not adopted:
-        made = _sources(sources, found)
-        emit(format_, lambda: [made, f"{len(sources)} sources."], lambda: made)
+        listed = _sources(sources, found).sorted(sort).selected(columns)
+        emit(format_, lambda: [listed, f"{len(sources)} sources."], lambda: listed)
         return
-    shown = [r for r in found if r.verdict == "adopted"] if adopted else found
+    shown = [c for c in found if c.verdict == "adopted"] if adopted else found
     head = [_head(n) for n in sources] if name is not None else []
     emit(
         format_,
-        lambda: [*head, *_page(shown, one=name is not None)],
-        lambda: _data(shown),
+        lambda: [*head, *_page(shown, columns, sort, one=name is not None)],
+        lambda: _data(shown).sorted(sort).selected(columns),
         lambda: _about(sources, name),
     )
 
 
-def resting(graph: Graph, sources: set[str]) -> list[Resting]:
-    """Everything that rests on some sources, document by document."""
-    found: list[Resting] = []
+def citations(graph: Graph, sources: set[str]) -> list[Citation]:
+    """All values that come from some sources, document by document."""
+    found: list[Citation] = []
     for node in sorted(graph, key=lambda n: (n.kind, n.name)):
-        # What a document says of a source itself rests on nothing.
+        # The fields of a source itself have no source.
         if isinstance(node.spec, Source):
             continue
         for fact in facts(graph, node):
             place = (node.name, node.kind, fact.at)
             if fact.text is not None and _own(graph, fact.source) in sources:
                 source = _own(graph, fact.source)
-                found.append(Resting(source, *place, fact.text, fact.verdict, fact.where, fact.reason))
+                found.append(Citation(source, *place, fact.text, fact.verdict, fact.where, fact.reason))
             found += [
-                Resting(_own(graph, r.source), *place, r.says, r.verdict, r.where, r.reason)
+                Citation(_own(graph, r.source), *place, r.says, r.verdict, r.where, r.reason)
                 for r in fact.conflicting
                 if _own(graph, r.source) in sources
             ]
@@ -120,37 +150,38 @@ def _head(node: Node[Any]) -> str:
     dated = spec.as_of if spec.dating == "exact" else f"{spec.as_of}, not before"
     lines = [
         f"{node.name}: {node.metadata.title}",
-        wrapped("  publisher  ", f"{spec.publisher} ({spec.rank})"),
+        wrapped("  publisher  ", f"{spec.publisher} ({spec.rank})", width()),
         f"  date       {dated}",
     ]
-    lines += [wrapped("  version    ", spec.version)] if spec.version else []
-    lines += [wrapped("  address    ", spec.address)] if spec.address else []
-    lines += [wrapped("  note       ", spec.note)] if spec.note else []
+    lines += [wrapped("  version    ", spec.version, width())] if spec.version else []
+    lines += [wrapped("  address    ", spec.address, width())] if spec.address else []
+    lines += [wrapped("  note       ", spec.note, width())] if spec.note else []
     return "\n".join(lines)
 
 
-def _page(found: Sequence[Resting], *, one: bool) -> list[Block]:
+def _page(found: Sequence[Citation], columns: str | None, sort: str | None, *, one: bool) -> list[Block]:
     if not found:
-        return ["Nothing rests on it." if one else "Nothing is adopted from them."]
-    columns = [
-        Column("document", fold=True),
-        Column("figure", fold=True, keep=True),
-        Column("says", fold=True, keep=True),
-        Column("verdict" if one else "source", fold=True, keep=True),
+        return ["No values come from it." if one else "No values are adopted from them."]
+    heads = [
+        Column("document", wrap=True),
+        Column("figure", wrap=True, keep=True),
+        Column("says", wrap=True, keep=True),
+        Column("verdict" if one else "source", wrap=True, keep=True),
     ]
-    rows = [(r.of, r.at, r.says, r.verdict if one else r.source) for r in found]
-    adopted = sum(r.verdict == "adopted" for r in found)
-    return [table(columns, rows), f"{adopted} adopted, {len(found) - adopted} claimed beside what is adopted."]
+    rows = [(c.of, c.at, c.says, c.verdict if one else c.source) for c in found]
+    adopted = sum(c.verdict == "adopted" for c in found)
+    shown = table(heads, rows, "--columns").sorted(sort).selected(columns)
+    return [shown, f"{adopted} adopted values, {len(found) - adopted} other claims."]
 
 
-def _data(found: Iterable[Resting]) -> Table:
+def _data(found: Iterable[Citation]) -> Table:
     names = ("source", "document", "kind", "at", "says", "verdict", "where", "reason")
     return table(names, [(r.source, r.of, r.kind, r.at, r.says, r.verdict, r.where, r.reason) for r in found])
 
 
-def _sources(sources: Sequence[Node[Any]], found: Sequence[Resting]) -> Table:
+def _sources(sources: Sequence[Node[Any]], found: Sequence[Citation]) -> Table:
     columns = [
-        Column("source", fold=True, keep=True),
+        Column("source", wrap=True, keep=True),
         Column("date", keep=True),
         Column("rank"),
         Column("adopted", right=True),
@@ -161,4 +192,4 @@ def _sources(sources: Sequence[Node[Any]], found: Sequence[Resting]) -> Table:
         mine = [r for r in found if r.source == node.name]
         adopted = sum(r.verdict == "adopted" for r in mine)
         rows.append((node.name, node.spec.as_of, node.spec.rank, adopted, len(mine) - adopted))
-    return table(columns, rows)
+    return table(columns, rows, "--columns")

@@ -9,8 +9,9 @@ import click
 from attrs import frozen
 
 from trnspec.cli.common import catalog_options
-from trnspec.cli.names import completer, graph_for
-from trnspec.cli.render import Block, Cell, Table, emit, format_option, table, width, wrapped
+from trnspec.cli.complete import documents
+from trnspec.cli.names import graph_for
+from trnspec.cli.render import emit, format_option, width
 from trnspec.errors import UsageError
 from trnspec.graph import composition
 from trnspec.graph.totals import sums, total
@@ -18,6 +19,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.core import Core, Engine, Engines
 from trnspec.model.parts import PartCount
 from trnspec.model.reflection import ObjectShape, leaves, value_at
+from trnspec.text_table import Block, Cell, Table, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,7 +48,7 @@ class Part:
 
 
 @click.command("tree")
-@click.argument("name", shell_complete=completer())
+@click.argument("name", shell_complete=documents())
 @format_option
 @catalog_options
 def command(name: str, format_: str, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""``trnspec validate``: what pre-commit runs."""
+"""``trnspec validate``: the checks, which pre-commit runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from trnspec.api import validate
+from trnspec.cli.complete import codes
 from trnspec.cli.formats import Format
+from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
 from trnspec.loading import settings as settings_
@@ -22,20 +24,68 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-@click.command("validate")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--format", "format_", type=Format("reporters"), default="text", show_default=True, help="Report format.")
-@click.option("--select", multiple=True, metavar="CODE", help="Report only codes that begin so; may be repeated.")
-@click.option("--ignore", multiple=True, metavar="CODE", help="Do not report codes that begin so; may be repeated.")
-@click.option("--severity", multiple=True, metavar="CODE=LEVEL", help="Another severity: info, warning or error.")
+@click.command(
+    "validate",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec validate my-catalog", "Check the documents of a folder:"),
+        ("trnspec validate --format github chips/acme-1.yaml", "Check one file, with annotations for GitHub:"),
+        ("trnspec validate --ignore TRN6 --table", "Check the shipped catalog without the codes TRN6xx, and list it:"),
+    ),
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@click.option(
+    "--format",
+    "format_",
+    cls=GroupedOption,
+    group="Output",
+    type=Format("reporters"),
+    default="text",
+    show_default=True,
+    help="Report format.",
+)
+@click.option(
+    "--table",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Output",
+    help="Print the main figures of the checked documents first.",
+)
+@click.option(
+    "--select",
+    multiple=True,
+    cls=GroupedOption,
+    group="Findings",
+    metavar="CODE",
+    shell_complete=codes,
+    help="Report only codes with this prefix; may be repeated.",
+)
+@click.option(
+    "--ignore",
+    multiple=True,
+    cls=GroupedOption,
+    group="Findings",
+    metavar="CODE",
+    shell_complete=codes,
+    help="Do not report codes with this prefix; may be repeated.",
+)
+@click.option(
+    "--severity",
+    multiple=True,
+    cls=GroupedOption,
+    group="Findings",
+    metavar="CODE=LEVEL",
+    help="Change the severity of a code: info, warning or error; may be repeated.",
+)
 @click.option(
     "--catalog",
     "catalogs",
     multiple=True,
+    cls=GroupedOption,
+    group="Catalog",
     metavar="DIR",
-    help="Resolve names in this catalog too, and check it where no PATH is given; may be repeated.",
+    help="Also resolve names in this catalog, and check it if no PATH is given; may be repeated.",
 )
-@click.option("--table", is_flag=True, help="Print what the checked documents hold, before the verdict.")
 def command(  # noqa: PLR0917  # one parameter for each option
     paths: tuple[str, ...],
     format_: str,
@@ -45,11 +95,11 @@ def command(  # noqa: PLR0917  # one parameter for each option
     catalogs: tuple[str, ...],
     table: bool,  # noqa: FBT001  # click passes it by name
 ) -> None:
-    """Check catalog files and everything they take part in.
+    """Check catalog files and all documents that refer to them.
 
-    PATH is a file, a folder, or - for standard input; names in them resolve against the catalog they lie in, those of
-    --catalog and of the settings, the shipped one and those of plugins. Without PATH all these catalogs are checked.
-    Exit status: 0 clean, 1 findings, 2 misuse.
+    PATH is a file, a folder, or - for standard input. Names are resolved in the catalog of the file, those of --catalog
+    and of the settings, the shipped one and those of plugins. Without PATH all these catalogs are checked. Exit status:
+    0 no findings, 1 findings, 2 wrong usage.
     """
     given = Settings(
         select=_codes(select),
@@ -58,15 +108,17 @@ def command(  # noqa: PLR0917  # one parameter for each option
         catalogs=tuple(FilePath(c) for c in catalogs),
     )
     if table and format_ != "text":
-        raise UsageError(f"--table is for people; it does not go with --format {format_}")
+        raise UsageError(f"--table is printed with --format text only, not with --format {format_}")
     if not paths:
         _hold_something(given.catalogs)
     checked = validate(paths, settings=settings_.find(_here()).merged(given), every=True)
     color = sys.stdout is not None and use_color(sys.stdout, os.environ)
     if table:
-        from trnspec.cli.tables import holdings
+        from trnspec.cli.render import show
+        from trnspec.cli.tables import contents
 
-        click.echo(holdings(checked.graph), color=color)
+        show(contents(checked.graph))
+        click.echo()
     text = render(checked.report, format_, color=color, texts=checked.texts, when=_now())
     if text:
         click.echo(text, color=color)
@@ -74,7 +126,7 @@ def command(  # noqa: PLR0917  # one parameter for each option
 
 
 def _hold_something(folders: tuple[FilePath, ...]) -> None:
-    """Refuse a catalog that is named to be checked and holds nothing to check, as a PATH of that kind is."""
+    """Raise an error for a folder of --catalog without documents, as for such a PATH."""
     for folder in folders:
         if folder.is_dir() and not any(documents_in(folder)):
             raise UsageError(f"{folder} holds no .yaml files")

@@ -26,7 +26,10 @@ from trnspec.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-RESERVED = ("catalog", "edition", "as_of", "overlay", "format", "format_", "table", "help")
+RESERVED = (
+    *("catalog", "edition", "as_of", "overlay", "help"),
+    *("format", "format_", "table", "columns", "sort", "brief"),
+)
 """Names that the command line uses itself."""
 
 GROUPS = ("Workload", "System", "Parallelism", "Precision", "Schedule")

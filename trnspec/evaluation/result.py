@@ -241,6 +241,13 @@ class Evaluation:
         """
         return _pandas().DataFrame(self.records(), columns=[a.name for a in attrs.fields(Answer)])
 
+    def __str__(self) -> str:
+        """The page that ``trnspec eval`` prints, at 80 columns and without colours."""
+        from trnspec.evaluation.page import WIDTH, page
+        from trnspec.text_table import rendered
+
+        return rendered(page(self), WIDTH)
+
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain data, for JSON."""
         return attrs.asdict(self)

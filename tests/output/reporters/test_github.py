@@ -10,7 +10,7 @@ from reporters_samples import AGGREGATE, CHIP, CLEAN, FULL, SERVER, reports
 
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity
 from trnspec.output.reporters import render
-from trnspec.output.reporters.common import escape
+from trnspec.text_table import escape
 from trnspec.yaml import Place
 
 

@@ -13,7 +13,7 @@ from reporters_samples import CHECKED, CHIP, FULL, SERVER, TEXTS, UNUSED, one, r
 
 from trnspec.diagnostics import Location, Report
 from trnspec.output.reporters import render
-from trnspec.output.reporters.common import escape
+from trnspec.text_table import escape
 from trnspec.yaml import Place
 
 

@@ -1,9 +1,8 @@
-"""What several reporters need: text made safe to show, the two ways to write a path, and the counts in words."""
+"""What several reporters need: the two ways to write a path, and the counts of a report in words."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING
 
 from trnspec.diagnostics import Diagnostic, Report, Severity
@@ -12,21 +11,6 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
-
-
-def escape(text: str) -> str:
-    r"""``text`` with every character that is invisible or controls a terminal written as an escape such as ``\x1b``.
-
-    That is control, format (direction marks among them), surrogate, private and unassigned characters, and the line
-    and paragraph separators.  The result is one line, and encodes as UTF-8.  Spaces of all kinds stay.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if _shows(c) else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
-def _shows(char: str) -> bool:
-    return char.isprintable() or unicodedata.category(char) == "Zs"
 
 
 def dotted(path: Path) -> str:

@@ -6,7 +6,8 @@ The runner needs ``%``, CR and LF escaped in the message, and also ``:`` and ``,
 from __future__ import annotations
 
 from trnspec.diagnostics import Diagnostic, Report, Severity
-from trnspec.output.reporters.common import escape, title
+from trnspec.output.reporters.common import title
+from trnspec.text_table import escape
 
 _COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 

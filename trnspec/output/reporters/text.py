@@ -16,7 +16,8 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity
-from trnspec.output.reporters.common import escape, tally, title
+from trnspec.output.reporters.common import tally, title
+from trnspec.text_table import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,0 +1,87 @@
+"""The help of the commands: groups, metavars, and examples that run."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from importlib import import_module
+
+import click
+import pytest
+from running import ROOT, Here
+
+from trnspec.cli import COMMANDS
+from trnspec.cli.help import GroupedCommand
+
+OTHERS = ("eval", "export", "plugin", "tree")
+"""Commands whose help is tested elsewhere."""
+
+
+def commands() -> dict[str, click.Command]:
+    found: dict[str, click.Command] = {}
+    for name in COMMANDS:
+        command = import_module(f"trnspec.cli.{name}").command
+        if name not in OTHERS:
+            group = command.commands if isinstance(command, click.Group) else {"": command}
+            found |= {f"{name} {sub}".strip(): c for sub, c in group.items()}
+    return found
+
+
+EXAMPLES = [
+    pytest.param(line, id=f"{name} {number}", marks=[pytest.mark.slow] if name == "calibrate" else [])
+    for name, command in commands().items()
+    for number, (line, _) in enumerate(getattr(command, "examples", ()))
+]
+
+DOCUMENT = """api_version: trnspec/v1
+kind: {kind}
+metadata: {{name: {name}, title: Acme}}
+spec: {spec}
+"""
+SOURCE = "{publisher: Acme, rank: vendor-chip-page, as_of: 2026-10, address: 'https://acme.example/1'}"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    """A folder with the files that examples name."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    (tmp_path / ".git").mkdir()
+    for folder in (tmp_path / "my-catalog", tmp_path):
+        (folder / "chips").mkdir(parents=True)
+        (folder / "sources").mkdir()
+        chip = DOCUMENT.format(
+            kind="Chip",
+            name="acme-1",
+            spec="{peak: {dense: {bf16: 100 TFLOPS}}, memory: {capacity: 32 GiB, bandwidth: 1 TB/s}}",
+        )
+        chip = chip.replace("title: Acme}", "title: Acme, source: acme-2026-10}")
+        (folder / "chips" / "acme-1.yaml").write_text(chip)
+        (folder / "sources" / "acme-2026-10.yaml").write_text(
+            DOCUMENT.format(kind="Source", name="acme-2026-10", spec=SOURCE)
+        )
+    shutil.copy(ROOT / "catalog" / "measured" / "training_trn1.csv", tmp_path / "steps.csv")
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_examples_run(here, line) -> None:
+    done = here(*shlex.split(line)[1:])
+    # Differences, and nothing else, make the status 1.
+    status = 1 if line.startswith("trnspec diff") and "working working" not in line else 0
+
+    assert (status, "") == (done.status, done.err)
+
+
+@pytest.mark.parametrize("name", commands())
+def test_help(here, name) -> None:
+    """Examples; every option in a group, with a help text and a metavar that is not a type of click."""
+    command = commands()[name]
+    text = here(*name.split(), "--help").out
+
+    assert isinstance(command, GroupedCommand)
+    assert command.examples
+    assert all(explanation.endswith(":") for _, explanation in command.examples)
+    assert [o.name for o in command.params if isinstance(o, click.Option) and not getattr(o, "group", "")] == []
+    assert [o.name for o in command.params if isinstance(o, click.Option) and not o.help] == []
+    assert not {"INTEGER", "FLOAT"} & set(text.split())
+    assert max(map(len, text.splitlines())) <= 80

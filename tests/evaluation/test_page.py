@@ -1,0 +1,148 @@
+"""The page of an evaluation: summary, headings, units, the same text in Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from trnspec.errors import UsageError
+from trnspec.evaluation.page import BOUNDS, bottleneck_label, label, markdown_page, page
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, UsedFigure
+from trnspec.text_table import Heading, lines, rendered
+from trnspec.text_table import Table as TextTable
+
+FOUND = Evaluation(
+    evaluator="training",
+    title="a model on some chips",
+    inputs={"model": "m", "tp": 8, "calibration": "neuron"},
+    answers=(
+        Answer("step_time", 22.6, "s", 15.5, 29.8, "80% of measurements"),
+        Answer("throughput", 371e3, "tokens/s"),
+        Answer("mfu", 19.6, "%", 14.9, 28.7),
+        Answer("hfu", 25.0, "%"),
+        Answer("memory", 2.5 * 2**30, "B"),
+        Answer("capacity", 16 * 2**30, "B"),
+        Answer("fits", True),
+    ),
+    parts=(Part("step_time", "compute", 15.0), Part("step_time", "tensor", 7.6)),
+    bottleneck="compute-bound: matrix multiplication (66% of the step)",
+    assumptions=(Assumption("calibration", "neuron", "7 rows"),),
+    figures_used=(
+        UsedFigure("chip", "memory.bandwidth", "2.9 TB/s", "paper", "2024", ("2 TB/s, rejected", "2.9, agrees")),
+    ),
+    tables=(Table("each layer", ("name", "step_time"), (("a", 1e-3), ("b", 2.5)), ("", "s")),),
+)
+
+
+def headings(found: Evaluation) -> list[str]:
+    return [str(block) for block in page(found) if isinstance(block, Heading)]
+
+
+def test_summary() -> None:
+    assert [
+        "training: a model on some chips",
+        "  step time   23 s [16, 30] s (80% of measurements)",
+        "  MFU         20 % [15, 29] %",
+        "  throughput  371 k tokens/s",
+        "  fits        yes, 2.5 GiB of 16 GiB a rank",
+        "  bottleneck  compute-bound: matrix multiplication (66% of the step)",
+        "  evidence    neuron: 7 rows",
+    ] == rendered(page(FOUND, brief=True), 80).splitlines()
+
+
+def test_a_summary_has_at_most_six_lines() -> None:
+    """However long its texts are; what is cut is in the details."""
+    long = Evaluation(
+        evaluator="x",
+        title="x",
+        answers=FOUND.answers,
+        bottleneck="word " * 60,
+        assumptions=(Assumption("calibration", "neuron", "why " * 60),),
+    )
+    summary = rendered(page(long, brief=True), 80).splitlines()[1:]
+
+    assert len(summary) <= 6
+    assert max(map(len, summary)) <= 80
+    assert str(long).count("word") > 60
+
+
+def test_headings() -> None:
+    assert ["Answers", "Bottleneck", "Step time breakdown", "Each layer", "Assumptions", "Catalog figures used",
+            "Inputs"] == headings(FOUND)  # fmt: skip
+
+
+def test_conflicting_values() -> None:
+    """Those that agree are counted."""
+    text = str(FOUND)
+
+    assert "  conflicting value: 2 TB/s, rejected" in text
+    assert "  1 other agrees" in text
+
+
+def test_str_is_the_page() -> None:
+    assert rendered(page(FOUND, 80), 80) == str(FOUND)
+    assert "\x1b" not in str(FOUND)
+    assert max(map(len, str(FOUND).splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "shown"),
+    [
+        ("HBM-bound (51% of the time)", (), "Bottleneck"),
+        ("HBM-bound (50% of the time)", (), "Largest part"),
+        ("HBM-bound", (3.0, 1.0), "Bottleneck"),
+        ("HBM-bound", (1.0, 1.0, 0.9), "Largest part"),
+        ("HBM-bound", (), "Bottleneck"),
+    ],
+)
+def test_a_bottleneck_is_more_than_half(text, parts, shown) -> None:
+    found = Evaluation(
+        evaluator="x", title="x", bottleneck=text, parts=tuple(Part("t", str(i), v) for i, v in enumerate(parts))
+    )
+
+    assert shown == bottleneck_label(found)
+
+
+def test_parts_that_take_away() -> None:
+    parts = (Part("time", "all", 3.0), Part("time", "hidden", -1.0))
+    found = Evaluation(evaluator="x", title="x", answers=(Answer("time", 2.0, "s"),), parts=parts)
+    table = next(b for b in page(found) if isinstance(b, TextTable) and b.columns[0].name == "part")
+
+    assert lines(table, 80) == [
+        "part    value [s]  share",
+        "------  ---------  -----  ---------------",
+        "all             3  75.0%  ###############",
+        "hidden         -1  25.0%  #####",
+    ]
+
+
+def test_a_table_of_bounds_is_marked() -> None:
+    """A column that has the name of an answer that is a bound."""
+    bound = Evaluation(evaluator="x", title="x", answers=(Answer("step_time", 2.5, "s", low=2.5),), tables=FOUND.tables)
+    text = str(bound)
+
+    assert "a            >= 1" in text or ">= 0.001" in text
+    assert BOUNDS in " ".join(text.split())
+    assert BOUNDS not in str(FOUND)
+    assert "step time  >= 2.5 s" in text
+
+
+def test_columns() -> None:
+    """Of the tables that have them; the others are whole."""
+    text = rendered(page(FOUND, columns="step_time"), 80)
+
+    assert "compute" in text
+    assert "\nname " not in text
+    with pytest.raises(UsageError, match="did you mean 'step_time'"):
+        page(FOUND, columns="step_tim")
+
+
+def test_labels() -> None:
+    assert ["step time", "MFU", "KV per token"] == [label(n) for n in ("step_time", "mfu", "kv_per_token")]
+
+
+def test_markdown() -> None:
+    text = markdown_page(FOUND)
+
+    assert text.startswith("## training: a model on some chips\n\n- step time: 23 s [16, 30] s")
+    assert "### Step time breakdown\n\n| part | value [s] | share |" in text
+    assert "### Inputs\n\nmodel `m`, tp `8`, calibration `neuron`\n" in text

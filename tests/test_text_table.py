@@ -1,0 +1,234 @@
+"""Tables: what fits, what wraps, what is hidden, and the same rows for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec import text_table
+from trnspec.errors import UsageError
+from trnspec.text_table import (
+    Column,
+    Heading,
+    Number,
+    Style,
+    Table,
+    columns_of,
+    fit,
+    lines,
+    padded,
+    rendered,
+    shortened,
+    shown,
+    table,
+    wrapped,
+)
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Zl", "Zp")), max_size=40)
+
+
+@st.composite
+def tables(draw) -> Table:
+    names = draw(st.lists(st.text("abc", min_size=1, max_size=8), min_size=1, max_size=6))
+    made = [Column(n, right=draw(st.booleans()), wrap=draw(st.booleans()), keep=draw(st.booleans())) for n in names]
+    cell = st.one_of(st.none(), TEXTS)
+    rows = draw(st.lists(st.tuples(*[cell for _ in made]), max_size=5))
+    return table(made, rows)
+
+
+@given(tables(), st.integers(20, 100))
+def test_nothing_is_wider_than_the_page(found, room) -> None:
+    """Whatever the cells are, unless there are more columns that must be kept than the page has room for."""
+    layout = fit(found, room)
+
+    if 3 * len(layout.columns) <= room:
+        assert [line for line in lines(found, room) if columns_of(line) > room] == []
+
+
+@given(tables(), st.integers(20, 100))
+def test_every_column_is_shown_or_named_as_hidden(found, room) -> None:
+    layout = fit(found, room)
+    names = [c.name for c in found.columns]
+
+    assert sorted([*(c.name for c in layout.columns), *layout.hidden]) == sorted(names)
+    assert layout.columns[0] == found.columns[0]
+    assert [c for c in found.columns if c.keep and c.name in layout.hidden and names.count(c.name) == 1] == []
+    assert ("hidden columns:" in " ".join(lines(found, room))) == bool(layout.hidden)
+
+
+WORDS = st.lists(st.text("abcdefgh", min_size=1, max_size=12), min_size=1, max_size=6).map(" ".join)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS, WORDS, WORDS, WORDS), min_size=1, max_size=4))
+def test_no_word_is_broken(rows) -> None:
+    """Columns are hidden instead, as long as the first one fits."""
+    found = table([Column("n", wrap=True), *(Column(f"c{i}", wrap=True) for i in range(4))], rows)
+    layout = fit(found, 40)
+    words = {w for row in layout.rows for cell in row for w in cell.split()}
+
+    assert {w for line in lines(found, 40)[2:] for w in line.split()} >= words
+
+
+def test_columns_of_little_importance_are_hidden_first() -> None:
+    columns = [Column("a"), Column("b", importance=1), Column("c"), Column("d"), Column("e", importance=-1)]
+    found = table(columns, [("x" * 10,) * 5])
+
+    assert [fit(found, size).hidden for size in (60, 50, 40, 30, 20)] == [
+        (), ("e",), ("d", "e"), ("c", "d", "e"), ("b", "c", "d", "e"),
+    ]  # fmt: skip
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=5))
+def test_nothing_is_lost_where_there_is_room(cells) -> None:
+    """All characters of a wrapped column are on the page, in order, without its spaces."""
+    made = lines(table([Column("x", wrap=True)], [[c] for c in cells]), 20)[2:]
+
+    assert "".join("".join(made).split()) == "".join("".join(shown(c).split()) for c in cells)
+
+
+def test_plain_table() -> None:
+    found = table(["name", Column("value", right=True)], [("a", "1 GB"), ("bc", None), "heading", ("d", 12345)])
+
+    assert lines(found, 80) == [
+        "name   value",
+        "----  ------",
+        "a       1 GB",
+        "bc         -",
+        "heading",
+        "d     12,345",
+    ]
+
+
+def test_wide_and_joining_characters() -> None:
+    """A wide character takes two columns, one that joins another takes none."""
+    made = lines(table(["a", "b"], [("日本", "x"), ("e\u0301", "y"), ("abcd", "z")]), 80)
+
+    assert [columns_of(line.partition(end)[0]) for line, end in zip(made[2:], "xyz", strict=True)] == [6, 6, 6]
+    assert (columns_of("日本"), columns_of("e\u0301"), columns_of("a\u200db")) == (4, 1, 2)
+    assert padded("日", 4, right=True) == "  日"
+
+
+def test_wrapping_comes_before_hiding() -> None:
+    found = table([Column("a"), Column("b", wrap=True), Column("c")], [("x" * 10, "one two three four", "y" * 10)])
+
+    assert fit(found, 40).hidden == ()
+    assert lines(found, 34)[2:] == ["xxxxxxxxxx  one two     yyyyyyyyyy", "            three four"]
+    assert fit(found, 24).hidden == ("c",)
+    assert " ".join(lines(found, 24)).endswith("hidden columns: c (use --format csv or a wider terminal)")
+
+
+def test_headings_wrap_between_words() -> None:
+    """They end in one line, directly above the rule."""
+    columns = [Column("a"), Column("step time [ms]", right=True), Column("x [GiB]", right=True)]
+    found = table(columns, [("b", "1.5", "20")])
+
+    assert lines(found, 14) == ["   step", "   time      x", "a  [ms]  [GiB]", "-  ----  -----", "b   1.5     20"]
+    assert text_table.markdown(found).splitlines()[0] == "| a | step time [ms] | x [GiB] |"
+
+
+def test_long_words_break_after_punctuation() -> None:
+    found = table([Column("a", wrap=True)], [("neuron-trainium-inferentia2-arch-2026-08",)])
+
+    assert lines(found, 30)[2:] == ["neuron-trainium-inferentia2-", "arch-2026-08"]
+
+
+ROWS = table(
+    [Column("name"), Column("memory [GiB]", right=True, key="memory")],
+    [("b", Number(2, "~2")), "heading", ("a", Number(10, "10")), ("c", None)],
+)
+
+
+def test_sorted() -> None:
+    """By value, gaps last."""
+    ascending, descending = ROWS.sorted("memory"), ROWS.sorted("-memory")
+
+    assert [r[0] for r in ascending.rows] == ["b", "a", "c"]
+    assert [r[0] for r in descending.rows] == ["a", "b", "c"]
+    assert ROWS.sorted(None) is ROWS
+
+
+def test_selected() -> None:
+    """In the order given; capitals and units do not matter."""
+    some = ROWS.selected("Memory,name")
+
+    assert [c.label for c in some.columns] == ["memory", "name"]
+    assert some.rows[0] == (Number(2, "~2"), "b")
+    assert [c.keep for c in some.columns] == [True, True]
+
+
+@pytest.mark.parametrize("call", [ROWS.selected, ROWS.sorted])
+def test_unknown_column(call) -> None:
+    with pytest.raises(UsageError, match="did you mean 'memory'"):
+        call("memroy")
+
+
+def test_styles() -> None:
+    """Headings and some cells; the widths do not change."""
+    found = table(["verdict", "x"], [("rejected", "y"), ("agrees", "z")])
+    page = rendered([Heading("Title"), found], 80, Style(heading="1", cells={"rejected": "31"}))
+
+    assert page.splitlines()[0] == "\x1b[1mTitle\x1b[0m"
+    assert "\x1b[31mrejected\x1b[0m  y" in page
+    assert re.sub(r"\x1b\[[0-9;]*m", "", page) == rendered([Heading("Title"), found], 80)
+
+
+def test_shortened() -> None:
+    assert shortened("one two three", 13) == "one two three"
+    assert shortened("one two three", 12) == "one two ..."
+
+
+def test_indent_of_a_wrapped_cell_is_kept() -> None:
+    found = table([Column("a", wrap=True)], [("  " + "word " * 6,)])
+
+    assert {line[:3] for line in lines(found, 20)[2:]} == {"  w"}
+
+
+def test_paragraph() -> None:
+    assert wrapped("note: ", "one two three", 14) == "note: one two\n      three"
+
+
+FOUND = table(
+    ["name", Column("n", right=True)],
+    [("a|b", Fraction(3)), "a heading", ('q"u,\no', Fraction(1, 4)), ("gap", None), ("yes", True)],
+)
+
+
+def test_csv() -> None:
+    """Headings are for people; a gap is empty; a whole number is whole."""
+    text = text_table.csv(FOUND)
+
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["name", "n"], ["a|b", "3"], ['q"u,\no', "0.25"], ["gap", ""], ["yes", "True"],
+    ]  # fmt: skip
+
+
+def test_json() -> None:
+    assert json.loads(text_table.json(FOUND, {"of": "x"})) == {
+        "version": 1,
+        "of": "x",
+        "rows": [
+            {"name": "a|b", "n": 3},
+            {"name": 'q"u,\no', "n": 0.25},
+            {"name": "gap", "n": None},
+            {"name": "yes", "n": True},
+        ],
+    }
+
+
+def test_markdown() -> None:
+    """A bar and a line break would end a cell."""
+    assert text_table.markdown(FOUND).splitlines() == [
+        "| name | n |",
+        "| --- | ---: |",
+        "| a\\|b | 3 |",
+        '| q"u, o | 0.25 |',
+        "| gap | - |",
+        "| yes | yes |",
+    ]

@@ -1,0 +1,145 @@
+"""Shell completion of names: kinds, documents, figure paths, codes, evaluators' inputs.
+
+A file has the name of its document, so that no document is read. Catalogs of plugins are found where their packages lie:
+no plugin is imported, so completion is quick and prints no warnings.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from trnspec.loading.files import documents_in, shipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import click
+    from click.shell_completion import CompletionItem
+
+    Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+_FOLDER = "catalog"
+"""The folder of a plugin's package that holds its documents."""
+_PARTS = ("chips", "servers", "ultraservers", "clusters")
+_NO_FIGURES = ("note", "source", "where", "derived")
+_INPUTS = {
+    "model": ("models",),
+    "on": ("servers", "ultraservers", "clusters"),
+    "calibration": ("calibrations",),
+    "chip": ("chips",),
+}
+"""The folders whose documents an input of an evaluator may name."""
+
+
+def roots(catalog: str | None) -> list[FilePath]:
+    """The catalogs that may hold a name: that of ``--catalog``, the shipped one, those of plugins."""
+    if catalog is not None:
+        return [FilePath(catalog)]
+    return [shipped(), *_of_plugins()]
+
+
+def _of_plugins() -> Iterator[FilePath]:
+    from importlib.util import find_spec
+
+    from trnspec.plugins.discovery import entries
+    from trnspec.plugins.selection import chosen
+
+    wanted = chosen()
+    if wanted.only == ():
+        return
+    for entry in entries():
+        package = entry.value.partition(":")[0].partition(".")[0]
+        if not wanted.takes(entry.name):
+            continue
+        spec = find_spec(package)
+        for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+            yield FilePath(place) / _FOLDER
+
+
+def names(catalog: str | None, folders: Iterable[str] = ("",)) -> list[str]:
+    """The names of the documents in some folders of the catalogs, sorted."""
+    found = {file.stem for root in roots(catalog) for folder in folders for file in documents_in(root / folder)}
+    return sorted(found)
+
+
+def documents(*folders: str) -> Completer:
+    """Completes names of documents in some folders of a catalog, such as ``sources``; in all of them for none."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
+        return _items(names(_catalog(ctx), folders or ("",)), incomplete)
+
+    return complete
+
+
+def document_then_path(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes the name of a document, and figure paths after a document."""
+    known = names(_catalog(ctx))
+    given = ctx.params.get(param.name or "") or ()
+    if any(name in known for name in given):
+        return _items([*known, *paths()], incomplete)
+    return _items(known, incomplete)
+
+
+def paths() -> list[str]:
+    """The paths of chips, servers, UltraServers and clusters: ``memory.capacity``."""
+    from trnspec.model.kinds import BUILTIN, spec_of
+    from trnspec.model.reflection import ObjectShape, dotted
+
+    found: set[str] = set()
+
+    def walk(shape: Any, path: tuple[str, ...]) -> None:
+        if not isinstance(shape, ObjectShape):
+            found.add(dotted(path))
+            return
+        for name, field in shape.fields.items():
+            if name not in _NO_FIGURES:
+                walk(field.shape, (*path, name))
+
+    for kind, (folder, _) in BUILTIN.items():
+        if folder in _PARTS:
+            walk(ObjectShape(spec_of(kind)), ())
+    return sorted(found)
+
+
+def kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
+    """Completes kinds by the names of their folders."""
+    from trnspec.model.kinds import BUILTIN
+
+    return _items([folder for folder, _ in BUILTIN.values()], incomplete.lower())
+
+
+def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
+    """Completes codes and names of findings: ``TRN402``, ``aggregate-mismatch``."""
+    from trnspec.builtin import plugin
+    from trnspec.plugins.api import Registry
+
+    known = Registry.of([plugin]).codes.values()
+    return _items([*(c.id for c in known), *(c.name for c in known)], incomplete)
+
+
+def of_input(name: str) -> Completer | None:
+    """What completes an input of an evaluator, by its name: ``model``, ``on``, ``calibration``; values between commas too."""
+    folders = _INPUTS.get(name)
+    if folders is None:
+        return None
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
+        before, comma, last = incomplete.rpartition(",")
+        known = names(_catalog(ctx), folders)
+        if name == "calibration":
+            known = ["auto", "none", *known]
+        return _items([f"{before}{comma}{each}" for each in known if each.startswith(last)], incomplete)
+
+    return complete
+
+
+def _catalog(ctx: click.Context) -> str | None:
+    given = ctx.params.get("catalog")
+    return given if isinstance(given, str) else None
+
+
+def _items(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(name) for name in known if name.startswith(incomplete)]

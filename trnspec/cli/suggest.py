@@ -1,0 +1,32 @@
+"""Command groups that suggest the nearest name for a command that does not exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Group(click.Group):
+    """A group whose error for an unknown command has the nearest names."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name; a usage error with a suggestion for an unknown one."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            raise unknown(ctx, "command", name, self.list_commands(ctx))
+        return super().resolve_command(ctx, args)
+
+
+def unknown(ctx: click.Context, what: str, name: str, names: Iterable[str]) -> click.UsageError:
+    """The error for an unknown command or evaluator."""
+    from trnspec.diagnostics import did_you_mean
+
+    known = list(names)
+    hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+    return click.UsageError(f"No such {what} {name!r}; {hint}", ctx)

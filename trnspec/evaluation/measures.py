@@ -1,0 +1,204 @@
+"""Numbers for people: scaled units, as many digits as the interval supports.
+
+Base units go in (seconds, bytes, FLOP/s, joules); ``3.57 s``, ``512 GiB``, ``1.23 M tokens/s`` and ``41.3 %`` come out.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trnspec.evaluation.result import Answer, Table, Value
+
+Scale = tuple[float, str]
+"""How many base units a shown unit is, and its symbol."""
+
+_DIGITS = 3
+"""Significant digits of a value without an interval."""
+_FEWEST_DIGITS = 2
+_MOST_DIGITS = 7
+_ONE_UNIT = 1e6
+"""Values further apart than this have no unit in common."""
+_CENTS = 2
+_MUCH_SMALLER = 0.1
+"""The fraction of a unit below which the median of some numbers is read better in a smaller one."""
+
+
+def _decimal(symbol: str, *prefixes: str) -> tuple[Scale, ...]:
+    sizes = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+    spaced = " " if symbol[:1].islower() and len(symbol) > 1 else ""
+    return tuple((sizes[p], f"{p}{spaced if p else ''}{symbol}") for p in prefixes)
+
+
+_LARGE = ("", "k", "M", "G", "T", "P", "E")
+_SCALES: dict[str, tuple[Scale, ...]] = {
+    "s": (*_decimal("s", "n", "u", "m", ""), (3600.0, "h"), (86400.0, "d")),
+    "B": ((1.0, "B"), *((1024.0**n, f"{p}iB") for n, p in enumerate("KMGTPE", 1))),
+    "B/s": _decimal("B/s", *_LARGE),
+    "FLOP": _decimal("FLOP", *_LARGE),
+    "FLOP/s": _decimal("FLOP/s", *_LARGE),
+    "tokens": _decimal("tokens", "", "k", "M", "G", "T"),
+    "tokens/s": _decimal("tokens/s", "", "k", "M", "G", "T"),
+    "J": (*_decimal("J", "m", "", "k"), (3.6e6, "kWh"), (3.6e9, "MWh"), (3.6e12, "GWh")),
+    "W": _decimal("W", "m", "", "k", "M", "G"),
+}
+_FROM = {"h": 7200.0, "d": 172800.0}
+"""The least for which a unit is used, where that is not one of it."""
+
+
+def scale(values: Iterable[float], unit: str) -> Scale:
+    """The unit to show some numbers in: that of the largest, or of the median where it is much smaller.
+
+    Args:
+        values: In base units; zeros do not count.
+        unit: The base unit; one that has no multiples is returned as it is.
+    """
+    scales = _SCALES.get(unit)
+    sizes = sorted(abs(v) for v in values if v)
+    if scales is None or not sizes:
+        return 1.0, unit
+    for size in (sizes[-1], sizes[len(sizes) // 2]):
+        fitting = [s for s in scales if _FROM.get(s[1], s[0]) <= size * (1 + 1e-9)]
+        chosen = fitting[-1] if fitting else scales[0]
+        if sizes[len(sizes) // 2] >= _MUCH_SMALLER * chosen[0]:
+            break
+    return chosen
+
+
+def common(values: Iterable[Value | None], unit: str) -> Scale | None:
+    """The unit for all numbers of a row or column; ``None`` where they lie too far apart for one."""
+    sizes = [abs(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool) and v]
+    if not sizes:
+        return 1.0, unit
+    return scale(sizes, unit) if max(sizes) <= _ONE_UNIT * min(sizes) else None
+
+
+def columns(table: Table) -> list[Scale | None]:
+    """The unit of each column of a table."""
+    units = table.units or ("",) * len(table.columns)
+    return [common([row[i] for row in table.rows], units[i]) for i in range(len(units))]
+
+
+def number(value: float, digits: int = _DIGITS) -> str:
+    """A number with some significant digits and commas between thousands; a whole number keeps all of its digits."""
+    if value == int(value) and abs(value) < _PLAIN[1]:
+        return f"{int(value):,}"
+    return _rounded(value, _places(value, digits), value)
+
+
+_PLAIN = (1e-4, 1e15)
+"""Numbers below and above are printed with an exponent, and so are fractions above 1e9."""
+
+
+def _places(value: float, digits: int) -> int:
+    """The decimal places that show a number with some significant digits; negative left of the decimal point."""
+    return digits - 1 - math.floor(math.log10(abs(value))) if value else digits - 1
+
+
+def _rounded(value: float, places: int, like: float) -> str:
+    """A number rounded to decimal places; with an exponent where ``like`` is very small or very large.
+
+    Rounding to the same places keeps the order of numbers, so that a value and the ends of its interval do too.
+    """
+    if _PLAIN[0] <= abs(like) < 1e9 or not like:
+        shown = f"{value:,.{max(places, 0)}f}"
+        # Zeros at the end are digits, unless nothing was rounded away.
+        exact = "." in shown and float(shown.replace(",", "")) == value
+        shown = shown.rstrip("0").rstrip(".") if exact else shown
+        return "0" if shown.strip("-0.,") == "" else shown
+    whole = Decimal(repr(round(value, places)))
+    mantissa, _, exponent = f"{whole.normalize():e}".partition("e")
+    return f"{mantissa}e{int(exponent):+03d}"
+
+
+def _money(value: float, places: int) -> str:
+    """A price with at least two decimal places."""
+    shown = f"{value:,.{max(places, _CENTS)}f}"
+    whole, _, decimals = shown.partition(".")
+    return f"{whole}.{decimals[:_CENTS]}{decimals[_CENTS:].rstrip('0')}"
+
+
+def measure(value: Value | None, unit: str = "", within: Scale | None = None, digits: int = _DIGITS) -> str:
+    """A value with its unit: ``3.57 s``; a text as it is, ``yes`` or ``no``, ``-`` for nothing.
+
+    Args:
+        value: In the unit.
+        unit: Its unit, empty for none.
+        within: The unit to show it in; the one that fits it best when left out.
+        digits: How many significant digits to show.
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return f"{value} {unit}".rstrip()
+    size, symbol = within or scale([value], unit)
+    if unit == "USD":
+        shown = _money(value, _places(value, digits))
+    else:
+        shown = number(value if size == 1 else value / size, digits)
+    return f"{shown} {symbol}".rstrip()
+
+
+@frozen
+class Printed:
+    """An answer as text.
+
+    Attributes:
+        value: With its unit; a bound has ``>=`` or ``<=`` before it: ``>= 24.2 s``.
+        interval: In the same unit, with as many decimal places: ``[3.21, 3.98] s``, ``at least 3.2 s``; may be empty.
+    """
+
+    value: str
+    interval: str = ""
+
+
+def printed(answer: Answer) -> Printed:
+    """An answer with as many digits as its interval supports; the value never lies outside the interval."""
+    value = answer.value
+    if isinstance(value, (bool, str)) or (answer.low is None and answer.high is None):
+        return Printed(measure(value, answer.unit))
+    size, symbol = scale([value], answer.unit)
+    # The ends are computed another way than the value and may differ from it by a rounding error.
+    low = None if answer.low is None else min(answer.low, value) / size
+    high = None if answer.high is None else max(answer.high, value) / size
+    shown = value / size
+    largest = max(abs(x) for x in (low, shown, high) if x is not None)
+    places = _supported(low, shown, high)
+
+    def text(x: float) -> str:
+        return _money(x, places) if answer.unit == "USD" else _rounded(x, places, shown or largest)
+
+    if low is not None and high is not None:
+        return Printed(f"{text(shown)} {symbol}".rstrip(), f"[{text(low)}, {text(high)}] {symbol}".rstrip())
+    end, words, sign = (high, "at most", "<=") if low is None else (low, "at least", ">=")
+    assert end is not None
+    if text(end) == text(shown):
+        return Printed(f"{sign} {text(shown)} {symbol}".rstrip())
+    return Printed(f"{text(shown)} {symbol}".rstrip(), f"{words} {text(end)} {symbol}".rstrip())
+
+
+def _supported(low: float | None, value: float, high: float | None) -> int:
+    """The decimal places that an interval supports: one digit more than those on which its ends agree."""
+    if low is None or high is None or low == high:
+        return _places(value or low or high or 1.0, _DIGITS)
+    width = high - low
+    if not value:
+        return _places(width, _FEWEST_DIGITS)
+    digits = math.ceil(math.log10(abs(value) / width)) + 1 if width else _DIGITS
+    return _places(value, min(max(digits, _FEWEST_DIGITS), _MOST_DIGITS))
+
+
+def edge(answer: Answer) -> str:
+    """``>=`` for a value that is a lower bound, ``<=`` for an upper bound; empty for any other."""
+    value = answer.value
+    if isinstance(value, (bool, str)) or (answer.low is None) == (answer.high is None):
+        return ""
+    return ">=" if answer.high is None else "<="

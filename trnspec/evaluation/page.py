@@ -1,0 +1,364 @@
+"""The page of an evaluation: a summary of a few lines, then all answers, breakdowns, tables, assumptions and sources.
+
+``trnspec eval`` prints it, and ``str(evaluation)`` is the same page at 80 columns.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from trnspec.errors import UsageError
+from trnspec.evaluation.measures import columns, common, edge, measure, printed
+from trnspec.evaluation.suggestion import command
+from trnspec.text_table import (
+    Block,
+    Column,
+    Heading,
+    Number,
+    Table,
+    columns_of,
+    escape,
+    folded,
+    markdown,
+    padded,
+    shortened,
+    table,
+    wrapped,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from trnspec.evaluation.result import Evaluation, Value
+    from trnspec.evaluation.result import Table as Rows
+    from trnspec.text_table import Cell
+
+WIDTH = 80
+"""The width of ``str(evaluation)``."""
+BOUNDS = ">= and <= mark bounds: at least, at most; the other end is not known."
+IDEAL = "Without a calibration the result is ideal (no losses): lower bounds on time, upper bounds on throughput."
+
+_BAR = 20
+_AGREES = re.compile(r", agrees\b")
+_JSON = "--format json"
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
+_UPPER_CASE = {"mfu": "MFU", "hfu": "HFU", "ttft": "TTFT", "tpot": "TPOT", "kv": "KV", "hbm": "HBM", "flops": "FLOPs"}
+_SYNONYMS = {"time to first token": "TTFT", "time per output token": "TPOT"}
+_SUMMARY_LINES = 6
+_SUMMARY_ANSWERS = 3
+_EVIDENCE = "evidence"
+_MAIN = ("step_time", "mfu", "time_to_first_token", "time_per_output_token", "throughput")
+"""The answers that a summary prefers, whatever their order."""
+_DETAILS = ("memory", "total", "capacity", "fits")
+"""The answers that the line ``fits`` of a summary combines."""
+
+
+def label(name: str) -> str:
+    """A name for people: ``step_time`` is ``step time``, ``mfu`` is ``MFU``."""
+    return " ".join(_UPPER_CASE.get(word, word) for word in name.split("_"))
+
+
+def is_number(value: Value | None) -> bool:
+    """True of an integer or a float; a truth value is neither."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def page(
+    evaluation: Evaluation,
+    width: int = WIDTH,
+    catalog: str = "",
+    options: Mapping[str, str] = {},
+    *,
+    brief: bool = False,
+    columns: str | None = None,
+) -> list[Block]:
+    """The page as blocks of text.
+
+    Args:
+        evaluation: The evaluation.
+        width: The width of the page.
+        catalog: What follows the edition of the catalog, such as `` in DIR``.
+        options: The options that chose the catalog, for the commands of suggestions.
+        brief: Only the summary.
+        columns: The columns to print of the tables that have them, separated by commas; all of them when left out.
+
+    Raises:
+        UsageError: No table has any of the columns.
+    """
+    head = wrapped("", escape(f"{evaluation.evaluator}: {evaluation.title}"), width)
+    blocks: list[Block] = ["\n".join([head, *_summary(evaluation, width)])]
+    if brief:
+        return blocks
+    for heading, block in _sections(evaluation, width, options):
+        if heading:
+            blocks.append(Heading(wrapped("", heading, width)))
+        blocks.append(block)
+    inputs = _inputs(evaluation)
+    if inputs:
+        blocks += [Heading("Inputs"), wrapped("  ", ", ".join(f"{n} {v}" for n, v in inputs.items()), width)]
+    blocks.append(wrapped("catalog  ", _edition(evaluation) + catalog, width))
+    return blocks if columns is None else _only(blocks, columns)
+
+
+def markdown_page(
+    evaluation: Evaluation, catalog: str = "", options: Mapping[str, str] = {}, *, brief: bool = False
+) -> str:
+    """The same page in Markdown."""
+    lines = [f"## {escape(f'{evaluation.evaluator}: {evaluation.title}')}\n"]
+    lines += [*(f"- {name}: {text}" for name, text in _summary_items(evaluation)), ""]
+    if brief:
+        return "\n".join(lines)
+    for heading, block in _sections(evaluation, None, options):
+        if heading:
+            lines.append(f"### {heading}\n")
+        lines.append(markdown(block) if isinstance(block, Table) else f"{block}\n")
+    inputs = _inputs(evaluation)
+    if inputs:
+        lines += ["### Inputs\n", f"{', '.join(f'{n} `{v}`' for n, v in inputs.items())}\n"]
+    lines.append(f"Catalog: {_edition(evaluation)}{catalog}.\n")
+    return "\n".join(lines)
+
+
+def _only(blocks: Sequence[Block], columns: str) -> list[Block]:
+    """The blocks with the tables of rows, which are those with a hint about columns, reduced to some columns."""
+    chosen: list[Block] = []
+    error: UsageError | None = None
+    matched = False
+    for block in blocks:
+        if not isinstance(block, Table) or "--columns" not in block.hint:
+            chosen.append(block)
+            continue
+        try:
+            chosen.append(block.selected(columns))
+            matched = True
+        except UsageError as unknown:
+            error = unknown
+            chosen.append(block)
+    if not matched:
+        raise error or UsageError("--columns: the page has no table whose columns can be chosen")
+    return chosen
+
+
+# The summary.
+
+
+def _summary(evaluation: Evaluation, width: int) -> list[str]:
+    """At most six lines: main answers, whether it fits, the bottleneck, and the kind of evidence."""
+    items = _summary_items(evaluation)
+    size = max((columns_of(name) for name, _ in items), default=0)
+
+    def lines(item: tuple[str, str]) -> list[str]:
+        return wrapped(f"  {padded(item[0], size)}  ", item[1], width).split("\n")
+
+    def short(item: tuple[str, str]) -> tuple[str, str]:
+        return item[0], shortened(item[1], width - size - 4)
+
+    if _count(items, lines) > _SUMMARY_LINES and items[-1][0] == _EVIDENCE:
+        items[-1] = short(items[-1])
+    if _count(items, lines) > _SUMMARY_LINES and len(items) >= _SUMMARY_LINES:
+        del items[_SUMMARY_ANSWERS - 1]
+    if _count(items, lines) > _SUMMARY_LINES:
+        items = [short(item) for item in items]
+    return [line for item in items for line in lines(item)]
+
+
+def _count(items: Sequence[tuple[str, str]], lines: Callable[[tuple[str, str]], list[str]]) -> int:
+    return sum(len(lines(item)) for item in items)
+
+
+def _summary_items(evaluation: Evaluation) -> list[tuple[str, str]]:
+    numbers = [a for a in evaluation.answers if is_number(a.value)]
+    preferred = [a for name in _MAIN for a in numbers if a.name == name]
+    others = [a for a in numbers if a not in preferred and a.name not in _DETAILS]
+    chosen = [*preferred, *(others if not preferred else ())][:_SUMMARY_ANSWERS]
+    chosen = chosen or numbers[:_SUMMARY_ANSWERS]
+    items = []
+    for answer in chosen:
+        shown = printed(answer)
+        note = f" ({answer.note})" if answer.note and len(answer.note) <= _BAR else ""
+        items.append((label(answer.name), escape(" ".join(filter(None, (shown.value, shown.interval))) + note)))
+    fits = _fits(evaluation)
+    items += [fits] if fits else []
+    if evaluation.bottleneck:
+        items.append((bottleneck_label(evaluation).lower(), escape(evaluation.bottleneck)))
+    evidence = _evidence(evaluation)
+    items += [(_EVIDENCE, escape(evidence))] if evidence else []
+    return items[:_SUMMARY_LINES]
+
+
+def bottleneck_label(evaluation: Evaluation) -> str:
+    """``Bottleneck``, or ``Largest part`` where the limit named takes no more than half."""
+    percent = _PERCENT.search(evaluation.bottleneck)
+    if percent is not None:
+        return "Bottleneck" if float(percent[1]) > 50 else "Largest part"
+    first = evaluation.parts[0].of if evaluation.parts else ""
+    sizes = [abs(p.value) for p in evaluation.parts if p.of == first]
+    return "Largest part" if sum(sizes) and max(sizes) <= sum(sizes) / 2 else "Bottleneck"
+
+
+def _fits(evaluation: Evaluation) -> tuple[str, str] | None:
+    answers = {a.name: a for a in evaluation.answers}
+    used, capacity = answers.get("memory") or answers.get("total"), answers.get("capacity")
+    of = f"{measure(used.value, used.unit)} of {measure(capacity.value, capacity.unit)} a rank" if (
+        used is not None and capacity is not None and is_number(used.value) and is_number(capacity.value)
+    ) else ""  # fmt: skip
+    fits = answers.get("fits")
+    if fits is not None:
+        return "fits", measure(fits.value) + (f", {of}" if of else "")
+    return ("memory", of) if of else None
+
+
+def _evidence(evaluation: Evaluation) -> str:
+    for assumption in evaluation.assumptions:
+        if assumption.name == "calibration":
+            return f"{assumption.value}: {assumption.why}" if assumption.why else assumption.value
+    if evaluation.inputs.get("calibration") == "none":
+        return "ideal (no losses): lower bound on time, upper bound on throughput"
+    return ""
+
+
+# The details.
+
+
+def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, str]) -> Iterator[tuple[str, Block]]:
+    """The parts of the page after the summary: a heading, which may be empty, and its block.
+
+    Args:
+        evaluation: The evaluation.
+        width: The width of the page; ``None`` for Markdown, which has no width.
+        options: The options that chose the catalog.
+    """
+    if evaluation.answers:
+        yield "Answers", _answers(evaluation)
+    for suggestion in evaluation.suggestions:
+        text = escape(command(suggestion, options))
+        shown = f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width))
+        yield f"Next command: {escape(suggestion.note or suggestion.evaluator)}", shown
+    if evaluation.bottleneck:
+        text = escape(evaluation.bottleneck)
+        yield bottleneck_label(evaluation), text if width is None else wrapped("  ", text, width)
+    for name in dict.fromkeys(p.of for p in evaluation.parts):
+        heading = f"{label(name)} breakdown"
+        yield heading[0].upper() + heading[1:], _breakdown(evaluation, name)
+    marks = {a.name: edge(a) for a in evaluation.answers}
+    for each in evaluation.tables:
+        yield escape(each.title[:1].upper() + each.title[1:]), _table(each, marks)
+    if any(marks.get(c) for each in evaluation.tables for c in each.columns):
+        yield "", BOUNDS if width is None else wrapped("", BOUNDS, width)
+    if evaluation.assumptions:
+        rows = [(label(a.name), escape(a.value), escape(a.why)) for a in evaluation.assumptions]
+        heads = [Column("assumption", wrap=True), Column("value", wrap=True, keep=True), Column("origin", wrap=True)]
+        yield "Assumptions", table(heads, rows, _JSON)
+    if evaluation.figures_used:
+        yield "Catalog figures used", _figures_used(evaluation, counted=width is not None)
+
+
+def _inputs(evaluation: Evaluation) -> dict[str, str]:
+    return {n: escape(measure(v)) for n, v in evaluation.inputs.items() if v is not None and v != ""}
+
+
+def _edition(evaluation: Evaluation) -> str:
+    edition = f"edition {evaluation.edition}" if evaluation.edition else "working edition"
+    return f"{edition}, as of {evaluation.as_of}" if evaluation.as_of else edition
+
+
+def _answers(evaluation: Evaluation) -> Table:
+    rows = []
+    for answer in evaluation.answers:
+        shown = printed(answer)
+        name = label(answer.name)
+        name = f"{name} ({_SYNONYMS[name]})" if name in _SYNONYMS else name
+        rows.append((name, escape(shown.value), shown.interval, escape(answer.note)))
+    heads = [
+        Column("answer", wrap=True),
+        Column("value", right=True, wrap=True, keep=True),
+        Column("interval", wrap=True),
+        Column("note", wrap=True),
+    ]
+    return _without_empty(heads, rows, 2)
+
+
+def _breakdown(evaluation: Evaluation, name: str) -> Table:
+    unit = evaluation.answer(name).unit
+    parts = [p for p in evaluation.parts if p.of == name]
+    # Shares are of the sum of sizes: a part that subtracts has a share too, and none is above 100 %.
+    total = sum(abs(p.value) for p in parts)
+    within = common([p.value for p in parts], unit)
+    rows = []
+    for part in parts:
+        share = abs(part.value) / total if total else 0.0
+        value = _number(part.value, unit, within)
+        rows.append((escape(label(part.name)), value, f"{share:.1%}", "#" * round(_BAR * share), escape(part.note)))
+    heads = [
+        Column("part", wrap=True),
+        Column(_with_unit("value", within), right=True, keep=True),
+        Column("share", right=True, keep=True),
+        Column("", importance=-1),
+        Column("note", wrap=True),
+    ]
+    return _without_empty(heads, rows, 4)
+
+
+def _without_empty(heads: Sequence[Column], rows: Sequence[tuple[Cell, ...]], first: int) -> Table:
+    """A table without the columns from ``first`` on that have no text in any row."""
+    kept = [i for i in range(len(heads)) if i < first or any(row[i] for row in rows)]
+    return table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows], _JSON)
+
+
+def _with_unit(name: str, within: tuple[float, str] | None) -> str:
+    return f"{name} [{within[1]}]" if within is not None and within[1] else name
+
+
+def _number(value: Value | None, unit: str, within: tuple[float, str] | None, mark: str = "") -> Cell:
+    """A cell: a number without its unit where its column has one, any other value as text."""
+    if value is None:
+        return None
+    text = escape(measure(value, unit, None if within is None else (within[0], "")))
+    if not is_number(value):
+        return text
+    assert isinstance(value, (int, float))
+    return Number(value, f"{mark} {text}" if mark else text)
+
+
+def _table(rows: Rows, marks: Mapping[str, str]) -> Table:
+    """A table of the evaluation, the units in its headings.
+
+    Args:
+        rows: The table.
+        marks: ``>=`` or ``<=`` by the names of the answers that are bounds; columns of such a name are bounds too.
+    """
+    units = rows.units or ("",) * len(rows.columns)
+    heads: list[Column] = []
+    cells: list[list[Cell]] = []
+    for i, (name, unit, within) in enumerate(zip(rows.columns, units, columns(rows), strict=True)):
+        values = [row[i] for row in rows.rows]
+        right = any(map(is_number, values)) or bool(unit)
+        cells.append([_number(v, unit, within, marks.get(name, "")) for v in values])
+        heads.append(
+            Column(_with_unit(label(name), within), right=right, wrap=i > 0 and not right, keep=i == 0, key=name)
+        )
+    return table(heads, list(zip(*cells, strict=True)), "--columns")
+
+
+def _figures_used(evaluation: Evaluation, *, counted: bool) -> Table:
+    """The figures with their sources; values that agree are counted rather than listed where ``counted``."""
+    rows: list[tuple[str, ...] | str] = []
+    for figure in evaluation.figures_used:
+        rows.append(
+            (escape(f"{figure.of} {figure.at}"), escape(figure.says), escape(figure.source), escape(figure.as_of))
+        )
+        if not counted:
+            rows += [("conflicting value", escape(c), "", "") for c in figure.conflicting]
+            continue
+        conflicting = [c for c in figure.conflicting if not _AGREES.search(c)]
+        rows += [f"  conflicting value: {escape(c)}" for c in conflicting]
+        if agreeing := len(figure.conflicting) - len(conflicting):
+            rows.append(f"  {agreeing} other{'s agree' if agreeing > 1 else ' agrees'}")
+    heads = [
+        Column("figure", wrap=True),
+        Column("published", wrap=True, keep=True),
+        Column("source", wrap=True, keep=True),
+        Column("date", keep=True),
+    ]
+    return table(heads, rows, _JSON)

@@ -1,0 +1,115 @@
+"""A sweep as one table: the inputs that vary, the answers, and why some combinations have none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trnspec.evaluation.measures import common, edge, measure
+from trnspec.evaluation.page import BOUNDS, IDEAL, is_number, label
+from trnspec.text_table import Block, Column, Number, Table, escape, markdown, table, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trnspec.evaluation.result import Answer, Evaluation, RefusalError, Value
+    from trnspec.text_table import Cell
+
+Row = tuple["Mapping[str, Value | None]", "Evaluation | RefusalError"]
+"""One row of a sweep: the inputs that vary, and the result."""
+
+_COMPARED = ("step_time", "mfu", "time_to_first_token", "time_per_output_token", "throughput")
+"""The answers that people compare; they are the last to be hidden."""
+_SHORT = {"time_to_first_token": "TTFT", "time_per_output_token": "TPOT"}
+
+
+def sweep_table(rows: Sequence[Row]) -> Table:
+    """A sweep as one table, each column in one unit."""
+    units: dict[str, str] = {}
+    for _, result in rows:
+        if not isinstance(result, Exception):
+            units.update({a.name: a.unit for a in result.answers if a.name not in units})
+    answers = [_answers(result) for _, result in rows]
+    varied = list(rows[0][0])
+    calibrations = [_calibration(result) for _, result in rows]
+    several = "calibration" not in varied and len({*calibrations} - {None}) > 1
+    refused = any(isinstance(result, Exception) for _, result in rows)
+
+    columns = [Column(n, right=is_number(rows[0][0][n]), keep=True) for n in varied]
+    cells: list[list[Cell]] = [[_input(chosen[n]) for n in varied] for chosen, _ in rows]
+    if several:
+        columns.append(Column("calibration", wrap=True, importance=1))
+        for row, calibration in zip(cells, calibrations, strict=True):
+            row.append(escape(measure(calibration)))
+    for name, unit in units.items():
+        values = [a[name].value if name in a else None for a in answers]
+        within = common(values, unit)
+        columns.append(_column(name, values, within))
+        for row, given in zip(cells, answers, strict=True):
+            row.append(_cell(given.get(name), unit, within))
+    if refused:
+        columns.append(Column("refused", wrap=True, keep=True))
+        for row, (_, result) in zip(cells, rows, strict=True):
+            row.append(f"{result.reason}: {escape(str(result))}" if isinstance(result, Exception) else "")
+    return table(columns, cells, "--columns")
+
+
+def sweep_page(
+    rows: Sequence[Row], head: str, width: int, *, columns: str | None = None, sort: str | None = None
+) -> list[Block]:
+    """A sweep as blocks of text.
+
+    Args:
+        rows: The combinations.
+        head: What was evaluated: evaluator, inputs and catalog in one line.
+        width: The width of the page.
+        columns: The columns to print, separated by commas; all of them when left out.
+        sort: The column to sort by, with ``-`` before it for the largest first.
+
+    Raises:
+        UsageError: There is no column of such a name.
+    """
+    shown = sweep_table(rows).sorted(sort).selected(columns)
+    note = sweep_note(rows)
+    return [wrapped("", head, width), shown, *([wrapped("", note, width)] if note else [])]
+
+
+def sweep_markdown(rows: Sequence[Row], head: str, *, columns: str | None = None, sort: str | None = None) -> str:
+    """The same page in Markdown."""
+    note = sweep_note(rows)
+    return f"{head}\n\n{markdown(sweep_table(rows).sorted(sort).selected(columns))}" + (f"\n{note}\n" if note else "")
+
+
+def sweep_note(rows: Sequence[Row]) -> str:
+    """What ``>=`` and ``<=`` mean; empty where there are none."""
+    bounds = [r for _, r in rows if not isinstance(r, Exception) and any(map(edge, r.answers))]
+    if not bounds:
+        return ""
+    return f"{BOUNDS} {IDEAL}" if all(_calibration(r) == "none" for r in bounds) else BOUNDS
+
+
+def _column(name: str, values: Sequence[Value | None], within: tuple[float, str] | None) -> Column:
+    head = _SHORT.get(name, label(name))
+    unit = f" [{within[1]}]" if within is not None and within[1] else ""
+    right = any(map(is_number, values))
+    return Column(f"{head}{unit}", right=right, importance=2 if name in _COMPARED else 0, key=name)
+
+
+def _cell(answer: Answer | None, unit: str, within: tuple[float, str] | None) -> Cell:
+    if answer is None:
+        return None
+    text = escape(measure(answer.value, unit, None if within is None else (within[0], "")))
+    text = f"{edge(answer)} {text}" if edge(answer) else text
+    return Number(answer.value, text) if is_number(answer.value) else text  # type: ignore[arg-type]  # a number
+
+
+def _input(value: Value | None) -> Cell:
+    text = escape(measure(value))
+    return Number(value, text) if is_number(value) else text  # type: ignore[arg-type]  # a number
+
+
+def _calibration(result: Evaluation | RefusalError) -> Value | None:
+    return None if isinstance(result, Exception) else result.inputs.get("calibration")
+
+
+def _answers(result: Evaluation | RefusalError) -> dict[str, Answer]:
+    return {} if isinstance(result, Exception) else {a.name: a for a in result.answers}

@@ -1,0 +1,86 @@
+"""Figures of one row or column in one unit: ``81,920 MiB`` beside ``96 GiB`` becomes 80 and 96 GiB."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.quantities.quantity import Quantity, render
+from trnspec.quantities.units import Unit, UnitTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_READABLE = (Fraction(1, 10), Fraction(10_000))
+"""The published unit is kept while all values are in this range of it."""
+_PREFIXED = re.compile(r"(?:[kMGTPE]i?|Ki|[mun])?(?P<base>.+)")
+_DIGITS = 4
+"""The fewest significant digits of a figure that is converted to another unit."""
+
+
+@frozen
+class Displayed:
+    """A figure to show beside others.
+
+    Attributes:
+        value: In base units.
+        unit: The unit it was published in.
+        digits: Its significant digits.
+        qualifier: What precedes the number: ``~``, ``up to ``; may be empty.
+        table: The units that are known where it was read.
+    """
+
+    value: Fraction
+    unit: Unit
+    digits: int
+    qualifier: str
+    table: UnitTable
+
+    @classmethod
+    def of(cls, quantity: Quantity, count: int = 1) -> Displayed:
+        """``count`` times a published figure."""
+        qualifier = quantity.qualifier.value
+        digits = quantity.digits + (len(str(count)) if count > 1 else 0)
+        return cls(
+            quantity.value * count,
+            quantity.unit,
+            digits,
+            f"{qualifier} " if qualifier.isalpha() else qualifier,
+            quantity.table,
+        )
+
+    def text(self, unit: Unit) -> str:
+        """The number in a unit, without the unit."""
+        digits = self.digits if unit is self.unit else max(self.digits, _DIGITS)
+        number = render(self.value, unit, digits, self.table)
+        return self.qualifier + number.removesuffix(unit.symbol).rstrip()
+
+
+def common_unit(figures: Sequence[Displayed]) -> Unit:
+    """One unit for figures of one dimension: the published one where it suits all, else one that suits the median.
+
+    Binary units (GiB) or decimal ones (GB) are used as in the first figure.
+
+    Args:
+        figures: At least one.
+    """
+    first = figures[0].unit
+    low, high = _READABLE
+    if all(f.unit is first and (not f.value or low <= f.value / first.factor < high) for f in figures):
+        return first
+    sizes = sorted(f.value for f in figures)
+    median = sizes[len(sizes) // 2]
+    family = sorted((u for u in figures[0].table if _family(u) == _family(first)), key=lambda u: u.factor)
+    fitting = [u for u in family if u.factor <= median]
+    return fitting[-1] if fitting else family[0]
+
+
+def _family(unit: Unit) -> tuple[object, str, bool]:
+    """Units that differ by their prefix alone; binary and decimal prefixes are apart."""
+    match = _PREFIXED.fullmatch(unit.symbol)
+    base = unit.symbol if match is None else match["base"]
+    binary = unit.symbol.removesuffix(base).endswith("i")
+    return unit.dimension, base, binary

@@ -1,0 +1,470 @@
+"""Tables as text: aligned columns that fit a width, and the same rows as CSV, JSON or Markdown.
+
+A table that is too wide is narrowed in this order: headings and cells that may wrap are wrapped between words, then
+columns are hidden, least important first, and a line below the table names them. A word is broken only where the
+columns that cannot be hidden do not fit.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from attrs import evolve, frozen
+
+from trnspec.errors import UsageError
+
+
+@frozen
+class Number:
+    """A number in a table with the text that people read; tables are sorted by the value.
+
+    Attributes:
+        value: The value in base units.
+        text: As people read it: ``96``, ``~1.5``.
+    """
+
+    value: float | Fraction
+    text: str
+
+
+Cell = str | int | float | Fraction | bool | Number | None
+"""A value of a table; ``None`` is a gap, which is neither empty nor 0."""
+
+GAP = "-"
+
+_GUTTER = "  "
+_LONG_WORD = 28
+"""Words longer than this, such as file names and figure paths, may be broken after punctuation."""
+_BREAKS = re.compile(r"(?<=[/_.,;:=&?)-])")
+
+
+@frozen
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: Its heading; line breaks in it are kept.
+        right: True for numbers, which are aligned right.
+        wrap: True where long cells may be wrapped into several lines. Headings always may.
+        keep: True for a column that is never hidden.
+        importance: Columns of the least importance are hidden first, of equal importance the rightmost.
+        key: What ``--columns`` and ``--sort`` call it, where that is not its heading.
+    """
+
+    name: str
+    right: bool = False
+    wrap: bool = False
+    keep: bool = False
+    importance: int = 0
+    key: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its name in one line."""
+        return self.key or " ".join(self.name.split())
+
+
+@frozen
+class Table:
+    """Rows under columns.
+
+    Attributes:
+        columns: The columns.
+        rows: A cell for each column, or a text alone for a heading between rows.
+        hint: The options that print the hidden columns.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...] | str, ...]
+    hint: str = "--format csv"
+
+    def selected(self, names: str | None) -> Table:
+        """Only the columns that a comma-separated list names, in its order; all of them for ``None``.
+
+        Raises:
+            UsageError: There is no column of such a name.
+        """
+        if names is None:
+            return self
+        chosen = [self.index(name, "--columns") for name in names.split(",")]
+        columns = tuple(evolve(self.columns[i], keep=True) for i in chosen)
+        rows = tuple(r if isinstance(r, str) else tuple(r[i] for i in chosen) for r in self.rows)
+        return evolve(self, columns=columns, rows=rows)
+
+    def sorted(self, by: str | None) -> Table:
+        """Sorted by a column, descending with ``-`` before its name; gaps last, headings between rows dropped.
+
+        Raises:
+            UsageError: There is no column of that name.
+        """
+        if by is None:
+            return self
+        index = self.index(by.removeprefix("-"), "--sort")
+        rows = [r for r in self.rows if not isinstance(r, str)]
+        gaps = [r for r in rows if r[index] is None]
+        valued = [r for r in rows if r[index] is not None]
+        valued.sort(key=lambda r: _order(r[index]), reverse=by.startswith("-"))
+        return evolve(self, rows=(*valued, *gaps))
+
+    def index(self, name: str, option: str) -> int:
+        """The index of the column of a name; case, unit and the kind of space do not matter.
+
+        Raises:
+            UsageError: There is none.
+        """
+        wanted = _normal(name)
+        for text in (lambda c: c.label, lambda c: _unit_removed(c.label), lambda c: _unit_removed(c.name)):
+            labels = [_normal(text(c)) for c in self.columns]
+            if wanted in labels:
+                return labels.index(wanted)
+        from trnspec.diagnostics import did_you_mean
+
+        known = [_unit_removed(c.label) for c in self.columns]
+        hint = did_you_mean(name, known) or f"the columns are {', '.join(known)}"
+        raise UsageError(f"{option}: there is no column {name.strip()!r}; {hint}")
+
+
+def _order(cell: Cell) -> tuple[bool, Any]:
+    """Sorts numbers before text."""
+    if isinstance(cell, Number):
+        return (False, cell.value)
+    return (isinstance(cell, str), cell)
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[\s_-]+", " ", name.strip().casefold())
+
+
+def _unit_removed(label: str) -> str:
+    return re.sub(r" \[[^\]]*\]$", "", label)
+
+
+def table(columns: Sequence[str | Column], rows: Sequence[Sequence[Cell] | str], hint: str = "--format csv") -> Table:
+    """A table; a column that is given by its name alone is an ordinary one."""
+    made = tuple(Column(c) if isinstance(c, str) else c for c in columns)
+    return Table(made, tuple(r if isinstance(r, str) else tuple(r) for r in rows), hint)
+
+
+class Heading(str):
+    """A paragraph that is a heading."""
+
+    __slots__ = ()
+
+
+Block = str | Table
+"""A part of a page: a paragraph, which is printed as it is, or a table."""
+
+
+@frozen
+class Style:
+    """How a terminal shows a page; the values are SGR parameters such as ``1;31``.
+
+    Attributes:
+        heading: Of headings.
+        cells: Of cells, by their whole text: verdicts, gaps.
+    """
+
+    heading: str = ""
+    cells: Mapping[str, str] = {}
+
+    def paint(self, parameters: str, text: str) -> str:
+        """The text with the parameters, or unchanged for none."""
+        return f"\x1b[{parameters}m{text}\x1b[0m" if parameters and text.strip() else text
+
+
+_PLAIN = Style()
+
+
+def rendered(blocks: Sequence[Block], width: int, style: Style = _PLAIN) -> str:
+    """A page: blocks with an empty line between them."""
+    texts = []
+    for block in blocks:
+        if isinstance(block, Table):
+            texts.append("\n".join(lines(block, width, style)))
+        else:
+            texts.append(style.paint(style.heading, block) if isinstance(block, Heading) else str(block))
+    return "\n\n".join(texts)
+
+
+# For programs and for Markdown.
+
+
+def csv(found: Table) -> str:
+    """A table as CSV, with a newline at the end."""
+    import csv
+    import io
+
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([c.name for c in found.columns])
+    writer.writerows(["" if c is None else _plain(c) for c in row] for row in _rows(found))
+    return buffer.getvalue()
+
+
+def json(found: Table, about: Mapping[str, Any] = {}) -> str:
+    """A table as JSON: ``{"version": 1, ..., "rows": [...]}`` with ``about`` before the rows."""
+    import json
+
+    names = [c.name for c in found.columns]
+    records = [dict(zip(names, map(_plain, row), strict=True)) for row in _rows(found)]
+    return json.dumps({"version": 1, **about, "rows": records}, indent=2, ensure_ascii=False) + "\n"
+
+
+def markdown(found: Table) -> str:
+    """A table as Markdown, with a newline at the end; it is as wide as it needs."""
+    made = ["| " + " | ".join(" ".join(c.name.split()) for c in found.columns) + " |"]
+    made.append("|" + "|".join(" ---: " if c.right else " --- " for c in found.columns) + "|")
+    made += ["| " + " | ".join(_escaped_pipes(shown(cell)) for cell in row) + " |" for row in _rows(found)]
+    return "\n".join(made) + "\n"
+
+
+def _rows(found: Table) -> Iterator[tuple[Cell, ...]]:
+    return (row for row in found.rows if not isinstance(row, str))
+
+
+def _plain(cell: Cell) -> str | int | float | bool | None:
+    """A value that CSV and JSON can hold; a whole number stays whole."""
+    if isinstance(cell, Number):
+        cell = cell.value
+    if isinstance(cell, Fraction):
+        return cell.numerator if cell.denominator == 1 else float(cell)
+    return cell
+
+
+def _escaped_pipes(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+
+
+# For people.
+
+
+def shown(cell: Cell) -> str:
+    """A cell as people read it."""
+    if cell is None:
+        return GAP
+    if isinstance(cell, Number):
+        return cell.text
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return f"{float(cell):,.4g}" if isinstance(cell, (float, Fraction)) else cell
+
+
+@frozen
+class Layout:
+    """A table as it is printed.
+
+    Attributes:
+        columns: The columns that are shown.
+        widths: The width of each.
+        rows: The cells as texts, or a heading.
+        hidden: The names of the columns that are not shown.
+    """
+
+    columns: tuple[Column, ...]
+    widths: tuple[int, ...]
+    rows: tuple[tuple[str, ...] | str, ...]
+    hidden: tuple[str, ...]
+
+
+def fit(found: Table, width: int) -> Layout:
+    """The table in a width: wrapped, and without the columns for which there is no room."""
+    rows = [r if isinstance(r, str) else tuple(shown(c) for c in r) for r in found.rows]
+    full, least = [], []
+    for i, column in enumerate(found.columns):
+        cells = [r[i] for r in rows if not isinstance(r, str)]
+        full.append(max(map(columns_of, [*column.name.split("\n"), *cells])))
+        narrowest = max(map(_longest_word, cells), default=0) if column.wrap else max(map(columns_of, cells), default=0)
+        least.append(min(full[-1], max(_longest_word(column.name), narrowest)))
+    chosen = list(range(len(found.columns)))
+    may_hide = sorted(
+        (i for i in chosen[1:] if not found.columns[i].keep), key=lambda i: (found.columns[i].importance, -i)
+    )
+    while may_hide and _total([least[i] for i in chosen]) > width:
+        chosen.remove(may_hide.pop(0))
+    widths = _narrowed([full[i] for i in chosen], [least[i] for i in chosen], width)
+    hidden = tuple(c.label for i, c in enumerate(found.columns) if i not in chosen)
+    kept = tuple(r if isinstance(r, str) else tuple(r[i] for i in chosen) for r in rows)
+    columns = tuple(found.columns[i] for i in chosen)
+    # Wrapped lines may leave a column narrower than it may be.
+    widths = [
+        max(columns_of(line) for text in _texts(column, i, kept) for line in _wrapped(text, widths[i]))
+        for i, column in enumerate(columns)
+    ]
+    return Layout(columns, tuple(widths), kept, hidden)
+
+
+def _texts(column: Column, index: int, rows: Sequence[tuple[str, ...] | str]) -> list[str]:
+    """The lines of a heading and the cells below it."""
+    return [*column.name.split("\n"), *(row[index] for row in rows if not isinstance(row, str))]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GUTTER) * (len(widths) - 1)
+
+
+def _narrowed(full: list[int], least: list[int], width: int) -> list[int]:
+    """The widths, the widest made narrower again and again; first down to ``least``, then as far as it takes."""
+    widths = list(full)
+    for limits in (least, [1] * len(widths)):
+        while _total(widths) > width:
+            wider = [i for i, w in enumerate(widths) if w > limits[i]]
+            if not wider:
+                break
+            widths[max(wider, key=lambda i: widths[i])] -= 1
+    return widths
+
+
+def lines(found: Table, width: int, style: Style = _PLAIN) -> list[str]:
+    """A table as lines, none wider than ``width``."""
+    layout = fit(found, width)
+    heads = [
+        [line for part in c.name.split("\n") for line in _wrapped(part, w)]
+        for c, w in zip(layout.columns, layout.widths, strict=True)
+    ]
+    # Headings end in one line, directly above the rule.
+    heads = [[""] * (max(map(len, heads)) - len(h)) + h for h in heads]
+    made = _side_by_side(heads, layout, [style.heading] * len(heads), style)
+    made.append(_GUTTER.join("-" * w for w in layout.widths))
+    for row in layout.rows:
+        if isinstance(row, str):
+            made += [style.paint(style.cells.get(row.strip(), style.heading), line) for line in _wrapped(row, width)]
+        else:
+            cells = [_wrapped(c, w) for c, w in zip(row, layout.widths, strict=True)]
+            made += _side_by_side(cells, layout, [style.cells.get(c.strip(), "") for c in row], style)
+    if layout.hidden:
+        note = f"hidden columns: {', '.join(layout.hidden)} (use {found.hint} or a wider terminal)"
+        made += ["", *_wrapped(note, width)]
+    return made
+
+
+def _side_by_side(cells: Sequence[Sequence[str]], layout: Layout, parameters: Sequence[str], style: Style) -> list[str]:
+    made = []
+    for n in range(max(map(len, cells))):
+        parts = [
+            padded(cell[n] if n < len(cell) else "", size, right=column.right)
+            for cell, size, column in zip(cells, layout.widths, layout.columns, strict=True)
+        ]
+        parts[-1] = parts[-1].rstrip()
+        line = _GUTTER.join(style.paint(p, part) for p, part in zip(parameters, parts, strict=True))
+        made.append(line.rstrip())
+    return made
+
+
+def padded(text: str, size: int, *, right: bool = False) -> str:
+    """A text filled with spaces to a width."""
+    fill = " " * (size - columns_of(text))
+    return fill + text if right else text + fill
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text takes: two for a wide character, none for a combining one."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_columns, text))
+
+
+def _columns(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def wrapped(head: str, text: str, width: int) -> str:
+    """A paragraph behind a head, such as ``note:``; its further lines are indented as far as the head is wide."""
+    indent = columns_of(head)
+    first, *rest = _wrapped(text, max(width - indent, 4))
+    return "\n".join([head + first, *(" " * indent + line for line in rest)])
+
+
+def shortened(text: str, width: int) -> str:
+    """The words of a text that fit into a line, then ``...`` where some do not."""
+    if columns_of(text) <= width:
+        return text
+    return _wrapped(text, max(width - 4, 1))[0] + " ..."
+
+
+def _longest_word(text: str) -> int:
+    """The width that keeps every word of a text whole; long words count by their parts."""
+    indent = len(text) - len(text.lstrip(" "))
+    return indent + max((columns_of(part) for word in text.split() for part in _parts(word)), default=0)
+
+
+def _parts(word: str) -> list[str]:
+    return [word] if columns_of(word) <= _LONG_WORD else _BREAKS.split(word)
+
+
+def _wrapped(text: str, size: int) -> list[str]:
+    """A text in lines of at most ``size`` columns, broken at spaces where there are any; its indent is kept."""
+    if columns_of(text) <= size:
+        return [text]
+    indent = " " * min(len(text) - len(text.lstrip(" ")), size // 2)
+    room = max(size - len(indent), 1)
+    made: list[str] = []
+    line = ""
+    for word in text.split():
+        if line and columns_of(line) + 1 + columns_of(word) <= room:
+            line += " " + word
+            continue
+        if line:
+            made.append(indent + line)
+        line = word
+        while columns_of(line) > room:
+            head = _head(line, room)
+            made.append(indent + head)
+            line = line[len(head) :]
+    return [*made, indent + line] if line or not made else made
+
+
+def _head(word: str, size: int) -> str:
+    """The beginning of a word that fits into ``size`` columns, at least one character; broken after punctuation."""
+    fitting, taken = len(word), 0
+    for index, char in enumerate(word):
+        taken += _columns(char)
+        if taken > size and index:
+            fitting = index
+            break
+    breaks = [m.start() for m in _BREAKS.finditer(word[:fitting]) if m.start()]
+    return word[: breaks[-1]] if breaks and columns_of(word) > _LONG_WORD else word[:fitting]
+
+
+def folded(command: str, size: int) -> list[str]:
+    r"""A shell command in lines of at most ``size`` columns if possible; all lines but the last end with ``\``.
+
+    An option stays with its value.
+    """
+    words = [shlex.quote(word) for word in shlex.split(command)]
+    pieces: list[str] = []
+    for word in words:
+        if pieces and pieces[-1].startswith("--") and " " not in pieces[-1] and not word.startswith("--"):
+            pieces[-1] += f" {word}"
+        else:
+            pieces.append(word)
+    lines: list[str] = []
+    for piece in pieces:
+        if lines and len(lines[-1]) + 1 + len(piece) <= size - 2:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(f"  {piece}" if lines else piece)
+    return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
+
+
+def escape(text: str) -> str:
+    r"""``text`` with everything that a reader cannot see, or a terminal would obey, written out as ``\x1b``.
+
+    That is control, format (direction marks among them), surrogate, private and unassigned characters, and the line
+    and paragraph separators. The result is one line, and encodes as UTF-8. Spaces of all kinds stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if _is_shown(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _is_shown(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"
