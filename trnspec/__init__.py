@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from trnspec.model.figure import ConflictingValue, Figure
     from trnspec.model.ref import Ref
     from trnspec.output.exporters.exported import ExportError
-    from trnspec.plugins.api import (  # type: ignore[attr-defined]  # Reporter is added with the plugin interface
+    from trnspec.plugins.api import (
         Command,
         Evaluator,
         Exporter,

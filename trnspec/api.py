@@ -6,7 +6,7 @@ import sys
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from trnspec.checks.runner import Checked, check, faults
+from trnspec.checks.runner import Checked, check, document_errors
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import Reading, link, read
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trnspec.evaluation.result import Evaluation
     from trnspec.evaluation.sweep import Sweep
     from trnspec.graph.graph import Graph
-    from trnspec.plugins.api import Evaluator, Plugin, Registry
+    from trnspec.plugins.api import Evaluator, Registry
     from trnspec.plugins.discovery import Discovery
 
 
@@ -44,14 +44,7 @@ def plugins() -> Discovery:
     """
     from trnspec.plugins.discovery import installed
 
-    return installed(_core)
-
-
-def _core() -> Plugin:
-    # Imported here: reading documents on demand without installed plugins needs no rules.
-    from trnspec.builtin import plugin
-
-    return plugin
+    return installed()
 
 
 def select(paths: Iterable[str], known: Registry, settings: Settings, *, every: bool = False) -> Selection:
@@ -141,38 +134,21 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
     """
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
-    made, found = link(readings(select(paths, known, chosen, every=True), known), hides=False)
+    made, found = link(readings(select(paths, known, chosen, every=True), known), shadow_broken=False)
     if found:
-        from trnspec.loading.precedence import tell
+        from trnspec.loading.precedence import warn_of_errors
 
         owner = _owners(known)
         giver = plugins().giver if registry is None else "the plugin {}".format
-        tell(faults(found, made, known, chosen), known, lambda file: (name := owner(FilePath(file))) and giver(name))
+        warn_of_errors(
+            document_errors(found, made, known, chosen),
+            known,
+            lambda file: (name := owner(FilePath(file))) and giver(name),
+        )
     return made
 
 
-def graph_of(paths: Iterable[str] = (), *, settings: Settings | None = None) -> Graph:
-    """The graph of :func:`graph`, whose documents are read at their first use.
-
-    Access to one document by its name, which is that of its file, is several times faster. An alias, a document with
-    errors or a kind of a plugin makes it read everything.
-
-    Args:
-        paths: Files and folders; the shipped catalog if empty.
-        settings: Further catalogs.
-
-    Raises:
-        UsageError: A path does not exist.
-    """
-    from trnspec.loading.index import on_demand
-    from trnspec.plugins.discovery import simple
-
-    paths = list(paths)
-    chosen = settings if settings is not None else Settings()
-    return on_demand(paths, chosen, lambda: graph(paths, settings=chosen), simple())
-
-
-def load(
+def load(  # each one is independent of the others
     paths: Iterable[str] = (),
     *,
     edition: str | None = None,

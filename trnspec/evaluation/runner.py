@@ -13,6 +13,7 @@ from attrs import evolve
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.evaluation.inputs import Input, bound, call, inputs
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table, UsedFigure
+from trnspec.plugins.failures import print_traceback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -57,6 +58,7 @@ def run(evaluator: Evaluator, giver: str, catalog: Dated, given: Mapping[str, An
     except (TrnspecError, KeyboardInterrupt):
         raise
     except BaseException as error:  # a plugin may raise anything; it becomes one message
+        print_traceback(error)
         raise UsageError(f"{who} raised an error: {_message(error)}") from error
     try:
         fault = next(unsound(evaluation, evaluator.name), "")

@@ -1,6 +1,6 @@
-"""Every fact of a document, not figures alone: counts and words too, each with its source, its date and its rivals.
+"""Every fact of a document (figures, counts and words), with its source, its date and the conflicting values.
 
-``show``, ``compare``, ``source`` and their kin print these.
+The commands ``show``, ``compare`` and ``source`` print these.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True)
 class Fact:
-    """What a document says at one place, or what others say where it says nothing.
+    """The value of a document at one path, or the values of other sources where none is adopted.
 
     Attributes:
         of: The document.
-        at: Where in it, below ``spec``: ``memory.bandwidth``.
-        label: What to call it: the path, or what a printed ratio divides.
-        value: A figure, a count, a word, or a row of counts; ``None`` where nothing is adopted.
+        at: The path below ``spec``: ``memory.bandwidth``.
+        label: The label: the path, or the terms of a printed ratio.
+        value: A figure, a count, a word, or a list of counts; ``None`` where nothing is adopted.
         source: The name of the source; empty where there is none.
         as_of: The date of the source; empty where it is not known.
         where: The place in the source.
-        verdict: ``adopted``; ``derived``; for a printed ratio what was decided about it; ``-`` where nothing is adopted.
-        reason: The formula of a derived figure, or why the verdict on a ratio was given.
-        note: What a reader should know.
-        rivals: What others say.
+        verdict: ``adopted``; ``derived``; for a printed ratio its verdict; ``-`` where nothing is adopted.
+        reason: The formula of a derived figure, or the reason for the verdict on a ratio.
+        note: A remark for readers.
+        conflicting: The values of other sources.
     """
 
     of: str
@@ -76,7 +76,7 @@ def in_groups(paths: Iterable[str]) -> list[str]:
 
 
 def words(value: Stated | int | str | bool | tuple[int, ...]) -> str:  # noqa: FBT001  # a flag of a document
-    """A value as people write it."""
+    """A value as text."""
     if isinstance(value, Stated):
         return value.value.text
     if isinstance(value, bool):
@@ -87,7 +87,7 @@ def words(value: Stated | int | str | bool | tuple[int, ...]) -> str:  # noqa: F
 
 
 def facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
-    """Every fact of a document in the order of the classes, then the places of which only others speak.
+    """Every fact of a document in the order of the classes, then the paths for which only other sources have a value.
 
     A list of counts, such as the dimensions of a torus, is one fact.
     """
@@ -140,7 +140,7 @@ def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) ->
             note=figure.note or "",
         )
     shown = value if isinstance(value, (int, str, bool, tuple)) else str(value)
-    # A note is the catalog's own word.
+    # A note is written by the catalog itself and has no source.
     ref = None if path[-1] == "note" else node.metadata.source
     source = None if ref is None else graph.find(ref)
     dated = source is not None and isinstance(source.spec, Source)
@@ -155,7 +155,7 @@ def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) ->
 
 
 def _ratio(graph: Graph, node: Node[Any], path: Path, stated: Any) -> Fact | None:
-    """A printed ratio as one fact; its other words, such as what it divides, go into the label."""
+    """A printed ratio as one fact, whose label names the terms of the ratio."""
     if path[2:] != ("says",):
         return None
     printed = value_at(node.spec, path[:-1])

@@ -1,6 +1,6 @@
 """The graph of all documents: names resolve to typed specs, and a changed spec changes all who use it.
 
-A graph is a value.  ``graph.replace(name, spec)`` gives another one; nothing that holds the first notices.
+A graph is immutable.  ``graph.replace(name, spec)`` returns another one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from attrs import field, frozen
 from trnspec.diagnostics import Location, did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.model.document import Claim, Metadata, Node
+from trnspec.model.kinds import BUILTIN
 from trnspec.model.reflection import FigureShape, ObjectShape, RefShape, leaves, shape_of, value_at
 from trnspec.model.source import Source
 from trnspec.quantities.units import UNITS, UnitTable
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 class UnresolvedError(UnknownNameError):
-    """A reference that leads nowhere; it has been reported where it stands, so a rule that meets it just stops."""
+    """A reference to a document that does not exist. TRN201 reports it, so a rule that raises it is skipped."""
 
 
 @frozen(eq=False)
@@ -45,7 +46,7 @@ class Graph:
 
     @functools.cached_property
     def aliases(self) -> Mapping[str, str]:
-        """Every name and alias with the name it stands for."""
+        """Every name and alias with the name of its document."""
         found = {name: name for name in self.nodes}
         for name, node in self.nodes.items():
             for alias in node.metadata.aliases:
@@ -54,7 +55,7 @@ class Graph:
 
     @property
     def units(self) -> UnitTable:
-        """The units that questions about these documents may be asked in: those of trnspec and of the plugins."""
+        """The units of queries of these documents: those of trnspec and of the plugins."""
         return next((n.units for n in self if n.units is not UNITS), UNITS)
 
     def __repr__(self) -> str:
@@ -105,7 +106,7 @@ class Graph:
         return tuple(sorted((n for n in self if isinstance(n.spec, spec)), key=lambda n: n.name))
 
     def replace(self, name: str, spec: Any) -> Graph:
-        """The same graph with another spec under ``name``; all who refer to it follow."""
+        """The same graph with another spec under ``name``; every reference to it sees the new one."""
         node = self.named(name)
         return Graph({**self.nodes, node.name: attrs.evolve(node, spec=spec)}, self.broken)
 
@@ -121,7 +122,7 @@ def at(node: Node[Any], path: Path, *, key: bool = False, text: str = "") -> Loc
 
 
 def figure_at(node: Node[Any], path: Path) -> Any:
-    """What stands at a path that begins with ``spec``: a figure, a count, a word, or ``None``."""
+    """The value at a path that begins with ``spec``: a figure, a count, a word, or ``None``."""
     return value_at(node.spec, path[1:])
 
 
@@ -185,6 +186,17 @@ def references(node: Node[Any]) -> Iterator[tuple[Path, type, Ref[Any]]]:
                 yield (*path, "source"), Source, leaf.source
 
 
+def _unknown_hint(kind: str, name: str, known: tuple[Node[Any], ...]) -> str:
+    """What to do about a reference to a name that no document has."""
+    folder = BUILTIN[kind][0] if kind in BUILTIN else known[0].folder if known else ""
+    hint = f"write {folder}/{name}.yaml, or correct the name" if folder else f"write a document of kind {kind}"
+    return f"{hint}; known: {', '.join(n.name for n in known)}" if 0 < len(known) <= MOST_KNOWN else hint
+
+
+MOST_KNOWN = 6
+"""The most names that a hint lists."""
+
+
 def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
     for path, target, ref in references(node):
         found = graph.find(ref)
@@ -196,12 +208,12 @@ def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
             message = f"{kind} {ref.name!r} cannot be used: its own document has errors"
             yield NodeProblem(
                 node,
-                Problem("TRN203", message, place, "mend that document first", path),
+                Problem("TRN203", message, place, "fix that document first", path),
                 (Location(graph.broken[ref.name]),),
             )
         elif found is None:
             hint = did_you_mean(ref.name, [*names, *(a for n in named for a in n.metadata.aliases)])
-            hint = hint or (f"known: {', '.join(names[:6])}" if names else f"the catalog has no {kind}")
+            hint = hint or _unknown_hint(kind, ref.name, named)
             yield NodeProblem(node, Problem("TRN201", f"no {kind} is named {ref.name!r}", place, hint, path))
         elif not isinstance(found.spec, target):
             message = f"{ref.name!r} is a {found.kind}; a {kind} is expected here"

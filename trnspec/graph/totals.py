@@ -171,7 +171,7 @@ def _interval(count: PartCount) -> Interval:
 
 
 def _qualifier(terms: Sequence[Term]) -> Qualifier | None:
-    """What stands before a sum; ``None`` where an upper and a lower bound are added, which bounds nothing."""
+    """The qualifier of a sum; ``None`` where an upper and a lower bound are added, which bounds nothing."""
     marks = {t.value.value.qualifier for t in terms if isinstance(t.value, Figure)}
     for term in terms:
         if isinstance(term.count, CountRange):

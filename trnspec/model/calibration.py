@@ -50,7 +50,7 @@ class Achieved:
         launch: Serving: time of a layer that depends on nothing. Example: 20 us
         sample: Serving: time to pick a token, for each sequence. Example: 1 ms
         request: Serving: time of a prefill that depends on nothing. Example: 15 ms
-        padding: Serving: share of the cache's empty room that is read all the same. Example: 0.9x
+        padding: Serving: share of the cache's unused capacity that is read as well. Example: 0.9x
     """
 
     __repr__ = short_repr

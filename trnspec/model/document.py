@@ -24,12 +24,12 @@ CodeText = Annotated[str, Pattern(r"^[A-Z]{2,8}[0-9]{2,4}$", "a code such as TRN
 Verdict = Literal["agrees", "rounded", "superseded", "rejected", "other-scope", "unresolved"]
 """What was decided about a claim:
 
-``agrees``       it says the same within its digits;
+``agrees``       it gives the same value within its digits;
 ``rounded``      it is a coarser rendering of the same figure, by rounding or by truncation;
 ``superseded``   it was true to its day and its publisher has changed it since;
 ``rejected``     it is wrong;
-``other-scope``  it is right, but of something else than the attribute it stands at;
-``unresolved``   nobody can tell yet.
+``other-scope``  it is right, but for another quantity than this attribute;
+``unresolved``   it is not known which value is right.
 """
 
 
@@ -39,8 +39,8 @@ class Waiver:
 
     Attributes:
         code: The code of the finding. Example: TRN402
-        at: Where in this document it is found; everywhere in it when left out. Example: spec.stated.peak.dense.bf16
-        reason: Why it is accepted.
+        at: The path of the finding in this document; by default the whole document. Example: spec.stated.peak.dense.bf16
+        reason: The reason for accepting it.
     """
 
     code: CodeText
@@ -52,18 +52,18 @@ class Waiver:
 
 @frozen(kw_only=True)
 class Metadata:
-    """What a document is called and on whose word it stands.
+    """Name, title and source of a document.
 
     Attributes:
-        name: The name others refer to; the same as the file's. Example: trainium1
-        title: What people call it. Example: AWS Trainium
+        name: The name that other documents refer to; the same as the file's. Example: trainium1
+        title: The title. Example: AWS Trainium
         aliases: Other names for the same thing, older ones among them. Example: trn2-16.48xlarge
         source: The source of every figure below that names none of its own. Example: neuron-trainium-2024-02
         where: The place in that source. Example: lines 17 to 31
-        note: What a reader of the document should know.
+        note: A remark for readers of the document.
         allow: Findings that are accepted, each with its reason.
-        overrides: In a document of a plugin that stands in for the one of the same name: every place where the two
-            differ. Nothing else may. Example: spec.memory.bandwidth
+        overrides: In a document of a plugin that replaces the one of the same name: every path where the two differ.
+            No other path may differ. Example: spec.memory.bandwidth
     """
 
     name: Name
@@ -80,15 +80,15 @@ class Metadata:
 
 @frozen(kw_only=True)
 class Claim:
-    """What another source, or an older version of the same one, says of a figure of this document.
+    """The value that another source, or an older version of the same one, gives for a figure of this document.
 
     Attributes:
         at: The figure, or several at once. Example: spec.peak.dense.{bf16,fp16,tf32}
-        says: What it says, as printed: a figure with its unit, a count or a word. Example: 210 TFLOPS
-        source: Who says so. Example: neuron-trn1-2023-02
+        says: The value as printed: a figure with its unit, a count or a word. Example: 210 TFLOPS
+        source: The source of the claim. Example: neuron-trn1-2023-02
         where: The place in the source. Example: line 45
-        verdict: What was decided; it may be left out while the claim and the adopted figure overlap.
-        reason: Why that was decided. A verdict other than "agrees" needs one.
+        verdict: The decision; it may be left out while the claim and the adopted figure overlap.
+        reason: The reason for the verdict. A verdict other than "agrees" needs one.
     """
 
     at: PathText
@@ -112,12 +112,12 @@ class Node(Generic[T_co]):
         kind: The name of the kind, ``Chip``.
         metadata: Name, title, aliases, source and waivers.
         spec: The typed specification.
-        claims: What others say of its figures.
-        document: The text it was read from, with the table of places.
-        positions: Where each claim stands in the file's list, when unsound ones before it were left out.
-        target: True for a document that the caller asked to check; others are context, to resolve names against.
+        claims: The values that other sources give for its figures.
+        document: The text it was read from, with the source positions.
+        positions: The index of each claim in the file's list, where invalid ones before it were left out.
+        target: True for a document to check; others are context, to resolve names against.
         folder: The folder of a catalog for its kind, where a plugin brings the kind; empty for those of trnspec.
-        units: The units that its figures, and what others say of them, may be written in.
+        units: The units that its figures and claims may be written in.
     """
 
     kind: str
@@ -134,9 +134,9 @@ class Node(Generic[T_co]):
 
     @property
     def name(self) -> str:
-        """The name others refer to."""
+        """The name that other documents refer to."""
         return self.metadata.name
 
     def claim_path(self, index: int) -> Path:
-        """Where the claim at ``index`` stands in the file."""
+        """The path of the claim at ``index`` in the file."""
         return ("claims", self.positions[index] if self.positions else index)

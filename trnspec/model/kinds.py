@@ -1,4 +1,4 @@
-"""Which kinds of documents trnspec itself knows, told without importing any of them."""
+"""The built-in kinds of documents, listed without importing them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ BUILTIN = {
 
 @functools.cache
 def spec_of(kind: str) -> type:
-    """The class of the specs of one of these kinds, imported now."""
-    found: type = getattr(import_module(f"trnspec.model.{BUILTIN[kind][1]}"), kind)
-    return found
+    """The class of the specs of one of these kinds, imported on demand."""
+    spec: type = getattr(import_module(f"trnspec.model.{BUILTIN[kind][1]}"), kind)
+    return spec

@@ -1,6 +1,6 @@
-"""What the annotations of a class say, as plain values: one reading of them for all who need one.
+"""The annotations of a class as plain values.
 
-The schema generator writes these shapes down, a walk over a spec follows them, the checker asks what stands at a path.
+The schema generator writes these shapes, traversals of a spec follow them, and the checks look up the shape of a path.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from trnspec.model.annotations import Extensive, Least, Measures, Pattern
 from trnspec.model.document import Claim, Metadata
@@ -27,9 +27,10 @@ if typing.TYPE_CHECKING:
 
 @frozen
 class FigureShape:
-    """A printed quantity; ``None`` for the dimension allows every one."""
+    """A printed quantity; ``None`` for the dimension allows every one, ``decimal`` marks the capacity of a disk."""
 
     dimension: Dimension | None
+    decimal: bool = field(default=False, eq=False)
 
 
 @frozen
@@ -89,7 +90,7 @@ class EitherShape:
 
 @frozen(eq=False)
 class ObjectShape:
-    """A mapping with known keys; its fields are read when they are first asked for, so that classes may be recursive."""
+    """A mapping with known keys; its fields are read on first use, so that classes may be recursive."""
 
     cls: type
 
@@ -130,36 +131,36 @@ def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0912  # one branch for
     if get_origin(annotation) is Annotated:
         annotation, *rest = get_args(annotation)
         marks = tuple(rest)
-    found: Shape | None = None
+    shape: Shape | None = None
     origin = get_origin(annotation)
     if annotation is Figure:
         measures = [m for m in marks if isinstance(m, Measures)]
-        found = FigureShape(measures[0].dimension if measures else None)
+        shape = FigureShape(measures[0].dimension, measures[0].decimal) if measures else FigureShape(None)
     elif annotation is Quantity:
-        found = TextShape()
+        shape = TextShape()
     elif annotation is str:
         patterns = [m for m in marks if isinstance(m, Pattern)]
-        found = TextShape(patterns[0] if patterns else None)
+        shape = TextShape(patterns[0] if patterns else None)
     elif annotation is bool:
-        found = FlagShape()
+        shape = FlagShape()
     elif annotation in (int, float):
         least = [m.value for m in marks if isinstance(m, Least)]
-        found = NumberShape(annotation is int, least[0] if least else None)
+        shape = NumberShape(annotation is int, least[0] if least else None)
     elif origin is Ref and isinstance(get_args(annotation)[0], type):
-        found = RefShape(get_args(annotation)[0])
+        shape = RefShape(get_args(annotation)[0])
     elif origin is Literal and all(isinstance(word, str) for word in get_args(annotation)):
-        found = ChoiceShape(get_args(annotation))
+        shape = ChoiceShape(get_args(annotation))
     elif origin in (Union, types.UnionType):
-        found = _union([a for a in get_args(annotation) if a is not type(None)])
+        shape = _union([a for a in get_args(annotation) if a is not type(None)])
     elif origin is tuple and get_args(annotation)[1:] == (Ellipsis,):
-        found = ListShape(shape_of(get_args(annotation)[0]))
+        shape = ListShape(shape_of(get_args(annotation)[0]))
     elif origin is Mapping:
-        found = MapShape(shape_of(get_args(annotation)[1]))
+        shape = MapShape(shape_of(get_args(annotation)[1]))
     elif isinstance(annotation, type) and attrs.has(annotation):
-        found = ObjectShape(annotation)
-    if found is None:
+        shape = ObjectShape(annotation)
+    if shape is None:
         raise TypeError(f"a document cannot hold a {annotation!r}")
-    return found
+    return shape
 
 
 def _union(options: list[Any]) -> Shape:
@@ -204,7 +205,7 @@ def _is_extensive(cls: Any, path: Path) -> bool:
 
 
 def shape_at(cls: type, path: Path) -> Shape | None:
-    """The shape at ``path`` below a class, or ``None`` where a document of that class has no such place."""
+    """The shape at ``path`` below a class, or ``None`` where a document of that class has no such path."""
     shape: Shape = shape_of(cls)
     for step in path:
         if isinstance(shape, FigureShape):
@@ -258,7 +259,7 @@ def leaves(value: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Sh
 
 
 def value_at(value: Any, path: Path) -> Any:
-    """What stands at ``path`` below a structured value, or ``None`` where nothing does."""
+    """The value at ``path`` below a structured value, or ``None`` where there is none."""
     for step in path:
         if value is None:
             return None
@@ -283,7 +284,7 @@ def _field_names(cls: Any) -> frozenset[str]:
 
 
 def dotted(path: Path) -> str:
-    """``("spec", "peak", "dense")`` as people write it: ``spec.peak.dense``."""
+    """``("spec", "peak", "dense")`` as text: ``spec.peak.dense``."""
     return ".".join(str(step) for step in path)
 
 

@@ -1,4 +1,4 @@
-"""The kind Source: where figures come from, and when it said so."""
+"""The kind Source: the origin of figures, with its date."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Source:
     """A document that states figures, in one version: two versions of a page are two sources.
 
     Attributes:
-        publisher: Who answers for it. Example: AWS Neuron documentation
-        as_of: The day, month or year that this version dates from. Example: 2024-02-13
+        publisher: The publisher. Example: AWS Neuron documentation
+        as_of: The date of this version: a day, a month or a year. Example: 2024-02-13
         dating: How the date is known; "not-before" marks a date inferred from what the text mentions.
-        rank: How near the publisher stands to the hardware, or to the model; it weighs when two sources disagree.
-        address: Where this version can be read. Example: https://github.com/aws-neuron/aws-neuron-sdk
+        rank: How close the publisher is to the hardware, or to the model; it decides between conflicting sources.
+        address: The address of this version. Example: https://github.com/aws-neuron/aws-neuron-sdk
         version: The revision or release that was read. Example: 82ffe529
-        note: What a reader of the source should know.
+        note: A remark for readers of the source.
     """
 
     __repr__ = short_repr

@@ -1,7 +1,7 @@
 """Proportions that differ between siblings, though one would expect them to be equal; none of them is an error.
 
-Host memory per chip, the single-precision share of a half-precision rate, the gain by sparsity: whoever computes one
-generation from another by a fixed factor is wrong by what is listed here.
+Host memory per chip, the single-precision share of a half-precision rate, the gain by sparsity: computing one
+generation from another by a fixed factor gives the errors that are listed here.
 """
 
 from __future__ import annotations
@@ -99,18 +99,18 @@ def _host(graph: Graph) -> Iterator[Proportion]:
                 continue
             unit = total.value.unit.symbol if isinstance(total.value, Quantity) else ""
             share = Share(f"{total.value} of {node.name}", total.interval.scaled(Fraction(1, found[0])), unit)
-            told = f"{node.name} has {server.spec.chips.count} chips in a server"
-            by_chip.setdefault(found[1].name, []).append((share, told))
-        for chip, told_shares in by_chip.items():
+            notes = f"{node.name} has {server.spec.chips.count} chips in a server"
+            by_chip.setdefault(found[1].name, []).append((share, notes))
+        for chip, described in by_chip.items():
             cause = "the hosts differ, they are sized by the server and not by its chips: "
-            cause += ", ".join(told for _, told in told_shares) + "; not an error, and not to be scaled by chips"
-            yield Proportion(f"{words} per {chip}", tuple(s for s, _ in told_shares), cause)
+            cause += ", ".join(notes for _, notes in described) + "; not an error, and not to be scaled by chips"
+            yield Proportion(f"{words} per {chip}", tuple(s for s, _ in described), cause)
 
 
 def _network(graph: Graph) -> Iterator[Proportion]:
     """Network bandwidth per chip among all systems of one network generation."""
     shares: list[Share] = []
-    told: list[str] = []
+    notes: list[str] = []
     for node in (*graph.of(Server), *graph.of(UltraServer)):
         found = chips(graph, node)
         path = "network.bandwidth" if isinstance(node.spec, Server) else "stated.network.bandwidth"
@@ -121,11 +121,11 @@ def _network(graph: Graph) -> Iterator[Proportion]:
                 interval = site.interval.scaled(Fraction(1, found[0]))
                 shares.append(Share(f"{site.value} of {node.name}", interval, "Gbit/s", verdict))
         if isinstance(node.spec, UltraServer):
-            told += [
+            notes += [
                 f"{s.of} is one server's figure, 1 of {node.spec.servers.count}" for s in shares if _is_part(s, node)
             ]
     unique = tuple({(s.of, s.note): s for s in shares}.values())
-    yield Proportion("network bandwidth per chip", unique, "; ".join(dict.fromkeys(told)))
+    yield Proportion("network bandwidth per chip", unique, "; ".join(dict.fromkeys(notes)))
 
 
 def _is_part(share: Share, node: Node[Any]) -> bool:
@@ -134,7 +134,7 @@ def _is_part(share: Share, node: Node[Any]) -> bool:
 
 def _single(graph: Graph) -> Iterator[Proportion]:
     """Single over half precision: a quarter on the tensor engines, more where other engines are counted."""
-    shares, told = [], []
+    shares, notes = [], []
     for chip in graph.of(Chip):
         fp32, bf16 = _site(chip, "peak.dense.fp32"), _site(chip, "peak.dense.bf16")
         if fp32.value is None or bf16.value is None:
@@ -142,10 +142,10 @@ def _single(graph: Graph) -> Iterator[Proportion]:
         shares.append(Share(f"{fp32.value} / {bf16.value} of {chip.name}", fp32.interval.ratio(bf16.interval)))
         own, half = _site(chip, "tensor_peak.dense.fp32"), _site(chip, "tensor_peak.dense.bf16")
         if own.value is not None and half.value is not None:
-            told.append(
+            notes.append(
                 f"{own.value} / {half.value} = {float(own.interval.low / half.interval.low):.3g} of {chip.name}"
             )
-    cause = "the printed peak counts engines beside the tensor engines, whose own share is " + ", ".join(told)
+    cause = "the printed peak counts engines beside the tensor engines, whose own share is " + ", ".join(notes)
     yield Proportion("FP32 over BF16, dense", tuple(shares), cause)
 
 

@@ -61,7 +61,7 @@ _known: weakref.WeakKeyDictionary[Graph, list[Relation]] = weakref.WeakKeyDictio
 
 
 def relations(graph: Graph) -> list[Relation]:
-    """Every relation of a graph; several rules ask for them, so they are kept as long as the graph is."""
+    """Every relation of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
     found = _known.get(graph)
     if found is None:
         found = _known[graph] = [
@@ -111,7 +111,7 @@ def _claims(graph: Graph) -> Iterator[Relation]:
 
 
 def _stated(site: Site) -> Iterator[Site]:
-    """The adopted figure at a site or, where none is, the claims on it that nobody has rejected."""
+    """The adopted figure at a site or, where there is none, the claims on it that are not rejected."""
     if site.value is not None:
         yield site
         return

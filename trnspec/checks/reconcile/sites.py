@@ -1,4 +1,4 @@
-"""Figures and counts where they stand, and the relations between them."""
+"""Figures and counts of documents with their paths, and the relations between them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @frozen
 class Site:
-    """A figure or a count of one document: the adopted one, or what a claim says of it.
+    """A figure or a count of one document: the adopted one, or the value of a claim.
 
     Attributes:
         node: The document.
-        path: Where in it, beginning with ``spec``.
-        claim: The position of the claim, when a claim is meant.
+        path: The path, beginning with ``spec``.
+        claim: The index of the claim; ``None`` for the adopted value.
     """
 
     node: Node[Any]
@@ -37,7 +37,7 @@ class Site:
 
     @property
     def value(self) -> Quantity | int | None:
-        """What stands there; ``None`` where nothing does, or where a claim says a word."""
+        """The value; ``None`` where there is none, or where a claim gives a word."""
         if self.claim is not None:
             return _said(self.node.claims[self.claim].says, self.node.units)
         found = figure_at(self.node, self.path)
@@ -47,7 +47,7 @@ class Site:
 
     @property
     def interval(self) -> Interval:
-        """What its digits stand for, in base units; a count is exact."""
+        """The interval of its digits, in base units; a count is exact."""
         value = self.value
         if isinstance(value, Quantity):
             return value.interval
@@ -56,17 +56,17 @@ class Site:
 
     @property
     def key(self) -> tuple[str, Path, int | None]:
-        """Tells one site from another."""
+        """The identity of the site."""
         return (self.node.name, self.path, self.claim)
 
     @property
     def place(self) -> Path:
-        """Where it stands in the file: the figure itself, or what the claim says."""
+        """The path in the file: of the figure itself, or of the value of the claim."""
         return self.path if self.claim is None else (*self.node.claim_path(self.claim), "says")
 
     @property
     def location(self) -> Location:
-        """Where it stands, with what it says."""
+        """The location in the file, with the value."""
         return at(self.node, self.place, text=f"{self} is {self.value}")
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ def _said(says: int | str, units: UnitTable) -> Quantity | int | None:
 
 @frozen
 class Term:
-    """So many parts with a figure each.
+    """A number of parts with a figure each.
 
     Attributes:
         counts: The counts that multiply the part.
@@ -132,7 +132,7 @@ class Relation:
     Attributes:
         total: The figure of the whole, or a claim on a figure.
         terms: What it is made of.
-        level: What the relation speaks of, for the reader: ``chips of a server``.
+        level: The level of the composition, for messages: ``chips of a server``.
         across: True when total and terms have other dimensions, as a clock rate and a rate of operations have.
     """
 
@@ -163,12 +163,12 @@ class Relation:
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        """All that the relation rests on."""
+        """All sites of the relation: the total, the counts and the parts."""
         return (self.total, *(s for t in self.terms for s in (*t.counts, t.part)))
 
     @property
     def is_claim(self) -> bool:
-        """True for what a claim says of a figure that is adopted."""
+        """True for a relation between a claim and the adopted figure."""
         return self.level == CLAIM
 
     def expects(self, site: Site) -> Interval | None:

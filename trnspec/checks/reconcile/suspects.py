@@ -2,7 +2,7 @@
 
 One wrong figure of a chip breaks the totals of every server that uses it, and every source that agreed with it seems to
 contradict it.  Reporting each of them would point at figures that are right; so the failing relations are grouped, and
-each group is laid at the one figure whose correction would mend most of them and that the fewest sound ones need.
+each group is attributed to the one figure whose correction would fix most of them and that the fewest other relations use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
 
 Key = tuple[str, Path, int | None]
-"""What tells one site from another."""
+"""The identity of a site."""
 
 
 @frozen
@@ -34,7 +34,7 @@ class Suspect:
     """A figure or count, and the relations that fail because of it.
 
     Attributes:
-        site: Where it stands.
+        site: The figure or count.
         failing: The relations that it breaks, at least one; sums before claims.
     """
 
@@ -56,7 +56,7 @@ _known: weakref.WeakKeyDictionary[Graph, tuple[Suspect, ...]] = weakref.WeakKeyD
 
 
 def blamed(graph: Graph) -> tuple[Suspect, ...]:
-    """The suspects of a graph; several rules ask for them, so they are kept as long as the graph is."""
+    """The suspects of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
     found = _known.get(graph)
     if found is None:
         found = _known[graph] = tuple(suspects(relations(graph)))
@@ -66,7 +66,7 @@ def blamed(graph: Graph) -> tuple[Suspect, ...]:
 def suspects(relations: Iterable[Relation]) -> list[Suspect]:
     """One suspect for each independent cause, the one that breaks most first.
 
-    Doubted is the site of which one other value would mend the most failing relations, less the sound ones that rest on
+    The suspect is the site of which one other value would fix the most failing relations, less the correct ones that use
     it.  Between sites that are equal in this, a total is doubted before its parts, since it is stated to be checked;
     then the one that fewer sound relations need; then the one that comes last by name, so that the order of files
     decides nothing.
@@ -81,16 +81,16 @@ def suspects(relations: Iterable[Relation]) -> list[Suspect]:
             for key in {site.key for site in relation.sites}:
                 broken.setdefault(key, []).append(relation)
         sites = {s.key: s for r in failing for s in r.sites}
-        mended = {key: m for key, site in sites.items() if (m := _mended(site, broken[key]))}
+        fixed = {key: m for key, site in sites.items() if (m := _fixed(site, broken[key]))}
         totals = {r.total.key for r in failing}
-        key = max(mended, key=lambda k: (len(mended[k]) - sound[k], k in totals, -sound[k], k[0], str(k[1:])))
-        found.append(Suspect(sites[key], tuple(sorted(mended[key], key=lambda r: r.is_claim))))
-        failing = [r for r in failing if r not in mended[key]]
+        key = max(fixed, key=lambda k: (len(fixed[k]) - sound[k], k in totals, -sound[k], k[0], str(k[1:])))
+        found.append(Suspect(sites[key], tuple(sorted(fixed[key], key=lambda r: r.is_claim))))
+        failing = [r for r in failing if r not in fixed[key]]
     return found
 
 
-def _mended(site: Site, failing: list[Relation]) -> list[Relation]:
-    """The most of these relations that one other value of the site, with as many digits, would mend."""
+def _fixed(site: Site, failing: list[Relation]) -> list[Relation]:
+    """The most of these relations that one other value of the site, with as many digits, would fix."""
     value = site.value
     expected: list[tuple[Relation, Interval]] = []
     for relation in failing:

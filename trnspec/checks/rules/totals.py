@@ -22,7 +22,7 @@ def aggregate_mismatch(graph: Graph) -> Iterator[Finding]:
 
     Why:
         A page prints the figure of a chip and, in another table, the total of the server.  One of the two is often
-        older, counted otherwise, or in another unit, and whoever copies the wrong one plans with it.  The figures are
+        older, counted otherwise, or in another unit, and a plan that copies the wrong one is wrong.  The figures are
         compared as intervals, so that rounding is never reported; when several totals fail because of one figure, that
         figure is reported once.
 
@@ -57,7 +57,7 @@ def aggregate_mismatch(graph: Graph) -> Iterator[Finding]:
 
 
 def disagreement(suspect: Suspect, graph: Graph) -> Finding:
-    """The finding that tells of a suspect: both values, every other place, the likely cause."""
+    """The finding for a suspect: both values, the other places, and the likely cause."""
     site, relation = suspect.site, suspect.failing[0]
     message = f"{site} is {site.value}, but {_arithmetic(relation, site)}"
     sums = sum(not r.is_claim for r in suspect.failing[1:])
@@ -71,11 +71,11 @@ def disagreement(suspect: Suspect, graph: Graph) -> Finding:
 
 
 MOST_PLACES = 6
-"""How many other places a finding names; a figure of a chip may stand in fifty."""
+"""The maximum number of other places that a finding lists; a figure of a chip may be used in fifty."""
 
 
 def _arithmetic(relation: Relation, site: Site) -> str:
-    """The calculation that the site contradicts, told with the site as the unknown."""
+    """The calculation that the site contradicts, solved for the site."""
     if site.key == relation.total.key:
         terms = " + ".join(str(t) for t in relation.terms)
         shown = _show(relation.expected, site.value, [t.part.value for t in relation.terms])

@@ -1,7 +1,7 @@
 """Documents as JSON: references replaced by the documents, totals computed, each figure with all that is known of it.
 
-A figure is an object: ``value`` and ``interval`` in the base unit ``unit``, ``printed``, and on whose word: ``source``
-and ``as_of``, or ``derived`` with the formula.  ``sources`` tells the sources that are named.
+A figure is an object: ``value`` and ``interval`` in the base unit ``unit``, ``printed``, and its provenance: ``source``
+and ``as_of``, or ``derived`` with the formula.  ``sources`` describes the sources that are named.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 FORM = "trnspec-resolved/v1"
-"""What the top of such a file says it is."""
+"""The format identifier at the top of such a file."""
 
 
-def export(graph: Graph, node: Node[Any]) -> Export:
+def export(node: Node[Any], graph: Graph) -> Export:
     """One document with all that it refers to."""
     return _export(graph, [node])
 
 
 def export_all(graph: Graph) -> Export:
-    """Every document, those that are sources apart, which stand under ``sources`` where they are named."""
+    """Every document except the sources, which are under ``sources`` where they are named."""
     nodes = sorted((n for n in graph if not isinstance(n.spec, Source)), key=lambda n: (n.kind, n.name))
     return _export(graph, nodes)
 

@@ -237,7 +237,7 @@ def out_of_part(ledger: Ledger, field: str, at: str, declared: Declared) -> Frac
 
 
 def latency(ledger: Ledger, field: str, link_name: str | None) -> Fraction:
-    """The latency of a link in seconds; 0 where nobody prints one, which makes every time a lower bound."""
+    """The latency of a link in seconds; 0 where none is published, which makes every time a lower bound."""
     link = None if link_name is None else ledger.graph.nodes.get(ledger.graph.aliases.get(link_name, ""))
     found = None if link is None else ledger.find(link, "latency")
     if found is None:

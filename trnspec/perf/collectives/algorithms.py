@@ -212,7 +212,7 @@ def _ordered(routes: Routes, members: Members, name: str, first: int) -> Members
     if routes.shape is None or len(chips) == 1:
         return _circle(members, first)
     if name in ("ring", "bidirectional-ring", "pipelined"):
-        order = next(iter(routes.around(chips)), chips)
+        order = next(iter(routes.rings_through(chips)), chips)
     elif name == "recursive":
         order = routes.by_bits(chips)
     ordered = _by_chip_order(order, members, routes.per_chip)
@@ -260,7 +260,7 @@ def _place(
 def _lanes(routes: Routes, groups: Sequence[Members], kind: Kind) -> Iterator[Plan]:
     """Bidirectional rings on all edge-disjoint rings through the chips, each with an equal part of the buffer."""
     n = len(groups[0])
-    rings = [routes.around(tuple(dict.fromkeys(m // routes.per_chip for m in g))) for g in groups]
+    rings = [routes.rings_through(tuple(dict.fromkeys(m // routes.per_chip for m in g))) for g in groups]
     lanes = min(map(len, rings))
     if not lanes:
         return
