@@ -48,7 +48,7 @@ def test_example(tmp_path, monkeypatch, capsys) -> None:
 def test_columns() -> None:
     """Those that the reader of rows looks at, and no others."""
     read: set[str] = set()
-    for module in (ROOT / "trnspec" / "perf" / "calibration").glob("measured*.py"):
+    for module in (ROOT / "trnspec" / "perf" / "calibration").glob("measure*.py"):
         source = module.read_text(encoding="utf-8")
         # A cell is read by its name, or by one of several that stand in brackets.
         read |= set(re.findall(r"""\brow(?:\.get\(|\[)"(\w+)\"""", source))

@@ -154,7 +154,7 @@ def test_rows_of_few_models_are_left_out_by_configuration(cases):
 
 
 def test_too_few_rows(vendor):
-    with pytest.raises(UsageError, match=f"{LEAST - 1} rows are too few to fit; {LEAST} is the least"):
+    with pytest.raises(UsageError, match=f"{LEAST - 1} rows are too few to fit; expected at least {LEAST}"):
         fit_inference(vendor[: LEAST - 1])
     with pytest.raises(UsageError, match="there are no rows"):
         runs([])
