@@ -1,12 +1,12 @@
-"""How many training steps the engine estimates in a second, and what that takes.
+"""Throughput of the performance engine: training steps per second.
 
     python benchmarks/engine.py [ROWS]
 
-One process, one core.  Batches of up to ROWS rows (10 million when left out) in which every row is another
-configuration: models, systems and all columns of a layout drawn at random; a sweep of as many; single calls.  Rates are of
-processor time, since others may use the machine; wall clock stands beside it.  How long numpy takes to multiply two
-arrays that lie in cache is measured in turn: a busy machine shows there.  Last, llm-analysis 0.2.2 from PyPI on the same
-configurations, in a process of its own; it is installed into a folder beside pip's cache the first time.
+One process, one core.  Batches of up to ROWS rows (10 million by default) of unrelated configurations: models, systems and all
+columns of a layout drawn at random; a sweep of as many; single calls.  Rates are of processor time, since the machine may be
+shared; wall clock is printed too.  The time of a numpy multiplication in cache is measured after each line and shows how busy
+the machine is.  Finally llm-analysis 0.2.2 from PyPI on the same configurations, in a process of its own; it is installed into
+a cache folder the first time.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ SWEPT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def mixed(made: tuple[Any, ...], size: int) -> dict[str, Any]:
-    """A batch in which every row is another configuration; dp is what the other degrees leave."""
+def mixed(prepared: tuple[Any, ...], size: int) -> dict[str, Any]:
+    """A batch of random configurations; dp follows from the ranks and the other degrees."""
     draw = np.random.default_rng(1)
-    which = draw.integers(0, len(made), size)
+    which = draw.integers(0, len(prepared), size)
     tp, pp, cp = draw.choice([1, 2, 4, 8, 16, 32], size), draw.choice([1, 2, 4, 8], size), draw.choice([1, 2, 4], size)
-    ranks = np.array([int(e.system.ranks) for e in made])[which]
-    routed = np.array([e.dims.experts > 0 for e in made])[which]
-    # One stage has no schedule, and positions that are learned end where they end.
+    ranks = np.array([int(e.system.ranks) for e in prepared])[which]
+    routed = np.array([e.dims.experts > 0 for e in prepared])[which]
+    # One stage has no schedule, and learned positions limit the sequence length.
     schedule = np.where(pp > 1, draw.integers(0, len(SCHEDULES), size), SCHEDULES.index("1f1b"))
-    longest = np.array([e.dims.context if e.dims.positions else np.inf for e in made])[which]
+    longest = np.array([e.dims.context if e.dims.positions else np.inf for e in prepared])[which]
     seq = np.minimum(draw.choice([2048, 4096, 8192, 16384], size), longest).astype(int)
     return {
         "which": which,
@@ -86,7 +86,7 @@ def mixed(made: tuple[Any, ...], size: int) -> dict[str, Any]:
 
 
 def measured(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
-    """Medians of processor time and of wall clock, in s."""
+    """Medians of processor time and of wall clock [s]."""
     cpu, wall = [], []
     for _ in range(repeats):
         began, clock = time.process_time(), time.perf_counter()
@@ -97,46 +97,46 @@ def measured(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
 
 
 def multiplication() -> float:
-    """Nanoseconds of one multiplication of numpy in cache: a quarter of one on a machine that nobody disturbs."""
+    """Time of one numpy multiplication in cache [ns]: a quarter of a nanosecond on an idle machine."""
     a, b, c = (np.full(8192, 1.5) for _ in range(3))
     return 1e9 * measured(lambda: [np.multiply(a, b, out=c) for _ in range(100)], 15)[0] / 819200
 
 
-def told(what: str, count: int, cpu: float, wall: float) -> None:
-    """One line of the table."""
+def report(what: str, count: int, cpu: float, wall: float) -> None:
+    """Print one line of the table."""
     each = 1e9 * cpu / count
     print(f"{what:52} {each:9,.0f} ns {count / cpu:14,.0f}/s {count / wall:14,.0f}/s   {multiplication():.2f} ns")
 
 
-def layouts(made: tuple[Any, ...], columns: dict[str, Any], count: int) -> list[tuple[Any, Layout]]:
-    """The first configurations of a batch that can be, as single calls take them."""
-    found = rows(made, **{n: c[: 200 * count] for n, c in columns.items()})
+def layouts(prepared: tuple[Any, ...], columns: dict[str, Any], count: int) -> list[tuple[Any, Layout]]:
+    """The first feasible configurations of a batch, as single calls take them."""
+    batch = rows(prepared, **{n: c[: 200 * count] for n, c in columns.items()})
     single = []
-    for i in np.flatnonzero(found.code == 0)[:count]:
+    for i in np.flatnonzero(batch.code == 0)[:count]:
         row = {name: int(column[i]) for name, column in columns.items() if name not in {"which", "optimizer"}}
-        words = {"schedule": SCHEDULES[row["schedule"]], "recompute": RECOMPUTES[row["recompute"]]}
+        names = {"schedule": SCHEDULES[row["schedule"]], "recompute": RECOMPUTES[row["recompute"]]}
         flags = {name: bool(row[name]) for name in ("sequence_parallel", "overlap")}
-        single.append((made[int(columns["which"][i])], Layout(**row | words | flags)))
+        single.append((prepared[int(columns["which"][i])], Layout(**row | names | flags)))
     return single
 
 
-def _place(name: str, value: Any) -> int:
-    """A choice as columns hold it: a word by its place."""
+def _position(name: str, value: Any) -> int:
+    """A value as columns store it: names by their position."""
     return WORDS[name].index(value) if name in WORDS else int(value)
 
 
 def peak(size: int) -> None:
-    """Sweep so many configurations, keep ten, and print the peak of memory in MiB; runs in a process of its own."""
-    made = estimators(trnspec.load().graph, MODELS[:12], (SYSTEMS[0],))
-    made = made[: -(-size // grid(**SWEPT).size)]
-    tried = sweep(made, keep=Top(10), **SWEPT).evaluated
-    # Not ru_maxrss, which Linux takes over from the process that started this one.
+    """Sweep ``size`` configurations, keep ten, and print the peak memory in MiB; runs in a process of its own."""
+    prepared = estimators(trnspec.load().graph, MODELS[:12], (SYSTEMS[0],))
+    prepared = prepared[: -(-size // grid(**SWEPT).size)]
+    evaluated = sweep(prepared, keep=Top(10), **SWEPT).evaluated
+    # ru_maxrss would include the peak of the parent process on Linux.
     status = Path("/proc/self/status").read_text(encoding="ascii")
     highest = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
-    print(json.dumps({"tried": tried, "MiB": int(highest) / 1024}))
+    print(json.dumps({"evaluated": evaluated, "MiB": int(highest) / 1024}))
 
 
-THEIRS = """\
+LLM_ANALYSIS = """\
 import json, logging, sys, time
 from llm_analysis.analysis import ActivationRecomputation, DSZeRO, LLMAnalysis
 from llm_analysis.config import GPUConfig, ModelConfig, ParallelismConfig
@@ -165,91 +165,96 @@ print(json.dumps([able, sorted(times)[2]]))
 """
 
 
-def theirs(cat: Any, single: list[tuple[Any, Layout]]) -> tuple[list[int], float]:
-    """Which configurations llm-analysis takes, as those that do not fit stop it, and the processor time of all, in s."""
+def run_llm_analysis(cat: Any, single: list[tuple[Any, Layout]]) -> tuple[list[int], float]:
+    """The configurations that llm-analysis supports (it stops at those that do not fit), and their processor time [s]."""
     if not (CACHE / "llm_analysis").is_dir():
-        wanted = [f"llm-analysis=={VERSION}", "fire", "termcolor"]
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", CACHE, *wanted]
+        packages = [f"llm-analysis=={VERSION}", "fire", "termcolor"]
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", CACHE, *packages]
         subprocess.run(pip, check=True, capture_output=True)
-    asked = []
-    for e, x in single:
-        d, server = e.dims, e.system.name.partition("*")[0]
+    configurations = []
+    for estimator, layout in single:
+        d, server = estimator.dims, estimator.system.name.partition("*")[0]
         model = {
-            "name": e.name, "num_layers": int(d.layers), "n_head": int(d.heads), "hidden_dim": int(d.hidden),
+            "name": estimator.name, "num_layers": int(d.layers), "n_head": int(d.heads), "hidden_dim": int(d.hidden),
             "vocab_size": int(d.vocabulary), "num_key_value_heads": int(d.kv_heads), "ffn_embed_dim": int(d.width),
-            "expansion_ratio": d.width / d.hidden, "max_seq_len": x.seq,
+            "expansion_ratio": d.width / d.hidden, "max_seq_len": layout.seq,
         }  # fmt: skip
-        asked.append({
+        configurations.append({
             "model": model, "gpu": json.loads(cat[server].export("llm-analysis").text),
-            "parallel": {"tp_size": x.tp, "pp_size": x.pp, "dp_size": x.dp}, "microbatch": x.microbatch,
-            "microbatches": x.microbatches, "seq": x.seq, "zero": x.zero,
-            "recompute": {"none": 0, "selective": 1, "full": 2}[x.recompute],
+            "parallel": {"tp_size": layout.tp, "pp_size": layout.pp, "dp_size": layout.dp}, "microbatch": layout.microbatch,
+            "microbatches": layout.microbatches, "seq": layout.seq, "zero": layout.zero,
+            "recompute": {"none": 0, "selective": 1, "full": 2}[layout.recompute],
         })  # fmt: skip
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | {"PYTHONPATH": str(CACHE)}
     done = subprocess.run(
-        [sys.executable, "-c", THEIRS], input=json.dumps(asked), env=env, capture_output=True, text=True, check=True
+        [sys.executable, "-c", LLM_ANALYSIS],
+        input=json.dumps(configurations),
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    able, seconds = json.loads(done.stdout.splitlines()[-1])
-    return able, seconds
+    supported, seconds = json.loads(done.stdout.splitlines()[-1])
+    return supported, seconds
 
 
-def unusual(made: tuple[Any, ...], columns: dict[str, Any]) -> None:
-    """Batches that cannot use all that others do: the first about some estimators, and one with many numbers."""
+def unusual(prepared: tuple[Any, ...], columns: dict[str, Any]) -> None:
+    """Batches that reuse fewer tables: the first with some estimators, and one with many distinct values."""
     size = min(len(columns["which"]), 10_000)
-    some = {name: column[:size] for name, column in columns.items()}
-    # Copies of the estimators are not those about which something is remembered.
-    others = iter([[evolve(e) for e in made] for _ in range(9)])
-    told(f"rows, mixed, {size:,}, the first about them", size, *measured(lambda: rows(next(others), **some), 9))
+    batch = {name: column[:size] for name, column in columns.items()}
+    # Tables are cached by identity of the estimators.
+    copies = iter([[evolve(e) for e in prepared] for _ in range(9)])
+    report(f"rows, mixed, {size:,}, the first with them", size, *measured(lambda: rows(next(copies), **batch), 9))
     size = min(len(columns["which"]), 1_000_000)
-    some = {name: column[:size] for name, column in columns.items()}
+    batch = {name: column[:size] for name, column in columns.items()}
     lengths = 128 * np.random.default_rng(2).integers(1, 1025, size)
-    told(
-        f"rows, mixed, {size:,}, 1,024 lengths of sequence",
+    report(
+        f"rows, mixed, {size:,}, 1,024 sequence lengths",
         size,
-        *measured(lambda: rows(made, **some | {"seq": lengths}), 5),
+        *measured(lambda: rows(prepared, **batch | {"seq": lengths}), 5),
     )
 
 
 def main() -> None:
-    """Measure, and print what was found."""
-    most = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
+    """Run all measurements and print the results."""
+    limit = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
     cat = trnspec.load()
-    made = estimators(cat.graph, MODELS, SYSTEMS)
-    kinds = len({e.machine for e in made})
-    print(f"{len(MODELS)} models on {len(SYSTEMS)} systems, {kinds} of them different; one core")
+    prepared = estimators(cat.graph, MODELS, SYSTEMS)
+    kinds = len({e.machine for e in prepared})
+    print(f"{len(MODELS)} models on {len(SYSTEMS)} systems, {kinds} of them distinct; one core")
     print(f"{'':52} {'each':>12} {'processor time':>16} {'wall clock':>16}   numpy's *")
 
-    columns = mixed(made, most)
-    for size in (s for s in (10_000, 100_000, 1_000_000, 10_000_000) if s <= most):
+    columns = mixed(prepared, limit)
+    for size in (s for s in (10_000, 100_000, 1_000_000, 10_000_000) if s <= limit):
         some = {name: column[:size] for name, column in columns.items()}
         repeats = 9 if size <= 1_000_000 else 3
-        told(f"rows, mixed, {size:,}", size, *measured(lambda some=some: rows(made, **some), repeats))
-    unusual(made, columns)
-    found = rows(made, **{n: c[:1_000_000] for n, c in columns.items()})
-    possible = float((found.code == 0).mean())
-    size = min(most, 100_000)
+        report(f"rows, mixed, {size:,}", size, *measured(lambda some=some: rows(prepared, **some), repeats))
+    unusual(prepared, columns)
+    sample = rows(prepared, **{n: c[:1_000_000] for n, c in columns.items()})
+    feasible = float((sample.code == 0).mean())
+    size = min(limit, 100_000)
     some = {name: column[:size] for name, column in columns.items()}
-    told(f"rows, mixed, {size:,}, with memory", size, *measured(lambda: rows(made, **some, memory=True), 3))
+    report(f"rows, mixed, {size:,}, with memory", size, *measured(lambda: rows(prepared, **some, memory=True), 3))
 
-    one = estimators(cat.graph, ("llama-3.1-70b",), SYSTEMS[:2])
+    swept = estimators(cat.graph, ("llama-3.1-70b",), SYSTEMS[:2])
     count = 2 * grid(**SWEPT).size
-    told(
+    report(
         f"sweep, {count:,}, the ten fastest",
         count,
-        *measured(lambda: sweep(one, keep=Top(10), memory=False, **SWEPT), 3),
+        *measured(lambda: sweep(swept, keep=Top(10), memory=False, **SWEPT), 3),
     )
-    told(f"sweep, {count:,}, that fit into memory", count, *measured(lambda: sweep(one, keep=Top(10), **SWEPT), 3))
+    report(f"sweep, {count:,}, that fit into memory", count, *measured(lambda: sweep(swept, keep=Top(10), **SWEPT), 3))
 
-    single = layouts(made, columns, 2000)
-    told("Estimator.step, one call each", len(single), *measured(lambda: [e.step(x) for e, x in single], 5))
+    single = layouts(prepared, columns, 2000)
+    report("Estimator.step, one call each", len(single), *measured(lambda: [e.step(x) for e, x in single], 5))
     plans = [(e.model, x.plan(), e.machine) for e, x in single]
-    told("step, one call each", len(plans), *measured(lambda: [step(*plan) for plan in plans], 5))
-    print(f"{possible:.0%} of the mixed rows can be laid out")
+    report("step, one call each", len(plans), *measured(lambda: [step(*plan) for plan in plans], 5))
+    print(f"{feasible:.0%} of the mixed rows are feasible")
 
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import engine; engine.peak({most})"
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import engine; engine.peak({limit})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     used = json.loads(done.stdout)
-    print(f"a sweep of {used['tried']:,}, ten kept: peak memory of the process {used['MiB']:.0f} MiB")
+    print(f"a sweep of {used['evaluated']:,}, ten kept: peak memory of the process {used['MiB']:.0f} MiB")
 
     dense = [
         (e, x)
@@ -257,17 +262,17 @@ def main() -> None:
         if not e.dims.experts and x.cp == 1 and x.schedule == "1f1b" and x.recompute != "operators"
     ]
     try:
-        able, other = theirs(cat, dense)
+        supported, other = run_llm_analysis(cat, dense)
     except (subprocess.CalledProcessError, OSError) as error:
         print(f"llm-analysis {VERSION} could not be run: {error} {getattr(error, 'stderr', '')}")
         return
-    dense = [dense[i] for i in able]
+    dense = [dense[i] for i in supported]
     ours, _ = measured(lambda: [(e.step(x), e.memory(x)) for e, x in dense], 5)
-    at = {id(e): i for i, e in enumerate(made)}
-    same = {n: np.tile([_place(n, getattr(x, n)) for _, x in dense], 25_000) for n in columns if n != "which"}
+    at = {id(e): i for i, e in enumerate(prepared)}
+    same = {n: np.tile([_position(n, getattr(x, n)) for _, x in dense], 25_000) for n in columns if n != "which"}
     which = np.tile([at[id(e)] for e, _ in dense], 25_000)
-    batch, _ = measured(lambda: rows(made, which, **same, memory=True), 3)
-    alone, _ = measured(lambda: rows(made, which, **same), 3)
+    batch, _ = measured(lambda: rows(prepared, which, **same, memory=True), 3)
+    alone, _ = measured(lambda: rows(prepared, which, **same), 3)
     n = len(dense)
     print(f"\n{n} configurations, dense models with 1F1B, also asked of llm-analysis {VERSION}")
     print(f"{'llm-analysis, training()':52} {n / other:14,.0f}/s   ratio 1")

@@ -1,11 +1,11 @@
-"""How long the command line takes to start with plugins installed.
+"""Startup time of the command line with plugins installed.
 
     python benchmarks/plugins.py [RUNS]
 
 Makes folders of installed distributions by hand, each a module with one rule and its metadata, and puts one of them on
 the path: none, 4, 50, 50 and one that cannot be imported, 50 and one that sleeps for a minute when it is imported.
-Every command runs once before it is timed; then all run in turn, RUNS times (11 when left out).  Prints the fastest run of
-each in milliseconds, which a busy machine disturbs least, and what it is above that without plugins.
+Every command runs once before it is timed; then all run in turn, RUNS times (11 by default).  Prints the fastest run of
+each in milliseconds, which is least affected by other load, and the difference to that without plugins.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How long the command line takes, beside the imports that it cannot do without.
+"""Time of command lines, compared with the imports that they need.
 
     python benchmarks/startup.py [RUNS]
 
 Every command runs once before it is timed, so that all bytecode is written; then all of them run in turn, RUNS times
-(15 when left out), so that a busy moment of the machine falls on all alike.  Prints the medians in milliseconds, the
+(15 by default), so that other load affects all alike.  Prints the medians in milliseconds, the
 quartiles, and the ratio of each median to that of the first.
 """
 

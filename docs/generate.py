@@ -1,6 +1,6 @@
-"""Writes what is made from the code: the JSON Schemas and the reference page of all codes.
+"""Generates the JSON Schemas and the reference page of all codes.
 
-``python docs/generate.py --check`` writes nothing and fails when a file is not what it should be.
+``python docs/generate.py --check`` writes nothing and fails if a file is not up to date.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from trnspec.api import registry
-from trnspec.loading.schema.generate import document_schema
+from trnspec.model.json_schema import document_schema
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,12 +18,12 @@ ROOT = Path(__file__).resolve().parent.parent
 def files() -> dict[Path, str]:
     """Every generated file with its text."""
     known = registry()
-    made = {
+    generated = {
         ROOT / "schemas" / "v1" / f"{kind.name.lower()}.schema.json": _json(document_schema(kind.name, kind.spec))
         for kind in known.kinds.values()
     }
-    made[ROOT / "docs" / "reference" / "codes.md"] = _codes()
-    return made
+    generated[ROOT / "docs" / "reference" / "codes.md"] = _codes()
+    return generated
 
 
 def _json(value: object) -> str:
@@ -31,9 +31,14 @@ def _json(value: object) -> str:
 
 
 def _codes() -> str:
-    lines = ["# Codes", "", "Made from the explanations in the code; `trnspec explain CODE` prints the same.", ""]
+    lines = [
+        "# Codes",
+        "",
+        "Generated from the pages in `trnspec/checks/codes/` and the docstrings of the rules; `trnspec explain CODE` prints the same.",
+        "",
+    ]
     known = registry().codes.values()
-    lines += ["| code | name | severity | what it finds |", "|---|---|---|---|"]
+    lines += ["| code | name | severity | finding |", "|---|---|---|---|"]
     lines += [f"| [{c.id}](#{c.id.lower()}) | {c.name} | {c.severity.label} | {c.summary} |" for c in known]
     for code in known:
         lines += ["", f'<a id="{code.id.lower()}"></a>', "", f"## {code.id} {code.name}", ""]
@@ -53,7 +58,7 @@ def _dedent(doc: str) -> list[str]:
 
 
 def main() -> int:
-    """Write the files, or with ``--check`` tell which are not up to date."""
+    """Write the files, or with ``--check`` list those that are not up to date."""
     stale = [f for f, text in files().items() if not f.is_file() or f.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv:
         for file in stale:

@@ -228,7 +228,7 @@ def test_hidden_and_strange_neighbours_are_no_context(tmp_path: Path) -> None:
     [
         ("nope.yaml", "nope.yaml does not exist"),
         ("file.yaml/x.yaml", "file.yaml/x.yaml cannot be read: Not a directory"),
-        ("link.yaml", "link.yaml is a link to nothing"),
+        ("link.yaml", "link.yaml is a broken link"),
         ("loop.yaml", "loop.yaml cannot be read: Too many levels of symbolic links"),
         ("empty", "empty holds no .yaml files"),
         ("x" * 300 + ".yaml", "cannot be read: File name too long"),

@@ -321,3 +321,25 @@ def test_sweep_as_records() -> None:
     assert [(r["tp"], r["zero"]) for r in records] == [(x.tp, x.zero) for _, x in found.layouts()]
     assert {(r["model"], r["system"]) for r in records} == {("llama-3.1-8b", "trn2.48xlarge")}
     assert list(found.to_pandas()["step_time"]) == found.result.time.tolist()
+
+
+def test_sweep_of_an_evaluator() -> None:
+    """Every combination, in order; each is the single evaluation, or its refusal."""
+    inputs = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 8192, "global_batch": 64}
+    result = trnspec.sweep("training", CAT, **inputs, tp=[8, 12], zero=[0, 1])
+    single = trnspec.evaluate("training", CAT, **inputs, tp=8, zero=1)
+    records = result.records()
+
+    assert [(r["tp"], r["zero"], r["refusal"]) for r in records] == [
+        (8, 0, None), (8, 1, None), (12, 0, "rank-count"), (12, 1, "rank-count"),
+    ]  # fmt: skip
+    assert result.rows[1][1] == single
+    assert {a.name: records[1][a.name] for a in single.answers} == {a.name: a.value for a in single.answers}
+    assert result.units["step_time"] == "s"
+    assert list(result.to_pandas()["refusal"].fillna("")) == ["", "", "rank-count", "rank-count"]
+    assert len(repr(result)) <= LIMIT
+
+
+def test_sweep_of_nothing() -> None:
+    with pytest.raises(trnspec.UsageError, match="tp has no values"):
+        trnspec.sweep("training", CAT, tp=[])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec._version import __version__
 
 if TYPE_CHECKING:
-    from trnspec.api import evaluate, load, validate
+    from trnspec.api import evaluate, load, sweep, validate
     from trnspec.catalog.catalog import Catalog
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.query.tree import QueryError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Table,
         UsedFigure,
     )
+    from trnspec.evaluation.sweep import Sweep
     from trnspec.graph.graph import Graph
     from trnspec.graph.provenance import Stated
     from trnspec.loading.precedence import CatalogWarning
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from trnspec.model.figure import ConflictingValue, Figure
     from trnspec.model.ref import Ref
     from trnspec.output.exporters.exported import ExportError
-    from trnspec.plugins.api import (  # type: ignore[attr-defined]  # Reporter is added with the plugin interface
+    from trnspec.plugins.api import (
         Command,
         Evaluator,
         Exporter,
@@ -92,6 +93,7 @@ __all__ = [
     "Rule",
     "Severity",
     "Stated",
+    "Sweep",
     "Table",
     "TrnspecError",
     "Unit",
@@ -102,11 +104,13 @@ __all__ = [
     "evaluate",
     "load",
     "rule",
+    "sweep",
     "validate",
 ]
 
 _MODULES = {
-    "trnspec.api": ("evaluate", "load", "validate"),
+    "trnspec.api": ("evaluate", "load", "sweep", "validate"),
+    "trnspec.evaluation.sweep": ("Sweep",),
     "trnspec.catalog.catalog": ("Catalog",),
     "trnspec.catalog.query.run": ("Result",),
     "trnspec.catalog.query.tree": ("QueryError",),

@@ -1,4 +1,4 @@
-"""What a program calls: validate files, load a catalog, evaluate."""
+"""The functions of the public API, ``load``, ``validate`` and ``evaluate``, and those that the command line adds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from trnspec.checks.runner import Checked, check, faults
+from trnspec.checks.runner import Checked, check, document_errors
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import Reading, link, read
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
+    from trnspec.evaluation.sweep import Sweep
     from trnspec.graph.graph import Graph
-    from trnspec.plugins.api import Evaluator, Plugin, Registry
+    from trnspec.plugins.api import Evaluator, Registry
     from trnspec.plugins.discovery import Discovery
 
 
 def registry() -> Registry:
-    """The registry of what this installation knows: trnspec itself and the installed plugins that work.
+    """The registry of the built-in plugin and of the installed plugins that work.
 
     Raises:
         UsageError: TRNSPEC_PLUGINS names a plugin that is not installed.
@@ -36,49 +37,42 @@ def registry() -> Registry:
 
 
 def plugins() -> Discovery:
-    """The installed plugins that this process uses, and what became of each of the others.
+    """The installed plugins, with the status of each.
 
     Raises:
         UsageError: TRNSPEC_PLUGINS names a plugin that is not installed.
     """
     from trnspec.plugins.discovery import installed
 
-    return installed(_core)
-
-
-def _core() -> Plugin:
-    # Imported here: where documents are read on demand and no plugin is installed, no rule is needed.
-    from trnspec.builtin import plugin
-
-    return plugin
+    return installed()
 
 
 def select(paths: Iterable[str], known: Registry, settings: Settings, *, every: bool = False) -> Selection:
-    """The files that some arguments mean; one that is named twice, by whatever path, is one file.
+    """The files that the arguments select; a file given by two paths is one file.
 
     Args:
-        paths: Files, folders, or ``-`` for standard input; nothing means the shipped catalog.
-        known: Tells which folders hold documents of which kind, and which catalogs are installed.
-        settings: Names further catalogs to resolve against.
-        every: Nothing means every catalog: those of the settings, the shipped one, and those of plugins.
+        paths: Files, folders, or ``-`` for standard input; the shipped catalog if empty.
+        known: The kinds, with the folders of their documents, and the catalogs of plugins.
+        settings: Further catalogs to resolve references against.
+        every: If ``paths`` is empty, select every catalog: those of the settings, the shipped one, and those of plugins.
 
     Raises:
-        UsageError: A path is not there or cannot be read, or a folder holds no documents.
+        UsageError: A path does not exist or cannot be read, or a folder contains no documents.
     """
     folders = [k.folder for k in known.kinds.values()]
     return choose(paths, folders, [c for p in known.plugins for c in p.catalogs], settings, every=every)
 
 
 def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
-    """Every document of a selection, read: the targets first, so that their names win.
+    """Reads every document of a selection, the targets first, so that their names take precedence.
 
     Raises:
-        UsageError: Standard input is asked for and closed.
+        UsageError: Standard input is selected, but closed.
     """
     if selection.stdin:
         if sys.stdin is None:
             raise UsageError("there is no standard input to read")
-        # One byte more than a document may have shows that it has too many.
+        # One byte more than the limit reveals a document that exceeds it.
         yield read(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
     owner = _owners(known)
     layer = selection.layers.get
@@ -89,10 +83,10 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
 
 
 def _owners(known: Registry) -> Callable[[FilePath], str]:
-    """Tells which plugin a file belongs to; where only trnspec has catalogs there is nothing to tell apart."""
+    """A function from a file to the plugin that provides it; always empty if only one plugin provides catalogs."""
     roots = [(c.resolve(), p.name) for p in known.plugins for c in p.catalogs]
     if len({name for _, name in roots}) < 2:
-        return lambda file: ""  # noqa: ARG005  # it need not even be looked at
+        return lambda file: ""  # noqa: ARG005  # files need not be resolved
     return lambda file: next((name for root, name in roots if file.resolve().is_relative_to(root)), "")
 
 
@@ -103,17 +97,20 @@ def validate(
     registry: Registry | None = None,
     every: bool = False,
 ) -> Checked:
-    """Check documents and everything they take part in.
+    """Checks documents, and the documents that refer to them.
 
     Args:
-        paths: Files, folders, or ``-``; nothing means the shipped catalog.
-        settings: What to report; the usual settings when left out.
-        registry: The kinds and rules; those of this installation when left out.
-        every: Nothing means every catalog, as for ``trnspec validate``: the shipped one, those that the settings name,
-            and those of plugins.
+        paths: Files, folders, or ``-``; the shipped catalog if empty.
+        settings: The settings; the defaults if omitted.
+        registry: The kinds and rules; those of this installation if omitted.
+        every: If ``paths`` is empty, check every catalog, as ``trnspec validate`` does: the shipped one, those of the
+            settings, and those of plugins.
+
+    Returns:
+        The report, and the graph of the documents.
 
     Raises:
-        UsageError: A path is not there, or a setting names a code that is not known.
+        UsageError: A path does not exist, or a setting names an unknown code.
     """
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
@@ -122,50 +119,33 @@ def validate(
 
 
 def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:
-    """The documents of some catalogs, linked: what queries and audits work on.
+    """The documents of catalogs with their references resolved, as queries and audits use them.
 
-    Documents with errors are warned of, a few of them: in a program with :class:`trnspec.loading.precedence.CatalogWarning`. One
-    that cannot be used is left out, and that of another catalog which has its name stays.
+    Errors in documents are reported by a :class:`trnspec.loading.precedence.CatalogWarning`. A document that cannot be
+    used is omitted, and does not replace a document of the same name in another catalog.
 
     Args:
-        paths: Files and folders, which come before the catalogs of the settings, and these before the shipped one.
-        settings: Names further catalogs.
-        registry: The kinds; those of this installation when left out.
+        paths: Files and folders; they take precedence over the catalogs of the settings, and these over the shipped one.
+        settings: Further catalogs.
+        registry: The kinds; those of this installation if omitted.
 
     Raises:
-        UsageError: A path is not there.
+        UsageError: A path does not exist.
     """
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
-    made, found = link(readings(select(paths, known, chosen, every=True), known), hides=False)
+    made, found = link(readings(select(paths, known, chosen, every=True), known), shadow_broken=False)
     if found:
-        from trnspec.loading.precedence import tell
+        from trnspec.loading.precedence import warn_of_errors
 
         owner = _owners(known)
         giver = plugins().giver if registry is None else "the plugin {}".format
-        tell(faults(found, made, known, chosen), known, lambda file: (name := owner(FilePath(file))) and giver(name))
+        warn_of_errors(
+            document_errors(found, made, known, chosen),
+            known,
+            lambda file: (name := owner(FilePath(file))) and giver(name),
+        )
     return made
-
-
-def graph_of(paths: Iterable[str] = (), *, settings: Settings | None = None) -> Graph:
-    """The same graph as :func:`graph`, whose documents are read when they are first asked for.
-
-    A question about one document is answered several times quicker. What is found the same way: a name is that of a
-    file; for an alias, a document that is wrong or a kind of a plugin, everything is read after all.
-
-    Args:
-        paths: Files and folders; nothing means the shipped catalog.
-        settings: Names further catalogs.
-
-    Raises:
-        UsageError: A path is not there.
-    """
-    from trnspec.loading.index import on_demand
-    from trnspec.plugins.discovery import simple
-
-    paths = list(paths)
-    chosen = settings if settings is not None else Settings()
-    return on_demand(paths, chosen, lambda: graph(paths, settings=chosen), simple())
 
 
 def load(  # each one is independent of the others
@@ -177,81 +157,107 @@ def load(  # each one is independent of the others
     settings: Settings | None = None,
     registry: Registry | None = None,
 ) -> Catalog:
-    """The catalog, to ask.
+    """Loads a catalog.
 
     Args:
-        paths: Files and folders; nothing means the shipped catalog.
-        edition: A frozen edition of it instead of the working one: ``2026.11``. With one folder in ``paths``, an
+        paths: Files and folders; the shipped catalog if empty.
+        edition: A frozen edition, such as ``2026.11``, instead of the working edition; with one folder in ``paths``, an
             edition of the catalog there.
         as_of: A day, a month or a year: only what was published by its end. See ``docs/reference/dates.md``.
-        overlay: A YAML file with changes, laid over all that. See ``docs/reference/overlay.md``.
-        settings: Names further catalogs.
-        registry: The kinds; those of this installation when left out.
+        overlay: A YAML file with changes, which is applied last. See ``docs/reference/overlay.md``.
+        settings: Further catalogs.
+        registry: The kinds; those of this installation if omitted.
 
     Raises:
-        UsageError: A path is not there, the date is not one, or the overlay is wrong.
+        UsageError: A path does not exist, ``as_of`` is not a date, or the overlay is invalid.
         UnknownNameError: There is no such edition.
         EditionError: The edition was altered.
     """
     from trnspec.catalog.catalog import Catalog
 
     if edition is None:
-        made = Catalog(graph(paths, settings=settings, registry=registry))
+        catalog = Catalog(graph(paths, settings=settings, registry=registry))
     else:
         from trnspec.catalog.versions.editions import FOLDER, checked
-        from trnspec.catalog.versions.editions import read as thawed
+        from trnspec.catalog.versions.editions import read as read_edition
 
         roots = list(paths)
         if len(roots) > 1 or settings is not None:
-            raise UsageError("an edition is whole: it takes one catalog folder at most, and no settings")
+            raise UsageError("edition takes at most one catalog folder, and no settings")
         folder = (FilePath(roots[0]) if roots else shipped()) / FOLDER
         known = registry if registry is not None else _registry()
-        made = Catalog(thawed(checked(folder, edition), known), edition)
+        catalog = Catalog(read_edition(checked(folder, edition), known), edition)
     if as_of is not None:
-        made = made.then(as_of)
-    return made if overlay is None else made.overlay(overlay)
+        catalog = catalog.then(as_of)
+    return catalog if overlay is None else catalog.overlay(overlay)
 
 
 _registry = registry
 
 
 def evaluate(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Evaluation:
-    """What an evaluator answers.
+    """Runs an evaluator.
 
     Args:
         name: The name of the evaluator; ``trnspec eval`` lists them.
-        catalog: The catalog to ask; the shipped one when left out.
-        **inputs: What the evaluator asks for, by name; ``trnspec eval NAME --help`` tells.
+        catalog: The catalog; the shipped one if omitted.
+        **inputs: The inputs by name; ``trnspec eval NAME --help`` lists them.
 
     Raises:
-        UsageError: There is no such evaluator; an input is missing, unknown or of another type; or the evaluator broke,
-            or gave something unsound. The message names which.
-        RefusalError: There is no answer, and why.
+        UsageError: There is no such evaluator; an input is missing, unknown or of another type; or the evaluator raised
+            another error or returned an invalid result.
+        RefusalError: There is no answer; the error has the reason.
     """
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.runner import run
 
     chosen, giver = evaluator(name)
     if catalog is not None and not isinstance(catalog, Catalog):
-        raise UsageError(f"the catalog is what trnspec.load() gives, not {type(catalog).__name__}")
+        raise UsageError(f"catalog is the result of trnspec.load(), not {type(catalog).__name__}")
     return run(chosen, giver, load() if catalog is None else catalog, inputs)
 
 
-def evaluator(name: str) -> tuple[Evaluator, str]:
-    """The evaluator of that name, and who brings it: ``trnspec`` or ``the plugin energy of trnspec-energy 0.1.0``.
+def sweep(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Sweep:
+    """Runs an evaluator for every combination of the inputs that are lists: ``sweep("training", tp=[8, 16], ...)``.
+
+    Args:
+        name: The name of the evaluator.
+        catalog: The catalog; the shipped one if omitted.
+        **inputs: The inputs by name; a list, tuple or range has the values of a swept input.
+
+    Returns:
+        The evaluations in the order of the combinations, the last input varying fastest. A combination that the
+        evaluator refuses has the refusal.
 
     Raises:
-        UsageError: There is none, and the message lists the nearest; or it cannot be imported, or its inputs are not
-            told as they should be, and the message names who brings it.
+        UsageError: As for :func:`evaluate`, or a list is empty.
+    """
+    from trnspec.evaluation.sweep import Sweep, combinations
+
+    axes = {key: tuple(value) for key, value in inputs.items() if isinstance(value, (list, tuple, range))}
+    if empty := [key for key, values in axes.items() if not values]:
+        raise UsageError(f"{empty[0]} has no values to sweep")
+    fixed = {key: value for key, value in inputs.items() if key not in axes}
+    used = load() if catalog is None else catalog
+    rows = combinations(axes, lambda combination: evaluate(name, used, **fixed, **combination))
+    return Sweep(name, axes, tuple(rows))
+
+
+def evaluator(name: str) -> tuple[Evaluator, str]:
+    """The evaluator of that name and its provider: ``trnspec`` or ``the plugin energy of trnspec-energy 0.1.0``.
+
+    Raises:
+        UsageError: There is none, and the message lists the nearest names; or it cannot be imported or its inputs are
+            not declared correctly, and the message names its provider.
     """
     from trnspec.diagnostics import did_you_mean
     from trnspec.evaluation.runner import asked
 
-    found = plugins()
-    known = found.registry.evaluators
+    discovered = plugins()
+    known = discovered.registry.evaluators
     if not isinstance(name, str) or name not in known:
-        hint = did_you_mean(str(name), known) or (f"there are {', '.join(known)}" if known else "there are none")
+        hint = did_you_mean(str(name), known) or f"known: {', '.join(known) or 'none'}"
         raise UsageError(f"there is no evaluator {name!r}; {hint}")
-    giver = found.giver(next(p.name for p in found.plugins if known[name] in p.evaluators))
+    giver = discovered.giver(next(p.name for p in discovered.plugins if known[name] in p.evaluators))
     asked(known[name], giver)
     return known[name], giver

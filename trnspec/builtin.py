@@ -1,13 +1,16 @@
-"""trnspec itself, told as a plugin: it has no door that others have not."""
+"""trnspec itself as a plugin: its kinds, rules, evaluators, exporters, reporters and commands."""
 
 from __future__ import annotations
 
 from trnspec.checks.codes import CODES
 from trnspec.checks.rules import derived, names, plausibility, provenance, ratios, topology, totals, transformers, units
 from trnspec.loading.files import shipped
-from trnspec.plugins.api import API, Command, Evaluator, Plugin
+from trnspec.plugins.api import API, Command, Evaluator, Exporter, Plugin, Reporter
 from trnspec.plugins.builtin_commands import COMMANDS
 from trnspec.plugins.builtin_kinds import KINDS
+
+_EXPORTERS = "trnspec.output.exporters"
+_REPORTERS = "trnspec.output.reporters"
 
 plugin = Plugin(
     name="trnspec",
@@ -41,39 +44,66 @@ plugin = Plugin(
     evaluators=(
         Evaluator(
             "accuracy",
-            "How far computed times lie from published measurements.",
+            "Relative error of computed times against published measurements.",
             "trnspec.evaluators.accuracy:run",
             rows=True,
         ),
         Evaluator(
             "collective",
-            "The time of a collective: every algorithm, and what none undercuts.",
+            "The time of a collective with each algorithm, and a lower bound.",
             "trnspec.evaluators.collective:run",
         ),
         Evaluator(
             "memory",
-            "The memory of a rank, whether it fits, and what would make it fit.",
+            "Memory of a rank, whether it fits, and how to make it fit.",
             "trnspec.evaluators.memory:run",
         ),
         Evaluator(
             "roofline",
-            "What a kernel or each part of a model can reach, and what binds it.",
+            "Attainable rate of a kernel or of each part of a model, and its bottleneck.",
             "trnspec.evaluators.roofline:run",
         ),
         Evaluator(
             "inference",
-            "What serving a model takes: first token, every other token, throughput and memory.",
+            "Serving a model: TTFT, TPOT, throughput and memory.",
             "trnspec.evaluators.inference:run",
         ),
         Evaluator(
             "search",
-            "The fastest layouts of a training run that fit into memory.",
+            "The fastest training layouts that fit into memory.",
             "trnspec.evaluators.search:run",
             rows=True,
         ),
         Evaluator(
-            "training", "The time of a training step with its parts, MFU and memory.", "trnspec.evaluators.training:run"
+            "training", "Training step time with its breakdown, MFU and memory.", "trnspec.evaluators.training:run"
         ),
+    ),
+    exporters=(
+        Exporter(
+            "json",
+            ".json",
+            "documents with all parts, totals and sources",
+            one=f"{_EXPORTERS}.resolved:export",
+            all=f"{_EXPORTERS}.resolved:export_all",
+        ),
+        Exporter("dot", ".dot", "the fabric of a system, for Graphviz", one=f"{_EXPORTERS}.dot:export"),
+        Exporter("svg", ".svg", "the fabric of a system as a picture", one=f"{_EXPORTERS}.svg:export"),
+        Exporter("calculon", ".json", "a system of calculon", one=f"{_EXPORTERS}.calculon:export"),
+        Exporter("astra-sim", ".yml", "a network of astra-sim", one=f"{_EXPORTERS}.astra_sim:export"),
+        Exporter(
+            "llm-analysis",
+            ".json",
+            "a GPU configuration of llm-analysis",
+            one=f"{_EXPORTERS}.llm_analysis:export",
+            inline=False,
+        ),
+    ),
+    reporters=(
+        Reporter("text", "findings with source lines, for people", f"{_REPORTERS}.text:report"),
+        Reporter("json", "an object for programs", f"{_REPORTERS}.json_:report"),
+        Reporter("sarif", "SARIF 2.1.0, for code scanning", f"{_REPORTERS}.sarif:report"),
+        Reporter("github", "annotations of GitHub Actions", f"{_REPORTERS}.github:report"),
+        Reporter("junit", "JUnit XML, for build servers", f"{_REPORTERS}.junit:report"),
     ),
     commands=tuple(Command(name, summary, f"trnspec.cli.{name}:command") for name, summary in COMMANDS.items()),
 )

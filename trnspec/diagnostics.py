@@ -1,11 +1,12 @@
-"""Diagnostics: severities, codes with their explanations, a diagnostic, a report; and did-you-mean suggestions.
+"""Severities, codes with their explanations, diagnostics and reports.
 
-A diagnostic holds the id of a code, not the rule, so that this module does not depend on the rules.
+A diagnostic has the *code* of a rule, not the rule itself, because rules belong to a higher layer.
 """
 
 from __future__ import annotations
 
 import enum
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Severity(enum.IntEnum):
-    """The severity of a finding; ``ERROR`` and ``WARNING`` make the exit status 1, ``INFO`` does not."""
+    """The severity of a finding; ``ERROR`` and ``WARNING`` give the exit status 1, ``INFO`` does not."""
 
     INFO = 1
     WARNING = 2
@@ -26,12 +27,12 @@ class Severity(enum.IntEnum):
 
     @property
     def label(self) -> str:
-        """The name in lower case, as in settings and output."""
+        """The name in lower case, as in output and settings."""
         return self.name.lower()
 
     @classmethod
     def of(cls, label: str) -> Severity:
-        """The severity of that label; ``ValueError`` lists the labels."""
+        """The severity called ``label``; a ``ValueError`` lists the three labels."""
         try:
             return cls[label.upper()]
         except KeyError:
@@ -41,19 +42,26 @@ class Severity(enum.IntEnum):
 
 @frozen
 class Code:
-    """A code and its explanation, which is its help text, its manual page and its test.
+    """A code and its explanation, which is help text, manual page and test at once.
 
     Attributes:
-        id: For instance ``TRN402``. Never reused with another meaning.
-        name: The defect, for instance ``aggregate-mismatch``.
+        id: For instance ``TRN402``.  Never reused for another meaning.
+        name: For instance ``aggregate-mismatch``: it names the defect, so that it reads well after "allow".
         severity: The severity of its findings unless the settings change it.
-        doc: One sentence, then the sections Why, Example, Instead and Source.
     """
 
     id: str
     name: str
     severity: Severity
-    doc: str
+    _doc: str | FilePath
+
+    @property
+    def doc(self) -> str:
+        """One sentence, then the sections Why, Example, Instead and Source.
+
+        A code that was created with the path of a Markdown page reads the page here.
+        """
+        return self._doc if isinstance(self._doc, str) else read_page(self._doc)[1]
 
     __repr__ = short_repr
 
@@ -63,15 +71,33 @@ class Code:
         return self.doc.strip().split("\n\n", 1)[0].replace("\n", " ")
 
 
+def read_page(file: FilePath) -> tuple[dict[str, str], str]:
+    """The front matter of a Markdown page, and its text in the form of a docstring.
+
+    ``## Why`` becomes ``Why:``, and the section below it is indented by four spaces.
+    """
+    _, front, body = file.read_text(encoding="utf-8").split("---\n", 2)
+    lines: list[str] = []
+    margin, fenced = "", False
+    for line in body.strip("\n").split("\n"):
+        fenced ^= line.startswith("```")
+        if line.startswith("## ") and not fenced:
+            lines.append(f"{line[3:]}:")
+            margin = "    "
+        elif line or not lines[-1].endswith(":") or lines[-1].startswith(" "):  # no blank line below a heading
+            lines.append(f"{margin}{line}" if line else "")
+    return dict(line.split(": ", 1) for line in front.splitlines()), "\n".join(lines)
+
+
 @frozen
 class Location:
-    """A position in a file.
+    """A position in a file, with its text.
 
     Attributes:
-        file: The file as given by the caller, or ``<stdin>``.
+        file: The file as it was named, or ``<stdin>``.
         place: Line and column, counted from 1; ``None`` for the file as a whole.
         path: The path in the document: ``("spec", "peak", "dense", "bf16")``.
-        text: The content of that position, for the reader, or an empty text.
+        text: The text at the position, or an empty text.
     """
 
     file: str
@@ -91,11 +117,11 @@ class Diagnostic:
 
     Attributes:
         code: The id of its :class:`Code`.
-        severity: Its severity under the settings of the run.
+        severity: The severity according to the settings.
         message: One sentence with both values.
-        where: Its position.
-        hint: The suggested correction, or an empty text.
-        see: Related positions.
+        where: The location.
+        hint: How to fix it, or an empty text.
+        see: Related locations.
         name: The name of the code, for instance ``aggregate-mismatch``.
     """
 
@@ -111,7 +137,7 @@ class Diagnostic:
 
     @property
     def order(self) -> tuple[str, int, int, str, str]:
-        """The sort key: file, line, column, code, message."""
+        """The sort key: file, then position, then code."""
         place = self.where.place or Place(0, 0)
         return (self.where.file, place.line, place.column, self.code, self.message)
 
@@ -122,14 +148,14 @@ def _sorted(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 @frozen
 class Report:
-    """All findings of a run, by file and line.
+    """All findings of one run, in reading order.
 
     Attributes:
-        diagnostics: The findings to show.
-        checked: The number of checked documents of each kind.
+        diagnostics: The reported findings.
+        checked: The number of checked documents by kind.
         files: The number of files.
-        waived: The number of findings that a waiver suppressed.
-        codes: The known codes, for reporters that include rule descriptions.
+        waived: The number of findings that waivers suppressed.
+        codes: The codes, for reporters that include descriptions of rules.
     """
 
     diagnostics: tuple[Diagnostic, ...] = field(converter=_sorted)
@@ -141,12 +167,12 @@ class Report:
     __repr__ = short_repr
 
     def count(self, severity: Severity) -> int:
-        """The number of findings of exactly this severity."""
+        """The number of findings with exactly this severity."""
         return sum(d.severity is severity for d in self.diagnostics)
 
     @property
     def ok(self) -> bool:
-        """True if there are no warnings and no errors."""
+        """True if there is no finding above ``INFO``."""
         return all(d.severity <= Severity.INFO for d in self.diagnostics)
 
     def lines(self) -> set[tuple[str, int]]:

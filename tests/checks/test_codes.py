@@ -1,9 +1,11 @@
-"""trnspec.checks.codes: every code is explained, every explanation is true, and every code is found by someone."""
+"""trnspec.checks.codes: every code has an explanation that is true, and every code is emitted."""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path as FilePath
 from typing import Any
@@ -14,11 +16,10 @@ from click.testing import CliRunner
 
 import trnspec
 from trnspec.api import registry
-from trnspec.builtin import plugin as house
+from trnspec.builtin import plugin as builtin
 from trnspec.checks.codes import CODES
-from trnspec.checks.codes.doubts import DOUBTS
 from trnspec.cli import group, main
-from trnspec.diagnostics import Code, Severity
+from trnspec.diagnostics import Code, Severity, read_page
 from trnspec.model.annotations import Count
 from trnspec.model.link import Link
 from trnspec.plugins.api import Finding, Kind, Plugin, Registry, Rule, rule
@@ -26,11 +27,12 @@ from trnspec.testing import check_code, diagnose, examples, expected
 from trnspec.yaml import Limits, read_file, read_text
 
 PACKAGE = FilePath(trnspec.__file__).parent
+CODES_FOLDER = PACKAGE / "checks" / "codes"
 KNOWN = registry()
 ALL = list(KNOWN.codes.values())
-EACH = pytest.mark.parametrize("code", ALL, ids=lambda code: code.id)
+EVERY_CODE = pytest.mark.parametrize("code", ALL, ids=lambda code: code.id)
 
-# What YAML in an explanation cannot show: bytes that give the code, and those to write instead.
+# Codes that an example in YAML cannot show: bytes that give the code, and bytes that do not.
 BYTES: dict[str, tuple[bytes, bytes]] = {
     "TRN002": (b"latency: 15 \xb5s\n", "latency: 15 µs\n".encode()),
     "TRN003": (b"title: AWS\0Trainium\n", b"title: AWS Trainium\n"),
@@ -39,7 +41,8 @@ BYTES: dict[str, tuple[bytes, bytes]] = {
     "TRN052": (b"kind: Link\rmetadata: {}\n", b"kind: Link\nmetadata: {}\n"),
     "TRN053": (b"spec: {connects: chips}", b"spec: {connects: chips}\n"),
 }
-# Those that concern no text: the file itself, a class, a rule.
+DOUBTFUL = [code for code in CODES if code.id.startswith("TRN05")]
+# Codes that do not depend on the text of a file.
 OTHERS = {"TRN001", "TRN190", "TRN900"}
 CABLE = """\
 api_version: trnspec/v1
@@ -60,7 +63,7 @@ def modules() -> list[FilePath]:
 
 
 def emitted() -> set[str]:
-    """The codes that stand as a text of their own in a module that does not merely explain them."""
+    """The codes that are a string literal of a module outside ``codes``."""
     return {
         node.value
         for file in modules()
@@ -72,11 +75,11 @@ def emitted() -> set[str]:
 
 def shown(code: Code, language: str) -> dict[str, str]:
     """The last block of a language under each heading of an explanation."""
-    found: dict[str, str] = {}
+    blocks: dict[str, str] = {}
     for part in re.split(r"^(?=[A-Z][a-z]+:$)", code.doc, flags=re.MULTILINE):
         for block in re.findall(rf"^    ```{language}\n(.*?)^    ```$", part, re.MULTILINE | re.DOTALL):
-            found[part.split(":", 1)[0]] = re.sub(r"^    ", "", block, flags=re.MULTILINE)
-    return found
+            blocks[part.split(":", 1)[0]] = re.sub(r"^    ", "", block, flags=re.MULTILINE)
+    return blocks
 
 
 def run(code: Code, heading: str) -> dict[str, Any]:
@@ -86,8 +89,8 @@ def run(code: Code, heading: str) -> dict[str, Any]:
     return names
 
 
-def beside_the_house(**more: Any) -> Registry:
-    return Registry.of([house, Plugin(name="example", api=1, **more)])
+def with_plugin(**more: Any) -> Registry:
+    return Registry.of([builtin, Plugin(name="example", api=1, **more)])
 
 
 # Which codes there are.
@@ -100,12 +103,13 @@ def test_codes_that_are_emitted_are_those_that_are_explained() -> None:
 
 def test_codes_that_are_mentioned_are_explained() -> None:
     """No comment, hint or example names a code that does not exist."""
-    mentioned = {code for file in modules() for code in re.findall(r"TRN\d{3}(?!\d)", file.read_text("utf-8"))}
+    files = [*modules(), *PACKAGE.rglob("*.md")]
+    mentioned = {code for file in files for code in re.findall(r"TRN\d{3}(?!\d)", file.read_text("utf-8"))}
     assert mentioned - set(KNOWN.codes) == set()
 
 
 def test_codes_are_sorted_and_unique() -> None:
-    """Each id stands once, in order, both here and in the registry."""
+    """Each id occurs once, in order, both here and in the registry."""
     ids = [code.id for code in CODES]
     assert sorted(set(ids)) == ids
     assert sorted(KNOWN.codes) == list(KNOWN.codes)
@@ -118,24 +122,57 @@ def test_names_are_unique_words_joined_by_hyphens() -> None:
     assert [n for n in names if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", n)] == []
 
 
-# What the explanations say.
+@pytest.mark.parametrize("code", CODES, ids=lambda code: code.id)
+def test_front_matter_of_a_page_is_the_code(code: Code) -> None:
+    """The table in the package and the pages name the same codes."""
+    front, text = read_page(CODES_FOLDER / f"{code.id}.md")
+
+    assert front == {"id": code.id, "name": code.name, "severity": code.severity.label}
+    assert code.doc == text
+
+
+def test_every_page_is_a_code() -> None:
+    assert {file.stem for file in CODES_FOLDER.glob("*.md")} == {code.id for code in CODES}
+
+
+def test_a_valid_file_is_validated_without_reading_a_page(tmp_path: FilePath) -> None:
+    """The pages are read when an explanation is printed, not when documents are checked."""
+    file = tmp_path / "links" / "example.yaml"
+    file.parent.mkdir()
+    file.write_text(LINK)
+    script = (
+        "import sys; opened = []\n"
+        "sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == 'open' else None)\n"
+        "from trnspec.cli import main\n"
+        f"sys.argv = ['trnspec', 'validate', {str(file)!r}]\n"
+        "try: main()\n"
+        "finally: print([name for name in opened if name.endswith('.md')])"
+    )
+    env = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, text=True, env=env)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+# The content of the explanations.
 
 
 @pytest.mark.slow
-@EACH
+@EVERY_CODE
 def test_explanation_is_true(code: Code) -> None:
     """Its examples give exactly the findings that they mark."""
     check_code(code, registry=KNOWN)
 
 
-@EACH
+@EVERY_CODE
 def test_explanation_shows_the_code(code: Code) -> None:
     """The example marks the code it explains; where YAML cannot show it, a test below does."""
     marks = {mark for heading, text in examples(code) if heading == "Example" for mark in expected(text)}
     assert (code.id in {c for _, c, _ in marks}) == (code.id not in {*BYTES, *OTHERS})
 
 
-@EACH
+@EVERY_CODE
 def test_explanation_has_its_form(code: Code) -> None:
     """One sentence, then the four sections in order, each with something in it, in lines that fit."""
     headings = [line[:-1] for line in code.doc.splitlines() if re.fullmatch(r"[A-Z][a-z]+:", line)]
@@ -149,27 +186,27 @@ def test_explanation_has_its_form(code: Code) -> None:
     assert max(map(len, code.doc.splitlines())) <= 120
 
 
-def test_explanation_tells_the_budgets() -> None:
-    """The numbers in the explanations are those that reading keeps."""
+def test_explanation_states_the_limits() -> None:
+    """The limits in the explanations are those of the reader."""
     limits, size = Limits(), KNOWN.codes["TRN012"].doc
     assert [n for n in (limits.bytes, limits.nodes, limits.scalar) if f"{n:,}" not in size] == []
     assert f" {limits.depth} levels" in KNOWN.codes["TRN011"].doc.replace("\n   ", "")
 
 
-@pytest.mark.parametrize("code", DOUBTS, ids=lambda code: code.id)
-def test_a_doubt_is_no_error_and_leaves_the_data(code: Code) -> None:
-    """What is only doubted is read nevertheless."""
+@pytest.mark.parametrize("code", DOUBTFUL, ids=lambda code: code.id)
+def test_a_doubtful_text_is_not_an_error_and_keeps_its_data(code: Code) -> None:
+    """TRN05x: the text is reported and read."""
     assert code.severity < Severity.ERROR
     wrong = [BYTES[code.id][0]] if code.id in BYTES else [text for h, text in examples(code) if h == "Example"]
     assert [text for text in wrong if read_text(text).data is None] == []
 
 
-# The codes that YAML in an explanation cannot show.
+# The codes that an example in YAML cannot show.
 
 
 @pytest.mark.parametrize("code", BYTES)
 def test_bytes_give_the_code(code: str) -> None:
-    """The bytes that an explanation speaks of give its code and no other; those to write instead give none."""
+    """The bytes of an explanation give its code and no other; the corrected bytes give none."""
     wrong, right = BYTES[code]
     assert {code} == {problem.code for problem in read_text(wrong).problems}
     assert read_text(right).problems == ()
@@ -182,31 +219,31 @@ def test_unreadable_file(tmp_path: FilePath) -> None:
 
 
 def test_structure_mismatch() -> None:
-    """TRN190: the classes in its explanation are refused and allowed as it says."""
+    """TRN190: the first class in its explanation is rejected, the second accepted."""
     code = KNOWN.codes["TRN190"]
     wrong, right = run(code, "Example"), run(code, "Instead")
-    refusing = beside_the_house(kinds=(Kind("Cable", "cables", wrong["Cable"]),))
-    ruled = beside_the_house(kinds=(Kind("Cable", "cables", right["Cable"]),), rules=(right["long_cable"],))
+    refusing = with_plugin(kinds=(Kind("Cable", "cables", wrong["Cable"]),))
+    ruled = with_plugin(kinds=(Kind("Cable", "cables", right["Cable"]),), rules=(right["long_cable"],))
     assert {("cables/example.yaml", "TRN190", 4)} == diagnose(CABLE, registry=refusing)
     assert {("cables/example.yaml", "XYZ001", 4)} == diagnose(CABLE, registry=ruled)
     assert set() == diagnose(CABLE.replace("11", "10"), registry=refusing)
 
 
 def test_rule_failed() -> None:
-    """TRN900: the first rule in its explanation fails, the second does not and finds what it should."""
+    """TRN900: the first rule in its explanation fails, the second does not and reports the slow link."""
     code = KNOWN.codes["TRN900"]
     wrong: Rule = run(code, "Example")["slow_link"]
     right: Rule = run(code, "Instead")["slow_link"]
     file, slow = "links/example.yaml", LINK.replace("chips}", "chips, latency: {value: 2 ms, derived: 2 x 1 ms}}")
-    assert (file, "TRN900", 0) in diagnose(LINK, registry=beside_the_house(rules=(wrong,)))
-    assert set() == diagnose(LINK, registry=beside_the_house(rules=(right,)))
-    assert {(file, "XYZ002", 4)} == diagnose(slow, registry=beside_the_house(rules=(right,)))
+    assert (file, "TRN900", 0) in diagnose(LINK, registry=with_plugin(rules=(wrong,)))
+    assert set() == diagnose(LINK, registry=with_plugin(rules=(right,)))
+    assert {(file, "XYZ002", 4)} == diagnose(slow, registry=with_plugin(rules=(right,)))
 
 
 # trnspec explain.
 
 
-@EACH
+@EVERY_CODE
 def test_explain_prints_the_explanation(code: Code) -> None:
     """By id, by id in lower case and by name."""
     for word in (code.id, code.id.lower(), code.name):
@@ -229,10 +266,10 @@ def test_explain_without_a_code_lists_all() -> None:
 def test_explain_unknown_code(
     word: str, meant: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A code that does not exist is misuse, and the nearest ones are named."""
+    """A code that does not exist is a usage error that names the nearest codes."""
     monkeypatch.setattr(sys, "argv", ["trnspec", "explain", word])
     with pytest.raises(SystemExit) as stopped:
         main()
-    told = capsys.readouterr()
-    assert (stopped.value.code, told.out) == (2, "")
-    assert re.fullmatch(rf"trnspec: there is no code '{word}'; did you mean .*'{meant}'.*\?\n", told.err)
+    output = capsys.readouterr()
+    assert (stopped.value.code, output.out) == (2, "")
+    assert re.fullmatch(rf"trnspec: there is no code or kind '{word}'; did you mean .*'{meant}'.*\?\n", output.err)

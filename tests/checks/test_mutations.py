@@ -99,9 +99,9 @@ def _escaped(outcomes: Iterable[Outcome]) -> Iterator[str]:
     grouped: dict[str, list[str]] = defaultdict(list)
     for each in outcomes:
         if not each.reported:
-            told = str(each.change).removeprefix(f"{each.change.kind}: {each.change.name} ")
+            reported = str(each.change).removeprefix(f"{each.change.kind}: {each.change.name} ")
             paths = " and ".join(dotted(path) for _, path in each.change.places)
-            grouped[f"{each.change.name} {paths}"].append(f"{each.change.kind} ({told.rsplit(' -> ', 1)[1]})")
+            grouped[f"{each.change.name} {paths}"].append(f"{each.change.kind} ({reported.rsplit(' -> ', 1)[1]})")
     for place, some in sorted(grouped.items(), key=lambda item: (-len(item[1]), item[0])):
         yield f"  escaped: {place}: {', '.join(some)}"
 
@@ -118,7 +118,7 @@ def test_every_kind_of_change_is_made(by_kind: dict[str, list[Change]]) -> None:
 def test_share_without_a_rival(graph: Graph, tell) -> None:
     """Tells how many figures nothing determines; a catalog in which most stand alone would check little."""
     known = determined(graph)
-    told: list[str] = []
+    reported: list[str] = []
     alone, every, how = Counter[str](), Counter[str](), Counter[str]()
     for node in graph:
         if isinstance(node.spec, Source):
@@ -129,7 +129,7 @@ def test_share_without_a_rival(graph: Graph, tell) -> None:
         alone[node.kind] += len(lonely)
         how.update(reason for place in mine for reason in known.get(place, ()))
         if lonely:
-            told.append(f"  {node.name}: {', '.join(dotted(path[1:]) for path in lonely)}")
+            reported.append(f"  {node.name}: {', '.join(dotted(path[1:]) for path in lonely)}")
     share = alone.total() / every.total()
     # What determines the dimensions of a model is its parameter count, where somebody prints one.
     models = alone["Model"] / every["Model"]
@@ -142,7 +142,7 @@ def test_share_without_a_rival(graph: Graph, tell) -> None:
         [
             f"{alone.total()} of {every.total()} figures and counts, {share:.1%}: {by_node}",
             "the others are determined by " + ", ".join(f"{reason} {n}" for reason, n in how.most_common()),
-            *told,
+            *reported,
         ],
     )
 
@@ -175,9 +175,9 @@ def test_claims_where_nothing_is_adopted(graph: Graph, tell) -> None:
     for change in _sample(possible, EACH):
         made = claimed(graph, change)
         if made is not None:
-            told = [d for d in findings(made, rules) if d.code in FIRST]
+            reported = [d for d in findings(made, rules) if d.code in FIRST]
             tally[change.kind] += 1
-            silent += [] if told else [str(change)]
+            silent += [] if reported else [str(change)]
     tell(f"two claims, one of them changed (seed {SEED})", [f"{kind}: {n}" for kind, n in tally.items()])
 
     assert silent == []
@@ -246,7 +246,7 @@ def test_changes_in_files(graph: Graph, by_kind: dict[str, list[Change]], tmp_pa
 
     assert validate([str(root)]).report.diagnostics == ()
 
-    told: list[str] = []
+    reported: list[str] = []
     tally = Counter[str]()
     for change in _sample(by_kind, IN_FILES // len(KINDS)):
         node = graph.named(change.name)
@@ -263,10 +263,10 @@ def test_changes_in_files(graph: Graph, by_kind: dict[str, list[Change]], tmp_pa
         tally[kind] += 1
         if kind != "at the line":
             laid = ", ".join(sorted(f"{Path(d.where.file).name}:{d.where.place.line}" for d in found if d.where.place))
-            told.append(f"  {kind}: {change}" + (f"; found at {laid}" if laid else ""))
+            reported.append(f"  {kind}: {change}" + (f"; found at {laid}" if laid else ""))
     total = tally.total()
     parts = ", ".join(f"{n} {kind} ({n / total:.0%})" for kind, n in tally.most_common())
-    tell(f"edits of files (seed {SEED})", [f"{total} edits: {parts}", *told])
+    tell(f"edits of files (seed {SEED})", [f"{total} edits: {parts}", *reported])
 
     assert tally["elsewhere"] == 0
     assert tally["at the line"] >= 0.75 * total

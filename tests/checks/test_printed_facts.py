@@ -63,13 +63,13 @@ def test_coverage_of_all_other_rows(graph, tell) -> None:
     others = [f for f in FACTS if not f.of_the_five]
     about = [f for f in others if documents(f, graph) and f.source]
     found = {f.row: place(f, graph) for f in about}
-    have, total, told, missing = Counter[str](), Counter[str](), [], []
+    have, total, reported, missing = Counter[str](), Counter[str](), [], []
     for fact in about:
         total[fact.attribute] += 1
         if found[fact.row] is not None:
             have[fact.attribute] += 1
         elif noted(fact, graph):
-            told.append(fact)
+            reported.append(fact)
         else:
             missing.append(f"  missing: {fact}")
     exact = sum(p not in (None, "elsewhere") for p in found.values())
@@ -77,7 +77,7 @@ def test_coverage_of_all_other_rows(graph, tell) -> None:
         f"{len(others)} rows from other sources, of which {len(about)} are about Trainium and have a known source",
         f"{have.total()} of these ({have.total() / len(about):.0%}) are in the catalog, from that source",
         f"{exact} of them at the path that belongs to the attribute, the others elsewhere in the right document",
-        f"{len(told)} more are told in a note",
+        f"{len(reported)} more are told in a note",
         "complete: " + ", ".join(f"{a} {n}" for a, n in sorted(total.items()) if have[a] == n),
         "not complete: " + ", ".join(f"{a} {have[a]} of {n}" for a, n in sorted(total.items()) if have[a] < n),
     ]

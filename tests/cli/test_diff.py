@@ -32,7 +32,7 @@ def copy(here):
 def test_nothing_differs(here) -> None:
     result = here("diff", "working", "working")
 
-    assert (0, "From the working edition to the working edition:\n  nothing differs.\n", "") == (
+    assert (0, "From the working edition to the working edition:\n  no differences.\n", "") == (
         result.status,
         result.out,
         result.err,
@@ -84,7 +84,7 @@ def test_a_revision(here) -> None:
         pytest.skip("the tests do not lie in a repository")
     result = apart("diff", "git:HEAD", "git:HEAD", cwd=ROOT)
 
-    assert (0, "From git:HEAD to git:HEAD:\n  nothing differs.\n") == (result.status, result.out)
+    assert (0, "From git:HEAD to git:HEAD:\n  no differences.\n") == (result.status, result.out)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
-"""``trnspec explain``: the manual page of every code."""
+"""``trnspec explain``: the manual page of every code, and the fields of every kind."""
 
 from __future__ import annotations
 
 import subprocess
 
 import pytest
+from distributions import Site
 from running import ROOT, Here, apart, command, environment
 
 from trnspec.api import registry
+from trnspec.model.reflection import ObjectShape
 
 KNOWN = registry()
 
@@ -70,3 +72,56 @@ def test_narrow_encoding(tmp_path) -> None:
 
     assert (result.status, result.err) == (0, "")
     assert result.out.isascii()
+
+
+# Kinds and fields.
+
+
+def field_lines(page: str) -> dict[str, str]:
+    """The type of each field on a page, by its path."""
+    heads = (line.strip().partition("  ") for line in page.splitlines() if line.startswith("  ") and line[2] != " ")
+    return {path: words for path, _, words in heads}
+
+
+@pytest.mark.parametrize("kind", sorted(KNOWN.kinds))
+def test_fields_of_a_kind(here, kind) -> None:
+    """Every field of the class, with * for those that are required."""
+    done = here("explain", kind)
+    fields = ObjectShape(KNOWN.kinds[kind].spec).fields.values()
+
+    assert (0, "") == (done.status, done.err)
+    assert [f"{f.name}{'*' if f.required else ''}" for f in fields] == list(field_lines(done.out))
+    assert [] == [line for line in done.out.splitlines() if len(line) > 80]
+
+
+def test_a_field(here) -> None:
+    """Type, units, description and example; then the fields below it."""
+    page, leaf = here("explain", "chip.memory").out, here("explain", "chip.memory.bandwidth").out
+
+    assert page.startswith("memory*  Memory ...\n")
+    assert "information [GB, " in field_lines(page)["memory.capacity*"]
+    assert leaf.startswith("memory.bandwidth  bandwidth [GB/s, ")
+    assert leaf.endswith(" Example: 820 GB/s\n")
+
+
+@pytest.mark.parametrize(
+    ("topic", "hint"),
+    [
+        ("chip.memroy", "Chip has no field 'memroy'; did you mean 'memory'"),
+        ("chip.memory.bandwith", "Chip has no field 'memory.bandwith'; did you mean 'memory.bandwidth'"),
+        ("chip.dies.count", "Chip has no field 'dies.count'"),
+        ("Modle", "there is no code or kind 'Modle'; did you mean 'model'"),
+    ],
+)
+def test_unknown_kind_or_field(here, topic, hint) -> None:
+    done = here("explain", topic)
+
+    assert (2, "") == (done.status, done.out)
+    assert hint in done.err
+
+
+def test_built_in_kinds_are_explained_without_plugins(tmp_path) -> None:
+    site = Site(tmp_path / "site")
+    site.add("bad", "raise ValueError")
+
+    assert (0, "") == ((done := site.run("explain", "chip.peak")).status, done.err)

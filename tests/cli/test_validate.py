@@ -190,7 +190,7 @@ def test_table(here) -> None:
         (["--catalog", "wire.yaml"], "the catalog wire.yaml is not a folder"),
         (["--catalog", ".git"], ".git holds no .yaml files"),
         (["--table", "--format", "json"], "--table"),
-        (["--format", "xml"], "'xml' is not one of"),
+        (["--format", "xml"], "there is no report format 'xml'; available: text, json"),
         (["--nope"], "No such option"),
     ],
 )

@@ -194,7 +194,7 @@ def test_folder_that_is_gone(tmp_path: Path) -> None:
     [
         ("pipe.yaml", 1, "pipe.yaml: error TRN001"),
         ("folder.yaml", 2, "folder.yaml holds no .yaml files"),
-        ("link.yaml", 2, "link.yaml is a link to nothing"),
+        ("link.yaml", 2, "link.yaml is a broken link"),
         ("inside", 1, "inside/link.yaml: error TRN001"),
     ],
 )

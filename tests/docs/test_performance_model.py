@@ -1,4 +1,4 @@
-"""docs/explanation/the-performance-model.md names what there is, with the numbers that documents and code have."""
+"""The pages of the performance model name all parts, conventions and schedules, with the numbers of documents and code."""
 
 from __future__ import annotations
 
@@ -15,42 +15,43 @@ from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.flops import CONVENTIONS
 from trnspec.perf.work.layout import BUBBLES
 
-PAGE = ROOT / "docs" / "explanation" / "the-performance-model.md"
+FOLDER = ROOT / "docs" / "explanation"
+PAGES = (FOLDER / "the-performance-model.md", *sorted((FOLDER / "performance").glob("*.md")))
 FOLDERS = sorted(ROOT.glob("plugins/*/src/*/catalog/calibrations"))
 
 
-def page() -> str:
-    return PAGE.read_text(encoding="utf-8")
+def text() -> str:
+    return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
 def rows() -> list[list[str]]:
     """The cells of all tables."""
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in page().splitlines() if line[:1] == "|"]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text().splitlines() if line[:1] == "|"]
 
 
-@pytest.mark.parametrize("words", [PARTS, CONVENTIONS, tuple(BUBBLES), tuple(f.name for f in attrs.fields(Efficiency))])
-def test_names(words) -> None:
-    told = set(re.findall(r"\w[\w-]*", page()))
+@pytest.mark.parametrize("names", [PARTS, CONVENTIONS, tuple(BUBBLES), tuple(f.name for f in attrs.fields(Efficiency))])
+def test_names(names) -> None:
+    named = set(re.findall(r"\w[\w-]*", text()))
 
-    assert set() == set(words) - told
+    assert set() == set(names) - named
 
 
 def test_schedules() -> None:
     """The bubble of each over that of 1F1B; of the interleaved one a chunk's."""
-    told = {}
+    named = {}
     for cell, factors, *_ in rows():
         names = re.findall(r"`([\w-]+)`", cell)
         if set(names) & set(BUBBLES):
-            told |= dict(zip(names, factors.split(", "), strict=True))
+            named |= dict(zip(names, factors.split(", "), strict=True))
     number = {"1": 1.0, "1/v": 1.0, "0": 0.0, "1/2": 1 / 2, "1/3": 1 / 3, "2/3": 2 / 3}
 
-    assert {name: number[factor] for name, factor in told.items()} == BUBBLES
+    assert {name: number[factor] for name, factor in named.items()} == BUBBLES
 
 
 def test_known_errors() -> None:
     """Rows, mean and median of every calibration, those of plugins in this repository among them."""
     cat = trnspec.load([ROOT / "catalog", *(f.parent for f in FOLDERS)])
-    told = {name: row[1:4] for row in rows() for name in re.findall(r"`([\w.-]+)`", row[0]) if len(row) == 6}
+    named = {name: row[1:4] for row in rows() for name in re.findall(r"`([\w.-]+)`", row[0]) if len(row) == 6}
     expected = {}
     for node in cat.graph.of(Calibration):
         spread = node.spec.spread
@@ -59,5 +60,11 @@ def test_known_errors() -> None:
             *(f"{100 * float(x):.2g} %" for x in (spread.mean, spread.median)),
         ]
 
-    assert expected == {name: told.get(name) for name in expected}
+    assert expected == {name: named.get(name) for name in expected}
     assert len(expected) > len(FOLDERS) > 0
+
+
+def test_overview_links_every_page() -> None:
+    overview = PAGES[0].read_text(encoding="utf-8")
+
+    assert {f"performance/{page.name}" for page in PAGES[1:]} <= set(re.findall(r"\(([\w/.-]+)\)", overview))

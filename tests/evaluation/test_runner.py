@@ -134,7 +134,7 @@ def test_no_such_evaluator(name, told) -> None:
 
 
 def test_not_a_catalog() -> None:
-    with pytest.raises(UsageError, match="the catalog is what trnspec"):
+    with pytest.raises(UsageError, match="catalog is the result of trnspec"):
         trnspec.evaluate("sweep", "catalog", chip="trainium2")
 
 

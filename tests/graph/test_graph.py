@@ -183,13 +183,20 @@ def test_a_dangling_reference():
     nodes = [chip("trainium1"), chip("trainium2", ", aliases: [trainium-two]"), server("box", of="trainium"), server("b2", of="zzz")]  # fmt: skip
     graph, problems = build(nodes)
     assert len(graph) == 4
-    near = "did you mean 'trainium2' or 'trainium1' or 'trainium-two'?"
+    near = "did you mean 'trainium-two' or 'trainium1' or 'trainium2'?"
     assert told(problems) == {
         ("box", "TRN201", 4, 22, "no Chip is named 'trainium'", near),
-        ("b2", "TRN201", 4, 22, "no Chip is named 'zzz'", "known: trainium1, trainium2"),
+        (
+            "b2",
+            "TRN201",
+            4,
+            22,
+            "no Chip is named 'zzz'",
+            "write chips/zzz.yaml, or correct the name; known: trainium1, trainium2",
+        ),
     }
     assert told(build([server()])[1]) == {
-        ("box", "TRN201", 4, 22, "no Chip is named 'one'", "the catalog has no Chip"),
+        ("box", "TRN201", 4, 22, "no Chip is named 'one'", "write chips/one.yaml, or correct the name"),
     }
 
 

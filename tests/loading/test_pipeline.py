@@ -77,7 +77,7 @@ def test_name_of_an_unsound_text(source, name) -> None:
     [
         ("kind: Chip\n", "TRN102", 1),
         ("api_version: trnspec/v1\n", "TRN102", 1),
-        ("api_version: trnspec/v2\nkind: Chip\n", "TRN107", 1),
+        ("api_version: trnspec/v2\nkind: Chip\n", "TRN108", 1),
         ("api_version: trnspec/v1\nkind: Chp\n", "TRN107", 2),
         ("api_version: trnspec/v1\nkind: 3\n", "TRN107", 2),
         ("api_version: trnspec/v1\nkind: [Chip]\n", "TRN107", 2),
@@ -118,7 +118,7 @@ def test_two_targets_of_one_name() -> None:
 
 
 def test_target_stands_in_for_the_context() -> None:
-    """Others then see the target, and nobody is told."""
+    """Others then see the target, and nobody is reported."""
     checked = run({"mine.yaml": chip(bf16="191 TFLOPS")}, {"theirs.yaml": chip(), "box.yaml": server()})
     seen = checked.graph[checked.graph.named("box").spec.chips.chip]
 
@@ -147,7 +147,7 @@ def test_broken_context_is_reported_where_it_is_referred_to(broken) -> None:
 
 @pytest.mark.parametrize("known", [BARE, KNOWN])
 def test_broken_target_is_not_replaced_by_the_context(known) -> None:
-    """A target that refers to it is told so; a context document that does is not reported."""
+    """A target that refers to it is reported so; a context document that does is not reported."""
     context = {"far/one.yaml": chip(metadata=", source: paper"), "else.yaml": server("else")}
     marks = found({"one.yaml": BROKEN, "box.yaml": server()}, context, known, select=("TRN2",))
 

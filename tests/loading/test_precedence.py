@@ -69,7 +69,7 @@ def allowed(*paths: str) -> tuple[str, str]:
     return NAME, f"{NAME}  overrides: [{', '.join(paths)}]\n"
 
 
-def told(site: Site, text: str) -> tuple[set[tuple[str, str, int]], str]:
+def reported(site: Site, text: str) -> tuple[set[tuple[str, str, int]], str]:
     """What is found in a catalog whose one document is this, and the bandwidth that is shown then."""
     folder = site.catalog("acme", {"chips/trainium1.yaml": text})
     shown = json.loads(site.run("show", "trainium1", "--format", "json").out)
@@ -85,13 +85,13 @@ def test_a_name_of_the_catalog_is_refused(site) -> None:
     """The document of the plugin is not used; its name is the place."""
     text = replaced(TRAINIUM, DOUBLE)
 
-    assert ({("trainium1.yaml", "TRN204", line(text, "name: trainium1"))}, "820 GB/s") == told(site, text)
+    assert ({("trainium1.yaml", "TRN204", line(text, "name: trainium1"))}, "820 GB/s") == reported(site, text)
 
 
 def test_a_figure_is_overridden_when_it_is_listed(site) -> None:
     text = replaced(TRAINIUM, DOUBLE, allowed("spec.memory.bandwidth"))
 
-    assert (set(), "840 GB/s") == told(site, text)
+    assert (set(), "840 GB/s") == reported(site, text)
 
 
 def test_a_difference_that_is_not_listed_is_refused(site) -> None:
@@ -99,13 +99,13 @@ def test_a_difference_that_is_not_listed_is_refused(site) -> None:
     text = replaced(TRAINIUM, DOUBLE, ("  memory_pool: 16\n", "  memory_pool: 8\n"), allowed("spec.memory.capacity"))
     lines = {line(text, "840 GB/s"), line(text, "memory_pool: 8")}
 
-    assert ({("trainium1.yaml", "TRN204", n) for n in lines}, "820 GB/s") == told(site, text)
+    assert ({("trainium1.yaml", "TRN204", n) for n in lines}, "820 GB/s") == reported(site, text)
 
 
 def test_an_alias_must_be_kept(site) -> None:
     text = replaced(TRAINIUM, DOUBLE, allowed("spec.memory"), ("  aliases: [trainium]\n", ""))
 
-    assert ({("trainium1.yaml", "TRN204", line(text, "name: trainium1"))}, "820 GB/s") == told(site, text)
+    assert ({("trainium1.yaml", "TRN204", line(text, "name: trainium1"))}, "820 GB/s") == reported(site, text)
 
 
 def test_an_alias_of_the_catalog_is_refused(site) -> None:
@@ -146,7 +146,7 @@ def bad(case):
 
 
 def test_explanations_of_a_plugin(site) -> None:
-    """They are tried where the house's are; one that raises says so, and hides nothing."""
+    """They are evaluated after the built-in ones; an exception is reported and hides nothing."""
     site.catalog("acme", ACME)
     site.plugin("moon", "explanations=(moon, bad)", head=EXPLAIN)
     (site.folder / "acme-server.yaml").write_text(SERVER.replace("512 GiB", "500 GiB"))
@@ -154,7 +154,7 @@ def test_explanations_of_a_plugin(site) -> None:
     without = site.run("--plugin", "acme", "validate", "acme-server.yaml")
 
     assert "the moon was full" in with_it.out
-    assert "the explanation trnspec_moon.bad failed: ValueError: no moon" in with_it.out
+    assert "the hypothesis trnspec_moon.bad failed: ValueError: no moon" in with_it.out
     assert "moon" not in without.out
     assert [1, 1] == [with_it.status, without.status]
     assert all("TRN402" in out for out in (with_it.out, without.out))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import pytest
+from attrs import frozen
+from trnspec.loading.schema.generate import document_schema
 
 import trnspec
 from trnspec.api import registry
 from trnspec.loading.pipeline import read
+from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.schema.check import validator
 from trnspec.loading.structure import plain
+from trnspec.model.annotations import Count
 from trnspec.model.document import Node
 from trnspec.model.fabric import Fabric
 from trnspec.model.renames import current, current_text, has_renames
@@ -120,7 +125,7 @@ def test_positions_are_those_of_the_lines_that_the_author_wrote(path, line, colu
         ("800 Gbps", "800 GB", ("TRN112", 18, 24)),
         ("bandwidth: 384 GB/s", "bandwidth: 384", ("TRN110", 14, 16)),
         ("cards: 8", "crads: 8", ("TRN101", 17, 5)),
-        ("storage: 80 Gbps", "storage: 80 Gbps\n    nics: 8", ("TRN108", 17, 5)),
+        ("storage: 80 Gbps", "storage: 80 Gbps\n    nics: 8", ("TRN109", 17, 5)),
         ("bandwidth: 384 GB/s", "bandwidth: {both: 384 GB/s, value: 384 GB/s}", ("TRN101", 14, 33)),
     ],
 )
@@ -198,6 +203,37 @@ def test_kinds_without_renamed_attributes():
     assert has_renames(Fabric)
 
 
+@frozen(kw_only=True)
+class Blade(Server):
+    """A server that is derived from another kind.
+
+    Attributes:
+        slots: How many slots it takes. Example: 2
+    """
+
+    slots: Count | None = None
+
+
+@frozen(kw_only=True)
+class Astray:
+    """A class whose table leads nowhere."""
+
+    RENAMED: ClassVar[Mapping[str, str]] = {"old": "new"}
+
+
+def test_a_derived_kind_inherits_the_former_paths():
+    data = {**(read_text(OLD, "box.yaml").data or {}), "kind": "Blade"}
+    upgraded = upgrade_data(Blade, data)
+
+    assert [] == list(validator("Blade", Blade).iter_errors(data))
+    assert (read_text(NEW, "box.yaml").data or {})["spec"] == upgraded["spec"]
+
+
+def test_a_table_that_leads_nowhere_is_refused():
+    with pytest.raises(TypeError, match=r"Astray.RENAMED leads to new"):
+        document_schema("Astray", Astray)
+
+
 def test_what_if_with_former_paths():
     cat = trnspec.load()
     old = cat.replace("trn1.32xlarge", {"efa.cards": 4, "fabric.bandwidth": "400 GB/s"})
@@ -206,6 +242,25 @@ def test_what_if_with_former_paths():
 
     assert plain(new.graph.named("trn1.32xlarge")) == plain(old.graph.named("trn1.32xlarge"))
     assert gone.graph.named("trn1.32xlarge").spec.network is None
+
+
+def test_an_overlay_with_former_paths(tmp_path):
+    overlay = tmp_path / "overlay.yaml"
+    added = "".join(f"    {line}\n" for line in OLD.splitlines())
+    change = "  trn1.32xlarge: {efa.cards: 4, fabric.bandwidth: 400 GB/s}\n"
+    overlay.write_text(f"change:\n{change}add:\n  -\n{added}")
+    cat = trnspec.load(overlay=overlay)
+    changed = cat.graph.named("trn1.32xlarge").spec
+
+    assert plain(node_of(NEW)) == plain(cat.graph.named("box"))
+    assert (4, "400 GB/s") == (changed.network.nics, changed.fabric.bandwidth.both.value.text)
+
+
+def test_a_mistake_in_a_change_is_reported_at_its_former_path(tmp_path):
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text("change:\n  trn1.32xlarge:\n    host.vcpus: 8\n    efa.bandwidth: 8 GB\n")
+    with pytest.raises(trnspec.UsageError, match=r"overlay.yaml:4:20: .* \(at spec.network.bandwidth\)"):
+        trnspec.load(overlay=overlay)
 
 
 @pytest.mark.parametrize(

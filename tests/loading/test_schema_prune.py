@@ -87,10 +87,18 @@ def test_the_sound_rest_stays(old, new, gone):
     assert normal("Chip", plain_of(broken)) == normal("Chip", expected)
 
 
+@pytest.mark.parametrize("part", ["name: example, ", "title: Example, ", "api_version: trnspec/v1\n"])
+def test_a_document_without_a_name_title_or_version_is_reported_and_checked(part):
+    """The rules run on it in the same run: the name of the file is assumed, and the known version."""
+    found = reading(CHIP.replace(part, ""))
+    assert [p.code for p in found.problems] == ["TRN102"]
+    assert found.node is not None
+    assert (found.node.name, found.node.metadata.title) in {("example", "example"), ("example", "Example")}
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("name: example, ", ""),
         ("name: example", "name: Example X"),
         ("title: Example", "title: 5"),
         ("capacity: 32 GiB, ", ""),

@@ -34,8 +34,8 @@ def sampler(**spec: Any) -> Any:
 def refused(make: Any, *args: Any, **kwargs: Any) -> set[tuple[str, str]]:
     with pytest.raises(StructureError) as caught:
         make(*args, **kwargs)
-    assert all(r.message in str(caught.value) for r in caught.value.refusals)
-    return {(".".join(map(str, r.path)), r.message) for r in caught.value.refusals}
+    assert all(r.message in str(caught.value) for r in caught.value.rejections)
+    return {(".".join(map(str, r.path)), r.message) for r in caught.value.rejections}
 
 
 def test_a_document_becomes_a_node():
@@ -182,7 +182,7 @@ def test_the_envelope(change, expected):
 def test_parts_that_are_missing():
     with pytest.raises(StructureError) as caught:
         structure("Link", Link, unplaced({}), {})
-    assert {r.message for r in caught.value.refusals} == {
+    assert {r.message for r in caught.value.rejections} == {
         "metadata is missing",
         "spec is missing",
         "api_version is not trnspec/v1",

@@ -14,7 +14,6 @@ from jsonschema import Draft202012Validator
 from schema_strategies import KINDS, Part, Sampler, documents, unplaced
 
 from trnspec.api import registry
-from trnspec.loading.schema.generate import document_schema, field_docs
 from trnspec.loading.structure import structure
 from trnspec.model.annotations import NAME_PATTERN, Count, Name, Pattern, Text
 from trnspec.model.chip import Chip
@@ -22,6 +21,7 @@ from trnspec.model.core import Core
 from trnspec.model.document import Claim, Metadata, PathText, Waiver
 from trnspec.model.fields import AnyFigure, Bandwidth, Rates
 from trnspec.model.figure import Figure
+from trnspec.model.json_schema import document_schema, field_docs
 from trnspec.model.link import Lanes, Link
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import (

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from dims_by_hand import LATENT, LLAMA_3_8B, MIXTRAL
+from forward_flops import forward_flops
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,6 @@ from trnspec.evaluation.result import Evaluation, RefusalError
 from trnspec.evaluation.runner import unsound
 from trnspec.evaluators.roofline import run
 from trnspec.perf.roofline import ELEMENT_BYTES, attainable, least_time, pieces, ridge
-from trnspec.perf.work.flops import forward_flops
 
 CATALOG = trnspec.load()
 POSITIVE = st.floats(1e-3, 1e18)

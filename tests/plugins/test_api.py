@@ -7,7 +7,7 @@ import pytest
 from trnspec.diagnostics import Code, Severity
 from trnspec.errors import UsageError
 from trnspec.model.chip import Chip
-from trnspec.plugins.api import API, Evaluator, Exporter, Finding, Kind, Plugin, Registry, rule
+from trnspec.plugins.api import API, Evaluator, Exporter, Finding, Kind, Plugin, Registry, Reporter, rule
 
 
 @rule("ABC01", "no-good", over=Chip, severity=Severity.WARNING)
@@ -19,7 +19,8 @@ def no_good(node, graph):
 CODE = Code("ABC02", "bad", Severity.ERROR, "Everything\nis bad.\n\nWhy:\n    Because.")
 KIND = Kind("Thing", "things", Chip)
 SIZE = Evaluator("size", "The size of a thing.", "operator:length_hint")
-COUNT = Exporter("count", "How many there are.", len)
+COUNT = Exporter("count", ".txt", "Number of documents.", all=len)
+SHORT = Reporter("short", "One line.", repr)
 ONE = Plugin(
     name="one",
     api=API,
@@ -28,6 +29,7 @@ ONE = Plugin(
     codes=(CODE,),
     evaluators=(SIZE,),
     exporters=(COUNT,),
+    reporters=(SHORT,),
     explanations=(iter,),
 )
 
@@ -58,7 +60,8 @@ def test_registry() -> None:
     assert known.kinds == {"Thing": KIND}
     assert list(known.codes) == ["ABC01", "ABC02"]
     assert (no_good,) == known.rules
-    assert ({"size": SIZE}, {"count": COUNT}, (iter,)) == (known.evaluators, known.exporters, known.explanations)
+    assert ({"size": SIZE}, {"count": COUNT}, {"short": SHORT}) == (known.evaluators, known.exporters, known.reporters)
+    assert (iter,) == known.explanations
     assert known.codes["ABC02"].summary == "Everything is bad."
 
 
@@ -76,22 +79,37 @@ def test_unknown_code(name, message) -> None:
         Registry.of([ONE]).code(name)
 
 
-def test_kind_of_folder() -> None:
+def test_formats_by_name() -> None:
     known = Registry.of([ONE])
 
-    assert (known.kind_of_folder("things"), known.kind_of_folder("Thing")) == (KIND, None)
+    assert (known.exporter("count"), known.reporter("short")) == (COUNT, SHORT)
+    with pytest.raises(UsageError, match="there is no export format 'cuont'; did you mean 'count'"):
+        known.exporter("cuont")
+    with pytest.raises(UsageError, match="there is no report format '@'; available: short"):
+        known.reporter("@")
+
+
+def test_provider() -> None:
+    """The plugin that defines a value, with its distribution where that is known."""
+    known = Registry.of([ONE], {"one": "trnspec-one 1.0"})
+
+    assert {"the plugin one of trnspec-one 1.0"} == {
+        known.provider(v) for v in (KIND, no_good, CODE, SIZE, COUNT, SHORT)
+    }
+    assert "the plugin one" == Registry.of([ONE]).provider(COUNT)
 
 
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (Plugin(name="two", api=API, kinds=(KIND,)), "the kind Thing is given by two plugins: one and two"),
-        (Plugin(name="two", api=API, codes=(CODE,)), "the code ABC02 is given by two plugins: one and two"),
-        (Plugin(name="two", api=API, rules=(no_good,)), "the code ABC01 is given by two plugins: one and two"),
-        (Plugin(name="two", api=API, kinds=(Kind("Other", "things", Chip),)), "the folder things is given by two"),
-        (Plugin(name="two", api=API, evaluators=(SIZE,)), "the evaluator size is given by two plugins: one and two"),
-        (Plugin(name="two", api=API, exporters=(COUNT,)), "the exporter count is given by two plugins: one and two"),
-        (Plugin(name="one", api=API), "two plugins are named one; a name is that of one plugin"),
+        (Plugin(name="two", api=API, kinds=(KIND,)), "kind 'Thing' is defined by two plugins: one and two"),
+        (Plugin(name="two", api=API, codes=(CODE,)), "code 'ABC02' is defined by two plugins: one and two"),
+        (Plugin(name="two", api=API, rules=(no_good,)), "code 'ABC01' is defined by two plugins: one and two"),
+        (Plugin(name="two", api=API, kinds=(Kind("Other", "things", Chip),)), "folder 'things' is defined by two"),
+        (Plugin(name="two", api=API, evaluators=(SIZE,)), "evaluator 'size' is defined by two plugins: one and two"),
+        (Plugin(name="two", api=API, exporters=(COUNT,)), "exporter 'count' is defined by two plugins: one and two"),
+        (Plugin(name="two", api=API, reporters=(SHORT,)), "reporter 'short' is defined by two plugins: one and two"),
+        (Plugin(name="one", api=API), "two plugins are named one; rename one of them"),
         (Plugin(name="two", api=API + 1), f"the plugin two was written for API {API + 1}; this is API {API}"),
     ],
 )
@@ -101,9 +119,9 @@ def test_plugins_that_do_not_fit(other, message) -> None:
         Registry.of([ONE, other])
 
 
-def test_functions_are_imported_when_they_are_asked_for() -> None:
-    """By name, or as they are."""
-    assert (3, 2) == (SIZE.load()("abc"), COUNT.load()([1, 2]))
+def test_functions_are_imported_when_they_are_loaded() -> None:
+    """By their place, or as they are."""
+    assert (3, "1") == (SIZE.load()("abc"), SHORT.load()(1))
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,13 @@ FAILURES = {
     ),
     "lines": ("raise ValueError('one\\ntwo')", "broken", "ValueError: one two"),
     "sleep": ("import time\ntime.sleep(30)", "slow", "its import took longer than 0.3 s"),
-    "object": ("plugin = 5", "invalid", "is of type int; a trnspec.plugins.api.Plugin is expected"),
+    "object": ("plugin = 5", "invalid", "is of type int; a trnspec.Plugin is expected"),
     "misnamed": (HEAD + "plugin = Plugin(name='other', api=API)", "invalid", "'misnamed' and the plugin 'other'"),
-    "fields": (HEAD + "plugin = Plugin(name='fields', api=API, kinds=5)", "invalid", "fields are not what they should"),
+    "fields": (
+        HEAD + "plugin = Plugin(name='fields', api=API, kinds=5)",
+        "invalid",
+        "kinds is of type int; a tuple is expected",
+    ),
     "catalog": (
         HEAD + "from pathlib import Path\nplugin = Plugin(name='catalog', api=API, catalogs=(Path('/no/such'),))",
         "invalid",
@@ -62,27 +66,27 @@ FAILURES = {
     "textual": (HEAD + "plugin = Plugin(name='textual', api='1')", "invalid", "its api is '1'"),
     "old": (HEAD + "plugin = Plugin(name='old', api=API - 1)", "outdated", f"API {API - 1}, and this is API {API}"),
     "new": (HEAD + "plugin = Plugin(name='new', api=API + 1)", "newer", f"API {API + 1}, and this is API {API}"),
-    "kind": (HEAD + f"plugin = Plugin(name='kind', api=API, {KINDS})", "clash", "the kind Chip is given by trnspec"),
-    "folder": (HEAD + f"plugin = Plugin(name='folder', api=API, {FOLDERS})", "clash", "the folder chips is given"),
+    "kind": (HEAD + f"plugin = Plugin(name='kind', api=API, {KINDS})", "clash", "the kind Chip is defined by trnspec"),
+    "folder": (HEAD + f"plugin = Plugin(name='folder', api=API, {FOLDERS})", "clash", "the folder chips is defined"),
     "code": (
         HEAD + RULE.format("TRN402", "x") + "plugin = Plugin(name='code', api=API, rules=(check,))",
         "clash",
-        "the code TRN402 is given by trnspec already",
+        "the code TRN402 is defined by trnspec already",
     ),
     "letters": (
         HEAD + RULE.format("TRN999", "x") + "plugin = Plugin(name='letters', api=API, rules=(check,))",
         "clash",
-        "the code TRN999 has the letters of trnspec",
+        "the code TRN999 begins with TRN, which is reserved",
     ),
     "codename": (
         HEAD + RULE.format("ABC001", "name-taken") + "plugin = Plugin(name='codename', api=API, rules=(check,))",
         "clash",
-        "the code name-taken is given by trnspec already",
+        "the code name name-taken is defined by trnspec already",
     ),
     "twice": (
         HEAD + RULE.format("ABC001", "x") + "plugin = Plugin(name='twice', api=API, rules=(check, check))",
         "clash",
-        "it gives the code ABC001 twice",
+        "it defines the code ABC001 twice",
     ),
 }
 
@@ -129,7 +133,7 @@ def test_between_plugins_the_first_by_name_wins(site) -> None:
     found = records(site)
 
     assert {"alpha": "ok", "beta": "clash"} == {n: r["status"] for n, r in found.items()}
-    assert found["beta"]["message"] == "the code ABC001 is given by alpha already"
+    assert found["beta"]["faults"][0] == "the code ABC001 is defined by alpha already"
 
 
 def test_two_distributions_with_one_plugin(site) -> None:
@@ -140,7 +144,7 @@ def test_two_distributions_with_one_plugin(site) -> None:
     points.write_text(points.read_text().replace("other =", "acme ="))
     done = site.run("plugin", "list")
 
-    told = "the plugin acme is given by trnspec-acme 1.0 already"
+    told = "the plugin acme is defined by trnspec-acme 1.0 already"
     assert f"trnspec: warning: the plugin acme of trnspec-other 1.0 is left out: {told}\n" == done.err
     assert done.out.splitlines()[2].endswith(told)
 
@@ -161,7 +165,7 @@ def test_evaluators_clash_too(site) -> None:
     for name in ("alpha", "beta"):
         site.plugin(name, "evaluators=(Evaluator('same', 'It says the same.', 'a:b'),)")
 
-    assert records(site)["beta"]["message"] == "the evaluator same is given by alpha already"
+    assert records(site)["beta"]["message"] == "the evaluator same is defined by alpha already"
 
 
 # Choosing.

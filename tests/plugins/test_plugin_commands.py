@@ -105,7 +105,7 @@ def test_trnspec_wins_a_clash(site) -> None:
 
     assert (0, "") == (done.status, done.err)
     assert "Print every disagreement" in done.out
-    assert {"one": ("clash", "the command audit is given by trnspec already")} == records(site)
+    assert {"one": ("clash", "the command audit is defined by trnspec already")} == records(site)
 
 
 def test_between_plugins_the_first_by_name_wins(site) -> None:
@@ -113,14 +113,14 @@ def test_between_plugins_the_first_by_name_wins(site) -> None:
     installed(site, "two", code=HEAD + HELLO.replace("f'hello", "f'other"))
 
     assert "hello world\n" == site.run("hello", "world").out
-    assert {"one": ("ok", ""), "two": ("clash", "the command hello is given by one already")} == records(site)
+    assert {"one": ("ok", ""), "two": ("clash", "the command hello is defined by one already")} == records(site)
 
 
 def test_one_plugin_gives_a_command_once(site) -> None:
     made = "Command('hello', 'Greet.', 'a:b')"
     site.plugin("one", f"commands=({made}, {made})", head="from trnspec.plugins.api import Command")
 
-    assert {"one": ("clash", "it gives the command hello twice")} == records(site)
+    assert {"one": ("clash", "it defines the command hello twice")} == records(site)
 
 
 def test_what_is_no_command(site) -> None:
@@ -133,20 +133,51 @@ def test_what_is_no_command(site) -> None:
 @pytest.mark.parametrize(
     ("run", "code", "message"),
     [
-        (None, "raise ValueError('no')", "hello: one_commands:hello cannot be imported: ValueError: no"),
+        (None, "raise ValueError('no')", "one_commands:hello cannot be imported: ValueError: no"),
         (
             "no_such:hello",
             "",
-            "hello: no_such:hello cannot be imported: ModuleNotFoundError: No module named 'no_such'",
+            "no_such:hello cannot be imported: ModuleNotFoundError: No module named 'no_such'",
         ),
-        ("math:floor", "", "hello: math:floor is of type builtin_function_or_method; a click.Command is expected"),
+        ("math:floor", "", "math:floor is of type builtin_function_or_method; a click.Command is expected"),
     ],
 )
 def test_commands_that_cannot_be_loaded(site, run, code, message) -> None:
     installed(site, run=run, code=code)
     done = site.run("hello", "world")
 
-    assert (2, "", f"trnspec: {message}\n") == (done.status, done.out, done.err)
+    provider = "the command hello of the plugin one of trnspec-one 1.0"
+    assert (2, "", f"trnspec: {provider}: {message}\n") == (done.status, done.out, done.err)
+
+
+@pytest.mark.parametrize(
+    ("raised", "reason"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("{}['a']", "KeyError: 'a'"),
+        ("assert False, 'no'", "AssertionError: no"),
+    ],
+)
+def test_a_command_that_raises(site, raised, reason) -> None:
+    """One line that names it and its plugin; the traceback only on request."""
+    installed(site, code=f"{HEAD}@click.command('hello')\ndef hello():\n    {raised}\n")
+    message = f"trnspec: the command hello of the plugin one of trnspec-one 1.0 failed: {reason}\n"
+    done = site.run("hello")
+    traced = [site.run("--traceback", "hello").err, site.run("hello", TRNSPEC_TRACEBACK="1").err]
+
+    assert (2, "", message) == (done.status, done.out, done.err)
+    for err in traced:
+        assert err.startswith("Traceback (most recent call last)")
+        assert 'one_commands.py", line 5, in hello' in err
+        assert err.endswith(message)
+
+
+def test_a_usage_error_of_a_command_is_its_own(site) -> None:
+    installed(site, code=f"{HEAD}@click.command('hello')\ndef hello():\n    raise click.UsageError('no')\n")
+    done = site.run("hello")
+
+    assert 2 == done.status
+    assert done.err.endswith("Error: no\n")
 
 
 def test_a_broken_plugin_is_named_where_its_command_is_missed(site) -> None:
@@ -194,5 +225,5 @@ def test_registry_names_both() -> None:
     one = Plugin(name="one", api=API, commands=(Command("hello", "Greet.", "a:b"),))
     two = Plugin(name="two", api=API, commands=(Command("hello", "Greet.", "c:d"),))
 
-    with pytest.raises(UsageError, match="the command hello is given by two plugins: one and two"):
+    with pytest.raises(UsageError, match="command 'hello' is defined by two plugins: one and two"):
         Registry.of([one, two])

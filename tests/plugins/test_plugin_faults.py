@@ -219,14 +219,17 @@ def functions(site) -> Site:
     return site
 
 
-IMPORT = "from trnspec.plugins.api import Command, Exporter"
+IMPORT = "from trnspec.plugins.api import Command, Exporter, Reporter"
 
 
 @pytest.mark.parametrize(
     ("more", "faults"),
     [
         ("evaluators=(Evaluator('good', 'G.', 'fns:sound'),)", []),
-        ("exporters=(Exporter('good', 'G.', 'fns:sound'),), commands=(Command('good', 'G.', 'fns:hello'),)", []),
+        (
+            "exporters=(Exporter('good', '.g', 'G.', one='fns:sound', all='fns:sound'),), commands=(Command('good', 'G.', 'fns:hello'),)",
+            [],
+        ),
         (
             "evaluators=(Evaluator('a', 'A.', 'no_such:x'),)",
             ["the evaluator a: no_such:x cannot be imported: ModuleNotFoundError: No module named 'no_such'"],
@@ -246,10 +249,13 @@ IMPORT = "from trnspec.plugins.api import Command, Exporter"
             ["the evaluator a: sleeps:x cannot be imported: it took longer than TRNSPEC_PLUGIN_SECONDS"],
         ),
         (
-            "exporters=(Exporter('b', 'B.', 'fns:nothing'),)",
+            "exporters=(Exporter('b', '.b', 'B.', all='fns:nothing'),)",
             ["the exporter b: fns:nothing cannot be imported: AttributeError: module 'fns' has no attribute 'nothing'"],
         ),
-        ("exporters=(Exporter('b', 'B.', 5),)", ["the exporter b is of type int; a function is expected"]),
+        (
+            "reporters=(Reporter('r', 'R.', 'fns:nothing'),)",
+            ["the reporter r: fns:nothing cannot be imported: AttributeError: module 'fns' has no attribute 'nothing'"],
+        ),
         (
             "commands=(Command('c', 'C.', 'fns:sound'),)",
             ["the command c is of type function; a click.Command is expected"],
@@ -281,7 +287,9 @@ def test_a_rule_that_fails_is_of_the_plugin_that_has_it(site) -> None:
     site.plugin("rules", "rules=(bad,)", head=RULES)
     site.catalog("acme", ACME)
 
-    assert {"acme": ("ok", []), "rules": ("faulty", ["rule ACME001 bad-rule failed: ValueError: no"])} == listed(site)
+    place = f"{site.folder / 'trnspec_rules.py'}:8"
+    fault = f"rule ACME001 bad-rule of the plugin rules of trnspec-rules 1.0 failed at {place}: ValueError: no"
+    assert {"acme": ("ok", []), "rules": ("faulty", [fault])} == listed(site)
 
 
 def test_a_rule_that_is_none(site) -> None:
@@ -289,7 +297,7 @@ def test_a_rule_that_is_none(site) -> None:
     site.plugin("one", "rules=(Rule(Code('ACME001', 'bad-rule', Severity.ERROR, 'D.'), None, 'no'),)", head=head)
     status, faults = listed(site)["one"]
 
-    assert ("faulty", "the rule ACME001 bad-rule is no function") == (status, faults[0])
+    assert ("invalid", "the rule ACME001 bad-rule: check is of type str; a function is expected") == (status, faults[0])
 
 
 def test_errors_of_a_catalog_are_in_the_list(site) -> None:

@@ -13,11 +13,11 @@ from attrs import frozen
 from distributions import Site
 from running import environment
 
-from trnspec.builtin import plugin as house
+from trnspec.builtin import plugin as builtin
 from trnspec.loading.schema.check import validator
-from trnspec.loading.schema.generate import document_schema
 from trnspec.model.annotations import Count
 from trnspec.model.chip import Chip
+from trnspec.model.json_schema import document_schema
 from trnspec.plugins.api import Plugin, Registry
 from trnspec.testing import diagnose
 
@@ -43,7 +43,7 @@ def acme(site) -> Plugin:
 
 @pytest.fixture
 def known(acme) -> Registry:
-    return Registry.of([house, acme])
+    return Registry.of([builtin, acme])
 
 
 def rows(site, *args) -> list[list[str]]:

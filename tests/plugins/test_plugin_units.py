@@ -11,7 +11,7 @@ import pytest
 from distributions import Site
 
 from trnspec.api import load, validate
-from trnspec.builtin import plugin as house
+from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.query.tree import QueryError
 from trnspec.errors import QuantityError, UsageError
@@ -25,8 +25,8 @@ from trnspec.yaml import read_text
 WORD = Unit("Mword", Dimension.INFORMATION, Fraction(4_000_000), ("Mwords",))
 EFLOPS_DAY = Unit("PFLOPS/day", Dimension.FLOP_RATE, Fraction(10**15, 86_400))
 WORDS = Plugin(name="words", api=API, units=(WORD,))
-WITH = Registry.of([house, WORDS])
-WITHOUT = Registry.of([house])
+WITH = Registry.of([builtin, WORDS])
+WITHOUT = Registry.of([builtin])
 
 PAGE = (
     "api_version: trnspec/v1\nkind: Source\nmetadata: {name: page, title: A page}\n"
@@ -75,7 +75,7 @@ def test_a_formula_in_them_is_understood() -> None:
 
 
 def test_figures_convert_to_them_and_from_them() -> None:
-    """Also a figure printed in a unit of the house, for the table travels with the figure; and what is computed."""
+    """Also a figure printed in a unit of the builtin, for the table travels with the figure; and what is computed."""
     asked = catalog(WITH)
     memory = asked.chips["wordy"].memory
     changed = asked.replace("wordy", {"memory.capacity": "16 GB"}).chips["wordy"].memory.capacity
@@ -107,7 +107,7 @@ def test_queries_are_written_in_them() -> None:
 
 
 def test_schemas_allow_them() -> None:
-    spec = house.kinds[1].spec
+    spec = builtin.kinds[1].spec
     data = {"api_version": "trnspec/v1", "kind": "Chip", "metadata": {"name": "a", "title": "A"}}
     data["spec"] = {"peak": {"dense": {"bf16": "1 TFLOPS"}}, "memory": {"capacity": "8 Mword"}}
 
@@ -123,7 +123,7 @@ def test_hints_know_them() -> None:
 
 def test_the_table_is_one_value() -> None:
     """Two registries of the same plugins share what is made for a table; without units it is the table of trnspec."""
-    assert WITH.units is Registry.of([house, WORDS]).units
+    assert WITH.units is Registry.of([builtin, WORDS]).units
     assert WITHOUT.units is UNITS
     assert WITH.units is pickle.loads(pickle.dumps(WITH.units))
     assert UNITS is pickle.loads(pickle.dumps(UNITS)) is copy.deepcopy(UNITS)
@@ -144,7 +144,7 @@ def test_the_table_is_one_value() -> None:
 )
 def test_units_that_could_be_mistaken(unit, message) -> None:
     with pytest.raises(UsageError, match="the plugin other: ") as raised:
-        Registry.of([house, WORDS, Plugin(name="other", api=API, units=(unit,))])
+        Registry.of([builtin, WORDS, Plugin(name="other", api=API, units=(unit,))])
     assert message in str(raised.value)
 
 
@@ -152,7 +152,7 @@ def test_the_same_unit_twice_is_no_clash() -> None:
     """Two plugins may need the same one; it is the same in all its parts, so nothing is ambiguous."""
     other = Plugin(name="other", api=API, units=(WORD, EFLOPS_DAY))
 
-    assert extended((WORD, EFLOPS_DAY)) is Registry.of([house, WORDS, other]).units
+    assert extended((WORD, EFLOPS_DAY)) is Registry.of([builtin, WORDS, other]).units
 
 
 # Installed.
@@ -188,8 +188,8 @@ def test_the_command_line_knows_them(site) -> None:
         ("Unit('MWORD', Dimension.INFORMATION, 3)", "ok", ""),
         ("Unit('tb', Dimension.INFORMATION, 3)", "clash", "the unit tb differs from TB only in case"),
         ("Unit('MWORD', Dimension.TIME, 3), Unit('MWord', Dimension.TIME, 4)", "clash", "the unit MWord differs from"),
-        ("'Mword'", "invalid", "its fields are not what they should be: AttributeError"),
-        ("Unit('a b', Dimension.TIME, 3)", "broken", "a unit is written with 1 to 14 letters"),
+        ("'Mword'", "invalid", "units[0] is of type str; a Unit is expected"),
+        ("Unit('a b', Dimension.TIME, 3)", "broken", "a unit has 1 to 14 letters"),
     ],
 )
 def test_records(tmp_path, units, status, message) -> None:

@@ -9,7 +9,7 @@ import attrs
 
 from trnspec.api import graph as load
 from trnspec.api import registry
-from trnspec.checks.reconcile.hypotheses import Case, tried
+from trnspec.checks.reconcile.hypotheses import Case, explain_case
 from trnspec.checks.reconcile.sites import Site, Term
 from trnspec.checks.runner import run
 from trnspec.diagnostics import Diagnostic
@@ -119,7 +119,7 @@ def causes(text: str, *wanted: Interval | str, at: tuple[str, str] | Site | None
     expected = tuple(w if isinstance(w, Interval) else parse(w).interval for w in wanted)
     case = Case(site, parse(text), expected, tuple(more.pop("terms", ())), tuple(more.pop("shares", ())), graph)
     assert not more
-    return {e.id: e.sentence for e in tried(case)}
+    return {e.id: e.sentence for e in explain_case(case)}
 
 
 BANDWIDTH = ("trn2.48xlarge", "fabric.bandwidth.both")

@@ -95,7 +95,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
                 4,
                 6,
                 "null at spec is not a mapping",
-                "null says nothing: write a value, or leave the key out",
+                "null is not a value: write one, or leave the key out",
             )
         ],
     ),
@@ -296,7 +296,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
                 "TRN113",
                 4,
                 34,
-                '"15us": between number and unit stands exactly one space (at spec.latency)',
+                '"15us": exactly one space is expected between number and unit (at spec.latency)',
                 'write "15 us"',
             )
         ],

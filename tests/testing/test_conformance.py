@@ -107,9 +107,9 @@ def odd(catalog: Catalog, *, chip: str) -> Evaluation:
 @pytest.mark.parametrize(
     ("run", "test", "message"),
     [
-        (undocumented, "test_asks_for_what_the_command_line_can_give", "does not tell what chip is"),
+        (undocumented, "test_asks_for_what_the_command_line_can_give", "chip has no help text"),
         (nan, "test_answers", "time is nan"),
-        (silent, "test_says_what_was_asked", "missing in the question"),
+        (silent, "test_says_what_was_asked", "missing in the inputs"),
         (moody, "test_answers_the_same_again", "trainium2"),
         (bare, "test_numbers_have_units", "give each a unit"),
         (guessing, "test_refuses_rather_than_guesses", "trainium2 memory.bandwidth is gone"),
@@ -142,7 +142,7 @@ def test_it_fails_without_good_inputs() -> None:
 
 
 def test_it_fails_without_such_an_evaluator() -> None:
-    with pytest.raises(AssertionError, match="the plugin samples gives no evaluator nothing"):
+    with pytest.raises(AssertionError, match="the plugin samples defines no evaluator nothing"):
         type("Under", (EvaluatorConformance,), {"plugin": samples, "name": "nothing"})().evaluator  # noqa: B018  # it raises
 
 

@@ -71,6 +71,11 @@ try:
 except trnspec.RefusalError as refusal:
     print(refusal.reason, refusal.place)
 
+by_degree: trnspec.Sweep = trnspec.sweep(
+    "training", cat, model="llama-3.1-8b", on="trn2.48xlarge", seq=8192, global_batch=64, tp=[8, 16]
+)
+print(by_degree.units["step_time"], [record["step_time"] for record in by_degree.records()])
+
 # Batches.
 prepared = estimators(cat.graph, ["llama-3.1-8b"], ["trn2.48xlarge*4"])
 axes: dict[str, Any] = {"seq": 8192, "global_batch": 256, "tp": [4, 8, 16], "pp": [1, 2], "zero": [1, 3]}

@@ -84,7 +84,7 @@ def test_corpus(name: str) -> None:
     assert time.perf_counter() - begin < 3
     assert {tuple(e) for e in EXPECT[name]} == found(document)
     assert all(p.message.isprintable() and p.message.endswith(".") and len(p.message) < 200 for p in document.problems)
-    assert all(p.hint for p in document.problems if "more of the same kind" not in p.message)
+    assert all(p.hint for p in document.problems if "more problems of this kind" not in p.message)
 
 
 @pytest.mark.parametrize("name", sorted(EXPECT))
@@ -155,7 +155,7 @@ def test_number_out_of_range(text: str) -> None:
     document = read_text(f"a: 1\nb: {text}\n")
     assert found(document) == {("TRN010", 2, 4)}
     assert document.data == {"a": 1}
-    assert document.refused == {("b",)}
+    assert document.rejected == {("b",)}
     assert document.place(("b",)) == Place(2, 4)
 
 
@@ -192,7 +192,7 @@ def test_one_run_shows_everything() -> None:
         ("TRN010", 8, 4), ("TRN008", 9, 11), ("TRN005", 10, 1),
     }  # fmt: skip
     assert document.data == {"name": "x", "list": [1, None, 3], "ok": True}
-    assert document.refused == {("a",), ("b",), ("c",), ("<<",), ("5",), ("n",), ("list", 1)}
+    assert document.rejected == {("a",), ("b",), ("c",), ("<<",), ("5",), ("n",), ("list", 1)}
     assert [p.see for p in document.problems if p.code == "TRN005"] == [Place(1, 1), Place(9, 1)]
 
 
@@ -372,7 +372,7 @@ def test_hostile_text_is_quick(text: str) -> None:
 
 
 def test_read_file(tmp_path: FilePath) -> None:
-    """A file is read as its bytes are, and named as told."""
+    """A file is read as its bytes are, and named as reported."""
     path = tmp_path / "a.yaml"
     path.write_bytes(b"a: 1\r\n")
     document = read_file(path)
@@ -473,7 +473,7 @@ def test_both_parsers_agree_on_what_both_accept(text: str) -> None:
     """A text that both parsers can read has one meaning and the same places."""
     one, other = read_text(text, parser=c_parser), read_text(text, parser=pure_parser)
     assume(one.data is not None and other.data is not None)
-    assert (one.data, one.refused) == (other.data, other.refused)
+    assert (one.data, one.rejected) == (other.data, other.rejected)
     assert one.problems == other.problems
     assert one.places == other.places
 

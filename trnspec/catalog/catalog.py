@@ -34,19 +34,19 @@ from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
-from trnspec.output.exporters.asking import AllExport
 
 if TYPE_CHECKING:
     import os
 
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.versions.diff import Differences
+    from trnspec.output.exporters.exported import Export
 
 S = TypeVar("S")
 
 
 @frozen(eq=False, repr=False)
-class Catalog(Tabular, AllExport):
+class Catalog(Tabular):
     """All documents, with their references resolved.
 
     Attributes:
@@ -87,6 +87,16 @@ class Catalog(Tabular, AllExport):
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.graph.aliases)
+
+    def export(self, format: str = "json") -> Export:
+        """The whole catalog in another format.
+
+        Raises:
+            UsageError: There is no such format, or it exports one document at a time.
+        """
+        from trnspec.output.exporters import export_all
+
+        return export_all(format, self.graph)
 
     @property
     def cores(self) -> Documents[CoreView]:

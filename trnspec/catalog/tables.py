@@ -142,7 +142,7 @@ def _steps(at: PathField) -> Path:
 
 
 def _description(graph: Graph, spec: type[Any], at: PathField) -> str:
-    from trnspec.loading.schema.generate import field_docs
+    from trnspec.model.json_schema import field_docs
 
     steps = _steps(at)
     for owner in (spec, *part_kinds(graph, spec)) if at.total else (spec,):

@@ -27,19 +27,19 @@ from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
-from trnspec.output.exporters.asking import OneExport
 from trnspec.short_repr import abbreviated
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog  # noqa: TC004  # the annotations of views are not resolved at run time
     from trnspec.catalog.query.run import Result
     from trnspec.model.parts import PartCount
+    from trnspec.output.exporters.exported import Export
     from trnspec.quantities.amount import Amount
     from trnspec.topology.shapes import Shape as Topology
 
 
 @frozen(kw_only=True, eq=False, slots=False)
-class DocumentView(OneExport):
+class DocumentView:
     """A document of a catalog: its metadata, its figures with provenance, and totals over its parts.
 
     The view of a chip also has the attributes of :class:`~trnspec.model.chip.Chip`, and so on for each kind.
@@ -122,6 +122,21 @@ class DocumentView(OneExport):
         for _, chip in found:
             DocumentView.figure(self.catalog[chip.name], path)  # raises if there is no such figure
         return UsageError(f"{path} of {', '.join(chip.name for _, chip in found)} does not add up")
+
+    def export(self, format: str) -> Export:
+        """The document in another format: ``cat["trn2-ultraserver"].export("svg").text``.
+
+        Args:
+            format: A format of ``trnspec export``: ``json``, ``dot``, ``svg``, ``calculon``, ``astra-sim``,
+                ``llm-analysis``, or that of a plugin.
+
+        Raises:
+            UsageError: There is no such format, or it exports whole catalogs only.
+            ExportError: The format needs a figure that this document does not have; the message names it.
+        """
+        from trnspec.output.exporters import export
+
+        return export(format, self.node, self.catalog.graph)
 
     @property
     def chip_view(self) -> ChipView:

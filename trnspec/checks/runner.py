@@ -1,4 +1,4 @@
-"""Runs the rules over a graph, and applies waivers and settings to what they find."""
+"""Runs the rules over a graph, and applies waivers and settings to their findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from trnspec.graph.graph import Graph, UnresolvedError, at
 from trnspec.loading.pipeline import link, text_at
 from trnspec.loading.settings import Settings
 from trnspec.model.reflection import spread
-from trnspec.yaml import Path, Problem
+from trnspec.plugins.failures import described, origin, print_traceback
+from trnspec.yaml import Path, Place, Problem
 
 if TYPE_CHECKING:
     from trnspec.loading.pipeline import Reading
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
 @frozen
 class Checked:
-    """A graph with everything that was found in it.
+    """A graph with its findings.
 
     Attributes:
-        graph: The sound documents.
-        report: What was found.
-        texts: The texts of the files that findings point into.
+        graph: The documents that can be used.
+        report: The findings.
+        texts: The texts of the files that the findings point into.
     """
 
     graph: Graph
@@ -35,42 +36,65 @@ class Checked:
     texts: Mapping[str, str] = field(repr=False)
 
 
-def faults(
+def document_errors(
     found: Iterable[Diagnostic], graph: Graph, registry: Registry, settings: Settings
 ) -> list[tuple[Diagnostic, bool]]:
     """The errors that :func:`link` found, in reading order, each with whether its document is left out of the graph.
 
-    Settings can hide an error of a document that is used, but not that a document is not there.
+    Settings can hide an error of a document that is used, but not that a document is left out.
     """
     used = {node.document.file for node in graph}
-    made = sorted((_finished(d, registry, settings) for d in found if d.code != "TRN203"), key=lambda d: d.order)
-    told = [(d, d.where.file not in used) for d in made]
-    return [(d, lost) for d, lost in told if lost or (d.severity is Severity.ERROR and settings.reports(d.code))]
+    ordered = sorted((_finished(d, registry, settings) for d in found if d.code != "TRN203"), key=lambda d: d.order)
+    errors = [(d, d.where.file not in used) for d in ordered]
+    return [(d, lost) for d, lost in errors if lost or (d.severity is Severity.ERROR and settings.reports(d.code))]
 
 
-def run(rules: Iterable[Rule], graph: Graph) -> list[Diagnostic]:
-    """What some rules find in a graph; a rule that raises becomes a finding."""
-    found: list[Diagnostic] = []
+def run(rules: Iterable[Rule], graph: Graph, registry: Registry | None = None) -> list[Diagnostic]:
+    """What some rules find in a graph; a rule that raises becomes a finding (TRN900).
+
+    Args:
+        rules: The rules.
+        graph: The documents.
+        registry: Names the plugin of a rule that raises.
+    """
+    diagnostics: list[Diagnostic] = []
     for rule in rules:
         if rule.over is None:
-            found += _run(rule, None, graph)
+            diagnostics += _run(rule, None, graph, registry)
         else:
             for node in graph:
                 if isinstance(node.spec, rule.over):
-                    found += _run(rule, node, graph)
-    return found
+                    diagnostics += _run(rule, node, graph, registry)
+    return diagnostics
 
 
-def _run(rule: Rule, node: Node[Any] | None, graph: Graph) -> Iterable[Diagnostic]:
+def _run(rule: Rule, node: Node[Any] | None, graph: Graph, registry: Registry | None) -> Iterable[Diagnostic]:
     try:
         for finding in rule.check(graph) if node is None else rule.check(node, graph):
             yield _of_finding(rule, finding, finding.node or node)
     except UnresolvedError:
-        return  # the reference that leads nowhere has been reported where it stands
-    except Exception as error:  # noqa: BLE001  # any mistake of a rule is a finding, never the end of the run
-        file = node.document.file if node is not None else "<catalog>"
-        message = f"rule {rule.code.id} {rule.code.name} failed: {type(error).__name__}: {error}"
-        yield Diagnostic("TRN900", Severity.ERROR, message, Location(file), "report this to the author of the rule")
+        return  # the reference that cannot be resolved is reported where it is written
+    except Exception as error:  # noqa: BLE001  # a defect of a rule is a finding and does not end the run
+        print_traceback(error)
+        yield _of_error(rule, error, node, registry)
+
+
+def _of_error(rule: Rule, error: Exception, node: Node[Any] | None, registry: Registry | None) -> Diagnostic:
+    """TRN900: the rule, its plugin, and the line of the rule's code that raised."""
+    name = f"rule {rule.code.id} {rule.code.name}"
+    if registry is not None:
+        name += f" of {registry.provider(rule)}"
+    frame = origin(error, rule.check)
+    see: tuple[Location, ...] = ()
+    failed = "failed"
+    hint = "report this to the author of the rule; --traceback prints the traceback"
+    if frame is not None and frame.lineno is not None:
+        # Python counts columns from 0.
+        place = Place(frame.lineno, (frame.colno or 0) + 1)
+        see = (Location(frame.filename, place, text=(frame.line or "").strip()),)
+        failed = f"failed at {frame.filename}:{frame.lineno}"
+    where = Location("<catalog>" if node is None else node.document.file)
+    return Diagnostic("TRN900", Severity.ERROR, f"{name} {failed}: {described(error)}", where, hint, see)
 
 
 def _of_finding(rule: Rule, finding: Finding, node: Node[Any] | None) -> Diagnostic:
@@ -83,8 +107,8 @@ def _of_finding(rule: Rule, finding: Finding, node: Node[Any] | None) -> Diagnos
     return Diagnostic(rule.code.id, rule.code.severity, finding.message, where, finding.hint, finding.see)
 
 
-def waive(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """The findings that no waiver accepts, with those on waivers that accept nothing; and the accepted ones."""
+def apply_waivers(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """The findings that no waiver accepts, with findings on idle waivers; and the waived findings."""
     nodes: dict[str, Node[Any]] = {n.document.file: n for n in graph}
     used: set[tuple[str, int]] = set()
     kept: list[Diagnostic] = []
@@ -119,18 +143,18 @@ def _accepts(waiver: Waiver, diagnostic: Diagnostic) -> bool:
 
 
 def check(readings: Iterable[Reading], registry: Registry, settings: Settings = Settings()) -> Checked:  # noqa: B008  # a frozen value
-    """The whole of it: link, run every rule, apply waivers and settings."""
+    """Link the documents, run every rule, apply waivers and settings."""
     readings = list(readings)
     targets = {r.document.file for r in readings if r.target}
     graph, found = link(readings)
     if registry.explanations:
-        from trnspec.checks.reconcile.hypotheses import also
+        from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 
-        with also(registry.explanations):
-            found += run(registry.rules, graph)
+        with extra_hypotheses(registry.explanations):
+            found += run(registry.rules, graph, registry)
     else:
-        found += run(registry.rules, graph)
-    found, waived = waive(found, graph)
+        found += run(registry.rules, graph, registry)
+    found, waived = apply_waivers(found, graph)
     shown = [_finished(d, registry, settings) for d in found if settings.reports(d.code) and _concerns(d, targets)]
     checked: dict[str, int] = {}
     for node in graph:
@@ -147,7 +171,7 @@ def check(readings: Iterable[Reading], registry: Registry, settings: Settings = 
 
 
 def _concerns(diagnostic: Diagnostic, targets: set[str]) -> bool:
-    """True for a finding in a file that was named, or that such a file takes part in."""
+    """Whether a finding is in a target file, or refers to one."""
     return any(where.file in targets or where.file == "<catalog>" for where in (diagnostic.where, *diagnostic.see))
 
 

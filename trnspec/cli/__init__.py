@@ -26,6 +26,9 @@ _GARBAGE = 100_000
 _PLUGINS = "trnspec.plugins"
 """The group of entry points; the module that names it for everybody takes longer to import than ``--help`` does."""
 
+_PROVIDER = "trnspec.cli.provider"
+"""Where the context keeps the name of the command of a plugin that runs, and of the plugin."""
+
 _INTERRUPTED = 130
 """128 and the number of SIGINT."""
 
@@ -51,6 +54,15 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt:
             click.echo("trnspec: interrupted", err=True)
             ctx.exit(_INTERRUPTED)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, TrnspecError, OSError):
+            raise
+        except Exception as error:
+            if _PROVIDER not in ctx.meta:
+                raise  # a defect of trnspec itself
+            from trnspec.plugins.failures import described, print_traceback
+
+            print_traceback(error)
+            raise UsageError(f"{ctx.meta[_PROVIDER]} failed: {described(error)}") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands in ``--help``, without importing any; those of plugins apart."""
@@ -71,11 +83,9 @@ def _of_plugins(ctx: click.Context) -> dict[str, Command]:
 
     if ctx.params.get("none") or {f.name for f in installed(_PLUGINS)} <= {"trnspec"}:
         return {}
-    from trnspec.api import plugins as known
-    from trnspec.cli.session import plugins
+    from trnspec.cli.formats import known
 
-    with plugins(ctx.params.get("only") or None):
-        return {c.name: c for plugin in known().plugins[1:] for c in plugin.commands}
+    return {c.name: c for plugin in known(ctx).plugins[1:] for c in plugin.commands}
 
 
 def _added(ctx: click.Context, name: str) -> click.Command | None:
@@ -89,9 +99,13 @@ def _added(ctx: click.Context, name: str) -> click.Command | None:
     found = _of_plugins(ctx).get(name)
     if found is None:
         return None
-    command = found.load()
+    from trnspec.cli.formats import known
+    from trnspec.plugins.api import loaded
+
+    ctx.meta[_PROVIDER] = provider = f"the command {name} of {known(ctx).provider(found)}"
+    command = loaded(provider, found.run)
     if not isinstance(command, click.Command):
-        raise UsageError(f"{name}: {found.run} is of type {type(command).__name__}; a click.Command is expected")
+        raise UsageError(f"{provider}: {found.run} is of type {type(command).__name__}; a click.Command is expected")
     return command
 
 
@@ -101,8 +115,9 @@ def _added(ctx: click.Context, name: str) -> click.Command | None:
     "--plugin", "only", multiple=True, is_eager=True, metavar="NAME", help="Use only this plugin; may be repeated."
 )
 @click.option("--no-plugins", "none", is_flag=True, is_eager=True, help="Use no plugins.")
+@click.option("--traceback", is_flag=True, help="Print the traceback of an error in a plugin.")
 @click.pass_context
-def group(ctx: click.Context, only: tuple[str, ...], *, none: bool) -> None:
+def group(ctx: click.Context, only: tuple[str, ...], *, none: bool, traceback: bool) -> None:
     """A checked catalog of AWS Trainium hardware.
 
     Every figure has a source, a date and a precision; where two disagree, trnspec says why.
@@ -111,7 +126,7 @@ def group(ctx: click.Context, only: tuple[str, ...], *, none: bool) -> None:
         raise click.UsageError("--no-plugins does not go with --plugin")
     from trnspec.cli.session import plugins
 
-    ctx.with_resource(plugins(None if not (only or none) else only))
+    ctx.with_resource(plugins(None if not (only or none) else only, traceback=traceback or None))
 
 
 def _leave_garbage() -> None:

@@ -12,7 +12,7 @@ import click
 
 from trnspec.api import graph, registry
 from trnspec.checks.reconcile.audit import Audit, Disagreement, Side, audit
-from trnspec.checks.reconcile.hypotheses import also
+from trnspec.checks.reconcile.hypotheses import extra_hypotheses, shown
 from trnspec.checks.reconcile.proportions import Proportion, proportions
 from trnspec.loading import settings as settings_
 
@@ -29,7 +29,7 @@ def command(names: tuple[str, ...], format_: str, catalog: str | None) -> None:
     For each figure: what is adopted, who says otherwise and when, the gap, whether rounding alone can explain it, the
     likely cause, the verdict and its reason. Exit status 1 when a disagreement was found that is not recorded.
     """
-    with also(registry().explanations):
+    with extra_hypotheses(registry().explanations):
         known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
         chosen = frozenset(known.named(name).name for name in names)
         result = audit(known, chosen)
@@ -81,8 +81,8 @@ def _entry(each: Disagreement) -> list[str]:
         lines.append(f"            {says}{_side(rival)}{where}")
     if each.rounding != "-":
         lines.append(f"  rounding  {each.rounding}")
-    for index, cause in enumerate(each.causes):
-        lines += _wrapped("  cause     " if index == 0 else "        or  ", cause.sentence)
+    for index, cause in enumerate(shown(each.causes)):
+        lines += _wrapped("  cause     " if index == 0 else "        or  ", cause)
     if each.rounding == "cannot explain it" and not each.causes:
         lines.append("  cause     none of the usual causes closes the gap")
     if each.reason:
@@ -118,7 +118,7 @@ def _markdown(result: Audit, found: list[Proportion]) -> str:
     for each in result.disagreements:
         adopted = "-" if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})"
         conflicting = "; ".join(f"{r.says} ({_side(r)})" for r in each.conflicting)
-        causes = "; or ".join(c.sentence for c in each.causes) or "-"
+        causes = "; or ".join(shown(each.causes)) or "-"
         cells = [f"{each.name} {each.at}", adopted, conflicting, _gap(each.gap), each.rounding, causes]
         cells.append(f"{each.verdict}: {each.reason}" if each.reason else each.verdict)
         lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")

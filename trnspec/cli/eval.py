@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import json
 import re
 import shlex
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from trnspec.cli.eval_page import Row
 
 MOST = 10_000
 """The most combinations of one sweep."""
@@ -274,6 +272,7 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
 
     from trnspec.cli.eval_csv import flat, many
     from trnspec.cli.eval_page import marked, swept
+    from trnspec.evaluation.sweep import combinations
     from trnspec.output.reporters.evaluation import measure, refusal, sentence
 
     evaluator, given = asking.evaluator, asking.given
@@ -281,13 +280,7 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
     if count > MOST:
         told = " x ".join(f"{len(v)} of --{n.replace('_', '-')}" for n, v in varied.items())
         raise UsageError(f"{told} are {count:,} combinations; one sweep evaluates at most {MOST:,}")
-    rows: list[Row] = []
-    for values in itertools.product(*varied.values()):
-        chosen = dict(zip(varied, values, strict=True))
-        try:
-            rows.append((chosen, asking.evaluation(chosen)))
-        except RefusalError as error:
-            rows.append((chosen, error))
+    rows = combinations(varied, asking.evaluation)
     if format_ == "json":
         told_ = [
             {"combination": c, "refusal": refusal(f)}

@@ -1,26 +1,131 @@
-"""``trnspec explain``: the manual page of a code."""
+"""``trnspec explain``: the manual page of a code, and the fields of a kind."""
 
 from __future__ import annotations
+
+import inspect
+import textwrap
+from typing import TYPE_CHECKING
 
 import click
 
 from trnspec.api import registry
 from trnspec.builtin import plugin
+from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.plugins.api import Registry
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.model.field_reference import FieldReference
+    from trnspec.plugins.api import Kind
+
+_WIDTH = 80
+
 
 @click.command("explain")
-@click.argument("code", required=False)
-def command(code: str | None) -> None:
-    """Tell what a code means, why it matters and what to write instead; without one, list all codes."""
-    if code is None:
-        for each in registry().codes.values():
-            click.echo(f"{each.id}  {each.severity.label:<7}  {each.name:<26}  {each.summary}")
+@click.argument("topic", required=False, metavar="[CODE|KIND|KIND.FIELD]")
+def command(topic: str | None) -> None:
+    r"""Explain a code, or list the fields of a kind of document. Without argument, list all codes.
+
+    A kind is written as in documents or in lower case; a path of fields may follow it.
+
+    \b
+    Examples:
+      trnspec explain TRN402
+      trnspec explain Chip
+      trnspec explain chip.memory
+    """
+    if topic is None:
+        for code in registry().codes.values():
+            click.echo(f"{code.id}  {code.severity.label:<7}  {code.name:<26}  {code.summary}")
         return
-    try:
-        # A code of trnspec itself is explained without importing any plugin.
-        found = Registry.of([plugin]).code(code)
-    except UsageError:
-        found = registry().code(code)
-    click.echo(f"{found.id} {found.name} ({found.severity.label})\n\n{found.doc.strip()}")
+    # What is built in is explained without importing any plugin.
+    page = _page(Registry.of([plugin]), topic) or _page(registry(), topic)
+    if page is None:
+        raise _unknown(registry(), topic)
+    click.echo(page)
+
+
+def _page(known: Registry, topic: str) -> str | None:
+    """The page of a code, a kind or a field; ``None`` where there is none."""
+    for code in known.codes.values():
+        if topic.upper() == code.id or topic == code.name:
+            return f"{code.id} {code.name} ({code.severity.label})\n\n{code.doc.strip()}"
+    name, _, path = topic.partition(".")
+    kind = _kind(known, name)
+    if kind is None:
+        return None
+    lines = _fields_page(kind, path, known)
+    return "\n".join(lines)
+
+
+def _kind(known: Registry, name: str) -> Kind | None:
+    names = (name.lower(), name.lower().removesuffix("s"))
+    return next((k for k in known.kinds.values() if k.name.lower() in names), None)
+
+
+def _unknown(known: Registry, topic: str) -> UsageError:
+    choices = [*known.codes, *(c.name for c in known.codes.values()), *known.kinds, *(k.lower() for k in known.kinds)]
+    hint = did_you_mean(topic.partition(".")[0], choices) or "trnspec explain lists the codes"
+    return UsageError(f"there is no code or kind {topic!r}; {hint}")
+
+
+def _fields_page(kind: Kind, path: str, known: Registry) -> Iterator[str]:
+    """The description of a kind or of one field, then its fields.
+
+    Raises:
+        UsageError: The kind has no such field.
+    """
+    from trnspec.model.field_reference import field_at, fields_of
+
+    cls: type | None = kind.spec
+    if path:
+        result = field_at(kind.spec, path, known.units)
+        if result is None:
+            raise UsageError(_no_field(kind, path, known))
+        field, cls = result
+        yield from _field_lines(field, "", units=len(field.units))
+    else:
+        yield from textwrap.wrap(f"{kind.name}: {_summary(kind.spec)}", _WIDTH)
+        yield f"Documents: {kind.folder}/*.yaml" if kind.folder else "Documents: any folder"
+    if cls is None:
+        return
+    fields = list(fields_of(cls, path, known.units))
+    yield from ("", "Fields (* required):", "")
+    for each in fields:
+        yield from _field_lines(each, "  ")
+    nested = next((f.path for f in fields if f.nested), "")
+    if nested:
+        yield from ("", f"More: trnspec explain {kind.name.lower()}.{nested}")
+
+
+_FEW = 3
+
+
+def _field_lines(field: FieldReference, indent: str, *, units: int = _FEW) -> Iterator[str]:
+    name = f"{field.path}{'*' if field.required else ''}"
+    shown = ", ".join(field.units[:units]) + (", ..." if len(field.units) > units else "")
+    head = f"{indent}{name}  {field.type}{f' [{shown}]' if shown else ''}{' ...' if field.nested else ''}"
+    inner = f"{indent}    "
+    # At spaces only: paths, choices and addresses stay in one piece.
+    yield from textwrap.wrap(head, _WIDTH, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False)
+    text = field.description + (f" Example: {field.example}" if field.example else "")
+    yield from textwrap.wrap(
+        text, _WIDTH, initial_indent=inner, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _no_field(kind: Kind, path: str, known: Registry) -> str:
+    from trnspec.model.field_reference import field_at, fields_of
+
+    above = path.rpartition(".")[0]
+    parent = field_at(kind.spec, above, known.units) if above else None
+    cls = kind.spec if not above else parent[1] if parent is not None else None
+    names = [f.path for f in fields_of(cls, above, known.units)] if cls is not None else []
+    hint = did_you_mean(path, names) or (f"fields: {', '.join(names)}" if names else "")
+    return f"{kind.name} has no field {path!r}" + (f"; {hint}" if hint else "")
+
+
+def _summary(cls: type) -> str:
+    return " ".join((inspect.getdoc(cls) or "").split("\n\n", 1)[0].split())

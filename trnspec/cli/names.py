@@ -6,7 +6,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from trnspec.loading.files import documents_in, shipped
-from trnspec.plugins.selection import asked
+from trnspec.plugins.selection import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,20 +35,13 @@ def completer(folder: str = "") -> Callable[[click.Context, click.Parameter, str
         root = FilePath(given) if isinstance(given, str) else shipped()
         roots = [root]
         if given is None:
-            from trnspec.plugins.discovery import simple
+            from trnspec.plugins.discovery import catalogs
 
-            # Of plugins that add more than catalogs nothing is completed: they take too long to import.
-            roots += simple(_PATIENCE) or []
+            roots += catalogs(_PATIENCE)
         found = {f.stem for each in roots for f in documents_in(each / folder)}
         return [CompletionItem(name) for name in sorted(found) if name.startswith(incomplete)]
 
     return complete
-
-
-def _catalogs() -> list[FilePath] | None:
-    from trnspec.plugins.discovery import simple
-
-    return simple()
 
 
 def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
@@ -65,22 +58,27 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
     from trnspec.cli.common import here, load_catalog
 
     if any(others.values()):
-        chosen = load_catalog(catalog=catalog, **others)
+        loaded = load_catalog(catalog=catalog, **others)
         for name in names:
-            chosen[name]  # a catalog of another day tells why it lacks a document
-        return chosen.graph
-    # Not by way of the API, which imports what checking needs.
-    from trnspec.loading.index import on_demand
+            loaded[name]  # a catalog of another day tells why it lacks a document
+        return loaded.graph
     from trnspec.plugins.entry_points import alone
 
     paths, settings = [catalog] if catalog else [], here()
 
-    def everything() -> Graph:
+    def load_all() -> Graph:
+        # Imported here, for the API imports what checking needs.
         from trnspec.api import graph
 
         return graph(paths, settings=settings)
 
-    found = on_demand(paths, settings, everything, [] if not asked() and alone() else _catalogs())
+    only = chosen().only
+    if paths or settings.catalogs or not (only == () or (only is None and alone())):
+        known = load_all()
+    else:
+        from trnspec.loading.index import shipped_graph
+
+        known = shipped_graph(load_all)
     for name in names:
-        found.named(name)
-    return found
+        known.named(name)
+    return known

@@ -1,41 +1,47 @@
-"""``trnspec plugin``: what is installed, and the start of a new one."""
+"""``trnspec plugin``: the status of the installed plugins, and new ones."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from trnspec.plugins.scaffold.writer import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trnspec.plugins.api import Command, Evaluator, Exporter, Plugin
+    from trnspec.plugins.api import Function, Plugin
     from trnspec.plugins.discovery import Discovery, Record
-
-_SHOWN = 3
-"""How many faults of a plugin the table shows; JSON has all of them."""
 
 
 @click.group("plugin")
 def command() -> None:
-    """List the installed plugins and what became of them; start a new one."""
+    """List the installed plugins and their status; create a new one."""
 
 
 @command.command("list")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
+)
 def list_(format_: str) -> None:
-    """List the installed plugins: which are used, and why the others are not.
+    r"""List the installed plugins with their status, and why those that are not used are left out.
 
-    Of those that are used, what they name is imported and their catalogs are checked: one is faulty where something
-    cannot be imported or a document has an error.
+    For the plugins that are used, every function they name is imported and their catalogs are checked. The status is
+    faulty where an import fails or a document has an error.
+
+    \b
+    Examples:
+      trnspec plugin list
+      trnspec plugin list --format json
     """
     from attrs import asdict
 
     from trnspec.api import plugins
 
-    records = _looked_into(plugins())
+    records = _examined(plugins())
     if format_ == "json":
         click.echo(json.dumps({"version": 1, "plugins": [asdict(r) for r in records]}, indent=2, ensure_ascii=False))
         return
@@ -50,104 +56,118 @@ def list_(format_: str) -> None:
         click.echo("  ".join([*cells, " ".join(message.split())]).rstrip())
 
 
-def _looked_into(found: Discovery) -> list[Record]:
-    """What became of the plugins, with what is wrong with those that are used."""
+def _examined(discovery: Discovery) -> list[Record]:
+    """The records, with the faults that only an import of every function and a check of every document can find."""
     from attrs import evolve
 
-    from trnspec.plugins.discovery import FAULTY, OK
+    from trnspec.plugins.discovery import FAULTY, OK, summary
 
-    used = {p.name: p for p in found.plugins[1:]}
-    wrong = _of_documents(found)
+    used = {p.name: p for p in discovery.plugins[1:]}
+    of_documents = _faults_of_documents(discovery)
     records: list[Record] = []
-    for record in found.records:
-        faults = (*_of_functions(record, used[record.name]), *wrong[record.name]) if record.status == OK else ()
-        more = [f"and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
-        message = "; ".join([*faults[:_SHOWN], *more])
-        records.append(evolve(record, status=FAULTY, message=message, faults=faults) if faults else record)
+    for record in discovery.records:
+        if record.status != OK:
+            records.append(record)
+            continue
+        faults = (*_faults_of_functions(record, used[record.name]), *of_documents[record.name])
+        records.append(evolve(record, status=FAULTY, message=summary(faults), faults=faults) if faults else record)
     return records
 
 
-def _of_functions(record: Record, plugin: Plugin) -> Iterator[str]:
-    """What cannot be imported of all that a plugin names, or is not what it should be."""
+def _faults_of_functions(record: Record, plugin: Plugin) -> Iterator[str]:
+    """The functions a plugin names that cannot be imported, or are not what they should be."""
     from trnspec.errors import UsageError
     from trnspec.evaluation.inputs import inputs
-    from trnspec.plugins.discovery import limit, told
+    from trnspec.plugins.api import loaded
+    from trnspec.plugins.discovery import limit
     from trnspec.plugins.entry_points import EntryPoint, imported
+    from trnspec.plugins.failures import described
 
-    named: list[tuple[str, Evaluator | Exporter | Command]] = [("evaluator", e) for e in plugin.evaluators]
-    named += [("exporter", e) for e in plugin.exporters]
-    named += [("command", c) for c in plugin.commands]
-    elsewhere = [f for _, f in named if isinstance(f.run, str)]
-    places = [EntryPoint(f.name, record.distribution, record.version, str(f.run)) for f in elsewhere]
-    outcomes = dict(zip(map(id, elsewhere), imported(places, limit()), strict=True))
-    for what, each in named:
-        outcome = outcomes.get(id(each))
+    functions: list[tuple[str, str, Function]] = [
+        (what, each.name, function)
+        for what, values in (
+            ("evaluator", plugin.evaluators),
+            ("exporter", plugin.exporters),
+            ("reporter", plugin.reporters),
+            ("command", plugin.commands),
+        )
+        for each in values
+        for function in each.functions.values()
+    ]
+    places = dict.fromkeys(f for _, _, f in functions if isinstance(f, str))
+    points = [EntryPoint(place, record.distribution, record.version, place) for place in places]
+    outcomes = dict(zip(places, imported(points, limit()), strict=True))
+    for what, name, function in functions:
+        outcome = outcomes.get(function) if isinstance(function, str) else None
         if outcome is not None and (outcome.late or outcome.error is not None):
-            why = "it took longer than TRNSPEC_PLUGIN_SECONDS" if outcome.error is None else told(outcome.error)
-            yield f"the {what} {each.name}: {each.run} cannot be imported: {' '.join(why.split())}"
+            late = "it took longer than TRNSPEC_PLUGIN_SECONDS"
+            yield f"the {what} {name}: {function} cannot be imported: {late if outcome.late else described(outcome.error)}"  # type: ignore[arg-type]  # one of the two
             continue
         try:
-            value = each.load()
+            value: Any = loaded(name, function)
             if what == "evaluator":
-                inputs(value, each.name)
+                inputs(value, name)
         except UsageError as error:
-            yield f"the {what} {error}" if str(error).startswith(each.name) else f"the {what} {each.name}: {error}"
+            yield f"the {what} {error}" if str(error).startswith(name) else f"the {what} {name}: {error}"
             continue
-        if not (isinstance(value, click.Command) if what == "command" else callable(value)):
-            expected = "a click.Command" if what == "command" else "a function"
-            yield f"the {what} {each.name} is of type {type(value).__name__}; {expected} is expected"
-    yield from (f"the rule {r.code.id} {r.code.name} is no function" for r in plugin.rules if not callable(r.check))
+        if what == "command" and not isinstance(value, click.Command):
+            yield f"the {what} {name} is of type {type(value).__name__}; a click.Command is expected"
 
 
-def _of_documents(found: Discovery) -> Mapping[str, list[str]]:
-    """By the name of each plugin, the errors in its documents, and its rules that fail; settings hide none of them."""
+def _faults_of_documents(discovery: Discovery) -> Mapping[str, list[str]]:
+    """By plugin, the errors in its documents and its rules that raise; settings hide none of them."""
     from trnspec.api import validate
     from trnspec.diagnostics import Severity
     from trnspec.errors import UsageError
     from trnspec.loading.files import documents_in
 
-    used = found.plugins[1:]
+    used = discovery.plugins[1:]
     roots = [(c.resolve(), p.name) for p in used for c in p.catalogs]
     rules = {r.code.id: p.name for p in used for r in p.rules}
-    wrong: dict[str, list[str]] = {p.name: [] for p in used}
+    faults: dict[str, list[str]] = {p.name: [] for p in used}
     for root, name in roots:
         try:
             list(documents_in(root))
         except UsageError as error:
-            wrong[name].append(str(error))
-    if any(wrong.values()) or not (roots or rules):
-        return wrong
-    for each in validate(registry=found.registry, every=True).report.diagnostics:
+            faults[name].append(str(error))
+    if any(faults.values()) or not (roots or rules):
+        return faults
+    for each in validate(registry=discovery.registry, every=True).report.diagnostics:
         message = " ".join(each.message.split())
         if each.code == "TRN900":
-            # "rule ACME001 name failed: ...": it is a fault of who wrote the rule, and not of the document.
-            name, told = rules.get(message.split()[1], ""), message
+            # "rule ACME001 name ...": the fault of the rule, not of the document.
+            name, fault = rules.get(message.split()[1], ""), message
         else:
             file = FilePath(each.where.file).resolve()
             name = next((n for root, n in roots if file.is_relative_to(root)), "")
-            told = f"{each.where}: {each.code} {each.name}: {message}"
-        if name and each.severity is Severity.ERROR and told not in wrong[name]:
-            wrong[name].append(told)
-    return wrong
+            fault = f"{each.where}: {each.code} {each.name}: {message}"
+        if name and each.severity is Severity.ERROR and fault not in faults[name]:
+            faults[name].append(fault)
+    return faults
 
 
 @command.command("new")
 @click.argument("name")
 @click.option(
     "--kind",
-    type=click.Choice(["generation", "rules", "evaluator"]),
+    type=click.Choice([*KINDS]),
     default="generation",
     show_default=True,
-    help="What it adds: documents of new hardware, cross-checks, or something that computes.",
+    help="What the plugin adds first: " + "; ".join(f"{k}: {s}" for k, s in KINDS.items()) + ".",
 )
-@click.option("--into", metavar="DIR", default=".", show_default=True, help="The folder to make it in.")
+@click.option("--into", metavar="DIR", default=".", show_default=True, help="The parent folder of the new one.")
 def new(name: str, kind: str, into: str) -> None:
-    """Write a working distribution, NAME and its tests, to start a plugin from.
+    r"""Write a working distribution with tests, to start a plugin from.
 
-    The folder must not exist yet. NAME is made of lower-case letters, digits and hyphens: acme-tpu.
+    NAME consists of lower-case letters, digits and hyphens. The new folder is DIR/trnspec-NAME; it must not exist.
+
+    \b
+    Examples:
+      trnspec plugin new acme-tpu
+      trnspec plugin new acme-rack --kind kind
     """
     from trnspec.plugins.scaffold.writer import write
 
     folder = write(name, kind, FilePath(into))
-    click.echo(f"{folder}: a plugin with its own tests. Next:\n")
+    click.echo(f"{folder}: a plugin with tests. Next:\n")
     click.echo(f"  pip install --editable {folder}\n  python -m pytest {folder}\n  trnspec plugin list")

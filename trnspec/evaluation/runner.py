@@ -13,6 +13,7 @@ from attrs import evolve
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.evaluation.inputs import Input, bound, inputs
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, UsedFigure
+from trnspec.plugins.failures import print_traceback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -45,6 +46,7 @@ def run(evaluator: Evaluator, giver: str, catalog: Any, given: Mapping[str, Any]
     except (TrnspecError, KeyboardInterrupt):
         raise
     except BaseException as error:  # whatever it raises, it ends with a message and no more than this question
+        print_traceback(error)
         raise UsageError(f"{who} broke: {_told(error)}") from error
     try:
         wrong = next(unsound(found, evaluator.name), "")

@@ -15,6 +15,7 @@ from attrs import field, frozen
 from trnspec.diagnostics import Location, did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.model.document import Claim, Metadata, Node
+from trnspec.model.kinds import BUILTIN
 from trnspec.model.reflection import FigureShape, ObjectShape, RefShape, leaves, shape_of, value_at
 from trnspec.model.source import Source
 from trnspec.quantities.units import UNITS, UnitTable
@@ -185,6 +186,17 @@ def references(node: Node[Any]) -> Iterator[tuple[Path, type, Ref[Any]]]:
                 yield (*path, "source"), Source, leaf.source
 
 
+def _unknown_hint(kind: str, name: str, known: tuple[Node[Any], ...]) -> str:
+    """What to do about a reference to a name that no document has."""
+    folder = BUILTIN[kind][0] if kind in BUILTIN else known[0].folder if known else ""
+    hint = f"write {folder}/{name}.yaml, or correct the name" if folder else f"write a document of kind {kind}"
+    return f"{hint}; known: {', '.join(n.name for n in known)}" if 0 < len(known) <= MOST_KNOWN else hint
+
+
+MOST_KNOWN = 6
+"""The most names that a hint lists."""
+
+
 def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
     for path, target, ref in references(node):
         found = graph.find(ref)
@@ -201,7 +213,7 @@ def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
             )
         elif found is None:
             hint = did_you_mean(ref.name, [*names, *(a for n in named for a in n.metadata.aliases)])
-            hint = hint or (f"known: {', '.join(names[:6])}" if names else f"the catalog has no {kind}")
+            hint = hint or _unknown_hint(kind, ref.name, named)
             yield NodeProblem(node, Problem("TRN201", f"no {kind} is named {ref.name!r}", place, hint, path))
         elif not isinstance(found.spec, target):
             message = f"{ref.name!r} is a {found.kind}; a {kind} is expected here"

@@ -1,4 +1,4 @@
-"""Catalogs: folders of documents, and the files in them."""
+"""The folders of catalogs and the files in them."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ SUFFIXES = (".yaml", ".yml")
 
 
 def shipped() -> FilePath:
-    """The folder of the catalog that comes with this installation."""
+    """The folder of the catalog of this installation."""
     here = FilePath(__file__).resolve().parent.parent
     packaged = here / "_data" / "catalog"
     return packaged if packaged.is_dir() else here.parent / "catalog"
 
 
 def schemas() -> FilePath:
-    """The folder of the JSON Schemas that come with this installation."""
+    """The folder of the JSON Schemas of this installation."""
     here = FilePath(__file__).resolve().parent.parent
     packaged = here / "_data" / "schemas"
     return packaged if packaged.is_dir() else here.parent / "schemas"
 
 
 def documents_in(folder: FilePath) -> Iterator[FilePath]:
-    """The documents below a folder, in a fixed order; hidden folders and links to folders are not entered.
+    """The documents below a folder, in a fixed order; hidden folders and links to folders are skipped.
 
-    A folder that is not there holds none.
+    A missing folder has no documents.
 
     Raises:
-        UsageError: It, or a folder in it, cannot be read.
+        UsageError: The folder, or a folder in it, cannot be read.
     """
     for where, folders, names in os.walk(folder, onerror=_unreadable):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
@@ -49,6 +49,6 @@ def _unreadable(error: OSError) -> None:
 
 
 def root_of(file: FilePath, kind_folders: Collection[str]) -> FilePath:
-    """The catalog a file lies in: two folders up when it lies in the folder of a kind, its own folder otherwise."""
+    """The catalog of a file: two folders up if the file is in the folder of a kind, otherwise its own folder."""
     parent = file.absolute().parent
     return parent.parent if parent.name in kind_folders else parent

@@ -1,6 +1,6 @@
-"""Texts to a checked graph, told once: read, structure, link, check.
+"""The stages of loading: read, structure, link.
 
-Every stage reports and passes on what is sound, so one run shows everything.
+Every stage reports its problems and passes on the valid parts, so that one run shows all problems.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 @frozen
 class Reading:
-    """What one text gave.
+    """The result of reading one text.
 
     Attributes:
-        document: The text with its places.
-        node: The document, when it is sound enough to use.
-        problems: What is wrong with the text or with its form.
-        name: Its name, or that of its file when not even that can be read.
-        target: True for a text that the caller asked to check, sound or not.
-        plugin: The plugin whose catalog it lies in; empty for a file of the user, and where no plugin has a catalog.
-        layer: Which catalog it is of, the nearest to the user first; a document stands in for those of later layers.
+        document: The text with its positions.
+        node: The document, if it is valid enough to be used.
+        problems: The problems of the text and of its form.
+        name: The name of the document; the stem of its file if the name cannot be read.
+        target: True for a text that the caller wants to check.
+        plugin: The plugin whose catalog contains the file; empty for files of the user.
+        layer: The catalog, counted from the user's own; a document replaces those of the same name in later layers.
     """
 
     document: Document
@@ -51,9 +51,9 @@ class Reading:
 
 
 def read(document: Document, registry: Registry, *, target: bool = True, plugin: str = "", layer: int = 0) -> Reading:
-    """The node in a text, and what is wrong with it."""
-    found = _read(document, registry, target=target)
-    return evolve(found, plugin=plugin, layer=layer) if plugin or layer else found
+    """The node of a document, and its problems."""
+    reading = _read(document, registry, target=target)
+    return evolve(reading, plugin=plugin, layer=layer) if plugin or layer else reading
 
 
 def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
@@ -71,9 +71,9 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
     problems = list(document.problems)
     try:
         node = structure(kind.name, kind.spec, document, data, registry.units)
-    except StructureError as refused:
-        node, found = _mend(kind, document, data, refused, registry.units)
-        problems += found
+    except StructureError as error:
+        node, more = _valid_part(kind, document, data, error, registry.units)
+        problems += more
     folder = "" if kind.name in BUILTIN else kind.folder
     if node is not None and (folder or not target):
         node = evolve(node, target=target, folder=folder)
@@ -81,45 +81,61 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
 
 
 def _name(document: Document) -> str:
-    """What others call a document, sound or not: a reference to it is not "dangling"."""
+    """The name by which others refer to a document, also to an invalid one: such a reference is not dangling."""
     metadata = (document.data or {}).get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else os.path.splitext(os.path.basename(document.file))[0]  # noqa: PTH119, PTH122  # many files
 
 
 def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tuple[Kind | None, Problem | None]:
-    """The kind of a document, or what is wrong with its first two lines."""
-    for key, known in (("api_version", [API_VERSION]), ("kind", list(registry.kinds))):
+    """The kind of a document, or the problem of its ``kind`` or ``api_version``.
+
+    A missing version is not reported here: the schema reports it together with the other errors of the document.
+    """
+    for key, code, known in (
+        ("api_version", "TRN108", [API_VERSION]),
+        ("kind", "TRN107", list(registry.kinds)),
+    ):
         value = data.get(key)
-        if value in known:
+        if value in known or (key == "api_version" and key not in data and data.get("kind") in registry.kinds):
             continue
-        if (key,) in document.refused:
+        if (key,) in document.rejected:
             return None, None
         expected = " or ".join(known) if len(known) < 3 else "one of " + ", ".join(known)
         if key not in data:
             place = document.place(())
             return None, Problem("TRN102", f"the document has no {key!r}", place, f"add {key}: {expected}", ())
-        hint = (did_you_mean(value, known) if isinstance(value, str) else "") or f"known: {', '.join(known)}"
-        return None, Problem("TRN107", f"{value!r} at {key} is not {expected}", document.place((key,)), hint, (key,))
+        hint = did_you_mean(value, known) if key == "kind" and isinstance(value, str) else ""
+        hint = hint or (f"known: {expected.removeprefix('one of ')}" if key == "kind" else f"write {expected}")
+        return None, Problem(code, f"{value!r} at {key} is not {expected}", document.place((key,)), hint, (key,))
     return registry.kinds[str(data["kind"])], None
 
 
-def _mend(
-    kind: Kind, document: Document, data: Mapping[str, Any], refused: StructureError, units: UnitTable
+def _valid_part(
+    kind: Kind, document: Document, data: Mapping[str, Any], error: StructureError, units: UnitTable
 ) -> tuple[Node[Any] | None, list[Problem]]:
-    """What the schema says of a document that the classes refused, and the node of its sound rest."""
-    # Imported here: a sound file never pays for jsonschema.
+    """The node of the valid part of a document that the classes rejected, and the schema errors of the rest."""
+    # Imported here, so that a valid file does not import jsonschema.
     from trnspec.loading.schema.check import check
     from trnspec.loading.schema.prune import prune
 
     unsound = check(kind.name, kind.spec, document, data, units)
-    if not unsound and not document.refused:
+    if not unsound and not document.rejected:
         return None, [
             Problem("TRN190", f"{r.message} (at {dotted(r.path) or 'the top'})", document.place(r.path), "", r.path)
-            for r in refused.refusals
+            for r in error.rejections
         ]
-    rest, positions = prune(kind.spec, data, [*(u.drop for u in unsound), *_lost(document)])
-    problems = [u.problem for u in unsound]
+    # These values can be assumed, so that an error in them does not hide errors that only a node can have.
+    assumed: dict[str, dict[str, Any]] = {
+        "": {"api_version": API_VERSION},
+        "metadata": {"name": _name(document), "title": _name(document)},
+    }
+    data = {**assumed[""], **data}
+    if isinstance(data.get("metadata"), dict):
+        data["metadata"] = {**assumed["metadata"], **data["metadata"]}
+    drops = [u.drop for u in unsound if u.missing not in assumed.get(".".join(map(str, u.drop)), ())]
+    rest, positions = prune(kind.spec, data, [*drops, *_rejected_by_reader(document)])
+    problems = [u.problem for u in unsound if u.problem is not None]
     if rest is None:
         return None, problems
     try:
@@ -129,27 +145,29 @@ def _mend(
     return evolve(node, positions=positions), problems
 
 
-def _lost(document: Document) -> Iterable[Path]:
-    """What the reader refused: its place stands empty, and a merge key leaves a whole mapping in doubt."""
-    return (path[:-1] if path[-1] == "<<" else path for path in document.refused if path)
+def _rejected_by_reader(document: Document) -> Iterable[Path]:
+    """The paths of values that the reader rejected; a merge key makes its whole mapping unusable."""
+    return (path[:-1] if path[-1] == "<<" else path for path in document.rejected if path)
 
 
-def settle(readings: Iterable[Reading]) -> tuple[list[Reading], list[NodeProblem]]:
-    """The readings that count: a document of a plugin takes the place of another only where it says so.
+def apply_precedence(readings: Iterable[Reading]) -> tuple[list[Reading], list[NodeProblem]]:
+    """Resolves name conflicts between documents of plugins and built-in ones.
+
+    A document of a plugin replaces another only if its ``metadata.overrides`` lists the differences.
 
     Returns:
-        The readings without those that are replaced and those that are refused, and why the latter are.
+        The readings without the replaced and the rejected ones, and the problems of the latter.
     """
     readings = list(readings)
     if not any(r.plugin for r in readings):
         return readings, []
-    from trnspec.loading.precedence import BUILTIN, replaces
+    from trnspec.loading.precedence import BUILTIN, replacement_problems
 
-    house = [r for r in readings if r.plugin == BUILTIN and r.node is not None]
-    taken = {n: r for r in house if r.node is not None for n in (r.node.name, *r.node.metadata.aliases)}
+    builtin = [r for r in readings if r.plugin == BUILTIN and r.node is not None]
+    taken = {n: r for r in builtin if r.node is not None for n in (r.node.name, *r.node.metadata.aliases)}
     gone: set[int] = set()
     problems: list[NodeProblem] = []
-    # In the order of the plugins, which is that of their names, whichever of them is checked.
+    # In the order of the names of the plugins, so that the result does not depend on which of them is checked.
     for reading in sorted((r for r in readings if r.plugin not in ("", BUILTIN)), key=lambda r: r.plugin):
         node = reading.node
         if node is None:
@@ -157,29 +175,28 @@ def settle(readings: Iterable[Reading]) -> tuple[list[Reading], list[NodeProblem
         names = (node.name, *node.metadata.aliases)
         other = next((taken[n] for n in names if n in taken), None)
         if other is not None and other.node is not None and (other.plugin != reading.plugin):
-            found = list(replaces(node, other.node, other.plugin))
-            problems += found
-            gone.add(id(reading) if found else id(other))
-            if found:
+            conflicts = list(replacement_problems(node, other.node, other.plugin))
+            problems += conflicts
+            gone.add(id(reading) if conflicts else id(other))
+            if conflicts:
                 continue
         for name in names:
             taken[name] = reading
     return [r for r in readings if id(r) not in gone], problems
 
 
-def link(readings: Iterable[Reading], *, hides: bool = True) -> tuple[Graph, list[Diagnostic]]:
-    """The graph of some readings, and all that is wrong so far, unfiltered.
+def link(readings: Iterable[Reading], *, shadow_broken: bool = True) -> tuple[Graph, list[Diagnostic]]:
+    """The graph of some readings, and all problems so far, unfiltered.
 
-    A document of the context that has the name of an earlier one is what that one stands in for; so is every document
-    that has the name of a sound one of an earlier layer.
+    A document replaces the documents of the same name in the context and in later layers.
 
     Args:
-        readings: Targets first, and in the order of their layers.
-        hides: Whether a document that is too unsound to use hides those of the context that have its name, so that
-            whoever refers to it is told.
+        readings: Targets first, in the order of their layers.
+        shadow_broken: Whether an unusable document also replaces those of the same name in the context, so that
+            references to it are reported.
     """
     every = list(readings)
-    readings, refused = settle(every)
+    readings, rejected = apply_precedence(every)
     nodes: list[Node[Any]] = []
     targets = {r.node.name for r in readings if r.node is not None and r.target}
     broken: dict[str, str] = {}
@@ -189,20 +206,21 @@ def link(readings: Iterable[Reading], *, hides: bool = True) -> tuple[Graph, lis
         if node is None:
             broken.setdefault(reading.name, reading.document.file)
         elif nearest.setdefault(node.name, reading.layer) == reading.layer and (
-            reading.target or not ((hides and node.name in broken) or targets & {node.name, *node.metadata.aliases})
+            reading.target
+            or not ((shadow_broken and node.name in broken) or targets & {node.name, *node.metadata.aliases})
         ):
             nodes.append(node)
-    if not hides:
+    if not shadow_broken:
         broken = {name: file for name, file in broken.items() if name not in nearest}
     graph, problems = build(nodes, broken)
-    found = [_diagnostic(p, r.document) for r in every for p in r.problems]
-    found += [
+    diagnostics = [_diagnostic(p, r.document) for r in every for p in r.problems]
+    diagnostics += [
         evolve(_diagnostic(p.problem, p.node.document), see=p.see)
-        for p in (*refused, *problems)
-        # Whoever mends a broken document need not read of all the others that refer to it.
+        for p in (*rejected, *problems)
+        # The author of a broken document does not need a list of the documents that refer to it.
         if p.node.target or p.problem.code != "TRN203"
     ]
-    return graph, found
+    return graph, diagnostics
 
 
 def _diagnostic(problem: Problem, document: Document) -> Diagnostic:
@@ -213,7 +231,7 @@ def _diagnostic(problem: Problem, document: Document) -> Diagnostic:
 
 
 def text_at(document: Document, problem: Problem) -> str:
-    """The text that stands at a problem, when it is one line: what a caret underlines."""
+    """The text at a problem, if it is on one line: the part that a caret underlines."""
     span = document.places.get(problem.path)
     if span is None or problem.place is None or not document.text:
         return ""

@@ -1,6 +1,6 @@
-"""Documents that are added: what is told of those with errors, and when one of a plugin may bear the name of another.
+"""Precedence between documents of one name, and warnings for documents of a catalog that have errors.
 
-The latter is refused, unless it says what it changes, and changes no more.
+A document of a plugin may have the name of a built-in one only if it lists every difference.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Registry
 
 BUILTIN = "trnspec"
-"""The plugin that trnspec itself is; only its documents can be replaced."""
+"""The name of the built-in plugin; only its documents can be replaced."""
 
 
 MOST = 3
-"""How many documents with errors are warned of; the others are counted."""
+"""The number of documents with errors that are named in warnings; the others are counted."""
 
 
 class CatalogWarning(UserWarning):
-    """A document of a catalog has errors, so that it, or a part of it, is not there."""
+    """A document of a catalog has errors and is not used, or only in part."""
 
 
-def tell(faults: Sequence[tuple[Diagnostic, bool]], known: Registry, giver: Callable[[str], str]) -> None:
-    """Warn of documents with errors, in a line each.
+def warn_of_errors(errors: Sequence[tuple[Diagnostic, bool]], known: Registry, owner: Callable[[str], str]) -> None:
+    """Warn of documents with errors, one line per document.
 
     Args:
-        faults: The errors, and whether the document of each is left out.
-        known: Tells the folders of the kinds.
-        giver: Who brings the document in a file; an empty text where it is no plugin.
+        errors: The errors, each with whether its document is left out of the graph.
+        known: The registry, for the folders of the kinds.
+        owner: Maps a file to the name of its plugin, or to an empty text.
     """
     first: dict[str, tuple[Diagnostic, bool]] = {}
-    for found, lost in faults:
-        first.setdefault(found.where.file, (found, lost))
+    for error, lost in errors:
+        first.setdefault(error.where.file, (error, lost))
     folders = {file: _catalog_of(file, known) for file in first}
-    for number, (file, (found, lost)) in enumerate(first.items()):
+    for number, (file, (error, lost)) in enumerate(first.items()):
         if number == MOST:
             roots = dict.fromkeys(folders[f] for f in list(first)[MOST:])
             _warn(f"and {len(first) - MOST} more: trnspec validate {' '.join(map(str, roots))}")
             break
-        of = giver(file) or f"the catalog {folders[file]}"
+        of = owner(file) or f"the catalog {folders[file]}"
         used = "the document is left out" if lost else "the rest of the document is used"
-        _warn(f"{found.where}: {found.code} {found.name}: {found.message.rstrip('.')}; {used} ({of})")
+        _warn(f"{error.where}: {error.code} {error.name}: {error.message.rstrip('.')}; {used} ({of})")
 
 
 def _catalog_of(file: str, known: Registry) -> FilePath:
@@ -60,26 +60,26 @@ def _catalog_of(file: str, known: Registry) -> FilePath:
 
 
 def _warn(text: str) -> None:
-    made = " ".join(text.split())
-    teller = TELL.get()
-    if teller is not None:
-        teller(made)
+    message = " ".join(text.split())
+    report = TELL.get()
+    if report is not None:
+        report(message)
         return
     import warnings
 
-    warnings.warn(made, CatalogWarning, stacklevel=4)
+    warnings.warn(message, CatalogWarning, stacklevel=4)
 
 
-def replaces(node: Node[Any], other: Node[Any], owner: str) -> Iterator[NodeProblem]:
-    """Why a document of a plugin may not stand in for another; nothing when it may.
+def replacement_problems(node: Node[Any], other: Node[Any], owner: str) -> Iterator[NodeProblem]:
+    """Why a document of a plugin cannot replace another one; empty if it can.
 
-    It may when it has the kind and the name of the other, keeps its aliases, and lists every difference in
+    It can if it has the kind and the name of the other, keeps its aliases, and lists every difference in
     ``metadata.overrides``.
 
     Args:
         node: The document of the plugin.
-        other: The one that has the name.
-        owner: The plugin that the other belongs to.
+        other: The document that already has the name.
+        owner: The plugin of the other document.
     """
     path: Path = ("metadata", "name")
     see = (at(other, path, text=f"{other.kind} {other.name} of {owner}"),)
@@ -95,22 +95,22 @@ def replaces(node: Node[Any], other: Node[Any], owner: str) -> Iterator[NodeProb
             path = ("metadata", "aliases", node.metadata.aliases.index(shared))
         hint = "choose another name"
         if owner == BUILTIN:
-            hint += ", or list in metadata.overrides what this document changes of the other"
+            hint += ", or list the changes to the other document in metadata.overrides"
         yield problem(f"the name {shared!r} is taken by a document of {owner}", hint, path)
         return
     for alias in other.metadata.aliases:
         if alias not in node.metadata.aliases:
-            message = f"{other.name} of {owner} is also called {alias!r}, and this document, which replaces it, is not"
+            message = f"{other.name} of {owner} has the alias {alias!r}, and this document, which replaces it, has not"
             yield problem(message, f"add {alias} to metadata.aliases", path)
     allowed = [p for text in node.metadata.overrides for p in _spread(text)]
-    own, theirs = _said(node), _said(other)
+    own, theirs = _values(node), _values(other)
     for where in dict.fromkeys((*own, *theirs)):
         if own.get(where) != theirs.get(where) and not any(where[: len(p)] == p for p in allowed):
             message = (
                 f"{dotted(where)} is {own.get(where, 'left out')} here and {theirs.get(where, 'left out')} in "
                 f"{other.name} of {owner}, and metadata.overrides does not list it"
             )
-            yield problem(message, f"say the same, or add {dotted(where)} to metadata.overrides", where)
+            yield problem(message, f"write the same value, or add {dotted(where)} to metadata.overrides", where)
 
 
 def _spread(text: str) -> list[Path]:
@@ -120,7 +120,7 @@ def _spread(text: str) -> list[Path]:
         return []
 
 
-def _said(node: Node[Any]) -> dict[Path, Any]:
-    """What a document says, by path; of a figure only what is printed, for its source may be another."""
-    found = leaves(node.spec, ObjectShape(type(node.spec)), ("spec",))
-    return {path: value.value.text if isinstance(shape, FigureShape) else value for path, shape, value in found}
+def _values(node: Node[Any]) -> dict[Path, Any]:
+    """The values of a document by path; of a figure only its printed value, because its source may differ."""
+    values = leaves(node.spec, ObjectShape(type(node.spec)), ("spec",))
+    return {path: value.value.text if isinstance(shape, FigureShape) else value for path, shape, value in values}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 DEPRECATED = "TRN057"
-CONFLICT = "TRN108"
+CONFLICT = "TRN109"
 
 
 def upgrade(document: Document, spec: type) -> Document:
@@ -50,12 +50,12 @@ def upgrade(document: Document, spec: type) -> Document:
         present = ("spec", *current(spec, path[1:])) if path[:1] == ("spec",) else path
         if present != path and value_at(data, present) is not None:
             places.setdefault(present, span)
-    refused = {("spec", *current(spec, path[1:])) for path in document.refused if path[:1] == ("spec",)}
+    refused = {("spec", *current(spec, path[1:])) for path in document.rejected if path[:1] == ("spec",)}
     return evolve(
         document,
         data=data,
         places=places,
-        refused=document.refused | refused,
+        rejected=document.rejected | refused,
         problems=(*document.problems, *upgraded.problems),
     )
 

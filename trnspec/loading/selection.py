@@ -1,4 +1,4 @@
-"""Which files a run reads: those that are named, and those that names resolve against."""
+"""The files that a run reads: those to check, and those to resolve names against."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Selection:
     """The files of a run: those to check, and those to resolve names against.
 
     Attributes:
-        targets: Those to check.
-        stdin: Whether standard input is one more of them.
-        context: Those to resolve names against.
-        layers: How far the catalog of a file is from the user, where it is not as near as can be.
+        targets: The files to check.
+        stdin: Whether standard input is checked too.
+        context: The files to resolve names against.
+        layers: The layer of the catalog of a file, counted from the user, if it is not 0.
     """
 
     targets: tuple[FilePath, ...]
@@ -46,17 +46,17 @@ def choose(
     *,
     every: bool = False,
 ) -> Selection:
-    """The files that some arguments mean; one that is named twice, by whatever path, is one file.
+    """The files that some arguments select; a file that is named twice, by any path, is selected once.
 
     Args:
-        paths: Files, folders, or ``-`` for standard input; nothing means the shipped catalog.
-        folders: The folders of a catalog that hold documents.
-        catalogs: The catalogs that are installed.
-        settings: Names further catalogs to resolve against.
-        every: Where no path is named, take every catalog for one that is, those that the settings name first.
+        paths: Files, folders, or ``-`` for standard input; none selects the shipped catalog.
+        folders: The folders of a catalog that contain documents.
+        catalogs: The installed catalogs.
+        settings: The settings, which can name further catalogs.
+        every: If no path is given, select every catalog, those of the settings first.
 
     Raises:
-        UsageError: A path is not there or cannot be read, or a folder holds no documents.
+        UsageError: A path does not exist or cannot be read, or a folder has no documents.
     """
     paths = list(paths)
     if every and not paths:
@@ -75,8 +75,8 @@ def choose(
         else:
             inside = [file]
             roots[root_of(file, folders)] = None
-        for each in inside:
-            targets.setdefault(_identity(each), each)
+        for document in inside:
+            targets.setdefault(_identity(document), document)
     roots.update(dict.fromkeys(folder.absolute() for folder in _named(settings)))
     installed = dict.fromkeys(c.absolute() for c in catalogs)
     roots.update(installed)
@@ -86,7 +86,7 @@ def choose(
         for file in _context(root, folders):
             identity = _identity(file)
             if identity not in targets and context.setdefault(identity, file) is file:
-                # Between plugins it is not their order that decides.
+                # All plugins are one layer, because their order must not matter.
                 layers[file] = number if root not in installed else len(roots) + 1
     return Selection(tuple(targets.values()), STDIN in paths, tuple(context.values()), layers)
 
@@ -99,7 +99,7 @@ def _named(settings: Settings) -> tuple[FilePath, ...]:
 
 
 def _every(catalogs: Iterable[FilePath], settings: Settings) -> Selection:
-    """All documents of all catalogs: those of the user, each a layer of its own, and those that are installed."""
+    """All documents of all catalogs: those of the user, one layer each, and the installed ones."""
     targets: dict[object, FilePath] = {}
     layers: dict[FilePath, int] = {}
     layered = [[folder] for folder in _named(settings)] + [list(dict.fromkeys((shipped(), *catalogs)))]
@@ -114,28 +114,28 @@ def _is_folder(path: FilePath) -> bool:
     try:
         return stat.S_ISDIR(path.stat().st_mode)
     except FileNotFoundError:
-        what = "is a link to nothing" if path.is_symlink() else "does not exist"
-        raise UsageError(f"{path} {what}") from None
+        reason = "is a broken link" if path.is_symlink() else "does not exist"
+        raise UsageError(f"{path} {reason}") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _identity(file: FilePath) -> object:
-    """What two paths to one file have in common; one that cannot be looked at is its own."""
+    """A key that two paths to one file share; the path itself if the file is inaccessible."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return file.absolute()
-    # Some file systems number no files.
-    return (found.st_dev, found.st_ino) if found.st_ino else file.absolute()
+    # Some file systems have no inode numbers.
+    return (status.st_dev, status.st_ino) if status.st_ino else file.absolute()
 
 
 def _context(root: FilePath, folders: Collection[str]) -> Iterator[FilePath]:
-    """The documents of a catalog: those in the folders of the kinds, and those that lie directly in it."""
+    """The documents of a catalog: those in the folders of the kinds, and those directly in it."""
     for folder in sorted(folders):
         yield from documents_in(root / folder)
     try:
-        beside = sorted(root.iterdir())
+        files = sorted(root.iterdir())
     except OSError:
-        return  # a file may be named in a folder that cannot be listed
-    yield from (f for f in beside if f.suffix in SUFFIXES and not f.name.startswith(".") and f.is_file())
+        return  # a named file can be in a folder that cannot be listed
+    yield from (f for f in files if f.suffix in SUFFIXES and not f.name.startswith(".") and f.is_file())

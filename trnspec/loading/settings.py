@@ -1,4 +1,4 @@
-"""What the user may set, from the command line or from a file."""
+"""The settings of the command line and of configuration files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Settings:
     """The settings of a run.
 
     Attributes:
-        select: Codes, or beginnings of codes, to report; everything when empty.
-        ignore: Codes, or beginnings of codes, not to report; it wins over ``select``.
-        severity: Another severity for a code, or for a beginning of codes; the longest match counts.
-        catalogs: Folders of documents beside the shipped catalog, before which they come.
+        select: Codes, or prefixes of codes, to report; all codes if empty.
+        ignore: Codes, or prefixes of codes, not to report; takes precedence over ``select``.
+        severity: Another severity for a code or a prefix of codes; the longest match applies.
+        catalogs: Folders of documents in addition to the shipped catalog; they take precedence over it.
     """
 
     select: tuple[str, ...] = ()
@@ -30,24 +30,24 @@ class Settings:
     catalogs: tuple[FilePath, ...] = ()
 
     def reports(self, code: str) -> bool:
-        """True when findings of this code are wanted; that a file could not be read is only hidden by ``ignore``."""
+        """True if findings of this code are reported; TRN001, an unreadable file, is only hidden by ``ignore``."""
         if any(code.startswith(c) for c in self.ignore):
             return False
         return not self.select or code == "TRN001" or any(code.startswith(c) for c in self.select)
 
     def severity_of(self, code: str, usual: Severity) -> Severity:
-        """The severity that findings of this code have in this run."""
+        """The severity of findings of this code in this run."""
         matches = [c for c in self.severity if code.startswith(c)]
         return self.severity[max(matches, key=len)] if matches else usual
 
     def merged(self, other: Settings) -> Settings:
-        """These settings with ``other``, which is nearer to the user, laid over them.
+        """These settings overridden by ``other``, which is closer to the user.
 
-        What ``other`` selects is reported, whatever these ignore; and its severity for ``TRN4`` counts for ``TRN402``
-        too, whatever these say of that.
+        Codes that ``other`` selects are reported even if these settings ignore them, and its severity for ``TRN4`` also
+        overrides that of these settings for ``TRN402``.
         """
-        nearer = tuple(other.severity)
-        kept = {code: level for code, level in self.severity.items() if not code.startswith(nearer)}
+        overridden = tuple(other.severity)
+        kept = {code: level for code, level in self.severity.items() if not code.startswith(overridden)}
         return evolve(
             self,
             select=other.select or self.select,
@@ -57,13 +57,13 @@ class Settings:
         )
 
     def verify(self, codes: Collection[str]) -> None:
-        """Make sure that every code in these settings means something.
+        """Check that every code in these settings exists.
 
         Args:
-            codes: The ids of all codes that are known.
+            codes: The ids of all known codes.
 
         Raises:
-            UsageError: An entry is neither a code nor the beginning of one.
+            UsageError: An entry is neither a code nor a prefix of one.
         """
         for name, entries in (("select", self.select), ("ignore", self.ignore), ("severity", self.severity)):
             for entry in entries:
@@ -73,14 +73,14 @@ class Settings:
 
 
 _MENTIONED = re.compile(r"""^[ \t]*\[?[ \t]*["']?tool["']?[ \t]*(?:[]=]|\.[ \t]*["']?trnspec\b)""", re.MULTILINE)
-"""Where a table ``tool.trnspec`` may begin; most projects have none, and need not be parsed to know it."""
+"""The possible beginning of a table ``tool.trnspec``; most projects have none, and are not parsed."""
 
 
 def find(start: FilePath) -> Settings:
-    """The settings that hold for a folder: the nearest ``trnspec.toml`` or ``[tool.trnspec]`` at or above it.
+    """The settings for a folder: the nearest ``trnspec.toml`` or ``[tool.trnspec]`` at or above it.
 
     Raises:
-        UsageError: The file cannot be read, or says something that is not a setting.
+        UsageError: The file cannot be read, or has an entry that is not a setting.
     """
     for folder in (start, *start.parents):
         own = folder / "trnspec.toml"
@@ -109,7 +109,7 @@ def _load(file: FilePath) -> dict[str, Any]:
 
 
 def read(file: FilePath, table: Any) -> Settings:
-    """The settings in a table that was read from ``file``; ``UsageError`` says which entry is wrong."""
+    """The settings in a table that was read from ``file``; ``UsageError`` names the wrong entry."""
     if not isinstance(table, dict):
         raise UsageError(f"{file}: [tool.trnspec] is a table")
     names = ("select", "ignore", "severity", "catalogs")

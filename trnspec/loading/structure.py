@@ -1,7 +1,7 @@
 """Plain data to typed nodes: the cattrs converter, and its errors with their paths.
 
-It is as strict as the schema, so that what it accepts needs no second look: ``True`` is not 1, 3.9 is not 3, an extra
-key is refused, ``null`` is not "absent".  Only when it refuses is the schema asked, which has the better sentences.
+It is as strict as the schema, so that accepted data needs no further check: ``True`` is not 1, 3.9 is not 3, an extra
+key is rejected, ``null`` is not "absent". Rejected data is validated against the schema for better messages.
 """
 
 from __future__ import annotations
@@ -68,21 +68,21 @@ def _optional(annotation: Any, converter: Converter) -> Hook:
 
     def hook(value: Any, _: Any) -> Any:
         if value is None:
-            raise ValueError("null says nothing: leave the key out")
+            raise ValueError("null is not a value: leave the key out")
         return converter.structure(value, inner)
 
     return hook
 
 
-class _Reader(Converter):
-    """A converter that reads figures in the units of a table."""
+class _FigureConverter(Converter):
+    """A converter that parses figures in the units of a table."""
 
     def __init__(self, units: UnitTable, *, detailed: bool) -> None:
         super().__init__(forbid_extra_keys=True, detailed_validation=detailed)
         self.units = units
 
 
-def _annotated(annotation: Any, converter: _Reader) -> Hook:
+def _annotated(annotation: Any, converter: _FigureConverter) -> Hook:
     base, *marks = get_args(annotation)
     if base is Figure:
         return _figure(next((m.dimension for m in marks if isinstance(m, Measures)), None), converter)
@@ -102,7 +102,7 @@ def _annotated(annotation: Any, converter: _Reader) -> Hook:
     return hook
 
 
-def _figure(dimension: Dimension | None, converter: _Reader) -> Hook:
+def _figure(dimension: Dimension | None, converter: _FigureConverter) -> Hook:
     units = converter.units
 
     @functools.cache
@@ -152,8 +152,8 @@ def _mapping(annotation: Any, converter: Converter) -> Hook:
     def hook(value: Any, _: Any) -> Mapping[str, Any]:
         if type(value) is not dict:
             raise ValueError(f"{value!r} is not a mapping")
-        made: Mapping[str, Any] = converter.structure(value, items)
-        return made
+        mapping: Mapping[str, Any] = converter.structure(value, items)
+        return mapping
 
     return hook
 
@@ -175,7 +175,7 @@ def _int_or_str(value: Any, _: Any) -> int | str:
     return value  # type: ignore[no-any-return]  # narrowed by the line above
 
 
-@functools.cache  # cattrs asks again for every class that has one of this class
+@functools.cache  # cattrs calls this for every class with a field of this class
 def _object(cls: Any, converter: Converter) -> Hook:
     from cattrs.gen import make_dict_structure_fn
 
@@ -191,14 +191,14 @@ def _object(cls: Any, converter: Converter) -> Hook:
 
 
 def converter(units: UnitTable = UNITS) -> Converter:
-    """The converter whose errors have paths; it holds no state that a caller could change the meaning of."""
+    """The converter whose errors have paths."""
     return _converter(units, detailed=True)
 
 
 @functools.cache
 def _converter(units: UnitTable, *, detailed: bool) -> Converter:
-    """The same converter twice: what is right is structured without the bookkeeping that tells where an error is."""
-    made = _Reader(units, detailed=detailed)
+    """The converter with or without paths in its errors; without them, valid data is structured faster."""
+    converter = _FigureConverter(units, detailed=detailed)
     factories: tuple[tuple[Callable[[Any], bool], Any], ...] = (
         (attrs.has, _object),
         (_made_of(Ref), lambda _: _ref),
@@ -209,26 +209,26 @@ def _converter(units: UnitTable, *, detailed: bool) -> Converter:
         (_made_of(Annotated), _annotated),
     )
     for predicate, factory in factories:
-        made.register_structure_hook_factory(predicate, factory)
-    made.register_structure_hook(int, _exactly(int, "a whole number"))
-    made.register_structure_hook(str, _exactly(str, "a text"))
-    made.register_structure_hook(bool, _exactly(bool, "true or false"))
-    made.register_structure_hook(float, _number)
-    made.register_structure_hook(Quantity, _quantity(units))
-    made.register_structure_hook(int | str, _int_or_str)
-    made.register_unstructure_hook(Quantity, lambda q: q.text)
-    made.register_unstructure_hook_factory(_made_of(Ref), lambda _: str)
-    made.register_unstructure_hook_factory(attrs.has, _plain_object)
-    made.register_unstructure_hook(Ref, str)
-    made.register_unstructure_hook(Figure, _plain_figure)
-    return made
+        converter.register_structure_hook_factory(predicate, factory)
+    converter.register_structure_hook(int, _exactly(int, "a whole number"))
+    converter.register_structure_hook(str, _exactly(str, "a text"))
+    converter.register_structure_hook(bool, _exactly(bool, "true or false"))
+    converter.register_structure_hook(float, _number)
+    converter.register_structure_hook(Quantity, _quantity(units))
+    converter.register_structure_hook(int | str, _int_or_str)
+    converter.register_unstructure_hook(Quantity, lambda q: q.text)
+    converter.register_unstructure_hook_factory(_made_of(Ref), lambda _: str)
+    converter.register_unstructure_hook_factory(attrs.has, _plain_object)
+    converter.register_unstructure_hook(Ref, str)
+    converter.register_unstructure_hook(Figure, _plain_figure)
+    return converter
 
 
 def _plain_object(cls: Any) -> Callable[[Any], dict[str, Any]]:
     fields = attrs.fields(cls)
 
     def hook(value: Any) -> dict[str, Any]:
-        # What is at its default says the same as an absent key.
+        # A default value is the same as an absent key.
         present = ((a, getattr(value, a.name)) for a in fields)
         return {a.name: converter().unstructure(v) for a, v in present if v != _default(a)}
 
@@ -246,8 +246,8 @@ def _plain_figure(figure: Figure) -> Any:
 
 
 @attrs.frozen
-class Refusal:
-    """Why a value was not structured, and where it stands."""
+class Rejection:
+    """The reason why a value was rejected, and its path."""
 
     path: Path
     message: str
@@ -256,35 +256,35 @@ class Refusal:
 def structure(
     kind: str, spec: type[T], document: Document, data: Mapping[str, Json], units: UnitTable = UNITS
 ) -> Node[T]:
-    """The node that ``data`` describes, its figures read in the units of a table.
+    """The node that ``data`` describes, with figures in the units of a table.
 
     Raises:
-        StructureError: With every refusal and its path.
+        StructureError: With every rejected value and its path.
     """
-    refusals: list[Refusal] = []
+    rejections: list[Rejection] = []
     parts: dict[str, Any] = {}
     for key, cls in (("metadata", Metadata), ("spec", spec), ("claims", tuple[Claim, ...])):
         if key not in data:
             if key != "claims":
-                refusals.append(Refusal((), f"{key} is missing"))
+                rejections.append(Rejection((), f"{key} is missing"))
             continue
         try:
             parts[key] = _structured(data[key], cls, units)
-        except Exception as error:  # noqa: BLE001  # every refusal of a hook arrives here, as a group or alone
-            refusals += [Refusal((key, *r.path), r.message) for r in _refusals(error)]
-    refusals += [Refusal((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
+        except Exception as error:  # noqa: BLE001  # every error of a hook arrives here, alone or in a group
+            rejections += [Rejection((key, *r.path), r.message) for r in _rejections(error)]
+    rejections += [Rejection((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
     for key, value in (("api_version", API_VERSION), ("kind", kind)):
         if data.get(key) != value:
-            refusals.append(Refusal((key,), f"{key} is not {value}"))
-    if refusals:
-        raise StructureError(refusals)
+            rejections.append(Rejection((key,), f"{key} is not {value}"))
+    if rejections:
+        raise StructureError(rejections)
     return Node(kind=kind, document=document, units=units, **parts)
 
 
 def _structured(value: Any, cls: Any, units: UnitTable) -> Any:
     try:
         return _converter(units, detailed=False).structure(value, cls)
-    except Exception:  # noqa: BLE001  # whatever it was, the other converter tells it with its path
+    except Exception:  # noqa: BLE001  # the other converter raises the same error with its path
         return converter(units).structure(value, cls)
 
 
@@ -292,14 +292,14 @@ _ENVELOPE = ("api_version", "kind", "metadata", "spec", "claims")
 
 
 class StructureError(Exception):
-    """Data that the classes refuse."""
+    """Data that the classes reject."""
 
-    def __init__(self, refusals: list[Refusal]) -> None:
-        super().__init__("; ".join(r.message for r in refusals))
-        self.refusals = refusals
+    def __init__(self, rejections: list[Rejection]) -> None:
+        super().__init__("; ".join(r.message for r in rejections))
+        self.rejections = rejections
 
 
-def _refusals(error: BaseException, path: Path = ()) -> Iterator[Refusal]:
+def _rejections(error: BaseException, path: Path = ()) -> Iterator[Rejection]:
     """The leaves of cattrs' tree of exceptions, with the paths rebuilt from its typed notes."""
     if isinstance(error, (ClassValidationError, IterableValidationError)):
         for inner in error.exceptions:
@@ -309,20 +309,20 @@ def _refusals(error: BaseException, path: Path = ()) -> Iterator[Refusal]:
                     step = (note.name,)
                 elif isinstance(note, IterableValidationNote):
                     step = (note.index,)
-            yield from _refusals(inner, (*path, *step))
+            yield from _rejections(inner, (*path, *step))
     elif isinstance(error, ForbiddenExtraKeysError):
         for key in sorted(error.extra_fields):
-            yield Refusal((*path, key), f"{key!r} is not a key here")
+            yield Rejection((*path, key), f"{key!r} is not a key here")
     elif isinstance(error, KeyError):
-        yield Refusal(path, f"{error.args[0]} is missing")
+        yield Rejection(path, f"{error.args[0]} is missing")
     elif isinstance(error, (ValueError, TypeError, QuantityError, CattrsError)):
-        yield Refusal(path, str(error))
+        yield Rejection(path, str(error))
     else:
         raise error
 
 
 def plain(node: Node[Any]) -> dict[str, Json]:
-    """The document that a node came from, as plain data: structuring it again gives an equal node."""
+    """The document of a node as plain data; structuring it again gives an equal node."""
     data: dict[str, Json] = {"api_version": API_VERSION, "kind": node.kind}
     data["metadata"] = converter().unstructure(node.metadata)
     data["spec"] = converter().unstructure(node.spec)

@@ -16,6 +16,9 @@ class Measures:
     dimension: Dimension | None
     """``None`` allows any dimension."""
 
+    decimal: bool = False
+    """Whether the figure is usual in decimal units, as the capacity of a disk is."""
+
 
 @frozen
 class Pattern:

@@ -121,7 +121,7 @@ class ChipLinks:
     Attributes:
         link: The link. Example: neuronlink-v2
         ports: Ports as counted by the publisher; a port may combine several links. Example: 4
-        bandwidth: All links of the chip, both directions added unless a note states otherwise. Example: 1.28 TB/s
+        bandwidth: All links of the chip, the sum of both directions. Example: 1.28 TB/s
     """
 
     __repr__ = short_repr

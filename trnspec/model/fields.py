@@ -16,6 +16,7 @@ from trnspec.quantities.units import Dimension
 from trnspec.short_repr import short_repr
 
 Capacity = Annotated[Figure, Measures(Dimension.INFORMATION)]
+DiskCapacity = Annotated[Figure, Measures(Dimension.INFORMATION, decimal=True)]
 Bandwidth = Annotated[Figure, Measures(Dimension.BANDWIDTH)]
 FlopRate = Annotated[Figure, Measures(Dimension.FLOP_RATE)]
 OpRate = Annotated[Figure, Measures(Dimension.OP_RATE)]

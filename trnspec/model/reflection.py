@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from trnspec.model.annotations import Extensive, Least, Measures, Pattern
 from trnspec.model.document import Claim, Metadata
@@ -27,9 +27,10 @@ if typing.TYPE_CHECKING:
 
 @frozen
 class FigureShape:
-    """A printed quantity; ``None`` for the dimension allows every one."""
+    """A printed quantity; ``None`` for the dimension allows every one, ``decimal`` marks the capacity of a disk."""
 
     dimension: Dimension | None
+    decimal: bool = field(default=False, eq=False)
 
 
 @frozen
@@ -134,7 +135,7 @@ def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0912  # one branch for
     origin = get_origin(annotation)
     if annotation is Figure:
         measures = [m for m in marks if isinstance(m, Measures)]
-        shape = FigureShape(measures[0].dimension if measures else None)
+        shape = FigureShape(measures[0].dimension, measures[0].decimal) if measures else FigureShape(None)
     elif annotation is Quantity:
         shape = TextShape()
     elif annotation is str:

@@ -10,7 +10,7 @@ from attrs import field, frozen
 from trnspec.model.annotations import Count, Extensive, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fabric import Fabric
-from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak
+from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, DiskCapacity, Peak
 from trnspec.model.link import Link
 from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
@@ -149,7 +149,7 @@ class Server:
     host: Annotated[Host, Extensive()] | None = None
     fabric: Fabric | None = None
     network: Network | None = None
-    local_storage: Annotated[Capacity, Extensive()] | None = None
+    local_storage: Annotated[DiskCapacity, Extensive()] | None = None
     stated: ServerTotals | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)
 

@@ -1,4 +1,5 @@
 """The plugin interface.
 
-``api``, ``discovery``, ``entry_points``, ``selection``, ``scaffold``, and the built-in kinds and commands.
+``api`` (what a plugin adds, and the registry), ``entry_points``, ``discovery``, ``validation``, ``failures``, ``selection``,
+``scaffold``, and the built-in kinds and commands.
 """

@@ -1,6 +1,7 @@
-"""What a plugin is made of, and the registry of all that is known to a run.
+"""The plugin interface: what a plugin can add, and the registry of everything a run knows.
 
-trnspec itself is one plugin among others: its kinds and rules come through this door, so the door is wide enough.
+trnspec registers its own kinds, rules, evaluators, exporters, reporters and commands through the same classes, in
+:mod:`trnspec.builtin`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from trnspec.short_repr import short_repr
 from trnspec.yaml import Path
 
 API = 1
-"""The version of everything in this module; a plugin says which one it was written for."""
+"""The version of this interface; a plugin states the version it was written for."""
 
 GROUP = entry_points.GROUP
 """The entry-point group whose objects are :class:`Plugin` values."""
@@ -32,9 +33,9 @@ class Kind:
     """A kind of document.
 
     Attributes:
-        name: What documents write: ``kind: Chip``.
-        folder: The folder of a catalog that holds its files: ``chips``.
-        spec: The frozen attrs class of its specs.
+        name: The value of ``kind:`` in documents, such as ``Chip``.
+        folder: The catalog folder of its files, such as ``chips``.
+        spec: The frozen attrs class of ``spec:``.
     """
 
     name: str
@@ -46,15 +47,15 @@ class Kind:
 
 @frozen
 class Finding:
-    """What a rule found; the runner makes a diagnostic of it.
+    """What a rule reports; the runner turns it into a diagnostic.
 
     Attributes:
-        path: Where, from the top of the document.
+        path: The place, from the top of the document.
         message: One sentence with both values.
-        hint: What to do about it, or the likely cause.
-        see: The other places that belong to it.
-        node: The document, when a rule over the whole graph found it.
-        key: Points at the key and not at the value.
+        hint: How to fix it, or the likely cause.
+        see: Related places.
+        node: The document; needed only from a rule over the whole graph.
+        key: Whether the place is the key instead of the value.
     """
 
     path: Path
@@ -75,8 +76,8 @@ class Rule:
     """A cross-check.
 
     Attributes:
-        code: Its code, name, usual severity and explanation.
-        over: The class of the specs it looks at; ``None`` for a rule that looks at the whole graph once.
+        code: Its code, name, default severity and explanation.
+        over: The spec class of the documents it checks; ``None`` for a rule that checks the whole graph once.
         check: ``check(node, graph)``, or ``check(graph)`` for the whole graph; yields findings.
     """
 
@@ -91,20 +92,59 @@ R = TypeVar("R", bound=Check)
 
 
 def rule(id: str, name: str, *, over: type | None = None, severity: Severity = Severity.ERROR) -> Callable[[R], Rule]:
-    """Makes a rule of a function; its docstring is the explanation, the manual page and the test."""
+    """Turn a function into a rule; its docstring is the explanation, the manual page and a test.
+
+    Args:
+        id: The code: capital letters of the plugin's own and digits, such as ``ACME001``.
+        name: A short name, such as ``tiny-memory``.
+        over: The spec class of the documents to check; ``None`` for the whole graph.
+        severity: The default severity.
+
+    Raises:
+        TypeError: The function has no docstring.
+    """
 
     def decorate(check: R) -> Rule:
         doc = inspect.getdoc(check)
         if not doc:
-            raise TypeError(f"rule {id} has no docstring, which is its explanation")
+            raise TypeError(f"the rule {id} has no docstring; write one, it is the rule's explanation")
         return Rule(Code(id, name, severity, doc), over, check)
 
     return decorate
 
 
+Function = str | Callable[..., Any]
+"""A function, or where it is: ``package.module:function``, imported when it is first needed."""
+
+
+def loaded(name: str, function: Function) -> Callable[..., Any]:
+    """A function that a plugin names, imported now.
+
+    Args:
+        name: The name of the evaluator, exporter, ... for messages.
+        function: The function or its place.
+
+    Raises:
+        UsageError: It cannot be imported or is not a function; the message has the name and the reason.
+    """
+    if not isinstance(function, str):
+        return function
+    from importlib import import_module
+
+    module, _, attribute = function.partition(":")
+    try:
+        value = getattr(import_module(module), attribute)
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{name}: {function} cannot be imported: {type(error).__name__}: {error}") from error
+    if not callable(value):
+        raise UsageError(f"{name}: {function} is not a function")
+    result: Callable[..., Any] = value
+    return result
+
+
 @frozen
-class _Function:
-    """Something a plugin computes, under a name, imported when it is first asked for.
+class _Named:
+    """A function with a name.
 
     Attributes:
         name: A short word, unique among its like.
@@ -114,51 +154,74 @@ class _Function:
 
     name: str
     summary: str
-    run: str | Callable[..., Any] = field(repr=False)
+    run: Function = field(repr=False)
+
+    @property
+    def functions(self) -> dict[str, Function]:
+        """Its functions by the name of the attribute."""
+        return {"run": self.run}
 
     def load(self) -> Callable[..., Any]:
         """The function, imported now.
 
         Raises:
-            UsageError: It cannot be imported, or is no function; the message names it and says why.
+            UsageError: It cannot be imported or is not a function.
         """
-        if not isinstance(self.run, str):
-            return self.run
-        from importlib import import_module
-
-        module, _, name = self.run.partition(":")
-        try:
-            found = getattr(import_module(module), name)
-        except (Exception, SystemExit) as error:
-            raise UsageError(f"{self.name}: {self.run} cannot be imported: {type(error).__name__}: {error}") from error
-        if not callable(found):
-            raise UsageError(f"{self.name}: {self.run} is not a function")
-        function: Callable[..., Any] = found
-        return function
+        return loaded(self.name, self.run)
 
 
 @frozen
-class Evaluator(_Function):
-    """Something that answers a question: ``run(catalog, *, ...)`` gives a :class:`trnspec.evaluation.result.Evaluation`.
+class Evaluator(_Named):
+    """A computation: ``run(catalog, *, ...)`` returns a :class:`trnspec.evaluation.result.Evaluation`.
 
-    ``catalog`` is a :class:`trnspec.catalog.catalog.Catalog`. The inputs are the function's keyword-only parameters; their
-    annotations and the ``Args:`` of its docstring make the options of ``trnspec eval NAME``. Where there is no answer
-    it raises a :class:`trnspec.evaluation.result.RefusalError`.
+    ``catalog`` is a :class:`trnspec.catalog.catalog.Catalog`. The inputs are the keyword-only parameters of the
+    function; they become the options of ``trnspec eval NAME``. Where it has no result, the function raises a
+    :class:`trnspec.evaluation.result.RefusalError`.
 
     Attributes:
-        rows: Its answer is its first table, which ``--format csv`` prints; the answers only sum it up.
+        rows: The result is its first table, which ``--format csv`` prints; the answers only summarise it.
     """
 
     rows: bool = field(default=False, kw_only=True)
 
 
 @frozen
-class Exporter(_Function):
-    """Something that writes the catalog in a form of its own: ``run(catalog)`` gives a text."""
+class Exporter:
+    """An output format of ``trnspec export`` and of ``export()`` in Python. At least one of the functions is needed.
+
+    Attributes:
+        name: What ``trnspec export`` calls the format.
+        suffix: The suffix of its files, such as ``.json``.
+        summary: One line for lists.
+        one: ``one(node, graph)`` returns the :class:`trnspec.output.exporters.exported.Export` of one document.
+        all: ``all(graph)`` returns the ``Export`` of the whole catalog.
+        inline: Whether the text itself contains the assumptions; if not, they are written beside it.
+    """
+
+    name: str
+    suffix: str
+    summary: str
+    one: Function | None = field(default=None, repr=False, kw_only=True)
+    all: Function | None = field(default=None, repr=False, kw_only=True)
+    inline: bool = field(default=True, kw_only=True)
+
+    @property
+    def functions(self) -> dict[str, Function]:
+        """Its functions by the name of the attribute."""
+        return {n: f for n, f in (("one", self.one), ("all", self.all)) if f is not None}
 
 
 @frozen
-class Command(_Function):
+class Reporter(_Named):
+    """A format of ``trnspec validate --format``: ``run(report, **options)`` returns a text without a final newline.
+
+    The options are those of :func:`trnspec.output.reporters.render`: ``color``, ``width``, ``texts``, ``docs`` and
+    ``when``; a reporter takes ``**_`` for those it does not use.
+    """
+
+
+@frozen
+class Command(_Named):
     """A command of the command line: ``run`` is a ``click.Command``, or where it is.
 
     It is imported when the command is called; ``trnspec --help`` shows the summary.
@@ -167,21 +230,22 @@ class Command(_Function):
 
 @frozen(kw_only=True)
 class Plugin:
-    """What a distribution adds.
+    """What a distribution adds to trnspec.
 
     Attributes:
-        name: A short name, unique among the installed plugins.
-        api: The :data:`API` it was written for.
+        name: A short name, unique among the installed plugins; that of its entry point.
+        api: The :data:`API` version it was written for.
         kinds: Kinds of documents.
         rules: Cross-checks.
-        codes: Explanations of codes that are not those of rules.
+        codes: Explanations of codes that do not belong to a rule.
         catalogs: Folders of documents.
-        evaluators: What answers questions from the catalog.
-        exporters: What writes the catalog in other forms.
-        explanations: Functions that tell why two figures disagree: of a case to ``Explanation`` values, as in
+        evaluators: Computations over the catalog.
+        exporters: Formats of ``trnspec export``.
+        reporters: Formats of ``trnspec validate``.
+        explanations: Functions that explain why two figures disagree: from a case to ``Explanation`` values, see
             ``trnspec.checks.reconcile.hypotheses``.
-        commands: What ``trnspec NAME`` runs.
-        units: Further units of the dimensions that there are.
+        commands: Commands of the command line.
+        units: Further units of the existing dimensions.
     """
 
     name: str
@@ -192,16 +256,47 @@ class Plugin:
     catalogs: tuple[FilePath, ...] = ()
     evaluators: tuple[Evaluator, ...] = ()
     exporters: tuple[Exporter, ...] = ()
+    reporters: tuple[Reporter, ...] = ()
     explanations: tuple[Callable[..., Iterator[Any]], ...] = ()
     commands: tuple[Command, ...] = ()
     units: tuple[Unit, ...] = ()
 
     __repr__ = short_repr
 
+    @property
+    def all_codes(self) -> Iterator[Code]:
+        """Its codes, those of the rules included."""
+        yield from self.codes
+        yield from (r.code for r in self.rules)
+
+
+def unique_names(plugin: Plugin) -> Iterator[tuple[str, str, Any]]:
+    """Everything that only one plugin may define: what it is, its name and its value."""
+    yield "plugin", plugin.name, plugin
+    for kind in plugin.kinds:
+        yield "kind", kind.name, kind
+        if kind.folder:
+            yield "folder", kind.folder, kind
+    for code in plugin.all_codes:
+        yield "code", code.id, code
+        yield "code name", code.name, code
+    for what, values in (
+        ("evaluator", plugin.evaluators),
+        ("exporter", plugin.exporters),
+        ("reporter", plugin.reporters),
+        ("command", plugin.commands),
+    ):
+        yield from ((what, v.name, v) for v in values)
+
 
 @frozen
 class Registry:
-    """All that the plugins of one run add, by name.  A value: two runs never share what they know."""
+    """Everything that the plugins of a run define, by name. It is a value: two runs share nothing.
+
+    Attributes:
+        plugins: The plugins, trnspec itself first.
+        distributions: By the name of a plugin, its distribution and version: ``trnspec-energy 0.1.0``.
+    """
 
     plugins: tuple[Plugin, ...]
     kinds: Mapping[str, Kind]
@@ -209,95 +304,119 @@ class Registry:
     codes: Mapping[str, Code]
     evaluators: Mapping[str, Evaluator] = field(factory=dict)
     exporters: Mapping[str, Exporter] = field(factory=dict)
+    reporters: Mapping[str, Reporter] = field(factory=dict)
     explanations: tuple[Callable[..., Iterator[Any]], ...] = ()
     units: UnitTable = UNITS
+    distributions: Mapping[str, str] = field(factory=dict)
 
     __repr__ = short_repr
 
     @classmethod
-    def of(cls, plugins: Iterable[Plugin]) -> Registry:
+    def of(cls, plugins: Iterable[Plugin], distributions: Mapping[str, str] | None = None) -> Registry:
         """The registry of some plugins.
 
+        Args:
+            plugins: The plugins.
+            distributions: The distribution and version of each, by name, for messages.
+
         Raises:
-            UsageError: One was written for another :data:`API`, or two of them give the same thing; both are named.
+            UsageError: One was written for another :data:`API`, or two define the same name; both are named.
         """
         plugins = tuple(plugins)
+        owners: dict[tuple[str, str], str] = {}
+        tables: dict[str, dict[str, Any]] = {}
         for plugin in plugins:
             if plugin.api != API:
                 raise UsageError(f"the plugin {plugin.name} was written for API {plugin.api}; this is API {API}")
-        names = [p.name for p in plugins]
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                raise UsageError(f"two plugins are named {name}; a name is that of one plugin")
-        kinds = _unique(((k.name, k, p) for p in plugins for k in p.kinds), "the kind")
-        codes = _unique(((c.id, c, p) for p in plugins for c in _codes(p)), "the code")
-        _unique(((k.folder, k, p) for p in plugins for k in p.kinds if k.folder), "the folder")
-        _unique(((c.name, c, p) for p in plugins for c in p.commands), "the command")
+            for what, name, value in unique_names(plugin):
+                if what == "plugin" and (what, name) in owners:
+                    raise UsageError(f"two plugins are named {name}; rename one of them")
+                if (what, name) in owners:
+                    both = f"{owners[what, name]} and {plugin.name}"
+                    raise UsageError(f"{what} {name!r} is defined by two plugins: {both}")
+                owners[what, name] = plugin.name
+                tables.setdefault(what, {})[name] = value
         return cls(
             plugins,
-            kinds,
+            tables.get("kind", {}),
             tuple(r for p in plugins for r in p.rules),
-            dict(sorted(codes.items())),
-            _unique(((e.name, e, p) for p in plugins for e in p.evaluators), "the evaluator"),
-            _unique(((e.name, e, p) for p in plugins for e in p.exporters), "the exporter"),
+            dict(sorted(tables.get("code", {}).items())),
+            tables.get("evaluator", {}),
+            tables.get("exporter", {}),
+            tables.get("reporter", {}),
             tuple(e for p in plugins for e in p.explanations),
-            table(plugins),
+            unit_table(plugins),
+            {} if distributions is None else distributions,
         )
 
     def code(self, id: str) -> Code:
         """The code of that id or name.
 
         Raises:
-            UsageError: There is none; the message lists the nearest.
+            UsageError: There is none; the message suggests the nearest.
         """
         for code in self.codes.values():
             if id.upper() == code.id or id == code.name:
                 return code
-        names = [*self.codes, *(c.name for c in self.codes.values())]
-        hint = did_you_mean(id, names)
+        hint = did_you_mean(id, [*self.codes, *(c.name for c in self.codes.values())])
         raise UsageError(f"there is no code {id!r}" + (f"; {hint}" if hint else ""))
 
-    def kind_of_folder(self, folder: str) -> Kind | None:
-        """The kind whose files lie in a folder of that name."""
-        return next((k for k in self.kinds.values() if k.folder == folder), None)
+    def exporter(self, name: str) -> Exporter:
+        """The exporter of that name; ``UsageError`` suggests the nearest or lists all."""
+        return _named(self.exporters, name, "export format")
+
+    def reporter(self, name: str) -> Reporter:
+        """The reporter of that name; ``UsageError`` suggests the nearest or lists all."""
+        return _named(self.reporters, name, "report format")
+
+    def provider(self, value: object) -> str:
+        """Which plugin defines a rule, an exporter, ...: ``trnspec``, or ``the plugin NAME of DISTRIBUTION VERSION``."""
+        for plugin in self.plugins:
+            if any(value is v for _, _, v in unique_names(plugin)) or any(value is r for r in plugin.rules):
+                return described_plugin(plugin.name, self.distributions.get(plugin.name, ""))
+        return "an unknown plugin"
 
 
-def _codes(plugin: Plugin) -> Iterator[Code]:
-    yield from plugin.codes
-    yield from (r.code for r in plugin.rules)
-
-
-def table(plugins: Iterable[Plugin]) -> UnitTable:
-    """The units that figures may be written in: those of trnspec, and those of some plugins.
-
-    Raises:
-        UsageError: One of them could be mistaken for another; the message names it and its plugin.
-    """
-    made = UNITS
-    for plugin in plugins:
-        if reason := unit_clash(plugin, made):
-            raise UsageError(f"the plugin {plugin.name}: {reason}")
-        made = extended(tuple(dict.fromkeys((*made.units[len(UNITS.units) :], *plugin.units))))
-    return made
-
-
-def unit_clash(plugin: Plugin, known: UnitTable) -> str:
-    """Why the units of a plugin cannot stand beside those that are known, or an empty text."""
-    for unit in plugin.units:
-        if reason := known.confusion(unit):
-            return reason
-        known = known.with_units(unit)
-    return ""
+def described_plugin(name: str, distribution: str) -> str:
+    """``trnspec``, or ``the plugin energy of trnspec-energy 0.1.0``."""
+    if name == entry_points.CORE[0]:
+        return name
+    return f"the plugin {name} of {distribution}" if distribution else f"the plugin {name}"
 
 
 V = TypeVar("V")
 
 
-def _unique(items: Iterable[tuple[str, V, Plugin]], what: str) -> dict[str, V]:
-    found: dict[str, V] = {}
-    givers: dict[str, str] = {}
-    for name, value, plugin in items:
-        if name in found:
-            raise UsageError(f"{what} {name} is given by two plugins: {givers[name]} and {plugin.name}")
-        found[name], givers[name] = value, plugin.name
-    return found
+def _named(table: Mapping[str, V], name: str, what: str) -> V:
+    if name not in table:
+        hint = did_you_mean(name, table) or f"available: {', '.join(table)}"
+        raise UsageError(f"there is no {what} {name!r}; {hint}")
+    return table[name]
+
+
+def unit_table(plugins: Iterable[Plugin]) -> UnitTable:
+    """The units that figures may be written in: the built-in ones and those of some plugins.
+
+    Raises:
+        UsageError: One of them could be mistaken for another; the message names the unit and its plugin.
+    """
+    table = UNITS
+    for plugin in plugins:
+        if reason := unit_clash(plugin, table):
+            raise UsageError(f"the plugin {plugin.name}: {reason}")
+        table = with_units(table, plugin)
+    return table
+
+
+def with_units(table: UnitTable, plugin: Plugin) -> UnitTable:
+    """A table of units and those of a plugin that does not clash with it."""
+    return extended(tuple(dict.fromkeys((*table.units[len(UNITS.units) :], *plugin.units))))
+
+
+def unit_clash(plugin: Plugin, known: UnitTable) -> str:
+    """Why the units of a plugin cannot be added to those that are known, or an empty text."""
+    for unit in plugin.units:
+        if reason := known.confusion(unit):
+            return reason
+        known = known.with_units(unit)
+    return ""

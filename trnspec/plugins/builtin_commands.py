@@ -16,9 +16,10 @@ COMMANDS = {
     "calibrate": "Fit what is achieved on a chip to published measurements.",
     "query": "Print the documents of a kind that fulfil a condition.",
     "sql": "Ask the tables of the catalog in SQL.",
-    "export": "Print a document in the form of another program, or as a picture.",
-    "plugin": "List the installed plugins and what became of them; start a new one.",
-    "explain": "Tell what a code means, why it matters and what to write instead.",
+    "export": "Convert a document to the format of another program, or to a picture.",
+    "plugin": "List the installed plugins and their status; create a new one.",
+    "schema": "Print the JSON Schema of a kind of document.",
+    "explain": "Explain a code, or list the fields of a kind of document.",
     "completion": "Print the completion script of a shell.",
 }
 """The commands with what ``--help`` says of each, so that it need not import them."""

@@ -1,4 +1,4 @@
-"""The kinds of documents that trnspec itself knows, as a plugin tells them."""
+"""The built-in kinds of documents as values of the plugin interface."""
 
 from __future__ import annotations
 

@@ -1,34 +1,46 @@
 """Which plugins are installed, and which of them a run can use.
 
-Nothing a plugin does stops a run: one that is broken, slow, clashing or of another time becomes a :class:`Record` and
-a warning that names its distribution, and the others work.  Where no plugin is installed, nothing is imported to find
-that out.
+No plugin can stop a run: one that is broken, slow, invalid, clashing or written for another API becomes a
+:class:`Record` and a warning that names its distribution, and everything else works without it. Where no plugin is
+installed, nothing is imported to find that out.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
-from trnspec.plugins.api import API, Plugin, Registry, table, unit_clash
+from trnspec.plugins.api import (
+    API,
+    Plugin,
+    Registry,
+    described_plugin,
+    unique_names,
+    unit_clash,
+    unit_table,
+    with_units,
+)
 from trnspec.plugins.entry_points import CORE, GROUP, EntryPoint, Outcome, imported
 from trnspec.plugins.entry_points import installed as installed_entries
-from trnspec.plugins.selection import ONLY, TELL
+from trnspec.plugins.failures import described, print_traceback
+from trnspec.plugins.selection import TELL, Choice, chosen
+from trnspec.plugins.validation import invalid_kinds, invalid_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path as FilePath
 
     from trnspec.quantities.units import UnitTable
 
 SECONDS = 2.0
-"""How long the import of one plugin may take, unless TRNSPEC_PLUGIN_SECONDS says otherwise."""
+"""How long the import of one plugin may take, unless TRNSPEC_PLUGIN_SECONDS is set."""
 
 OK = "ok"
 BROKEN = "broken"
@@ -39,29 +51,32 @@ NEWER = "newer"
 INVALID = "invalid"
 LEFT_OUT = "left-out"
 FAULTY = "faulty"
-"""The statuses of a record: it works; its import raised; its import took too long; something it gives is given already;
-it was written for an older or a newer API; it is not a plugin, or not the one its entry point names; the user did not
-want it; it is used, and something it names cannot be imported or its documents have errors, which only
+"""The statuses of a record: it is used; its import raised; its import took too long; it defines a name that is taken;
+it was written for an older or a newer API; it is not a plugin, or a value or a kind of it is not valid; the user did not
+choose it; it is used, and something it names cannot be imported or its documents have errors, which only
 ``trnspec plugin list`` looks for."""
+
+MOST = 3
+"""How many faults a message lists; ``faults`` has all of them."""
 
 
 class PluginWarning(UserWarning):
-    """A plugin is left out of a run, though it was not asked to be."""
+    """An installed plugin is left out of a run."""
 
 
 @frozen
 class Record:
-    """What became of one installed plugin.
+    """The status of one installed plugin.
 
     Attributes:
         name: The name of its entry point, which is also the plugin's.
-        distribution: The distribution that brings it: what ``pip uninstall`` takes.
-        version: The version of that distribution.
-        status: One word: ``ok``, ``broken``, ``slow``, ``clash``, ``outdated``, ``newer``, ``invalid``, ``left-out``,
+        distribution: Its distribution: the argument of ``pip uninstall``.
+        version: The version of the distribution.
+        status: One of ``ok``, ``broken``, ``slow``, ``clash``, ``outdated``, ``newer``, ``invalid``, ``left-out``,
             ``faulty``.
-        message: Why it is not used, or what of it is faulty; empty when all is well.
+        message: Why it is not used, or which faults it has; empty for ``ok``.
         seconds: How long its import took; 0 when it was not imported.
-        faults: What cannot be imported, and errors in documents, a line each.
+        faults: Every fault: invalid values and fields, clashes, functions that cannot be imported, errors in documents.
     """
 
     name: str
@@ -74,57 +89,33 @@ class Record:
 
     @property
     def warning(self) -> str:
-        """One line for the user, or an empty text when there is nothing to warn of."""
+        """One line for the user, or an empty text for a plugin that is used or not chosen."""
         if self.status in (OK, LEFT_OUT, FAULTY):
             return ""
-        made = f"the plugin {self.name} of {self.distribution} {self.version} is left out: {self.message}"
-        return " ".join(made.split())
+        return " ".join(f"{self.provider} is left out: {self.message}".split())
 
-
-@frozen
-class Choice:
-    """Which plugins a run may use.
-
-    Attributes:
-        only: Their names; ``None`` for all that are installed, nothing for none.
-    """
-
-    only: tuple[str, ...] | None = None
-
-    def takes(self, name: str) -> bool:
-        """True when the plugin of that name may be used."""
-        return self.only is None or name in self.only
+    @property
+    def provider(self) -> str:
+        """``the plugin energy of trnspec-energy 0.1.0``."""
+        return described_plugin(self.name, f"{self.distribution} {self.version}")
 
 
 @frozen
 class Discovery:
-    """The plugins of a run, trnspec itself first, and what became of every installed one."""
+    """The plugins of a run, trnspec itself first, and the status of every installed one."""
 
     plugins: tuple[Plugin, ...]
     records: tuple[Record, ...]
 
-    @property
+    @functools.cached_property
     def registry(self) -> Registry:
-        """All that these plugins add."""
-        return Registry.of(self.plugins)
+        """Everything that these plugins define."""
+        used = {r.name: f"{r.distribution} {r.version}" for r in self.records if r.status == OK}
+        return Registry.of(self.plugins, used)
 
     def giver(self, name: str) -> str:
-        """Who a plugin that is used is, for messages: ``trnspec`` or ``the plugin energy of trnspec-energy 0.1.0``."""
-        if name == CORE[0]:
-            return name
-        record = next(r for r in self.records if r.name == name and r.status == OK)
-        return f"the plugin {name} of {record.distribution} {record.version}"
-
-
-def chosen(environ: dict[str, str] | os._Environ[str] = os.environ) -> Choice:
-    """What the command line says; else TRNSPEC_PLUGINS: names with commas, or ``none``; unset or empty means all."""
-    only = ONLY.get()
-    if only is not None:
-        return Choice(only)
-    text = environ.get("TRNSPEC_PLUGINS", "").strip()
-    if not text:
-        return Choice()
-    return Choice(() if text.lower() == "none" else tuple(n.strip() for n in text.split(",") if n.strip()))
+        """A plugin that is used, for messages: ``trnspec`` or ``the plugin energy of trnspec-energy 0.1.0``."""
+        return described_plugin(name, self.registry.distributions.get(name, ""))
 
 
 def limit(environ: dict[str, str] | os._Environ[str] = os.environ) -> float:
@@ -142,176 +133,122 @@ def limit(environ: dict[str, str] | os._Environ[str] = os.environ) -> float:
 
 
 def entries() -> list[EntryPoint]:
-    """The plugins that are installed, trnspec itself left out, by name; none of them is imported."""
+    """The installed plugins by name, without trnspec itself; none of them is imported."""
     return [f for f in installed_entries(GROUP) if (f.name, f.value) != CORE]
 
 
-def any_installed() -> bool:
-    """True when a plugin may be used, so that someone who can do without need not import the rest."""
-    choice = chosen()
-    return choice.only != () and bool(entries())
-
-
-_waited: dict[tuple[tuple[EntryPoint, ...], float], list[Outcome]] = {}
-"""What :func:`simple` has imported, so that a slow plugin is not waited for twice."""
-
-
-def simple(seconds: float | None = None) -> list[FilePath] | None:
-    """The catalogs of the plugins that may be used, where they add catalogs and nothing else; else ``None``.
-
-    Such plugins cannot clash with anything, so trnspec itself need not be imported to know that they work.
+def catalogs(seconds: float) -> list[FilePath]:
+    """The catalogs of the plugins that may be used, without importing trnspec's own rules; for shell completion.
 
     Args:
-        seconds: How long the import of each may take; as long as always when left out.
-
-    Raises:
-        UsageError: The environment makes no sense.
+        seconds: How long the import of each plugin may take.
     """
     choice = chosen()
-    found = [f for f in entries() if choice.takes(f.name)] if choice.only != () else []
-    if {f.name for f in found} < set(choice.only or ()):
-        return None
-    folders: dict[str, tuple[FilePath, ...]] = {}
-    patience = limit() if seconds is None else seconds
-    outcomes = _waited[tuple(found), patience] = imported(found, patience)
-    for each, outcome in zip(found, outcomes, strict=True):
-        plugin = _used(each, outcome, SECONDS)[1]
-        if plugin is None or each.name in (*folders, CORE[0]):
-            return None
-        if plugin != Plugin(name=plugin.name, api=plugin.api, catalogs=plugin.catalogs):
-            return None
-        folders[plugin.name] = plugin.catalogs
-    return [folder for given in folders.values() for folder in given]
+    wanted = [e for e in entries() if choice.takes(e.name)]
+    plugins = (_imported(e, o, seconds)[1] for e, o in zip(wanted, imported(wanted, seconds), strict=True))
+    return [folder for plugin in plugins if plugin is not None for folder in plugin.catalogs]
 
 
 def discover(
     core: Callable[[], Plugin], choice: Choice, seconds: float, found: list[EntryPoint] | None = None
 ) -> Discovery:
-    """Import the plugins that are wanted, and keep those that work.
+    """Import the plugins that are wanted, and keep those that can be used.
 
     Args:
-        core: Gives trnspec itself, whose names win over those of a plugin.
+        core: Returns trnspec itself, whose names win over those of a plugin.
         choice: Which plugins are wanted; the others are not imported.
         seconds: How long the import of each may take.
-        found: What is installed; looked for when left out.
+        found: The installed plugins; looked up when not given.
 
     Raises:
         UsageError: A plugin that is chosen by name is not installed.
     """
     found = entries() if found is None else found
     for name in choice.only or ():
-        if name not in {f.name for f in found}:
-            hint = did_you_mean(name, [f.name for f in found]) or "trnspec plugin list shows those that are"
+        if name not in {e.name for e in found}:
+            hint = did_you_mean(name, [e.name for e in found]) or "trnspec plugin list shows the installed plugins"
             raise UsageError(f"no plugin {name!r} is installed; {hint}")
-    wanted = [f for f in found if choice.takes(f.name)]
-    waited = _waited.pop((tuple(wanted), seconds), None)
-    outcomes = dict(zip(wanted, imported(wanted, seconds) if waited is None else waited, strict=True))
+    wanted = [e for e in found if choice.takes(e.name)]
+    outcomes = dict(zip(wanted, imported(wanted, seconds), strict=True))
     kept = [core()]
-    takers = dict.fromkeys(_gives(kept[0]), "trnspec")
+    owners = {(what, name): "trnspec" for what, name, _ in unique_names(kept[0])}
+    units = unit_table(kept)
     records: list[Record] = []
-    for each in found:
-        if each not in outcomes:
-            records.append(_record(each, LEFT_OUT, "not chosen"))
+    for entry in found:
+        if entry not in outcomes:
+            records.append(_record(entry, LEFT_OUT, "not chosen"))
             continue
-        record, plugin = _used(each, outcomes[each], seconds)
+        record, plugin = _imported(entry, outcomes[entry], seconds)
         if plugin is not None:
-            record, plugin = _settled(record, plugin, takers, table(kept))
-        if plugin is not None:
+            record = _compatible(record, plugin, owners, units)
+        if plugin is not None and record.status == OK:
             kept.append(plugin)
-            takers.update(dict.fromkeys(_gives(plugin), plugin.name))
-            # By its name alone a reader could not tell it from the one that is left out.
-            takers["plugin", plugin.name] = f"{record.distribution} {record.version}"
+            units = with_units(units, plugin)
+            owners.update(dict.fromkeys(((what, name) for what, name, _ in unique_names(plugin)), plugin.name))
+            # Two distributions may bring a plugin of one name; only the distribution tells them apart.
+            owners["plugin", plugin.name] = f"{record.distribution} {record.version}"
         records.append(record)
     return Discovery(tuple(kept), tuple(records))
 
 
-def _used(found: EntryPoint, outcome: Outcome, limit: float) -> tuple[Record, Plugin | None]:
-    """The plugin that an import gave, when it gave one."""
+def _imported(entry: EntryPoint, outcome: Outcome, seconds: float) -> tuple[Record, Plugin | None]:
+    """The record of an import, and the plugin if it can be used as far as that can be seen from itself."""
+    took, value = outcome.seconds, outcome.value
     if outcome.error is not None:
-        return _record(found, BROKEN, f"its import failed: {told(outcome.error)}", outcome.seconds), None
+        print_traceback(outcome.error)
+        return _record(entry, BROKEN, f"its import failed: {described(outcome.error)}", took), None
     if outcome.late:
-        message = f"its import took longer than {limit:g} s (TRNSPEC_PLUGIN_SECONDS)"
-        return _record(found, SLOW, message, outcome.seconds), None
-    return _verified(found, outcome.value, outcome.seconds)
-
-
-def _record(found: EntryPoint, status: str, message: str = "", seconds: float = 0.0) -> Record:
-    return Record(found.name, found.distribution, found.version, status, message, seconds)
-
-
-def told(error: BaseException) -> str:
-    """An error of a plugin in words: its type, and its message where even that is sound."""
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001
-        text = "its message cannot be shown"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _verified(found: EntryPoint, value: Any, took: float) -> tuple[Record, Plugin | None]:
-    """The handshake: the API first, for nothing else can be trusted before."""
+        return _record(entry, SLOW, f"its import took longer than {seconds:g} s (TRNSPEC_PLUGIN_SECONDS)", took), None
+    # The API version first: the other fields of another version may mean something else.
     if isinstance(value, Plugin) and type(value.api) is int and value.api != API:
         message = f"it was written for API {value.api}, and this is API {API}"
-        return _record(found, OUTDATED if value.api < API else NEWER, message, took), None
-    message = _unsound(found, value)
-    return (_record(found, INVALID, message, took), None) if message else (_record(found, OK, "", took), value)
-
-
-def _unsound(found: EntryPoint, value: Any) -> str:
-    """What is wrong with an object that should be a plugin, or an empty text."""
-    if not isinstance(value, Plugin):
-        return f"{found.value} is of type {type(value).__name__}; a trnspec.plugins.api.Plugin is expected"
-    if type(value.api) is not int:
-        return f"its api is {value.api!r}; a whole number is expected"
-    if value.name != found.name:
-        return f"its entry point is named {found.name!r} and the plugin {value.name!r}; give both the same name"
+        return _record(entry, OUTDATED if value.api < API else NEWER, message, took), None
+    record = _record(entry, OK, "", took)
     try:
-        for kept in _gives(value):
-            hash(kept)
-        hash(tuple(u.spellings for u in value.units))
-        missing = [c for c in value.catalogs if not c.is_dir()]
-    except Exception as error:  # noqa: BLE001  # fields of other types than they should have
-        return f"its fields are not what they should be: {told(error)}"
-    return f"its catalog {missing[0]} is not a folder" if missing else ""
+        faults = tuple(invalid_values(entry, value))
+    except Exception as error:  # noqa: BLE001  # values of other types than they should have
+        faults = (f"a value of it cannot be checked: {described(error)}",)
+    return (_with_faults(record, INVALID, faults), None) if faults else (record, value)
 
 
-def _gives(plugin: Plugin) -> Iterator[tuple[str, str]]:
-    """Everything that only one plugin may give: what it is, and its name."""
-    yield "plugin", plugin.name
-    for kind in plugin.kinds:
-        yield "kind", kind.name
-        yield "folder", kind.folder
-    for code in (*plugin.codes, *(r.code for r in plugin.rules)):
-        yield "code", code.id
-        yield "code", code.name
-    for evaluator in plugin.evaluators:
-        yield "evaluator", evaluator.name
-    for exporter in plugin.exporters:
-        yield "exporter", exporter.name
-    for command in plugin.commands:
-        yield "command", command.name
-
-
-def _settled(
-    record: Record, plugin: Plugin, takers: dict[tuple[str, str], str], known: UnitTable
-) -> tuple[Record, Plugin | None]:
-    """The plugin, unless it gives what another already gives, or the same thing twice."""
-    seen: set[tuple[str, str]] = set()
-    for key in _gives(plugin):
-        what, name = key
-        if key in takers:
-            message = f"the {what} {name} is given by {takers[key]} already"
+def _compatible(record: Record, plugin: Plugin, owners: dict[tuple[str, str], str], units: UnitTable) -> Record:
+    """The record of a plugin beside those already kept: ok, a clash, or invalid where a kind cannot be used."""
+    faults: list[str] = []
+    own: set[tuple[str, str]] = set()
+    for what, name, _ in unique_names(plugin):
+        if (what, name) in owners:
+            faults.append(f"the {what} {name} is defined by {owners[what, name]} already")
         elif what == "code" and re.fullmatch(r"TRN\d+", name):
-            message = f"the code {name} has the letters of trnspec; codes of plugins have letters of their own"
-        elif key in seen:
-            message = f"it gives the {what} {name} twice"
-        else:
-            seen.add(key)
-            continue
-        return evolve(record, status=CLASH, message=message), None
-    if reason := unit_clash(plugin, known):
-        return evolve(record, status=CLASH, message=reason), None
-    return record, plugin
+            faults.append(f"the code {name} begins with TRN, which is reserved for trnspec; use letters of your own")
+        elif (what, name) in own:
+            faults.append(f"it defines the {what} {name} twice")
+        own.add((what, name))
+    if reason := unit_clash(plugin, units):
+        faults.append(reason)
+    if faults:
+        return _with_faults(record, CLASH, tuple(faults))
+    return _with_faults(record, INVALID, tuple(invalid_kinds(plugin, with_units(units, plugin))))
+
+
+def _with_faults(record: Record, status: str, faults: tuple[str, ...]) -> Record:
+    """The record with a status, if there are faults; the message lists the first."""
+    return evolve(record, status=status, message=summary(faults), faults=faults) if faults else record
+
+
+def summary(faults: tuple[str, ...]) -> str:
+    """The first faults in one line."""
+    more = [f"and {len(faults) - MOST} more"] if len(faults) > MOST else []
+    return "; ".join([*faults[:MOST], *more])
+
+
+def _record(entry: EntryPoint, status: str, message: str = "", seconds: float = 0.0) -> Record:
+    return Record(entry.name, entry.distribution, entry.version, status, message, seconds)
+
+
+def _core() -> Plugin:
+    # By its place, as every plugin: the kinds and rules of trnspec are in layers above this one.
+    plugin: Plugin = EntryPoint(CORE[0], CORE[0], "", CORE[1]).load()
+    return plugin
 
 
 def _warn(text: str) -> None:
@@ -323,18 +260,18 @@ def _warn(text: str) -> None:
 _kept: dict[object, Discovery] = {}
 
 
-def installed(core: Callable[[], Plugin]) -> Discovery:
+def installed() -> Discovery:
     """The plugins this process may use; each is imported once and warned of once.
 
     Raises:
-        UsageError: A plugin that is chosen by name is not installed, or the environment makes no sense.
+        UsageError: A plugin that is chosen by name is not installed, or an environment variable is not valid.
     """
     choice = chosen()
     key = (choice, tuple(sys.path))
     if key not in _kept:
         # Kept, for a plugin that was slow once would be waited for again at every call.
-        made = _kept[key] = discover(core, choice, limit())
-        for record in made.records:
+        discovery = _kept[key] = discover(_core, choice, limit())
+        for record in discovery.records:
             if record.warning:
                 (TELL.get() or _warn)(record.warning)
     return _kept[key]

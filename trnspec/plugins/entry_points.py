@@ -1,6 +1,6 @@
-"""Entry points of installed distributions: found without importing anything, and imported without waiting for ever.
+"""Entry points of installed distributions: found without importing anything, and imported with a time limit.
 
-``importlib.metadata`` would do the first in about five times the time; see ``docs/explanation/plugins.md``.
+``importlib.metadata`` takes about five times as long to find them; see ``docs/explanation/plugins.md``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class EntryPoint:
         name: Its name.
         distribution: The distribution it belongs to.
         version: The version of that.
-        value: Where its object is: ``package.module:object``.
+        value: The place of its object: ``package.module:object``.
     """
 
     name: str
@@ -35,7 +35,7 @@ class EntryPoint:
     value: str
 
     def load(self) -> Any:
-        """The object, imported now; it raises whatever the import raises."""
+        """The object, imported now; raises whatever the import raises."""
         from functools import reduce
         from importlib import import_module
 
@@ -47,22 +47,22 @@ GROUP = "trnspec.plugins"
 """The entry-point group whose objects are plugins."""
 
 CORE = ("trnspec", "trnspec.builtin:plugin")
-"""Name and place of the plugin that trnspec itself is."""
+"""Name and place of trnspec's own plugin."""
 
 
 def alone() -> bool:
-    """Whether trnspec is the only plugin that is installed."""
+    """Whether no other plugin than trnspec itself is installed."""
     return all((f.name, f.value) == CORE for f in installed(GROUP))
 
 
 def folders(group: str) -> list[FilePath]:
     """The metadata folders, on the path of this interpreter, of distributions whose entry points name the group."""
-    found: list[FilePath] = []
+    matches: list[FilePath] = []
     for place in dict.fromkeys(p or "." for p in sys.path):
         try:
             inside = sorted(e.path for e in os.scandir(place) if e.name.endswith((".dist-info", ".egg-info")))
         except OSError:
-            continue  # what cannot be listed holds nothing that could be imported; so does the standard library's zip
+            continue  # not a folder, such as the zip file of the standard library, or not readable
         for each in inside:
             try:
                 with open(os.path.join(each, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123  # many files
@@ -70,37 +70,37 @@ def folders(group: str) -> list[FilePath]:
             except OSError:
                 continue
             if group.encode() in text:
-                found.append(FilePath(each))
-    return found
+                matches.append(FilePath(each))
+    return matches
 
 
 def installed(group: str) -> list[EntryPoint]:
-    """The entry points of a group that are installed, by name; none of them is imported."""
-    found: dict[str, list[EntryPoint]] = {}
+    """The installed entry points of a group, by name; none of them is imported."""
+    by_distribution: dict[str, list[EntryPoint]] = {}
     for folder in folders(group):
         name, version = _called(folder)
         # The first on the path is the one that is imported.
         key = re.sub(r"[-_.]+", "-", name).lower()
-        if key not in found:
+        if key not in by_distribution:
             text = (folder / "entry_points.txt").read_text(encoding="utf-8", errors="replace")
-            found[key] = [EntryPoint(n, name, version, value) for n, value in _points(text, group)]
-    return sorted((f for each in found.values() for f in each), key=lambda f: (f.name, f.distribution))
+            by_distribution[key] = [EntryPoint(n, name, version, value) for n, value in _points(text, group)]
+    return sorted((f for points in by_distribution.values() for f in points), key=lambda f: (f.name, f.distribution))
 
 
 def _called(folder: FilePath) -> tuple[str, str]:
-    """The name and the version of a distribution: from the head of its metadata, else from the name of the folder."""
+    """The name and version of a distribution: from its metadata headers, else from the name of the folder."""
     name, _, rest = folder.name.partition("-")
-    said = {"name": name, "version": rest.rpartition(".")[0]}
-    # importlib.metadata reads the whole of it as a message, which takes longer than to import most plugins.
+    headers = {"name": name, "version": rest.rpartition(".")[0]}
+    # importlib.metadata parses the whole file as a message, which takes longer than importing most plugins.
     for file in ("METADATA", "PKG-INFO"):
         try:
             head = (folder / file).read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
         except OSError:
             continue
         lines = (line.partition(":") for line in head.splitlines())
-        said.update({key.lower(): value.strip() for key, _, value in lines if key.lower() in said})
+        headers.update({key.lower(): value.strip() for key, _, value in lines if key.lower() in headers})
         break
-    return said["name"], said["version"]
+    return headers["name"], headers["version"]
 
 
 def _points(text: str, wanted: str) -> Iterator[tuple[str, str]]:
@@ -116,7 +116,7 @@ def _points(text: str, wanted: str) -> Iterator[tuple[str, str]]:
 
 @frozen
 class Outcome:
-    """What the import of an entry point gave: an object, an error, or nothing in time."""
+    """The result of the import of an entry point: an object, an error, or a timeout."""
 
     seconds: float
     value: Any = None
@@ -125,9 +125,9 @@ class Outcome:
 
 
 class _Worker:
-    """A thread that imports entry points one after the other, and is left behind when one takes too long.
+    """A thread that imports entry points one after the other, and is abandoned when one takes too long.
 
-    One thread for all, since to hand over from thread to thread takes longer than most imports.
+    One thread for all: switching threads takes longer than most imports.
     """
 
     def __init__(self, found: list[EntryPoint]) -> None:
@@ -137,9 +137,9 @@ class _Worker:
         self._lock = Lock()
         self._ended = Event()
         self._began = time.perf_counter()
-        self._left_behind = False
+        self._abandoned = False
         self._outcomes: list[Outcome] = []
-        # A daemon: one that never comes back does not keep the process.
+        # A daemon, so that an import that never ends does not keep the process alive.
         Thread(target=self._work, name="trnspec plugins", daemon=True).start()
 
     def _work(self) -> None:
@@ -148,10 +148,10 @@ class _Worker:
             error: BaseException | None = None
             try:
                 value = each.load()
-            except BaseException as raised:  # noqa: BLE001  # also SystemExit: nothing in a plugin ends the run
+            except BaseException as raised:  # noqa: BLE001  # SystemExit too: no plugin ends the run
                 error = raised
             with self._lock:
-                if self._left_behind:
+                if self._abandoned:
                     return
                 now = time.perf_counter()
                 self._outcomes.append(Outcome(now - self._began, value, error))
@@ -159,23 +159,23 @@ class _Worker:
         self._ended.set()
 
     def outcomes(self, seconds: float) -> list[Outcome]:
-        """The outcomes of all entry points, or of those up to the first that took longer than so many seconds."""
+        """The outcomes of all entry points, or up to the first that takes longer than the limit."""
         left = seconds
         while not self._ended.wait(left):
             with self._lock:
                 left = self._began + seconds - time.perf_counter()
                 if left <= 0 and len(self._outcomes) < len(self._found):
-                    self._left_behind = True
+                    self._abandoned = True
                     return [*self._outcomes, Outcome(seconds - left, late=True)]
             left = max(left, 0.0)
         return self._outcomes
 
 
 def imported(found: list[EntryPoint], seconds: float) -> list[Outcome]:
-    """What the import of each entry point gave, in their order."""
+    """The outcome of the import of each entry point, in their order; ``seconds`` limits each import."""
     outcomes: list[Outcome] = []
     out = sys.stdout
-    # What a plugin prints while it is imported is not part of our output, which programs may read.
+    # Output of an import goes to standard error: programs read standard output.
     sys.stdout = sys.stderr
     try:
         while len(outcomes) < len(found):

@@ -1,6 +1,7 @@
-"""What the command line says of plugins, kept where it costs nothing to say.
+"""Which plugins a run uses, and where warnings go.
 
-Context variables, so that two threads or two runs in one process may want different things.
+Nothing heavy is imported here: the command line sets these values before it knows which command runs. They are context
+variables, so that two threads of one process can use different plugins.
 """
 
 from __future__ import annotations
@@ -9,16 +10,45 @@ import os
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from attrs import frozen
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 ONLY: ContextVar[tuple[str, ...] | None] = ContextVar("trnspec_only", default=None)
-"""The names of the plugins to use, none of them for no plugin; ``None`` leaves it to the environment."""
+"""The names of the plugins to use; ``()`` for none; ``None`` means that the environment decides."""
 
 TELL: ContextVar[Callable[[str], None] | None] = ContextVar("trnspec_tell", default=None)
-"""What is done with a warning of a plugin; ``None`` for Python's own way."""
+"""Called with each warning about a plugin or a document; ``None`` issues a Python warning."""
+
+TRACEBACK: ContextVar[bool | None] = ContextVar("trnspec_traceback", default=None)
+"""Whether the traceback of an error in a plugin is printed; ``None`` means that TRNSPEC_TRACEBACK decides."""
 
 
-def asked() -> bool:
-    """Whether anybody has said which plugins to use."""
-    return ONLY.get() is not None or "TRNSPEC_PLUGINS" in os.environ
+@frozen
+class Choice:
+    """Which plugins a run may use.
+
+    Attributes:
+        only: Their names; ``None`` for all installed plugins, ``()`` for none.
+    """
+
+    only: tuple[str, ...] | None = None
+
+    def takes(self, name: str) -> bool:
+        """Whether the plugin of that name may be used."""
+        return self.only is None or name in self.only
+
+
+def chosen(environ: Mapping[str, str] = os.environ) -> Choice:
+    """The plugins that the command line names, else those in TRNSPEC_PLUGINS.
+
+    The variable holds names separated by commas, or ``none``; unset or empty means all.
+    """
+    only = ONLY.get()
+    if only is not None:
+        return Choice(only)
+    text = environ.get("TRNSPEC_PLUGINS", "").strip()
+    if not text:
+        return Choice()
+    return Choice(() if text.lower() == "none" else tuple(n.strip() for n in text.split(",") if n.strip()))

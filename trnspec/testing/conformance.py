@@ -1,4 +1,4 @@
-"""What every evaluator must keep, as tests; authors of plugins import it from ``trnspec.testing``."""
+"""Tests that every evaluator must pass; plugin authors import them from ``trnspec.testing``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from attrs import evolve
 
 from trnspec.api import load, plugins
-from trnspec.builtin import plugin as house
+from trnspec.builtin import plugin as builtin
 from trnspec.catalog.versions.changes import attempt
 from trnspec.errors import TrnspecError
 from trnspec.evaluation.inputs import bound, inputs
@@ -36,22 +36,22 @@ COUNTED = frozenset(
         "share", "speedup", "stages", "steps", "tokens", "ultraservers", "utilization",
     )
 )  # fmt: skip
-"""Words that tell of an answer without a unit that it has none: what is counted, and quotients of two alike."""
+"""Words in the name of an answer that has no unit: counts, and ratios of equal quantities."""
 
 MISUSE = "misuse"
-"""What ``bad`` expects where the question itself is wrong."""
+"""The reason in ``bad`` for inputs that are not valid."""
 
 _SECONDS = 120
 
 
 @functools.cache
 def _catalog(plugin: Plugin, overlay: str | None) -> Catalog:
-    known = Registry.of([house] if plugin is house else [house, plugin])
+    known = Registry.of([builtin] if plugin is builtin else [builtin, plugin])
     return load(registry=known, overlay=overlay)
 
 
 class EvaluatorConformance:
-    """What every evaluator must keep, as tests: subclass it in a test module, name the evaluator, run pytest.
+    """Tests that every evaluator must pass: subclass it in a test module, name the evaluator, run pytest.
 
     ```python
     class TestEnergy(EvaluatorConformance):
@@ -62,12 +62,12 @@ class EvaluatorConformance:
     ```
 
     Attributes:
-        plugin: The plugin that gives it.
+        plugin: The plugin that defines it.
         name: The name of the evaluator.
-        good: Inputs that have an answer.
-        bad: Inputs that have none, each with the reason of the refusal, or ``misuse`` where the question is wrong.
-        overlay: A YAML file with changes to lay over the catalog, for figures that it does not have.
-        dimensionless: Names of answers that have no unit, where their words do not tell.
+        good: Inputs with a result.
+        bad: Inputs without one, each with the reason of the refusal, or ``misuse`` for inputs that are not valid.
+        overlay: A YAML file with changes of the catalog, for figures that it does not have.
+        dimensionless: Names of answers without a unit that contain no word of :data:`COUNTED`.
     """
 
     plugin: ClassVar[Plugin]
@@ -79,58 +79,58 @@ class EvaluatorConformance:
 
     @property
     def catalog(self) -> Catalog:
-        """The catalog that is asked: that of trnspec and of the plugin, with the overlay."""
+        """The catalog: the shipped one and that of the plugin, with the overlay applied."""
         return _catalog(self.plugin, None if self.overlay is None else str(self.overlay))
 
     @property
     def evaluator(self) -> Evaluator:
         """The evaluator under test."""
-        found = [e for e in self.plugin.evaluators if e.name == self.name]
-        assert found, f"the plugin {self.plugin.name} gives no evaluator {self.name}"
-        return found[0]
+        result = [e for e in self.plugin.evaluators if e.name == self.name]
+        assert result, f"the plugin {self.plugin.name} defines no evaluator {self.name}"
+        return result[0]
 
     def evaluate(self, given: Mapping[str, Any], catalog: Catalog | None = None) -> Evaluation:
-        """What it answers, checked as it is for everyone."""
+        """The result, checked as for every user."""
         return run(self.evaluator, self.plugin.name, self.catalog if catalog is None else catalog, given)
 
     def test_asks_for_what_the_command_line_can_give(self) -> None:
-        """Every input has a type, and the docstring tells what it is."""
+        """Every input has a type and a help text."""
         for each in inputs(self.evaluator.load(), self.name):
-            assert each.help, f"the docstring does not tell what {each.name} is; add it to Args:"
+            assert each.help, f"{each.name} has no help text; describe it in Args: of the docstring"
 
     def test_answers(self) -> None:
-        """There is an answer to every good question: finite, within its interval, and its parts sum to it."""
+        """Good inputs have results: finite, within their intervals, equal to the sum of their parts."""
         assert self.good, "name some good inputs"
         for given in self.good:
             function = self.evaluator.load()
-            found = function(self.catalog, **bound(inputs(function, self.name), given, self.name))
+            result = function(self.catalog, **bound(inputs(function, self.name), given, self.name))
 
-            assert list(unsound(found, self.name)) == [], given
+            assert list(unsound(result, self.name)) == [], given
 
     def test_says_what_was_asked(self) -> None:
-        """The question has every input that was given, and the title is there."""
+        """The result lists every input that was given, and has a title."""
         for given in self.good:
-            found = self.evaluate(given)
+            result = self.evaluate(given)
 
-            assert found.title, given
-            assert set(given) - set(found.inputs) == set(), f"missing in the question of {given}"
+            assert result.title, given
+            assert set(given) - set(result.inputs) == set(), f"missing in the inputs of the result for {given}"
 
     def test_answers_the_same_again(self) -> None:
-        """The same question has the same answer, to the last bit."""
+        """Equal inputs have equal results, to the last bit."""
         for given in self.good:
             assert self.evaluate(given) == self.evaluate(given), given
 
     def test_numbers_have_units(self) -> None:
-        """A number has a unit, or the words of its name tell that it has none."""
+        """A number has a unit, or its name shows that it has none."""
         for given in self.good:
-            found = self.evaluate(given)
-            bare = {a.name for a in found.answers if not a.unit and not isinstance(a.value, (str, bool))}
-            told = {n for n in bare if n in set(self.dimensionless) or COUNTED & set(n.split("_"))}
+            result = self.evaluate(given)
+            bare = {a.name for a in result.answers if not a.unit and not isinstance(a.value, (str, bool))}
+            unitless = {n for n in bare if n in set(self.dimensionless) or COUNTED & set(n.split("_"))}
 
-            assert bare - told == set(), f"{given}: give each a unit, or list it as dimensionless"
+            assert bare - unitless == set(), f"{given}: give each a unit, or list it as dimensionless"
 
     def test_rests_on_figures_of_the_catalog(self) -> None:
-        """What it says of a figure is what the catalog says: the document is there, and prints that."""
+        """The catalog figures used are in the catalog, with the same text."""
         for given in self.good:
             for used in self.evaluate(given).figures_used:
                 figures = self.catalog[used.of].figures
@@ -139,35 +139,35 @@ class EvaluatorConformance:
                 assert at not in figures or figures[at].value.text == used.says, f"{used.of} {at}"
 
     def test_refuses_rather_than_guesses(self) -> None:
-        """Without a figure that it rests on, it refuses, or answers without that figure; it never keeps what is gone."""
+        """Without a figure it used, it refuses, or has a result that does not use it; it never guesses."""
         for given in self.good:
             for used in self.evaluate(given).figures_used:
                 catalog = self._without(used.of, used.at.removeprefix("spec."))
                 if catalog is None:
                     continue
-                found, refused, told = self._outcome(given, catalog)
-                named = set() if found is None else {(b.of, b.at) for b in found.figures_used}
+                result, refused, message = self._outcome(given, catalog)
+                named = set() if result is None else {(b.of, b.at) for b in result.figures_used}
 
-                assert refused != MISUSE, f"{given} without {used.of} {used.at}: raise RefusalError, not {told}"
+                assert refused != MISUSE, f"{given} without {used.of} {used.at}: raise RefusalError, not {message}"
                 assert (used.of, used.at) not in named, f"{given}: {used.of} {used.at} is gone"
 
     def _without(self, name: str, at: str) -> Catalog | None:
-        """The catalog without one figure; ``None`` where a document of its kind must have it."""
+        """The catalog without one figure; ``None`` for a figure that its kind requires."""
         catalog = self.catalog
         node = catalog.graph.named(name)
-        made, wrong = attempt(node, {at: None})
+        changed, wrong = attempt(node, {at: None})
         assert not any(w.key for w in wrong), f"{name} has no {at}: {wrong}"
-        return None if wrong else evolve(catalog, graph=catalog.graph.replace(node.name, made.spec))
+        return None if wrong else evolve(catalog, graph=catalog.graph.replace(node.name, changed.spec))
 
     def test_refuses_what_has_no_answer(self) -> None:
-        """Each bad question is refused for the reason that is expected, in words."""
+        """Bad inputs are refused for the expected reason."""
         for given, reason in self.bad:
-            found, refused, told = self._outcome(given)
+            result, refused, message = self._outcome(given)
 
-            assert refused == reason, f"{given} should be refused ({reason}): {told or found}"
+            assert refused == reason, f"{given} should be refused ({reason}): {message or result}"
 
     def _outcome(self, given: Mapping[str, Any], catalog: Catalog | None = None) -> tuple[Evaluation | None, str, str]:
-        """The evaluation, or why there is none: the reason of the refusal, or :data:`MISUSE`, and the message."""
+        """The evaluation, or the reason of the refusal (or :data:`MISUSE`) and the message."""
         try:
             return self.evaluate(given, catalog), "", ""
         except RefusalError as error:
@@ -176,19 +176,19 @@ class EvaluatorConformance:
             return None, MISUSE, f"{type(error).__name__}: {error}"
 
     def test_goes_through_json(self) -> None:
-        """An evaluation comes back from JSON as it was."""
+        """An evaluation can be stored as JSON and read again."""
         for given in self.good:
-            found = self.evaluate(given)
-            text = json.dumps(found.to_dict(), allow_nan=False)
+            result = self.evaluate(given)
+            text = json.dumps(result.to_dict(), allow_nan=False)
 
-            assert Evaluation.from_dict(json.loads(text)) == found, given
+            assert Evaluation.from_dict(json.loads(text)) == result, given
 
     def test_runs_from_the_command_line(self) -> None:
-        """``trnspec eval`` gives the same answers in a process of its own."""
+        """``trnspec eval`` gives the same result in a process of its own."""
         given = self.good[0]
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, "-m", "trnspec"]
-            command += ["--no-plugins"] if self.plugin is house else ["--plugin", self.plugin.name]
+            command += ["--no-plugins"] if self.plugin is builtin else ["--plugin", self.plugin.name]
             command += ["eval", self.name, *_options(given), "--format", "json"]
             command += [] if self.overlay is None else ["--overlay", str(FilePath(self.overlay).resolve())]
             path = os.pathsep.join([*_site(self.plugin, FilePath(folder)), *filter(None, sys.path)])
@@ -207,7 +207,7 @@ class EvaluatorConformance:
 
 
 def _options(given: Mapping[str, Any]) -> Iterator[str]:
-    """Inputs as a command line gives them; a comma within a text is not one between texts."""
+    """Inputs as options; commas within a text are escaped."""
     for name, value in given.items():
         word = name.replace("_", "-")
         if isinstance(value, bool):
@@ -218,8 +218,8 @@ def _options(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _site(plugin: Plugin, folder: FilePath) -> Iterator[str]:
-    """A folder with the entry point of a plugin that is not installed, so that the command line finds it."""
-    if plugin is house or any(r.name == plugin.name for r in plugins().records):
+    """A folder with an entry point, for a plugin that is not installed."""
+    if plugin is builtin or any(r.name == plugin.name for r in plugins().records):
         return
     places = (
         f"{module}:{name}"

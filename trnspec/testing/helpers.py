@@ -1,4 +1,4 @@
-"""Helpers for those who write rules and plugins: one line per case, and explanations that are tests."""
+"""Helpers for authors of rules and plugins: one line per case, and explanations that are tests."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from trnspec.api import plugins, validate
 from trnspec.api import registry as installed
-from trnspec.builtin import plugin as house
+from trnspec.builtin import plugin as builtin
 from trnspec.checks.runner import check
 from trnspec.errors import UsageError
 from trnspec.loading.files import documents_in, shipped
 from trnspec.loading.pipeline import Reading, read
 from trnspec.loading.settings import Settings
-from trnspec.plugins.api import API, Plugin, Registry, Rule
+from trnspec.plugins.api import API, Plugin, Registry, Rule, loaded
+from trnspec.plugins.entry_points import EntryPoint
+from trnspec.plugins.validation import invalid_kinds, invalid_values
 from trnspec.yaml import read_file, read_text
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from trnspec.diagnostics import Code, Report
 
 Marks = set[tuple[str, str, int]]
-"""What is expected or found: (file, code, line)."""
+"""Expected or reported findings: (file, code, line)."""
 
 
 def report(
@@ -33,21 +35,21 @@ def report(
     registry: Registry | None = None,
     settings: Settings | None = None,
 ) -> Report:
-    """The report on some texts, checked as if they lay in a catalog beside the shipped one.
+    """The report on some texts, checked like files of a catalog beside the shipped one.
 
     Args:
         files: Texts by file name, or a single text, which is split and named as an example is.
-        plugins: The plugins that are used beside trnspec, whatever else is installed; all that are when left out.
-        registry: The kinds and rules, in place of ``plugins``.
-        settings: What to report.
+        plugins: The plugins to use besides trnspec; default: the installed ones.
+        registry: The kinds and rules, instead of ``plugins``.
+        settings: Which findings to report.
 
     Raises:
-        UsageError: Both ``plugins`` and ``registry`` are given, or two plugins give the same.
+        UsageError: Both ``plugins`` and ``registry`` are given, or two plugins clash.
     """
     if plugins is not None and registry is not None:
-        raise UsageError("plugins make a registry; give one of the two")
+        raise UsageError("give plugins or a registry, not both")
     if plugins is not None:
-        registry = Registry.of([house, *plugins])
+        registry = Registry.of([builtin, *plugins])
     known = registry if registry is not None else installed()
     texts = dict(split(files, known)) if isinstance(files, str) else files
     readings = [read(read_text(text, name), known) for name, text in texts.items()]
@@ -62,16 +64,16 @@ def _context(known: Registry) -> tuple[Reading, ...]:
 
 @functools.cache
 def _shipped() -> tuple[Reading, ...]:
-    # Readings are values, so that one reading of the shipped catalog serves every case of a run.
+    # Readings are values: all cases of a run share those of the shipped catalog.
     return _context(installed())
 
 
 def diagnose(
     files: Mapping[str, str] | str, *, plugins: Iterable[Plugin] | None = None, registry: Registry | None = None
 ) -> Marks:
-    """What is found in some texts, as a set of (file, code, line); see :func:`report`.
+    """The findings in some texts, as a set of (file, code, line); see :func:`report`.
 
-    Name the plugin under test in ``plugins``: what the rules of others find is not for its tests to say.
+    Give the plugin under test in ``plugins``, so that the rules of other installed plugins do not matter.
     """
     return {
         (d.where.file, d.code, d.where.place.line if d.where.place else 0)
@@ -80,16 +82,16 @@ def diagnose(
 
 
 def expected(files: Mapping[str, str] | str, *, registry: Registry | None = None) -> Marks:
-    """What the marks in some texts say should be found: ``#! TRN402`` at the end of a line, several with commas."""
+    """The findings that marks in the texts expect: ``#! TRN402`` at the end of a line, several separated by commas."""
     known = registry if registry is not None else installed()
     texts = dict(split(files, known)) if isinstance(files, str) else files
-    found: Marks = set()
+    findings: Marks = set()
     for name, text in texts.items():
         for number, line in enumerate(text.splitlines(), 1):
             mark = re.search(r"#! ([A-Z0-9, ]+)$", line)
             if mark:
-                found |= {(name, code.strip(), number) for code in mark[1].split(",")}
-    return found
+                findings |= {(name, code.strip(), number) for code in mark[1].split(",")}
+    return findings
 
 
 def split(text: str, known: Registry) -> Iterator[tuple[str, str]]:
@@ -109,7 +111,7 @@ def _name(text: str, known: Registry) -> str:
 
 
 def examples(code: Code) -> Iterator[tuple[str, str]]:
-    """The YAML examples in an explanation, each with the heading it stands under: ``Example`` or ``Instead``."""
+    """The YAML examples in an explanation, each with its heading: ``Example`` or ``Instead``."""
     heading = ""
     block: list[str] | None = None
     for line in code.doc.splitlines():
@@ -125,35 +127,35 @@ def examples(code: Code) -> Iterator[tuple[str, str]]:
 
 
 def check_code(code: Code, *, registry: Registry | None = None) -> None:
-    """Assert that the explanation of a code tells the truth.
+    """Assert that the explanation of a code is complete and correct.
 
-    Its examples must give exactly the findings that they mark, those under ``Instead`` none, and it must say why the
-    finding matters and where that is known from.
+    Its examples must have exactly the findings that they mark, those under ``Instead`` none, and the sections Why and
+    Source must exist.
     """
     for heading in ("Why:", "Example:", "Instead:", "Source:"):
-        assert heading in code.doc, f"{code.id} does not say {heading}"
+        assert heading in code.doc, f"{code.id} has no section {heading}"
     for heading, text in examples(code):
         marks = expected(text, registry=registry)
-        found = diagnose(text, registry=registry)
+        findings = diagnose(text, registry=registry)
 
-        assert marks == found, f"{code.id}, {heading}: {sorted(marks)} is marked, {sorted(found)} is found"
+        assert marks == findings, f"{code.id}, {heading}: {sorted(marks)} is marked, {sorted(findings)} is reported"
         assert heading != "Instead" or not marks, f"{code.id}: an example of what to write instead has findings"
 
 
 def check_rule(rule: Rule, *, registry: Registry | None = None) -> None:
-    """Assert that the explanation of a rule tells the truth, whether or not the rule is part of a plugin yet.
+    """Assert that the explanation of a rule is correct; the rule need not be part of a plugin.
 
     Args:
         rule: The rule.
-        registry: The kinds and other rules; those of trnspec itself when left out.
+        registry: The kinds and other rules; default: the built-in ones.
     """
     if registry is None:
-        registry = Registry.of([house, Plugin(name="rule-under-test", api=API, rules=(rule,))])
+        registry = Registry.of([builtin, Plugin(name="rule-under-test", api=API, rules=(rule,))])
     check_code(rule.code, registry=registry)
 
 
 class PluginConformance:
-    """What every plugin must keep, as tests: subclass it in a test module, name the plugin, run pytest.
+    """Tests that every plugin must pass: subclass it in a test module, name the plugin, run pytest.
 
     ```python
     class TestPlugin(PluginConformance):
@@ -168,40 +170,46 @@ class PluginConformance:
 
     @property
     def registry(self) -> Registry:
-        """The registry of trnspec itself and the plugin, and no other."""
-        return Registry.of([house, self.plugin])
+        """The registry of trnspec and the plugin, without other plugins."""
+        return Registry.of([builtin, self.plugin])
 
     def test_fits_beside_trnspec(self) -> None:
-        """It is written for this API, and gives nothing that trnspec gives."""
-        assert [p.name for p in self.registry.plugins] == ["trnspec", self.plugin.name]
+        """It was written for this API, its values and kinds are valid, and it redefines nothing of trnspec."""
+        registry = self.registry
+        entry = EntryPoint(self.plugin.name, self.plugin.name, "", self.plugin.name)
+
+        assert [*invalid_values(entry, self.plugin), *invalid_kinds(self.plugin, registry.units)] == []
+        assert [p.name for p in registry.plugins] == ["trnspec", self.plugin.name]
 
     def test_is_installed_and_used(self) -> None:
-        """Its distribution has an entry point, and ``trnspec plugin list`` has nothing against it."""
-        found = {r.name: (r.status, r.message) for r in plugins().records}
+        """Its distribution has an entry point, and its status is ``ok``."""
+        findings = {r.name: (r.status, r.message) for r in plugins().records}
 
-        assert found.get(self.plugin.name, "not installed: run pip install --editable .") == ("ok", "")
+        assert findings.get(self.plugin.name, "not installed: run pip install --editable .") == ("ok", "")
 
     def test_catalogs_have_no_findings(self) -> None:
-        """Its documents are sound, beside those of trnspec; each catalog holds some."""
+        """Its documents have no findings beside those of trnspec; each catalog has some documents."""
         for folder in self.plugin.catalogs:
-            found = validate([str(folder)], registry=self.registry).report
+            findings = validate([str(folder)], registry=self.registry).report
 
-            assert [f"{d.where.file}: {d.code} {d.message}" for d in found.diagnostics] == []
-            assert found.files > 0, f"{folder} holds no documents"
+            assert [f"{d.where.file}: {d.code} {d.message}" for d in findings.diagnostics] == []
+            assert findings.files > 0, f"{folder} has no documents"
 
     def test_trnspec_has_no_findings_beside_it(self) -> None:
-        """Its rules and documents find or cause nothing in the shipped catalog."""
-        found = validate(registry=self.registry).report
+        """Its rules and documents cause no findings in the shipped catalog."""
+        findings = validate(registry=self.registry).report
 
-        assert [f"{d.where.file}: {d.code} {d.message}" for d in found.diagnostics] == []
+        assert [f"{d.where.file}: {d.code} {d.message}" for d in findings.diagnostics] == []
 
     def test_explanations_tell_the_truth(self) -> None:
-        """Every example gives the findings that it marks."""
+        """Every example has the findings that it marks."""
         for code in (*self.plugin.codes, *(r.code for r in self.plugin.rules)):
             check_code(code, registry=self.registry)
 
     def test_functions_can_be_imported(self) -> None:
-        """What evaluators and exporters name is there."""
-        for each in (*self.plugin.evaluators, *self.plugin.exporters):
-            assert callable(each.load()), each.name
-            assert each.summary, f"{each.name} has no summary"
+        """Every function that the plugin names can be imported."""
+        plugin = self.plugin
+        for values in (plugin.evaluators, plugin.exporters, plugin.reporters, plugin.commands):
+            for each in values:
+                for function in each.functions.values():
+                    assert callable(loaded(each.name, function)), each.name

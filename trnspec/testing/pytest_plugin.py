@@ -1,7 +1,7 @@
-"""A plugin of pytest: every file of a catalog is a test, which fails with what ``trnspec validate`` says of it.
+"""A pytest plugin: every file of a catalog is a test, which fails with the findings of ``trnspec validate``.
 
-It does nothing unless it is asked, by ``--trnspec DIR`` or by the setting ``trnspec_catalogs``; see
-``docs/how-to/test-a-catalog.md``. Nothing of trnspec is imported before the first file is collected.
+It is active only with ``--trnspec DIR`` or the setting ``trnspec_catalogs``; see ``docs/how-to/test-a-catalog.md``.
+Nothing of trnspec is imported before the first file is collected.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The option and the setting."""
     group = parser.getgroup("trnspec")
-    words = "Make every file of the catalog DIR a test of trnspec; may be repeated."
-    group.addoption("--trnspec", action="append", default=[], metavar="DIR", help=words)
-    parser.addini("trnspec_catalogs", "Catalogs whose files are tests of trnspec.", type="paths", default=[])
+    text = "Test every file of the catalog DIR with trnspec; may be repeated."
+    group.addoption("--trnspec", action="append", default=[], metavar="DIR", help=text)
+    parser.addini("trnspec_catalogs", "Catalogs whose files are tested with trnspec.", type="paths", default=[])
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where catalogs are named, have their folders collected.
+    """Collect the folders of the catalogs that are given.
 
     Raises:
         pytest.UsageError: One is not a folder.
     """
-    asked = [Path(config.invocation_params.dir, each).resolve() for each in config.getoption("--trnspec")]
-    usual = [each.resolve() for each in config.getini("trnspec_catalogs")]
-    roots = list(dict.fromkeys((*asked, *usual)))
+    given = [Path(config.invocation_params.dir, each).resolve() for each in config.getoption("--trnspec")]
+    configured = [each.resolve() for each in config.getini("trnspec_catalogs")]
+    roots = list(dict.fromkeys((*given, *configured)))
     if not roots:
         return
     for root in roots:
         if not root.is_dir():
             raise pytest.UsageError(f"trnspec: the catalog {root} is not a folder")
-    # As with "testpaths", the usual ones are left out where the user names what to run.
+    # As with "testpaths", the configured ones are not used when the user names what to run.
     named = config.args_source is pytest.Config.ArgsSource.ARGS
     inside = [Path(config.invocation_params.dir, arg.partition("::")[0]).resolve() for arg in config.args]
-    for root in asked if named else roots:
+    for root in given if named else roots:
         if not any(root.is_relative_to(each) for each in inside):
             config.args.append(str(root))
     config.pluginmanager.register(_Catalogs(config, roots), "trnspec-catalogs")
 
 
 class _Catalogs:
-    """Makes tests of the files of some catalogs; each catalog is checked once, when its first test runs."""
+    """Turns the files of catalogs into tests; each catalog is checked once, when its first test runs."""
 
     def __init__(self, config: pytest.Config, roots: list[Path]) -> None:
         self._here = config.invocation_params.dir
@@ -62,8 +62,8 @@ class _Catalogs:
         """A file with one test, for a document of one of the catalogs."""
         for root in self._roots.values():
             if file_path in root.files:
-                made: pytest.Collector = _File.from_parent(parent, path=file_path, root=root)
-                return made
+                collector: pytest.Collector = _File.from_parent(parent, path=file_path, root=root)
+                return collector
         return None
 
 
@@ -71,7 +71,7 @@ class _Root:
     """One catalog.
 
     Attributes:
-        folder: Where it is.
+        folder: Its folder.
         files: Its documents, in order.
     """
 
@@ -99,17 +99,17 @@ class _Root:
         return self._checked
 
     def of(self, file: Path) -> tuple[Report, Mapping[str, str]]:
-        """What was found in a file, and the texts it points into, under the names that people call them by.
+        """The findings in a file, and the texts of the files, with paths relative to where pytest was started.
 
-        What lies in no file of the catalog is told of the files that it points to, else of the first.
+        A finding outside the catalog counts for the files of the catalog that it refers to, else for the first one.
         """
         from attrs import evolve
 
         checked = self.checked
         found = [d for d in checked.report.diagnostics if file in self._blamed(d)]
-        told = [evolve(d, where=self._called(d.where), see=tuple(map(self._called, d.see))) for d in found]
+        renamed = [evolve(d, where=self._called(d.where), see=tuple(map(self._called, d.see))) for d in found]
         texts = {self._name(name): text for name, text in checked.texts.items()}
-        return evolve(checked.report, diagnostics=tuple(told)), texts
+        return evolve(checked.report, diagnostics=tuple(renamed)), texts
 
     def _blamed(self, found: Diagnostic) -> list[Path]:
         where = Path(found.where.file)
@@ -151,11 +151,11 @@ class _Item(pytest.Item):
         self.root = root
 
     def runtest(self) -> None:
-        """Fail where something worse than information was found."""
+        """Fail on errors and warnings."""
         from trnspec.output.reporters import render
 
         report, texts = self.root.of(self.path)
-        # Without its last line, which counts: pytest counts itself.
+        # Without the summary line: pytest counts the tests.
         text = render(report, "text", texts=texts).rpartition("\n\n")[0]
         if not report.ok:
             raise _FindingsError(text)
@@ -163,7 +163,7 @@ class _Item(pytest.Item):
             self.add_report_section("call", "trnspec", text)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> Any:
-        """The report, or why there is none; a traceback of neither."""
+        """The report, or the error, without a traceback."""
         from trnspec.errors import TrnspecError
 
         if isinstance(excinfo.value, _FindingsError):
@@ -173,5 +173,5 @@ class _Item(pytest.Item):
         return super().repr_failure(excinfo, *args)
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
-        """Where it is said to be: the document as a whole."""
+        """The location of the test: the document as a whole."""
         return self.path, None, f"trnspec {self.root.folder.name}/{self.path.relative_to(self.root.folder).as_posix()}"

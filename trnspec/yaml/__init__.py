@@ -1,7 +1,7 @@
-"""YAML text to plain data and a table of places: JSON's data model, YAML 1.2 core scalars, nothing else.
+"""YAML text to plain data and a table of positions: the JSON data model and YAML 1.2 core scalars.
 
-What is refused (duplicate keys, anchors, tags, numbers past 64 bits, ...) becomes a :class:`Problem` with a place.
-Nothing here raises for a mistake in a file.
+Rejected constructs (duplicate keys, anchors, tags, numbers beyond 64 bits, ...) become a :class:`Problem` with a
+position. No error in a file raises an exception.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What reading a file yields: data, places, problems; and the budgets that reading keeps."""
+"""The result of reading a file (data, positions, problems), and the limits of the reader."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from attrs import field, frozen
 
 Path: TypeAlias = tuple[str | int, ...]
-"""From the root to a value: keys and, within sequences, indexes from 0."""
+"""The path from the root to a value: keys and, in sequences, indices from 0."""
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """The data model of JSON."""
@@ -19,11 +19,11 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 @frozen(order=True)
 class Place:
-    """A place in a text.
+    """A position in a text.
 
     Attributes:
         line: From 1; a line ends with LF, CR LF or CR.
-        column: From 1, in characters (code points); a byte order mark at the start of the file is not counted.
+        column: From 1, in characters (code points), without a byte order mark at the start of the file.
     """
 
     line: int
@@ -32,12 +32,12 @@ class Place:
 
 @frozen
 class Span:
-    """Where a value stands.
+    """The position of a value.
 
     Attributes:
-        key: Where its key begins; ``None`` for the root and for items of a sequence.
-        value: Where the value begins (its anchor or tag, when it has one).
-        end: Just after the value.
+        key: The beginning of its key; ``None`` for the root and for items of a sequence.
+        value: The beginning of the value, or of its anchor or tag.
+        end: The position after the value.
     """
 
     key: Place | None
@@ -47,15 +47,15 @@ class Span:
 
 @frozen
 class Problem:
-    """A mistake, or something doubtful, in a file; how severe it is, is decided elsewhere.
+    """An error or a doubtful construct in a file; its code determines the severity.
 
     Attributes:
         code: For instance ``TRN005``.
-        message: One sentence that names what stands there.
-        place: Where, or ``None`` when it concerns the file as a whole.
-        hint: What to write instead, or an empty text.
-        path: Where in the document.
-        see: The other place that belongs to it, such as the first of two equal keys.
+        message: One sentence that shows the text in question.
+        place: The position, or ``None`` for the file as a whole.
+        hint: The text to write instead, or an empty text.
+        path: The path in the document.
+        see: A related position, such as the first of two equal keys.
     """
 
     code: str
@@ -68,14 +68,14 @@ class Problem:
 
 @frozen
 class Limits:
-    """Budgets, so that no file costs more than a moment.
+    """Limits that bound the time and memory of reading a file.
 
     Attributes:
-        bytes: Size of the file; a page of specifications has about 10,000.
+        bytes: Size of the file; a typical document has about 10,000.
         depth: Nesting of mappings and sequences; the root has depth 1.
         nodes: Number of keys, values and collections.
         scalar: Length of one key or value in characters.
-        problems: How many problems of one code are listed; the rest are counted in one last problem.
+        problems: The most problems of one code that are listed; a last problem counts the others.
     """
 
     bytes: int = 1_000_000
@@ -87,17 +87,17 @@ class Limits:
 
 @frozen
 class Document:
-    """A file as it was read.
+    """The content of a file.
 
     Attributes:
         file: The file as it was named.
-        data: Plain data, or ``None`` when nothing sound can be said of the file.
-        places: Where each value stands, also those that were refused.
+        data: Plain data, or ``None`` if the file is unusable.
+        places: The position of each value, rejected ones included.
         problems: In reading order.
-        text: The file's text without byte order mark; bytes that are not UTF-8 stand as U+FFFD.
-        refused: Paths of values that were reported and left out of ``data`` (an item of a sequence stands there as
-            ``None``, so that the others keep their indexes).  Later stages do not call them missing.  A merge key
-            gives the path ending in ``<<``: then any key of that mapping may be missing for that reason.
+        text: The text of the file without byte order mark; bytes that are not UTF-8 are replaced by U+FFFD.
+        rejected: Paths of values that were reported and left out of ``data`` (an item of a sequence becomes ``None``, so
+            that the others keep their indices). Later stages do not report them as missing. A merge key gives a path
+            that ends in ``<<``: any key of that mapping may be missing for this reason.
     """
 
     file: str
@@ -105,13 +105,13 @@ class Document:
     places: Mapping[Path, Span]
     problems: tuple[Problem, ...]
     text: str
-    refused: frozenset[Path] = field(default=frozenset())
+    rejected: frozenset[Path] = field(default=frozenset())
 
     def place(self, path: Path, *, key: bool = False) -> Place:
-        """Where the value at ``path`` (with ``key``: its key) begins.
+        """The beginning of the value at ``path``, or with ``key`` of its key.
 
-        For a path that is not in the file, such as a missing key, it is the key of its nearest ancestor that is,
-        which is what the reader has to extend; for the root it is where the root begins.
+        For a path that is not in the file, such as a missing key, the beginning of the key of its nearest ancestor in
+        the file, and for the root the beginning of the root.
         """
         for length in range(len(path), -1, -1):
             span = self.places.get(path[:length])
@@ -124,14 +124,14 @@ _BREAK = re.compile(r"\r\n|\n|\r")
 
 
 class Lines:
-    """Offsets of a text as places; the table is made on first use."""
+    """Converts offsets of a text to positions; the table is built on first use."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._starts: list[int] = []
 
     def place(self, offset: int) -> Place:
-        """The place of the character at ``offset``, which may be the end of the text."""
+        """The position of the character at ``offset``, which may be the end of the text."""
         if not self._starts:
             self._starts = [0, *(m.end() for m in _BREAK.finditer(self.text))]
         offset = min(max(offset, 0), len(self.text))
@@ -140,13 +140,13 @@ class Lines:
 
 
 class Problems:
-    """Collects problems; of each code it keeps the first ``most`` and counts the others."""
+    """Collects problems: keeps the first ``most`` of each code and counts the others."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._kept: list[Problem] = []
         self._count: Counter[str] = Counter()
-        self._first_left_out: dict[str, Place | None] = {}
+        self._first_omitted: dict[str, Place | None] = {}
 
     def add(
         self,
@@ -157,21 +157,21 @@ class Problems:
         path: Path = (),
         see: Place | None = None,
     ) -> None:
-        """Notes one problem."""
+        """Adds one problem."""
         self._count[code] += 1
         if self._count[code] <= self._most:
             self._kept.append(Problem(code, message, place, hint, path, see))
         else:
-            self._first_left_out.setdefault(code, place)
+            self._first_omitted.setdefault(code, place)
 
     def __contains__(self, code: str) -> bool:
         return code in self._count
 
     def sorted(self) -> tuple[Problem, ...]:
-        """All of them in reading order; those of the file as a whole come first."""
+        """All problems in reading order; those of the file as a whole come first."""
         rest = [
-            Problem(code, f"{self._count[code] - self._most:,} more of the same kind follow from here on.", place)
-            for code, place in self._first_left_out.items()
+            Problem(code, f"{self._count[code] - self._most:,} more problems of this kind follow from here.", place)
+            for code, place in self._first_omitted.items()
         ]
         return tuple(sorted([*self._kept, *rest], key=lambda p: p.place or Place(0, 0)))
 

@@ -1,4 +1,4 @@
-"""From a file or a text to a Document: the stages of reading, in their order."""
+"""A file or a text to a :class:`Document`: the stages of reading in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Parser = Any
-"""An object with ``get_event()``, one of ruamel.yaml's."""
+"""An object with ``get_event()``, a parser of ruamel.yaml."""
 
 _DIRECTIVE = re.compile(r"%[^\r\n]*")
 _MARKER = re.compile(r"(?:\A|(?<=[\r\n]))(---|\.\.\.)(?=[ \t\r\n]|\Z)")
@@ -38,7 +38,7 @@ def pure_parser(text: str) -> Parser:
 
 
 def best_parser(text: str) -> Parser:
-    """The C parser where there is one."""
+    """The C parser if it is installed."""
     try:
         return c_parser(text)
     except ImportError:
@@ -53,27 +53,27 @@ def read_file(
 ) -> Document:
     """The document in the file at ``path``, shown in messages as ``file``.
 
-    A file that is missing, cannot be read or is no regular file gives a document with the problem ``TRN001``.
+    A file that is missing, unreadable or not a regular file gives a document with the problem ``TRN001``.
     At most one byte more than ``limits.bytes`` is read.
     """
     name = os.fsdecode(path) if file is None else file
     problems = Problems(limits.problems)
     raw = b""
     try:
-        # Without O_NONBLOCK, opening a pipe would wait for someone to write into it.
+        # Without O_NONBLOCK, opening a pipe would wait for a writer.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(path, flags), "rb") as stream:
             if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 raw = stream.read(limits.bytes + 1)
             else:
-                problems.add("TRN001", f"{show(name)} is no regular file.", None, "name a file")
+                problems.add("TRN001", f"{show(name)} is not a regular file.", None, "name a file")
     except IsADirectoryError:
         problems.add("TRN001", f"{show(name)} is a directory.", None, "name a file in it")
     except OSError as error:
         reason = error.strerror or type(error).__name__
         problems.add("TRN001", f"{show(name)} cannot be read: {reason}.", None, "check its name and permissions")
     except ValueError as error:
-        problems.add("TRN001", f"{show(name)} is no file name: {error}.", None, "name a file")
+        problems.add("TRN001", f"{show(name)} is not a file name: {error}.", None, "name a file")
     if "TRN001" in problems:
         return Document(name, None, {}, problems.sorted(), "")
     return read_text(raw, name, limits, parser)
@@ -85,7 +85,7 @@ def read_text(
     limits: Limits = _DEFAULT,
     parser: Callable[[str], Parser] = best_parser,
 ) -> Document:
-    """The document in ``text``; ``parser`` makes a parser of its characters."""
+    """The document in ``text``; ``parser`` creates a parser for its characters."""
     problems = Problems(limits.problems)
     if _size(text, limits.bytes) > limits.bytes:
         problems.add("TRN012", f"The file has more than {limits.bytes:,} bytes.", None, "split the file")
@@ -99,7 +99,7 @@ def read_text(
     builder = Builder(Lines(first), limits, problems)
     sound = readable and _feed(builder, parser(first), problems)
     data = builder.data if sound else None
-    return Document(file, data, builder.places, problems.sorted(), characters, frozenset(builder.refused))
+    return Document(file, data, builder.places, problems.sorted(), characters, frozenset(builder.rejected))
 
 
 def _size(text: str | bytes, enough: int) -> int:
@@ -111,20 +111,20 @@ def _size(text: str | bytes, enough: int) -> int:
 def _first_document(text: str, lines: Lines, problems: Problems) -> tuple[str, bool]:
     """The first document of ``text``, at the same offsets, and whether it can be read.
 
-    Directives are made comments: both parsers would obey or stumble over them, each in its own way.
+    Directives become comments, because the two parsers treat them differently.
     """
     at, pieces, directives = 0, [], False
     while True:
         start = _skip_blank(text, at)
         pieces.append(text[at:start])
         at = start
-        found = _DIRECTIVE.match(text, at)
-        if found is None or lines.place(at).column != 1:
+        directive = _DIRECTIVE.match(text, at)
+        if directive is None or lines.place(at).column != 1:
             break
         directives = True
-        _directive(found.group(), lines.place(at), problems)
-        pieces.append("#" + found.group()[1:])
-        at = found.end()
+        _directive(directive.group(), lines.place(at), problems)
+        pieces.append("#" + directive.group()[1:])
+        at = directive.end()
     opening = _MARKER.match(text, at)
     body = opening.end() if opening and opening[1] == "---" else at
     closing = _MARKER.search(text, body)
@@ -133,8 +133,8 @@ def _first_document(text: str, lines: Lines, problems: Problems) -> tuple[str, b
         end = closing.start() if closing[1] == "---" else closing.end()
         rest = closing.start() if closing[1] == "---" else _skip_blank(text, closing.end())
         if rest < len(text):
-            message = "A second document begins here; a file holds one."
-            problems.add("TRN015", message, lines.place(rest), "move it to a file of its own")
+            message = "A second document begins here; a file contains one."
+            problems.add("TRN015", message, lines.place(rest), "move it to another file")
     if directives and body == at:
         problems.add("TRN004", "A directive is not followed by '---'.", lines.place(at), "delete the directive")
     pieces.append(text[at:end])
@@ -143,8 +143,8 @@ def _first_document(text: str, lines: Lines, problems: Problems) -> tuple[str, b
 
 def _skip_blank(text: str, at: int) -> int:
     """The offset of the next character that is neither blank nor in a comment."""
-    found = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*").match(text, at)
-    return found.end() if found else at
+    match = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*").match(text, at)
+    return match.end() if match else at
 
 
 def _directive(line: str, place: Place, problems: Problems) -> None:
@@ -155,7 +155,7 @@ def _directive(line: str, place: Place, problems: Problems) -> None:
 
 
 def _feed(builder: Builder, parser: Parser, problems: Problems) -> bool:
-    """Gives the builder all events; True when they came to their end."""
+    """Passes all events to the builder; True if the parser reached the end."""
     from ruamel.yaml.error import MarkedYAMLError
 
     while True:
@@ -164,7 +164,7 @@ def _feed(builder: Builder, parser: Parser, problems: Problems) -> bool:
         except MarkedYAMLError as error:
             _syntax(builder, error, problems)
             return False
-        except Exception:  # noqa: BLE001  The pure scanner lets Python's own through, such as OverflowError.
+        except Exception:  # noqa: BLE001  The pure scanner can raise errors of Python, such as OverflowError.
             _crash(builder, problems)
             return False
         if event is None:
@@ -180,10 +180,10 @@ def _syntax(builder: Builder, error: Any, problems: Problems) -> None:
     lines, text = builder.lines, builder.lines.text
     at, since = error.problem_mark, error.context_mark
     offset = at.index if at is not None else builder.last_scalar[1]
-    said = Complaint(
+    complaint = Complaint(
         error.problem or "", offset, error.context or "", None if since is None else since.index, builder.last_scalar
     )
-    verdict = explain(text, said)
+    verdict = explain(text, complaint)
     see = None if verdict.see is None else lines.place(verdict.see)
     problems.add(verdict.code, verdict.message, lines.place(verdict.at), verdict.hint, see=see)
 
@@ -195,4 +195,4 @@ def _crash(builder: Builder, problems: Problems) -> None:
         verdict = escape_verdict(wrong)
         problems.add(verdict.code, verdict.message, lines.place(wrong), verdict.hint)
     else:
-        problems.add("TRN004", "The text cannot be read from here on.", lines.place(begin), "check what follows")
+        problems.add("TRN004", "The text cannot be read from here.", lines.place(begin), "check the text that follows")

@@ -24,7 +24,7 @@ _EXACT = 2**53
 
 @frozen
 class OutOfRange:
-    """A plain scalar that is a number, but none that every reader can hold; ``why`` ends a sentence."""
+    """A plain scalar that is a number outside the range of other programs; ``why`` ends a sentence."""
 
     why: str
     hint: str = "write a number within range; as text, put it in quotes"
@@ -33,8 +33,8 @@ class OutOfRange:
 def resolve(text: str) -> bool | int | float | str | OutOfRange | None:  # noqa: PLR0911  One per form of the schema.
     """The value of the plain scalar ``text``.
 
-    Integers reach from -2**63 to 2**64 - 1, floats are those of double precision.  The cost is linear in the length:
-    digits are counted before they are read.
+    Integers range from -2**63 to 2**64 - 1, floats are double precision. The cost is linear in the length: digits are
+    counted before they are converted.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -55,7 +55,7 @@ def resolve(text: str) -> bool | int | float | str | OutOfRange | None:  # noqa:
             return OutOfRange("is too small for double precision and would become 0")
         return value
     if _NO_NUMBER.fullmatch(text):
-        return OutOfRange("is no finite number", "leave the key out, or write null, when there is no figure")
+        return OutOfRange("is not a finite number", "leave the key out, or write null, when there is no figure")
     return text
 
 
@@ -68,7 +68,7 @@ def _integer(sign: str, digits: str, base: int, most: int) -> int | OutOfRange:
 
 
 def doubt(text: str, value: float) -> tuple[str, str] | None:
-    """Why the plain number ``text`` may not be what was meant, and what to write instead; ``None`` when it is clear."""
+    """Why the plain number ``text`` is ambiguous, and the text to write instead; ``None`` if it is not."""
     return _doubt_integer(text, value) if isinstance(value, int) else _doubt_float(text, value)
 
 
@@ -77,13 +77,13 @@ def _doubt_integer(text: str, value: int) -> tuple[str, str] | None:
     if len(digits) > 1 and digits[0] == "0" and digits.isdigit():
         octal = f"0o{digits.lstrip('0')}" if set(digits) <= set("01234567") and value > 0 else ""
         return (
-            f"The leading zero of {shorten(text)} means nothing here, and octal to some readers.",
+            f"The leading zero of {shorten(text)} has no meaning here, but means octal to other programs.",
             f"write {value}" + (f" or, for octal, {octal}" if octal else ""),
         )
     if abs(value) > _EXACT:
         return (
-            f"The integer {shorten(text)} is beyond 2**53: readers that use double precision round it.",
-            f'write it in quotes when it is a name: "{shorten(text)}"',
+            f"The integer {shorten(text)} is beyond 2**53: programs that use double precision round it.",
+            f'write it in quotes if it is a name: "{shorten(text)}"',
         )
     return None
 
@@ -96,11 +96,11 @@ def _doubt_float(text: str, value: float) -> tuple[str, str] | None:
     if not fraction.strip("0") and abs(value) < _EXACT:
         return (
             f"The number {shown} is a whole number written as a fraction.",
-            f'write {int(value)}, or "{shown}" when the digits are meant as printed',
+            f'write {int(value)}, or "{shown}" if the digits are meant as printed',
         )
     if fraction.endswith("0"):
         return (
             f"The last zero of {shown} is lost: the number is {value!r}.",
-            f'write "{shown}" when the digits are meant as printed (a version, for instance), or {value!r}',
+            f'write "{shown}" if the digits are meant as printed (a version, for instance), or {value!r}',
         )
     return None

@@ -1,4 +1,4 @@
-"""What a scanner's complaint means to the person who wrote the file: where the cause is, and what to write instead."""
+"""Translates errors of the YAML scanner to the position of the cause and a hint."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _QUOTE_IT = "put the value in quotes"
 
 @frozen
 class Complaint:
-    """What the scanner said; all places are offsets in the text.
+    """An error of the scanner; all positions are offsets in the text.
 
     Attributes:
-        problem: The scanner's own words.
-        at: Where it gave up.
-        context: What it was doing, or an empty text.
-        since: Where it began doing so.
+        problem: The message of the scanner.
+        at: The position of the error.
+        context: The construct that it was reading, or an empty text.
+        since: The beginning of that construct.
         last: Start and end of the last scalar before, and its style: ``"``, ``'``, ``|``, ``>`` or an empty text.
     """
 
@@ -35,7 +35,7 @@ class Complaint:
 
 @frozen
 class Verdict:
-    """What to report: a code, a sentence, the offset of the cause, a hint, and the offset of the other place."""
+    """A problem to report: code, message, offset of the cause, hint, and the offset of a related position."""
 
     code: str
     message: str
@@ -45,42 +45,48 @@ class Verdict:
 
 
 def lacks_space(text: str) -> int | None:
-    """The offset of the colon in ``key:value``, where YAML needs a space after it; ``None`` when there is none."""
-    found = _KEY_WITHOUT_SPACE.match(text)
-    return found.start(1) if found else None
+    """The offset of the colon in ``key:value``, where YAML needs a space after it; ``None`` if there is none."""
+    match = _KEY_WITHOUT_SPACE.match(text)
+    return match.start(1) if match else None
 
 
 def bad_escape(text: str, start: int, end: int) -> int | None:
-    """The offset of the first escape between ``start`` and ``end`` that is no character: a surrogate, or past U+10FFFF."""
-    for found in _BAD_ESCAPE.finditer(text, start, end):
-        if found["bad"]:
-            return found.start()
+    """The offset of the first escape between ``start`` and ``end`` that is not a character: a surrogate, or beyond U+10FFFF."""
+    for match in _BAD_ESCAPE.finditer(text, start, end):
+        if match["bad"]:
+            return match.start()
     return None
 
 
 def escape_verdict(at: int) -> Verdict:
-    """What to say of such an escape."""
+    """The problem of such an escape."""
     return Verdict(
         "TRN004",
-        "This escape is no character.",
+        "This escape is not a character.",
         at,
         "write the character itself, or one escape with eight digits such as \\U0001F600",
     )
 
 
-def explain(text: str, said: Complaint) -> Verdict:
-    """The cause behind ``said``."""
+def explain(text: str, complaint: Complaint) -> Verdict:
+    """The cause of an error of the scanner."""
     for look in (_tab, _quote, _flow, _handle, _empty_key, _colon, _start, _collection):
-        verdict = look(text, said)
+        verdict = look(text, complaint)
         if verdict is not None:
             return verdict
-    what = "The file ends too early" if said.at >= len(text) else f"{show(_word(text, said.at))} cannot stand here"
-    return Verdict("TRN004", f"{what}.", said.at, "write one 'key: value' per line; put other texts in quotes")
+    description = (
+        "The file ends too early"
+        if complaint.at >= len(text)
+        else f"{show(_word(text, complaint.at))} is not allowed here"
+    )
+    return Verdict(
+        "TRN004", f"{description}.", complaint.at, "write one 'key: value' per line; put other text in quotes"
+    )
 
 
 def _word(text: str, at: int) -> str:
-    found = re.compile(r"[^\s,\[\]{}]+|.", re.DOTALL).match(text, at)
-    return found.group() if found else ""
+    match = re.compile(r"[^\s,\[\]{}]+|.", re.DOTALL).match(text, at)
+    return match.group() if match else ""
 
 
 def _line(text: str, at: int) -> tuple[int, int]:
@@ -96,54 +102,63 @@ def _lines(text: str, first: int, last: int) -> list[int]:
     return [begin, *(m.end() for m in re.compile(r"\r\n|\n|\r").finditer(text, begin, max(last, begin)))]
 
 
-def _tab(text: str, said: Complaint) -> Verdict | None:
-    found = _TAB_IN_INDENT.match(text, _line(text, said.at)[0])
-    at = found.start(1) if found else said.at
-    if found is None and (text[said.at : said.at + 1] != "\t" or not re.search("token|tab", said.problem)):
+def _tab(text: str, complaint: Complaint) -> Verdict | None:
+    match = _TAB_IN_INDENT.match(text, _line(text, complaint.at)[0])
+    at = match.start(1) if match else complaint.at
+    if match is None and (
+        text[complaint.at : complaint.at + 1] != "\t" or not re.search("token|tab", complaint.problem)
+    ):
         return None
-    if found is not None and said.at > found.end():
+    if match is not None and complaint.at > match.end():
         return None
-    where = "for indentation" if found else "here"
+    where = "for indentation" if match else "here"
     return Verdict("TRN004", f"A tab is used {where}.", at, "write spaces instead of the tab")
 
 
-def _quote(text: str, said: Complaint) -> Verdict | None:
-    start, end, style = said.last
-    if "quoted scalar" in said.context and said.since is not None:
-        mark = text[said.since : said.since + 1]
-        if "escape" in said.problem or "hexdecimal" in said.problem or "hexadecimal" in said.problem:
-            at = text.rfind("\\", said.since, said.at + 2)
-            wrong = bad_escape(text, said.since, said.at + 2)
+def _quote(text: str, complaint: Complaint) -> Verdict | None:
+    start, end, style = complaint.last
+    if "quoted scalar" in complaint.context and complaint.since is not None:
+        mark = text[complaint.since : complaint.since + 1]
+        if "escape" in complaint.problem or "hexdecimal" in complaint.problem or "hexadecimal" in complaint.problem:
+            at = text.rfind("\\", complaint.since, complaint.at + 2)
+            wrong = bad_escape(text, complaint.since, complaint.at + 2)
             if wrong is not None:
                 return escape_verdict(wrong)
             hint = "write \\\\ for a backslash, or use single quotes"
-            return Verdict("TRN004", f"{show(text[at : at + 2])} is no escape.", max(at, said.since), hint)
-        message = f"The quote {mark} that opens here is never closed."
-        return Verdict("TRN004", message, said.since, f"close it with {mark}")
-    if style in ("'", '"') and text[end - 1 : end] == style and said.at >= end and not text[end : said.at].strip():
-        if _line(text, start)[0] != _line(text, end)[0] and said.at == end:
-            message = f"The quote {style} that opens here is closed lines below, where another text begins."
+            return Verdict("TRN004", f"{show(text[at : at + 2])} is not an escape.", max(at, complaint.since), hint)
+        message = f"The quote {mark} that opens here is not closed."
+        return Verdict("TRN004", message, complaint.since, f"close it with {mark}")
+    if (
+        style in ("'", '"')
+        and text[end - 1 : end] == style
+        and complaint.at >= end
+        and not text[end : complaint.at].strip()
+    ):
+        if _line(text, start)[0] != _line(text, end)[0] and complaint.at == end:
+            message = f"The quote {style} that opens here is closed on a later line, where another text begins."
             return Verdict("TRN004", message, start, f"close it with {style} on its line", end - 1)
-        if _line(text, end)[0] == _line(text, said.at)[0] and text[said.at : said.at + 1] not in "]},:":
+        if _line(text, end)[0] == _line(text, complaint.at)[0] and text[complaint.at : complaint.at + 1] not in "]},:":
             inner = "''" if style == "'" else '\\"'
-            message = f"The text goes on after the closing quote: {show(_word(text, said.at))}."
-            return Verdict("TRN004", message, said.at, f"write {inner} for a quote inside the text")
+            message = f"There is text after the closing quote: {show(_word(text, complaint.at))}."
+            return Verdict("TRN004", message, complaint.at, f"write {inner} for a quote inside the text")
     return None
 
 
-def _flow(text: str, said: Complaint) -> Verdict | None:
-    if "flow" not in said.context or said.since is None:
+def _flow(text: str, complaint: Complaint) -> Verdict | None:
+    if "flow" not in complaint.context or complaint.since is None:
         return None
-    opener = text[said.since : said.since + 1]
-    if opener in ("[", "{") and said.since != said.at:
+    opener = text[complaint.since : complaint.since + 1]
+    if opener in ("[", "{") and complaint.since != complaint.at:
         closer = "]" if opener == "[" else "}"
-        if said.at >= len(text.rstrip()) or _line(text, said.since)[0] != _line(text, said.at)[0]:
+        if complaint.at >= len(text.rstrip()) or _line(text, complaint.since)[0] != _line(text, complaint.at)[0]:
             message = f"The {opener} that opens here is not closed."
-            return Verdict("TRN004", message, said.since, f"close it with {closer}", said.at)
-        message = f"{show(_word(text, said.at))} stands where a comma or {closer} is expected."
-        return Verdict("TRN004", message, said.at, f"separate items with commas, and close with {closer}", said.since)
-    if said.at >= len(text.rstrip()):
-        last = max(text.rfind("[", 0, said.at), text.rfind("{", 0, said.at))
+            return Verdict("TRN004", message, complaint.since, f"close it with {closer}", complaint.at)
+        message = f"{show(_word(text, complaint.at))} is found where a comma or {closer} is expected."
+        return Verdict(
+            "TRN004", message, complaint.at, f"separate items with commas, and close with {closer}", complaint.since
+        )
+    if complaint.at >= len(text.rstrip()):
+        last = max(text.rfind("[", 0, complaint.at), text.rfind("{", 0, complaint.at))
         if last >= 0:
             closer = "]" if text[last] == "[" else "}"
             return Verdict(
@@ -152,30 +167,32 @@ def _flow(text: str, said: Complaint) -> Verdict | None:
     return None
 
 
-def _handle(text: str, said: Complaint) -> Verdict | None:
-    if "tag handle" not in said.problem:
+def _handle(text: str, complaint: Complaint) -> Verdict | None:
+    if "tag handle" not in complaint.problem:
         return None
-    message = f"Tags are not allowed: {show(_word(text, said.at))}."
-    return Verdict("TRN008", message, said.at, "delete the tag; for a text write quotes")
+    message = f"Tags are not allowed: {show(_word(text, complaint.at))}."
+    return Verdict("TRN008", message, complaint.at, "delete the tag; for text, use quotes")
 
 
-def _empty_key(text: str, said: Complaint) -> Verdict | None:
-    if text[said.at : said.at + 1] != ":" or not ("key" in said.problem or "content" in said.problem):
+def _empty_key(text: str, complaint: Complaint) -> Verdict | None:
+    if text[complaint.at : complaint.at + 1] != ":" or not (
+        "key" in complaint.problem or "content" in complaint.problem
+    ):
         return None
-    start = _line(text, said.at)[0]
-    if text[start : said.at].rstrip(" ")[-1:] not in ("", "{", "[", ",", "-"):
+    start = _line(text, complaint.at)[0]
+    if text[start : complaint.at].rstrip(" ")[-1:] not in ("", "{", "[", ",", "-"):
         return None
-    return Verdict("TRN009", "A key is missing before the colon.", said.at, "write a key before the colon")
+    return Verdict("TRN009", "A key is missing before the colon.", complaint.at, "write a key before the colon")
 
 
-def _colon(text: str, said: Complaint) -> Verdict | None:
-    values = "mapping values" in said.problem
-    if not values and "':'" not in said.problem:
+def _colon(text: str, complaint: Complaint) -> Verdict | None:
+    values = "mapping values" in complaint.problem
+    if not values and "':'" not in complaint.problem:
         return None
-    start = said.last[0] if values else said.since if said.since is not None else said.at
-    for begin in _lines(text, start, said.at):
+    start = complaint.last[0] if values else complaint.since if complaint.since is not None else complaint.at
+    for begin in _lines(text, start, complaint.at):
         colon = lacks_space(text[begin : _line(text, begin)[1]])
-        if colon is not None and begin + colon != said.at:
+        if colon is not None and begin + colon != complaint.at:
             message = f"A space is missing after the colon: {show(_word(text, begin + colon - 1))}."
             if values or begin + colon >= start:
                 key = text[begin : begin + colon].strip()
@@ -183,39 +200,41 @@ def _colon(text: str, said: Complaint) -> Verdict | None:
             return Verdict("TRN004", message, begin + colon, "write a space after the colon")
     if not values:
         return Verdict("TRN004", f"A colon is missing after {show(_word(text, start))}.", start, "write 'key: value'")
-    line = _line(text, said.at)[0]
-    before = text[line : said.at]
-    if re.search(r":[ \t]", before) or _line(text, said.last[0])[0] == line:
-        return Verdict("TRN004", "A second colon makes this value a mapping.", said.at, _QUOTE_IT)
+    line = _line(text, complaint.at)[0]
+    before = text[line : complaint.at]
+    if re.search(r":[ \t]", before) or _line(text, complaint.last[0])[0] == line:
+        return Verdict("TRN004", "A second colon makes this value a mapping.", complaint.at, _QUOTE_IT)
     at = line + len(before) - len(before.lstrip())
     message = f"The key {show(before.strip())} continues the value of the line above, because it is indented further."
     return Verdict(
-        "TRN004", message, at, "align it with the key above, or leave that key without a value", said.last[0]
+        "TRN004", message, at, "align it with the key above, or leave that key without a value", complaint.last[0]
     )
 
 
-def _start(text: str, said: Complaint) -> Verdict | None:
-    character = text[said.at : said.at + 1]
-    if "cannot start any token" in said.problem:
-        return Verdict("TRN004", f"A value cannot begin with {character}.", said.at, _QUOTE_IT)
-    if said.since is not None and said.context.endswith(("an alias", "an anchor")):
-        mark = text[said.since : said.since + 1]
-        return Verdict("TRN004", f"A value cannot begin with {mark}.", said.since, _QUOTE_IT)
-    if "sequence entries are not allowed" in said.problem:
-        return Verdict("TRN004", "A list item cannot begin here.", said.at, "begin it on a line of its own")
+def _start(text: str, complaint: Complaint) -> Verdict | None:
+    character = text[complaint.at : complaint.at + 1]
+    if "cannot start any token" in complaint.problem:
+        return Verdict("TRN004", f"A value cannot begin with {character}.", complaint.at, _QUOTE_IT)
+    if complaint.since is not None and complaint.context.endswith(("an alias", "an anchor")):
+        mark = text[complaint.since : complaint.since + 1]
+        return Verdict("TRN004", f"A value cannot begin with {mark}.", complaint.since, _QUOTE_IT)
+    if "sequence entries are not allowed" in complaint.problem:
+        return Verdict("TRN004", "A list item cannot begin here.", complaint.at, "begin it on a new line")
     return None
 
 
-def _collection(text: str, said: Complaint) -> Verdict | None:
-    if said.since is None or not said.context.endswith(("block mapping", "block collection", "block sequence")):
+def _collection(text: str, complaint: Complaint) -> Verdict | None:
+    if complaint.since is None or not complaint.context.endswith(
+        ("block mapping", "block collection", "block sequence")
+    ):
         return None
-    column = said.since - _line(text, said.since)[0] + 1
-    word = show(_word(text, said.at))
-    start = _line(text, said.at)[0]
-    if text[start : said.at].strip(" "):
-        return Verdict("TRN004", f"{word} cannot stand here.", said.at, _QUOTE_IT)
-    kind = "a key" if said.context.endswith("mapping") else "an item that begins with '- '"
-    message = f"{word} is not aligned with its neighbours: {kind} is expected in column {column}."
-    if said.at - start + 1 == column:
-        message = f"{word} stands where {kind} is expected."
-    return Verdict("TRN004", message, said.at, f"begin the line in column {column} with {kind}", said.since)
+    column = complaint.since - _line(text, complaint.since)[0] + 1
+    word = show(_word(text, complaint.at))
+    start = _line(text, complaint.at)[0]
+    if text[start : complaint.at].strip(" "):
+        return Verdict("TRN004", f"{word} is not allowed here.", complaint.at, _QUOTE_IT)
+    kind = "a key" if complaint.context.endswith("mapping") else "an item that begins with '- '"
+    message = f"{word} is not aligned with the other lines: {kind} is expected in column {column}."
+    if complaint.at - start + 1 == column:
+        message = f"{word} is found where {kind} is expected."
+    return Verdict("TRN004", message, complaint.at, f"begin the line in column {column} with {kind}", complaint.since)

@@ -1,4 +1,4 @@
-"""Bytes to text: UTF-8 and printable characters only, each fault with its place."""
+"""Bytes to text: UTF-8 and printable characters only, each error with its position."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import unicodedata
 
 from trnspec.yaml.document import Lines, Problems
 
-# Not allowed by YAML, or (U+0085, U+2028, U+2029) a line break to some readers and not to others.
+# Not allowed by YAML, or (U+0085, U+2028, U+2029) a line break for some parsers only.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SURROGATES = re.compile("[\ud800-\udfff]+")
-_ESCAPED_BYTES = re.compile("[\udc80-\udcff]+")  # as surrogateescape leaves them
+_ESCAPED_BYTES = re.compile("[\udc80-\udcff]+")  # the result of surrogateescape
 _LISTED = 4
 _LONE_CR = re.compile(r"\r(?!\n)")
 INVISIBLE = re.compile(
     "[\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180e\u2000-\u200f\u202a-\u202f\u205f-\u206f"
     "\u3000\u3164\uffa0\U000e0000-\U000e007f]"
 )
-"""Characters that a reader cannot see, or cannot tell from a plain space."""
+"""Characters that are invisible, or look like a space."""
 
 BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Those of them that reorder what the reader sees, and so matter in comments and quotes too."""
+"""Characters among them that reorder the text on the screen, also in comments and quotes."""
 
 _MARKS = (
     (b"\x00\x00\xfe\xff", "UTF-32"),
@@ -38,13 +38,13 @@ def name_of(character: str) -> str:
 
 
 def decode(raw: bytes, problems: Problems) -> str:
-    """The text of ``raw`` without its byte order mark; what is not UTF-8 is reported and becomes U+FFFD."""
+    """The text of ``raw`` without its byte order mark; bytes that are not UTF-8 are reported and become U+FFFD."""
     for mark, name in _MARKS:
         if raw.startswith(mark):
             return _wide(raw, name, problems)
     if raw.count(0) * 4 > len(raw):
         return _wide(raw, "UTF-16 or UTF-32", problems)
-    # surrogateescape keeps one character for each bad byte, so that all bad places are found in one go.
+    # surrogateescape keeps one character for each bad byte, so that all errors are found in one pass.
     return clean(raw.decode("utf-8", "surrogateescape"), problems)
 
 
@@ -54,7 +54,7 @@ def _wide(raw: bytes, name: str, problems: Problems) -> str:
 
 
 def clean(text: str, problems: Problems) -> str:
-    """``text`` without a byte order mark at its start; reports characters that cannot stand in YAML, and line ends."""
+    """``text`` without a byte order mark at its start; reports characters that YAML does not allow, and line ends."""
     if text.startswith("\ufeff"):
         text = text[1:]
         problems.add(
@@ -64,28 +64,28 @@ def clean(text: str, problems: Problems) -> str:
             "save the file as UTF-8 without a byte order mark",
         )
     lines = Lines(text)
-    for found in _SURROGATES.finditer(text):
-        run = found.group()
+    for match in _SURROGATES.finditer(text):
+        run = match.group()
         codes = [ord(c) for c in run[:_LISTED]]
         more = " ..." if len(run) > _LISTED else ""
         if _ESCAPED_BYTES.fullmatch(run):
-            what = (
+            description = (
                 ("Byte " if len(codes) == 1 else "Bytes ")
                 + " ".join(f"0x{c - 0xDC00:02X}" for c in codes)
                 + more
                 + (" is not UTF-8" if len(codes) == 1 else " are not UTF-8")
             )
         else:
-            what = "Surrogate " + " ".join(f"U+{c:04X}" for c in codes) + more + " cannot be written as UTF-8"
-        problems.add("TRN002", what + ".", lines.place(found.start()), _SAVE_AS_UTF8)
-    for found in _CONTROL.finditer(text):
-        character = found.group()
-        what = "A byte order mark stands inside the text" if character == "\ufeff" else "A control character"
+            description = "Surrogate " + " ".join(f"U+{c:04X}" for c in codes) + more + " cannot be written as UTF-8"
+        problems.add("TRN002", description + ".", lines.place(match.start()), _SAVE_AS_UTF8)
+    for match in _CONTROL.finditer(text):
+        character = match.group()
+        description = "A byte order mark inside the text" if character == "\ufeff" else "A control character"
         problems.add(
             "TRN003",
-            f"{what}: {name_of(character)}." if character == "\ufeff" else f"{what} stands here: {name_of(character)}.",
-            lines.place(found.start()),
-            'delete it; where it is meant, write an escape such as "\\x1B" in double quotes',
+            f"{description}: {name_of(character)}.",
+            lines.place(match.start()),
+            'delete it; if it is intended, write an escape such as "\\x1B" in double quotes',
         )
     if "\r" in text:
         lone = [m.start() for m in _LONE_CR.finditer(text)]
@@ -93,7 +93,7 @@ def clean(text: str, problems: Problems) -> str:
             times = "1 line ends" if len(lone) == 1 else f"{len(lone):,} lines end"
             problems.add(
                 "TRN052",
-                f"{times} with a carriage return alone; readers differ on whether that ends a line.",
+                f"{times} with a carriage return only; programs differ in whether that ends a line.",
                 lines.place(lone[0]),
                 "end lines with a line feed",
             )
@@ -104,10 +104,10 @@ def clean(text: str, problems: Problems) -> str:
 
 def bidi(text: str, lines: Lines, problems: Problems) -> None:
     """Reports characters that change the order in which the text is shown."""
-    for found in BIDI.finditer(text):
+    for match in BIDI.finditer(text):
         problems.add(
             "TRN054",
-            f"An invisible character reorders the text shown: {name_of(found.group())}.",
-            lines.place(found.start()),
+            f"An invisible character reorders the text shown: {name_of(match.group())}.",
+            lines.place(match.start()),
             "delete it",
         )

@@ -64,8 +64,8 @@ def test_why_a_trainium2_has_512_gib(kept) -> None:
     assert ["total-of-another", "neighbour", "neighbour"] == [c.id for c in found.causes]
     assert [
         "512 GiB is the memory of 16 chips of 32 GiB, trainium1: trn1.32xlarge",
-        "the figure of trainium1 stands here: 16 x 32 GiB",
-        "the figure of trn1.32xlarge and 1 other stands here: 512 GiB",
+        "this is the figure of trainium1: 16 x 32 GiB",
+        "this is the figure of trn1.32xlarge and 1 other: 512 GiB",
     ] == [c.sentence for c in found.causes]
     assert ("trainium2", "neuron-trainium2-2026-08", "2026-08-21") == (
         found.adopted.name,
@@ -106,7 +106,7 @@ def test_beside_a_recorded_reason_a_cause_is_a_guess() -> None:
 def test_another_figure_of_the_document_is_told_by_its_path(kept) -> None:
     (found,) = (c for c in kept.contradictions if (c.type, c.statement.where) == ("trn2.3xlarge", CARD))
 
-    assert [("swapped-row", "the figure at spec.network.baseline of trn2.3xlarge stands here: 50.0 Gbps")] == [
+    assert [("swapped-row", "this is the figure at spec.network.baseline of trn2.3xlarge: 50.0 Gbps")] == [
         (c.id, c.sentence) for c in found.causes
     ]
 
@@ -120,7 +120,7 @@ def test_another_figure_of_the_chip_is_told_by_its_path(path, says, figure) -> N
     put(changed, path, says)
     (found,) = audited(changed).contradictions
 
-    assert [f"the figure at spec.sbuf of trainium2 stands here: {figure}"] == [c.sentence for c in found.causes]
+    assert [f"this is the figure at spec.sbuf of trainium2: {figure}"] == [c.sentence for c in found.causes]
 
 
 def test_the_total_follows_from_the_part(kept) -> None:

@@ -109,7 +109,9 @@ def test_the_command_line_says_the_same() -> None:
     done = run("audit", "-", stdin=b'[{"InstanceType": []}]')
 
     assert (2, "") == (done.status, done.out)
-    assert "trnspec: <stdin>: [0].InstanceType: a list stands here; a text of 1 to 100 printable characters" in done.err
+    assert (
+        "trnspec: <stdin>: [0].InstanceType: expected a text of 1 to 100 printable characters, found a list" in done.err
+    )
 
 
 PLACES = {

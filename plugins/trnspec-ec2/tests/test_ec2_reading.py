@@ -79,11 +79,11 @@ def test_numbers_keep_their_digits() -> None:
             b'{"Reservations": []}',
             f'f: not DescribeInstanceTypes output: an object with the keys "Reservations" is at its top; {WANTED}',
         ),
-        (b'{"InstanceTypes": {}}', "f: InstanceTypes: an object stands here; a list is expected"),
+        (b'{"InstanceTypes": {}}', "f: InstanceTypes: expected a list, found an object"),
         (b'{"InstanceTypes": []}', f"f: it has no instance types; {WANTED}"),
         (
             b'["trn1.2xlarge"]',
-            'f: [0]: the text "trn1.2xlarge" stands here; a record of an instance type is expected, an object',
+            'f: [0]: expected a record of an instance type, an object, found the text "trn1.2xlarge"',
         ),
         (
             b'{"InstanceTypes": [{"VCpuInfo": {}}]}',
@@ -91,11 +91,11 @@ def test_numbers_keep_their_digits() -> None:
         ),
         (
             b'[{"InstanceType": "../../x.y"}]',
-            'f: [0].InstanceType: the text "../../x.y" stands here; a type such as trn1.2xlarge is expected',
+            'f: [0].InstanceType: expected a type such as trn1.2xlarge, found the text "../../x.y"',
         ),
         (
             b'[{"InstanceType": 5}]',
-            "f: [0].InstanceType: the number 5 stands here; a text of 1 to 100 printable characters is expected",
+            "f: [0].InstanceType: expected a text of 1 to 100 printable characters, found the number 5",
         ),
         (
             b'[{"InstanceType": "a.b"}, {"InstanceType": "c.d"}, {"InstanceType": "a.b"}]',
@@ -115,30 +115,30 @@ def test_what_it_is_not(text, message) -> None:
     [
         (
             {"VCpuInfo": {"DefaultVCpus": "8"}},
-            'VCpuInfo.DefaultVCpus: the text "8" stands here; a whole number is expected',
+            'VCpuInfo.DefaultVCpus: expected a whole number, found the text "8"',
         ),
         (
             {"VCpuInfo": {"DefaultVCpus": 8.5}},
-            "VCpuInfo.DefaultVCpus: the number 8.5 stands here; a whole number is expected",
+            "VCpuInfo.DefaultVCpus: expected a whole number, found the number 8.5",
         ),
-        ({"VCpuInfo": {"DefaultVCpus": True}}, "VCpuInfo.DefaultVCpus: true stands here; a whole number is expected"),
-        ({"VCpuInfo": []}, "VCpuInfo: a list stands here; an object is expected"),
-        ({"NetworkInfo": {"NetworkCards": {}}}, "NetworkInfo.NetworkCards: an object stands here; a list is expected"),
+        ({"VCpuInfo": {"DefaultVCpus": True}}, "VCpuInfo.DefaultVCpus: expected a whole number, found true"),
+        ({"VCpuInfo": []}, "VCpuInfo: expected an object, found a list"),
+        ({"NetworkInfo": {"NetworkCards": {}}}, "NetworkInfo.NetworkCards: expected a list, found an object"),
         (
             {"NetworkInfo": {"NetworkCards": [{}, {"PeakBandwidthInGbps": "x"}]}},
-            'NetworkInfo.NetworkCards[1].PeakBandwidthInGbps: the text "x" stands here; a number is expected',
+            'NetworkInfo.NetworkCards[1].PeakBandwidthInGbps: expected a number, found the text "x"',
         ),
         (
             {"NetworkInfo": {"EfaSupported": "yes"}},
-            'NetworkInfo.EfaSupported: the text "yes" stands here; true or false is expected',
+            'NetworkInfo.EfaSupported: expected true or false, found the text "yes"',
         ),
         (
             {"MemoryInfo": {"SizeInMiB": -1}},
-            "MemoryInfo.SizeInMiB: the number is out of bounds; one from 0 to 10^15 with at most nine decimals is expected",
+            "MemoryInfo.SizeInMiB: the number is out of bounds; expected one from 0 to 10^15 with at most nine decimals",
         ),
         (
             {"GpuInfo": {"Gpus": [{"Name": "a\x1b[2J"}]}},
-            'GpuInfo.Gpus[0].Name: the text "a\\u001b[2J" stands here; a text of 1 to 100 printable characters is expected',
+            'GpuInfo.Gpus[0].Name: expected a text of 1 to 100 printable characters, found the text "a\\u001b[2J"',
         ),
     ],
 )
@@ -159,8 +159,8 @@ def test_values_of_other_types(more, message) -> None:
         (["no-such.json/x"], b"", "trnspec: no-such.json/x: there is no such file"),
         (["."], b"", "trnspec: .: it is a folder; name a file in it"),
         (["/dev/null/x"], b"", "trnspec: /dev/null/x: it cannot be read: Not a directory"),
-        ([], b"", "trnspec: name a file, - for standard input, or a region to ask with --region; one of them"),
-        (["-", "--region", "x"], b"", "trnspec: name a file, - for standard input, or a region to ask with --region"),
+        ([], b"", "trnspec: name a file, - for standard input, or a region with --region; one of them"),
+        (["-", "--region", "x"], b"", "trnspec: name a file, - for standard input, or a region with --region"),
         (["-", "--endpoint-url", "http://x"], b"", "trnspec: --endpoint-url goes with --region"),
         (
             ["-", "--as-of", "soon"],

@@ -218,7 +218,7 @@ def test_what_must_be_there_takes_its_document_along() -> None:
 
     assert {
         "part": "spec.memory.capacity was first published by new, of 2024-06-02",
-        "box": "spec.chips.chip is part, which was not known",
+        "box": "spec.chips.chip is part, which is unknown at that date",
     } == unknown
 
 
@@ -236,7 +236,7 @@ def test_an_optional_part_is_left_out() -> None:
 def test_a_document_on_nobodys_word() -> None:
     _, unknown = as_of(graph(document("Link", "wire", "spec: {connects: chips}")), "2023-05")
 
-    assert {"wire": "nothing in it has a source, so nobody can say when it was published"} == unknown
+    assert {"wire": "nothing in it has a source, so its date is unknown"} == unknown
 
 
 def test_a_printed_ratio_has_its_own_date() -> None:

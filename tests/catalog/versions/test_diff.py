@@ -124,8 +124,8 @@ def test_text() -> None:
     assert "      was  The page old, 2022-05-01 (old)\n      now  The page new, 2024-06-02 (new)\n" in text
     assert "      why  superseded: It was lowered.\n" in text
     assert "  dies: 2 -> 4\n" in text
-    assert "  the same on another word: memory.{capacity,bandwidth}\n" in text
-    assert "  claims: 2 added, 1 removed, 1 judged anew" in text
+    assert "  same value, other source or notation: memory.{capacity,bandwidth}\n" in text
+    assert "  claims: 2 added, 1 removed, 1 with another verdict" in text
 
 
 def test_lines_are_short() -> None:

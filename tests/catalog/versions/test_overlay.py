@@ -51,7 +51,9 @@ MISTAKES = {
     ("5:3", "no document is named 'prt'; did you mean 'part'"),
     ("6:9", "a mapping from paths to values"),
     ("11:26", "TRN201 no Chip is named 'prt'"),
-    ("12:5", "TRN102"),
+    ("12:5", "TRN102 the document has no 'api_version'"),
+    ("12:5", "TRN102 the document has no 'metadata'"),
+    ("12:5", "TRN102 the document has no 'spec'"),
     ("13:60", "the name 'part' is taken already"),
     ("14:112", "measures bandwidth"),
     ("15:5", "a document is a mapping"),
@@ -109,7 +111,7 @@ def test_every_mistake_has_its_line(catalog, tmp_path) -> None:
         ("add: {}", "1:6: add is a list of documents; start each document with '- '"),
         (
             "change: {part: {sbuf: 1 MiB, sbuf: 2 MiB}}\n",
-            "1:30: TRN005 The key 'sbuf' stands here a second time; the first value is kept; delete or rename one of them",
+            "1:30: TRN005 The key 'sbuf' is repeated; the first value is kept; delete or rename one of them",
         ),
     ],
 )

@@ -194,11 +194,11 @@ part  spec.memory.bandwidth
 
 
 def test_the_same_pair_for_programs(tmp_path: Path) -> None:
-    (told,) = json.loads(audited(tmp_path, PAIR, "--format", "json").output)["disagreements"]
+    (finding,) = json.loads(audited(tmp_path, PAIR, "--format", "json").output)["disagreements"]
     (row,) = [line for line in audited(tmp_path, PAIR, "--format", "markdown").output.splitlines() if "part" in line]
 
-    assert (None, "found") == (told["adopted"], told["verdict"])
-    assert [("820 GiB/s", "old"), ("820 GB/s", "new")] == [(r["says"], r["source"]) for r in told["conflicting"]]
+    assert (None, "found") == (finding["adopted"], finding["verdict"])
+    assert [("820 GiB/s", "old"), ("820 GB/s", "new")] == [(r["says"], r["source"]) for r in finding["conflicting"]]
     assert "| - | 820 GiB/s (old, 2023-02-28); 820 GB/s (new, 2024-05) | +7.4 % |" in row
 
 

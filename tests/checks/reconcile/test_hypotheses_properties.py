@@ -1,4 +1,4 @@
-"""trnspec.checks.reconcile.hypotheses: whatever is told is true, by an arithmetic of the test's own."""
+"""trnspec.checks.reconcile.hypotheses: whatever is explanations is true, by an arithmetic of the test's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from rules_world import ULTRA_PEAK, bare, causes, of_ultraserver, put, sites
 
-from trnspec.checks.reconcile.hypotheses import Case, tried
+from trnspec.checks.reconcile.hypotheses import Case, explain_case
 from trnspec.checks.reconcile.sites import Site, Term
 from trnspec.errors import QuantityError
 from trnspec.graph.graph import Graph
@@ -113,17 +113,17 @@ def test_whatever_is_told_closes_the_gap(drawn):
     half, ulp = one.ulp * one.unit.factor / 2, printed.ulp * printed.unit.factor
     wanted = ((one.value - half) * servers * chips, (one.value + half) * servers * chips)
     facts = Facts(printed, (printed.value - ulp / 2, printed.value + ulp / 2), wanted, servers, chips, one.value)
-    told = tried(Case(site, printed, (Interval(*wanted),), (whole,), (), Graph({})))
+    explanations = explain_case(Case(site, printed, (Interval(*wanted),), (whole,), (), Graph({})))
     gap = not facts.closes(1)
 
-    assert gap or {e.id for e in told} <= {"truncation"}
-    assert [e for e in told if not CHECKS[e.id](e.sentence, facts)] == []
+    assert gap or {e.id for e in explanations} <= {"truncation"}
+    assert [e for e in explanations if not CHECKS[e.id](e.sentence, facts)] == []
     if gap and how == "group" and servers > 1 and one.value * chips == printed.value:
-        assert "part-for-whole" in {e.id for e in told}
+        assert "part-for-whole" in {e.id for e in explanations}
     if gap and any(facts.closes(Fraction(1000) ** power) for power in (-2, -1, 1, 2)):
-        assert "prefix" in {e.id for e in told}
+        assert "prefix" in {e.id for e in explanations}
     if gap and (facts.closes(10) or facts.closes(Fraction(1, 10))):
-        assert "decimal-point" in {e.id for e in told}
+        assert "decimal-point" in {e.id for e in explanations}
 
 
 def _rounding(_, facts):
@@ -209,8 +209,12 @@ SIZES = ["B", "bit", "KiB", "kB", "GB", "GiB", "Gbit", "Gibit", "TB", "TiB"]
 def test_a_unit_is_named_only_if_it_closes_the_gap(value, printed, meant):
     """The figure in the named unit overlaps with what was meant; the right unit is among those that are named."""
     text, right = f"{value} {printed}", f"{value} {meant}"
-    told = causes(text, right)
-    named = {re.search(r": (.*) was meant", told[i])[1] for i in ("decimal-unit", "bit-byte", "prefix") if i in told}
+    explanations = causes(text, right)
+    named = {
+        re.search(r": (.*) was meant", explanations[i])[1]
+        for i in ("decimal-unit", "bit-byte", "prefix")
+        if i in explanations
+    }
 
     assert all(parse(n).interval.overlaps(parse(right).interval) for n in named)
     if not parse(text).interval.overlaps(parse(right).interval) and value >= 100 and _one_slip(printed, meant):

@@ -25,7 +25,7 @@ def test_the_shipped_chips_are_plausible(code):
 
 
 @pytest.mark.parametrize(
-    ("dense", "sparse", "told"),
+    ("dense", "sparse", "reported"),
     [
         ("2,563 TFLOPS", "667 TFLOPS", True),
         ("667 TFLOPS", "2,563 TFLOPS", False),
@@ -36,10 +36,10 @@ def test_the_shipped_chips_are_plausible(code):
         ("667 TFLOPS", ">= 600 TFLOPS", False),
     ],
 )
-def test_sparse_is_not_below_dense(dense, sparse, told):
+def test_sparse_is_not_below_dense(dense, sparse, reported):
     graph = chip(peak__dense__bf16=dense, peak__sparse__bf16=sparse)
 
-    assert ({("trainium2", "spec.peak.sparse.bf16")} if told else set()) == found("TRN602", graph)
+    assert ({("trainium2", "spec.peak.sparse.bf16")} if reported else set()) == found("TRN602", graph)
 
 
 def test_sparse_rates_of_the_tensor_engines_too():
@@ -55,7 +55,7 @@ def rates(**values: str):
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "reported"),
     [
         ({"bf16": "190 TFLOPS", "fp32": "47.5 TFLOPS"}, set()),
         ({"bf16": "47.5 TFLOPS", "fp32": "190 TFLOPS"}, {"bf16"}),
@@ -68,12 +68,12 @@ def rates(**values: str):
         ({"fp32": "47.5 TFLOPS", "fp64": "67 TFLOPS"}, {"fp32"}),
     ],
 )
-def test_a_narrow_type_is_not_slower(values, told):
-    assert {("trainium2", f"spec.peak.dense.{d}") for d in told} == found("TRN603", rates(**values))
+def test_a_narrow_type_is_not_slower(values, reported):
+    assert {("trainium2", f"spec.peak.dense.{d}") for d in reported} == found("TRN603", rates(**values))
 
 
 @pytest.mark.parametrize(
-    ("dma", "memory", "told"),
+    ("dma", "memory", "reported"),
     [
         ("3.5 TB/s", "2.9 TB/s", False),
         ("2.9 TB/s", "2.9 TB/s", False),
@@ -82,14 +82,14 @@ def test_a_narrow_type_is_not_slower(values, told):
         ("3.5 TB/s", "4.9 TB/s", True),
     ],
 )
-def test_dma_keeps_up_with_the_memory(dma, memory, told):
+def test_dma_keeps_up_with_the_memory(dma, memory, reported):
     graph = chip(dma__bandwidth=dma, memory__bandwidth=memory)
 
-    assert ({("trainium2", "spec.dma.bandwidth")} if told else set()) == found("TRN604", graph)
+    assert ({("trainium2", "spec.dma.bandwidth")} if reported else set()) == found("TRN604", graph)
 
 
 @pytest.mark.parametrize(
-    ("peak", "memory", "told"),
+    ("peak", "memory", "reported"),
     [
         ("667 TFLOPS", "2.9 TB/s", False),
         ("667 TFLOPS", "2.9 GB/s", True),
@@ -101,10 +101,10 @@ def test_dma_keeps_up_with_the_memory(dma, memory, told):
         ("667 TFLOPS", "0 TB/s", False),
     ],
 )
-def test_the_ridge_point(peak, memory, told):
+def test_the_ridge_point(peak, memory, reported):
     graph = chip(peak__dense__bf16=peak, memory__bandwidth=memory)
 
-    assert ({("trainium2", "spec.memory.bandwidth")} if told else set()) == found("TRN605", graph)
+    assert ({("trainium2", "spec.memory.bandwidth")} if reported else set()) == found("TRN605", graph)
 
 
 def test_the_ridge_point_of_a_chip_without_bf16():
@@ -114,7 +114,7 @@ def test_the_ridge_point_of_a_chip_without_bf16():
 
 
 @pytest.mark.parametrize(
-    ("tensor", "told"),
+    ("tensor", "reported"),
     [
         ("629.1 TFLOPS", False),
         ("667 TFLOPS", False),
@@ -126,7 +126,7 @@ def test_the_ridge_point_of_a_chip_without_bf16():
         ("0 TFLOPS", False),
     ],
 )
-def test_the_tensor_engines_fit_the_chip(tensor, told):
+def test_the_tensor_engines_fit_the_chip(tensor, reported):
     graph = chip(tensor_peak__dense__bf16=tensor)
 
-    assert ({("trainium2", "spec.tensor_peak.dense.bf16")} if told else set()) == found("TRN607", graph)
+    assert ({("trainium2", "spec.tensor_peak.dense.bf16")} if reported else set()) == found("TRN607", graph)

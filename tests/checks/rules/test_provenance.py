@@ -32,7 +32,7 @@ def orphan() -> Graph:
 
 
 @pytest.mark.parametrize(
-    ("figure", "told"),
+    ("figure", "reported"),
     [
         (Figure(value=parse("96 GB/s")), True),
         (Figure(value=parse("96 GB/s"), note="Everybody knows."), True),
@@ -40,8 +40,8 @@ def orphan() -> Graph:
         (Figure(value=parse("96 GB/s"), derived="384 GB/s / 4"), False),
     ],
 )
-def test_a_figure_needs_a_source_or_a_formula(figure, told):
-    expected = {("neuronlink-v2", "spec.bandwidth.both")} if told else set()
+def test_a_figure_needs_a_source_or_a_formula(figure, reported):
+    expected = {("neuronlink-v2", "spec.bandwidth.both")} if reported else set()
 
     assert expected == found("TRN301", put(orphan(), "neuronlink-v2", "bandwidth.both", figure))
 
@@ -77,15 +77,15 @@ def test_claims_that_speak_of_something(at, says):
         (BF16, 190, "says", "190"),
         ("spec.cores.count", "two", "says", "is not a count"),
         ("spec.cores.count", "2", "says", "is not a count"),
-        ("spec.cores.core", "neuroncore-v3", "at", "nothing can be claimed"),
+        ("spec.cores.core", "neuroncore-v3", "at", "cannot have claims"),
         ("spec.peak.dense.bf16.value.number", "1 x", "at", "no spec.peak"),
     ],
 )
 def test_claims_that_speak_of_nothing(at, says, where, word):
-    (told,) = findings("TRN302", claim(bare(), "trainium1", at, says))
+    (finding,) = findings("TRN302", claim(bare(), "trainium1", at, says))
 
-    assert ("claims", 0, where) == told.where.path
-    assert word in told.message
+    assert ("claims", 0, where) == finding.where.path
+    assert word in finding.message
 
 
 # TRN303.
@@ -100,24 +100,24 @@ def test_claims_that_overlap_need_no_verdict(says):
 def test_a_conflict_without_a_verdict(verdict):
     graph = claim(shipped(), "trainium1", BF16, "230 TFLOPS", verdict=verdict)
     index = len(graph.named("trainium1").claims) - 1
-    (told,) = findings("TRN303", graph)
+    (finding,) = findings("TRN303", graph)
 
-    assert ("claims", index, "says") == told.where.path
-    assert "says neuron-trn1-2023-02, is 230 TFLOPS, but 190 TFLOPS of trainium1 is adopted" in told.message
-    assert told.hint.startswith("add a verdict and a reason; ")
+    assert ("claims", index, "says") == finding.where.path
+    assert "says neuron-trn1-2023-02, is 230 TFLOPS, but 190 TFLOPS of trainium1 is adopted" in finding.message
+    assert finding.hint.startswith("add a verdict and a reason; ")
 
 
 def test_the_likely_cause_of_a_conflict_is_told():
     graph = claim(shipped(), "trainium1", "spec.memory.bandwidth", "820 GiB/s")
-    (told,) = findings("TRN303", graph)
+    (finding,) = findings("TRN303", graph)
 
-    assert "a decimal for a binary unit or the reverse: 820 GB/s was meant" in told.hint
+    assert "a decimal for a binary unit or the reverse: 820 GB/s was meant" in finding.hint
 
 
 def test_a_conflict_of_counts():
-    (told,) = findings("TRN303", claim(shipped(), "trainium1", "spec.cores.count", 4))
+    (finding,) = findings("TRN303", claim(shipped(), "trainium1", "spec.cores.count", 4))
 
-    assert "a wrong count: 2 closes every gap" in told.hint
+    assert "a wrong count: 2 closes every gap" in finding.hint
 
 
 @pytest.mark.parametrize("verdict", ["rounded", "superseded", "rejected", "other-scope", "unresolved"])
@@ -159,30 +159,30 @@ def said(name: str, *claims: tuple[str, str | int, str]) -> Graph:
         ("trainium1", STACK, "16 GB", "16 GiB", "a decimal for a binary unit or the reverse: 16 GiB was meant"),
         ("trainium1", "spec.cores.count", 4, 2, "a wrong count: 2 closes every gap"),
         ("neuronlink-v2", DIRECTION, "48 Gb/s", "48 GB/s", "bits for bytes or the reverse: 48 GB/s was meant"),
-        ("neuronlink-v2", DIRECTION, "48 GB/s", "96 GB/s", "one direction for both: 2 x 48 GB/s closes the gap"),
-        ("neuronlink-v2", DIRECTION, "up to 12 GB/s", "96 GB/s", "a wrong unit prefix: up to 12 TB/s was meant"),
+        ("neuronlink-v2", DIRECTION, "48 GB/s", "96 GB/s", "one direction instead of both: 2 x 48 GB/s closes the gap"),
+        ("neuronlink-v2", DIRECTION, "up to 96 MB/s", "96 GB/s", "a wrong unit prefix: up to 96 GB/s was meant"),
         ("neuronlink-v2", DIRECTION, "31 GB/s", "97 GB/s", "none of the usual causes closes the gap"),
         ("neuronlink-v2", DIRECTION, "1.3 TB/s", "1.38 TB/s", "truncation: digits after 1.3 TB/s were cut off"),
         ("neuronlink-v2", DIRECTION, "1.38 TB/s", "1.3 TB/s", "truncation: digits after 1.3 TB/s were cut off"),
-        ("trn2-ultraserver", TOTAL, "3,200 Gbps", "12,800 Gbps", "of one part, 3,200 Gbps, stands for the whole"),
-        ("trn2-ultraserver", TOTAL, "12,800 Gbps", "3,200 Gbps", "of one part, 3,200 Gbps, stands for the whole"),
-        ("trn2u.48xlarge", ONE, "12,800 Gbps", "3,200 Gbps", "the total, 12,800 Gbps, stands for one part"),
+        ("trn2-ultraserver", TOTAL, "3,200 Gbps", "12,800 Gbps", "of one part, 3,200 Gbps, was used for the whole"),
+        ("trn2-ultraserver", TOTAL, "12,800 Gbps", "3,200 Gbps", "of one part, 3,200 Gbps, was used for the whole"),
+        ("trn2u.48xlarge", ONE, "12,800 Gbps", "3,200 Gbps", "the total, 12,800 Gbps, was used for one part"),
     ],
 )
 @pytest.mark.parametrize("turned", [False, True])
 def test_claims_that_exclude_each_other(name, at, older, newer, cause, turned):
     claims = [(at, older, OLD), (at, newer, NEW)]
     graph = said(name, *(reversed(claims) if turned else claims))
-    (told,) = findings("TRN303", graph)
+    (finding,) = findings("TRN303", graph)
 
-    assert ("claims", int(turned), "says") == told.where.path
-    assert [("claims", int(not turned), "says")] == [s.path for s in told.see]
-    assert told.message == (
-        f"{at.removeprefix('spec.')} of {name} is {older}, says {OLD} (2023-02-24), "
-        f"but {newer}, says {NEW} (2026-08-21), and nothing is adopted"
+    assert ("claims", int(turned), "says") == finding.where.path
+    assert [("claims", int(not turned), "says")] == [s.path for s in finding.see]
+    assert finding.message == (
+        f"{at.removeprefix('spec.')} of {name} is {older} according to {OLD} (2023-02-24), "
+        f"but {newer} according to {NEW} (2026-08-21), and no figure is adopted"
     )
-    assert told.hint.startswith("add a verdict and a reason to one of them; ")
-    assert cause in told.hint
+    assert finding.hint.startswith("add a verdict and a reason to one of them; ")
+    assert cause in finding.hint
 
 
 @pytest.mark.parametrize(
@@ -254,18 +254,18 @@ def test_a_pair_is_reported_once_for_all_paths_it_shares():
     graph = claim(graph, "trainium1", "spec.peak.sparse.{bf16,fp16,fp8}", "400 TFLOPS", source=OLD)
     graph = claim(graph, "trainium1", "spec.peak.sparse.{fp8,fp16,tf32}", "700 TFLOPS", source=NEW)
     graph = claim(graph, "trainium1", "spec.peak.sparse.tf32", "700.2 TFLOPS", source=NEW)
-    (told,) = findings("TRN303", graph)
+    (finding,) = findings("TRN303", graph)
 
-    assert told.message.startswith("peak.sparse.fp16 and 1 more of trainium1 is 400 TFLOPS, says")
+    assert finding.message.startswith("peak.sparse.fp16 and 1 more of trainium1 is 400 TFLOPS according to")
 
 
 def test_every_pair_of_three():
     graph = said("trainium1", (STACK, "16 GB", OLD), (STACK, "16 GB", GUIDE), (STACK, "16 GiB", NEW))
-    told = findings("TRN303", graph)
+    reported = findings("TRN303", graph)
 
-    assert {("claims", 0, "says"), ("claims", 1, "says")} == {d.where.path for d in told}
-    assert [("claims", 2, "says")] * 2 == [s.path for d in told for s in d.see]
-    assert not [d.hint for d in told if "(agrees)" in d.hint]
+    assert {("claims", 0, "says"), ("claims", 1, "says")} == {d.where.path for d in reported}
+    assert [("claims", 2, "says")] * 2 == [s.path for d in reported for s in d.see]
+    assert not [d.hint for d in reported if "(agrees)" in d.hint]
 
 
 def test_what_a_sum_reports_is_not_reported_again():
@@ -311,7 +311,7 @@ def test_what_is_adopted_was_not_judged_wrong(verdict, says):
 
 
 @pytest.mark.parametrize(
-    ("day", "told"),
+    ("day", "reported"),
     [
         ("2024-02-29", False),
         ("2023-02-29", True),
@@ -324,8 +324,8 @@ def test_what_is_adopted_was_not_judged_wrong(verdict, says):
         ("2023", False),
     ],
 )
-def test_days_that_no_calendar_has(day, told):
-    expected = {("neuron-trn1-2023-02", "spec.as_of")} if told else set()
+def test_days_that_no_calendar_has(day, reported):
+    expected = {("neuron-trn1-2023-02", "spec.as_of")} if reported else set()
     graph = bare().replace("neuron-trn1-2023-02", attrs.evolve(bare().named("neuron-trn1-2023-02").spec, as_of=day))
 
     assert expected == found("TRN306", graph)
@@ -366,10 +366,10 @@ def page(total: str, verdict: str = "superseded", source: str = "a-page") -> Gra
 @pytest.mark.parametrize("source", ["a-page", "the-page"])
 def test_a_page_that_contradicts_itself(source):
     graph = page("3,380 TFLOPS", source=source)
-    (told,) = findings("TRN403", graph)
+    (finding,) = findings("TRN403", graph)
 
     assert {("whole", "claims.0.says")} == found("TRN403", graph)
-    assert told.message == "a-page says 3,380 TFLOPS of stated.peak.dense.bf16, but also 16 x 210 TFLOPS of part"
+    assert finding.message == "a-page has 3,380 TFLOPS for stated.peak.dense.bf16, but also 16 x 210 TFLOPS of part"
 
 
 @pytest.mark.parametrize(

@@ -60,18 +60,18 @@ def test_ratios_that_the_figures_give(of, says):
     ],
 )
 def test_ratios_that_they_do_not_give(of, says, given):
-    (told,) = findings("TRN606", said((of, says)))
+    (finding,) = findings("TRN606", said((of, says)))
 
-    assert f"neuron-trainium2-2026-08 says {says}, but {given}" == told.message
-    assert told.where.path == ("spec", "ratios", 0, "says")
-    assert [s.file.rsplit("/", 1)[1].removesuffix(".yaml") for s in told.see] == ["trainium2", "trainium1"]
+    assert f"neuron-trainium2-2026-08 has {says}, but {given}" == finding.message
+    assert finding.where.path == ("spec", "ratios", 0, "says")
+    assert [s.file.rsplit("/", 1)[1].removesuffix(".yaml") for s in finding.see] == ["trainium2", "trainium1"]
 
 
 def test_each_of_several_figures_is_divided():
-    told = findings("TRN606", said(("spec.peak.dense.{bf16,fp32}", "3.8x")))
+    reported = findings("TRN606", said(("spec.peak.dense.{bf16,fp32}", "3.8x")))
 
-    assert len(told) == 1
-    assert "667 TFLOPS" in told[0].message
+    assert len(reported) == 1
+    assert "667 TFLOPS" in reported[0].message
 
 
 @pytest.mark.parametrize("verdict", ["rounded", "superseded", "rejected"])
@@ -84,15 +84,15 @@ def test_a_ratio_over_nothing_hides_no_other():
     graph = said(("spec.peak.dense.bf16", "3.0x"), ("spec.memory.capacity", "9x"))
     spec = graph.named("trainium2").spec
     first = attrs.evolve(spec.ratios[0], over=Ref("trainium0"))
-    told = findings("TRN606", graph.replace("trainium2", attrs.evolve(spec, ratios=(first, spec.ratios[1]))))
+    reported = findings("TRN606", graph.replace("trainium2", attrs.evolve(spec, ratios=(first, spec.ratios[1]))))
 
-    assert [d.where.path for d in told] == [("spec", "ratios", 1, "says")]
+    assert [d.where.path for d in reported] == [("spec", "ratios", 1, "says")]
 
 
 def test_a_ratio_of_nothing():
-    (told,) = findings("TRN606", said(("spec.memory.capacty", "3x")))
+    (finding,) = findings("TRN606", said(("spec.memory.capacty", "3x")))
 
-    assert told.where.path == ("spec", "ratios", 0, "of")
+    assert finding.where.path == ("spec", "ratios", 0, "of")
 
 
 def test_the_shipped_ratios_are_given_or_judged():

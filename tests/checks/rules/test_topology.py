@@ -68,10 +68,10 @@ def test_topologies_of_the_right_size(name, topology):
     ],
 )
 def test_topologies_of_another_size(name, topology, word):
-    (told,) = findings("TRN501", wired(name, topology))
+    (finding,) = findings("TRN501", wired(name, topology))
 
-    assert told.where.path == ("spec", "fabric", "topology")
-    assert word in told.message
+    assert finding.where.path == ("spec", "fabric", "topology")
+    assert word in finding.message
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,14 @@ def test_topologies_of_another_size(name, topology, word):
     ],
 )
 def test_levels_that_do_not_cover_the_chips(topology, level, word):
-    (told,) = findings("TRN501", wired(GEN1, topology))
+    (finding,) = findings("TRN501", wired(GEN1, topology))
 
-    assert ("spec", "fabric", "topology", "levels", level) == told.where.path
-    assert f"{word}, {GEN1} has 64" == told.message
+    assert ("spec", "fabric", "topology", "levels", level) == finding.where.path
+    assert f"{word}, {GEN1} has 64" == finding.message
 
 
 @pytest.mark.parametrize(
-    ("topology", "told"),
+    ("topology", "reported"),
     [
         (Topology(shape="ring", dimensions=(4,)), False),
         (Topology(shape="ring"), False),
@@ -99,10 +99,10 @@ def test_levels_that_do_not_cover_the_chips(topology, level, word):
         (Topology(shape="torus"), True),
     ],
 )
-def test_between_servers_the_servers_are_counted(topology, told):
+def test_between_servers_the_servers_are_counted(topology, reported):
     graph = put(bare(), ULTRA, "between_servers.topology", topology)
 
-    assert ({(ULTRA, "spec.between_servers.topology")} if told else set()) == found("TRN501", graph)
+    assert ({(ULTRA, "spec.between_servers.topology")} if reported else set()) == found("TRN501", graph)
 
 
 def test_another_count_of_chips_is_another_size():
@@ -115,7 +115,7 @@ def test_another_count_of_chips_is_another_size():
 
 
 @pytest.mark.parametrize(
-    ("name", "topology", "links", "told"),
+    ("name", "topology", "links", "reported"),
     [
         ("trn1.32xlarge", torus(4, 4), 4, False),
         ("trn1.32xlarge", torus(4, 4), 2, True),
@@ -135,16 +135,16 @@ def test_another_count_of_chips_is_another_size():
         (GEN1, switched((2, 32), direct=1), 7, False),
     ],
 )
-def test_the_links_of_a_chip(name, topology, links, told):
+def test_the_links_of_a_chip(name, topology, links, reported):
     graph = put(wired(name, topology), name, "fabric.links_per_chip", links)
 
-    assert ({(name, "spec.fabric.links_per_chip")} if told else set()) == found("TRN502", graph)
+    assert ({(name, "spec.fabric.links_per_chip")} if reported else set()) == found("TRN502", graph)
 
 
 def test_links_in_and_between_servers_are_told_apart():
-    (told,) = findings("TRN502", put(bare(), ULTRA, "between_servers.links_per_chip", 4))
+    (finding,) = findings("TRN502", put(bare(), ULTRA, "between_servers.links_per_chip", 4))
 
-    assert f"a chip of {ULTRA} is said to have 4 + 4 links, the topology gives it 6" == told.message
+    assert f"a chip of {ULTRA} has 4 + 4 links, but 6 in the topology" == finding.message
 
 
 def test_unknown_links_between_servers_are_no_difference():
@@ -197,11 +197,11 @@ def test_words_for_the_same_graph_or_for_none(name, says):
 )
 def test_words_for_another_graph(name, says, word):
     graph = claim(bare(), name, "spec.fabric.topology", says)
-    (told,) = findings("TRN503", graph)
+    (finding,) = findings("TRN503", graph)
 
-    assert told.where.path == ("claims", 0, "says")
-    assert word in told.message
-    assert f"neuron-trn1-2023-02 says {says}, declared is a " in told.message
+    assert finding.where.path == ("claims", 0, "says")
+    assert word in finding.message
+    assert f"neuron-trn1-2023-02 has {says}, but the declared topology is a " in finding.message
 
 
 @pytest.mark.parametrize("dims", [(2, 8), (16, 1)])

@@ -63,11 +63,14 @@ def test_the_other_places_are_named_but_not_all_of_them():
     ("wrong", "hint"),
     [
         ("12.8 Tbps", None),
-        ("3,200 Gbps", "several causes would close the gap: the figure of one part, 3,200 Gbps, stands for the whole"),
+        (
+            "3,200 Gbps",
+            "several causes would close the gap: the figure of one part, 3,200 Gbps, was used for the whole",
+        ),
         ("12,800 GB/s", "likely cause: bits for bytes or the reverse: 12,800 Gbit/s was meant"),
         ("12,800 Gibit/s", "likely cause: a decimal for a binary unit or the reverse: 12,800 Gbit/s was meant"),
         ("12,800 Mbps", "likely cause: a wrong unit prefix: 12,800 Gbit/s was meant"),
-        ("25,600 Gbps", "both directions for one"),
+        ("25,600 Gbps", "both directions instead of one"),
         ("9,999 Gbps", "none of the usual causes closes the gap"),
     ],
 )
@@ -87,7 +90,7 @@ def test_several_causes_are_told_as_several():
     told = one(put(bare(), "trn1.32xlarge", "network.bandwidth", "400.0 Gbps"))
 
     assert told.hint.startswith("several causes would close the gap: ")
-    assert "one direction for both" in told.hint
+    assert "one direction instead of both" in told.hint
     assert "4 x 100.0 Gbps, not 8 x" in told.hint
 
 

@@ -256,7 +256,7 @@ def test_the_shipped_models_are_sound():
 @pytest.mark.parametrize(
     ("base", "stated", "cause"),
     [
-        ("gpt2", 124_439_808 + 50_257 * 768, "the output matrix is counted though it is the embedding again"),
+        ("gpt2", 124_439_808 + 50_257 * 768, "the output matrix is counted although it is tied to the embedding"),
         ("gpt2", 124_439_808 - 1_024 * 768, "the positions are left out"),
         ("gpt2", 124_439_808 - 12 * 4 * 768, "the biases of attention are left out"),
         ("gpt2", 124_439_808 - 12 * 9 * 768, "every bias is left out"),
@@ -266,21 +266,21 @@ def test_the_shipped_models_are_sound():
         ("llama-3-8b", 8_030_261_248 - 256 * 2 * 4096, "padding is left out; a vocabulary of 128,000 rows"),
         ("llama-3-8b", 8_030_261_248 - 128_256 * 4096, "the output matrix is left out or the embedding is left out"),
         ("llama-3-8b", 8_030_261_248 - 2 * 128_256 * 4096, "the embedding and the output matrix are left out"),
-        ("llama-3-8b", 8_030_261_248 + 32 * 2 * 24 * 128 * 4096, "every query head is counted with keys and values"),
+        ("llama-3-8b", 8_030_261_248 + 32 * 2 * 24 * 128 * 4096, "keys and values are counted for every query head"),
         ("llama-3-8b", 8_030_261_248 + 32 * (4096 + 2 * 1024), "biases of queries, keys and values are counted"),
         ("qwen3-8b", 8_190_735_360 - 36 * 2 * 128, "the norms of queries and keys are left out"),
         ("bert-large", 335_141_888, "the heads of pretraining are left out"),
-        ("bert-large", 335_141_888 - 1_024 * 1_025, "what comes after the last layer is left out"),
+        ("bert-large", 335_141_888 - 1_024 * 1_025, "the layers after the last transformer layer are left out"),
         ("llama-3-8b", 8_030_261_247, None),
         ("llama-3-8b", 8_000_000_001, None),
     ],
 )
 def test_a_count_that_differs_is_explained(base, stated, cause):
-    (told,) = findings("TRN405", put(bare(), base, "parameters", Parameters(total=stated)))
+    (finding,) = findings("TRN405", put(bare(), base, "parameters", Parameters(total=stated)))
     counted = parameters_of(shipped().named(base).spec)
-    assert f"total is {stated:,}, but the dimensions give {counted:,}, {stated - counted:+,}" == told.message
-    assert (cause or "") in told.hint
-    assert bool(cause) == bool(told.hint)
+    assert f"total is {stated:,}, but the dimensions give {counted:,}, {stated - counted:+,}" == finding.message
+    assert (cause or "") in finding.hint
+    assert bool(cause) == bool(finding.hint)
 
 
 @pytest.mark.parametrize(
@@ -296,17 +296,17 @@ def test_a_count_that_differs_is_explained(base, stated, cause):
     ],
 )
 def test_the_dimension_at_fault_is_named(base, at, wrong, right):
-    (told,) = findings("TRN405", put(bare(), base, at, wrong))
-    assert f"a wrong dimension: {right:,} for {at} gives this number" in told.hint
+    (finding,) = findings("TRN405", put(bare(), base, at, wrong))
+    assert f"a wrong dimension: {right:,} for {at} gives this number" in finding.hint
     assert {(base, f"spec.{at}")} == found("TRN405", put(bare(), base, at, wrong))
-    assert {("spec", "parameters", "total")} <= {s.path for s in told.see}
+    assert {("spec", "parameters", "total")} <= {s.path for s in finding.see}
 
 
 def test_two_dimensions_that_are_swapped_are_named():
     wrong = put(put(bare(), "gpt2-medium", "layers", 1024), "gpt2-medium", "context", 24)
-    (told,) = findings("TRN405", wrong)
-    assert "layers and context are swapped" in told.hint
-    assert {told.where.path, *(s.path for s in told.see)} >= {("spec", "layers"), ("spec", "context")}
+    (finding,) = findings("TRN405", wrong)
+    assert "layers and context are swapped" in finding.hint
+    assert {finding.where.path, *(s.path for s in finding.see)} >= {("spec", "layers"), ("spec", "context")}
 
 
 def test_active_parameters_are_checked_too():

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from attrs import frozen
 from rules_world import bare, findings, found, put, shipped
+
+from trnspec.builtin import plugin as builtin
+from trnspec.model.fields import Capacity, DiskCapacity
+from trnspec.plugins.api import Kind, Plugin, Registry
+from trnspec.testing import diagnose, expected
 
 
 @pytest.mark.parametrize(
@@ -23,11 +29,34 @@ from rules_world import bare, findings, found, put, shipped
 )
 def test_the_unit_that_was_meant(name, at, text, hint):
     graph = put(bare(), name, at, text)
-    (told,) = findings("TRN601", graph)
+    (finding,) = findings("TRN601", graph)
 
     assert {(name, f"spec.{at}")} == found("TRN601", graph)
-    assert told.hint.startswith(f"did you mean {hint}? ")
-    assert text in told.message
+    assert finding.hint.startswith(f"did you mean {hint}? ")
+    assert text in finding.message
+
+
+@frozen(kw_only=True)
+class Storage:
+    """A storage system."""
+
+    cache: Capacity
+    capacity: DiskCapacity
+
+
+def test_a_field_can_be_declared_as_the_capacity_of_a_disk():
+    kind = Kind("Storage", "storages", Storage)
+    registry = Registry.of([builtin, Plugin(name="example", api=1, kinds=(kind,))])
+    text = """\
+api_version: trnspec/v1
+kind: Storage
+metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
+spec:
+  cache: 1 TB  #! TRN601
+  capacity: 1 PB
+"""
+
+    assert diagnose(text, registry=registry) == expected(text, registry=registry)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_a_type_without_a_rate_is_left_out_and_told() -> None:
     made = CAT["trn3-gen1-ultraserver"].export("calculon")
 
     assert "float8" not in json.loads(made.text)["matrix"]
-    assert "matrix.float8: left out: no fp8 rate of trainium3 is known" in map(str, made.assumptions)
+    assert "matrix.float8: omitted: the fp8 rate of trainium3 is not known" in map(str, made.assumptions)
 
 
 def test_the_printed_rate_where_no_other_is_known() -> None:

@@ -92,7 +92,7 @@ def test_what_is_in_a_title_cannot_break_the_file() -> None:
     node = CAT.graph.named("trn1.32xlarge")
     odd = evolve(node, metadata=evolve(node.metadata, title='a "b" \\ c'))
     known = Graph({**CAT.graph.nodes, node.name: odd})
-    text = export("dot", known, odd).text
+    text = export("dot", odd, known).text
 
     assert r'label="a \"b\" \\ c"' in text
     assert 32 == sum(links(text).values())

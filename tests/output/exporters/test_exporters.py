@@ -1,15 +1,17 @@
-"""All forms over all systems of the shipped catalog, and what they have in common."""
+"""All export formats over all systems of the shipped catalog."""
 
 from __future__ import annotations
 
 import pytest
 
 import trnspec
+from trnspec.builtin import plugin
 from trnspec.errors import UsageError
-from trnspec.output.exporters import FORMATS, export, export_all
+from trnspec.output.exporters import export, export_all
 from trnspec.output.exporters.exported import Assumption, Export, ExportError, Used, markdown
 
 CAT = trnspec.load()
+FORMATS = {e.name: e for e in plugin.exporters}
 SYSTEMS = [*CAT.servers, *CAT.ultraservers]
 FABRICLESS = {"trn1.2xlarge", "trn2.3xlarge"}
 
@@ -25,19 +27,19 @@ REFUSED = {
 
 
 def outcome(format: str, name: str) -> str:
-    """The reason of the refusal, or an empty text."""
+    """The reason of the error, or an empty text."""
     try:
-        made = CAT[name].export(format)
+        result = CAT[name].export(format)
     except ExportError as error:
         return error.reason if f"{name} cannot be exported to {format}: " in str(error) else str(error)
-    assert made.text.endswith("\n")
-    assert made == CAT[name].export(format), "the same question has one answer"
+    assert result.text.endswith("\n")
+    assert CAT[name].export(format) == result, "the same document gives the same export"
     return ""
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_system(format) -> None:
-    """A form is written, or refused for a reason that has a name."""
+    """It is exported, or the error has a reason."""
     expected = {name: REFUSED.get((format, name), "") for name in SYSTEMS}
 
     assert expected == {name: outcome(format, name) for name in SYSTEMS}
@@ -60,21 +62,21 @@ def test_a_figure_that_is_missing_is_named_with_what_is_claimed_of_it() -> None:
     assert "--overlay" in told
 
 
-def test_an_unknown_form_lists_the_nearest() -> None:
+def test_an_unknown_format_suggests_the_nearest() -> None:
     with pytest.raises(UsageError, match=r"no export format 'sgv'.*svg"):
         CAT["trainium2"].export("sgv")
 
 
 def test_only_json_takes_the_whole_catalog() -> None:
     assert '"name": "trainium2"' in CAT.export().text
-    with pytest.raises(UsageError, match="takes one document at a time"):
+    with pytest.raises(UsageError, match="exports one document at a time"):
         CAT.export("svg")
 
 
-def test_what_is_asked_of_a_document_is_what_the_functions_give() -> None:
+def test_methods_and_functions_agree() -> None:
     node = CAT.graph.named("trn2-ultraserver")
 
-    assert export("dot", CAT.graph, node) == CAT["u-trn2x64"].export("dot")
+    assert export("dot", node, CAT.graph) == CAT["u-trn2x64"].export("dot")
     assert export_all("json", CAT.graph) == CAT.export("json")
 
 
@@ -91,7 +93,7 @@ def test_every_figure_that_is_used_is_in_the_catalog(format, name) -> None:
             assert any(a.field == used.field and figure.derived in a.says for a in made.assumptions), used
 
 
-@pytest.mark.parametrize("format", [f.name for f in FORMATS.values() if f.tells and f.name != "json"])
+@pytest.mark.parametrize("format", [f.name for f in FORMATS.values() if f.inline and f.name != "json"])
 def test_the_assumptions_stand_in_the_file(format) -> None:
     """JSON and the pictures escape some signs; without these the sentences are there word for word."""
     made = CAT["trn2-ultraserver"].export(format)

@@ -44,7 +44,7 @@ def test_what_is_uncertain_is_assumed() -> None:
 
     assert {
         "peak.dense.fp8": "1.2 PFLOPS (full peak.dense.fp8) is not published; it is derived: twice the bf16",
-        "memory.bandwidth": "~3 TB/s (full memory.bandwidth) is taken as the value itself, without its '~'",
+        "memory.bandwidth": "~3 TB/s (full memory.bandwidth) is used as an exact value, without its '~'",
         "links.bandwidth": "1 TB/s (full links.bandwidth): a note",
     } == {a.field: a.says for a in account.assumptions}
 
@@ -62,7 +62,7 @@ def test_an_unresolved_rival_is_told() -> None:
     account.need("memory", known.named("torn"), "memory.capacity")
 
     (told,) = account.assumptions
-    assert "page says 9 GiB, and it is not resolved which is right" in str(told)
+    assert "page says 9 GiB, and the conflict is unresolved" in str(told)
 
 
 def test_the_same_is_noted_once() -> None:

@@ -147,7 +147,7 @@ def test_a_reference_that_leads_nowhere_stays_a_name() -> None:
 
     text = document("Server", "lost", "spec: {chips: {chip: nobody, count: 2}}")
     known = link([read(read_text(text, "lost.yaml"), registry())])[0]
-    (made,) = json.loads(export("json", known, known.named("lost")).text)["documents"]
+    (made,) = json.loads(export("json", known.named("lost"), known).text)["documents"]
 
     assert ("nobody", False) == (made["spec"]["chips"]["chip"], "totals" in made)
 
@@ -156,4 +156,4 @@ def test_the_same_figures_give_the_same_text() -> None:
     one = graph(source("page", "2024-02"), document("Chip", "c", "spec: {peak: {}, memory: {capacity: 1 GiB}}"))
     two = graph(document("Chip", "c", "spec: {memory: {capacity: 1 GiB}, peak: {}}"), source("page", "2024-02"))
 
-    assert export("json", one, one.named("c")).text == export("json", two, two.named("c")).text
+    assert export("json", one.named("c"), one).text == export("json", two.named("c"), two).text

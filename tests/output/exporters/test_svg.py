@@ -10,6 +10,7 @@ import pytest
 from any_fabric import TOPOLOGIES, with_topology
 from attrs import evolve
 from hypothesis import given, settings
+from nvidia_catalog import catalog as nvidia
 
 import trnspec
 from trnspec.graph.graph import Graph
@@ -54,6 +55,21 @@ def test_it_tells_what_it_shows_to_those_who_cannot_see_it() -> None:
         "128 links, 128 GB/s each way",
     ):
         assert told in root.findtext(f"{NS}desc")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("p5.48xlarge", ("144 links", "NVSwitch of 8 chips: 18 links, 450 GB/s each way per chip")),
+        ("gb200-nvl72", ("1,296 links", "NVLink Switch of 72 chips: 18 links, 900 GB/s each way per chip")),
+    ],
+)
+def test_the_links_of_a_chip_to_its_switch_are_counted(name, told) -> None:
+    graph = nvidia()
+    text = export("svg", graph, graph.named(name)).text
+    described = ET.fromstring(text).findtext(f"{NS}desc")
+
+    assert [] == [part for part in told if part not in described]
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -149,7 +165,7 @@ def test_direct_links_within_a_switch_are_arcs() -> None:
 
 
 def test_too_many_chips_are_refused() -> None:
-    with pytest.raises(ExportError, match="1,024 chips at most, not 1,600") as caught:
+    with pytest.raises(ExportError, match="at most 1,024 chips; it has 1,600") as caught:
         with_topology("torus", [40, 40])["trn1.32xlarge"].export("svg")
 
     assert "not-expressible" == caught.value.reason
@@ -158,7 +174,7 @@ def test_too_many_chips_are_refused() -> None:
 def test_a_title_may_hold_any_sign() -> None:
     node = CAT.graph.named("trn1.32xlarge")
     odd = evolve(node, metadata=evolve(node.metadata, title='<a> & "b" -- c'))
-    root = ET.fromstring(export("svg", Graph({**CAT.graph.nodes, node.name: odd}), odd).text)
+    root = ET.fromstring(export("svg", odd, Graph({**CAT.graph.nodes, node.name: odd})).text)
 
     assert '<a> & "b" -- c' == root.findtext(f"{NS}title")
     assert '<a> & "b" -- c' in words(root)

@@ -26,6 +26,7 @@ from dims_by_hand import (
     gpt,
     llama,
 )
+from forward_flops import forward_flops
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -166,7 +167,7 @@ def test_parts_of_llama_3_70b_as_the_scaling_book_counts():
     assert 56_371_445_760 == d.layers * d.mlp_weights
     assert 2_101_346_304 == d.embedding + d.head
     assert 12_079_595_520 == d.layers * d.attention_weights
-    one = work.forward_flops(d, 1.0, 1.0, "full")
+    one = forward_flops(d, 1.0, 1.0, "full")
     assert (2 * 56_371_445_760, 2 * 12_079_595_520, 2_101_346_304) == (one.mlp, one.projections, one.head)
 
 
@@ -249,10 +250,10 @@ def test_parts_of_the_layers_sum_to_the_model(d, tokens, seq):
     context = work.span(seq, d.window if d.windowed_layers else 0.0, d.causal, "causal")
     kinds = ((d.layers - d.expert_layers, 0.0), (d.expert_layers, 1.0))
     layers = sum(n * work.layer_flops(d, tokens, context, kind).total for n, kind in kinds)
-    whole = work.forward_flops(d, tokens, seq, "causal")
+    whole = forward_flops(d, tokens, seq, "causal")
     assert math.isclose(layers + work.head_flops(d, tokens), whole.total, rel_tol=1e-12)
     model = work.model_flops_per_token(d, seq, "matmul-full")
-    assert math.isclose(model * tokens, 3 * work.forward_flops(d, tokens, seq, "full").total, rel_tol=1e-12)
+    assert math.isclose(model * tokens, 3 * forward_flops(d, tokens, seq, "full").total, rel_tol=1e-12)
 
 
 @given(st.sampled_from([LLAMA_3_8B, GPT_3]), counts(1, 65536), counts(1, 65536))

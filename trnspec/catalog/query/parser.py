@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 
-from attrs import frozen
-
 from trnspec.catalog.query.tree import (
     OPERATORS,
     And,
@@ -28,8 +26,8 @@ from trnspec.catalog.query.tree import (
     Word,
 )
 from trnspec.errors import QuantityError, UsageError
-from trnspec.quantities.quantity import parse
-from trnspec.quantities.units import UNITS, Unit, UnitTable
+from trnspec.quantities.tokens import NUMBER, Token, Tokenizer, read_number
+from trnspec.quantities.units import UNITS, UnitTable
 
 MAX_TEXT = 4_000
 """Longest accepted query, in characters."""
@@ -39,19 +37,7 @@ MAX_DEPTH = 100
 
 KEYWORDS = ("where", "and", "or", "not", "known", "unknown")
 
-_TOKEN = re.compile(
-    r"""\s*(?:
-      (?P<word>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
-    | (?P<number>[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)
-    | (?P<path>[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)
-    | (?P<sign>[!<>=]=|[<>=~/()])
-    | (?P<end>\Z)
-    )""",
-    re.VERBOSE | re.DOTALL,
-)
-_SPACE = re.compile(r"\s*")
-_UNIT = re.compile(r"\s*([A-Za-zµμ$%][A-Za-zµμ$%/]*)")
-_USUAL = {
+_HINTS = {
     "&": "write 'and'",
     "|": "write 'or'",
     "!": "write 'not', or != between two values",
@@ -69,41 +55,34 @@ _USUAL = {
 }
 
 
-@frozen
-class _Token:
-    kind: str
-    text: str
-    span: tuple[int, int]
-    unit: str = ""
-
-    @property
-    def keyword(self) -> str:
-        word = self.text.lower()
-        return word if self.kind == "path" and word in KEYWORDS else ""
+def _no_token(text: str, at: int) -> QueryError:
+    """The error for a character at which no token begins."""
+    if text[at] in "\"'":
+        return QueryError("the quote is not closed", text, (at, len(text)))
+    return QueryError(f"{text[at]!r} means nothing here", text, (at, at + 1), _HINTS.get(text[at], ""))
 
 
-def _tokens(text: str) -> list[_Token]:
+_TOKENIZER = Tokenizer(
+    {
+        "word": r"""(?P<quote>["'])(?:(?!(?P=quote))[^\\]|\\.)*(?P=quote)""",
+        "number": NUMBER,
+        "path": r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*",
+        "sign": r"[!<>=]=|[<>=~/()]",
+    },
+    is_unit=lambda word: word.lower() not in KEYWORDS,
+    error=_no_token,
+)
+
+
+def _tokens(text: str) -> list[Token]:
     if len(text) > MAX_TEXT:
         raise UsageError(f"a query has at most {MAX_TEXT:,} characters, this one has {len(text):,}")
-    tokens: list[_Token] = []
-    at = 0
-    while not tokens or tokens[-1].kind != "end":
-        match = _TOKEN.match(text, at)
-        if match is None:
-            start = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches an empty text too
-            if text[start] in "\"'":
-                raise QueryError("the quote is not closed", text, (start, len(text)))
-            hint = _USUAL.get(text[start], "")
-            raise QueryError(f"unexpected character {text[start]!r}", text, (start, start + 1), hint)
-        kind = str(match.lastgroup)
-        start, at = match.span(kind)
-        unit = _UNIT.match(text, at) if kind == "number" else None
-        if unit is not None and unit[1].lower() not in KEYWORDS:
-            at = unit.end()
-            tokens.append(_Token(kind, match[kind], (start, at), unit[1]))
-        else:
-            tokens.append(_Token(kind, match[kind], (start, at)))
-    return tokens
+    return list(_TOKENIZER(text))
+
+
+def _keyword(token: Token) -> str:
+    word = token.text.lower()
+    return word if token.kind == "path" and word in KEYWORDS else ""
 
 
 class _Reader:
@@ -117,20 +96,20 @@ class _Reader:
         self.depth = 0
 
     @property
-    def now(self) -> _Token:
+    def now(self) -> Token:
         return self.tokens[self.at]
 
-    def take(self) -> _Token:
+    def take(self) -> Token:
         token = self.now
         self.at += token.kind != "end"
         return token
 
     def skip(self, keyword: str) -> bool:
-        skipped = self.now.keyword == keyword
+        skipped = _keyword(self.now) == keyword
         self.at += skipped
         return skipped
 
-    def refuse(self, message: str, token: _Token, hint: str = "") -> QueryError:
+    def refuse(self, message: str, token: Token, hint: str = "") -> QueryError:
         return QueryError(message, self.text, token.span, hint)
 
     def expected(self, what: str, hint: str = "") -> QueryError:
@@ -143,7 +122,7 @@ class _Reader:
             raise self.expected(what, hint)
 
     def query(self) -> Query:
-        if self.now.kind != "path" or self.now.keyword:
+        if self.now.kind != "path" or _keyword(self.now):
             raise self.expected("a kind", "such as: server where memory.capacity > 1 TiB")
         kind = self.take()
         where = None
@@ -185,8 +164,8 @@ class _Reader:
     def _one(self) -> Condition:
         if self.skip("not"):
             return Not(self.one())
-        if self.now.keyword in ("known", "unknown"):
-            return Known(unknown=self.take().keyword == "unknown", path=self.path())
+        if _keyword(self.now) in ("known", "unknown"):
+            return Known(unknown=_keyword(self.take()) == "unknown", path=self.path())
         if self.now.text == "(" and self.now.kind == "sign":
             opened = self.take()
             inner = self.any_of()
@@ -213,19 +192,12 @@ class _Reader:
             return self.measure(self.take())
         return self.term()
 
-    def measure(self, token: _Token) -> Measure | Number:
-        unit: Unit | None = self.units.get(token.unit) if token.unit else None
+    def measure(self, token: Token) -> Measure | Number:
         try:
-            if not token.unit:
-                parse(f"{token.text}x")  # Numbers have the same grammar with and without a unit.
-                return Number(token.text, token.span)
-            if unit is None:
-                self.units.unit(token.unit)
-            separator = "" if unit is None else unit.separator
-            return Measure(parse(f"{token.text}{separator}{token.unit}", None, self.units), token.span)
+            quantity = read_number(token, self.units)
         except QuantityError as error:
-            message = str(error) if token.unit else str(error).replace('x"', '"', 1)
-            raise self.refuse(message, token, error.hint) from error
+            raise self.refuse(str(error), token, error.hint) from error
+        return Measure(quantity, token.span) if token.unit else Number(token.text, token.span)
 
     def term(self) -> Term:
         top = self.path()
@@ -236,7 +208,7 @@ class _Reader:
         return Quotient(top, bottom, (top.span[0], bottom.span[1]))
 
     def path(self) -> Path:
-        if self.now.kind != "path" or self.now.keyword:
+        if self.now.kind != "path" or _keyword(self.now):
             raise self.expected("a path such as memory.capacity, or a value")
         token = self.take()
         return Path(token.text, token.span)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.quantities.quantity import Quantity
+from trnspec.quantities.tokens import Token, read_number
+from trnspec.quantities.units import UNITS
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "~"]
 OPERATORS: dict[str, Operator] = {
@@ -110,7 +114,7 @@ class Number:
     @property
     def value(self) -> Fraction:
         """The exact value."""
-        return Fraction(self.text.replace(",", ""))
+        return read_number(Token("number", self.text, self.span), UNITS).value
 
     def __str__(self) -> str:
         return self.text

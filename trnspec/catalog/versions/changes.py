@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.loading.renamed import upgrade_data
-from trnspec.loading.structure import Refusal, StructureError, plain, structure
+from trnspec.loading.structure import Rejection, StructureError, plain, structure
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import FigureShape, ObjectShape, dotted, leaves, shape_at, shape_of, value_at
 from trnspec.model.renames import current
@@ -76,7 +76,7 @@ def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], lis
         replaced = structure(node.kind, spec, node.document, data, node.units)
     except StructureError as error:
         errors += [
-            ChangeError(_change_of(changes, r, spec), f"{r.message} (at {dotted(r.path)})") for r in error.refusals
+            ChangeError(_change_of(changes, r, spec), f"{r.message} (at {dotted(r.path)})") for r in error.rejections
         ]
     if errors:
         return node, errors
@@ -125,12 +125,12 @@ def _path_hint(spec: type, path: Path) -> str:
     return ""
 
 
-def _change_of(changes: Mapping[str, Any], refusal: Refusal, spec: type) -> str:
-    """The change that a refusal is about: the one whose path is above or below it."""
+def _change_of(changes: Mapping[str, Any], rejection: Rejection, spec: type) -> str:
+    """The change that a rejection is about: the one whose path is above or below it."""
     for path in changes:
         changed_path = steps(path, spec)
-        shorter = min(len(changed_path), len(refusal.path))
-        if changed_path[:shorter] == refusal.path[:shorter]:
+        shorter = min(len(changed_path), len(rejection.path))
+        if changed_path[:shorter] == rejection.path[:shorter]:
             return path
     return next(iter(changes))
 

@@ -1,4 +1,4 @@
-"""What differs between two catalogs: documents, figures with their sources and the reason, counts, words and claims."""
+"""The differences between two catalogs: documents, figures with sources and reasons, counts, texts and claims."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 _WIDTH = 80
-_TOLD_ELSEWHERE = ("source", "where")
-"""Metadata of which the figures tell more."""
+_IN_FIGURES = ("source", "where")
+"""Metadata that the sides of figures include."""
 
 
 @frozen
@@ -31,12 +31,12 @@ class Side:
     """One of the two sides of a difference.
 
     Attributes:
-        says: The figure, the count or the word.
-        source: The name of the source; empty for counts and words, and where there is none.
-        title: What the source is called.
-        as_of: The date of the source.
-        where: The place in it.
-        derived: The formula, for a figure that nobody printed.
+        says: The figure, count or text.
+        source: The name of the source; empty for counts and texts, and if there is none.
+        title: The title of the source.
+        as_of: Its date.
+        where: The location in it.
+        derived: The formula of a figure that no source prints.
     """
 
     says: str
@@ -52,21 +52,21 @@ class Side:
         if self.derived:
             return f"derived: {self.derived}"
         where = f", {self.where}" if self.where else ""
-        return f"{self.title}, {self.as_of} ({self.source}{where})" if self.source else "nobody's word"
+        return f"{self.title}, {self.as_of} ({self.source}{where})" if self.source else "no source"
 
 
 @frozen
 class Change:
-    """What differs at one place of one document.
+    """The difference at one path of one document.
 
     Attributes:
         of: The document.
-        at: Where in it, below ``spec``; a path that begins with ``metadata`` is above.
-        old: What stood there; ``None`` where nothing did.
-        new: What stands there now; ``None`` where nothing does.
+        at: The path below ``spec``, or one that begins with ``metadata``.
+        old: The old value; ``None`` if there is none.
+        new: The new value; ``None`` if there is none.
         ratio: New over old, for two figures of one dimension.
-        verdict: What the new side decided about the old value; empty where it does not mention it.
-        reason: Why.
+        verdict: The verdict of the new side on the old value; empty if it has none.
+        reason: The reason for the verdict.
     """
 
     of: str
@@ -87,7 +87,7 @@ class Presence:
     Attributes:
         kind: Its kind.
         name: Its name.
-        reason: Why the other side lacks it, where that is known.
+        reason: The reason why the other side lacks it, if known.
     """
 
     kind: str
@@ -99,13 +99,13 @@ class Presence:
 
 @frozen
 class Claims:
-    """How the claims of one document differ.
+    """The differences between the claims of one document.
 
     Attributes:
         of: The document.
-        added: Claims on the new side alone.
-        removed: Claims on the old side alone.
-        judged: Claims on both sides, with another verdict or reason.
+        added: The number of claims on the new side only.
+        removed: The number of claims on the old side only.
+        judged: The number of claims on both sides with another verdict or reason.
     """
 
     of: str
@@ -118,18 +118,18 @@ class Claims:
 
 @frozen(kw_only=True)
 class Differences:
-    """All that differs.  It is false where nothing does.
+    """The differences between two catalogs; false if there are none. ``str`` lists them.
 
     Attributes:
-        old: What the old side is called.
-        new: What the new side is called.
-        added: Documents on the new side alone.
-        removed: Documents on the old side alone.
+        old: The label of the old side.
+        new: The label of the new side.
+        added: Documents on the new side only.
+        removed: Documents on the old side only.
         figures: Figures that were added, removed or changed in documents of both sides.
-        restated: Figures whose value is the same on another word, or in another notation.
-        words: Counts and words that differ.
-        claims: How many claims differ, by document.
-        unread: Documents that could not be compared because they have errors on one side, with the file.
+        restated: Figures with the same value but another source or notation.
+        words: Counts and texts that differ.
+        claims: The numbers of claims that differ, by document.
+        unread: Documents that were not compared because they have errors on one side, with the file.
     """
 
     old: str
@@ -151,7 +151,7 @@ class Differences:
         return "\n".join(_lines(self))
 
 
-def differences(  # the two sides, and what is known of each
+def differences(
     old: Graph,
     new: Graph,
     names: Iterable[str] = (),
@@ -159,14 +159,14 @@ def differences(  # the two sides, and what is known of each
     called: tuple[str, str] = ("old", "new"),
     unknown: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
 ) -> Differences:
-    """What differs between two graphs.
+    """The differences between two graphs.
 
     Args:
-        old: The one side.
-        new: The other.
-        names: Only these documents; all when there are none.
-        called: What to call the two.
-        unknown: Documents that each side lacks, with the reason.
+        old: The old side.
+        new: The new side.
+        names: The documents to compare; all if there are none.
+        called: Labels for the two sides.
+        unknown: The documents that each side lacks, with the reason.
 
     Raises:
         UnknownNameError: Neither side has a document of a name; the message lists the nearest.
@@ -174,21 +174,21 @@ def differences(  # the two sides, and what is known of each
     chosen = _chosen(old, new, names, unknown)
     unread = {n: file for side in (old, new) for n, file in side.broken.items() if not chosen or n in chosen}
     all_names = sorted({*old.nodes, *new.nodes} - set(unread))
-    found: dict[str, list[Any]] = {k: [] for k in ("added", "removed", "figures", "restated", "words", "claims")}
+    fields: dict[str, list[Any]] = {k: [] for k in ("added", "removed", "figures", "restated", "words", "claims")}
     for name in all_names:
         if chosen and name not in chosen:
             continue
         before, after = old.nodes.get(name), new.nodes.get(name)
         if before is None and after is not None:
-            found["added"].append(Presence(after.kind, name, unknown[0].get(name, "")))
+            fields["added"].append(Presence(after.kind, name, unknown[0].get(name, "")))
         elif after is None and before is not None:
-            found["removed"].append(Presence(before.kind, name, unknown[1].get(name, "")))
+            fields["removed"].append(Presence(before.kind, name, unknown[1].get(name, "")))
         elif before is not None and after is not None:
             for change in _figures(old, before, new, after):
-                found["restated" if _is_same(change, before, after) else "figures"].append(change)
-            found["words"] += _words(before, after)
-            found["claims"] += _claims(before, after)
-    parts = {key: tuple(value) for key, value in found.items()}
+                fields["restated" if _is_same(change, before, after) else "figures"].append(change)
+            fields["words"] += _words(before, after)
+            fields["claims"] += _claims(before, after)
+    parts = {key: tuple(value) for key, value in fields.items()}
     return Differences(old=called[0], new=called[1], unread=dict(sorted(unread.items())), **parts)
 
 
@@ -229,7 +229,7 @@ def _side(figure: Stated | None) -> Side | None:
 
 
 def _is_same(change: Change, before: Node[Any], after: Node[Any]) -> bool:
-    """True for one value on two words, or in two notations."""
+    """True for one value from two sources, or in two notations."""
     if change.old is None or change.new is None:
         return False
     old, new = change.old.says, change.new.says
@@ -237,11 +237,11 @@ def _is_same(change: Change, before: Node[Any], after: Node[Any]) -> bool:
 
 
 def _judgement(after: Node[Any], at: str, figure: Stated) -> tuple[str, str]:
-    """What the new side decided about the old figure, best about the claim of its own source."""
+    """The verdict of the new side on the old figure, preferably on the claim of the same source, and its reason."""
     path: Path = ("spec", *(int(s) if s.isdigit() else s for s in at.split(".")))
-    found = [c for c in after.claims if c.verdict is not None and path in spread(c.at) and _says(c, figure.value)]
-    own = [c for c in found if c.source.name == figure.source_name]
-    best: Claim | None = next(iter([*own, *found]), None)
+    claims = [c for c in after.claims if c.verdict is not None and path in spread(c.at) and _says(c, figure.value)]
+    same_source = [c for c in claims if c.source.name == figure.source_name]
+    best: Claim | None = next(iter([*same_source, *claims]), None)
     return ("", "") if best is None else (best.verdict or "", best.reason or "")
 
 
@@ -261,16 +261,15 @@ def _words(before: Node[Any], after: Node[Any]) -> Iterator[Change]:
 
 
 def _leaves(node: Node[Any]) -> Iterator[tuple[str, str]]:
-    """Counts, words and references by their paths; a list of them is one."""
-    found: dict[Path, list[str]] = {("kind",): [node.kind]}
+    """Counts, texts and references by their paths; a list is one value."""
+    values: dict[Path, list[str]] = {("kind",): [node.kind]}
     parts = (("metadata", node.metadata, shape_of(Metadata)), ("spec", node.spec, ObjectShape(type(node.spec))))
     for name, value, shape in parts:
         for path, leaf, item in leaves(value, shape, (name,)):
-            if isinstance(leaf, FigureShape) or (name == "metadata" and path[1] in _TOLD_ELSEWHERE):
+            if isinstance(leaf, FigureShape) or (name == "metadata" and path[1] in _IN_FIGURES):
                 continue
-            whole = path[:-1] if isinstance(path[-1], int) else path
-            found.setdefault(whole, []).append(str(item))
-    for path, items in found.items():
+            values.setdefault(path[:-1] if isinstance(path[-1], int) else path, []).append(str(item))
+    for path, items in values.items():
         yield dotted(path).removeprefix("spec."), ", ".join(items)
 
 
@@ -285,85 +284,87 @@ def _claims(before: Node[Any], after: Node[Any]) -> Iterator[Claims]:
 
 
 def _keyed(node: Node[Any]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    """Each claim on each figure, with its verdict."""
-    found: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    """Each claim on each path, with its verdict."""
+    claims: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for claim in node.claims:
         for path in spread(claim.at):
-            found[path, claim.says, claim.source, claim.where] = (claim.verdict, claim.reason)
-    return found
+            claims[path, claim.says, claim.source, claim.where] = (claim.verdict, claim.reason)
+    return claims
 
 
 def ratio_text(ratio: float) -> str:
-    """A ratio as people read it: ``x 0.905``."""
+    """A ratio as text: ``x 0.905``."""
     return f"x {ratio:.4g}"
 
 
-def _lines(found: Differences) -> Iterator[str]:
-    yield f"From {found.old} to {found.new}:"
-    if not found:
-        yield "  nothing differs."
+def _lines(differences: Differences) -> Iterator[str]:
+    yield f"From {differences.old} to {differences.new}:"
+    if not differences:
+        yield "  no differences."
         return
-    for title, present in (("added", found.added), ("removed", found.removed)):
-        if present:
+    for title, documents in (("added", differences.added), ("removed", differences.removed)):
+        if documents:
             yield ""
             yield f"Documents {title}:"
-        for each in present:
-            yield from _wrapped(f"  {each.kind} {each.name}", f": {each.reason}" if each.reason else "", 6)
-    changes: tuple[Change | Claims, ...] = (*found.figures, *found.restated, *found.words, *found.claims)
+        for document in documents:
+            reason = f": {document.reason}" if document.reason else ""
+            yield from _wrapped(f"  {document.kind} {document.name}", reason, 6)
+    d = differences
+    changes: tuple[Change | Claims, ...] = (*d.figures, *d.restated, *d.words, *d.claims)
     for name in dict.fromkeys(c.of for c in changes):
         yield ""
         yield name
-        yield from _document(found, name)
-    if found.unread:
+        yield from _document(differences, name)
+    if differences.unread:
         yield ""
         yield "Not compared, because of errors on one side:"
-        for name, file in found.unread.items():
+        for name, file in differences.unread.items():
             yield f"  {name} ({file})"
 
 
-def _document(found: Differences, name: str) -> Iterator[str]:
-    for group in _grouped(c for c in found.figures if c.of == name):
+def _document(differences: Differences, name: str) -> Iterator[str]:
+    for group in _grouped(c for c in differences.figures if c.of == name):
         yield from _entry(group)
-    for change in (c for c in found.words if c.of == name):
-        old, new = (_said(s) for s in (change.old, change.new))
+    for change in (c for c in differences.words if c.of == name):
+        old, new = (_text(s) for s in (change.old, change.new))
         yield from _wrapped(f"  {change.at}", f": {old} -> {new}", 6)
-    same = [c for c in found.restated if c.of == name]
+    same = [c for c in differences.restated if c.of == name]
     if same:
-        yield from _wrapped("  the same on another word: ", ", ".join(_spoken([c.at for c in same])), 6)
-    for claims in (c for c in found.claims if c.of == name):
-        parts = ((claims.added, "added"), (claims.removed, "removed"), (claims.judged, "judged anew"))
+        yield from _wrapped("  same value, other source or notation: ", ", ".join(_joined([c.at for c in same])), 6)
+    for claims in (c for c in differences.claims if c.of == name):
+        parts = ((claims.added, "added"), (claims.removed, "removed"), (claims.judged, "with another verdict"))
         yield f"  claims: {', '.join(f'{n} {word}' for n, word in parts if n)}"
 
 
-def _said(side: Side | None) -> str:
+def _text(side: Side | None) -> str:
     return "nothing" if side is None else side.says
 
 
 def _grouped(changes: Iterable[Change]) -> list[list[Change]]:
-    """Changes that say the same of several figures of one group, such as four data types, are told once."""
-    found: dict[Any, list[Change]] = {}
+    """Changes grouped if they are the same for several figures of one group, such as four data types."""
+    groups: dict[Any, list[Change]] = {}
     for c in changes:
-        found.setdefault((c.at.rpartition(".")[0], c.old, c.new, c.verdict, c.reason), []).append(c)
-    return list(found.values())
+        groups.setdefault((c.at.rpartition(".")[0], c.old, c.new, c.verdict, c.reason), []).append(c)
+    return list(groups.values())
 
 
-def _spoken(paths: list[str]) -> list[str]:
-    """Paths with what they share written once: ``peak.dense.{bf16,fp16}``."""
-    heads: dict[str, list[str]] = {}
+def _joined(paths: list[str]) -> list[str]:
+    """Paths with their common parent written once: ``peak.dense.{bf16,fp16}``."""
+    names_by_parent: dict[str, list[str]] = {}
     for path in paths:
-        head, _, last = path.rpartition(".")
-        heads.setdefault(head, []).append(last)
+        parent, _, name = path.rpartition(".")
+        names_by_parent.setdefault(parent, []).append(name)
     return [
-        ".".join(filter(None, (head, lasts[0] if len(lasts) == 1 else "{" + ",".join(lasts) + "}")))
-        for head, lasts in heads.items()
+        ".".join(filter(None, (parent, names[0] if len(names) == 1 else "{" + ",".join(names) + "}")))
+        for parent, names in names_by_parent.items()
     ]
 
 
 def _entry(group: list[Change]) -> Iterator[str]:
     change = group[0]
-    at = _spoken([c.at for c in group])[0]
+    at = _joined([c.at for c in group])[0]
     ratio = f"  {ratio_text(change.ratio)}" if change.ratio is not None else ""
-    yield from _wrapped(f"  {at}", f": {_said(change.old)} -> {_said(change.new)}{ratio}", 6)
+    yield from _wrapped(f"  {at}", f": {_text(change.old)} -> {_text(change.new)}{ratio}", 6)
     for head, side in (("was", change.old), ("now", change.new)):
         if side is not None:
             yield from _wrapped(f"      {head}  ", str(side), 11)

@@ -1,8 +1,8 @@
-"""Editions: one canonical, sorted, hashed text for a whole catalog, that nobody changes unnoticed.
+"""Editions: frozen catalogs, each as one canonical text whose hashes reveal every change.
 
-The same documents always give the same bytes.  A hash stands beside every document, so that a damaged edition says which
-document was touched, and one over all of them together with the header.  Since anybody can compute hashes anew, the
-hash of the whole file also stands in ``RELEASED`` beside the editions, which is reviewed like code.
+The same documents always give the same bytes. Every document has a hash, so that the error for an altered edition names
+the document, and another hash covers all of them and the header. Since hashes can be recomputed, the hash of the whole
+file is also in ``RELEASED`` next to the editions, which is reviewed like code.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Registry
 
 FORMAT = "trnspec-edition/1"
-"""What the first line of an edition says."""
+"""The format of an edition, in its header."""
 
 FOLDER = "editions"
 """The folder of a catalog that holds its editions."""
 
 RELEASED = "RELEASED"
-"""The file beside the editions with the hash of each, in the form that ``sha256sum -c`` reads."""
+"""The file next to the editions with the hash of each, in the format of ``sha256sum -c``."""
 
 _NAME = re.compile(r"[0-9]{4}\.[0-9]{2}(\.[0-9]+)?", re.ASCII)
 _LINE = re.compile(r"([0-9a-f]{64})  (\S+)\.json")
@@ -45,12 +45,12 @@ _LINE = re.compile(r"([0-9a-f]{64})  (\S+)\.json")
 
 @frozen
 class Edition:
-    """A sound edition.
+    """A verified edition.
 
     Attributes:
-        name: What it is called: ``2026.11``.
-        sha256: The hash over its documents and its header.
-        made_of: How many documents of each kind it has.
+        name: Its name: ``2026.11``.
+        sha256: The hash of its documents and its header.
+        made_of: The number of documents of each kind.
         documents: The documents as plain data, by kind and name.
     """
 
@@ -63,10 +63,10 @@ class Edition:
 
 
 def named(name: str) -> str:
-    """The name, when an edition may have it: a year and a month, ``2026.11``, perhaps with a number, ``2026.11.2``.
+    """The name, if it is valid: year and month, ``2026.11``, optionally with a number, ``2026.11.2``.
 
     Raises:
-        UsageError: It may not.
+        UsageError: It is not valid.
     """
     if not is_name(name):
         raise UsageError(f"{name!r} is not the name of an edition; write year and month, such as 2026.11 or 2026.11.1")
@@ -74,33 +74,33 @@ def named(name: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """True for a text that may be the name of an edition."""
+    """True if a text is a valid name of an edition."""
     return _NAME.fullmatch(text) is not None
 
 
 def freeze(graph: Graph, name: str) -> str:
-    """The text of an edition: the same for the same documents, in whatever order and notation they come.
+    """The text of an edition: the same for the same documents, in any order and YAML notation.
 
     Raises:
-        UsageError: An edition cannot be called so, or a document could not be read and would be missing.
+        UsageError: The name is not valid, or a document has errors and would be missing.
     """
     named(name)
     if graph.broken:
-        told = ", ".join(f"{n} ({file})" for n, file in sorted(graph.broken.items()))
-        raise UsageError(f"an edition is frozen from sound documents; these have errors: {told}")
+        broken = ", ".join(f"{n} ({file})" for n, file in sorted(graph.broken.items()))
+        raise UsageError(f"an edition cannot be frozen from documents with errors: {broken}")
     nodes = sorted(graph, key=lambda n: (n.kind, n.name))
     return _text(name, [_sorted(plain(node)) for node in nodes])
 
 
 def part(graph: Graph) -> Graph:
-    """The documents that were asked for, and all that they refer to: what an edition of them must hold."""
+    """The target documents and all documents they refer to: the content of an edition of them."""
     kept: dict[str, Node[Any]] = {}
-    waiting = [node for node in graph if node.target]
-    while waiting:
-        node = waiting.pop()
+    queue = [node for node in graph if node.target]
+    while queue:
+        node = queue.pop()
         if node.name not in kept:
             kept[node.name] = node
-            waiting += [found for _, _, ref in references(node) if (found := graph.find(ref)) is not None]
+            queue += [target for _, _, ref in references(node) if (target := graph.find(ref)) is not None]
     return Graph(kept, graph.broken)
 
 
@@ -113,40 +113,39 @@ def _sorted(value: Any) -> Any:
 def _hash(value: Any) -> str:
     from hashlib import sha256
 
-    # In ASCII, since an altered text may hold what UTF-8 cannot.
+    # As ASCII: an altered text may contain characters that UTF-8 cannot encode.
     return sha256(json.dumps(value, separators=(",", ":")).encode()).hexdigest()
 
 
 def _text(name: str, documents: list[Any]) -> str:
-    """The canonical text of some documents, which are sorted already."""
+    """The canonical text of documents whose keys are sorted."""
     made_of = dict(sorted(Counter(str(d["kind"]) for d in documents).items()))
     header = {"format": FORMAT, "edition": name, "made_of": made_of}
-    whole: dict[str, Any] = {**header, "sha256": _hash([header, documents])}
-    whole["documents"] = [{"sha256": _hash(d), "document": d} for d in documents]
-    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+    edition: dict[str, Any] = {**header, "sha256": _hash([header, documents])}
+    edition["documents"] = [{"sha256": _hash(d), "document": d} for d in documents]
+    return json.dumps(edition, indent=1, ensure_ascii=False) + "\n"
 
 
 def verify(text: str | bytes) -> Edition:
-    """The edition in a text, when not one byte of it was changed.
+    """The edition in a text, if no byte of it was changed.
 
     Raises:
-        EditionError: It was altered; the message names the documents that no longer match, or what else is wrong.
+        EditionError: It was altered; the message names the documents whose hashes do not match, or the other defect.
     """
-    whole, written = _parsed(text)
-    name, documents = whole["edition"], [entry["document"] for entry in whole["documents"]]
-    wrong = [_called(e["document"]) for e in whole["documents"] if e["sha256"] != _hash(e["document"])]
-    if wrong:
-        hashes = "the hashes do" if len(wrong) > 1 else "the hash does"
-        raise EditionError(f"edition {name} was altered: {hashes} not match of {', '.join(wrong)}")
-    header = {"format": whole["format"], "edition": name, "made_of": whole["made_of"]}
-    if whole["sha256"] != _hash([header, documents]):
+    data, written = _parsed(text)
+    name, documents = data["edition"], [entry["document"] for entry in data["documents"]]
+    altered = [_label(e["document"]) for e in data["documents"] if e["sha256"] != _hash(e["document"])]
+    if altered:
+        raise EditionError(f"edition {name} was altered: hash mismatch of {', '.join(altered)}")
+    header = {"format": data["format"], "edition": name, "made_of": data["made_of"]}
+    if data["sha256"] != _hash([header, documents]):
         message = "its header, or the number or order of its documents, does not match its hash"
         raise EditionError(f"edition {name} was altered: {message}")
     canonical = _text(name, documents)
     if written != canonical:
         line = next(i for i, (a, b) in enumerate(_pairs(written, canonical), 1) if a != b)
-        raise EditionError(f"edition {name} was altered: line {line} is not written as trnspec writes it")
-    return Edition(name, whole["sha256"], whole["made_of"], tuple(documents))
+        raise EditionError(f"edition {name} was altered: line {line} is not in canonical form")
+    return Edition(name, data["sha256"], data["made_of"], tuple(documents))
 
 
 def _pairs(one: str, other: str) -> Iterator[tuple[str | None, str | None]]:
@@ -156,7 +155,7 @@ def _pairs(one: str, other: str) -> Iterator[tuple[str | None, str | None]]:
 
 
 def _parsed(text: str | bytes) -> tuple[dict[str, Any], str]:
-    """The data of an edition, of whose form one can be sure, and its text."""
+    """The data of an edition, whose structure is verified, and its text."""
     try:
         written = text.decode("utf-8") if isinstance(text, bytes) else text
         data = json.loads(written)
@@ -168,7 +167,7 @@ def _parsed(text: str | bytes) -> tuple[dict[str, Any], str]:
     if isinstance(format_, str) and format_ != FORMAT and format_.startswith("trnspec-edition/"):
         raise EditionError(f"this edition has the format {format_}; this version of trnspec reads {FORMAT}")
     entries = data.get("documents") if isinstance(data, dict) else None
-    sound = (
+    valid = (
         isinstance(data, dict)
         and list(data) == ["format", "edition", "made_of", "sha256", "documents"]
         and format_ == FORMAT
@@ -178,22 +177,22 @@ def _parsed(text: str | bytes) -> tuple[dict[str, Any], str]:
         and all(isinstance(e, dict) and list(e) == ["sha256", "document"] for e in entries)
         and all(isinstance(e["document"], dict) and isinstance(e["document"].get("kind"), str) for e in entries)
     )
-    if not sound:
-        raise EditionError("this is not an edition, or it was altered: its form is not that of one")
+    if not valid:
+        raise EditionError("this is not an edition, or it was altered: its keys are not those of an edition")
     return data, written
 
 
-def _called(document: Mapping[str, Any]) -> str:
+def _label(document: Mapping[str, Any]) -> str:
     metadata = document.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return f"{document.get('kind')} {name}"
 
 
 def read(text: str | bytes, registry: Registry) -> Graph:
-    """The graph of an edition; the file of each document is called ``edition 2026.11: chips/trainium1``.
+    """The graph of an edition; the file of each document is named ``edition 2026.11: chips/trainium1``.
 
     Raises:
-        EditionError: The edition was altered, or holds what this installation does not know.
+        EditionError: The edition was altered, or has kinds or fields that this installation does not know.
     """
     edition = verify(text)
     nodes: list[Node[Any]] = []
@@ -203,11 +202,11 @@ def read(text: str | bytes, registry: Registry) -> Graph:
             raise EditionError(
                 f"edition {edition.name} has documents of the kind {data['kind']}, which is not installed"
             )
-        file = f"edition {edition.name}: {kind.folder}/{_called(data).partition(' ')[2]}"
+        file = f"edition {edition.name}: {kind.folder}/{_label(data).partition(' ')[2]}"
         document = upgrade(Document(file, dict(data), {}, (), ""), kind.spec)
         try:
-            made: Node[Any] = structure(kind.name, kind.spec, document, document.data or {}, registry.units)
-            nodes.append(made if kind.name in BUILTIN else evolve(made, folder=kind.folder))
+            node: Node[Any] = structure(kind.name, kind.spec, document, document.data or {}, registry.units)
+            nodes.append(node if kind.name in BUILTIN else evolve(node, folder=kind.folder))
         except StructureError as error:
             raise EditionError(f"{file} cannot be read by this version of trnspec: {error}") from error
     graph, problems = build(nodes)
@@ -218,17 +217,16 @@ def read(text: str | bytes, registry: Registry) -> Graph:
 
 
 def names(folder: FilePath) -> tuple[str, ...]:
-    """The names of the editions in a folder, oldest first; none where there is no such folder."""
-    found = [f.name.removesuffix(".json") for f in folder.glob("*.json")] if folder.is_dir() else []
-    return tuple(sorted((n for n in found if is_name(n)), key=lambda n: [int(p) for p in n.split(".")]))
+    """The names of the editions in a folder, oldest first; none if there is no such folder."""
+    stems = [f.name.removesuffix(".json") for f in folder.glob("*.json")] if folder.is_dir() else []
+    return tuple(sorted((n for n in stems if is_name(n)), key=lambda n: [int(p) for p in n.split(".")]))
 
 
 def _contents(folder: FilePath, name: str) -> bytes:
     """The bytes of an edition.
 
     Raises:
-        UnknownNameError: There is no such edition; the message lists those that there are.
-        EditionError: The file holds an edition of another name, or is not the one that was released.
+        UnknownNameError: There is no such edition; the message lists the known ones.
     """
     known = names(folder)
     if name not in known:
@@ -238,22 +236,22 @@ def _contents(folder: FilePath, name: str) -> bytes:
 
 
 def checked(folder: FilePath, name: str) -> bytes:
-    """The bytes of the edition of that name in a folder, verified against its own hashes and against ``RELEASED``.
+    """The bytes of an edition in a folder, verified against its own hashes and against ``RELEASED``.
 
     Raises:
-        UnknownNameError: There is none, and none was released.
-        EditionError: It was altered, is missing, or holds another edition.
+        UnknownNameError: There is no such edition, and none of that name was released.
+        EditionError: It was altered, its file is missing, or the file contains another edition.
     """
-    released_ = released(folder)
-    if name in released_ and name not in names(folder):
-        raise EditionError(f"edition {name} was released, and its file is missing")
-    found = _contents(folder, name)
-    edition = verify(found)
+    hashes = released(folder)
+    if name in hashes and name not in names(folder):
+        raise EditionError(f"edition {name} was released, but its file is missing")
+    contents = _contents(folder, name)
+    edition = verify(contents)
     if edition.name != name:
-        raise EditionError(f"{name}.json holds the edition {edition.name}")
-    if name in released_ and released_[name] != _digest(found):
-        raise EditionError(f"edition {name} is not the one that was released: {RELEASED} has another hash")
-    return found
+        raise EditionError(f"{name}.json contains the edition {edition.name}")
+    if name in hashes and hashes[name] != _digest(contents):
+        raise EditionError(f"edition {name} is not the released one: {RELEASED} has another hash")
+    return contents
 
 
 def released(folder: FilePath) -> dict[str, str]:
@@ -263,13 +261,13 @@ def released(folder: FilePath) -> dict[str, str]:
         EditionError: A line of the list cannot be read.
     """
     file = folder / RELEASED
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines() if file.is_file() else (), 1):
         match = _LINE.fullmatch(line)
-        if match is None or not is_name(match[2]) or match[2] in found:
+        if match is None or not is_name(match[2]) or match[2] in hashes:
             raise EditionError(f"{file}:{number}:1: write 'HASH  NAME.json', each edition once")
-        found[match[2]] = match[1]
-    return found
+        hashes[match[2]] = match[1]
+    return hashes
 
 
 def _digest(contents: bytes) -> str:
@@ -279,26 +277,26 @@ def _digest(contents: bytes) -> str:
 
 
 def write(folder: FilePath, name: str, text: str) -> FilePath:
-    """Put an edition into a folder and its hash into ``RELEASED``; the same edition once more changes nothing.
+    """Writes an edition to a folder and its hash to ``RELEASED``; writing the same edition again changes nothing.
 
     Raises:
-        EditionError: An edition of that name was frozen with other contents; it stays as it is.
+        EditionError: An edition of that name exists with other contents; it is not changed.
     """
     named(name)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{name}.json"
-    made = text.encode()
-    before = file.read_bytes() if file.exists() else None
-    list_ = released(folder)
-    if (before is not None and before != made) or list_.get(name, _digest(made)) != _digest(made):
+    contents = text.encode()
+    existing = file.read_bytes() if file.exists() else None
+    hashes = released(folder)
+    if (existing is not None and existing != contents) or hashes.get(name, _digest(contents)) != _digest(contents):
         raise EditionError(
-            f"edition {name} is frozen, with other contents; take another name, such as {_next(folder, name)}"
+            f"edition {name} is frozen with other contents; use another name, such as {_next(folder, name)}"
         )
-    if before is None:
-        _write(file, made)
-    if name not in list_:
-        list_[name] = _digest(made)
-        lines = (f"{list_[n]}  {n}.json\n" for n in sorted(list_, key=lambda n: [int(p) for p in n.split(".")]))
+    if existing is None:
+        _write(file, contents)
+    if name not in hashes:
+        hashes[name] = _digest(contents)
+        lines = (f"{hashes[n]}  {n}.json\n" for n in sorted(hashes, key=lambda n: [int(p) for p in n.split(".")]))
         _write(folder / RELEASED, "".join(lines).encode())
     return file
 
@@ -311,7 +309,7 @@ def _next(folder: FilePath, name: str) -> str:
 
 
 def _write(file: FilePath, contents: bytes) -> None:
-    """All of it or nothing: a temporary file in the same folder, on the disk before it takes the name."""
+    """Writes atomically: a temporary file in the same folder, flushed to disk before it is renamed."""
     import tempfile
 
     number, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
@@ -320,7 +318,7 @@ def _write(file: FilePath, contents: bytes) -> None:
             stream.write(contents)
             stream.flush()
             os.fsync(stream.fileno())
-        # mkstemp makes files for one person alone; these are for everybody.
+        # mkstemp creates files that only the owner can read.
         FilePath(temporary).chmod(0o644)
         FilePath(temporary).replace(file)
     except BaseException:

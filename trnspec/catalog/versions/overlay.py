@@ -91,7 +91,7 @@ class _Overlay:
         added: dict[str, Node[Any]] = {}
         for index, item in enumerate(items):
             path: Path = ("add", index)
-            if path in self.document.refused:
+            if path in self.document.rejected:
                 continue
             if not isinstance(item, dict):
                 self._error(
@@ -160,8 +160,8 @@ def _part(document: Document, path: Path, data: dict[str, Any]) -> Document:
     """A document inside another text, with its own paths and the positions in that text."""
     size = len(path)
     places = {at[size:]: span for at, span in document.places.items() if at[:size] == path}
-    refused = frozenset(at[size:] for at in document.refused if at[:size] == path)
-    return evolve(document, data=data, places=places, problems=(), refused=refused)
+    refused = frozenset(at[size:] for at in document.rejected if at[:size] == path)
+    return evolve(document, data=data, places=places, problems=(), rejected=refused)
 
 
 def _registry(graph: Graph) -> Registry:

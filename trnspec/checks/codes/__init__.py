@@ -1,24 +1,76 @@
-"""What the codes mean that no rule gives: those of reading, of form, of names, and of the run itself.
+"""The codes that do not belong to a rule: those of reading, syntax, form, names and the run itself.
 
-The explanation of a rule is its docstring; these are explained here, in the same form and under the same test.
+The page of a code is the Markdown file ``<id>.md`` of this folder, read when :attr:`~trnspec.diagnostics.Code.doc` is
+used. The page of a rule is its docstring. Both have the same sections, and the tests run the examples of both.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path as FilePath
 
-from trnspec.checks.codes.doubts import DOUBTS
-from trnspec.checks.codes.figures import FIGURES
-from trnspec.checks.codes.form import FORM
-from trnspec.checks.codes.linking import LINKING
-from trnspec.checks.codes.reading import READING
-from trnspec.checks.codes.running import RUNNING
-from trnspec.checks.codes.syntax import SYNTAX
+from trnspec.diagnostics import Code, Severity
 
-if TYPE_CHECKING:
-    from trnspec.diagnostics import Code
+_FOLDER = FilePath(__file__).parent
+_CODES: dict[Severity, dict[str, str]] = {
+    Severity.ERROR: {
+        "TRN001": "unreadable-file",
+        "TRN002": "wrong-encoding",
+        "TRN003": "control-character",
+        "TRN004": "syntax-error",
+        "TRN005": "duplicate-key",
+        "TRN006": "anchor-or-alias",
+        "TRN007": "merge-key",
+        "TRN008": "explicit-tag",
+        "TRN009": "non-text-key",
+        "TRN010": "unrepresentable-number",
+        "TRN011": "excessive-depth",
+        "TRN012": "excessive-size",
+        "TRN013": "empty-file",
+        "TRN014": "root-not-mapping",
+        "TRN015": "second-document",
+        "TRN016": "yaml-directive",
+        "TRN101": "unknown-key",
+        "TRN102": "missing-field",
+        "TRN103": "wrong-type",
+        "TRN104": "unknown-word",
+        "TRN105": "malformed-text",
+        "TRN106": "out-of-bounds",
+        "TRN107": "unknown-kind",
+        "TRN108": "unknown-version",
+        "TRN110": "figure-without-unit",
+        "TRN111": "unknown-unit",
+        "TRN112": "wrong-dimension",
+        "TRN113": "malformed-figure",
+        "TRN190": "structure-mismatch",
+        "TRN201": "dangling-reference",
+        "TRN202": "wrong-kind-reference",
+        "TRN203": "unusable-reference",
+        "TRN204": "name-taken",
+        "TRN900": "rule-failed",
+    },
+    Severity.WARNING: {
+        "TRN050": "ambiguous-number",
+        "TRN054": "invisible-character",
+        "TRN055": "confusable-keys",
+        "TRN304": "idle-waiver",
+    },
+    Severity.INFO: {
+        "TRN051": "byte-order-mark",
+        "TRN052": "carriage-return",
+        "TRN053": "no-final-newline",
+        "TRN056": "space-before-colon",
+    },
+}
+"""The front matter of the pages, repeated here so that a run without findings reads no page; a test compares both."""
 
-_GROUPS = (READING, SYNTAX, DOUBTS, FORM, FIGURES, LINKING, RUNNING)
-
-CODES: tuple[Code, ...] = tuple(sorted((code for group in _GROUPS for code in group), key=lambda code: code.id))
-"""Every code that is not that of a rule, by id."""
+CODES: tuple[Code, ...] = tuple(
+    sorted(
+        (
+            Code(code, name, severity, _FOLDER / f"{code}.md")
+            for severity, names in _CODES.items()
+            for code, name in names.items()
+        ),
+        key=lambda code: code.id,
+    )
+)
+"""Every code that does not belong to a rule, sorted by id."""

@@ -1,4 +1,4 @@
-"""Every disagreement of a catalog, recorded or found: what is said, by whom, when, how far apart, why, what is adopted."""
+"""Every disagreement of a catalog: values, sources, dates, gap, likely causes, and the adopted figure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from trnspec.checks.reconcile.by_source import views
 from trnspec.checks.reconcile.conflicts import causes, conflicts
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, tried
+from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths, relations, sums
 from trnspec.checks.reconcile.sites import Relation, Site, Term
 from trnspec.checks.reconcile.suspects import blamed
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from trnspec.model.document import Claim, Node
     from trnspec.yaml import Path
 
-Rounding = Literal["explains it", "explains it only if trailing zeros are no digits", "cannot explain it", "-"]
+Rounding = Literal["explains it", "explains it only if trailing zeros are not significant", "cannot explain it", "-"]
 
 
 @frozen
 class Side:
-    """What one source says.
+    """The value of one source.
 
     Attributes:
-        says: As printed.
-        source: The name of the source; ``computed`` for a total that follows from its parts.
-        as_of: Its date.
-        where: The place in it.
+        says: The value as printed.
+        source: The name of the source; ``computed`` for a total of parts.
+        as_of: The date of the source.
+        where: The place in the source.
     """
 
     says: str
@@ -47,18 +47,18 @@ class Side:
 
 @frozen(kw_only=True)
 class Disagreement:
-    """One figure, and what disagrees with it.
+    """One figure, and the values that disagree with it.
 
     Attributes:
         name: The document.
-        at: The figure, or several, as the claim names them.
-        adopted: What stands; ``None`` where nothing is adopted and nothing can be computed.
-        rivals: Who says otherwise; all of them say the same, except in a pair.
-        gap: (rival - adopted) / adopted.
+        at: The path, or several, as in the claim.
+        adopted: The adopted or computed value; ``None`` if there is neither.
+        conflicting: The sources with a conflicting value; all have the same value, except in a pair.
+        gap: (conflicting - adopted) / adopted.
         rounding: Whether rounding alone can explain the gap.
         causes: The explanations that close the gap.
-        verdict: What was decided; ``found`` for a disagreement that nobody has recorded.
-        reason: Why that was decided.
+        verdict: The verdict of the claim; ``found`` for a disagreement without a verdict.
+        reason: The reason of the verdict.
     """
 
     name: str
@@ -73,19 +73,19 @@ class Disagreement:
 
     @property
     def is_pair(self) -> bool:
-        """True for two claims that exclude each other where nothing is adopted; the gap is the first one's."""
+        """True for two claims that contradict each other where no figure is adopted; the gap is that of the first."""
         return self.adopted is None and self.verdict == "found"
 
 
 @frozen
 class View:
-    """How the figures of one source fit each other.
+    """How consistent the figures of one source are.
 
     Attributes:
         source: The name of the source.
         as_of: Its date.
-        closing: Sums that close.
-        contradicting: Sums that do not, each as a sentence.
+        closing: The number of sums that close.
+        contradicting: The sums that do not, one sentence each.
     """
 
     source: str
@@ -96,7 +96,7 @@ class View:
 
 @frozen
 class Audit:
-    """What an audit shows."""
+    """The result of an audit."""
 
     disagreements: tuple[Disagreement, ...]
     views: tuple[View, ...] = field(default=())
@@ -107,10 +107,10 @@ def audit(graph: Graph, names: frozenset[str] = frozenset()) -> Audit:
 
     Args:
         graph: The catalog.
-        names: The documents to speak of; all of them when empty.
+        names: The documents to include; all if empty.
     """
-    found = [*_found(graph), *_pairs(graph), *_recorded(graph), *_coarse(graph), *_words(graph)]
-    shown = [d for d in found if not names or d.name in names]
+    every = [*_found(graph), *_pairs(graph), *_recorded(graph), *_coarse(graph), *_words(graph)]
+    shown = [d for d in every if not names or d.name in names]
     views = () if names else tuple(_views(graph))
     return Audit(tuple(shown), views)
 
@@ -121,7 +121,7 @@ def _date(graph: Graph, name: str) -> str:
 
 
 def _found(graph: Graph) -> Iterator[Disagreement]:
-    """What the rules would report: sums that fail and claims without a verdict that exclude what is adopted."""
+    """The findings of the rules: sums that fail, and claims without a verdict that contradict the adopted figure."""
     for suspect in blamed(graph):
         site, relation = suspect.site, suspect.failing[0]
         expected = relation.expects(site)
@@ -144,11 +144,11 @@ def _found(graph: Graph) -> Iterator[Disagreement]:
 
 
 def _pairs(graph: Graph) -> Iterator[Disagreement]:
-    """Claims without a verdict that exclude each other where nothing is adopted."""
+    """Claims without a verdict that contradict each other where no figure is adopted."""
     for conflict in conflicts(graph):
         doubted, other = conflict.doubted, conflict.other
         value = doubted.value
-        assert value is not None  # only what measures the same excludes each other
+        assert value is not None  # both claims have the dimension of the figure
         yield Disagreement(
             name=doubted.node.name,
             at=", ".join(dotted(path) for path in conflict.paths),
@@ -163,11 +163,11 @@ def _pairs(graph: Graph) -> Iterator[Disagreement]:
 
 
 COARSE = 0.05
-"""From which gap on a sum is shown that holds only because a figure has few digits."""
+"""The smallest relative gap at which a sum is reported that closes only because a figure has few digits."""
 
 
 def _coarse(graph: Graph) -> Iterator[Disagreement]:
-    """Sums that hold, but only because a figure is so coarse that nearly anything would."""
+    """Sums that close only because a figure has so few digits that most values agree with it."""
     for relation in relations(graph):
         total, value = relation.total, relation.total.value
         gap = _gap(total.interval, relation.expected)
@@ -184,7 +184,7 @@ def _coarse(graph: Graph) -> Iterator[Disagreement]:
                 conflicting=(Side(computed, "computed"),),
                 gap=_gap(relation.expected, total.interval),
                 rounding="explains it",
-                causes=(Explanation("coarse", f"{value} has {digits}: it overlaps with nearly anything"),),
+                causes=(Explanation("coarse", f"{value} has {digits}, so most values agree with it"),),
                 verdict="coarse",
                 reason="",
             )
@@ -197,24 +197,24 @@ def _source(site: Site) -> str:
 
 
 NO_FIGURE = frozenset({"yes", "no", "n/a", "not applicable"})
-"""Words that tables print where a figure belongs."""
+"""Words that tables print instead of a figure."""
 
 
 def _words(graph: Graph) -> Iterator[Disagreement]:
-    """Words where other sources, or other systems, have a figure."""
+    """Words instead of figures that other sources or systems have."""
     for node in graph:
         for index, claim in enumerate(node.claims):
             if str(claim.says).lower() not in NO_FIGURE or claim.verdict not in AGREES:
                 continue
             path = (*claimed_paths(claim.at)[0], "bandwidth")
             adopted = _adopted(graph, node, path, {})[0]
-            told = "was published elsewhere" if adopted is not None else "was not published"
+            published = "was published elsewhere" if adopted is not None else "was not published"
             yield Disagreement(
                 name=node.name,
                 at=claim.at,
                 adopted=adopted,
                 conflicting=(_side(graph, node.claims[index]),),
-                causes=(Explanation("word", f"a word stands where a figure belongs, which {told}"),),
+                causes=(Explanation("word", f"a word instead of a figure, which {published}"),),
                 verdict="word",
                 reason=claim.reason or "",
             )
@@ -276,17 +276,17 @@ def _side(graph: Graph, claim: Claim) -> Side:
 def _adopted(
     graph: Graph, node: Node[Any], path: Path, skeletons: dict[tuple[str, Path], Relation]
 ) -> tuple[Side | None, Interval | None, tuple[Term, ...]]:
-    """What stands at a path: the adopted figure, or else what its parts add up to; and the terms of the sum."""
+    """The adopted figure at a path, or else the sum of its parts; and the terms of the sum."""
     skeleton = skeletons.get((node.name, path))
     terms = skeleton.terms if skeleton is not None else ()
-    found = figure_at(node, path)
-    if isinstance(found, Figure):
-        source = found.source or node.metadata.source
-        name = "derived" if found.derived is not None else source.name if source is not None else ""
-        return Side(str(found), name, _date(graph, name)), found.value.interval, terms
-    if isinstance(found, int):
+    figure = figure_at(node, path)
+    if isinstance(figure, Figure):
+        source = figure.source or node.metadata.source
+        name = "derived" if figure.derived is not None else source.name if source is not None else ""
+        return Side(str(figure), name, _date(graph, name)), figure.value.interval, terms
+    if isinstance(figure, int):
         name = node.metadata.source.name if node.metadata.source is not None else ""
-        return Side(str(found), name, _date(graph, name)), Interval.point(found), terms
+        return Side(str(figure), name, _date(graph, name)), Interval.point(figure), terms
     if skeleton is not None:
         value = skeleton.terms[0].part.value
         expected = skeleton.expected
@@ -297,7 +297,7 @@ def _adopted(
 
 
 def _gap(value: Interval, other: Interval) -> float | None:
-    """The relative distance of the middles; ``None`` where one of them is unbounded or nothing."""
+    """The relative distance of the midpoints; ``None`` if one interval is unbounded or 0."""
     if value.high is None or other.high is None or other.low + other.high == 0:
         return None
     return float((value.low + value.high) / (other.low + other.high) - 1)
@@ -309,16 +309,16 @@ def _rounding(value: Quantity | int, interval: Interval) -> Rounding:
     if value.interval.overlaps(interval):
         return "explains it"
     if value.loose.overlaps(interval):
-        return "explains it only if trailing zeros are no digits"
+        return "explains it only if trailing zeros are not significant"
     return "cannot explain it"
 
 
 def _causes(
     site: Site, value: Quantity | int, interval: Interval, terms: tuple[Term, ...], graph: Graph
 ) -> Iterator[Explanation]:
-    assert site.claim is not None  # only claims are judged
+    assert site.claim is not None  # only claims have verdicts
     if isinstance(value, Quantity):
-        yield from tried(Case(site, value, (interval,), terms, (), graph))
+        yield from explain_case(Case(site, value, (interval,), terms, (), graph))
     claim = site.node.claims[site.claim]
     older, newer = _date(graph, claim.source.name), _date(graph, _source(Site(site.node, site.path)))
     if claim.verdict == "superseded" and older and newer and older < newer:
@@ -327,11 +327,11 @@ def _causes(
 
 def _views(graph: Graph) -> Iterator[View]:
     for source in graph.of(Source):
-        found = views(graph).get(source.name, [])
-        if found:
+        sums_of_source = views(graph).get(source.name, [])
+        if sums_of_source:
             failing = tuple(
                 f"{r.total} {r.total.value}; its own parts: {' + '.join(str(t) for t in r.terms)}"
-                for r in found
+                for r in sums_of_source
                 if not r.holds
             )
-            yield View(source.name, source.spec.as_of, len(found) - len(failing), failing)
+            yield View(source.name, source.spec.as_of, len(sums_of_source) - len(failing), failing)

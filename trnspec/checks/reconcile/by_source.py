@@ -1,4 +1,4 @@
-"""The sums again, among the figures of each source: is a page merely outdated, or does it contradict itself?"""
+"""The sums among the figures of each source, which distinguish an outdated page from one that contradicts itself."""
 
 from __future__ import annotations
 
@@ -17,24 +17,22 @@ from trnspec.yaml import Path
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
 
-_Sayings = Mapping[tuple[str, Path], Mapping[str, list[Site]]]
+_Sites = Mapping[tuple[str, Path], Mapping[str, list[Site]]]
 
-_known: weakref.WeakKeyDictionary[Graph, dict[str, list[Relation]]] = weakref.WeakKeyDictionary()
+_cache: weakref.WeakKeyDictionary[Graph, dict[str, list[Relation]]] = weakref.WeakKeyDictionary()
 
 
 def views(graph: Graph) -> Mapping[str, list[Relation]]:
-    """For each source, by name, the sums among its own words on totals and parts, with the adopted counts."""
-    found = _known.get(graph)
-    if found is None:
-        found = _known[graph] = defaultdict(list)
-        sayings = _sayings(graph)
+    """For each source, by name, the sums among its own figures for totals and parts, with the adopted counts."""
+    by_source = _cache.get(graph)
+    if by_source is None:
+        by_source = _cache[graph] = defaultdict(list)
+        sites = _sites(graph)
         for skeleton in sums(graph):
-            where = [
-                sayings.get((s.node.name, s.path), {}) for s in (skeleton.total, *(t.part for t in skeleton.terms))
-            ]
+            where = [sites.get((s.node.name, s.path), {}) for s in (skeleton.total, *(t.part for t in skeleton.terms))]
             for source in set(where[0]).intersection(*where[1:]):
-                found[source] += _relations(skeleton, [said[source] for said in where])
-    return found
+                by_source[source] += _relations(skeleton, [sites_at[source] for sites_at in where])
+    return by_source
 
 
 def _relations(skeleton: Relation, sides: list[list[Site]]) -> Iterator[Relation]:
@@ -45,16 +43,16 @@ def _relations(skeleton: Relation, sides: list[list[Site]]) -> Iterator[Relation
             yield relation
 
 
-def _sayings(graph: Graph) -> _Sayings:
-    """The values of each source by document and path: the adopted figures that it printed, and its claims."""
-    found: dict[tuple[str, Path], dict[str, list[Site]]] = defaultdict(lambda: defaultdict(list))
+def _sites(graph: Graph) -> _Sites:
+    """The figures of each source by document and path: adopted figures and claims."""
+    sites: dict[tuple[str, Path], dict[str, list[Site]]] = defaultdict(lambda: defaultdict(list))
     for node in graph:
         for path, figure in graph.figures(node).items():
             own = figure.source or node.metadata.source
             if figure.derived is None and own is not None:
-                found[node.name, path][graph.aliases.get(own.name, own.name)].append(Site(node, path))
+                sites[node.name, path][graph.aliases.get(own.name, own.name)].append(Site(node, path))
         for index, claim in enumerate(node.claims):
             source = graph.aliases.get(claim.source.name, claim.source.name)
             for path in claimed_paths(claim.at):
-                found[node.name, path][source].append(Site(node, path, index))
-    return found
+                sites[node.name, path][source].append(Site(node, path, index))
+    return sites

@@ -1,7 +1,7 @@
-"""Why two figures disagree: the usual explanations, each tried by arithmetic.
+"""Why two figures disagree: the usual explanations, each checked by arithmetic.
 
-A hypothesis is a sentence and a test.  It is printed only when it closes the gap: when the figure, changed as the
-hypothesis says, agrees with what the broken relations expect of it.
+A hypothesis is a sentence and a test. It is reported only if it closes the gap: the figure, changed as the hypothesis
+states, agrees with the value that the failing relations expect.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trnspec.quantities.quantity import Interval, Quantity, parse, render
 from trnspec.quantities.units import Dimension, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from trnspec.checks.reconcile.suspects import Suspect
 
@@ -32,28 +32,28 @@ class Explanation:
     """A hypothesis that the arithmetic supports.
 
     Attributes:
-        id: One word for programs, ``decimal-unit``.
-        sentence: For people, beginning in lower case.
+        id: An identifier, such as ``decimal-unit``.
+        sentence: The explanation in words; it begins in lower case.
     """
 
     id: str
     sentence: str
 
 
-_MORE: ContextVar[tuple[Callable[[Case], Iterator[Explanation]], ...]] = ContextVar("trnspec_more", default=())
+_EXTRA: ContextVar[tuple[Callable[[Case], Iterator[Explanation]], ...]] = ContextVar("trnspec_hypotheses", default=())
 
 
 @frozen
 class Case:
-    """A figure that disagrees, and what it should agree with.
+    """A figure that disagrees, and the values that it should agree with.
 
     Attributes:
-        site: Where the figure stands.
-        quantity: What it says.
-        wanted: What each broken relation expects of it, in base units.
-        terms: The terms it should be the sum of, when it is a total.
-        shares: The totals that it should be a part of, each with how many parts the total has.
-        graph: Where the figures of others are.
+        site: The path of the figure.
+        quantity: Its value.
+        wanted: The interval that each failing relation expects, in base units.
+        terms: The terms of the sum, if the figure is a total.
+        shares: The totals that the figure is a part of, each with its number of parts.
+        graph: The graph, for figures of other documents.
     """
 
     site: Site
@@ -64,21 +64,30 @@ class Case:
     graph: Graph
 
     def closes(self, interval: Interval) -> bool:
-        """True when the figure, if it were this, would agree with all that is expected."""
+        """True if a figure with this interval would agree with all expected values."""
         return bool(self.wanted) and all(interval.overlaps(w) for w in self.wanted)
 
-    def looks_like(self, interval: Interval) -> bool:
-        """True when the printed digits may stand for one of these numbers; a bound is read as the number it gives."""
+    @property
+    def printed(self) -> Interval:
+        """The numbers that would be printed with these digits; a bound such as "up to 4.7" is read as 4.7.
+
+        The interval of such a figure begins at 0 or has no end, and so does that of "~1": scaled by a large enough
+        factor it would agree with every expected value.
+        """
         quantity = self.quantity
         own = quantity.interval
         if own.high is None or own.low == 0:
             half = quantity.ulp * quantity.unit.factor / 2
             own = Interval(max(quantity.value - half, Fraction(0)), quantity.value + half)
-        return own.overlaps(interval)
+        return own
+
+    def looks_like(self, interval: Interval) -> bool:
+        """True if the printed digits can represent one of these numbers."""
+        return self.printed.overlaps(interval)
 
 
 def explain(suspect: Suspect, graph: Graph) -> list[Explanation]:
-    """The explanations that close the gap, the most telling first; empty when none does."""
+    """The explanations that close the gap, the most specific first; empty if none does."""
     value = suspect.site.value
     if isinstance(value, int):
         return list(_count(suspect, value))
@@ -94,40 +103,39 @@ def explain(suspect: Suspect, graph: Graph) -> list[Explanation]:
             if suspect.site.key == term.part.key and isinstance(total, Quantity):
                 shares.append((term.times, total))
     case = Case(suspect.site, value, tuple(suspect.expected), tuple(terms), tuple(shares), graph)
-    return tried(case)
+    return explain_case(case)
 
 
-def tried(case: Case) -> list[Explanation]:
+def explain_case(case: Case) -> list[Explanation]:
     """Every hypothesis that closes the gap of a case, each sentence once.
 
-    Where rounding alone explains the difference there is no gap; only truncation, which is another thing to have done
-    to a figure, is then tried.
+    If rounding alone explains the difference there is no gap, and only truncation is evaluated.
     """
     if not case.wanted:
         return []
     gap = not case.closes(case.quantity.interval)
-    found = [e for hypothesis in (_HYPOTHESES if gap else (_truncation,)) for e in hypothesis(case)]
+    explanations = [e for hypothesis in (_HYPOTHESES if gap else (_truncation,)) for e in hypothesis(case)]
     if gap:
-        found += [e for hypothesis in _MORE.get() for e in _guarded(hypothesis, case)]
-    return list({e.sentence: e for e in found}.values())
+        explanations += [e for hypothesis in _EXTRA.get() for e in _guarded(hypothesis, case)]
+    return list({e.sentence: e for e in explanations}.values())
 
 
 @contextmanager
-def also(hypotheses: tuple[Callable[[Case], Iterator[Explanation]], ...]) -> Iterator[None]:
-    """Within it, these explanations are tried after those of the house."""
-    token = _MORE.set(hypotheses)
+def extra_hypotheses(hypotheses: tuple[Callable[[Case], Iterator[Explanation]], ...]) -> Iterator[None]:
+    """A context in which the hypotheses of plugins are evaluated after the built-in ones."""
+    token = _EXTRA.set(hypotheses)
     try:
         yield
     finally:
-        _MORE.reset(token)
+        _EXTRA.reset(token)
 
 
 def _guarded(hypothesis: Callable[[Case], Iterator[Explanation]], case: Case) -> list[Explanation]:
     try:
         return list(hypothesis(case))
-    except Exception as error:  # noqa: BLE001  # a mistake of a plugin must not hide what was found
+    except Exception as error:  # noqa: BLE001  # an exception in a plugin must not hide the finding
         name = f"{hypothesis.__module__}.{getattr(hypothesis, '__qualname__', hypothesis)}"
-        return [Explanation("failed", f"unknown, and the explanation {name} failed: {type(error).__name__}: {error}")]
+        return [Explanation("failed", f"unknown; the hypothesis {name} failed: {type(error).__name__}: {error}")]
 
 
 def _zeros(case: Case) -> Iterator[Explanation]:
@@ -136,7 +144,7 @@ def _zeros(case: Case) -> Iterator[Explanation]:
         verb = "is" if quantity.min_digits == 1 else "are"
         yield Explanation("rounding", f"rounding, if only {_digits(quantity)} of {quantity} {verb} significant")
     elif case.wanted and all(quantity.interval.gap(w) == 0 for w in case.wanted):
-        yield Explanation("rounding", f"rounding: what {quantity} stands for begins where what is expected ends")
+        yield Explanation("rounding", f"rounding: the interval of {quantity} begins where the expected one ends")
 
 
 def _digits(quantity: Quantity) -> str:
@@ -147,18 +155,20 @@ def _truncation(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
     step = quantity.ulp * quantity.unit.factor
     if any(quantity.value - step / 2 <= m < quantity.value + step / 2 for m in map(_middle, case.wanted)):
-        return  # whoever rounds would print the same
+        return  # rounding would print the same
     if case.closes(_cut_off(quantity, step)):
         yield Explanation("truncation", f"truncation: digits after {quantity} were cut off, not rounded")
     elif quantity.min_digits < quantity.digits and not case.closes(quantity.loose):
         step *= 10 ** (quantity.digits - quantity.min_digits)
         if case.closes(_cut_off(quantity, step)):
-            told = f"the digits after its first {_digits(quantity).removesuffix(' digit').removesuffix(' digits')}"
-            yield Explanation("truncation", f"truncation to {quantity}: {told} were cut off")
+            first = _digits(quantity).removesuffix(" digit").removesuffix(" digits")
+            yield Explanation(
+                "truncation", f"truncation to {quantity}: the digits after its first {first} were cut off"
+            )
 
 
 def _cut_off(quantity: Quantity, step: Fraction) -> Interval:
-    """What a number may have been before its digits below ``step`` were cut off."""
+    """The numbers that give this quantity when the digits below ``step`` are cut off."""
     return Interval(quantity.value, quantity.value + step)
 
 
@@ -167,7 +177,7 @@ def _middle(interval: Interval) -> Fraction:
 
 
 def _alike(case: Case) -> Iterator[tuple[Term, Quantity]]:
-    """The terms that would close the gap, each with its part, as far as parts and total measure the same."""
+    """The terms that would close the gap, each with its part, if part and total have the same dimension."""
     for term in case.terms:
         part = term.part.value
         if isinstance(part, Quantity) and part.dimension is case.quantity.dimension and case.closes(term.interval):
@@ -175,10 +185,10 @@ def _alike(case: Case) -> Iterator[tuple[Term, Quantity]]:
 
 
 def _chained(case: Case) -> Iterator[Explanation]:
-    """The total of rounded parts or of rounded totals of groups: 4 x 10.7 where 10.7 was itself rounded."""
+    """The total was computed from rounded parts or groups: 4 x 10.7, where 10.7 was already rounded."""
     quantity = case.quantity
     if _spelled(quantity.unit)[1]:
-        return  # memory is counted in powers of two, which nobody rounds
+        return  # capacities in binary units are not rounded
     for term, part in _alike(case):
         for outer, group in _groups(term, part):
             for digits in range(1, 6):
@@ -191,11 +201,11 @@ def _chained(case: Case) -> Iterator[Explanation]:
 
 
 def _groups(term: Term, part: Quantity) -> Iterator[tuple[Fraction, Fraction]]:
-    """How many groups of parts there are and what one has, from the largest groups down to the single part."""
+    """The number of groups of parts and the value of one group, from the largest groups to single parts."""
     outer = term.factor
     for count in term.counts:
         value = count.value
-        assert isinstance(value, int)  # counts are
+        assert isinstance(value, int)  # a count is an integer
         outer *= value
         if outer != 1:
             yield outer, part.value * term.times / outer
@@ -213,7 +223,7 @@ def _units(case: Case) -> Iterator[Explanation]:
     for unit in quantity.table:
         if unit.dimension is not quantity.dimension or unit == quantity.unit:
             continue
-        if not case.closes(quantity.interval.scaled(unit.factor / quantity.unit.factor)):
+        if not case.closes(case.printed.scaled(unit.factor / quantity.unit.factor)):
             continue
         meant = f"{number(quantity)} {unit.symbol} was meant"
         letter, binary, root = _spelled(unit)
@@ -226,25 +236,25 @@ def _units(case: Case) -> Iterator[Explanation]:
 
 
 def _spelled(unit: Unit) -> tuple[str, bool, str]:
-    """The letter of the prefix, whether it is a binary one, and what follows: ``("G", True, "B/s")``."""
+    """The letter of the prefix, whether the prefix is binary, and the rest: ``("G", True, "B/s")``."""
     if unit.dimension not in (Dimension.INFORMATION, Dimension.BANDWIDTH):
         return unit.symbol, False, ""
     at = unit.symbol.find("bit" if "bit" in unit.symbol else "B")
-    if at < 0:  # a unit of a plugin, which has no prefix that is known
+    if at < 0:  # a unit of a plugin, without a known prefix
         return unit.symbol, False, ""
     prefix = unit.symbol[:at]
     return prefix[:1].upper(), prefix.endswith("i"), unit.symbol[at:]
 
 
 def number(quantity: Quantity) -> str:
-    """What is printed before the unit: ``~13,120`` of ``~13,120 GiB/sec``."""
+    """The text before the unit: ``~13,120`` of ``~13,120 GiB/sec``."""
     return quantity.text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ\u00b5\u03bc/").rstrip()
 
 
 def _point(case: Case) -> Iterator[Explanation]:
     for factor, words in ((Fraction(10), "one place too far left"), (Fraction(1, 10), "one place too far right")):
-        if case.closes(case.quantity.interval.scaled(factor)):
-            yield Explanation("decimal-point", f"the decimal point is {words}, or a zero is missing or too many")
+        if case.closes(case.printed.scaled(factor)):
+            yield Explanation("decimal-point", f"the decimal point is {words}, or a zero is missing or superfluous")
 
 
 _DIRECTED = frozenset({"bandwidth", "per_direction", "both", "per_server", "rate"})
@@ -253,37 +263,37 @@ _DIRECTED = frozenset({"bandwidth", "per_direction", "both", "per_server", "rate
 def _direction(case: Case) -> Iterator[Explanation]:
     if not _DIRECTED.intersection(case.site.path) or "memory" in case.site.path:
         return
-    if case.closes(case.quantity.interval.scaled(2)):
-        yield Explanation("one-direction", f"one direction for both: 2 x {case.quantity} closes the gap")
-    if case.closes(case.quantity.interval.scaled(Fraction(1, 2))):
-        yield Explanation("both-directions", f"both directions for one: half of {case.quantity} closes the gap")
+    if case.closes(case.printed.scaled(2)):
+        yield Explanation("one-direction", f"one direction instead of both: 2 x {case.quantity} closes the gap")
+    if case.closes(case.printed.scaled(Fraction(1, 2))):
+        yield Explanation("both-directions", f"both directions instead of one: half of {case.quantity} closes the gap")
 
 
 def _part(case: Case) -> Iterator[Explanation]:
     shares: set[Fraction] = set()
     for term, part in _alike(case):
         for share, group in _groups(term, part):
-            # One server of four is one sixteen of 64 chips: the same figure, reached by two relations.
+            # One server of four is 16 of 64 chips: the same figure, from two relations.
             if share in shares or not case.looks_like(part.interval.scaled(term.times / share)):
                 continue
             shares.add(share)
             many = term.times / share
-            words = f"of one part, {part}," if group == part.value else f"of one group, {many} x {part},"
-            yield Explanation("part-for-whole", f"the figure {words} stands for the whole")
+            words = f"one part, {part}" if group == part.value else f"one group, {many} x {part}"
+            yield Explanation("part-for-whole", f"the figure of {words}, was used for the whole")
     for times, total in case.shares:
         if times == 1 or not case.closes(total.interval.scaled(1 / times)):
             continue
         if case.looks_like(total.interval):
-            yield Explanation("whole-for-part", f"the total, {total}, stands for one part")
+            yield Explanation("whole-for-part", f"the total, {total}, was used for one part")
 
 
 def _wrong_count(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
     if any(_units(case)) or any(_point(case)):
-        return  # 8 or 10 times too many is a slip of the unit or the point
+        return  # a factor of 8 or 10 is an error of the unit or of the decimal point
     for term, part in _alike(case):
         high = quantity.interval.high
-        # A total that is as coarse as its part is a multiple of it whatever it says.
+        # A total that is as coarse as its part is always a multiple of it.
         if part.value == 0 or not term.counts or high is None or 4 * (high - quantity.interval.low) > part.value:
             continue
         times = round(quantity.value / part.value)
@@ -293,24 +303,24 @@ def _wrong_count(case: Case) -> Iterator[Explanation]:
 
 
 def _other_figure(case: Case) -> Iterator[Explanation]:
-    """The figure of another row, kind of rate, older claim or generation stands here."""
+    """The figure of another row, kind of rate, older claim or generation was used."""
     homes = [(term.part, term.times) for term, _ in _alike(case)]
     homes.append((case.site, Fraction(1)))
-    told: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str]] = set()
     for home, times in homes:
-        for found in lookalikes(home, case.site, case.graph):
-            interval = found.quantity.interval.scaled(times)
-            if found.quantity.dimension is not case.quantity.dimension or case.closes(interval):
+        for other in lookalikes(home, case.site, case.graph):
+            interval = other.quantity.interval.scaled(times)
+            if other.quantity.dimension is not case.quantity.dimension or case.closes(interval):
                 continue
             # The same row of the parts and of the totals is one explanation.
-            if case.looks_like(interval) and (found.id, found.words) not in told:
-                told.add((found.id, found.words))
-                formula = f"{times} x {found.quantity}" if times != 1 else str(found.quantity)
-                yield Explanation(found.id, f"{found.words}: {formula}")
+            if case.looks_like(interval) and (other.id, other.words) not in seen:
+                seen.add((other.id, other.words))
+                formula = f"{times} x {other.quantity}" if times != 1 else str(other.quantity)
+                yield Explanation(other.id, f"{other.words}: {formula}")
 
 
 def _slip(case: Case) -> Iterator[Explanation]:
-    """One digit differs from what is expected, or two neighbours are swapped."""
+    """One digit differs from the expected value, or two adjacent digits are swapped."""
     quantity = case.quantity
     low = max((w.low for w in case.wanted), default=Fraction(0))
     high = min((w.high for w in case.wanted if w.high is not None), default=None)
@@ -320,7 +330,7 @@ def _slip(case: Case) -> Iterator[Explanation]:
     printed = str(int(quantity.value / step))
     meant = str(int((low + high) / 2 / step + Fraction(1, 2)))
     right = Interval(max(int(meant) * step - step / 2, Fraction(0)), int(meant) * step + step / 2)
-    # A last digit that is one off is a matter of rounding, not a slip.
+    # A last digit that differs by one is a matter of rounding.
     if len(printed) != len(meant) or abs(int(printed) - int(meant)) <= 1 or not case.closes(right):
         return
     differing = [i for i, (a, b) in enumerate(zip(printed, meant, strict=True)) if a != b]
@@ -346,19 +356,19 @@ _HYPOTHESES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
 
 
 def _count(suspect: Suspect, own: int) -> Iterator[Explanation]:
-    """The whole numbers that the broken relations would accept instead, if most of them accept one."""
+    """The integers that the failing relations would accept instead, if most of them accept one."""
     wanted = suspect.expected
     votes = Counter(n for w in wanted for n in _whole(w) if n != own)
     most = max(votes.values(), default=0)
     best = sorted(n for n, count in votes.items() if count == most)
     if best and 2 * most > len(wanted):
         gaps = "every gap" if most == len(wanted) else f"{most} of {len(wanted)} gaps"
-        told = f"{best[0]} closes" if len(best) == 1 else f"any from {best[0]} to {best[-1]} would close"
-        yield Explanation("wrong-count", f"a wrong count: {told} {gaps}")
+        counts = f"{best[0]} closes" if len(best) == 1 else f"any from {best[0]} to {best[-1]} would close"
+        yield Explanation("wrong-count", f"a wrong count: {counts} {gaps}")
 
 
 def _whole(interval: Interval) -> range:
-    """The whole numbers from 1 on in an interval; none where there are so many that they tell nothing."""
+    """The integers from 1 in an interval; none if there are more than ``MOST_COUNTS``."""
     first = max(ceil(interval.low), 1)
     if interval.high is None or interval.high - first > MOST_COUNTS:
         return range(0)
@@ -367,19 +377,24 @@ def _whole(interval: Interval) -> range:
 
 
 MOST_COUNTS = 50
-"""How many counts are considered where a coarse figure leaves many possible."""
+"""The most counts that are considered; a coarse figure allows many."""
 
 
-def sentence(found: list[Explanation]) -> str:
-    """The hint: the likely cause, the fact that several fit, or the fact that none does."""
-    if not found:
+def sentence(explanations: Sequence[Explanation]) -> str:
+    """The hint of a finding: the likely cause, several possible causes, or that no usual cause fits."""
+    if not explanations:
         return "none of the usual causes closes the gap"
-    if len(found) == 1:
-        return f"likely cause: {found[0].sentence}"
-    told = "; or ".join(e.sentence for e in found[:MOST_TOLD])
-    more = f"; and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
-    return f"several causes would close the gap: {told}{more}"
+    if len(explanations) == 1:
+        return f"likely cause: {explanations[0].sentence}"
+    return f"several causes would close the gap: {'; or '.join(shown(explanations))}"
 
 
-MOST_TOLD = 3
-"""How many explanations a hint tells; the audit lists all."""
+def shown(explanations: Sequence[Explanation]) -> list[str]:
+    """The sentences to print: the first three, and the number of the others."""
+    sentences = [e.sentence for e in explanations[:MOST_SHOWN]]
+    more = len(explanations) - MOST_SHOWN
+    return [*sentences, f"{more} more"] if more > 0 else sentences
+
+
+MOST_SHOWN = 3
+"""The most explanations that are printed; JSON has all of them."""

@@ -1,4 +1,4 @@
-"""Figures that may have been printed in place of the right one: another row's, another source's, a neighbour's."""
+"""Figures that may have been used by mistake: of another row, another source, or a similar document."""
 
 from __future__ import annotations
 
@@ -22,16 +22,19 @@ if TYPE_CHECKING:
 RATES = ("peak", "tensor_peak")
 KINDS = ("dense", "sparse")
 
+MOST_SHARED = 10
+"""From this number of documents or rows on, a value that they share does not explain where a figure comes from."""
+
 
 @frozen
 class Lookalike:
-    """A figure that could stand where another belongs.
+    """A figure that could have been used instead of the right one.
 
     Attributes:
-        id: The explanation it would be: ``swapped-row``, ``dense-sparse``, ``tensor-engine``, ``neighbour`` or
+        id: The id of the explanation: ``swapped-row``, ``dense-sparse``, ``tensor-engine``, ``neighbour`` or
             ``older-claim``.
-        words: Whose figure it is, for the reader.
-        quantity: What it says.
+        words: Names the figure.
+        quantity: Its value.
     """
 
     id: str
@@ -40,27 +43,28 @@ class Lookalike:
 
 
 def lookalikes(site: Site, suspect: Site, graph: Graph) -> Iterator[Lookalike]:
-    """What could stand at ``site`` by mistake; what the suspect says of itself explains nothing and is left out."""
+    """The figures that could have been used at ``site`` by mistake, without the suspect itself."""
     yield from _rows(site, graph)
     yield from _claims(site, suspect)
     yield from _neighbours(site, graph)
 
 
-def _shared(cause: str, found: list[tuple[str, Quantity]]) -> Iterator[Lookalike]:
-    """Rows of one table and sizes of one family often share a figure: they are told together."""
+def _grouped(cause: str, figures: list[tuple[str, Quantity]]) -> Iterator[Lookalike]:
+    """Groups equal figures, which rows of one table and sizes of one family often have."""
     names: dict[Fraction, list[str]] = {}
     quantities: dict[Fraction, Quantity] = {}
-    for name, quantity in found:
+    for name, quantity in figures:
         names.setdefault(quantity.value, []).append(name)
         quantities.setdefault(quantity.value, quantity)
     for value, alike in names.items():
         more = len(alike) - 1
-        others = f" and {more} other{'' if more == 1 else 's'}" if more else ""
-        yield Lookalike(cause, f"the figure of {alike[0]}{others} stands here", quantities[value])
+        if more < MOST_SHARED:
+            others = f" and {more} other{'' if more == 1 else 's'}" if more else ""
+            yield Lookalike(cause, f"this is the figure of {alike[0]}{others}", quantities[value])
 
 
 def _rows(site: Site, graph: Graph) -> Iterator[Lookalike]:
-    """The other figures of the same document that measure the same."""
+    """The other figures of the same document with the same dimension."""
     own = site.value
     alike: list[tuple[str, Quantity]] = []
     for path, figure in graph.figures(site.node).items():
@@ -74,13 +78,13 @@ def _rows(site: Site, graph: Graph) -> Iterator[Lookalike]:
             continue
         here, there = differing[0]
         if here in KINDS and there in KINDS:
-            yield Lookalike("dense-sparse", f"the {here} rate of {path[-1]} stands here", quantity)
+            yield Lookalike("dense-sparse", f"this is the {here} rate of {path[-1]}", quantity)
         elif here in RATES and there in RATES:
             words = "the tensor engines alone" if here == "tensor_peak" else "all engines together"
-            yield Lookalike("tensor-engine", f"the rate of {words} stands here", quantity)
+            yield Lookalike("tensor-engine", f"this is the rate of {words}", quantity)
         else:
             alike.append((str(path[-1]) if path[:-1] == site.path[:-1] else dotted(path[1:]), quantity))
-    yield from _shared("swapped-row", alike)
+    yield from _grouped("swapped-row", alike)
 
 
 def _rate(path: Path) -> bool:
@@ -88,23 +92,23 @@ def _rate(path: Path) -> bool:
 
 
 def _neighbours(site: Site, graph: Graph) -> Iterator[Lookalike]:
-    """The same figure of other documents of the kind: another generation, another size."""
+    """The figure at the same path of other documents of the kind: another generation, another size."""
     others = [(n.name, figure_at(n, site.path)) for n in graph.of(type(site.node.spec)) if n.name != site.node.name]
-    yield from _shared("neighbour", [(name, found.value) for name, found in others if isinstance(found, Figure)])
+    yield from _grouped("neighbour", [(name, other.value) for name, other in others if isinstance(other, Figure)])
 
 
 def _claims(site: Site, suspect: Site) -> Iterator[Lookalike]:
-    """What others say of the figure; sources that print the same and were judged alike are told together."""
-    told: dict[tuple[str, str], list[str]] = {}
+    """The claims on the figure; sources with the same value and verdict are grouped."""
+    claims: dict[tuple[str, str], list[str]] = {}
     quantities: dict[str, Quantity] = {}
     for index, claim in enumerate(site.node.claims):
         there = Site(site.node, site.path, index)
-        said = there.value
-        if there.key != suspect.key and isinstance(said, Quantity) and site.path in claimed_paths(claim.at):
-            told.setdefault((said.text, claim.verdict or "agrees"), []).append(claim.source.name)
-            quantities[said.text] = said
-    for (text, verdict), sources in told.items():
+        value = there.value
+        if there.key != suspect.key and isinstance(value, Quantity) and site.path in claimed_paths(claim.at):
+            claims.setdefault((value.text, claim.verdict or "agrees"), []).append(claim.source.name)
+            quantities[value.text] = value
+    for (text, verdict), sources in claims.items():
         more = len(sources) - 1
-        others = f" and {more} other{'' if more == 1 else 's'} say" if more else " says"
-        words = f"what {sources[0]}{others} of {dotted(site.path[1:])} ({verdict})"
+        others = f" and {more} other{'' if more == 1 else 's'}" if more else ""
+        words = f"this is the value of {sources[0]}{others} for {dotted(site.path[1:])} ({verdict})"
         yield Lookalike("older-claim", words, quantities[text])

@@ -1,18 +1,19 @@
 """The formulas of derived figures: ``27,648 GiB / 36``, ``8 x 128 x 128 x 2 x 2.4 GHz``.
 
-Grammar: sums of products and quotients (``x``, ``*``, ``/``) of quantities, numbers and brackets; there is no minus.  A
-number may be followed by words that say what it counts (``4 links``).  Dimensions are not checked: a clock rate times operations is a rate, and both are base units.
+Grammar: sums of products and quotients (``x``, ``*``, ``/``) of quantities, numbers and brackets; there is no minus. A
+number may be followed by words that name what it counts (``4 links``). Dimensions are not checked: a clock rate times
+operations is a rate, and both are base units.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from trnspec.errors import QuantityError, UsageError
 from trnspec.model.reflection import dotted
 from trnspec.plugins.api import Finding, rule
-from trnspec.quantities.quantity import Interval, Qualifier, parse, render
+from trnspec.quantities.quantity import Interval, Qualifier, render
+from trnspec.quantities.tokens import NUMBER, UNIT, Token, Tokenizer, read_number
 from trnspec.quantities.units import UNITS, UnitTable
 
 if TYPE_CHECKING:
@@ -21,16 +22,13 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
-_NUMBER = re.compile(r"(~ ?)?[0-9][0-9,]*(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_WORD = re.compile(r" +([A-Za-zµμ]+(?:/[A-Za-zµμ]+)*)")
-# Before what it multiplies, not as the beginning of a word.
-_TIMES = re.compile(r" *(x(?=[ (0-9~])|[\u00d7*/])")
-
 MOST_CHARACTERS = 400
-"""The longest formula: more would be a program, and its numbers would grow past what can be shown."""
+"""The longest formula, so that its numbers stay short enough to print."""
 
 MOST_BRACKETS = 20
-"""How many brackets may lie inside each other."""
+"""The deepest nesting of brackets."""
+
+_TIMES = ("x", "*", "\u00d7")
 
 
 class FormulaError(ValueError):
@@ -38,93 +36,99 @@ class FormulaError(ValueError):
 
 
 def evaluate(text: str, units: UnitTable = UNITS) -> Interval:
-    """What a formula gives, in base units, with the rounding of its figures carried through.
+    """The value of a formula in base units, with the rounding of its figures carried through.
 
     Raises:
-        FormulaError: The text does not follow the grammar, divides by nothing, or is too long or too deep; the message
-            says where.
+        FormulaError: The text does not follow the grammar, divides by 0, or is too long or too deep; the message names
+            the position.
     """
     if len(text) > MOST_CHARACTERS:
         raise FormulaError(f"a formula has at most {MOST_CHARACTERS} characters, this one has {len(text)}")
     parser = _Parser(text, units)
     value = parser.sum()
-    if parser.rest():
-        raise FormulaError(f"{parser.rest()!r} is not understood in the formula {text!r}")
+    if parser.now.kind != "end":
+        raise parser.expected("an operator or the end")
     return value
 
 
 class _Parser:
-    """A descent over the three levels of the grammar."""
+    """Recursive descent over the three levels of the grammar."""
 
     def __init__(self, text: str, units: UnitTable) -> None:
         self.text = text
         self.units = units
-        self.at = 0
+        tokenizer = Tokenizer(
+            {"number": rf"(?:~ ?)?{NUMBER}", "word": UNIT, "sign": "[+*/()\u00d7]"},
+            is_unit=lambda word: word != "x" and word in units,
+            error=lambda _, at: FormulaError(f"{text[at]!r} at column {at + 1} of the formula {text!r} means nothing"),
+        )
+        self.tokens = tokenizer(text)
+        self.now = next(self.tokens)
         self.depth = 0
 
-    def rest(self) -> str:
-        return self.text[self.at :].strip()
+    def expected(self, noun: str) -> FormulaError:
+        at = self.now.span[0]
+        place = "at the end of" if self.now.kind == "end" else f"at {self.text[at:]!r} (column {at + 1}) in"
+        return FormulaError(f"{noun} is expected {place} the formula {self.text!r}")
 
-    def _take(self, sign: str) -> bool:
-        while self.text.startswith(" ", self.at):
-            self.at += 1
-        found = self.text.startswith(sign, self.at)
-        self.at += len(sign) if found else 0
-        return found
+    def take(self) -> Token:
+        token = self.now
+        self.now = next(self.tokens, token)
+        return token
 
     def sum(self) -> Interval:
         value = self.product()
-        while self._take("+"):
+        while self.now.text == "+":
+            self.take()
             value += self.product()
         return value
 
     def product(self) -> Interval:
         value = self.factor()
-        while sign := _TIMES.match(self.text, self.at):
-            self.at = sign.end()
+        while self.now.text in (*_TIMES, "/"):
+            sign = self.take()
             other = self.factor()
             try:
-                value = value.ratio(other) if sign[1] == "/" else value.times(other)
+                value = value.ratio(other) if sign.text == "/" else value.times(other)
             except UsageError as error:
                 raise FormulaError(f"{error} (in the formula {self.text!r})") from error
         return value
 
     def factor(self) -> Interval:
-        if self._take("("):
+        if self.now.text == "(":
+            self.take()
             self.depth += 1
             if self.depth > MOST_BRACKETS:
-                raise FormulaError(f"more than {MOST_BRACKETS} brackets lie inside each other")
+                raise FormulaError(f"a formula has at most {MOST_BRACKETS} nested brackets")
             value = self.sum()
             self.depth -= 1
-            if not self._take(")"):
-                raise FormulaError(f"a bracket is not closed in the formula {self.text!r}")
+            if self.now.text != ")":
+                raise self.expected("a closing bracket")
+            self.take()
             return value
-        match = _NUMBER.match(self.text, self.at)
-        if match is None:
-            raise FormulaError(f"a number is expected at {self.rest()!r} in the formula {self.text!r}")
-        self.at = match.end()
-        word = _WORD.match(self.text, self.at)
-        unit = word[1] if word is not None and word[1] in self.units and word[1] != "x" else ""
-        while word is not None and word[1] != "x":
-            if "/" in word[1] and not unit:
-                raise FormulaError(f"{word[1]!r} is neither a unit nor what is counted in the formula {self.text!r}")
-            self.at = word.end()
-            word = None if unit else _WORD.match(self.text, self.at)
+        if self.now.kind != "number":
+            raise self.expected("a number")
+        number = self.take()
         try:
-            quantity = parse(f"{match[0]} {unit or 'x'}", None, self.units)
+            quantity = read_number(number, self.units)
         except QuantityError as error:
-            raise FormulaError(str(error)) from error
-        # What is counted is exact, unless it is said to be about so many.
-        counted = not unit and quantity.qualifier is Qualifier.EXACT
-        return Interval.point(quantity.value) if counted else quantity.interval
+            raise FormulaError(f"{error} (in the formula {self.text!r})") from error
+        if number.unit:
+            return quantity.interval
+        while self.now.kind == "word" and self.now.text != "x":
+            word = self.take().text
+            if "/" in word:
+                raise FormulaError(f"{word!r} is neither a unit nor what is counted in the formula {self.text!r}")
+        # A count is exact, unless it is qualified as approximate.
+        return Interval.point(quantity.value) if quantity.qualifier is Qualifier.EXACT else quantity.interval
 
 
 @rule("TRN404", "derived-mismatch", over=object)
 def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A derived figure that its formula does not give.
+    """A derived figure that differs from the result of its formula.
 
     Why:
-        A figure that nobody printed is only as good as its formula.  When a part of it changes, the figure must follow.
+        A computed figure is only as good as its formula. When an operand changes, the figure must change too.
 
     Example:
         ```yaml
@@ -159,12 +163,12 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if figure.derived is None:
             continue
         try:
-            given = evaluate(figure.derived, node.units)
+            result = evaluate(figure.derived, node.units)
         except FormulaError as error:
             yield Finding((*path, "derived"), str(error), "write for instance: 8 x 128 x 128 x 2 x 2.4 GHz")
             continue
-        if not given.overlaps(figure.value.interval):
-            middle = given.low if given.high is None else (given.low + given.high) / 2
+        if not result.overlaps(figure.value.interval):
+            middle = result.low if result.high is None else (result.low + result.high) / 2
             shown = render(middle, figure.value.unit, figure.value.digits + 1)
             message = f"{dotted(path)} is {figure}, but {figure.derived} is {shown}"
-            yield Finding((*path, "value"), message, "one of the two has changed without the other")
+            yield Finding((*path, "value"), message, "update the figure or its formula")

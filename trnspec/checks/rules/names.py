@@ -1,4 +1,4 @@
-"""Names: what a document is called, and where it lies."""
+"""Names of documents and files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @rule("TRN205", "name-not-file-name", over=object)
 def name_not_file_name(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A document whose name is not that of its file.
+    """A document whose name differs from the name of its file.
 
     Why:
-        Whoever reads ``chip: trainium1`` must find ``trainium1.yaml`` without a search.
+        A reader of ``chip: trainium1`` must find ``trainium1.yaml`` without a search.
 
     Example:
         ```yaml
@@ -42,10 +42,10 @@ def name_not_file_name(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Source:
-        The habit of Kubernetes and of most registries of packages: one name, one file.
+        Common practice of Kubernetes manifests and of most package registries: one name, one file.
     """
     file = PurePath(node.document.file)
     stem = file.name.removesuffix(file.suffix)
     if file.suffix in (".yaml", ".yml") and stem != node.name:
         hint = f"rename the file to {node.name}{file.suffix} or the document to {stem}"
-        yield Finding(("metadata", "name"), f"the document {node.name!r} lies in {file.name}", hint)
+        yield Finding(("metadata", "name"), f"the document {node.name!r} is in the file {file.name}", hint)

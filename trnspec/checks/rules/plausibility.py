@@ -1,4 +1,4 @@
-"""Order and plausibility: what cannot be, whatever a page says."""
+"""Order and plausibility: values that contradict physics or every known chip."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ WIDTHS = {
     "fp4": 4,
     "mxfp4": 4,
 }
-"""Bits of the floating-point types that are computed by multiplying whole operands."""
+"""Bits of the floating-point types."""
 
 RIDGE = (Fraction(5), Fraction(5_000))
-"""Peak 16-bit rate over memory bandwidth, in FLOP/B, of anything that was built: from about 10 (processors with wide
-vectors) to about 1,000; the bounds leave a factor of two to either side, and more above."""
+"""Peak 16-bit rate over memory bandwidth, in FLOP/B: known chips have about 10 (processors with wide vectors) to about
+1,000; the bounds leave a factor of two below and five above."""
 
 
 def _rate(chip: Node[Chip], path: Path) -> Quantity | None:
-    found = figure_at(chip, path)
-    return found.value if isinstance(found, Figure) else None
+    figure = figure_at(chip, path)
+    return figure.value if isinstance(figure, Figure) else None
 
 
 @rule("TRN602", "sparse-below-dense", over=Chip)
@@ -50,8 +50,8 @@ def sparse_below_dense(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     """A sparse rate below the dense rate of the same type.
 
     Why:
-        A sparse rate counts skipped zeros as work done, so it is never the smaller one.  The two columns are swapped, or
-        one of them belongs to another type.
+        A sparse rate counts skipped zeros as work, so it is never the smaller one. The two columns are swapped, or one of
+        them belongs to another type.
 
     Example:
         ```yaml
@@ -101,7 +101,7 @@ def narrow_type_slower(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
 
     Why:
         Arithmetic on fewer bits needs less silicon and less bandwidth, so no accelerator computes a narrow type slower
-        than a wide one.  Two rows are swapped, or one counts other engines than the other.
+        than a wide one. Two rows are swapped, or the two rates count different engines.
 
     Example:
         ```yaml
@@ -146,11 +146,11 @@ def narrow_type_slower(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
 
 @rule("TRN604", "dma-below-memory", over=Chip, severity=Severity.WARNING)
 def dma_below_memory(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
-    """DMA engines that together cannot keep the device memory busy.
+    """A DMA bandwidth below the bandwidth of the device memory.
 
     Why:
-        The DMA engines are the way from device memory to the cores.  A peak below the bandwidth of the memory means
-        that one of the two figures is achieved and not peak, or in another unit.
+        The DMA engines move data from device memory to the cores. A peak below the bandwidth of the memory means that one
+        of the two figures is an achieved rate, or has another unit.
 
     Example:
         ```yaml
@@ -183,16 +183,16 @@ def dma_below_memory(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     if dma and memory and _below(dma, memory):
         see = (at(chip, ("spec", "memory", "bandwidth"), text=f"memory: {memory}"),)
         message = f"the DMA engines have {dma}, the device memory {memory}"
-        yield Finding(("spec", "dma", "bandwidth"), message, "is this what is achieved, or one core's?", see)
+        yield Finding(("spec", "dma", "bandwidth"), message, "is this an achieved rate, or the rate of one core?", see)
 
 
 @rule("TRN605", "implausible-ridge", over=Chip, severity=Severity.WARNING)
 def implausible_ridge(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
-    """A ridge point that no accelerator has.
+    """A ridge point outside the range of known accelerators.
 
     Why:
-        The ridge point, the peak rate over the bandwidth of the memory, is the arithmetic intensity from which on a kernel
-        is bound by compute.  Outside 5 to 5,000 FLOP/B one of the two has a wrong prefix.
+        The ridge point, the peak rate over the memory bandwidth, is the arithmetic intensity above which a kernel is
+        compute-bound. Outside 5 to 5,000 FLOP/B one of the two figures has a wrong prefix.
 
     Example:
         ```yaml
@@ -232,8 +232,8 @@ def implausible_ridge(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
 
 
 TENSOR_SHARE = Interval(Fraction(99, 100), Fraction(5, 4))
-"""Printed chip peak over the tensor engines' peak: observed from 1.000 (Trainium3 MX) to 1.163 (Trainium3 FP32); never an
-equality, since what else a publisher counts is not stated."""
+"""Printed chip peak over the peak of the tensor engines: observed from 1.000 (Trainium3 MX) to 1.163 (Trainium3 FP32).
+Not an equality, because publishers do not state which other engines they count."""
 
 
 @rule("TRN607", "tensor-above-chip", over=Chip)
@@ -241,8 +241,9 @@ def tensor_above_chip(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     """A peak of the tensor engines that does not fit the printed peak of the whole chip.
 
     Why:
-        The printed peak of a chip counts the tensor engines and, on most generations, others beside them.  It is never
-        smaller than theirs and has never been more than a sixth larger; a larger gap means another type or another unit.
+        The printed peak of a chip counts the tensor engines and, on most generations, other engines. It is never smaller
+        than the peak of the tensor engines, and at most a sixth larger on known chips; a larger gap means another type or
+        another unit.
 
     Example:
         ```yaml
@@ -281,6 +282,6 @@ def tensor_above_chip(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         ratio = whole.interval.ratio(tensor.interval)
         if not ratio.overlaps(TENSOR_SHARE):
             see = (at(chip, ("spec", "peak", kind, dtype), text=f"the whole chip: {whole}"),)
-            share = render(whole.value / tensor.value, "x", 3)
-            message = f"the tensor engines have {tensor}, the whole chip {whole}: {share}, expected 1x to 1.25x"
+            quotient = render(whole.value / tensor.value, "x", 3)
+            message = f"the tensor engines have {tensor}, the whole chip {whole}: {quotient}, expected 1x to 1.25x"
             yield Finding(path, message, "is one of the two of another type, or sparse?", see)

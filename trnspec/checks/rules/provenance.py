@@ -1,4 +1,4 @@
-"""Where figures come from, and what was decided about those that disagree."""
+"""Sources of figures, and verdicts on claims that disagree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from trnspec.checks.reconcile.by_source import views
-from trnspec.checks.reconcile.conflicts import conflicts, disputed
+from trnspec.checks.reconcile.conflicts import conflict_finding, conflicts
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
@@ -31,7 +31,7 @@ def unsourced_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A figure without a source.
 
     Why:
-        A figure is worth what its source is worth.  One without a source cannot be checked, dated or superseded.
+        A figure without a source cannot be checked, dated or superseded.
 
     Example:
         ```yaml
@@ -61,8 +61,8 @@ def unsourced_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         return
     for path, figure in graph.figures(node).items():
         if figure.source is None and figure.derived is None:
-            hint = "name one in metadata.source, or write {value: ..., source: ...}; a computed figure says derived:"
-            yield Finding(path, f"{dotted(path)} is {figure} on nobody's word", hint)
+            hint = "name one in metadata.source, or write {value: ..., source: ...}; use derived: for a computed figure"
+            yield Finding(path, f"{dotted(path)} is {figure}, without a source", hint)
 
 
 @rule("TRN302", "misplaced-claim", over=object)
@@ -70,7 +70,7 @@ def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A claim about a figure that documents of its kind cannot have, or of another dimension than the figure.
 
     Why:
-        A claim stands beside the figure it contradicts or supports; at a path that means nothing it is lost.
+        A claim has the path of the figure that it contradicts or supports; a claim with an invalid path has no effect.
 
     Example:
         ```yaml
@@ -101,7 +101,7 @@ def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Source:
-        The design of trnspec: a claim and the figure it speaks of have one path.
+        The design of trnspec: a claim and its figure have the same path.
     """
     from trnspec.model.reflection import ChoiceShape, FigureShape, ListShape, NumberShape, ObjectShape, TextShape
 
@@ -122,20 +122,19 @@ def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             elif isinstance(shape, NumberShape) and not isinstance(claim.says, int):
                 yield Finding((*base, "says"), f"{claim.says!r} is not a count", f"{dotted(path)} is a count: write 16")
             elif not isinstance(shape, (ChoiceShape, FigureShape, ListShape, NumberShape, ObjectShape, TextShape)):
-                yield Finding((*base, "at"), f"nothing can be claimed of {dotted(path)}", "claims speak of figures")
+                yield Finding((*base, "at"), f"{dotted(path)} cannot have claims", "claims are about figures")
 
 
 @rule("TRN303", "conflict-without-verdict")
 def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
-    """Two figures for one thing that exclude each other, and no word on which is right.
+    """Two figures for one thing that contradict each other, without a verdict.
 
     Why:
-        A conflict that is kept without a verdict is a conflict for every reader again.  A verdict other than "agrees"
-        is worth something only with its reason.
+        Without a verdict every reader has to resolve the conflict again. A verdict other than "agrees" needs a reason.
 
-        A claim is compared with what is adopted or, where nothing is, with what can be computed.  Where neither tells,
-        claims are compared with each other, and each pair that excludes each other is reported at the one that would not
-        be adopted: the one whose source has the farther rank or, of one rank, the older date.  Words are not compared.
+        A claim is compared with the adopted figure or, if there is none, with the computed one. If there is neither,
+        claims are compared with each other, and each contradicting pair is reported at the claim with the lower
+        precedence: the source with the farther rank or, for equal ranks, the older date. Words are not compared.
 
     Example:
         ```yaml
@@ -182,28 +181,27 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
         ```
 
     Source:
-        JCGM 100:2008, Guide to the expression of uncertainty in measurement, 4.3: judgement must be stated.
+        JCGM 100:2008, Guide to the expression of uncertainty in measurement, 4.3: judgements must be stated.
     """
     for node in graph:
         for index, claim in enumerate(node.claims):
             if claim.verdict not in AGREES and claim.reason is None:
                 path = (*node.claim_path(index), "verdict")
-                yield Finding(path, f"{claim.verdict!r} is said without a reason", "add reason: ...", node=node)
+                yield Finding(path, f"the verdict {claim.verdict!r} has no reason", "add reason: ...", node=node)
     for suspect in blamed(graph):
         if suspect.is_claim:
             finding = disagreement(suspect, graph)
             yield evolve(finding, hint=f"add a verdict and a reason; {finding.hint}")
     for conflict in conflicts(graph):
-        yield disputed(conflict, graph)
+        yield conflict_finding(conflict, graph)
 
 
 @rule("TRN305", "superseded-figure")
 def superseded_figure(graph: Graph) -> Iterator[Finding]:
-    """A figure that is adopted although the same figure was judged superseded or rejected.
+    """An adopted figure that a claim with the same value calls superseded or rejected.
 
     Why:
-        A verdict that is given and not followed is worse than none: whoever reads the claim believes that it was dealt
-        with.
+        A verdict that is not followed is worse than none: a reader of the claim assumes that the conflict was resolved.
 
     Example:
         ```yaml
@@ -242,7 +240,7 @@ def superseded_figure(graph: Graph) -> Iterator[Finding]:
         ```
 
     Source:
-        The design of trnspec: one claim is adopted, its rivals stand beside it with verdict and reason.
+        The design of trnspec: one value is adopted; the conflicting values are claims with a verdict and a reason.
     """
     for node in graph:
         for index, claim in enumerate(node.claims):
@@ -251,17 +249,17 @@ def superseded_figure(graph: Graph) -> Iterator[Finding]:
             for path in claimed_paths(claim.at):
                 adopted, said = Site(node, path).value, Site(node, path, index).value
                 if isinstance(adopted, Quantity) and isinstance(said, Quantity) and adopted.same_value(said):
-                    message = f"{dotted(path)} is {adopted}, which is {claim.verdict} by the claim of {claim.source}"
+                    message = f"{dotted(path)} is {adopted}, which the claim of {claim.source} calls {claim.verdict}"
                     see = (Site(node, path, index).location,)
                     yield Finding(path, message, "adopt another figure, or change the verdict", see, node)
 
 
 @rule("TRN306", "impossible-date", over=Source)
 def impossible_date(source: Node[Source], graph: Graph) -> Iterator[Finding]:
-    """A date that no calendar has.
+    """A date that does not exist.
 
     Why:
-        Most conflicts between figures are conflicts between dates; a date that cannot be sorted decides nothing.
+        Most conflicts between figures are resolved by date; an invalid date cannot be compared.
 
     Example:
         ```yaml
@@ -291,17 +289,17 @@ def impossible_date(source: Node[Source], graph: Graph) -> Iterator[Finding]:
         date.fromisoformat(text)
     except ValueError as error:
         yield Finding(
-            ("spec", "as_of"), f"{text} is not a day: {error}", "write the month alone when the day is not known"
+            ("spec", "as_of"), f"{text} is not a day: {error}", "write the month only if the day is not known"
         )
 
 
 @rule("TRN403", "self-contradiction", severity=Severity.WARNING)
 def self_contradiction(graph: Graph) -> Iterator[Finding]:
-    """A source whose own figures do not add up, and no verdict on which of them is wrong.
+    """A source whose own figures do not add up, without a verdict on the wrong one.
 
     Why:
-        A page that is outdated but closes (16 x 210 = 3,360) is a page of its day; one that contradicts itself cannot be
-        trusted on either figure.  The sums are therefore checked again among the figures of each source.
+        An outdated page can still be consistent (16 x 210 = 3,360); of a page that contradicts itself neither figure can be
+        trusted. The sums are therefore also checked among the figures of each source.
 
     Example:
         ```yaml
@@ -372,7 +370,7 @@ def self_contradiction(graph: Graph) -> Iterator[Finding]:
         ```
 
     Source:
-        The Trn1 page of 2023-02, which is outdated and closes, and the Trn2 page of 2024-12, whose EFA row does not.
+        The Trn1 page of 2023-02, which is outdated and consistent, and the Trn2 page of 2024-12, whose EFA row is not.
     """
     for source in graph.of(Source):
         for relation in views(graph).get(source.name, ()):
@@ -381,11 +379,11 @@ def self_contradiction(graph: Graph) -> Iterator[Finding]:
             if all(s.claim is None for s in relation.sites):
                 continue  # among adopted figures, which is TRN402
             total = relation.total
-            message = f"{source.name} says {total.value} of {dotted(total.path[1:])}, but also {relation.terms[0]}"
+            message = f"{source.name} has {total.value} for {dotted(total.path[1:])}, but also {relation.terms[0]}"
             see = tuple(s.location for s in relation.sites[1:])
             yield Finding(total.place, message, "one of its figures needs a verdict", see, total.node)
 
 
 def _judged(site: Site) -> bool:
-    """True for a claim whose verdict already says that it does not fit."""
+    """True for a claim whose verdict already states that it does not agree."""
     return site.claim is not None and site.node.claims[site.claim].verdict in ("rejected", "other-scope", "unresolved")

@@ -1,4 +1,4 @@
-"""Ratios between generations as they are printed, against the figures that they divide."""
+"""Printed ratios between generations, compared with the figures of both."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @rule("TRN606", "ratio-mismatch", over=Chip, severity=Severity.WARNING)
 def ratio_mismatch(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
-    """A printed ratio that the figures do not give.
+    """A printed ratio that contradicts the figures.
 
     Why:
-        "3.4x faster" is computed once and then copied; when a figure is corrected, the ratio beside it often is not.  Its
-        verdict says whether the ratio is stale or divides other figures than those that are adopted.
+        "3.4x faster" is computed once and then copied; when a figure is corrected, the ratio often is not. The verdict
+        states whether the ratio is outdated or is based on other figures than the adopted ones.
 
     Example:
         ```yaml
@@ -72,7 +72,7 @@ def ratio_mismatch(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
                 continue
             given = new.interval.ratio(old.interval)
             if not given.overlaps(ratio.says.value.interval):
-                message = f"{ratio.source} says {ratio.says}, but {new.value} over {old.value} is {_show(given)}"
+                message = f"{ratio.source} has {ratio.says}, but {new.value} over {old.value} is {_show(given)}"
                 see = (new.location, at(older, path, text=old.location.text))
                 yield Finding(("spec", "ratios", index, "says"), message, "add a verdict and a reason", see)
 

@@ -1,4 +1,4 @@
-"""Declared topologies: do they have as many chips and links as the system has, and do two descriptions agree."""
+"""Declared topologies: their number of chips and links, and whether two descriptions agree."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _PATH: Path = ("spec", "fabric", "topology")
 _BETWEEN: Path = ("spec", "between_servers", "topology")
 
 MOST_CHIPS = 1_024
-"""Fabrics of more chips are compared by their number only, so that a slip of a few zeros does not fill the memory."""
+"""Larger fabrics are compared by their number of chips only, so that a few wrong zeros do not fill the memory."""
 
 
 def _declared(node: Node[Any], graph: Graph) -> tuple[Fabric, int] | None:
     declared: Fabric | None = getattr(node.spec, "fabric", None)
-    found = chips(graph, node)
-    if declared is None or declared.topology is None or found is None:
+    total = chips(graph, node)
+    if declared is None or declared.topology is None or total is None:
         return None
-    return declared, found[0]
+    return declared, total[0]
 
 
 def _topologies(node: Node[Any], graph: Graph) -> Iterator[tuple[Path, Topology, int]]:
-    """Every declared topology with its path, and how many members it must have: chips, or servers between servers."""
+    """Every declared topology with its path and the number of its members: chips, or servers for ``between_servers``."""
     declared = _declared(node, graph)
     if declared is not None and declared[0].topology is not None:
         yield _PATH, declared[0].topology, declared[1]
@@ -52,11 +52,11 @@ def _topologies(node: Node[Any], graph: Graph) -> Iterator[tuple[Path, Topology,
 
 @rule("TRN501", "topology-size-mismatch", over=object)
 def topology_size_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A topology that has another number of chips than the system, or that cannot be built.
+    """A topology that has a different number of chips than the system, or is invalid.
 
     Why:
-        Every evaluator counts hops and cuts on the declared topology.  A dropped dimension gives a fabric that is smaller,
-        closer and faster than the real one.
+        Every evaluator counts hops and cuts on the declared topology. Without a dimension the fabric is smaller and faster
+        than the real one.
 
     Example:
         ```yaml
@@ -113,11 +113,11 @@ def _count_places(node: Node[Any], graph: Graph) -> Iterator[Location]:
 
 @rule("TRN502", "degree-mismatch", over=object)
 def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """Another number of links at a chip than the topology gives it.
+    """A number of links per chip that differs from the degree of the topology.
 
     Why:
-        The links of a chip times the rate of one is what a chip has; the degree of the topology is how many of them
-        there are.  When the two differ, one figure counts ports or both directions.
+        The bandwidth of a chip is its number of links times the rate of one link, and the number of links is the degree of
+        the topology. If the two differ, one of them counts ports or both directions.
 
     Example:
         ```yaml
@@ -158,7 +158,7 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     try:
         built = shape(topology, declared[1])
     except TopologyError:
-        return  # told by TRN501
+        return  # reported by TRN501
     if built.nodes > MOST_CHIPS:
         return
     from trnspec.topology.measures import degrees
@@ -167,18 +167,18 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     more = outer.links_per_chip if outer is not None and outer.links_per_chip else 0
     most = max(degrees(built.build()))
     if links + more != most:
-        told = f"{links} + {more} links" if more else f"{links} links"
-        message = f"a chip of {node.name} is said to have {told}, the topology gives it {most}"
+        declared_links = f"{links} + {more} links" if more else f"{links} links"
+        message = f"a chip of {node.name} has {declared_links}, but {most} in the topology"
         yield Finding(("spec", "fabric", "links_per_chip"), message, "", (at(node, _PATH, text=str(topology.shape)),))
 
 
 @rule("TRN503", "topologies-differ", over=object)
 def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A topology in words that is not the declared one.
+    """A topology in words that differs from the declared one.
 
     Why:
-        One page calls a fabric a 4D hypercube and the next a 2D torus.  Four by four they are the same graph; two by eight
-        they are not.  The words are built and compared as graphs, so only a real difference is reported.
+        One page calls a fabric a 4D hypercube and another a 2D torus. With 4 x 4 chips they are the same graph; with 2 x 8
+        they are not. Both are built and compared as graphs, so only a real difference is reported.
 
     Example:
         ```yaml
@@ -219,22 +219,22 @@ def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         try:
             built = shape(topology, members)
         except TopologyError:
-            continue  # told by TRN501
+            continue  # reported by TRN501
         if built.nodes != members or built.nodes > MOST_CHIPS:
             continue
         for index, claim in enumerate(node.claims):
             if path not in claimed_paths(claim.at) or claim.verdict not in AGREES or not isinstance(claim.says, str):
                 continue
-            said = _said(claim.says, members)
-            reason = _unlike(built, said) if said is not None else ""
+            claimed = _parsed(claim.says, members)
+            reason = _difference(built, claimed) if claimed is not None else ""
             if reason:
                 where = (*node.claim_path(index), "says")
-                message = f"{claim.source} says {claim.says}, declared is a {built}: {reason}"
+                message = f"{claim.source} has {claim.says}, but the declared topology is a {built}: {reason}"
                 yield Finding(where, message, "add a verdict and a reason", (at(node, path, text=str(built)),))
 
 
-def _said(text: str, members: int) -> Shape | None:
-    """The shape in words; ``None`` for words that name none, a list of neighbours for instance."""
+def _parsed(text: str, members: int) -> Shape | None:
+    """The shape that the words describe; ``None`` for other words, for instance a list of neighbours."""
     for nodes in (members, None):
         try:
             return parse(text, nodes)
@@ -243,9 +243,9 @@ def _said(text: str, members: int) -> Shape | None:
     return None
 
 
-def _unlike(built: Shape, said: Shape) -> str:
+def _difference(built: Shape, claimed: Shape) -> str:
     from trnspec.topology.compare import difference
 
-    if built.nodes != said.nodes:
-        return f"{built.nodes:,} chips against {said.nodes:,}"
-    return difference(built.build(), said.build())
+    if built.nodes != claimed.nodes:
+        return f"{built.nodes:,} chips against {claimed.nodes:,}"
+    return difference(built.build(), claimed.build())

@@ -1,4 +1,4 @@
-"""Transformers: counts that exclude each other, and parameter counts against the dimensions."""
+"""Transformers: dimensions that contradict each other, and parameter counts compared with the dimensions."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 MOST_PADDING = 1024
-"""Rows that a vocabulary may be padded by, at most, for a hint to say so: multiples of 8 to 512 are in use."""
+"""The most rows of padding of a vocabulary that a hint suggests; multiples of 8 to 512 are in use."""
 
 
 @rule("TRN405", "parameter-count", over=Model)
 def parameter_count(model: Node[Model], graph: Graph) -> Iterator[Finding]:
-    """A parameter count that the dimensions do not give.
+    """A parameter count that contradicts the dimensions.
 
     Why:
-        The parameters of a transformer follow from its dimensions to the last one.  Where a printed count differs, a
-        dimension is wrong, or the count is of something else: it holds an output matrix that is the embedding again, or
-        lacks the positions.  Memory and time are computed from the dimensions, so they would be wrong as well.  Where
-        one other dimension would give the count exactly, the finding is laid at it.
+        The dimensions of a transformer determine its number of parameters exactly. If a printed count differs, a dimension
+        is wrong, or the count has another scope: it counts a tied output matrix, or leaves out the positions. Memory and
+        time are computed from the dimensions, so they would be wrong as well. If another value of one dimension gives the
+        count exactly, the finding is reported at that dimension.
 
     Example:
         ```yaml
@@ -91,25 +91,25 @@ def parameter_count(model: Node[Model], graph: Graph) -> Iterator[Finding]:
             continue
         message = f"{name} is {stated:,}, but the dimensions give {count(spec):,}, {stated - count(spec):+,}"
         causes = dict.fromkeys(words for words, other in _others(spec, count) if other == stated)
-        # Dimensions are small multiples of powers of two: the likeliest slip mends to the least odd factor.
+        # Dimensions are small multiples of powers of two: the likeliest correction has the smallest odd factor.
         slips = sorted(_slips(spec, count, stated), key=lambda slip: slip[1] // (slip[1] & -slip[1]))
         swaps = list(_swaps(spec, count, stated))
-        told = [*causes, *(_told(spec, path, value) for path, value in slips)]
-        told += [f"{dotted(one)} and {dotted(two)} are swapped" for one, two in swaps]
+        hints = [*causes, *(_correction(spec, path, value) for path, value in slips)]
+        hints += [f"{dotted(one)} and {dotted(two)} are swapped" for one, two in swaps]
         places = dict.fromkeys([path for path, _ in slips] + [path for pair in swaps for path in pair])
-        # Laid at the dimension that would mend it, unless the count is of something else.
+        # Reported at the dimension to correct, unless the count has another scope.
         where: Path = ("parameters", name) if causes or not places else next(iter(places))
         see = tuple(at(model, ("spec", *path)) for path in [("parameters", name), *places] if path != where)
-        yield Finding(("spec", *where), message, f"likely cause: {' or '.join(told)}" if told else "", see)
+        yield Finding(("spec", *where), message, f"likely cause: {' or '.join(hints)}" if hints else "", see)
 
 
 @rule("TRN406", "impossible-dimensions", over=Model)
 def impossible_dimensions(model: Node[Model], graph: Graph) -> Iterator[Finding]:
-    """Dimensions of a model that exclude each other, or one that is missing.
+    """Dimensions of a model that contradict each other, or a missing dimension.
 
     Why:
-        Heads of keys and values each serve as many query heads as the others; a token cannot visit more experts than
-        there are; a dense layer needs a width.  Nothing can be counted of a model that breaks this.
+        The number of query heads is a multiple of the number of key-value heads; a token cannot be routed to more experts
+        than exist; a dense layer needs a width. Otherwise neither parameters nor work can be computed.
 
     Example:
         ```yaml
@@ -154,16 +154,18 @@ def impossible_dimensions(model: Node[Model], graph: Graph) -> Iterator[Finding]
     Source:
         Ainslie and others: GQA, Training Generalized Multi-Query Transformer Models (2023), section 2.2, for the heads.
     """
-    for found in contradictions(model.spec):
-        see = tuple(at(model, ("spec", *path)) for path in found.others)
-        yield Finding(("spec", *found.path), found.message, found.hint, see)
+    for problem in contradictions(model.spec):
+        see = tuple(at(model, ("spec", *path)) for path in problem.others)
+        yield Finding(("spec", *problem.path), problem.message, problem.hint, see)
 
 
 def _others(spec: Model, count: Callable[[Model], int]) -> Iterator[tuple[str, int]]:
-    """What the model might have been counted as, each with the count it would have."""
+    """Other scopes of a parameter count, each with its description and the count."""
     attention, embedding = spec.attention, spec.vocabulary * spec.hidden
     tied = spec.embeddings == "tied"
-    words = "the output matrix is counted though it is the embedding again" if tied else "the output matrix is left out"
+    words = (
+        "the output matrix is counted although it is tied to the embedding" if tied else "the output matrix is left out"
+    )
     yield words, count(evolve(spec, embeddings="untied" if tied else "tied"))
     yield "the embedding is left out", count(spec) - embedding
     yield "the embedding and the output matrix are left out", count(spec) - embedding - (0 if tied else embedding)
@@ -185,13 +187,13 @@ def _others(spec: Model, count: Callable[[Model], int]) -> Iterator[tuple[str, i
         words = "the norms of queries and keys are left out"
         yield words, count(evolve(spec, attention=evolve(attention, norm="none")))
     if attention.latent is None and attention.kv_heads != attention.heads:
-        words = "every query head is counted with keys and values of its own"
+        words = "keys and values are counted for every query head"
         yield words, count(evolve(spec, attention=evolve(attention, kv_heads=attention.heads)))
     if spec.final_norm == "one":
         yield "the final norm is left out", count(evolve(spec, final_norm="none"))
     if spec.head == "bert":
         bare = count(evolve(spec, head="none"))
-        yield "what comes after the last layer is left out", bare
+        yield "the layers after the last transformer layer are left out", bare
         yield "the heads of pretraining are left out", bare + spec.hidden * (spec.hidden + 1)  # the pooler is not
 
 
@@ -206,7 +208,7 @@ def _unbiased(spec: Model) -> Model:
 
 
 def _slips(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[tuple[Path, int]]:
-    """The dimensions of which one other value gives the stated count, each with that value."""
+    """The dimensions for which another value gives the stated count, each with that value."""
     for path in _counts(spec):
 
         def with_value(value: int, path: Path = path) -> int:
@@ -218,7 +220,7 @@ def _slips(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[
 
 
 def _swaps(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[tuple[Path, Path]]:
-    """The pairs of dimensions that give the stated count when each has the value of the other."""
+    """The pairs of dimensions that give the stated count when their values are swapped."""
     for (one, first), (two, second) in itertools.combinations(_counts(spec).items(), 2):
         other = _with(_with(spec, one, second), two, first)
         if first != second and count(other) == stated and not any(contradictions(other)):
@@ -226,22 +228,22 @@ def _swaps(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[
 
 
 def _counts(spec: Model) -> dict[Path, int]:
-    found = leaves(spec, ObjectShape(Model), ())
-    return {path: v for path, shape, v in found if isinstance(shape, NumberShape) and path[0] != "parameters"}
+    values = leaves(spec, ObjectShape(Model), ())
+    return {path: v for path, shape, v in values if isinstance(shape, NumberShape) and path[0] != "parameters"}
 
 
 def _solved(count: Callable[[int], int], stated: int, *, rising: bool) -> int | None:
-    """The value of one dimension that gives a count; every count rises with every dimension, except dense layers."""
+    """The value of one dimension that gives a count; the count increases with every dimension except dense layers."""
     if not rising:
         return next((v for v in range(1, 1000) if count(v) == stated), None)
     high = 1
     while count(high) < stated and high < stated:
         high *= 2
-    found = bisect.bisect_left(range(1, high + 1), stated, key=count) + 1
-    return found if count(found) == stated else None
+    value = bisect.bisect_left(range(1, high + 1), stated, key=count) + 1
+    return value if count(value) == stated else None
 
 
-def _told(spec: Model, path: Path, value: int) -> str:
+def _correction(spec: Model, path: Path, value: int) -> str:
     rows = value - spec.vocabulary
     if path == ("vocabulary",) and abs(rows) <= MOST_PADDING:
         how = "padding is counted" if rows > 0 else "padding is left out"

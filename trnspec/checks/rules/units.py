@@ -1,4 +1,4 @@
-"""Units that cannot be meant."""
+"""Figures whose unit is probably wrong."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.hypotheses import number
 from trnspec.diagnostics import Severity
-from trnspec.model.reflection import dotted
+from trnspec.model.reflection import FigureShape, dotted, shape_at
 from trnspec.plugins.api import Finding, rule
+from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,9 +22,18 @@ def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """Memory in decimal units, or a bandwidth in binary ones.
 
     Why:
-        Memory is built in powers of two and links are clocked in powers of ten.  A page that prints "32 GB" of memory
-        means 32 GiB, which is 7.4 % more; one that prints "820 GiB/s" means 820 GB/s.  Disks are sold in decimal units
-        and are not meant here.
+        Memory has a capacity in powers of two, and the rates of links are powers of ten. A page that prints "32 GB" of
+        memory usually means 32 GiB, which is 7.4 % more; one that prints "820 GiB/s" means 820 GB/s. If the vendor does
+        mean the decimal unit, accept the figure with a waiver that states the reason:
+
+        ```text
+        metadata:
+          allow:
+            - {code: TRN601, at: spec.memory.capacity, reason: The vendor counts memory in decimal units.}
+        ```
+
+        Disks are sold in decimal units and are not checked: `local_storage` of a server, and every field of a plugin
+        that is declared as `DiskCapacity` instead of `Capacity`.
 
     Example:
         ```yaml
@@ -54,16 +64,15 @@ def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """
     for path, figure in graph.figures(node).items():
         symbol = figure.value.unit.symbol
-        if path[-1] in _MEMORY_FIELDS and symbol in _DECIMAL:
-            hint = f"did you mean {number(figure.value)} {symbol[0].upper()}iB? Memory is built in powers of two"
+        shape = shape_at(type(node.spec), path[1:])
+        is_memory = isinstance(shape, FigureShape) and shape.dimension is Dimension.INFORMATION and not shape.decimal
+        if is_memory and symbol in _DECIMAL:
+            hint = f"did you mean {number(figure.value)} {symbol[0].upper()}iB? Memory has binary units"
             yield Finding(path, f"{dotted(path)} is {figure}, in decimal units", hint)
         elif symbol.endswith(("iB/s", "ibit/s")):
             decimal = symbol.replace("i", "", 1).replace("K", "k")
-            hint = (
-                f"did you mean {number(figure.value)} {decimal}? Bandwidth is a clock rate times a width: it is decimal"
-            )
+            hint = f"did you mean {number(figure.value)} {decimal}? Bandwidth is a clock rate times a width, so it has decimal units"
             yield Finding(path, f"{dotted(path)} is {figure}, in binary units", hint)
 
 
 _DECIMAL = frozenset({"kB", "MB", "GB", "TB", "PB", "EB"})
-_MEMORY_FIELDS = frozenset({"capacity", "memory", "sbuf", "per_partition", "per_bank"})

@@ -1,1 +1,1 @@
-"""JSON Schema: written from the classes, and asked for better sentences when a document is not sound."""
+"""JSON Schemas that are generated from the classes, and the errors of documents that violate them."""

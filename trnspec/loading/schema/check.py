@@ -1,11 +1,12 @@
-"""JSON Schema's errors as problems with a code, a place and the sentence that a person can act on.
+"""Errors of JSON Schema validation as problems with a code, a position, a message and a hint.
 
-Only documents that the classes refused come here, so a sound file never pays for importing ``jsonschema``.
+Only documents that the classes rejected are validated here, so that a valid file does not import ``jsonschema``.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,8 @@ from jsonschema.validators import extend
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import QuantityError
-from trnspec.loading.schema.generate import document_schema
 from trnspec.model.annotations import NAME_PATTERN
+from trnspec.model.json_schema import document_schema
 from trnspec.model.reflection import (
     ChoiceShape,
     EitherShape,
@@ -34,7 +35,7 @@ from trnspec.model.reflection import (
 )
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, UnitTable
-from trnspec.yaml import Document, Path, Problem
+from trnspec.yaml import Document, Path, Place, Problem
 
 if TYPE_CHECKING:
     from trnspec.quantities.units import Dimension
@@ -45,64 +46,69 @@ class Unsound:
     """A problem, and the part of the document that cannot be used because of it.
 
     Attributes:
-        problem: What to tell.
-        drop: The path to leave out so that the rest is sound; ``()`` when nothing of the document is left.
+        problem: What to report; ``None`` for a part that another problem already covers.
+        drop: The path to remove so that the rest is valid; ``()`` for the whole document.
+        missing: The key that is missing in ``drop``, or an empty text.
     """
 
-    problem: Problem
+    problem: Problem | None
     drop: Path
+    missing: str = ""
 
 
 def check(
     kind: str, spec: type, document: Document, data: Mapping[str, Any], units: UnitTable = UNITS
 ) -> list[Unsound]:
-    """What the schema of a kind finds wrong with a document, in the order of the document.
+    """The violations of the schema of a kind, in the order of the document.
 
     Args:
         kind: The name of the kind.
         spec: The class of its specs.
-        document: Where the places are.
+        document: The document, for positions.
         data: The plain data to check.
-        units: The units that figures may be written in.
+        units: The allowed units of figures.
     """
-    made = validator(kind, spec, units)
-    errors = (e for e in made.iter_errors(data) if tuple(e.absolute_path) not in document.refused)
-    found = [u for error in errors for u in _translate(error, spec, document, units)]
-    return sorted(found, key=lambda u: (u.problem.place.line, u.problem.place.column) if u.problem.place else (0, 0))
+    schema = validator(kind, spec, units)
+    errors = (e for e in schema.iter_errors(data) if tuple(e.absolute_path) not in document.rejected)
+    unsound = [u for error in errors for u in _translate(error, spec, document, units)]
+    return sorted(unsound, key=_position)
+
+
+def _position(unsound: Unsound) -> tuple[int, int]:
+    place = unsound.problem.place if unsound.problem is not None else None
+    return (place.line, place.column) if place is not None else (0, 0)
 
 
 def _pattern(_: Any, regex: str, instance: Any, __: Any) -> Iterator[ValidationError]:
-    # In ECMA-262, the language of JSON Schema, '$' is the end; in Python it also stands before a final newline.
-    import re
-
+    # In ECMA-262, which JSON Schema refers to, '$' matches the end; in Python it also matches before a final newline.
     if isinstance(instance, str) and (
         not re.search(regex, instance) or (instance.endswith("\n") and regex.endswith("$"))
     ):
         yield ValidationError(f"{instance!r} does not match {regex!r}")
 
 
-def _whole(_: Any, value: Any) -> bool:
-    # JSON Schema counts 8.0 as an integer; a typed program would get a float.
+def _is_integer(_: Any, value: Any) -> bool:
+    # JSON Schema accepts 8.0 as an integer; a typed program would get a float.
     return type(value) is int
 
 
 def _required(_: Any, required: list[str], instance: Any, __: Any) -> Iterator[ValidationError]:
-    # One error for all that is missing; jsonschema would give one for each, and not say for which.
+    # One error for all missing keys; jsonschema would report one for each, without the key.
     if isinstance(instance, dict) and any(key not in instance for key in required):
         yield ValidationError("a required key is missing")
 
 
-_extend: Any = extend  # jsonschema leaves it without annotations
+_extend: Any = extend  # not annotated in jsonschema
 _VALIDATOR = _extend(
     Draft202012Validator,
     {"pattern": _pattern, "required": _required},
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _whole),
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
 )
 
 
 @functools.cache
 def validator(kind: str, spec: type, units: UnitTable = UNITS) -> Any:
-    """The validator of a kind: JSON Schema's, but as strict as YAML and Python need it."""
+    """The JSON Schema validator of a kind, with the stricter rules of trnspec for patterns and integers."""
     return _VALIDATOR(document_schema(kind, spec, units))
 
 
@@ -113,7 +119,7 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
     figure = above if isinstance(above, FigureShape) else shape
     schema, instance = _mapping(error.schema), _mapping(error.instance)
     if error.validator in ("additionalProperties", "unevaluatedProperties"):
-        # Where a class is derived from another, the schema of neither has all keys.
+        # If a class is derived from another, neither schema has all keys.
         known = list(shape.fields if isinstance(shape, ObjectShape) else schema["properties"])
         for key in instance:
             if key not in known:
@@ -123,7 +129,7 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
     elif isinstance(figure, FigureShape) and not (figure is shape and isinstance(error.instance, dict)):
         yield _bad_figure(document, path, figure.dimension, error.instance, units)
     elif isinstance(shape, FigureShape):
-        # The mapping form: the branch that speaks of mappings has the real causes.
+        # The figure is a mapping: the schema branch of mappings has the causes.
         for inner in error.context or ():
             if inner.schema_path and inner.schema_path[0] == 1:
                 yield from _translate(inner, spec, document, units)
@@ -132,9 +138,11 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
 
 
 def _unknown_key(document: Document, path: Path, key: str, known: list[str]) -> Unsound:
-    hint = did_you_mean(key, known) or ("one of " + ", ".join(known) if known else "this mapping takes no keys")
-    message = f"unknown key {key!r} in {_words(path)}"
     place = document.place((*path, key), key=True)
+    if _cut_number(document, place):
+        return Unsound(None, (*path, key))
+    hint = did_you_mean(key, known) or ("one of " + ", ".join(known) if known else "this mapping takes no keys")
+    message = f"unknown key {key!r} in {_name(path)}"
     return Unsound(Problem("TRN101", message, place, hint, (*path, key)), (*path, key))
 
 
@@ -146,15 +154,24 @@ def _missing(
     schema: Mapping[str, Any], instance: Mapping[str, Any], document: Document, path: Path
 ) -> Iterator[Unsound]:
     for key in schema["required"]:
-        if key in instance or not document.refused.isdisjoint(((*path, key), (*path, "<<"))):
+        if key in instance or not document.rejected.isdisjoint(((*path, key), (*path, "<<"))):
             continue
         place = document.place(path, key=True)
         doc = schema["properties"][key].get("description", "")
-        message = f"{_words(path)} has no {key!r}"
-        yield Unsound(Problem("TRN102", message, place, f"add {key}: {doc}" if doc else f"add {key}", path), path)
+        message = f"{_name(path)} has no {key!r}"
+        value = schema["properties"][key].get("const") or doc
+        hint = f"add {key}: {value}" if value else f"add {key}"
+        yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
 
 
 def _bad_figure(document: Document, path: Path, dimension: Dimension | None, value: Any, units: UnitTable) -> Unsound:
+    if value is None and _cut_number(document, document.place(path, key=True)):
+        return Unsound(None, path)
+    if text := _cut_number(document, document.place(path)):
+        span = document.places.get(path)
+        if span is not None and span.end.column < span.value.column + len(text):
+            message = f"the comma in {text} ends the figure {_show(value)} at {dotted(path)}"
+            return Unsound(Problem("TRN113", message, span.value, f'quote it: "{text}"', path), path)
     code, message, hint = "TRN103", f"{_show(value)} at {dotted(path)} is not a figure", ""
     try:
         parse(value, dimension, units)
@@ -165,6 +182,21 @@ def _bad_figure(document: Document, path: Path, dimension: Dimension | None, val
         elif error.reason == "no-unit":
             code, message = "TRN110", f"the figure {value!r} at {dotted(path)} has no unit"
     return Unsound(Problem(code, message, document.place(path), hint, path), path)
+
+
+_CUT_NUMBER = re.compile(r"(?:~ ?)?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)? ?[A-Za-z\u00b5\u03bc][A-Za-z\u00b5\u03bc/]*")
+
+
+def _cut_number(document: Document, place: Place | None) -> str:
+    """The number with grouped digits and a unit that covers a position of the text, or an empty text.
+
+    In a flow mapping, ``{bandwidth: 4,800 Gbps}``, the comma ends the value 4, and "800 Gbps" is the next key.
+    """
+    lines = document.text.splitlines()
+    if place is None or place.line > len(lines):
+        return ""
+    matches = _CUT_NUMBER.finditer(lines[place.line - 1])
+    return next((m[0] for m in matches if m.start() < place.column <= m.end()), "")
 
 
 _FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TRN111", "dimension": "TRN112"}
@@ -186,11 +218,11 @@ def _bad_value(document: Document, path: Path, shape: Shape | None, error: Valid
 def _type_hint(shape: Shape | None, value: Any) -> str:
     hint = ""
     if value is None:
-        hint = "null says nothing: write a value, or leave the key out"
+        hint = "null is not a value: write one, or leave the key out"
     elif isinstance(shape, (TextShape, RefShape)) and isinstance(value, (bool, int, float)):
         hint = "write it in quotes"
     elif isinstance(shape, ListShape) and not isinstance(value, dict):
-        hint = "write it in brackets, also when there is only one"
+        hint = "write a list in brackets, also with one item"
     elif isinstance(shape, NumberShape) and isinstance(value, float) and value.is_integer():
         hint = f"write {int(value)}"
     elif isinstance(shape, (NumberShape, FlagShape)) and isinstance(value, str):
@@ -204,7 +236,7 @@ def _choices(error: ValidationError) -> list[str]:
 
 
 def _expected(shape: Shape | None, error: ValidationError) -> str:  # one branch for each shape
-    words = "what the schema allows"
+    words = "allowed by the schema"
     if error.validator in ("enum", "const"):
         words = "one of " + ", ".join(_choices(error)) if error.validator == "enum" else _choices(error)[0]
     elif isinstance(shape, TextShape):
@@ -240,5 +272,5 @@ def _show(value: Any) -> str:
 _SHOWN = 50
 
 
-def _words(path: Path) -> str:
+def _name(path: Path) -> str:
     return dotted(path) if path else "the document"

@@ -1,4 +1,4 @@
-"""What is left of a document when its unsound parts are taken out, so that one run can show everything."""
+"""Removes the invalid parts of a document, so that one run can report all problems."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ if TYPE_CHECKING:
 
 
 def prune(spec: type, data: Mapping[str, Any], drops: Iterable[Path]) -> tuple[dict[str, Any] | None, tuple[int, ...]]:
-    """The data without the paths in ``drops``; what needs a dropped part goes with it.
+    """The data without the paths in ``drops`` and without the parts that require them.
 
-    A list loses an item only among the claims; elsewhere the whole list goes, so that positions keep their meaning.
+    Single items are removed from the list of claims only; any other list is removed as a whole, so that positions keep
+    their meaning.
 
     Returns:
-        The sound rest, or ``None`` when the metadata or the whole spec would have to go; and the positions in the file
-        of the claims that were kept.
+        The valid rest, or ``None`` if the metadata or the whole spec would be removed; and the positions in the file of
+        the remaining claims.
     """
-    gone = {_widen(spec, path) for path in drops}
-    if () in gone or ("metadata",) in gone or ("spec",) in gone:
+    removed = {_widen(spec, path) for path in drops}
+    if () in removed or ("metadata",) in removed or ("spec",) in removed:
         return None, ()
     claims = data.get("claims")
-    positions = range(len(claims)) if isinstance(claims, list) and ("claims",) not in gone else ()
-    kept: dict[str, Any] = _copy(data, (), gone)
-    return kept, tuple(i for i in positions if ("claims", i) not in gone)
+    positions = range(len(claims)) if isinstance(claims, list) and ("claims",) not in removed else ()
+    rest: dict[str, Any] = _copy(data, (), removed)
+    return rest, tuple(i for i in positions if ("claims", i) not in removed)
 
 
 def _widen(spec: type, path: Path) -> Path:
-    """The nearest place above ``path`` that may be left out."""
+    """The nearest path at or above ``path`` that is optional."""
     while path:
         if len(path) == 1 and path[0] not in ("api_version", "kind"):
             return path
@@ -49,9 +50,9 @@ def _widen(spec: type, path: Path) -> Path:
     return path
 
 
-def _copy(value: Any, path: Path, gone: set[Path]) -> Any:
+def _copy(value: Any, path: Path, removed: set[Path]) -> Any:
     if isinstance(value, dict):
-        return {k: _copy(v, (*path, k), gone) for k, v in value.items() if (*path, k) not in gone}
+        return {k: _copy(v, (*path, k), removed) for k, v in value.items() if (*path, k) not in removed}
     if isinstance(value, list):
-        return [_copy(v, (*path, i), gone) for i, v in enumerate(value) if (*path, i) not in gone]
+        return [_copy(v, (*path, i), removed) for i, v in enumerate(value) if (*path, i) not in removed]
     return value

@@ -1,95 +1,75 @@
-"""Exports: the catalog in forms that other programs read, with the assumptions each of them makes.
+"""Exporters: documents in the formats of other programs, each with the assumptions it makes.
 
-Each form is a module of its own with one pure function, which is imported when it is asked for.
+The formats are the exporters of the registry, those of trnspec and of plugins alike; each is a module of its own that is
+imported when it is used.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
-from trnspec.diagnostics import did_you_mean
-from trnspec.errors import UsageError
+from trnspec.errors import TrnspecError, UsageError
+from trnspec.output.exporters.exported import Export
+from trnspec.plugins.api import loaded
+from trnspec.plugins.discovery import installed
+from trnspec.plugins.failures import described, print_traceback
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
-    from trnspec.output.exporters.exported import Export
+    from trnspec.plugins.api import Exporter, Function
 
 
-@frozen
-class Format:
-    """A form in which a document can be exported.
-
-    Attributes:
-        name: What ``trnspec export`` calls it.
-        suffix: How the names of such files end.
-        summary: What it is, in one line.
-        tells: Whether the text itself holds the assumptions; where not, they are written beside it.
-        whole: Whether the whole catalog can be exported too.
-    """
-
-    name: str
-    suffix: str
-    summary: str
-    tells: bool = True
-    whole: bool = False
+def exporter(format: str) -> Exporter:
+    """The exporter of that name; ``UsageError`` suggests the nearest or lists all."""
+    return installed().registry.exporter(format)
 
 
-FORMATS = {
-    f.name: f
-    for f in (
-        Format("json", ".json", "documents with all their parts, totals and sources", whole=True),
-        Format("dot", ".dot", "the fabric of a system, for Graphviz"),
-        Format("svg", ".svg", "the fabric of a system as a picture"),
-        Format("calculon", ".json", "a system of calculon"),
-        Format("astra-sim", ".yml", "a network of astra-sim"),
-        Format("llm-analysis", ".json", "a GPU configuration of llm-analysis", tells=False),
-    )
-}
-"""The forms by name."""
-
-_MODULES = {"json": "resolved"}
-
-
-def known(format: str) -> Format:
-    """The form of that name; ``UsageError`` lists the nearest."""
-    if format not in FORMATS:
-        hint = did_you_mean(format, FORMATS) or f"there are {', '.join(FORMATS)}"
-        raise UsageError(f"there is no export format {format!r}; {hint}")
-    return FORMATS[format]
-
-
-def export(format: str, graph: Graph, node: Node[Any]) -> Export:
-    """One document in one form.
+def export(format: str, node: Node[Any], graph: Graph) -> Export:
+    """One document in another format.
 
     Args:
-        format: One of :data:`FORMATS`.
-        graph: Where its parts are.
+        format: The name of an exporter.
         node: The document.
+        graph: The documents it refers to.
 
     Raises:
-        UsageError: There is no such form.
-        ExportError: The form needs something that this document does not have; the message says what.
+        UsageError: There is no such format, it only writes whole catalogs, or the exporter raised an error.
+        ExportError: The format needs a figure that this document does not have; the message names it.
     """
-    made: Export = _module(format).export(graph, node)
-    return made
+    chosen = exporter(format)
+    if chosen.one is None:
+        raise UsageError(f"{format} exports the whole catalog; leave out {node.name}")
+    return _run(chosen, chosen.one, node, graph)
 
 
 def export_all(format: str, graph: Graph) -> Export:
-    """The whole catalog in one form.
+    """The whole catalog in another format.
+
+    Args:
+        format: The name of an exporter.
+        graph: The documents.
 
     Raises:
-        UsageError: There is no such form, or it takes one document at a time.
+        UsageError: There is no such format, it takes one document at a time, or the exporter raised an error.
     """
-    if not known(format).whole:
-        raise UsageError(f"{format} takes one document at a time; name a server or an UltraServer")
-    made: Export = _module(format).export_all(graph)
-    return made
+    chosen = exporter(format)
+    if chosen.all is None:
+        raise UsageError(f"{format} exports one document at a time; name one, such as a server or an UltraServer")
+    return _run(chosen, chosen.all, graph)
 
 
-def _module(format: str) -> Any:
-    name = known(format).name
-    return import_module(f"trnspec.output.exporters.{_MODULES.get(name, name.replace('-', '_'))}")
+def _run(chosen: Exporter, function: Function, *args: Any) -> Export:
+    """Call a function of an exporter; whatever is wrong with it is one error that names exporter and plugin."""
+    name = f"the exporter {chosen.name} of {installed().registry.provider(chosen)}"
+    call = loaded(name, function)
+    try:
+        result = call(*args)
+    except TrnspecError:
+        raise
+    except (Exception, SystemExit) as error:
+        print_traceback(error)
+        raise UsageError(f"{name} failed: {described(error)}") from error
+    if not isinstance(result, Export):
+        raise UsageError(f"{name} returned a {type(result).__name__}; an Export is expected")
+    return result

@@ -1,8 +1,9 @@
 """A network of astra-sim (https://github.com/astra-sim/astra-sim), for its analytical backends: a YAML file.
 
-The first dimension is the innermost one there, whose neighbours follow each other in number; here it is the last.
-Rates are per link and direction. What the parser calls GB is 2 ** 30 bytes (``bw_GBps_to_Bpns`` multiplies by
-``1 << 30``), so rates are given in GiB/s.
+The first dimension of the file is the innermost one, in which neighbours have consecutive numbers; in trnspec it is the
+last.
+Rates are per link and direction, in GiB/s: a GB of the parser is 2 ** 30 bytes (``bw_GBps_to_Bpns`` multiplies by
+``1 << 30``).
 """
 
 from __future__ import annotations
@@ -33,23 +34,23 @@ class _Dimension:
     link: str
 
 
-def export(graph: Graph, node: Node[Any]) -> Export:
-    """The fabric of a server or an UltraServer.
+def export(node: Node[Any], graph: Graph) -> Export:
+    """Export the fabric of a server or an UltraServer.
 
     Raises:
-        ExportError: The fabric is none that astra-sim knows, or the rate of its links is not known.
+        ExportError: astra-sim cannot express the fabric, or the rate of its links is not known.
     """
     ledger = Ledger(graph, node, "astra-sim")
     ledger.chip()
     declared, _ = fabrics(ledger)
-    # What a chip has to a switch is told of the chip and not of the link.
+    # With switches, the rate is a figure of the chip and not of the link.
     found = wiring(ledger, rated=declared.topology is None or declared.topology.shape != "switched")
     dimensions = _dimensions(ledger, found)
     if not dimensions:
-        raise ledger.refused("no-fabric", "it is one chip alone")
+        raise ledger.refused("no-fabric", "it has a single chip")
     rates = [in_unit(_known(ledger, i, d), "GiB/s") for i, d in enumerate(dimensions)]
     delays = [in_unit(latency(ledger, f"latency[{i}]", d.link), "ns") for i, d in enumerate(dimensions)]
-    ledger.assume("bandwidth", "per link and direction; astra-sim counts 2 ** 30 bytes to a GB, so these are GiB/s")
+    ledger.assume("bandwidth", "per link and direction, in GiB/s: a GB of astra-sim is 2 ** 30 bytes")
     lines = [f"# {line}" for line in (_HEAD, f"{node.name}: {node.metadata.title}", "", "Assumptions:")]
     lines += [f"# - {a}" for a in ledger.assumptions]
     lines += ["#", "# Figures:", *(f"# - {u}" for u in ledger.used), ""]
@@ -80,7 +81,7 @@ def _dimensions(ledger: Ledger, found: Wiring) -> list[_Dimension]:
         return _switched(ledger, shape)
     if isinstance(shape, (Torus, Ring, Hypercube)):
         axes = [a for a in reversed(shape.axes) if a.size > 1]
-        # A ring of two is a pair, which has one link and not two.
+        # A ring of two is a pair with one link, not two.
         return [
             _Dimension("Ring" if a.size > 2 else "FullyConnected", a.size, rates[a.kind], names[a.kind]) for a in axes
         ]
@@ -88,7 +89,7 @@ def _dimensions(ledger: Ledger, found: Wiring) -> list[_Dimension]:
         return [_Dimension("FullyConnected", shape.n, rates[shape.kind], names[shape.kind])]
     if isinstance(shape, Chain) and shape.n <= 2:
         return [_Dimension("FullyConnected", shape.n, rates[shape.kind], names[shape.kind])] if shape.n > 1 else []
-    message = f"its analytical networks are rings, switches and full connections, and products of them, not a {shape}"
+    message = f"its analytical networks are rings, switches, full connections and products of these, not a {shape}"
     raise ledger.refused("not-expressible", message)
 
 
@@ -96,8 +97,8 @@ def _switched(ledger: Ledger, shape: Switched) -> list[_Dimension]:
     inner, outer = fabrics(ledger)
     if len(shape.levels) > 1:
         message = (
-            f"a chip has links to {len(shape.levels)} levels of switches, and what it has to each is not declared; "
-            "where the levels lie beside each other astra-sim could not tell them apart either"
+            f"a chip has links to {len(shape.levels)} levels of switches, and the rate to each is not declared; "
+            "astra-sim could not distinguish parallel levels either"
         )
         raise ledger.refused("not-expressible", message)
     level = shape.levels[0]

@@ -1,7 +1,7 @@
 """A system of calculon (https://github.com/calculon-ai/calculon): its ``systems/*.json``.
 
-Keys and units as its loader reads them: rates in TFLOPS, memory in GiB and GB/s, networks in GB/s and seconds. The
-loader ignores a further key at the top, which holds the assumptions; in the parts every key is its own.
+Keys and units are those of its loader: rates in TFLOPS, memory in GiB and GB/s, networks in GB/s and seconds. The
+assumptions are under an extra key at the top level, which the loader ignores; below it, unknown keys are not allowed.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from trnspec.output.exporters.exported import Export
 
 DTYPES = {"fp8": "float8", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
-"""The data types that calculon knows, by our names."""
+"""The data types of calculon, by our names."""
 
 _MANY = 65536
-"""How many chips the network of adapters may join: a bound must be given, and none is printed."""
+"""The size of the network of adapters: calculon needs a number, and none is published."""
 
 _FULL = [[0, 1.0]]
-"""The whole rate at every size."""
+"""Efficiency 1.0 at every size."""
 
 _RING = {"p2p": [1.0, None], "reduce_scatter": [1.0, -1], "all_gather": [1.0, -1], "all_reduce": [2.0, -1]}
-"""What each operation sends: a factor of the message, and how many of n parts more or less.
+"""The bytes each operation sends: a factor of the message size, and an offset to the n parts.
 
-A ring of n sends (n - 1) / n of the message to scatter or gather and twice that to reduce for all: R. Thakur,
+A ring of n sends (n - 1) / n of the message in a reduce-scatter or all-gather and twice that in an all-reduce: R. Thakur,
 R. Rabenseifner and W. Gropp, Optimization of Collective Communication Operations in MPICH, 2005.
 """
 
 
-def export(graph: Graph, node: Node[Any]) -> Export:
-    """A server or an UltraServer: its chips are the processors, its fabric and its adapters are the networks.
+def export(node: Node[Any], graph: Graph) -> Export:
+    """Export a server or an UltraServer: chips become processors; fabric and adapters become networks.
 
     Raises:
-        ExportError: A rate of the engines, the memory, the fabric or the adapters are not known.
+        ExportError: A rate of the engines, the memory, the fabric or the adapters is not known.
     """
     ledger = Ledger(graph, node, "calculon")
     _, chip = ledger.chip()
@@ -58,15 +58,20 @@ def export(graph: Graph, node: Node[Any]) -> Export:
         "processing_mode": "roofline",
         "networks": [_fabric(ledger), _adapters(ledger)],
     }
-    ledger.assume("gflops_efficiency, MB_efficiency, efficiency", "1.0, the peak at every size: times are lower bounds")
+    ledger.assume(
+        "gflops_efficiency, MB_efficiency, efficiency",
+        "1.0, the peak rate at every size (ideal): times are lower bounds",
+    )
     ledger.assume(
         "mem2",
-        "what a chip has to the memory of its host is not known, so nothing can be moved there: 0 GiB; 1 GB/s"
-        " stands for a rate that is never used",
+        "the rate between a chip and host memory is not known, so offloading is disabled: 0 GiB; 1 GB/s"
+        " is a placeholder that is never used",
     )
-    ledger.assume("processing_mode", "roofline: computing and moving data overlap, so that times are lower bounds")
-    ledger.assume("processor_usage", "0: sending and receiving take nothing from the engines of the chip")
-    ledger.assume("networks.ops", "a ring algorithm: n chips send (n - 1) / n of the message, twice that to all-reduce")
+    ledger.assume("processing_mode", "roofline: compute and data movement overlap, so times are lower bounds")
+    ledger.assume("processor_usage", "0: communication uses no engines of the chip")
+    ledger.assume(
+        "networks.ops", "ring algorithm: n chips send (n - 1) / n of the message, twice that for an all-reduce"
+    )
     about = {"assumptions": [str(a) for a in ledger.assumptions], "figures": [str(u) for u in ledger.used]}
     return ledger.export(_written({"trnspec": {"of": node.name, **about}, **system}))
 
@@ -78,13 +83,13 @@ def _matrix(ledger: Ledger, chip: Node[Chip]) -> dict[str, Any]:
         tensor = ledger.find(chip, f"tensor_peak.dense.{ours}")
         printed = ledger.find(chip, f"peak.dense.{ours}")
         if tensor is None and printed is None:
-            ledger.assume(f"matrix.{theirs}", f"left out: no {ours} rate of {chip.name} is known")
+            ledger.assume(f"matrix.{theirs}", f"omitted: the {ours} rate of {chip.name} is not known")
             continue
         if tensor is None:
             assert printed is not None
-            ledger.assume(field, "the rate of all engines: that of the tensor engines alone is not known")
+            ledger.assume(field, "the rate of all engines: the rate of the tensor engines alone is not known")
         elif printed is not None:
-            ledger.assume(field, f"the tensor engines alone; printed of the chip is {printed.value.text}, all engines")
+            ledger.assume(field, f"the tensor engines alone; the published rate of all engines is {printed.value.text}")
         engines[theirs] = _engine(in_unit(ledger.use(field, tensor or printed), "TFLOPS"))  # type: ignore[arg-type]  # not both
     if not engines:
         raise ledger.unknown("matrix", chip, "peak.dense.bf16")
@@ -98,7 +103,9 @@ def _vector(ledger: Ledger, chip: Node[Chip], types: list[str]) -> dict[str, Any
     core = ledger.graph.node(cores.core)
     rate = ledger.need("vector.tflops", core, "engines.vector.peak.dense.fp32") * cores.count
     ledger.assume("vector.tflops", f"{cores.count} cores times the rate of one")
-    ledger.assume("vector", "the vector engines alone, without the scalar and GpSimd engines; fp32 for every type")
+    ledger.assume(
+        "vector", "the vector engines alone, without the scalar and GpSimd engines; the fp32 rate for every type"
+    )
     return {name: _engine(in_unit(rate, "TFLOPS")) for name in types}
 
 
@@ -110,7 +117,7 @@ def _fabric(ledger: Ledger) -> dict[str, Any]:
     inner, _ = fabrics(ledger)
     count, _ = ledger.chip()
     field = "networks[0]"
-    ledger.assume(f"{field}.bandwidth", "what a chip sends over all its links at once, in one direction")
+    ledger.assume(f"{field}.bandwidth", "the rate of a chip over all its links at once, in one direction")
     rate = out_of_a_chip(ledger, f"{field}.bandwidth")
     return _network(rate_=in_unit(rate, "GB/s"), size=count, delay=_delay(ledger, field, inner.link.name), filled=True)
 
@@ -119,8 +126,8 @@ def _adapters(ledger: Ledger) -> dict[str, Any]:
     count, _ = ledger.chip()
     field = "networks[1]"
     rate = adapters(ledger, f"{field}.bandwidth") / count
-    ledger.assume(f"{field}.bandwidth", f"the adapters, shared evenly by the {count} chips")
-    ledger.assume(f"{field}.size", f"{_MANY}: no bound is known, and calculon needs one")
+    ledger.assume(f"{field}.bandwidth", f"the adapters, divided evenly among the {count} chips")
+    ledger.assume(f"{field}.size", f"{_MANY}: the limit is not known, and calculon needs one")
     return _network(
         rate_=in_unit(rate, "GB/s"), size=_MANY, delay=_delay(ledger, field, adapter_link(ledger)), filled=False
     )
@@ -144,6 +151,6 @@ def _network(*, rate_: Number, size: int, delay: Number, filled: bool) -> dict[s
 
 def _written(system: dict[str, Any]) -> str:
     text = json.dumps(system, indent=2)
-    # A pair of numbers reads best on one line, and so does a list of such pairs.
+    # Pairs of numbers, and lists of one pair, are written on one line.
     pairs = re.sub(r"\[\s+([-\d.]+),\s+([-\d.]+|null)\s+\]", r"[\1, \2]", text)
     return re.sub(r"\[\s+(\[[^\[\]]*\])\s+\]", r"[\1]", pairs) + "\n"

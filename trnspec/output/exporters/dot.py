@@ -1,6 +1,6 @@
 """The fabric of a system for Graphviz: an undirected graph, chips grouped by server, links with the rate of their class.
 
-Every vertex is called as its number in the structure: ``chip0``, ``chip1``, ...; switches are ``switch0``, ...
+Vertices are named by their numbers in the topology: ``chip0``, ``chip1``, ...; switches are ``switch0``, ...
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trnspec.output.exporters.ledger import Ledger
-from trnspec.output.exporters.svg import told
+from trnspec.output.exporters.svg import link_text
 from trnspec.output.exporters.wiring import Wiring, wiring
 from trnspec.topology.switched import Switched
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _COLOURS = ("#3565c4", "#c4521a", "#a86b00", "#8a3fa0", "#2e7d4f")
 
 
-def export(graph: Graph, node: Node[Any]) -> Export:
-    """The fabric of a server or an UltraServer.
+def export(node: Node[Any], graph: Graph) -> Export:
+    """Export the fabric of a server or an UltraServer.
 
     Raises:
         ExportError: It declares no fabric.
@@ -32,7 +32,7 @@ def export(graph: Graph, node: Node[Any]) -> Export:
     ledger = Ledger(graph, node, "dot")
     found = wiring(ledger)
     fabric = found.shape.build()
-    legend = "\\l".join(_escaped(told(found, c)) for c in found.classes)
+    legend = "\\l".join(_escaped(link_text(found, c)) for c in found.classes)
     lines = [f"// {line}" for line in (*(f"Assumption: {a}" for a in ledger.assumptions), *_figures(ledger))]
     lines += [
         f"graph {_quoted(node.name)} {{",
@@ -51,7 +51,7 @@ def export(graph: Graph, node: Node[Any]) -> Export:
         label = f", label={_quoted(links.label + per)}" if links.label else ""
         lines += [
             "",
-            f"  // {told(found, links)}",
+            f"  // {link_text(found, links)}",
             "  {",
             f'    edge [class={_quoted(links.kind.replace(" ", "-"))}, color="{colour}"{label}]',
         ]

@@ -1,4 +1,4 @@
-"""What an export is: a text, what was assumed to make it, and the figures it rests on."""
+"""The result of an exporter: a text, the assumptions made, and the catalog figures used."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Reason = Literal["unknown-figure", "no-chips", "no-fabric", "not-expressible"]
 
 
 class ExportError(TrnspecError):
-    """A document cannot be written in a form, because of what the catalog does not know or the form cannot say.
+    """A document cannot be exported: the catalog lacks a figure, or the format cannot express the document.
 
     Attributes:
-        reason: One word for programs: ``unknown-figure``, ``no-chips``, ``no-fabric`` or ``not-expressible``.
+        reason: For programs: ``unknown-figure``, ``no-chips``, ``no-fabric`` or ``not-expressible``.
     """
 
     def __init__(self, reason: Reason, message: str) -> None:
@@ -25,11 +25,11 @@ class ExportError(TrnspecError):
 
 @frozen
 class Assumption:
-    """What is not in the catalog, and was settled to write an export.
+    """A value or convention that is not in the catalog and was chosen for an export.
 
     Attributes:
-        field: The field of the export that it is about; empty where it is about all of it.
-        says: What was settled, and why.
+        field: The field of the export; empty for the whole export.
+        says: The assumption and its reason.
     """
 
     field: str
@@ -41,14 +41,14 @@ class Assumption:
 
 @frozen
 class Used:
-    """A figure of the catalog that an export rests on.
+    """A catalog figure that an export uses.
 
     Attributes:
         field: The field of the export.
         text: The figure as printed.
         of: The document that states it.
-        at: Where in it.
-        source: Who says so; empty for a derived figure.
+        at: Its path in the document.
+        source: The source; empty for a derived figure.
         as_of: The date of the source.
     """
 
@@ -66,12 +66,12 @@ class Used:
 
 @frozen
 class Export:
-    """A document in another form.
+    """A document in another format.
 
     Attributes:
-        text: The file.
-        assumptions: What was settled to write it, each with its reason.
-        used: The figures it rests on.
+        text: The content of the file.
+        assumptions: The assumptions made, each with its reason.
+        used: The catalog figures used.
     """
 
     text: str
@@ -79,10 +79,12 @@ class Export:
     used: tuple[Used, ...] = ()
 
 
-def markdown(made: Export, title: str) -> str:
-    """The assumptions of an export and the figures it rests on, as a page to lay beside it."""
+def markdown(export: Export, title: str) -> str:
+    """The assumptions of an export and the figures it uses, as a Markdown page to store beside it."""
     lines = [f"# {title}", "", "## Assumptions", ""]
-    lines += [f"- {f'`{a.field}`: ' if a.field else ''}{a.says}" for a in made.assumptions] or ["None."]
+    lines += [f"- {f'`{a.field}`: ' if a.field else ''}{a.says}" for a in export.assumptions] or ["None."]
     lines += ["", "## Figures", "", "| field | figure | document | at | source | date |", "|---|---|---|---|---|---|"]
-    lines += [f"| `{u.field}` | {u.text} | {u.of} | {u.at} | {u.source or 'derived'} | {u.as_of} |" for u in made.used]
+    lines += [
+        f"| `{u.field}` | {u.text} | {u.of} | {u.at} | {u.source or 'derived'} | {u.as_of} |" for u in export.used
+    ]
     return "\n".join([*lines, ""])

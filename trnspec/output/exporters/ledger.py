@@ -1,4 +1,4 @@
-"""The record of an export: every figure that it uses, and every assumption."""
+"""The record of an export: every catalog figure it uses and every assumption it makes."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ Number = int | float
 
 
 def number(value: Fraction) -> Number:
-    """The nearest number that JSON and YAML can hold; a whole one stays whole."""
+    """The nearest JSON or YAML number; an integer stays an integer."""
     return value.numerator if value.denominator == 1 else float(value)
 
 
 def in_unit(value: Fraction, unit: str) -> Number:
-    """A value in base units as a number in a unit; the conversion is exact up to the last rounding."""
+    """A value in base units as a number in a unit; rounded once."""
     return number(value / UNITS.unit(unit).factor)
 
 
 class Ledger:
-    """What one export of one document has used and assumed so far.
+    """The figures used and the assumptions made so far by the export of one document.
 
     Attributes:
-        graph: Where the documents are.
-        node: The document that is exported.
-        format: The form it is exported to, for messages.
+        graph: The documents.
+        node: The exported document.
+        format: The name of the format, for messages.
     """
 
     def __init__(self, graph: Graph, node: Node[Any], format: str) -> None:
@@ -50,20 +50,20 @@ class Ledger:
         self._figures: dict[str, dict[str, Stated]] = {}
 
     def chip(self) -> tuple[int, Node[Chip]]:
-        """How many chips the document has, and which; :class:`ExportError` where it has none."""
+        """The number of chips of the document, and the chip; :class:`ExportError` if it has none."""
         found = chips(self.graph, self.node)
         if found is None:
             raise self.refused("no-chips", "it has no chips; name a server or an UltraServer")
         return found
 
     def find(self, node: Node[Any], path: str) -> Stated | None:
-        """The figure at a dotted path of a document, or ``None``; looking is not using."""
+        """The figure at a dotted path of a document, or ``None``; it does not count as used."""
         if node.name not in self._figures:
             self._figures[node.name] = dict(figures(self.graph, node))
         return self._figures[node.name].get(path)
 
     def use(self, field: str, figure: Stated) -> Fraction:
-        """The value of a figure in base units, exact; remarks on it are added as assumptions."""
+        """The exact value of a figure in base units; notes and conflicts become assumptions."""
         self._used[Used(field, figure.value.text, figure.of, figure.at, figure.source_name, figure.as_of)] = None
         which = f"{figure.value.text} ({figure.of} {figure.at})"
         if figure.derived is not None:
@@ -71,17 +71,17 @@ class Ledger:
         if figure.note:
             self.assume(field, f"{which}: {' '.join(figure.note.split()).rstrip('.')}")
         if figure.value.qualifier is not Qualifier.EXACT:
-            self.assume(field, f"{which} is taken as the value itself, without its {figure.value.qualifier.value!r}")
-        for rival in figure.conflicting:
-            if rival.verdict == "unresolved":
-                self.assume(field, f"{which}: {rival.source} says {rival.says}, and it is not resolved which is right")
+            self.assume(field, f"{which} is used as an exact value, without its {figure.value.qualifier.value!r}")
+        for other in figure.conflicting:
+            if other.verdict == "unresolved":
+                self.assume(field, f"{which}: {other.source} says {other.says}, and the conflict is unresolved")
         return figure.value.value
 
     def need(self, field: str, node: Node[Any], path: str) -> Fraction:
-        """The value of a figure that the form cannot do without.
+        """The value of a figure that the format requires.
 
         Raises:
-            ExportError: The document states none; the message lists the claims.
+            ExportError: The document does not state it; the message lists the claims.
         """
         figure = self.find(node, path)
         if figure is None:
@@ -89,23 +89,25 @@ class Ledger:
         return self.use(field, figure)
 
     def assume(self, field: str, says: str) -> None:
-        """Note something that the catalog does not say."""
+        """Record an assumption: something that is not in the catalog."""
         self._assumptions[Assumption(field, says)] = None
 
     def unknown(self, field: str, node: Node[Any], path: str) -> ExportError:
-        """The refusal for a figure that is not adopted, with what is claimed of it."""
+        """The error for a figure that is not adopted, with its claims."""
         claimed = [
             f"{r.says} ({r.source}, {r.verdict})"
             for at, found in conflicting(self.graph, node).items()
             if f"{dotted(at[1:])}.".startswith(f"{path}.")
             for r in found
         ]
-        told = f"; claimed are {', '.join(claimed)}" if claimed else ""
-        hint = "an overlay can give it (--overlay FILE)"
-        return self.refused("unknown-figure", f"{field} needs {path} of {node.name}, which is not known{told}; {hint}")
+        claims = f"; claims: {', '.join(claimed)}" if claimed else ""
+        hint = "an overlay can supply it (--overlay FILE)"
+        return self.refused(
+            "unknown-figure", f"{field} needs {path} of {node.name}, which is not known{claims}; {hint}"
+        )
 
     def refused(self, reason: Reason, message: str) -> ExportError:
-        """The refusal for a reason."""
+        """The error with a reason."""
         return ExportError(reason, f"{self.node.name} cannot be exported to {self.format}: {message}")
 
     def export(self, text: str) -> Export:
@@ -114,7 +116,7 @@ class Ledger:
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """What was assumed so far, in order, each once."""
+        """The assumptions so far, in order, each once."""
         return tuple(self._assumptions)
 
     @property

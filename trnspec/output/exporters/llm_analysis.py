@@ -1,7 +1,7 @@
 """A GPU configuration of llm-analysis (https://github.com/cli99/llm-analysis): its ``gpu_configs/*.json``.
 
-The package makes its ``GPUConfig`` of the keys, so nothing else may stand in the file. A key that is left out takes a
-default of the package (twice the 16-bit rate for 8 bit, 200 GB/s between nodes): every key is written, so that none does.
+The package builds its ``GPUConfig`` from the keys, so other keys are not allowed. Missing keys get defaults of the package
+(twice the 16-bit rate for 8 bit, 200 GB/s between nodes); every key is written, so that no default applies.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _PEAK = "peak_fp16_TFLOPS"
 
 
-def export(graph: Graph, node: Node[Any]) -> Export:
-    """The chip of a server or an UltraServer, which is the node of llm-analysis.
+def export(node: Node[Any], graph: Graph) -> Export:
+    """Export the chip of a server or an UltraServer; the system is the node of llm-analysis.
 
     Raises:
         ExportError: A peak rate, the memory, the fabric or the adapters are not known.
@@ -34,11 +34,11 @@ def export(graph: Graph, node: Node[Any]) -> Export:
     _, chip = ledger.chip()
     inner, _ = fabrics(ledger)
     memory, bandwidth = "mem_per_GPU_in_GB", "hbm_bandwidth_in_GB_per_sec"
-    ledger.assume(memory, "the package multiplies it by 1024 ** 3, so it is given in GiB, whatever the key says")
+    ledger.assume(memory, "in GiB: the package multiplies the value by 1024 ** 3")
     intra, delay = "intra_node_bandwidth_in_GB_per_sec", "intra_node_min_message_latency"
-    ledger.assume(intra, f"what a chip sends over all its links in {node.name} at once, in one direction")
+    ledger.assume(intra, f"the rate of a chip over all its links in {node.name} at once, in one direction")
     inter = "inter_node_bandwidth_in_GB_per_sec"
-    ledger.assume(inter, f"all adapters of {node.name} together, as the files of the package count it")
+    ledger.assume(inter, f"all adapters of {node.name} together, as in the files of the package")
     peak = ledger.need(_PEAK, chip, "peak.dense.fp16")
     config: dict[str, str | Number] = {
         "name": node.name,

@@ -29,7 +29,7 @@ FORM = "trnspec-resolved/v1"
 """The format identifier at the top of such a file."""
 
 
-def export(graph: Graph, node: Node[Any]) -> Export:
+def export(node: Node[Any], graph: Graph) -> Export:
     """One document with all that it refers to."""
     return _export(graph, [node])
 

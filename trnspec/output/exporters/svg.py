@@ -1,4 +1,4 @@
-"""The fabric of a system as a picture: SVG that any browser shows, drawn without another program."""
+"""The fabric of a system as an SVG picture, drawn without another program."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from trnspec.output.exporters.exported import Export
 
 MOST = 1024
-"""The most chips that a picture shows."""
+"""The largest number of chips in a picture."""
 
 _COLOURS = {WITHIN: "a", BETWEEN: "b", DIRECT: "d", f"{WITHIN} 1": "c", f"{WITHIN} 2": "a", f"{WITHIN} 3": "b"}
 
 
-def export(graph: Graph, node: Node[Any]) -> Export:
-    """The fabric of a server or an UltraServer.
+def export(node: Node[Any], graph: Graph) -> Export:
+    """Export the fabric of a server or an UltraServer.
 
     Raises:
-        ExportError: It declares no fabric, or has more chips than a picture can show.
+        ExportError: It declares no fabric, or has more than :data:`MOST` chips.
     """
     ledger = Ledger(graph, node, "svg")
     found = wiring(ledger)
     if found.chips > MOST:
-        raise ledger.refused("not-expressible", f"a picture shows {MOST:,} chips at most, not {found.chips:,}")
+        raise ledger.refused("not-expressible", f"a picture shows at most {MOST:,} chips; it has {found.chips:,}")
     classes = {**_COLOURS, **{c.kind: _COLOURS.get(c.kind, "a") for c in found.classes}}
     drawn = _drawn(found, classes)
     boxes = [k for k in drawn.keys if k.cls == "group"]
@@ -64,19 +64,21 @@ def _drawn(found: Wiring, classes: dict[str, str]) -> Picture:
 
 
 def _words(found: Wiring) -> str:
-    """What the picture shows, in one line."""
+    """The content of the picture in one line."""
     shape = found.shape
     servers = f" in {found.servers} {TIMES} {found.server}" if found.servers > 1 else ""
-    links = sum(c.count for c in found.classes)
-    told = [name_of(found), f"{links:,} {_noun(found)}{'' if links == 1 else 's'}"]
+    noun = _noun(found)
+    links = sum(c.count * (c.per_chip or 1 if noun == "link" else 1) for c in found.classes)
+    parts = [name_of(found), f"{links:,} {noun}{'' if links == 1 else 's'}"]
     if isinstance(shape, GridShape) and shape.nodes > 1:
-        told.append(f"at most {shape.diameter} hop{'s' if shape.diameter > 1 else ''}")
-    return f"{found.chips} {TIMES} {found.chip}{servers}: {', '.join(told)}"
+        parts.append(f"at most {shape.diameter} hop{'s' if shape.diameter > 1 else ''}")
+    return f"{found.chips} {TIMES} {found.chip}{servers}: {', '.join(parts)}"
 
 
 def _noun(found: Wiring) -> str:
-    # How many links a chip has to a switch is not declared; what is counted is who is joined with whom.
-    return "connection" if isinstance(found.shape, Switched) else "link"
+    # Without a count of links, a connection is a linked pair of a chip and a switch.
+    counted = not isinstance(found.shape, Switched) or all(c.per_chip is not None for c in found.classes)
+    return "link" if counted else "connection"
 
 
 def name_of(found: Wiring) -> str:
@@ -95,10 +97,10 @@ def _keys(found: Wiring, classes: dict[str, str]) -> list[Key]:
     made = []
     if isinstance(found.shape, Switched):
         made.append(Key("switch", f"a switch, {', '.join(dict.fromkeys(found.switches))}"))
-    return [*made, *(Key(f"link {classes[c.kind]}", told(found, c)) for c in found.classes)]
+    return [*made, *(Key(f"link {classes[c.kind]}", link_text(found, c)) for c in found.classes)]
 
 
-def told(found: Wiring, links: LinkClass) -> str:
+def link_text(found: Wiring, links: LinkClass) -> str:
     """A class of links in words, with its rate."""
     count = f"{links.count:,} {_noun(found)}{'s' if links.count != 1 else ''}"
     if not links.label:

@@ -1,7 +1,7 @@
-"""The few shapes that pictures of fabrics are made of, as SVG.
+"""The SVG elements of pictures of fabrics.
 
-Colours are classes, and the classes are told once for light and once for dark; a card behind everything makes the
-picture readable on a page of any colour.
+Colours are CSS classes, defined for light and dark mode; a card behind everything makes the picture readable on a page of
+any colour.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ STYLE = """\
     .dot.a{fill:#7ea6f5}.dot.b{fill:#f2915c}
   }
 """
-"""All classes; a, b, c and d colour the classes of links."""
+"""All CSS classes; a, b, c and d are the colours of the link classes."""
 
 TIMES = "\u00d7"
-"""The sign between a count and what is counted."""
+"""The multiplication sign in labels."""
 
 MARGIN = 28
 _LINE = 22
@@ -57,12 +57,12 @@ _MOST_LETTERS = 76
 
 
 def text_of(value: object) -> str:
-    """A text that may stand in XML, between tags and in quotes."""
+    """A text escaped for XML, between tags and in quotes."""
     return str(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def num(value: float) -> str:
-    """A coordinate, to a tenth of a pixel and without idle zeros."""
+    """A coordinate, rounded to a tenth of a pixel, without trailing zeros."""
     return f"{round(value, 1):g}" if abs(value) < 1e5 else f"{value:.1f}"
 
 
@@ -84,13 +84,13 @@ def rect(x: float, y: float, width: float, height: float, cls: str, radius: floa
 
 def text(x: float, y: float, words: object, cls: str) -> str:
     """A text, its base line at ``y``; a ``number`` is centred on the point."""
-    # Not every viewer knows dominant-baseline; all know that digits are about 0.72 of their size high.
+    # Not every viewer supports dominant-baseline; digits are about 0.72 of the font size high.
     down = ' dy=".36em"' if cls.startswith("number") else ""
     return f'<text x="{num(x)}" y="{num(y)}"{down} class="{cls}">{text_of(words)}</text>'
 
 
 def chip(x: float, y: float, width: float, height: float, label: object, cls: str = "number") -> list[str]:
-    """A chip, its centre at the point, with its number."""
+    """A chip with its number, centred on the point."""
     box = rect(x - width / 2, y - height / 2, width, height, "chip", min(7, height / 3.5))
     return [box, text(x, y, label, cls)]
 
@@ -106,7 +106,7 @@ class Key:
 
     Attributes:
         cls: The class of the sample; ``switch`` and ``group`` are boxes, ``dot`` a dot, all others lines.
-        words: What it is.
+        words: The text.
     """
 
     cls: str
@@ -118,10 +118,10 @@ class Picture:
     """A drawing without its frame.
 
     Attributes:
-        width: How wide it is.
-        height: How high.
-        parts: Its elements, those below first.
-        keys: What the legend says.
+        width: Width in pixels.
+        height: Height in pixels.
+        parts: Its elements, from back to front.
+        keys: The legend.
     """
 
     width: float

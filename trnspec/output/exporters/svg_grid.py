@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 _CHIP = 46
 _STEP = 96
 _BULGE = 34
-_ROOM = 42  # around a plane, for its arcs
+_MARGIN = 42  # around a plane, for its arcs
 
 
 @frozen
 class _Scale:
-    """How large a plane is drawn: the side of a chip, from chip to chip, how far arcs reach, room for them."""
+    """The size of a plane: the side of a chip, the distance of chips, the height of arcs, the margin for them."""
 
     chip: float
     step: float
     bulge: float
-    room: float
+    margin: float
     number: str = "number"
 
 
-_LARGE = _Scale(_CHIP, _STEP, _BULGE, _ROOM)
+_LARGE = _Scale(_CHIP, _STEP, _BULGE, _MARGIN)
 _SMALL = _Scale(30, 56, 21, 30, "number small")
 
 
@@ -73,7 +73,7 @@ def planes(shape: GridShape, classes: Mapping[str, str], found: Wiring) -> Pictu
         boxes += [text(x + (width + 2 * pad) / 2, head - 10, f"{named}: {span}", "tag soft middle")]
         boxes += [f'<g transform="translate({num(x + pad)} {num(top + pad - 4)})">', *inside, "</g>"]
     full = deep.size * (width + 2 * pad + gap) - gap
-    # Each chip is linked to the same place of the next plane; one line stands for all of them.
+    # Each chip is linked to the same place of the next plane; one line represents all of them.
     mid = head + (height + 2 * pad) / 2
     for index in range(deep.size - 1):
         x = (index + 1) * (width + 2 * pad + gap) - gap
@@ -102,8 +102,8 @@ def _plane(
     rows: Axis, columns: Axis, classes: Mapping[str, str], numbers: Sequence[int], scale: _Scale, marked: str = ""
 ) -> tuple[list[str], float, float]:
     """The parts of a plane with its size; ``numbers`` are those of its chips, row by row; ``marked`` gives them dots."""
-    x0 = scale.room + scale.chip / 2
-    y0 = scale.room + scale.chip / 2
+    x0 = scale.margin + scale.chip / 2
+    y0 = scale.margin + scale.chip / 2
     links: list[str] = []
     chips: list[str] = []
     for i in range(rows.size):
@@ -128,8 +128,8 @@ def _plane(
         for j in range(columns.size):
             x = x0 + j * scale.step - half
             links.append(path(_arc(x, y0 - inset, x, far_y + inset, -scale.bulge, 0), f"{cls} around"))
-    width = far_x + half + scale.room / 3
-    return [*links, *chips], width, far_y + half + scale.room / 3
+    width = far_x + half + scale.margin / 3
+    return [*links, *chips], width, far_y + half + scale.margin / 3
 
 
 def _arc(x1: float, y1: float, x2: float, y2: float, dx: float, dy: float) -> str:

@@ -1,51 +1,29 @@
-"""A report as text, JSON, SARIF, GitHub annotations or JUnit XML: the table of formats, and nothing heavier.
+"""Reporters: a report as text, JSON, SARIF, GitHub annotations, JUnit XML, or in the format of a plugin.
 
-A reporter is a pure function from a report to a text without a newline at its end.  Each stands in a module of its
-own, imported when it is asked for, so that a run which prints text does not pay for XML.
+A reporter is a function from a report to a text without a newline at its end. The formats are the reporters of the
+registry; each is imported when it is used, so that a run which prints text does not import XML.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
-from trnspec.errors import UsageError
+from trnspec.errors import TrnspecError, UsageError
+from trnspec.plugins.api import loaded
+from trnspec.plugins.discovery import installed
+from trnspec.plugins.failures import described, print_traceback
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from trnspec.diagnostics import Report
 
-Reporter = Callable[..., str]
-"""``reporter(report, *, color=False, ...) -> str``; it ignores the options that mean nothing in its format."""
-
-_MODULES = {
-    "text": "trnspec.output.reporters.text",
-    "json": "trnspec.output.reporters.json_",
-    "sarif": "trnspec.output.reporters.sarif",
-    "github": "trnspec.output.reporters.github",
-    "junit": "trnspec.output.reporters.junit",
-}
-
-FORMATS: tuple[str, ...] = tuple(_MODULES)
-"""The names of the formats, the one for people first."""
-
 
 class _Stream(Protocol):
-    """What :func:`use_color` asks of a stream."""
+    """What :func:`use_color` needs of a stream."""
 
     def isatty(self) -> bool: ...
-
-
-def reporter(format: str) -> Reporter:
-    """The reporter of that name; ``UsageError`` lists the names otherwise."""
-    try:
-        module = _MODULES[format]
-    except KeyError:
-        raise UsageError(f"{format!r} is not a report format; write one of {', '.join(FORMATS)}") from None
-    found: Reporter = import_module(module).report
-    return found
 
 
 def render(
@@ -58,25 +36,41 @@ def render(
     docs: str = "",
     when: datetime | None = None,
 ) -> str:
-    """The report in one of :data:`FORMATS`, without a newline at its end.
+    """The report in one format, without a newline at its end.
 
     Args:
-        report: What was found.
-        format: One of :data:`FORMATS`; ``UsageError`` otherwise.
+        report: The findings.
+        format: The name of a reporter: ``text``, ``json``, ``sarif``, ``github``, ``junit``, or that of a plugin.
         color: Colour the text with ANSI sequences; see :func:`use_color`.
-        width: How many columns a source line may take in the text; longer ones are cut around the finding.
-        texts: File name -> its text, as the findings name the file; the text format then shows the source line.
+        width: Columns for a source line in the text; longer lines are cut around the finding.
+        texts: File name -> text, as the findings name the file; the text format then shows the source line.
         docs: The web address under which each code has its page, ``docs + "/TRN402"``; no links without it.
-        when: When the run took place; JUnit XML carries it, and leaves it out when it is not given.
+        when: The time of the run, for JUnit XML.
+
+    Raises:
+        UsageError: There is no such format, or the reporter raised an error or did not return a text.
     """
-    return reporter(format)(report, color=color, width=width, texts=texts, docs=docs, when=when)
+    registry = installed().registry
+    chosen = registry.reporter(format)
+    name = f"the reporter {chosen.name} of {registry.provider(chosen)}"
+    run = loaded(name, chosen.run)
+    try:
+        text = run(report, color=color, width=width, texts=texts, docs=docs, when=when)
+    except TrnspecError:
+        raise
+    except (Exception, SystemExit) as error:
+        print_traceback(error)
+        raise UsageError(f"{name} failed: {described(error)}") from error
+    if not isinstance(text, str):
+        raise UsageError(f"{name} returned a {type(text).__name__}; a str is expected")
+    return text
 
 
 def use_color(stream: _Stream, environ: Mapping[str, str]) -> bool:
-    """Whether text that goes to ``stream`` should be coloured.
+    """Whether text for ``stream`` is coloured.
 
-    A ``NO_COLOR`` that is not empty says no, else a ``FORCE_COLOR`` that is not empty says yes, else it is a question
-    of whether a terminal that knows colours listens.
+    A non-empty ``NO_COLOR`` turns colour off; else a non-empty ``FORCE_COLOR`` turns it on; else a terminal that supports
+    colour gets it.
     """
     if environ.get("NO_COLOR"):
         return False

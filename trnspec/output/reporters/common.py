@@ -1,4 +1,4 @@
-"""What several reporters need: text made safe to show, the two ways to write a path, the sums in words."""
+"""What several reporters need: text made safe to show, the two ways to write a path, and the counts in words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
 def escape(text: str) -> str:
-    r"""``text`` with everything that a reader cannot see, or a terminal would obey, written out as ``\x1b``.
+    r"""``text`` with every character that is invisible or controls a terminal written as an escape such as ``\x1b``.
 
     That is control, format (direction marks among them), surrogate, private and unassigned characters, and the line
     and paragraph separators.  The result is one line, and encodes as UTF-8.  Spaces of all kinds stay.
@@ -30,7 +30,7 @@ def _shows(char: str) -> bool:
 
 
 def dotted(path: Path) -> str:
-    """The path as people write it: ``spec.peak.dense.bf16``, ``links[2].rate``, ``spec["a.b"]``."""
+    """The path in dotted notation: ``spec.peak.dense.bf16``, ``links[2].rate``, ``spec["a.b"]``."""
     parts: list[str] = []
     for step in path:
         if isinstance(step, int):
@@ -44,7 +44,7 @@ def dotted(path: Path) -> str:
 
 
 def pointer(path: Path) -> str:
-    """The path as a JSON Pointer (RFC 6901): ``/spec/peak/dense/bf16``; the whole document is the empty text."""
+    """The path as a JSON Pointer (RFC 6901): ``/spec/peak/dense/bf16``; an empty text for the whole document."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
@@ -54,14 +54,14 @@ def title(diagnostic: Diagnostic) -> str:
 
 
 def page(docs: str, code: str) -> str:
-    """The address of the page about ``code``, or an empty text when there is no such site."""
+    """The address of the page of a code, or an empty text without a site."""
     from urllib.parse import quote
 
     return f"{docs.rstrip('/')}/{quote(code, safe='', errors='backslashreplace')}" if docs else ""
 
 
 def documents(report: Report) -> int:
-    """How many documents were checked, of all kinds."""
+    """The number of documents checked, of all kinds."""
     return sum(report.checked.values())
 
 
@@ -71,9 +71,9 @@ def plural(count: int, noun: str) -> str:
 
 
 def tally(report: Report) -> str:
-    """The one line that sums a report up, such as ``2 errors, 1 warning in 14 documents``."""
+    """The summary line of a report, such as ``2 errors, 1 warning in 14 documents``."""
     counts = [(report.count(s), s.label) for s in sorted(Severity, reverse=True)]
-    found = ", ".join(plural(n, noun) for n, noun in counts if n)
+    findings = ", ".join(plural(n, noun) for n, noun in counts if n)
     where = plural(documents(report), "document")
     waived = f", {report.waived} waived" if report.waived else ""
-    return f"{found} in {where}{waived}." if found else f"{where} checked, no findings{waived}."
+    return f"{findings} in {where}{waived}." if findings else f"{where} checked, no findings{waived}."

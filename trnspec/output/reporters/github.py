@@ -1,7 +1,6 @@
 """A report as workflow commands: GitHub shows each finding at its line of the change.
 
-The escaping is that of the runner: ``%``, CR and LF in what follows ``::``, and ``:`` and ``,`` in properties besides,
-since these end a property there.
+The runner needs ``%``, CR and LF escaped in the message, and also ``:`` and ``,`` in properties, where they separate.
 """
 
 from __future__ import annotations
@@ -14,26 +13,26 @@ _COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO:
 
 def report(report: Report, **_: object) -> str:
     """One line per finding; an empty text when there is none."""
-    return "\n".join(_command(found) for found in report.diagnostics)
+    return "\n".join(_command(finding) for finding in report.diagnostics)
 
 
-def _command(found: Diagnostic) -> str:
-    where = found.where
+def _command(finding: Diagnostic) -> str:
+    where = finding.where
     properties = {"file": where.file}
     if where.place is not None:
         properties |= {"line": str(where.place.line), "col": str(where.place.column)}
-    properties["title"] = title(found)
-    # A property without a value makes the runner refuse the whole command.
+    properties["title"] = title(finding)
+    # The runner rejects a command with a property without a value.
     shown = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
-    parts = [found.message]
-    parts += [f"see: {other} {other.text}".rstrip() for other in found.see]
-    parts += [f"hint: {found.hint}"] if found.hint else []
-    return f"::{_COMMAND[found.severity]} {shown}::{_data(chr(10).join(parts))}"
+    parts = [finding.message]
+    parts += [f"see: {other} {other.text}".rstrip() for other in finding.see]
+    parts += [f"hint: {finding.hint}"] if finding.hint else []
+    return f"::{_COMMAND[finding.severity]} {shown}::{_data(chr(10).join(parts))}"
 
 
 def _data(text: str) -> str:
     text = text.replace("\r\n", "\n")
-    # Line by line, since line breaks are the only control characters that mean something here.
+    # Line by line: line breaks are the only control characters that are kept.
     return "%0A".join(escape(line).replace("%", "%25") for line in text.split("\n"))
 
 

@@ -10,16 +10,16 @@ from trnspec.diagnostics import Diagnostic, Location, Report, Severity
 from trnspec.output.reporters.common import documents, page, pointer
 
 VERSION = 1
-"""Counts up when a key is removed or changes its meaning; a new key alone does not change it."""
+"""Raised when a key is removed or changes its meaning; a new key does not change it."""
 
 
 def report(report: Report, *, docs: str = "", **_: object) -> str:
-    """The report as a JSON text in ASCII, so that it passes through every pipe; ``docs`` as in ``render``."""
+    """The report as JSON in ASCII, which every pipe can carry; ``docs`` as in ``render``."""
     return json.dumps(as_data(report, docs=docs), indent=2)
 
 
 def as_data(report: Report, *, docs: str = "") -> dict[str, Any]:
-    """The report as plain data, the same that :func:`report` writes."""
+    """The report as plain data, as :func:`report` writes it."""
     return {
         "version": VERSION,
         "tool": {"name": "trnspec", "version": __version__},
@@ -37,16 +37,16 @@ def as_data(report: Report, *, docs: str = "") -> dict[str, Any]:
     }
 
 
-def _diagnostic(found: Diagnostic, docs: str) -> dict[str, Any]:
+def _diagnostic(finding: Diagnostic, docs: str) -> dict[str, Any]:
     return {
-        "code": found.code,
-        "name": found.name,
-        "severity": found.severity.label,
-        "message": found.message,
-        **_location(found.where),
-        "hint": found.hint,
-        "see": [_location(other) for other in found.see],
-        "url": page(docs, found.code) or None,
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity.label,
+        "message": finding.message,
+        **_location(finding.where),
+        "hint": finding.hint,
+        "see": [_location(other) for other in finding.see],
+        "url": page(docs, finding.code) or None,
     }
 
 

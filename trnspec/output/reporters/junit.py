@@ -1,6 +1,6 @@
 """A report as JUnit XML, for servers that collect test results.
 
-The shape is the one that Apache Ant writes and Jenkins, GitLab and others read: one ``testsuite`` with ``properties``,
+The structure is that of Apache Ant, which Jenkins, GitLab and others read: one ``testsuite`` with ``properties``,
 ``testcase`` elements that hold at most one ``failure`` or ``skipped``, then ``system-out`` and ``system-err``.
 """
 
@@ -17,15 +17,15 @@ from trnspec.output.reporters.common import dotted, tally, title
 if TYPE_CHECKING:
     from datetime import datetime
 
-# XML 1.0 section 2.2: what is outside may not occur, not even as a character reference.
+# XML 1.0 section 2.2: characters outside these ranges are not allowed, not even as references.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def report(report: Report, *, when: datetime | None = None, **_: object) -> str:
-    """One test case per finding, plus one that passes when nothing is wrong.
+    """One test case per finding, plus one that passes when there are no errors and warnings.
 
-    Errors and warnings are failures; information is a skipped test, so that the build stays as green as the exit
-    status.  ``when`` becomes the time stamp, which the stricter readers ask for.
+    Errors and warnings are failures; an information is a skipped test, so that the build result agrees with the
+    exit status. ``when`` becomes the time stamp, which strict readers require.
     """
     failures = sum(d.severity > Severity.INFO for d in report.diagnostics)
     skipped = len(report.diagnostics) - failures
@@ -45,27 +45,29 @@ def report(report: Report, *, when: datetime | None = None, **_: object) -> str:
     ElementTree.SubElement(properties, "property", name="version", value=__version__)
     if report.ok:
         ElementTree.SubElement(suite, "testcase", classname="trnspec", name="nothing is wrong", time="0")
-    for found in report.diagnostics:
-        _case(suite, found)
+    for finding in report.diagnostics:
+        _case(suite, finding)
     ElementTree.SubElement(suite, "system-out").text = tally(report)
     ElementTree.SubElement(suite, "system-err")
     ElementTree.indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode")
+    # Character references instead of UTF-8: the declared encoding is then right in every pipe.
+    body: bytes = ElementTree.tostring(suite, encoding="us-ascii")
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + body.decode("ascii")
 
 
-def _case(suite: ElementTree.Element, found: Diagnostic) -> None:
-    where = found.where
-    # Named after the place in the document, not the line, so that a server follows the case while lines move.
+def _case(suite: ElementTree.Element, finding: Diagnostic) -> None:
+    where = finding.where
+    # Named after the path in the document, not the line, so that a server can follow the case when lines move.
     name = f"{where.file} {dotted(where.path)}" if where.path else str(where)
     case = ElementTree.SubElement(
-        suite, "testcase", classname=_clean(f"trnspec.{found.code}"), name=_clean(name), time="0"
+        suite, "testcase", classname=_clean(f"trnspec.{finding.code}"), name=_clean(name), time="0"
     )
-    outcome = ElementTree.SubElement(case, "failure" if found.severity > Severity.INFO else "skipped")
-    outcome.set("type", _clean(found.code))
-    outcome.set("message", _clean(found.message))
-    lines = [f"{where}: {found.severity.label} {title(found)}: {found.message}"]
-    lines += [f"see: {other} {other.text}".rstrip() for other in found.see]
-    lines += [f"hint: {found.hint}"] if found.hint else []
+    outcome = ElementTree.SubElement(case, "failure" if finding.severity > Severity.INFO else "skipped")
+    outcome.set("type", _clean(finding.code))
+    outcome.set("message", _clean(finding.message))
+    lines = [f"{where}: {finding.severity.label} {title(finding)}: {finding.message}"]
+    lines += [f"see: {other} {other.text}".rstrip() for other in finding.see]
+    lines += [f"hint: {finding.hint}"] if finding.hint else []
     outcome.text = _clean("\n".join(lines))
 
 

@@ -15,10 +15,10 @@ from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity
 from trnspec.output.reporters.common import dotted, page, pointer
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-"""The address by which the output names its format."""
+"""The ``$schema`` of the output."""
 
 FINGERPRINT = "trnspecFinding/v1"
-"""The name under which a result carries what it is recognised by from run to run."""
+"""The key of the fingerprint that identifies a result from run to run."""
 
 _LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
@@ -44,7 +44,7 @@ def report(report: Report, *, docs: str = "", **_: object) -> str:
                 },
                 "columnKind": "unicodeCodePoints",
                 "invocations": [{"executionSuccessful": True}],
-                "results": [_result(found, index[found.code], seen) for found in report.diagnostics],
+                "results": [_result(finding, index[finding.code], seen) for finding in report.diagnostics],
             }
         ],
     }
@@ -52,12 +52,12 @@ def report(report: Report, *, docs: str = "", **_: object) -> str:
 
 
 def _codes(report: Report) -> list[Code]:
-    """Every code once: those that the report explains, then those that only a finding names."""
+    """Every code once: those in the report, then those that occur only in a finding."""
     codes: dict[str, Code] = {}
     for code in report.codes:
         codes.setdefault(code.id, code)
-    for found in report.diagnostics:
-        codes.setdefault(found.code, Code(found.code, found.name, found.severity, ""))
+    for finding in report.diagnostics:
+        codes.setdefault(finding.code, Code(finding.code, finding.name, finding.severity, ""))
     return list(codes.values())
 
 
@@ -76,21 +76,21 @@ def _rule(code: Code, docs: str) -> dict[str, Any]:
     return rule
 
 
-def _result(found: Diagnostic, index: int, seen: Counter[str]) -> dict[str, Any]:
-    message = f"{found.message}\nhint: {found.hint}" if found.hint else found.message
+def _result(finding: Diagnostic, index: int, seen: Counter[str]) -> dict[str, Any]:
+    message = f"{finding.message}\nhint: {finding.hint}" if finding.hint else finding.message
     result: dict[str, Any] = {
-        "ruleId": found.code,
+        "ruleId": finding.code,
         "ruleIndex": index,
-        "level": _LEVEL[found.severity],
+        "level": _LEVEL[finding.severity],
         "message": _message(message),
-        "locations": [_location(found.where)],
+        "locations": [_location(finding.where)],
     }
-    if found.see:
+    if finding.see:
         result["relatedLocations"] = [
             {"id": i, **_location(other), "message": _message(other.text or "see also")}
-            for i, other in enumerate(found.see)
+            for i, other in enumerate(finding.see)
         ]
-    result["partialFingerprints"] = {FINGERPRINT: _fingerprint(found, seen)}
+    result["partialFingerprints"] = {FINGERPRINT: _fingerprint(finding, seen)}
     return result
 
 
@@ -105,16 +105,16 @@ def _location(where: Location) -> dict[str, Any]:
 
 
 def uri(file: str) -> str:
-    """The file as a URI reference, percent-encoded: relative as it was named, ``file:///...`` when absolute."""
+    """The file as a percent-encoded URI reference: relative as given, ``file:///...`` if absolute."""
     path = _portable(file)
     if _DRIVE.match(file):
         return "file:///" + path[:2] + quote(path[2:].encode("utf-8", "surrogatepass"))
     try:
-        # How Python names a file whose name is not UTF-8: the bytes come back as they are on the disk.
+        # Python decodes file names that are not UTF-8 with surrogates: encode them to the original bytes.
         raw = path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         raw = path.encode("utf-8", "surrogatepass")
-    # An absolute path gets an empty authority; without it, "//a" would make a host of the first folder.
+    # An absolute path gets an empty authority; without it, "//a" would be read as a host.
     return ("file://" if path.startswith("/") else "") + quote(raw)
 
 
@@ -126,9 +126,9 @@ def _portable(file: str) -> str:
     return file
 
 
-def _fingerprint(found: Diagnostic, seen: Counter[str]) -> str:
-    """Stays the same while lines move: made of code, file and path, and a count of those that agree in all three."""
-    key = json.dumps([found.code, _portable(found.where.file), pointer(found.where.path)])
+def _fingerprint(finding: Diagnostic, seen: Counter[str]) -> str:
+    """A hash of code, file and path, and a count of equal ones; unchanged when lines move."""
+    key = json.dumps([finding.code, _portable(finding.where.file), pointer(finding.where.path)])
     seen[key] += 1
     return f"{hashlib.sha256(key.encode()).hexdigest()[:32]}:{seen[key]}"
 

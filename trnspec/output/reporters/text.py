@@ -1,6 +1,6 @@
-"""A report for people: one line per finding that grep and editors understand, then what belongs to it.
+"""A report for people: one line per finding in the format of grep and compilers, then details.
 
-For instance::
+Example::
 
     catalog/servers/trn1.yaml:31:18: error TRN402 aggregate-mismatch: 3.4 PFLOPS, but 16 x 190 TFLOPS = 3.04 PFLOPS
         31 |   stated: {bf16: 3.4 PFLOPS}
@@ -26,7 +26,7 @@ _TAB = 4
 _WIDTH = 100
 _LEAST_WIDTH = 20
 _CUT = "…"
-# The breaks of YAML 1.2; str.splitlines knows more, and would count other lines than the reader of the file.
+# The line breaks of YAML 1.2; str.splitlines splits at more characters.
 _BREAK = re.compile(r"\r\n|[\r\n]")
 
 _RESET = "\x1b[0m"
@@ -45,23 +45,23 @@ def report(
     texts: Mapping[str, str] | None = None,
     **_: object,
 ) -> str:
-    """The findings, then a line that sums them up.
+    """The findings, then a summary line.
 
     Args:
-        report: What was found.
-        color: Colour it with ANSI sequences; no text of a user can add one.
-        width: How many columns a source line may take, 100 by default; the findings themselves are never cut.
-        texts: File name -> text, for the source lines; files that are not in it are shown without.
+        report: The findings.
+        color: Use ANSI colours; escape sequences in texts of documents are not passed on.
+        width: Columns for a source line, default 100; the findings themselves are never cut.
+        texts: File name -> text, for the source lines; other files are shown without.
     """
     pen = _Pen(color=color)
     lines_of: dict[str, list[str]] = {}
     blocks: list[list[str]] = []
-    for found in report.diagnostics:
-        file = found.where.file
+    for finding in report.diagnostics:
+        file = finding.where.file
         if texts is not None and file in texts and file not in lines_of:
             lines_of[file] = _BREAK.split(texts[file].removeprefix("\ufeff"))
-        blocks.append(list(_block(found, pen, lines_of.get(file, []), width or _WIDTH)))
-    # Bare findings stand close together; as soon as one carries more, a gap shows what belongs to which.
+        blocks.append(list(_block(finding, pen, lines_of.get(file, []), width or _WIDTH)))
+    # A blank line between findings as soon as one has more than a line.
     gap = "\n\n" if any(len(block) > 1 for block in blocks) else "\n"
     body = gap.join("\n".join(block) for block in blocks)
     last = pen(_closing(report), tally(report))
@@ -69,7 +69,7 @@ def report(
 
 
 class _Pen:
-    """Colours a text, or leaves it as it is."""
+    """Adds colour to a text, or returns it unchanged."""
 
     def __init__(self, *, color: bool) -> None:
         self._color = color
@@ -82,29 +82,29 @@ def _closing(report: Report) -> str:
     return _OF_SEVERITY[max(d.severity for d in report.diagnostics)] if report.diagnostics else _GREEN
 
 
-def _block(found: Diagnostic, pen: _Pen, lines: list[str], width: int) -> Iterator[str]:
-    style = _OF_SEVERITY[found.severity]
-    place = pen(_BOLD, escape(str(found.where)) + ":")
-    yield f"{place} {pen(style, found.severity.label)} {pen(_BOLD, escape(title(found)))}: {escape(found.message)}"
-    yield from _excerpt(found.where, style, pen, lines, width)
-    for other in found.see:
+def _block(finding: Diagnostic, pen: _Pen, lines: list[str], width: int) -> Iterator[str]:
+    style = _OF_SEVERITY[finding.severity]
+    place = pen(_BOLD, escape(str(finding.where)) + ":")
+    yield f"{place} {pen(style, finding.severity.label)} {pen(_BOLD, escape(title(finding)))}: {escape(finding.message)}"
+    yield from _excerpt(finding.where, style, pen, lines, width)
+    for other in finding.see:
         text = f" {escape(other.text)}" if other.text else ""
         yield f"{_INDENT}{pen(_CYAN, 'see:')} {escape(str(other))}{text}"
-    if found.hint:
-        first, *rest = found.hint.split("\n")
+    if finding.hint:
+        first, *rest = finding.hint.split("\n")
         yield f"{_INDENT}{pen(_GREEN, 'hint:')} {escape(first)}".rstrip()
         yield from (f"{_INDENT}      {escape(line)}".rstrip() for line in rest)
 
 
 def _excerpt(where: Location, style: str, pen: _Pen, lines: list[str], width: int) -> Iterator[str]:
-    """The source line and a caret below the column; nothing when there is no such line, or only blanks in it."""
+    """The source line and a caret below the column; nothing for a line that is missing or blank."""
     if where.place is None or not 1 <= where.place.line <= len(lines):
         return
     line = lines[where.place.line - 1]
     if not line.strip():
         return
     start = min(max(where.place.column - 1, 0), len(line))
-    # What stands there is underlined as a whole, if it stands there as it was quoted.
+    # The whole value is underlined, if the line contains it as it is quoted.
     length = len(where.text) if where.text and line.startswith(where.text, start) else 1
     number = str(where.place.line)
     text, before, under = _window(line, start, length, max(width - len(_INDENT) - len(number) - 3, _LEAST_WIDTH))
@@ -112,29 +112,29 @@ def _excerpt(where: Location, style: str, pen: _Pen, lines: list[str], width: in
     yield f"{_INDENT}{pen(_DIM, ' ' * len(number) + ' |')} {' ' * before}{pen(style, '^' * under)}"
 
 
-def _window(line: str, start: int, length: int, room: int) -> tuple[str, int, int]:
-    """The part of ``line`` to show in ``room`` columns, the columns before the caret, and the carets.
+def _window(line: str, start: int, length: int, columns: int) -> tuple[str, int, int]:
+    """The part of ``line`` to show in ``columns`` columns, the columns before the caret, and the number of carets.
 
     ``start`` and ``length`` count characters of the line; ``start`` may be its end.
     """
-    # The neighbourhood is all that can be shown; a line of megabytes is not laid out for it.
-    base = max(0, start - 2 * room)
-    cells = _cells(line[base : start + 2 * room])
+    # Only the neighbourhood can be shown; the rest of a very long line is not measured.
+    base = max(0, start - 2 * columns)
+    cells = _cells(line[base : start + 2 * columns])
     start -= base
     total = sum(size for _, size in cells)
     before = sum(size for _, size in cells[:start])
     left, right = 0, len(cells)
-    if base or base + right < len(line) or total > room:
-        # What follows the caret gets two thirds of the room, or less when it needs less; a mark takes a column.
+    if base or base + right < len(line) or total > columns:
+        # The text after the caret gets at most two thirds of the width; a cut mark takes a column.
         ahead = max(total - before, 1)
-        most = max(room // 3, room - ahead - 1)
+        most = max(columns // 3, columns - ahead - 1)
         while left < start and before > most:
             before -= cells[left][1]
             left += 1
         before += bool(left or base)
-        if base + right < len(line) or before + ahead > room:
+        if base + right < len(line) or before + ahead > columns:
             used, right = before, start
-            while right < len(cells) and used + cells[right][1] <= room - 1:
+            while right < len(cells) and used + cells[right][1] <= columns - 1:
                 used += cells[right][1]
                 right += 1
     under = sum(size for _, size in cells[start : min(start + length, right)])
@@ -144,7 +144,7 @@ def _window(line: str, start: int, length: int, room: int) -> tuple[str, int, in
 
 
 def _cells(text: str) -> list[tuple[str, int]]:
-    """Each character as it is shown, and how many columns of a terminal that takes."""
+    """Each character as it is shown, and its width in terminal columns."""
     cells: list[tuple[str, int]] = []
     column = 0
     for char in text:

@@ -146,15 +146,15 @@ def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") ->
     Raises:
         UsageError: Too few rows, rows of too few chips, or scipy is not installed.
     """
-    whole = runs(cases)
+    data = runs(cases)
     if len(cases) < LEAST:
         raise UsageError(f"{len(cases)} rows are too few to fit; expected at least {LEAST}")
-    timed = whole.ttft > 0.0
-    serving = fitted(whole)
+    timed = data.ttft > 0.0
+    serving = fitted(data)
     held_tpot, held_ttft = np.empty(len(cases)), np.empty(len(cases))
-    for mask in holdout_masks(whole.groups, [c.system.chip for c in cases], holdout):
-        others = fitted(whole.rows(~mask))
-        unseen = whole.rows(mask)
+    for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
+        others = fitted(data.rows(~mask))
+        unseen = data.rows(mask)
         held_tpot[mask] = unseen.token_times(others)
         held_ttft[mask] = unseen.first_token_times(others)
     efficiency = Efficiency(
@@ -165,27 +165,27 @@ def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") ->
     )
     ttft = None
     if timed.sum() >= LEAST:
-        measured = whole.ttft[timed]
-        errors = (whole.first_token_times(serving)[timed] / measured - 1.0, held_ttft[timed] / measured - 1.0)
+        measured = data.ttft[timed]
+        errors = (data.first_token_times(serving)[timed] / measured - 1.0, held_ttft[timed] / measured - 1.0)
         ttft = Fitted(efficiency, *errors, tuple(FIRST))
-    names = (*_free(whole), *(FIRST if ttft is not None else ()))
-    errors = (whole.token_times(serving) / whole.tpot - 1.0, held_tpot / whole.tpot - 1.0)
+    names = (*_free(data), *(FIRST if ttft is not None else ()))
+    errors = (data.token_times(serving) / data.tpot - 1.0, held_tpot / data.tpot - 1.0)
     return FittedServing(efficiency, *errors, names, serving, ttft)
 
 
-def _free(whole: Runs) -> tuple[str, ...]:
+def _free(data: Runs) -> tuple[str, ...]:
     """The parameters that the times per output token depend on."""
-    return tuple(name for name in TOKEN if name != "sample" or whole.host.any())
+    return tuple(name for name in TOKEN if name != "sample" or data.host.any())
 
 
-def fitted(whole: Runs) -> Serving:
+def fitted(data: Runs) -> Serving:
     """Fits times per token, then times to first token, and both again where prefill interrupts decoding."""
-    timed = whole.ttft > 0.0
+    timed = data.ttft > 0.0
     enough = timed.sum() >= LEAST
     serving = Serving(**FIRST) if enough else Serving()
-    prefilled = whole.rows(timed)
-    for _ in range(2 if enough and whole.interrupted.any() else 1):
-        serving = _solved(serving, {n: TOKEN[n] for n in _free(whole)}, whole.token_times, whole.tpot)
+    prefilled = data.rows(timed)
+    for _ in range(2 if enough and data.interrupted.any() else 1):
+        serving = _solved(serving, {n: TOKEN[n] for n in _free(data)}, data.token_times, data.tpot)
         if enough:
             serving = _solved(serving, FIRST, prefilled.first_token_times, prefilled.ttft)
     return serving

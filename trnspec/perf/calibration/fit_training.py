@@ -185,18 +185,18 @@ def fit(cases: Sequence[Case], holdout: Holdout = "model") -> Fitted:
     Raises:
         UsageError: Too few rows, rows of too few chips, or scipy is not installed.
     """
-    whole = batch(cases)
+    data = batch(cases)
     if len(cases) < 3:
         raise UsageError(f"{len(cases)} rows are too few to fit; expected at least 3")
-    (written, written_cost), (fused, fused_cost) = (_solved(whole, flash=flash) for flash in (False, True))
+    (written, written_cost), (fused, fused_cost) = (_solved(data, flash=flash) for flash in (False, True))
     flash = fused_cost <= written_cost
     efficiency = fused if flash else written
-    errors = whole.times(efficiency) / whole.seconds - 1.0
+    errors = data.times(efficiency) / data.seconds - 1.0
     held_out = np.array(errors)
-    for mask in holdout_masks(whole.groups, [c.system.chip for c in cases], holdout):
-        unseen = whole.rows(mask)
-        held_out[mask] = unseen.times(_solved(whole.rows(~mask), flash=flash)[0]) / unseen.seconds - 1.0
-    return Fitted(efficiency, errors, held_out, _free(whole, flash=flash))
+    for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
+        unseen = data.rows(mask)
+        held_out[mask] = unseen.times(_solved(data.rows(~mask), flash=flash)[0]) / unseen.seconds - 1.0
+    return Fitted(efficiency, errors, held_out, _free(data, flash=flash))
 
 
 def holdout_masks(groups: Sequence[str], chips: Sequence[str], holdout: Holdout) -> list[Any]:
@@ -234,9 +234,9 @@ def folds(groups: Sequence[str]) -> list[Any]:
     return [by_row == k for k in range(count)]
 
 
-def _free(whole: Batch, *, flash: bool) -> tuple[str, ...]:
+def _free(data: Batch, *, flash: bool) -> tuple[str, ...]:
     """The parameters that the rows depend on."""
-    plan = whole.plan
+    plan = data.plan
     names = [n for n in TYPICAL if n not in ("score_passes", "tensor_overlap", "send", "overlap", "exposed", "network")]
     if not flash:
         names.append("score_passes")
@@ -246,18 +246,18 @@ def _free(whole: Batch, *, flash: bool) -> tuple[str, ...]:
         names.append("send")
     if (plan.dp * plan.cp > 1.0).any():
         names += ["overlap", "exposed"]
-    if any(level.name == "network" for system, _ in whole.systems for level in system.levels):
+    if any(level.name == "network" for system, _ in data.systems for level in system.levels):
         names.append("network")
     return tuple(names)
 
 
-def _solved(whole: Batch, *, flash: bool) -> tuple[Efficiency, float]:
+def _solved(data: Batch, *, flash: bool) -> tuple[Efficiency, float]:
     """The best efficiency, and its cost."""
     causal = 1.0 if flash else 0.0
 
     def log_errors(parameters: dict[str, float]) -> Any:
-        return np.log(whole.times(Efficiency(**parameters, causal=causal)) / whole.seconds)
+        return np.log(data.times(Efficiency(**parameters, causal=causal)) / data.seconds)
 
-    typical = {name: TYPICAL[name] for name in _free(whole, flash=flash)}
+    typical = {name: TYPICAL[name] for name in _free(data, flash=flash)}
     parameters, cost = fit_parameters(typical, SHARES, log_errors, WEIGHT)
     return Efficiency(**parameters, causal=causal), cost

@@ -83,9 +83,9 @@ def score_inference(
     held_out = _held_out(cases) if refit and find_spec("scipy") else {}
     scored: list[Scored | Skipped] = [c for c in cases_and_skipped if isinstance(c, Skipped)]
     for case in cases:
-        known = calibrated(graph, case.system.chip, "inference", calibration)
-        fitted_on = _software(graph, known) == case.software
-        scored += _scored(case, known, dataset, held_out.get(case.id), fitted_on=fitted_on)
+        applied = calibrated(graph, case.system.chip, "inference", calibration)
+        fitted_on = _software(graph, applied) == case.software
+        scored += _scored(case, applied, dataset, held_out.get(case.id), fitted_on=fitted_on)
     return scored
 
 
@@ -94,33 +94,33 @@ class _Times(NamedTuple):
     ttft: float | None
 
 
-def _times(case: InferenceCase, known: Calibrated, system: System) -> _Times:
+def _times(case: InferenceCase, applied: Calibrated, system: System) -> _Times:
     """Computed times of a case, as the evaluator of inference computes them."""
     served = serve(
         transformer(case.dims),
         case.plan,
-        machine(system, known.efficiency, case.dtype),
-        serving_of(known),
+        machine(system, applied.efficiency, case.dtype),
+        serving_of(applied),
         schedule="continuous" if case.interrupted else "static",
     )
     return _Times(float(served.time_per_token), float(served.prefill.total))
 
 
 def _scored(
-    case: InferenceCase, known: Calibrated, dataset: str, held_out: _Times | None, *, fitted_on: bool
+    case: InferenceCase, applied: Calibrated, dataset: str, held_out: _Times | None, *, fitted_on: bool
 ) -> list[Scored]:
     """The scores of a case: its time per output token, and its time to first token where it has one."""
     system = case.system
-    ideal, value = _times(case, Calibrated(), system), _times(case, known, system)
-    slow, fast = (_times(case, known, end) for end in (system.ends or (system, system)))
-    if known.name and not fitted_on:
+    ideal, value = _times(case, Calibrated(), system), _times(case, applied, system)
+    slow, fast = (_times(case, applied, end) for end in (system.ends or (system, system)))
+    if applied.name and not fitted_on:
         held_out = value
-    spread = (known.low, known.high)
+    spread = (applied.low, applied.high)
     scores = []
     what: Literal["tpot", "ttft"]
     for what, measured, (low, high) in (
         ("tpot", case.tpot, spread),
-        ("ttft", case.ttft, known.ttft_interval or spread),
+        ("ttft", case.ttft, applied.ttft_interval or spread),
     ):
         if measured:
             scores.append(
@@ -130,17 +130,17 @@ def _scored(
                     what=what,
                     measured=measured,
                     ideal=getattr(ideal, what),
-                    calibrated=getattr(value, what) if known.name else None,
+                    calibrated=getattr(value, what) if applied.name else None,
                     held_out=None if held_out is None else getattr(held_out, what),
-                    low=getattr(fast, what) * low if known.name else None,
-                    high=getattr(slow, what) * high if known.name else None,
+                    low=getattr(fast, what) * low if applied.name else None,
+                    high=getattr(slow, what) * high if applied.name else None,
                 )
             )
     return scores
 
 
-def _software(graph: Graph, known: Calibrated) -> str:
-    return next((n.spec.software for n in graph.of(Calibration) if n.name == known.name), "")
+def _software(graph: Graph, applied: Calibrated) -> str:
+    return next((n.spec.software for n in graph.of(Calibration) if n.name == applied.name), "")
 
 
 def _held_out(cases: Sequence[InferenceCase]) -> dict[str, _Times]:

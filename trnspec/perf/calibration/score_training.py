@@ -55,7 +55,8 @@ def score_training(
         held_out |= _refitted(graph, cases, calibrations, dataset)
     scored: list[Scored | Skipped] = [c for c in cases_and_skipped if isinstance(c, Skipped)]
     scored += [
-        _scored(case, known, dataset, held_out.get(case.id)) for case, known in zip(cases, calibrations, strict=True)
+        _scored(case, applied, dataset, held_out.get(case.id))
+        for case, applied in zip(cases, calibrations, strict=True)
     ]
     for case in cases:
         if case.memory and _ASSUMED in case.assumptions:
@@ -71,17 +72,17 @@ def _calibration(graph: Graph, case: Case, dataset: str, name: str) -> Calibrate
     if name != "auto":
         return calibrated(graph, chip, "training", name)
     own = [n for n in graph.of(Calibration) if n.spec.chip.name == chip and n.spec.of == "training"]
-    text = _words(case.source_text)
+    text = _normalized(case.source_text)
     for matches in (
         [n for n in own if n.spec.data == dataset],
-        [n for n in own if _words(n.spec.software) in text],
+        [n for n in own if _normalized(n.spec.software) in text],
     ):
         if matches:
             return calibrated(graph, chip, "training", max(matches, key=lambda n: n.spec.spread.rows).name)
     return calibrated(graph, chip, "training", "auto")
 
 
-def _words(text: str) -> str:
+def _normalized(text: str) -> str:
     """A text in lower case and single spaces: ``megatron bridge`` is in a source called Megatron-Bridge."""
     return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
 
@@ -91,10 +92,10 @@ def _step_time(case: Case, system: System, efficiency: Efficiency) -> float:
     return float(step(transformer(case.dims), case.layout.plan(), machine(system, efficiency, case.dtype)).total)
 
 
-def _scored(case: Case, known: Calibrated, dataset: str, held_out: float | None) -> Scored:
-    system, efficiency = case.system, known.efficiency
+def _scored(case: Case, applied: Calibrated, dataset: str, held_out: float | None) -> Scored:
+    system, efficiency = case.system, applied.efficiency
     ideal = _step_time(case, system, IDEAL)
-    if not known.name:
+    if not applied.name:
         return Scored(dataset=dataset, id=case.id, what="step", measured=case.seconds, ideal=ideal)
     slow, fast = (_step_time(case, end, efficiency) for end in (system.ends or (system, system)))
     return Scored(
@@ -105,23 +106,23 @@ def _scored(case: Case, known: Calibrated, dataset: str, held_out: float | None)
         ideal=ideal,
         calibrated=_step_time(case, system, efficiency),
         held_out=held_out,
-        low=fast * known.low,
-        high=slow * known.high,
+        low=fast * applied.low,
+        high=slow * applied.high,
     )
 
 
 def _unseen(graph: Graph, cases: Sequence[Case], calibrations: Sequence[Calibrated], dataset: str) -> dict[str, float]:
     """Step times of the rows whose calibration was fitted on other tables only."""
     return {
-        case.id: _step_time(case, case.system, known.efficiency)
-        for case, known in zip(cases, calibrations, strict=True)
-        if known.name and dataset not in _tables(graph, known)
+        case.id: _step_time(case, case.system, applied.efficiency)
+        for case, applied in zip(cases, calibrations, strict=True)
+        if applied.name and dataset not in _tables(graph, applied)
     }
 
 
-def _tables(graph: Graph, known: Calibrated) -> list[str]:
+def _tables(graph: Graph, applied: Calibrated) -> list[str]:
     """The tables that a calibration was fitted on."""
-    return next((n.spec.data.split(", ") for n in graph.of(Calibration) if n.name == known.name), [])
+    return next((n.spec.data.split(", ") for n in graph.of(Calibration) if n.name == applied.name), [])
 
 
 def _refitted(
@@ -129,9 +130,9 @@ def _refitted(
 ) -> dict[str, float]:
     """Step times by a fit to other models, among the rows of the same calibration."""
     groups: dict[str, list[Case]] = {}
-    for case, known in zip(cases, calibrations, strict=True):
-        if not known.name or dataset in _tables(graph, known):
-            groups.setdefault(known.name or case.system.chip, []).append(case)
+    for case, applied in zip(cases, calibrations, strict=True):
+        if not applied.name or dataset in _tables(graph, applied):
+            groups.setdefault(applied.name or case.system.chip, []).append(case)
     times: dict[str, float] = {}
     for group in groups.values():
         if len(group) >= LEAST:

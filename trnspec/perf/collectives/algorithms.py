@@ -212,10 +212,10 @@ def _ordered(routes: Routes, members: Members, name: str, first: int) -> Members
     if routes.shape is None or len(chips) == 1:
         return _circle(members, first)
     if name in ("ring", "bidirectional-ring", "pipelined"):
-        order = next(iter(routes.around(chips)), chips)
+        order = next(iter(routes.rings_through(chips)), chips)
     elif name == "recursive":
         order = routes.by_bits(chips)
-    ordered = _along(order, members, routes.per_chip)
+    ordered = _by_chip_order(order, members, routes.per_chip)
     if name != "recursive":
         return _circle(ordered, first)
     # XOR keeps pairs that differ in one bit.
@@ -223,7 +223,7 @@ def _ordered(routes: Routes, members: Members, name: str, first: int) -> Members
     return tuple(ordered[i ^ start] for i in range(len(ordered)))
 
 
-def _along(chips: Members, members: Members, per_chip: int) -> Members:
+def _by_chip_order(chips: Members, members: Members, per_chip: int) -> Members:
     """The members in the order of their chips."""
     position = {chip: i for i, chip in enumerate(chips)}
     return tuple(sorted(members, key=lambda m: position[m // per_chip]))
@@ -260,7 +260,7 @@ def _place(
 def _lanes(routes: Routes, groups: Sequence[Members], kind: Kind) -> Iterator[Plan]:
     """Bidirectional rings on all edge-disjoint rings through the chips, each with an equal part of the buffer."""
     n = len(groups[0])
-    rings = [routes.around(tuple(dict.fromkeys(m // routes.per_chip for m in g))) for g in groups]
+    rings = [routes.rings_through(tuple(dict.fromkeys(m // routes.per_chip for m in g))) for g in groups]
     lanes = min(map(len, rings))
     if not lanes:
         return
@@ -270,7 +270,7 @@ def _lanes(routes: Routes, groups: Sequence[Members], kind: Kind) -> Iterator[Pl
         steps = 0.0
         for members, group_rings in zip(groups, rings, strict=True):
             for ring in group_rings[:lanes]:
-                order = _circle(_along(ring, members, routes.per_chip), members[first])
+                order = _circle(_by_chip_order(ring, members, routes.per_chip), members[first])
                 ((steps, sends),) = schedule(order.index(members[-1]))
                 rank_sends += [(order[i], order[j], share / lanes) for i, j, share in sends]
         loads = tuple(sorted(routes.rank_loads(rank_sends).items()))

@@ -130,7 +130,7 @@ class Routes:
             loads[INSIDE] = max(*sent.values(), *received.values())
         return loads
 
-    def around(self, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    def rings_through(self, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """Edge-disjoint rings through all given chips over the direct links among them; empty where there are none."""
         if chips not in self._rounds:
             self._rounds[chips] = self._search(chips)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from attrs import frozen
 
-from trnspec.perf.ops import Number, floor, larger, where
+from trnspec.perf.ops import Number, floor, where
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work.activations import RECOMPUTE, Storing
 from trnspec.perf.work.layout import BUBBLES
-from trnspec.perf.work.memory import OPTIMIZERS, Optimizer, training_memory
+from trnspec.perf.work.memory import OPTIMIZERS, Optimizer, peak_memory
 from trnspec.perf.work.plan import Plan, computed_again
 from trnspec.perf.work.stages import SCHEDULES as STAGES
-from trnspec.perf.work.stages import Split, peak_stages
+from trnspec.perf.work.stages import Split
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -149,27 +149,16 @@ class Choices:
         optimizer = Optimizer(
             weight_bytes=self.weight_bytes, grad_bytes=self.gradient_bytes, state_bytes=self.state_bytes
         )
-        stages = peak_stages(d, split)
-        if d.expert_layers in {0.0, d.layers}:
-            # All layers are of one kind, so that experts begin at neither end or at the first stage.
-            stages = stages[:2]
-        if type(self.pp) is float:
-            stages = tuple(dict.fromkeys(stages)) if all(type(s) is float for s in stages) else stages
-        most: Number = 0.0
-        for stage in stages:
-            found = training_memory(
-                d,
-                split,
-                storing,
-                optimizer,
-                seq=self.seq,
-                microbatch=self.microbatch,
-                microbatches=microbatches,
-                zero=self.zero,
-                stage=stage,
-            )
-            most = larger(most, found.total)
-        return most
+        return peak_memory(
+            d,
+            split,
+            storing,
+            optimizer,
+            seq=self.seq,
+            microbatch=self.microbatch,
+            microbatches=microbatches,
+            zero=self.zero,
+        )
 
 
 def _one(condition: Number) -> Number:

@@ -198,7 +198,7 @@ class Tables:
         tables.build()
         return tables
 
-    def look(self, columns: dict[str, Any]) -> Looked | None:
+    def lookup_rows(self, columns: dict[str, Any]) -> RowValues | None:
         """A lookup for rows with these columns; ``None`` where :meth:`grow` is needed before."""
         positions: dict[str, NDArray[np.intp]] = {}
         for name, axis in self.axes.items():
@@ -210,7 +210,7 @@ class Tables:
                 positions[name] = found_positions
             elif axis.usable or np.minimum.reduce(column) < 1:
                 return None
-        return Looked(self, columns, positions)
+        return RowValues(self, columns, positions)
 
     def grow(self, columns: dict[str, Any]) -> None:
         """Add the values of these columns, which are at least 1 where they count from 1."""
@@ -291,7 +291,7 @@ def _with_axes(number: Number) -> tuple[tuple[str, ...], Number]:
     return tuple(name for name, size in zip(names, number.shape, strict=True) if size > 1), number.reshape(-1)
 
 
-class Looked:
+class RowValues:
     """The values of formulas for some rows, by name: looked up on every access, and not stored."""
 
     unknown = 0.0

@@ -168,8 +168,8 @@ class Pareto:
         # Reduce the block to its own front first: merging two small fronts is cheap.
         self._kept.append(_front(candidates, costs))
         if len(self._kept) > 1:
-            kept = joined([k for k, _ in self._kept])
-            self._kept = [_front(kept, np.concatenate([c for _, c in self._kept], axis=1))]
+            merged = joined([k for k, _ in self._kept])
+            self._kept = [_front(merged, np.concatenate([c for _, c in self._kept], axis=1))]
 
     def result(self) -> Kept:
         """The front, by ascending first cost."""
@@ -180,8 +180,8 @@ def _front(configurations: Kept, costs: NDArray[np.float64]) -> tuple[Kept, NDAr
     order = np.lexsort((configurations.number, configurations.which, costs[1], costs[0]))
     second = costs[1][order]
     best_before = np.minimum.accumulate(np.concatenate(([np.inf], second[:-1])))
-    kept = order[second < best_before]
-    return configurations.rows(kept), costs[:, kept]
+    front = order[second < best_before]
+    return configurations.rows(front), costs[:, front]
 
 
 @define

@@ -132,12 +132,12 @@ class _Batch:
         columns, below = _rows(self.columns, at), self.below
         for name, limit in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
             _check(name, columns[name], limit)
-        coefficients: Any = self.tables.look(columns)
+        coefficients: Any = self.tables.lookup_rows(columns)
         if coefficients is None or any(np.min(columns[name]) < 1 for name in ("dp", "microbatch", "global_batch")):
             columns, non_positive = _positive(columns)
             below = np.logical_or(below, non_positive)
             self.tables.grow(columns)
-            coefficients = self.tables.look(columns)
+            coefficients = self.tables.lookup_rows(columns)
         microbatch, dp = as_float(columns["microbatch"]), as_float(columns["dp"])
         microbatches = as_float(columns["global_batch"]) / (microbatch * dp)
         times = step_from_costs(coefficients, microbatch, microbatches)

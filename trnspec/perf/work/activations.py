@@ -111,10 +111,10 @@ def layer_activations(
     tokens = seq / split.cp * microbatch
     sequence_split = where(storing.sequence_parallel > 0.0, split.tp, 1.0)
     unsplit = tokens * d.hidden * (4.0 * storing.element_bytes + 2.0 * storing.dropout) / sequence_split
-    kept = unsplit + _attention(d, split, storing, tokens) + _feed_forward(d, split, storing, tokens, expert)
+    stored_full = unsplit + _attention(d, split, storing, tokens) + _feed_forward(d, split, storing, tokens, expert)
     full = tokens * d.hidden * storing.element_bytes / sequence_split
     scored = where(storing.recompute >= 1.0, 0.0, _scores(d, split, storing, seq, microbatch))
-    stored = where(storing.recompute >= 2.0, full, kept + scored)
+    stored = where(storing.recompute >= 2.0, full, stored_full + scored)
     operators = storing.recompute == RECOMPUTE["operators"]
     # Few batches have rows with ``operators``; without any the computation is skipped.
     if not somewhere(operators):

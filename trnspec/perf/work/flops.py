@@ -80,11 +80,11 @@ def span(seq: Number, window: Number, causal: Number, convention: AttentionConve
         convention: ``full`` or ``causal``.
     """
     # where() computes both branches, and both are finite.
-    seen = where(window > 0.0, smaller(window, seq), seq)
+    keys = where(window > 0.0, smaller(window, seq), seq)
     if convention == "full":
-        return seen
+        return keys
     # s - w/2 instead of 1 - w/(2 s): w == s gives s/2 without rounding.
-    return where(causal > 0.0, seen * (seq - seen / 2.0) / larger(seq, 1.0), seen)
+    return where(causal > 0.0, keys * (seq - keys / 2.0) / larger(seq, 1.0), keys)
 
 
 def scores_flops(d: Dimensions, context: Number) -> Number:
@@ -140,30 +140,6 @@ def layer_flops(d: Dimensions, tokens: Number, context: Number, expert: Number =
 def head_flops(d: Dimensions, tokens: Number) -> Number:
     """FLOP of the output matrix forward for the tokens that get logits: ``2 V h`` per token."""
     return 2.0 * tokens * (d.head + d.outer_weights)
-
-
-def forward_flops(
-    d: Dimensions, tokens: Number, seq: Number, convention: AttentionConvention, logits: Number | None = None
-) -> Parts:
-    """FLOP of a forward pass: all layers and the output.
-
-    Args:
-        d: The transformer.
-        tokens: Tokens computed, over all sequences.
-        seq: Tokens of a sequence; with ``full`` this is also the context of a decoded token.
-        convention: ``full`` or ``causal``.
-        logits: Tokens that get logits; all by default.
-    """
-    dense = d.layers - d.expert_layers
-    return Parts(
-        projections=2.0 * tokens * d.layers * d.attention_weights,
-        scores=tokens * _scores_all(d, seq, convention),
-        mlp=2.0 * tokens * dense * d.mlp_weights,
-        experts=2.0 * tokens * d.expert_layers * d.active * d.expert_weights,
-        shared=2.0 * tokens * d.expert_layers * d.shared_weights,
-        router=2.0 * tokens * d.expert_layers * d.router_weights,
-        head=head_flops(d, tokens if logits is None else logits),
-    )
 
 
 def visited(d: Dimensions, tokens: Number) -> Number:

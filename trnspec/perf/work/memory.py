@@ -190,9 +190,9 @@ def model_state(
         stage: The pipeline stage, from 0.
         shares: See :func:`held_parameters`.
     """
-    held = held_parameters(d, split, stage, shares)
-    dense = spread(held.dense, split.copies, optimizer, zero)
-    experts = spread(held.experts, split.expert_copies, optimizer, zero)
+    parameters = held_parameters(d, split, stage, shares)
+    dense = spread(parameters.dense, split.copies, optimizer, zero)
+    experts = spread(parameters.experts, split.expert_copies, optimizer, zero)
     return State(*(a + b for a, b in zip(dense, experts, strict=True)))
 
 
@@ -210,8 +210,8 @@ def kv_cache(d: Dimensions, tokens: Number, batch: Number, element_bytes: Number
         tp: Tensor-parallel degree.
     """
     windowed = where(d.window > 0.0, smaller(d.window, tokens), tokens)
-    kept = (d.layers - d.windowed_layers) * tokens + d.windowed_layers * windowed
-    return kept * batch * d.kv_elements * element_bytes * shared_heads(d, tp)
+    stored = (d.layers - d.windowed_layers) * tokens + d.windowed_layers * windowed
+    return stored * batch * d.kv_elements * element_bytes * shared_heads(d, tp)
 
 
 def cache(d: Dimensions, split: Split, tokens: Number, batch: Number, element_bytes: Number = 2.0) -> Number:
@@ -321,12 +321,25 @@ def peak_memory(
 
     Arguments are those of :func:`training_memory`.
     """
+    stages = peak_stages(d, split)
+    if d.expert_layers in {0.0, d.layers}:
+        # With layers of one kind, the boundary of the MoE layers is at either end.
+        stages = stages[:2]
+    if all(type(stage) is float for stage in stages):
+        stages = tuple(dict.fromkeys(stages))
     peak: Number = 0.0
-    for stage in peak_stages(d, split):
+    for stage in stages:
         memory = training_memory(
-            d, split, storing, optimizer,
-            seq=seq, microbatch=microbatch, microbatches=microbatches, zero=zero, stage=stage,
-        )  # fmt: skip
+            d,
+            split,
+            storing,
+            optimizer,
+            seq=seq,
+            microbatch=microbatch,
+            microbatches=microbatches,
+            zero=zero,
+            stage=stage,
+        )
         peak = larger(peak, memory.total)
     return peak
 
@@ -359,12 +372,12 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
         activation_bytes: Bytes of an activation.
         stage: The pipeline stage, from 0.
     """
-    held = held_parameters(d, split, stage)
+    parameters = held_parameters(d, split, stage)
     tp = split.tp
     queries = d.heads * (d.qk_size + d.v_size) / tp + d.kv_elements * shared_heads(d, tp)
     feed_forward = larger(d.matrices * d.width, d.matrices * (d.active * d.expert_width + d.shared_width)) / tp
     return Memory(
-        weights=weight_bytes * (held.dense + held.experts),
+        weights=weight_bytes * (parameters.dense + parameters.experts),
         activations=step_tokens * activation_bytes * (2.0 * d.hidden + larger(queries, feed_forward)),
         embeddings_and_logits=split.last(stage) * 4.0 * ceil(batch / split.dp) * d.vocabulary / tp,
         cache=cache(d, split, context, batch, kv_bytes),

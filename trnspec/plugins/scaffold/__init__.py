@@ -1,1 +1,1 @@
-"""``trnspec plugin new``: ``templates`` and the ``writer``."""
+"""``trnspec plugin new``: the ``writer`` and its ``templates``, one folder for each kind of plugin."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from trnspec import Interval, Quantity
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, tried
+from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain_case
 from trnspec.checks.reconcile.sites import Site, Term
 from trnspec.graph.graph import figure_at
 from trnspec.graph.totals import total
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
     from trnspec_ec2.comparing import Parts
 
-_ROW = re.compile(r"the figure of (?P<row>\S+)(?P<more>.*) stands here: (?P<figure>.*)")
+_ROW = re.compile(r"this is the figure of (?P<row>\S+)(?P<more>.*): (?P<figure>.*)")
 _TOTAL: Path = ("spec", "stated", "memory", "capacity")
 _ONE: Path = ("spec", "memory", "capacity")
 
@@ -47,7 +47,7 @@ def causes(
         if statement.id == "device-memory":
             found += _of_many(statement.says, parts)
         for case in _cases(statement.says, target, wanted, parts):
-            found += (e for e in (_placed(e, case) for e in tried(case)) if e not in found)
+            found += (e for e in (_placed(e, case) for e in explain_case(case)) if e not in found)
     elif isinstance(statement.says, int):
         found += _counts(statement.says, target, parts)
     return tuple(found)
@@ -108,7 +108,7 @@ def _placed(found: Explanation, case: Case) -> Explanation:
         for path in ((*site.path[:-1], told["row"]), ("spec", *told["row"].split("."))):
             if figure_at(site.node, path) is not None:
                 where = f"{'.'.join(map(str, path))} of {site.node.name}{told['more']}"
-                return evolve(found, sentence=f"the figure at {where} stands here: {told['figure']}")
+                return evolve(found, sentence=f"this is the figure at {where}: {told['figure']}")
     return found
 
 
@@ -137,7 +137,7 @@ def _counts(says: int, target: Target, parts: Parts) -> Iterator[Explanation]:
     assert node is not None  # something is stated there
     count, own = parts.server.spec.chips.count, figure_at(node, path)
     if target.path == "spec.cores.count" and count > 1 and says == count * own:
-        yield Explanation("whole-for-part", f"the total, {count} x {own}, stands for one chip")
+        yield Explanation("whole-for-part", f"the total, {count} x {own}, was used for one chip")
     if target.path == "spec.chips.count" and parts.chip is not None and parts.chip.spec.cores is not None:
         cores = parts.chip.spec.cores.count
         if cores > 1 and says == own * cores:
@@ -148,4 +148,4 @@ def _counts(says: int, target: Target, parts: Parts) -> Iterator[Explanation]:
     if others:
         more = len(others) - 1
         words = f"{others[0]}{f' and {more} other' + 's' * (more > 1) if more else ''}"
-        yield Explanation("neighbour", f"the count of {words} stands here")
+        yield Explanation("neighbour", f"this is the count of {words}")

@@ -1,4 +1,4 @@
-"""``trnspec ec2``: what the EC2 API says of accelerators, beside what the catalog says."""
+"""``trnspec ec2``: compare the EC2 API's records of accelerators with the catalog."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.argument("file", required=False),
-    click.option("--region", metavar="NAME", help="Ask EC2 in this region, with your own credentials; needs boto3."),
-    click.option("--endpoint-url", "endpoint", metavar="URL", help="Ask this address instead of the region's."),
+    click.option("--region", metavar="NAME", help="Query EC2 in this region with your own credentials; needs boto3."),
+    click.option("--endpoint-url", "endpoint", metavar="URL", help="Query this address instead of the region's."),
     click.option("--type", "types", multiple=True, metavar="NAME", help="Only this instance type; may be repeated."),
-    click.option("--as-of", metavar="DATE", help="The day the API said so, where it was not asked now."),
+    click.option("--as-of", metavar="DATE", help="The date of the records, where they are not queried now."),
     click.option("--catalog", metavar="DIR", help="Compare with the documents in this folder too."),
 )
 
@@ -43,7 +43,7 @@ def ec2() -> None:
 @_options
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--new", "only_new", is_flag=True, help="Only contradictions that the catalog does not record.")
-@click.option("-v", "--verbose", is_flag=True, help="List what agrees too, and what is in each type that lacks.")
+@click.option("-v", "--verbose", is_flag=True, help="List agreements too, and the accelerators of each missing type.")
 def audit_(  # noqa: PLR0913, PLR0917  # one parameter for each option
     file: str | None,
     region: str | None,
@@ -55,19 +55,19 @@ def audit_(  # noqa: PLR0913, PLR0917  # one parameter for each option
     only_new: bool,  # noqa: FBT001  # click passes it by name
     verbose: bool,  # noqa: FBT001  # the same
 ) -> None:
-    """Compare what DescribeInstanceTypes says with the catalog.
+    """Compare the output of DescribeInstanceTypes with the catalog.
 
-    FILE is what `aws ec2 describe-instance-types` printed, or - for standard input; with --region the API is asked.
+    FILE is what `aws ec2 describe-instance-types` printed, or - for standard input; with --region the API is queried.
     Exit status: 0 clean, 1 contradictions, 2 misuse.
     """
     from trnspec.api import registry
-    from trnspec.checks.reconcile.hypotheses import also
+    from trnspec.checks.reconcile.hypotheses import extra_hypotheses
     from trnspec_ec2 import reporting
     from trnspec_ec2.comparing import audit
 
     records, name, date = _records(file, region, endpoint, types, as_of)
     known = _graph(catalog)
-    with also(registry().explanations):
+    with extra_hypotheses(registry().explanations):
         found = audit(records, known)
     origin = reporting.Origin(name, date)
     if format_ == "json":
@@ -93,7 +93,7 @@ def import_(  # noqa: PLR0913, PLR0917  # one parameter for each option
     source: str | None,
     force: bool,  # noqa: FBT001  # click passes it by name
 ) -> None:
-    """Draft catalog files of instance types, with what DescribeInstanceTypes says and nothing else.
+    """Draft catalog files of instance types from the output of DescribeInstanceTypes alone.
 
     Without --type, those with accelerators that the catalog lacks. Exit status: 0 when all of them were drafted, 1 when
     some cannot be, 2 misuse.
@@ -118,20 +118,20 @@ def import_(  # noqa: PLR0913, PLR0917  # one parameter for each option
         click.echo(f"note: {note}")
     for reason in made.left_out:
         click.echo(f"not drafted: {reason}")
-    told = f"{len(files)} files drafted" if files else "Nothing to draft"
-    click.echo(f"{told}; next: trnspec validate {folder}" if files else f"{told}.")
+    summary = f"{len(files)} files drafted" if files else "Nothing to draft"
+    click.echo(f"{summary}; next: trnspec validate {folder}" if files else f"{summary}.")
     sys.exit(1 if made.left_out else 0)
 
 
 def _records(
     file: str | None, region: str | None, endpoint: str | None, types: tuple[str, ...], as_of: str | None
 ) -> tuple[tuple[Record, ...], str, str]:
-    """The records, what to call their origin, and its date, empty where nobody knows it."""
+    """The records, the name of their origin, and its date, empty where it is not known."""
     from trnspec.diagnostics import did_you_mean
     from trnspec_ec2.reading import MOST_BYTES, parse, records
 
     if (file is None) == (region is None):
-        raise UsageError("name a file, - for standard input, or a region to ask with --region; one of them")
+        raise UsageError("name a file, - for standard input, or a region with --region; one of them")
     if endpoint is not None and region is None:
         raise UsageError("--endpoint-url goes with --region")
     date = _date(as_of)
@@ -159,7 +159,7 @@ def _records(
 
 
 def _contents(file: FilePath, most: int) -> bytes:
-    """At most so many bytes of a file."""
+    """The first bytes of a file, up to a limit."""
     try:
         with file.open("rb") as stream:
             return stream.read(most)

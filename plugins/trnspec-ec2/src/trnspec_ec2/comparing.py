@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Adopted:
-    """What the catalog says of a statement's subject.
+    """The figure of the catalog that a statement is about.
 
     Attributes:
         value: The figure, count or word.
@@ -57,7 +57,7 @@ class Known:
         verdict: What was decided of it.
         reason: Why.
         name: The document that records it.
-        source: The source that says the same as the record.
+        source: The source that agrees with the record.
     """
 
     verdict: str
@@ -68,12 +68,12 @@ class Known:
 
 @frozen
 class Compared:
-    """A statement of a record beside what the catalog says.
+    """A statement of a record and the figure of the catalog.
 
     Attributes:
         type: The instance type.
-        statement: What the record says.
-        adopted: What the catalog says; ``None`` where it says nothing.
+        statement: The statement of the record.
+        adopted: The figure of the catalog; ``None`` where it has none.
         target: The attribute that was compared, or that lacks.
         agrees: True where rounding alone can explain the difference.
         causes: Why they may differ; each closes the gap.
@@ -111,7 +111,7 @@ class Audit:
         contradictions: Those that it does not agree with.
         additions: Those of which it says nothing and could.
         lacking: Types that it lacks.
-        omissions: Types of the catalog whose record tells of no accelerator, with what is in them.
+        omissions: Types of the catalog whose record lists no accelerator, with their accelerators.
         others: How many types have no accelerator and no document.
     """
 
@@ -139,8 +139,8 @@ def audit(records: Iterable[Record], graph: Graph) -> Audit:
         found = devices(record.data)
         if parts is None:
             if found:
-                told = [(d, chip.name if (chip := chip_named(graph, d)) else "") for d in distinct(found)]
-                lacking.append(Lacking(record.name, tuple(told)))
+                devices_ = [(d, chip.name if (chip := chip_named(graph, d)) else "") for d in distinct(found)]
+                lacking.append(Lacking(record.name, tuple(devices_)))
             others += not found
             continue
         if not found:
@@ -201,7 +201,7 @@ class Parts:
         return {"server": self.server, "chip": self.chip, "core": self.core}[part]
 
     def adopted(self, target: Target) -> Adopted | None:
-        """What stands at an attribute; the memory of all chips is computed where no page states it."""
+        """The value of an attribute; the memory of all chips is computed where no page states it."""
         node = self.node(target.part)
         if node is None:
             return None

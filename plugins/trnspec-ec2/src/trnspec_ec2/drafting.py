@@ -1,4 +1,4 @@
-"""Drafts of catalog files: what records say of a type, and nothing else."""
+"""Drafts of catalog files from the records of a type alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Origin:
     Attributes:
         name: Its name in the catalog.
         as_of: Its date; empty where the catalog has the source already.
-        region: The region that was asked, where it is known.
+        region: The region of the records, where it is known.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Origin:
 
 @frozen
 class Drafts:
-    """Files and what is to be said of them.
+    """Drafted files, with notes.
 
     Attributes:
         files: The text of each by its path in a catalog: ``servers/trn2.3xlarge.yaml``.
@@ -113,7 +113,7 @@ class _Making:
         return {title: self.chip(title, places) for title, places in found.items()}
 
     def chip(self, title: str, places: list[tuple[str, Device]]) -> _Made | str:
-        """A chip, or why it cannot be drafted."""
+        """A chip, or the reason why it cannot be drafted."""
         type_, device = next(((t, d) for t, d in places if not d.is_part), places[0])
         known = chip_named(self.graph, device)
         if known is not None:
@@ -141,7 +141,7 @@ class _Making:
         return _Made(name, size.interval)
 
     def core(self, device: Device, title: str) -> str | None:
-        """The core of the catalog that a device has; the draft says nothing of cores where there is none."""
+        """The core of the catalog that a device has; the draft has no cores where there is none."""
         info = device.data.get("CoreInfo", {})
         if not info.get("Count") or "Version" not in info:
             return None
@@ -152,7 +152,7 @@ class _Making:
         return None
 
     def server(self, record: Record, chips: Mapping[str, _Made | str]) -> None:
-        """Draft a server, or say why not."""
+        """Draft a server, or report why not."""
         told = {d.title: d for d in distinct(devices(record.data))}
         if len(told) != 1:
             reason = "its record tells of no accelerator" if not told else f"it has {' and '.join(told)}"
@@ -228,7 +228,7 @@ _DRAFTED = (
     "spec.stated.memory.capacity",
     "spec.other.cpu_clock",
 )
-"""What is drafted of a server, in the order of the catalog."""
+"""The attributes of a server that are drafted, in the order of the catalog."""
 
 
 def _is_zero(statement: Statement) -> bool:

@@ -1,4 +1,4 @@
-"""DescribeInstanceTypes asked of the API itself, with boto3 and the credentials of whoever asks."""
+"""DescribeInstanceTypes from the API itself, with boto3 and the credentials of the user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trnspec import UsageError
 
 @frozen
 class Answer:
-    """What the API answered.
+    """The response of the API.
 
     Attributes:
         data: All pages together: ``{"InstanceTypes": [...]}``.
@@ -25,7 +25,7 @@ class Answer:
 
 
 def fetch(region: str, endpoint: str | None = None, types: tuple[str, ...] = ()) -> Answer:
-    """Ask for all instance types of a region, page by page.
+    """Fetch all instance types of a region, page by page.
 
     Args:
         region: The region: ``us-east-1``.

@@ -18,7 +18,7 @@ from trnspec import UsageError
 WANTED = "what `aws ec2 describe-instance-types --output json` prints is expected"
 
 MOST_BYTES = 256 * 2**20
-"""How large an input may be; all types of all of EC2 are about 6 MB."""
+"""The largest input; all types of all of EC2 are about 6 MB."""
 
 _TYPE = re.compile(r"[a-z0-9][a-z0-9-]{0,31}\.[a-z0-9][a-z0-9-]{0,31}")
 
@@ -58,17 +58,17 @@ SHAPE: Mapping[str, Any] = {
     "GpuInfo": {"Gpus": [_DEVICE], "TotalGpuMemoryInMiB": COUNT},
     "InferenceAcceleratorInfo": {"Accelerators": [_DEVICE], "TotalInferenceMemoryInMiB": COUNT},
 }
-"""All that is read of a record, as the reference of ``InstanceTypeInfo`` names and types it."""
+"""The part of a record that is read, as the reference of ``InstanceTypeInfo`` names and types it."""
 
 
 @frozen
 class Record:
-    """What the API says of one instance type.
+    """The record of one instance type.
 
     Attributes:
         name: The type: ``trn2.48xlarge``.
         data: What is read of the record, in the form of :data:`SHAPE`; what the record lacks is left out.
-        place: Where it stands in the input: ``InstanceTypes[3]``.
+        place: Its position in the input: ``InstanceTypes[3]``.
     """
 
     name: str
@@ -84,17 +84,17 @@ def parse(text: bytes, file: str) -> tuple[Record, ...]:
         file: What to call it in messages.
 
     Raises:
-        UsageError: It is no such text; the message says where and what was expected.
+        UsageError: It is not such a text; the message has the position and what was expected.
     """
     if len(text) > MOST_BYTES:
         _wrong(file, f"more than {MOST_BYTES // 2**20} MiB")
     try:
-        said = text.decode("utf-8-sig")
+        decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         _wrong(file, f"byte {error.start + 1} is not UTF-8")
-    if not said.strip():
+    if not decoded.strip():
         _wrong(file, "it is empty")
-    return records(_loaded(said, file), file)
+    return records(_loaded(decoded, file), file)
 
 
 def _loaded(text: str, file: str) -> Any:
@@ -126,7 +126,7 @@ def records(data: Any, file: str) -> tuple[Record, ...]:
         file: What to call it in messages.
 
     Raises:
-        UsageError: It is none of these, a value has another type than the API gives it, or a type is there twice.
+        UsageError: It is none of these, a value has another type than in the API, or a type occurs twice.
     """
     found = tuple(_records(data, file))
     if not found:
@@ -148,8 +148,8 @@ def _records(data: Any, file: str) -> Iterator[Record]:
         return
     if not isinstance(listed, list):
         if head:
-            _wrong(f"{file}: {head}", f"{_told(listed)} stands here", "a list is expected")
-        _wrong(file, f"not DescribeInstanceTypes output: {_told(data)} with {_keys(data)} is at its top")
+            _not_expected(f"{file}: {head}", listed, "a list")
+        _wrong(file, f"not DescribeInstanceTypes output: {_described(data)} with {_keys(data)} is at its top")
     for index, each in enumerate(listed):
         yield _record(each, f"{head}[{index}]", file)
 
@@ -157,28 +157,26 @@ def _records(data: Any, file: str) -> Iterator[Record]:
 def _record(data: Any, place: str, file: str) -> Record:
     at = f"{file}: {place}" if place else file
     if not isinstance(data, dict):
-        _wrong(at, f"{_told(data)} stands here", "a record of an instance type is expected, an object")
+        _not_expected(at, data, "a record of an instance type, an object")
     if data.get("InstanceType") is None:
         _wrong(at, f"the record has no InstanceType; it has {_keys(data)}")
     taken = _taken(data, SHAPE, place, file)
     name = taken["InstanceType"]
     if not _TYPE.fullmatch(name):
-        _wrong(
-            _at(file, place, "InstanceType"), f"{_told(name)} stands here", "a type such as trn1.2xlarge is expected"
-        )
+        _not_expected(_at(file, place, "InstanceType"), name, "a type such as trn1.2xlarge")
     return Record(name, taken, place or name)
 
 
 def _taken(value: Any, shape: Any, place: str, file: str) -> Any:
-    """What the shape reads of a value; nulls, which ``--query`` prints for what is not there, are left out."""
+    """The part of a value that the shape names; nulls, which ``--query`` prints for absent values, are left out."""
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
-            _wrong(_at(file, place), f"{_told(value)} stands here", "an object is expected")
+            _not_expected(_at(file, place), value, "an object")
         found = ((key, _taken(value[key], shape[key], f"{place}.{key}", file)) for key in shape if _there(value, key))
         return dict(found)
     if isinstance(shape, list):
         if not isinstance(value, list):
-            _wrong(_at(file, place), f"{_told(value)} stands here", "a list is expected")
+            _not_expected(_at(file, place), value, "a list")
         return [_taken(each, shape[0], f"{place}[{index}]", file) for index, each in enumerate(value)]
     return _plain(value, shape, place, file)
 
@@ -204,12 +202,12 @@ def _plain(value: Any, shape: str, place: str, file: str) -> Any:
         FLAG: isinstance(value, bool),
     }
     if not fits[shape]:
-        _wrong(_at(file, place), f"{_told(value)} stands here", f"{shape} is expected")
+        _not_expected(_at(file, place), value, shape)
     if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
         exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
         if not isinstance(exponent, int) or exponent < -9 or not 0 <= value < _LARGEST:
-            told = "the number is out of bounds"
-            _wrong(_at(file, place), told, "one from 0 to 10^15 with at most nine decimals is expected")
+            wanted = "expected one from 0 to 10^15 with at most nine decimals"
+            _wrong(_at(file, place), "the number is out of bounds", wanted)
     return value
 
 
@@ -218,8 +216,8 @@ def _at(file: str, place: str, key: str = "") -> str:
     return f"{file}: {path}" if path else file
 
 
-def _told(value: Any) -> str:
-    """What a value is, in words that fit in a line."""
+def _described(value: Any) -> str:
+    """A short description of a value."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
@@ -240,5 +238,9 @@ def _keys(value: Any) -> str:
     return ("the keys " + ", ".join(names) + (", ..." if len(value) > 4 else "")) if names else "no keys"
 
 
-def _wrong(place: str, told: str, wanted: str = WANTED) -> NoReturn:
-    raise UsageError(f"{place}: {told}; {wanted}")
+def _not_expected(place: str, value: Any, expected: str) -> NoReturn:
+    raise UsageError(f"{place}: expected {expected}, found {_described(value)}")
+
+
+def _wrong(place: str, message: str, wanted: str = WANTED) -> NoReturn:
+    raise UsageError(f"{place}: {message}; {wanted}")

@@ -1,4 +1,4 @@
-"""What an audit found, as text for people and as JSON for programs."""
+"""The result of an audit, as text for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Origin:
     """Where the records come from.
 
     Attributes:
-        name: A file, ``<stdin>``, or the region that was asked.
-        as_of: The day the API said so; empty where nobody knows.
+        name: A file, ``<stdin>``, or a region.
+        as_of: The date of the records; empty where it is not known.
     """
 
     name: str
@@ -92,7 +92,7 @@ def _contradiction(each: Compared, origin: Origin) -> Iterator[str]:
     if each.known is not None:
         told = f"{each.known.verdict} in {each.known.name}, of {each.known.source}: {each.known.reason}"
         yield from _wrapped("  known     ", told)
-    # What arithmetic alone suggests is a guess beside a reason that somebody has found.
+    # Where a reason is recorded, the hypotheses from arithmetic alone are guesses.
     label = "  perhaps   " if each.known is not None and each.known.reason else "  cause     "
     for index, cause in enumerate(each.causes):
         yield from _wrapped(label if index == 0 else "        or  ", cause.sentence)
@@ -107,7 +107,7 @@ def _source(adopted: Adopted) -> str:
 
 
 def _says(each: Compared) -> str:
-    """What the record says, and the same in a unit that reads like that of the catalog: MiB are many."""
+    """The statement of the record, and the same in a unit closer to that of the catalog: GiB for many MiB."""
     says = each.statement.says
     if isinstance(says, Quantity) and says.unit.symbol == "MiB" and not each.statement.text:
         gib = says.value / 2**30

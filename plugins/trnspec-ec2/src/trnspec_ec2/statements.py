@@ -1,4 +1,4 @@
-"""What a record says, one statement after the other, and which attributes of the catalog each of them is about."""
+"""The statements of a record, each with the attributes of the catalog that it is about."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from trnspec import Quantity
 from trnspec.quantities.quantity import parse as quantity
 
 Part = Literal["server", "chip", "core"]
-"""The documents that a record speaks of: the size, the accelerator in it, and the core of that."""
+"""The documents that a record is about: the size, its accelerator, and the core of that."""
 
 DEVICES = (
     ("NeuronInfo", "NeuronDevices", "TotalNeuronDeviceMemoryInMiB"),
     ("GpuInfo", "Gpus", "TotalGpuMemoryInMiB"),
     ("InferenceAcceleratorInfo", "Accelerators", "TotalInferenceMemoryInMiB"),
 )
-"""Where the API tells of accelerators: the object, its list of devices, and the memory of all of them."""
+"""The places of accelerators in the API: the object, its list of devices, and the memory of all of them."""
 
 
 @frozen
@@ -38,7 +38,7 @@ class Target:
 
 @frozen(kw_only=True)
 class Statement:
-    """One thing that a record says.
+    """One statement of a record.
 
     Attributes:
         id: Its word for programs: ``host-memory``.
@@ -98,7 +98,7 @@ class Device:
 
 
 def devices(data: Mapping[str, Any]) -> tuple[Device, ...]:
-    """The accelerators of a record; those that the API tells of under two keys are told under both."""
+    """The accelerators of a record; those that the API lists under two keys are given for both."""
     return tuple(
         Device(each.get("Name", ""), each.get("Manufacturer", ""), each.get("Count"), f"{info}.{listed}[{i}]", each)
         for info, listed, _ in DEVICES
@@ -107,7 +107,7 @@ def devices(data: Mapping[str, Any]) -> tuple[Device, ...]:
 
 
 def distinct(found: Iterable[Device]) -> tuple[Device, ...]:
-    """The same, with those that the API tells of under two keys told once, with all that it says of them."""
+    """The same, with those that the API lists under two keys given once, with the data of both."""
     made: dict[str, Device] = {}
     for each in found:
         first = made.setdefault(each.name.casefold(), each)
@@ -125,7 +125,7 @@ def printed(number: int | Decimal, unit: str) -> Quantity:
 
 
 def statements(data: Mapping[str, Any]) -> tuple[Statement, ...]:
-    """Everything comparable that a record says."""
+    """All comparable statements of a record."""
     return (*_host(data), *_accelerators(data), *_adapters(data), *_network(data), *_storage(data))
 
 
@@ -287,7 +287,7 @@ def _advertised(network: Mapping[str, Any], *, with_efa: bool) -> Iterator[State
     text = network.get("NetworkPerformance", "")
     found = _PERFORMANCE.fullmatch(text.strip())
     if found is None:
-        return  # a word such as "High" says nothing that could be compared
+        return  # a word such as "High" cannot be compared
     count, _, rate = found.groups()
     where = "NetworkInfo.NetworkPerformance"
     one = Decimal(rate) if "." in rate else int(rate)

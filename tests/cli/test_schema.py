@@ -1,0 +1,73 @@
+"""``trnspec schema``: the schemas that editors use."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from acme_kinds import install
+from distributions import Site
+from running import ROOT, Here
+
+from trnspec.api import registry
+from trnspec.model.json_schema import document_schema
+
+KINDS = registry().kinds
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("name", ["Chip", "chip", "ultraserver"])
+def test_schema_of_a_kind(here, name) -> None:
+    """It is the file in ``schemas/``."""
+    done = here("schema", name)
+
+    assert (0, "") == (done.status, done.err)
+    assert (ROOT / "schemas" / "v1" / f"{name.lower()}.schema.json").read_text(encoding="utf-8") == done.out
+
+
+def test_list(here) -> None:
+    assert [[k.name, f"{k.folder}/"] for k in KINDS.values()] == [
+        line.split() for line in here("schema").out.splitlines()
+    ]
+
+
+def test_all(here) -> None:
+    done = here("schema", "--all", "made")
+    files = {f.name: json.loads(f.read_text(encoding="utf-8")) for f in (here.folder / "made").iterdir()}
+
+    assert (0, "", f"wrote {len(KINDS)} schemas to made\n") == (done.status, done.out, done.err)
+    assert {f"{k.name.lower()}.schema.json": document_schema(k.name, k.spec) for k in KINDS.values()} == files
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("chp",), "there is no kind 'chp'; did you mean 'chip'"),
+        (("chip", "--all", "made"), "--all writes every kind; leave out KIND"),
+    ],
+)
+def test_misuse(here, args, message) -> None:
+    done = here("schema", *args)
+
+    assert (2, "", []) == (done.status, done.out, [*here.folder.iterdir()])
+    assert message in done.err
+
+
+def test_kinds_of_plugins(tmp_path) -> None:
+    """The schema of a kind of a plugin, and its fields by ``explain``."""
+    site = Site(tmp_path / "site")
+    install(site)
+    schema = json.loads(site.run("schema", "rack").out)
+    page = site.run("explain", "Rack.servers").out
+
+    assert ("Rack", {"const": "Rack", "description": schema["description"]}) == (
+        schema["title"],
+        schema["properties"]["kind"],
+    )
+    assert ["servers.server*  name of a Server", "servers.count*  integer >= 1"] == [
+        line.strip() for line in page.splitlines() if line.startswith("  servers.")
+    ]

@@ -1,0 +1,315 @@
+"""A plugin with an invalid kind, value or function is reported with the name of what is wrong, and nothing else fails."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from acme_documents import ACME
+from distributions import Site
+from running import ROOT
+
+FILE = ROOT / "catalog" / "chips" / "trainium2.yaml"
+
+KIND = """
+from collections.abc import Mapping
+from attrs import define, frozen
+from trnspec.model.chip import Chip
+from trnspec.model.fields import Capacity
+from trnspec.plugins.api import Command, Exporter, Reporter, Rule
+from trnspec.diagnostics import Code, Severity
+
+{decorator}
+class Store{base}:
+    {doc}
+    {fields}
+"""
+
+
+def kind(
+    fields: str, *, decorator: str = "@frozen(kw_only=True)", base: str = "", doc: str = '"""A storage."""'
+) -> str:
+    return KIND.format(fields=fields, decorator=decorator, base=base, doc=doc)
+
+
+STORE = "kinds=(Kind('Store', 'stores', Store),)"
+SOUND = kind("size: Capacity | None = None")
+
+# Source, arguments of Plugin, and what the fault must name: the kind and the field or the value, and how to fix it.
+BROKEN = {
+    "list": (kind("capacity: list | None = None"), STORE, ("kind Store", "field Store.capacity", "list; use tuple[T, ...]")),
+    "dict": (kind("parts: dict[str, int]"), STORE, ("kind Store", "field Store.parts", "Mapping[str, T]")),
+    "plain": (kind("size: Capacity", decorator=""), STORE, ("kind Store", "class Store is not an attrs class", "@attrs.frozen")),
+    "derived": (kind("size: Capacity", decorator="", base="(Chip)"), STORE, ("class Store is not an attrs class",)),
+    "mutable": (kind("size: Capacity", decorator="@define"), STORE, ("class Store is mutable", "@attrs.frozen")),
+    "misspelt": (kind('size: "Nope | None" = None'), STORE, ("field Store.size", "'Nope' is not defined")),
+    "example": (
+        kind("size: float | None = None", doc='"""A storage.\n\n    Attributes:\n        size: The size. Example: 1 PB\n    """'),
+        STORE,
+        ("kind Store", "field Store.size", "'1 PB' is not a number", "Capacity"),
+    ),
+    "silent": (kind("size: Capacity", doc=""), STORE, ("kind Store", "no docstring")),
+    "unnamed": (SOUND, "kinds=(Kind('', 'stores', Store),)", ("the kind ''", "such as Rack")),
+    "nested": (
+        SOUND + "class Part:\n    pass\n\n@frozen\nclass Shelf:\n    '''A shelf.'''\n    part: Part\n",
+        "kinds=(Kind('Shelf', 'shelves', Shelf),)",
+        ("kind Shelf", "field Shelf.part", "cannot hold a Part"),
+    ),
+    "function": (SOUND + "def check(graph):\n    yield\n", "rules=(check,)", ("rules[0]", "function", "@rule")),
+    "over": (
+        SOUND,
+        "rules=(Rule(Code('ACME001', 'bad', Severity.ERROR, 'D.'), 'Chip', print),)",
+        ("rule ACME001 bad", "over is 'Chip'"),
+    ),
+    "uncallable": (SOUND, "rules=(Rule(Code('ACME001', 'bad', Severity.ERROR, 'D.'), Chip, 5),)", ("ACME001", "check is of type int")),
+    "code": (SOUND, "codes=(Code('bad-1', 'bad', Severity.ERROR, 'D.'),)", ("code 'bad-1'", "such as ACME001")),
+    "evaluator": (SOUND, "evaluators=(Evaluator('e', 'E.', 5),)", ("evaluator e", "run is of type int")),
+    "summary": (SOUND, "evaluators=(Evaluator('e', '', 'a:b'),)", ("evaluator e", "no summary")),
+    "exporter": (SOUND, "exporters=(Exporter('x', '.x', 'X.'),)", ("exporter x", "'one'", "'all'")),
+    "exported": (SOUND, "exporters=(Exporter('x', '.x', 'X.', one=5),)", ("exporter x", "one is of type int")),
+    "reporter": (SOUND, "reporters=('json2',)", ("reporters[0]", "a Reporter is expected")),
+    "command": (SOUND, "commands=(Command('c d', 'C.', 'a:b'),)", ("command c d", "'c d'")),
+    "untupled": (SOUND, "kinds=[Kind('Store', 'stores', Store)]", ("kinds is of type list", "tuple")),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Site:
+    """All of them, and one that is sound, installed at once."""
+    made = Site(tmp_path_factory.mktemp("isolation"))
+    for name, (head, arguments, _) in BROKEN.items():
+        made.plugin(name, arguments, head=head)
+    made.plugin("zz-sound", STORE, head=SOUND)
+    return made
+
+
+@pytest.fixture(scope="module")
+def records(site) -> dict[str, dict]:
+    done = site.run("plugin", "list", "--format", "json")
+
+    assert 0 == done.status, done.err
+    return {r["name"]: r for r in json.loads(done.out)["plugins"]}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_fault_names_what_is_wrong(records, name) -> None:
+    (fault,) = records[name]["faults"]
+
+    assert ("invalid", fault) == (records[name]["status"], records[name]["message"])
+    assert [] == [part for part in BROKEN[name][2] if part not in fault]
+
+
+def test_the_sound_one_is_used(records) -> None:
+    assert ("ok", [], "") == tuple(records["zz-sound"][k] for k in ("status", "faults", "message"))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("list", "chips"),
+        ("show", "trainium2"),
+        ("validate", FILE),
+        ("eval", "training", "--help"),
+        ("export", "json", "trainium2"),
+        ("explain", "store"),
+    ],
+    ids=lambda args: args[0],
+)
+def test_every_command_goes_on(site, args) -> None:
+    """Each broken plugin is one line of warning that names it and its distribution."""
+    done = site.run(*args)
+    lines = done.err.splitlines()
+
+    assert 0 == done.status, done.err
+    assert [f"the plugin {n} of trnspec-{n} 1.0 is left out" for n in sorted(BROKEN)] == [
+        line.removeprefix("trnspec: warning: ").partition(":")[0] for line in lines
+    ]
+
+
+# Rules that raise.
+
+RULES = '''
+from trnspec.model.chip import Chip
+
+def capacity(node):
+    return node.spec.memory.capacity / 0
+
+@rule("ACME001", "bad-rule", over=Chip)
+def bad(node, graph):
+    """It fails."""
+    yield Finding(("spec",), str(capacity(node)))
+'''
+
+
+def test_a_rule_that_raises(tmp_path) -> None:
+    """TRN900 names rule, plugin and distribution, and the line of the plugin that raised."""
+    site = Site(tmp_path / "site")
+    module = site.plugin("rules", "rules=(bad,)", head=RULES)
+    line = module.read_text().splitlines().index("    return node.spec.memory.capacity / 0") + 1
+    done = site.run("validate", FILE, "--format", "json")
+    (finding,) = json.loads(done.out)["diagnostics"]
+    (see,) = finding["see"]
+
+    assert ("TRN900", str(module), line, "return node.spec.memory.capacity / 0") == (
+        finding["code"],
+        see["file"],
+        see["line"],
+        see["text"],
+    )
+    assert finding["message"].startswith(
+        f"rule ACME001 bad-rule of the plugin rules of trnspec-rules 1.0 failed at {module}:{line}: "
+    )
+    assert "" == done.err
+
+    traced = site.run("--traceback", "validate", FILE).err
+
+    assert traced.startswith("Traceback (most recent call last)")
+    assert f'File "{module}", line {line}, in capacity' in traced
+
+
+# Exporters and reporters of plugins.
+
+FORMATS = """
+from trnspec.output.exporters.exported import Assumption, Export
+from trnspec.plugins.api import Exporter, Reporter
+
+def one(node, graph):
+    return Export(f"{node.name} {len(graph)}\\n", (Assumption("rate", "peak"),))
+
+def all_(graph):
+    return Export(f"{len(graph)}\\n")
+
+def wrong(node, graph):
+    return "text"
+
+def raises(*args, **options):
+    raise KeyError("rate")
+
+def count(report, **_):
+    return str(len(report.diagnostics))
+
+def number(report, **_):
+    return 5
+"""
+ADDED = """exporters=(
+    Exporter('names', '.txt', 'the names', one='trnspec_formats:one', all=all_, inline=False),
+    Exporter('wrong', '.txt', 'no Export', one=wrong),
+    Exporter('raises', '.txt', 'it raises', one=raises),
+    Exporter('absent', '.txt', 'not there', one='trnspec_formats:absent'),
+), reporters=(
+    Reporter('count', 'the number of findings', 'trnspec_formats:count'),
+    Reporter('number', 'no text', number),
+    Reporter('stops', 'it raises', raises),
+)"""
+ABSENT = "AttributeError: module 'trnspec_formats' has no attribute 'absent'"
+PROVIDER = "of the plugin formats of trnspec-formats 1.0"
+
+
+@pytest.fixture(scope="module")
+def formats(tmp_path_factory) -> Site:
+    made = Site(tmp_path_factory.mktemp("formats"))
+    made.plugin("formats", ADDED, head=FORMATS)
+    made.catalog("acme", ACME)
+    return made
+
+
+def test_an_exporter_of_a_plugin(formats) -> None:
+    """It exports a document or the whole catalog, and its assumptions are reported."""
+    one, every = formats.run("export", "names", "acme-1"), formats.run("export", "names")
+
+    assert (0, "assumed: rate: peak\n") == (one.status, one.err)
+    assert ("acme-1", every.out) == tuple(one.out.split(" "))
+    assert (0, "") == (every.status, every.err)
+
+
+def test_in_python(formats) -> None:
+    import os
+    import subprocess
+    import sys
+
+    code = (
+        "import trnspec; c = trnspec.load(); print(c['trainium2'].export('names').text, c.export('names').text, len(c))"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(formats.folder), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    name, *counts = done.stdout.split()
+
+    assert ("trainium2", 1) == (name, len(set(counts)))
+
+
+def test_help_and_completion_list_the_formats_of_plugins(formats) -> None:
+    def completed(words: str, count: int) -> list[str]:
+        env = {"_TRNSPEC_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
+        return [line.partition(",")[2] for line in formats.run(**env).out.split()]
+
+    assert "  names         the names\n" in formats.run("export", "--help").out
+    assert "the names" not in formats.run("--no-plugins", "export", "--help").out
+    assert "junit|count|" in formats.run("validate", "--help").out.replace("\n", "").replace(" ", "")
+    assert ["names"] == completed("trnspec export na", 2)
+    assert [] == completed("trnspec --no-plugins export na", 3)
+    assert ["count"] == completed("trnspec validate --format co", 3)
+
+
+def test_a_reporter_of_a_plugin(formats) -> None:
+    done = formats.run("validate", FILE, "--format", "count")
+
+    assert (0, "0\n", "") == (done.status, done.out, done.err)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("export", "wrong", "acme-1"), f"the exporter wrong {PROVIDER} returned a str; an Export is expected"),
+        (("export", "wrong"), "wrong exports one document at a time; name one, such as a server or an UltraServer"),
+        (("export", "raises", "acme-1"), f"the exporter raises {PROVIDER} failed: KeyError: 'rate'"),
+        (
+            ("export", "absent", "acme-1"),
+            f"the exporter absent {PROVIDER}: trnspec_formats:absent cannot be imported: {ABSENT}",
+        ),
+        (("export", "nams"), "there is no export format 'nams'; did you mean 'names'?"),
+        (("validate", FILE, "--format", "number"), f"the reporter number {PROVIDER} returned a int; a str is expected"),
+        (("validate", FILE, "--format", "stops"), f"the reporter stops {PROVIDER} failed: KeyError: 'rate'"),
+        (("validate", FILE, "--format", "countt"), "there is no report format 'countt'; did you mean 'count'?"),
+    ],
+)
+def test_errors_name_the_plugin(formats, args, message) -> None:
+    done = formats.run(*args)
+
+    assert (2, "", f"trnspec: {message}\n") == (done.status, done.out, done.err)
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ("exporters=(Exporter('json', '.x', 'X.', one=print),)", "the exporter json is defined by trnspec already"),
+        ("reporters=(Reporter('junit', 'X.', print),)", "the reporter junit is defined by trnspec already"),
+        ("exporters=(Exporter('names', '.x', 'X.', one=print),)", "the exporter names is defined by formats already"),
+    ],
+)
+def test_clashes(tmp_path, more, what) -> None:
+    site = Site(tmp_path / "site")
+    site.plugin("formats", ADDED, head=FORMATS)
+    site.plugin("other", more, head="from trnspec.plugins.api import Exporter, Reporter")
+    records = {r["name"]: r for r in json.loads(site.run("plugin", "list", "--format", "json").out)["plugins"]}
+
+    assert ("clash", [what]) == (records["other"]["status"], records["other"]["faults"])
+
+
+# Evaluators.
+
+
+def test_an_evaluator_that_raises(tmp_path) -> None:
+    """The message names evaluator, plugin and distribution; the traceback is printed on request."""
+    site = Site(tmp_path / "site")
+    head = '''
+def run(catalog, *, x: int = 0):
+    """It divides."""
+    return 1 / x
+'''
+    site.plugin("one", "evaluators=(Evaluator('divide', 'It divides.', run),)", head=head)
+    done = site.run("eval", "divide")
+
+    assert (2, "") == (done.status, done.out)
+    assert done.err.startswith("trnspec: the evaluator divide of the plugin one of trnspec-one 1.0 ")
+    assert done.err.endswith("ZeroDivisionError: division by zero\n")
+    assert "return 1 / x" in site.run("--traceback", "eval", "divide").err

@@ -1,0 +1,124 @@
+"""The terminology of CONTRIBUTING.md, in every text that a user or a contributor reads."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from running import ROOT
+
+from trnspec.api import registry
+from trnspec.cli import group
+
+# Legitimate uses: (file, term as it occurs) -> reason.
+ALLOWED: dict[tuple[str, str], str] = {
+    ("CONTRIBUTING.md", ""): "the table itself",
+}
+
+
+def terms() -> dict[str, re.Pattern[str]]:
+    """The terms of the left column that are in backticks, each with its compiled pattern."""
+    section = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## Terminology: not | use\n", 1)[1]
+    left = (re.split(r"(?<!\\)\|", line)[1] for line in section.splitlines() if line.startswith("|"))
+    found = (term.replace(r"\|", "|") for cell in left for term in re.findall(r"`([^`]+)`", cell))
+    return {term: re.compile(rf"\b(?:{term})\b", re.IGNORECASE) for term in found}
+
+
+TERMS = terms()
+
+
+def prose(file: Path) -> Iterator[tuple[int, str]]:
+    """The texts of a file with their lines: of Python its docstrings and messages, otherwise every line."""
+    text = file.read_text("utf-8")
+    if file.suffix != ".py":
+        yield from enumerate(text.splitlines(), 1)
+        return
+    for node in ast.walk(ast.parse(text)):
+        # A constant without a space is an identifier, a key or a format.
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
+            for number, line in enumerate(node.value.splitlines()):
+                yield node.lineno + number, line
+
+
+def hits(name: str, texts: Iterator[tuple[int, str]]) -> list[str]:
+    """Every term that occurs in some texts, as ``file:line: term: text``."""
+    return [
+        f"{name}:{line}: {match[0]!r} in: {text.strip()}"
+        for line, text in texts
+        for pattern in TERMS.values()
+        for match in pattern.finditer(text)
+        if (name, match[0].lower()) not in ALLOWED and (name, "") not in ALLOWED
+    ]
+
+
+def files_of(name: str) -> list[Path]:
+    """The files of one case: a package with its pages, a module or a page."""
+    path = ROOT / name
+    return sorted([*path.rglob("*.py"), *path.rglob("*.md")]) if path.is_dir() else [path]
+
+
+CASES = [
+    *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "trnspec").iterdir()) if p.suffix == ".py"),
+    *(p.parent.relative_to(ROOT).as_posix() for p in sorted((ROOT / "trnspec").glob("*/__init__.py"))),
+    *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "plugins").glob("*/src"))),
+    *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs").rglob("*.md"))),
+    *("README.md", "CONTRIBUTING.md"),
+]
+
+
+def test_the_table_is_read() -> None:
+    """A few terms of the table, and an example of each way to match."""
+    assert {"told", "nobody", "so many"} <= set(TERMS)
+    assert TERMS["rivals?"].search("a rival value")
+    assert not TERMS["told"].search("untold")
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        ("it is no chip", True),
+        ("there is no chip", False),
+        ("it is no longer a chip", False),
+        ("the value stands here", True),
+        ("the term stands alone", False),
+    ],
+)
+def test_patterns_with_exceptions(text: str, matches: bool) -> None:  # an expected value
+    assert any(pattern.search(text) for pattern in TERMS.values()) == matches
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_words_of_a_package_or_page(name: str) -> None:
+    found = [hit for file in files_of(name) for hit in hits(file.relative_to(ROOT).as_posix(), prose(file))]
+    assert found == []
+
+
+def commands(command: click.Command, path: str = "trnspec") -> Iterator[tuple[str, click.Command]]:
+    """A command and all commands below it, with their names."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner, f"{path} {name}")
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), list(commands(group)), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_words_of_help_texts(path: str, command: click.Command) -> None:
+    """Help texts that are composed at run time, such as those of options made from the inputs of an evaluator."""
+    helps = [command.help or "", command.short_help or "", command.epilog or ""]
+    helps += [param.help or "" for param in command.params if isinstance(param, click.Option)]
+    assert hits(path, enumerate("\n".join(helps).splitlines(), 1)) == []
+
+
+def test_words_of_summaries() -> None:
+    """The one-line descriptions of evaluators and kinds, those of plugins included."""
+    known = registry()
+    assert hits("evaluators", enumerate((e.summary for e in known.evaluators.values()), 1)) == []

@@ -1,0 +1,68 @@
+"""Names from the registry as arguments: the formats of ``export`` and ``validate``, plugins included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from click.shell_completion import CompletionItem
+
+    from trnspec.plugins.api import Exporter, Registry, Reporter
+
+
+def known(ctx: click.Context | None) -> Registry:
+    """The registry that the options before the command choose.
+
+    Click completes and prints help before these options take effect, so they are read here.
+    """
+    from trnspec.api import registry
+    from trnspec.cli.session import plugins
+    from trnspec.plugins.selection import ONLY
+
+    given = {} if ctx is None else ctx.find_root().params
+    only = () if given.get("none") else given.get("only") or None
+    with plugins(only if only is not None else ONLY.get(), traceback=given.get("traceback") or None):
+        return registry()
+
+
+class Format(click.ParamType[str]):
+    """The name of an exporter or a reporter.
+
+    Args:
+        table: Which of the two.
+    """
+
+    name = "format"
+
+    def __init__(self, table: Literal["exporters", "reporters"]) -> None:
+        self.table = table
+
+    def formats(self, ctx: click.Context | None) -> Mapping[str, Exporter | Reporter]:
+        """The formats by name; plugins are imported for it."""
+        registry = known(ctx)
+        return registry.exporters if self.table == "exporters" else registry.reporters
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  # click passes it
+        """The name itself, if there is such a format.
+
+        Raises:
+            UsageError: There is none; the message suggests the nearest.
+        """
+        registry = known(ctx)
+        find = registry.exporter if self.table == "exporters" else registry.reporter
+        return find(value).name
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """The names of an option's formats; an argument has its own metavar."""
+        return None if isinstance(param, click.Argument) else f"[{'|'.join(self.formats(ctx))}]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002  # click passes it
+        """The names that begin so, with their summaries."""
+        from click.shell_completion import CompletionItem
+
+        formats = self.formats(ctx).values()
+        return [CompletionItem(f.name, help=f.summary) for f in formats if f.name.startswith(incomplete)]

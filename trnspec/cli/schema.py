@@ -1,0 +1,83 @@
+"""``trnspec schema``: the JSON Schemas of the kinds, those of plugins included."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
+
+import click
+
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import UsageError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from trnspec.plugins.api import Kind, Registry
+
+
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
+    from click.shell_completion import CompletionItem
+
+    from trnspec.cli.formats import known
+
+    kinds = known(ctx).kinds
+    return [CompletionItem(k) for k in kinds if k.lower().startswith(incomplete.lower())]
+
+
+@click.command("schema")
+@click.argument("kind", required=False, shell_complete=_complete)
+@click.option(
+    "--all",
+    "folder",
+    type=click.Path(path_type=FilePath, file_okay=False),
+    metavar="DIR",
+    help="Write the schema of every kind to DIR/KIND.schema.json.",
+)
+def command(kind: str | None, folder: FilePath | None) -> None:
+    r"""Print the JSON Schema of a kind of document; without KIND, list the kinds.
+
+    For an editor, write the schemas to a folder and name one in the first line of a document:
+    "# yaml-language-server: $schema=../schemas/chip.schema.json".
+
+    \b
+    Examples:
+      trnspec schema Chip
+      trnspec schema --all schemas
+    """
+    from trnspec.api import registry
+
+    known = registry()
+    if folder is not None:
+        if kind is not None:
+            raise UsageError("--all writes every kind; leave out KIND")
+        _write(folder, known)
+    elif kind is None:
+        width = max(map(len, known.kinds))
+        for each in known.kinds.values():
+            click.echo(f"{each.name:<{width}}  {each.folder}/")
+    else:
+        click.echo(_text(_kind(known, kind), known), nl=False)
+
+
+def _kind(known: Registry, name: str) -> Kind:
+    by_name = {k.lower(): kind for k, kind in known.kinds.items()}
+    if name.lower() not in by_name:
+        hint = did_you_mean(name, [*known.kinds, *by_name]) or f"kinds: {', '.join(known.kinds)}"
+        raise UsageError(f"there is no kind {name!r}; {hint}")
+    return by_name[name.lower()]
+
+
+def _text(kind: Kind, known: Registry) -> str:
+    from trnspec.model.json_schema import document_schema
+
+    return json.dumps(document_schema(kind.name, kind.spec, known.units), indent=2, ensure_ascii=False) + "\n"
+
+
+def _write(folder: FilePath, known: Registry) -> None:
+    from trnspec.atomic_write import write
+
+    files = {folder / f"{kind.name.lower()}.schema.json": _text(kind, known).encode() for kind in known.kinds.values()}
+    write(files)
+    click.echo(f"wrote {len(files)} schemas to {folder}", err=True)

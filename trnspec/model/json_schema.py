@@ -1,0 +1,276 @@
+"""The JSON Schema of a kind, generated from its classes.
+
+Fields, their constraints and descriptions are defined in the classes only; the schemas in ``schemas/`` are generated for
+editors and other programs, and a test compares the two. See ``docs/explanation/schemas.md``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trnspec.model.annotations import NAME_PATTERN
+from trnspec.model.document import API_VERSION, Claim, Metadata
+from trnspec.model.figure import Figure
+from trnspec.model.reflection import (
+    ChoiceShape,
+    EitherShape,
+    FieldShape,
+    FigureShape,
+    FlagShape,
+    ListShape,
+    MapShape,
+    NumberShape,
+    ObjectShape,
+    RefShape,
+    Shape,
+    TextShape,
+    shape_at,
+    shape_of,
+)
+from trnspec.model.renames import is_group, renames
+from trnspec.quantities.quantity import pattern
+from trnspec.quantities.units import UNITS, Dimension, UnitTable, units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+Schema = dict[str, Any]
+
+
+def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
+    """The schema of the documents of one kind.
+
+    Args:
+        kind: The name of the kind, ``Chip``.
+        spec: The class of its specs.
+        table: The units that figures may be written in.
+    """
+    definitions = _Definitions(table)
+    properties: Schema = {
+        "api_version": {"const": API_VERSION, "description": "The version of the document format."},
+        "kind": {"const": kind, "description": _summary(spec)},
+        "metadata": _schema(shape_of(Metadata), definitions),
+        "spec": _spec(spec, definitions),
+        "claims": {
+            "type": "array",
+            "items": _schema(shape_of(Claim), definitions),
+            "description": "What other sources, or older versions of the same, say of these figures.",
+        },
+    }
+    return {
+        "$schema": DIALECT,
+        "$id": f"urn:trnspec:schema:v1:{kind.lower()}",
+        "title": kind,
+        "description": _summary(spec),
+        "type": "object",
+        "required": ["api_version", "kind", "metadata", "spec"],
+        "additionalProperties": False,
+        "properties": properties,
+        "$defs": dict(sorted(definitions.schemas.items())),
+    }
+
+
+def _spec(spec: type, definitions: _Definitions) -> Schema:
+    """The schema of a spec; for a class derived from another spec, a reference to that and the added fields."""
+    parent = _parent(spec)
+    if parent is None:
+        return _schema(shape_of(spec), definitions)
+    return definitions.refer(spec, spec.__name__, lambda: {**_derived(spec, parent, definitions), **_CLOSED})
+
+
+_CLOSED: Schema = {"unevaluatedProperties": False}
+
+
+def _parent(spec: type) -> type | None:
+    """The base class to which a class only adds fields; ``None`` if it changes one."""
+    above = next((c for c in spec.__mro__[1:] if attrs.has(c)), None)
+    if above is None:
+        return None
+    own, others = (ObjectShape(c).fields for c in (spec, above))
+    return above if all(own.get(name) == field for name, field in others.items()) else None
+
+
+def _derived(spec: type, parent: type, definitions: _Definitions) -> Schema:
+    """The fields a class adds to a base, which is referred to by name; open, since a third class may add more."""
+
+    def base() -> Schema:
+        above = _parent(parent)
+        if above is not None:
+            return _derived(parent, above, definitions)
+        return {k: v for k, v in _object(ObjectShape(parent), definitions).items() if k != "additionalProperties"}
+
+    schema = _object(ObjectShape(spec), definitions)
+    inherited = _object(ObjectShape(parent), definitions)["properties"]
+    return {
+        "type": "object",
+        "title": schema["title"],
+        "description": schema["description"],
+        "allOf": [definitions.refer((parent, "open"), parent.__name__, base)],
+        "required": [name for name in schema["required"] if name not in inherited],
+        "properties": {name: v for name, v in schema["properties"].items() if name not in inherited},
+    }
+
+
+class _Definitions:
+    """The schemas that are referred to by name: one for each class, even if two classes have the same name."""
+
+    def __init__(self, table: UnitTable) -> None:
+        self.table = table
+        self.schemas: Schema = {}
+        self._names: dict[Hashable, str] = {}
+
+    def refer(self, key: Hashable, name: str, build: Callable[[], Schema]) -> Schema:
+        if key not in self._names:
+            free = name
+            while free in self.schemas:
+                free = f"{name}{len(self.schemas)}"
+            self._names[key] = free
+            self.schemas[free] = {}  # a placeholder while the schema of a class that contains itself is built
+            self.schemas[free] = build()
+        return {"$ref": f"#/$defs/{self._names[key]}"}
+
+
+def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # noqa: C901  # one branch for each shape
+    schema: Schema = {}
+    if isinstance(shape, ObjectShape):
+        schema = definitions.refer(shape.cls, shape.cls.__name__, lambda: _object(shape, definitions))
+    elif isinstance(shape, FigureShape):
+        name = "".join(w.title() for w in shape.dimension.name.split("_")) if shape.dimension else "Any"
+        schema = definitions.refer(shape, f"{name}Figure", lambda: _figure(shape.dimension, definitions))
+    elif isinstance(shape, RefShape):
+        schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {shape.target.__name__}"}
+    elif isinstance(shape, TextShape):
+        schema = {"type": "string"}
+        if shape.pattern:
+            schema["pattern"] = shape.pattern.regex
+    elif isinstance(shape, NumberShape):
+        schema = {"type": "integer" if shape.whole else "number"}
+        if shape.least is not None:
+            schema["minimum"] = shape.least
+    elif isinstance(shape, FlagShape):
+        schema = {"type": "boolean"}
+    elif isinstance(shape, ChoiceShape):
+        schema = {"enum": list(shape.words)}
+    elif isinstance(shape, ListShape):
+        schema = {"type": "array", "items": _schema(shape.item, definitions)}
+    elif isinstance(shape, MapShape):
+        schema = {"type": "object", "additionalProperties": _schema(shape.value, definitions)}
+    elif isinstance(shape, EitherShape):
+        schema = {"anyOf": [_schema(o, definitions) for o in shape.options]}
+    return schema
+
+
+def _object(shape: ObjectShape, definitions: _Definitions) -> Schema:
+    docs = field_docs(shape.cls)
+    properties = {f.name: _property(f, docs.get(f.name, ("", None)), definitions) for f in shape.fields.values()}
+    _add_former_paths(properties, shape.cls, definitions)
+    return {
+        "type": "object",
+        "title": re.sub(r"(?<=[a-z])(?=[A-Z])", " ", shape.cls.__name__),
+        "description": _summary(shape.cls),
+        "required": [f.name for f in shape.fields.values() if f.required],
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def _add_former_paths(properties: Schema, cls: type, definitions: _Definitions) -> None:
+    """Add the former paths of renamed attributes to the properties of a class, marked as deprecated."""
+    for old, new in reversed(list(renames(cls).items())):  # a group comes before its members
+        present = shape_at(cls, new)
+        if present is None:
+            raise TypeError(f"{cls.__name__}.RENAMED leads to {'.'.join(map(str, new))}, which the class has not")
+        former = {"description": f"Now {'.'.join(map(str, new))}.", "deprecated": True}
+        *way, last = map(str, old)
+        members = properties
+        for step in way:
+            members = members[step]["properties"]
+        if is_group(old, new):
+            figure = {**_schema(present, definitions), **former}
+            group = members[last]
+            group = shape_at(cls, old)
+            names = group.fields if isinstance(group, ObjectShape) else ()
+            # "required" and "not required" hold for a bare text; of mappings, for those in the form of a figure.
+            bare: Schema = {
+                "type": ["string", "number", "boolean", "object"],
+                "required": ["value"],
+                "not": {"type": "object", "anyOf": [{"required": [name]} for name in names]},
+            }
+            present_form = {"$ref": members[last].pop("$ref")}
+            members[last] = {**members[last], "if": bare, "then": figure, "else": present_form}
+        elif isinstance(present, ObjectShape):
+            closed = {"type": "object", "additionalProperties": False, "properties": {}}
+            members[last] = {"title": last, **former, **closed}
+        else:
+            members[last] = {"title": last, **_schema(present, definitions), **former}
+
+
+def _property(field: FieldShape, doc: tuple[str, str | None], definitions: _Definitions) -> Schema:
+    text, example = doc
+    schema = _schema(field.shape, definitions)
+    schema = {"title": field.name, "description": text, **schema}
+    if example is not None:
+        schema["examples"] = [example_of(field.shape, example)]
+    return schema
+
+
+def example_of(shape: Shape, text: str) -> Any:
+    """The value of an ``Example:`` in a docstring, of the type that the field has in a document.
+
+    Raises:
+        ValueError: The field is a number, and the text is not one.
+    """
+    if isinstance(shape, ListShape):
+        return [example_of(shape.item, text)]
+    if isinstance(shape, NumberShape):
+        try:
+            return int(text) if shape.whole else float(text)
+        except ValueError:
+            number = "an integer" if shape.whole else "a number"
+            hint = "" if shape.whole else "; declare a quantity with a unit as a figure type such as Capacity"
+            raise ValueError(f"the example {text!r} is not {number}{hint}") from None
+    if isinstance(shape, FlagShape):
+        return text == "true"
+    return text
+
+
+def _figure(dimension: Dimension | None, definitions: _Definitions) -> Schema:
+    table = definitions.table
+    regex = any_pattern(table) if dimension is None else pattern(dimension, table)
+    text: Schema = {"type": "string", "pattern": regex}
+    words = "figure" if dimension is None else dimension.name.replace("_", " ").lower()
+    units = "" if dimension is None else " Units: " + ", ".join(units_of(dimension, table)) + "."
+    figure = _object(ObjectShape(Figure), definitions)
+    figure["properties"]["value"] = {**figure["properties"]["value"], **text}
+    return {
+        "title": f"{words}, as printed",
+        "description": f"A {words} with its unit, as printed: digits carry the precision, '~' and 'up to' are kept.{units}",
+        "anyOf": [text, figure],
+    }
+
+
+def any_pattern(table: UnitTable = UNITS) -> str:
+    """The regular expression of a figure of any dimension."""
+    return "|".join(pattern(d, table) for d in Dimension)
+
+
+def _summary(cls: type) -> str:
+    return " ".join((inspect.getdoc(cls) or "").split("\n\n", 1)[0].split())
+
+
+def field_docs(cls: type) -> dict[str, tuple[str, str | None]]:
+    """The description of each attribute in the docstring of a class, and its example if there is one."""
+    doc = inspect.getdoc(cls) or ""
+    _, _, rest = doc.partition("\nAttributes:\n")
+    section = re.split(r"\n(?=\S)", rest, maxsplit=1)[0]
+    docs: dict[str, tuple[str, str | None]] = {}
+    for entry in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", section, flags=re.MULTILINE):
+        text, _, example = " ".join(entry[1].split()).partition(" Example: ")
+        docs[entry[0]] = (text, example or None)
+    return docs

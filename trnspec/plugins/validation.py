@@ -1,0 +1,259 @@
+"""Whether an imported object is a plugin that can be used: every value it has, and the classes of its kinds.
+
+Everything that could fail later in every command (the shape and the JSON Schema of a kind, the class a rule is over, the
+function of an exporter) is checked here, at discovery, so that an invalid plugin is left out with a message that names
+the kind and the field.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+import attrs
+from attrs.exceptions import FrozenInstanceError
+
+from trnspec.diagnostics import Code
+from trnspec.plugins.api import Command, Evaluator, Exporter, Kind, Plugin, Reporter, Rule
+from trnspec.plugins.failures import described
+from trnspec.quantities.units import Unit, UnitTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from trnspec.model.reflection import Shape
+    from trnspec.plugins.entry_points import EntryPoint
+
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+_KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
+_CODE = re.compile(r"[A-Z]{2,8}[0-9]{2,4}")
+
+FIELD_TYPES = (
+    "use str, int, float, bool, a Literal, a figure type such as Capacity, Ref[Kind], tuple[T, ...], Mapping[str, T], "
+    "or a class with @attrs.frozen"
+)
+"""What a field of a kind can be declared as."""
+
+
+def invalid_values(entry: EntryPoint, value: object) -> Iterator[str]:
+    """What is wrong with an object that should be a plugin, one line each; the classes of its kinds apart."""
+    if not isinstance(value, Plugin):
+        yield f"{entry.value} is of type {type(value).__name__}; a trnspec.Plugin is expected"
+        return
+    if type(value.api) is not int:
+        yield f"its api is {value.api!r}; an integer is expected"
+        return
+    if value.name != entry.name:
+        yield f"its entry point is named {entry.name!r} and the plugin {value.name!r}; use one name"
+        return
+    for name, (cls, check, hint) in _VALUES.items():
+        values: object = getattr(value, name)
+        if not isinstance(values, tuple):
+            yield f"{name} is of type {type(values).__name__}; a tuple is expected"
+            continue
+        for index, each in enumerate(values):
+            if isinstance(each, cls):
+                yield from check(each)
+            else:
+                yield f"{name}[{index}] is of type {type(each).__name__}; a {cls.__name__} is expected{hint}"
+    explanations: object = value.explanations
+    if not isinstance(explanations, tuple) or not all(map(callable, explanations)):
+        yield "explanations is not a tuple of functions"
+
+
+# Any: the values of a plugin need not be of the types that its classes declare.
+
+
+def _invalid_catalog(folder: FilePath) -> Iterator[str]:
+    if not folder.is_dir():
+        yield f"its catalog {folder} is not a folder"
+
+
+def _invalid_kind(kind: Any) -> Iterator[str]:
+    if not isinstance(kind.name, str) or not _KIND.fullmatch(kind.name):
+        yield f"the kind {kind.name!r}: the name is a capital letter, then letters and digits, such as Rack"
+    if not isinstance(kind.folder, str) or (kind.folder and not _WORD.fullmatch(kind.folder)):
+        yield f"the kind {kind.name}: the folder {kind.folder!r} is not the name of a folder, such as racks"
+
+
+def _invalid_rule(rule: Any) -> Iterator[str]:
+    if not isinstance(rule.code, Code):
+        yield f"a rule has a code of type {type(rule.code).__name__}; a Code is expected"
+        return
+    yield from _invalid_code(rule.code)
+    name = f"the rule {rule.code.id} {rule.code.name}"
+    if rule.over is not None and not isinstance(rule.over, type):
+        yield f"{name}: over is {rule.over!r}; a class such as Chip, or None for the whole graph, is expected"
+    if not callable(rule.check):
+        yield f"{name}: check is of type {type(rule.check).__name__}; a function is expected"
+
+
+def _invalid_code(code: Any) -> Iterator[str]:
+    if not isinstance(code.id, str) or not _CODE.fullmatch(code.id):
+        yield f"the code {code.id!r}: 2 to 8 capital letters and 2 to 4 digits are expected, such as ACME001"
+    if not all(isinstance(text, str) and text for text in (code.name, code.doc)):
+        yield f"the code {code.id}: its name or its explanation is empty"
+
+
+def _invalid_function(value: Any) -> Iterator[str]:
+    what = f"the {type(value).__name__.lower()} {value.name}"
+    if not isinstance(value.name, str) or not _WORD.fullmatch(value.name):
+        yield f"{what}: its name is {value.name!r}; a word such as energy is expected"
+    if not isinstance(value.summary, str) or not value.summary.strip():
+        yield f"{what}: it has no summary; write one sentence"
+    if not value.functions:
+        yield f"{what}: it has neither 'one' nor 'all'; give at least one of them"
+    for name, function in value.functions.items():
+        if not isinstance(function, str) and not callable(function):
+            of = type(function).__name__
+            yield f"{what}: {name} is of type {of}; a function, or 'package.module:function', is expected"
+
+
+def _valid(_: object) -> Iterator[str]:
+    return iter(())  # the class itself checks its values
+
+
+_VALUES: Mapping[str, tuple[type, Callable[[Any], Iterator[str]], str]] = {
+    "kinds": (Kind, _invalid_kind, ""),
+    "rules": (Rule, _invalid_rule, "; decorate the function with @rule(...)"),
+    "codes": (Code, _invalid_code, ""),
+    "catalogs": (FilePath, _invalid_catalog, ""),
+    "evaluators": (Evaluator, _invalid_function, ""),
+    "exporters": (Exporter, _invalid_function, ""),
+    "reporters": (Reporter, _invalid_function, ""),
+    "commands": (Command, _invalid_function, ""),
+    "units": (Unit, _valid, ""),
+}
+"""The fields of a plugin: the class of their values, what checks one, and a hint."""
+
+
+def invalid_kinds(plugin: Plugin, units: UnitTable) -> Iterator[str]:
+    """What is wrong with the classes of a plugin's kinds, one line each with kind, field and fix.
+
+    Args:
+        plugin: The plugin.
+        units: The units of the run, for the schemas.
+    """
+    for kind in plugin.kinds:
+        faults = [f"the kind {kind.name}: {fault}" for fault in _invalid_spec(kind.spec)]
+        if not faults:
+            from trnspec.model.json_schema import document_schema
+
+            try:
+                document_schema(kind.name, kind.spec, units)
+            except Exception as error:  # noqa: BLE001  # whatever is left must not fail in a command
+                faults.append(f"the kind {kind.name}: its JSON Schema cannot be built: {described(error)}")
+        yield from faults
+
+
+def _invalid_spec(spec: object) -> Iterator[str]:
+    if not isinstance(spec, type):
+        yield f"its spec is {spec!r}; a class is expected"
+        return
+    seen: set[type] = set()
+    waiting: list[type] = [spec]
+    while waiting:
+        cls = waiting.pop(0)
+        if cls in seen:
+            continue
+        seen.add(cls)
+        if reason := _not_frozen(cls):
+            yield reason
+        else:
+            if cls is spec and not (cls.__doc__ or "").strip():
+                yield f"the class {cls.__name__} has no docstring; its first sentence describes the kind"
+            faults, nested = _fields(cls)
+            yield from faults
+            waiting += nested
+
+
+def _not_frozen(cls: type) -> str:
+    # A class that only inherits from an attrs class has no fields of its own: its annotations would be ignored.
+    if "__attrs_attrs__" not in vars(cls):
+        return f"the class {cls.__name__} is not an attrs class; decorate it with @attrs.frozen"
+    try:
+        object.__new__(cls).__setattr__("_", None)
+    except FrozenInstanceError:
+        return ""
+    except Exception:  # noqa: BLE001, S110  # slots without that name: it can be changed
+        pass
+    return f"the class {cls.__name__} is mutable; decorate it with @attrs.frozen"
+
+
+def _fields(cls: type) -> tuple[list[str], list[type]]:
+    """What is wrong with the fields of a class, and the classes that they are declared with."""
+    from trnspec.model.json_schema import example_of, field_docs
+
+    faults: list[str] = []
+    nested: list[type] = []
+    docs = field_docs(cls)
+    for name, owner, annotation in _declared(cls):
+        try:
+            shape = _shape(owner, name, annotation)
+            nested += _classes(shape)
+            text = docs.get(name, ("", None))[1]
+            if text is not None:
+                example_of(shape, text)
+        except ValueError as error:
+            faults.append(f"field {cls.__name__}.{name}: {error}")
+    return faults, nested
+
+
+def _declared(cls: type) -> Iterator[tuple[str, type, Any]]:
+    """The fields of a class as they are written: name, the class that declares it, annotation."""
+    names = {a.name for a in attrs.fields(cls) if a.init}
+    for owner in reversed(cls.__mro__):
+        for name, annotation in vars(owner).get("__annotations__", {}).items():
+            if name in names:
+                yield name, owner, annotation
+
+
+def _shape(owner: type, name: str, annotation: Any) -> Shape:
+    """The shape of one field.
+
+    Raises:
+        ValueError: Its annotation cannot be evaluated, or documents cannot express it.
+    """
+    from trnspec.model.reflection import shape_of
+
+    # Alone, in the module of its class, so that an error belongs to this field.
+    probe = type("probe", (), {"__annotations__": {name: annotation}, "__module__": owner.__module__})
+    try:
+        hint = typing.get_type_hints(probe, include_extras=True)[name]
+    except Exception as error:
+        raise ValueError(f"the annotation {annotation!r} cannot be evaluated: {described(error)}") from error
+    try:
+        return shape_of(hint)
+    except Exception as error:
+        raise ValueError(f"{_unsuited(hint) or described(error)}; {FIELD_TYPES}") from error
+
+
+def _classes(shape: Shape) -> list[type]:
+    """The classes of the objects in a shape."""
+    from trnspec.model.reflection import EitherShape, ListShape, MapShape, ObjectShape
+
+    if isinstance(shape, ObjectShape):
+        return [shape.cls]
+    if isinstance(shape, ListShape):
+        return _classes(shape.item)
+    if isinstance(shape, MapShape):
+        return _classes(shape.value)
+    return [cls for option in shape.options for cls in _classes(option)] if isinstance(shape, EitherShape) else []
+
+
+def _unsuited(hint: Any) -> str:
+    """The part of an annotation that documents cannot express, in words."""
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    for part in get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,):
+        origin = get_origin(part) or part
+        if origin in (list, set, frozenset):
+            return f"a document cannot hold a {origin.__name__}; use tuple[T, ...]"
+        if origin is dict:
+            return "a document cannot hold a dict; use Mapping[str, T]"
+        if isinstance(origin, type) and origin not in (type(None), tuple) and not attrs.has(origin):
+            return f"a document cannot hold a {origin.__name__}"
+    return ""
