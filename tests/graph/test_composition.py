@@ -282,7 +282,7 @@ def test_evaluators_take_a_rack() -> None:
 @pytest.mark.parametrize("format_", ["dot", "svg", "json", "astra-sim"])
 def test_exports_of_a_pod(format_) -> None:
     graph = tile()
-    pod = export(format_, graph, graph.named("tile-pod")).text
+    pod = export(format_, graph.named("tile-pod"), graph).text
 
     assert "tile" in pod
     shape = fabric(graph, graph.named("tile-pod"))
@@ -294,12 +294,12 @@ def test_exports_of_a_rack() -> None:
     import json
 
     graph = tile()
-    (rack,) = json.loads(export("json", graph, graph.named("tile-rack")).text)["documents"]
+    (rack,) = json.loads(export("json", graph.named("tile-rack"), graph).text)["documents"]
 
     assert (28, 1792 * 2**30) == (rack["totals"]["chips"], rack["totals"]["memory.capacity"]["value"])
     for format_ in ("dot", "svg", "astra-sim"):
         with pytest.raises(ExportError) as caught:
-            export(format_, graph, graph.named("tile-rack"))
+            export(format_, graph.named("tile-rack"), graph)
         assert caught.value.reason == "no-fabric"
 
 
