@@ -82,10 +82,9 @@ def document_then_path(ctx: click.Context, param: click.Parameter, incomplete: s
 
 
 def path_list(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
-    """Completes figure paths that are separated by commas, each with an optional ``-``."""
-    before, comma, last = incomplete.rpartition(",")
-    mark = "-" if last.startswith("-") else ""
-    return _items([f"{before}{comma}{mark}{path}" for path in ["name", *paths()]], incomplete)
+    """Completes figure paths that are separated by commas."""
+    before, comma, _ = incomplete.rpartition(",")
+    return _items([f"{before}{comma}{path}" for path in ["name", *paths()]], incomplete)
 
 
 def paths() -> list[str]:
