@@ -134,18 +134,18 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
     """
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
-    made, found = link(readings(select(paths, known, chosen, every=True), known), shadow_broken=False)
-    if found:
+    linked, diagnostics = link(readings(select(paths, known, chosen, every=True), known), shadow_broken=False)
+    if diagnostics:
         from trnspec.loading.precedence import warn_of_errors
 
         owner = _owners(known)
         giver = plugins().giver if registry is None else "the plugin {}".format
         warn_of_errors(
-            document_errors(found, made, known, chosen),
+            document_errors(diagnostics, linked, known, chosen),
             known,
             lambda file: (name := owner(FilePath(file))) and giver(name),
         )
-    return made
+    return linked
 
 
 def load(  # each one is independent of the others

@@ -116,7 +116,7 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     fits = {apart: _fit(cases, apart) for apart in _holdouts(targets, own)}
     more = _beside(catalog, rows, of, chips, cases, options["also"])
     if more:
-        fits = {apart: found.with_errors(_errors(found, more)) for apart, found in fits.items()}
+        fits = {apart: fitted.with_errors(_errors(fitted, more)) for apart, fitted in fits.items()}
     _print(fits, cases, skipped, every=options["every"])
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
@@ -137,10 +137,10 @@ def _rows(files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
 
     rows = [row for file in files for row in records(FilePath(file))]
     if of is None:
-        found = sorted({KINDS[row["kind"]] for row in rows if row.get("kind") in KINDS})
-        if len(found) > 1:
-            raise UsageError(f"{', '.join(files)}: the rows are of {' and of '.join(found)}; choose one with --of")
-        of = found[0] if found else "training"
+        kinds = sorted({KINDS[row["kind"]] for row in rows if row.get("kind") in KINDS})
+        if len(kinds) > 1:
+            raise UsageError(f"{', '.join(files)}: the rows are of {' and of '.join(kinds)}; choose one with --of")
+        of = kinds[0] if kinds else "training"
     return rows, of
 
 
@@ -175,18 +175,18 @@ def _beside(
     return [c for c in _cases(catalog, rows, of, chips, also)[0] if c.id not in fitted]
 
 
-def _errors(found: Fitted, cases: Sequence[AnyCase]) -> Any:
+def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
     """Estimated over measured time, minus 1, of some rows by a fit to other rows."""
     from trnspec.perf.calibration.fit_inference import FittedServing, runs
     from trnspec.perf.calibration.fit_training import batch
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
 
-    if isinstance(found, FittedServing):
+    if isinstance(fitted, FittedServing):
         served = runs([c for c in cases if isinstance(c, InferenceCase)])
-        return served.token_times(found.serving) / served.tpot - 1.0
+        return served.token_times(fitted.serving) / served.tpot - 1.0
     steps = batch([c for c in cases if isinstance(c, Case)])
-    return steps.times(found.efficiency) / steps.seconds - 1.0
+    return steps.times(fitted.efficiency) / steps.seconds - 1.0
 
 
 def _cases(

@@ -150,7 +150,7 @@ def catalogs(seconds: float) -> list[FilePath]:
 
 
 def discover(
-    core: Callable[[], Plugin], choice: Choice, seconds: float, found: list[EntryPoint] | None = None
+    core: Callable[[], Plugin], choice: Choice, seconds: float, installed: list[EntryPoint] | None = None
 ) -> Discovery:
     """Import the plugins that are wanted, and keep those that can be used.
 
@@ -158,23 +158,23 @@ def discover(
         core: Returns trnspec itself, whose names win over those of a plugin.
         choice: Which plugins are wanted; the others are not imported.
         seconds: How long the import of each may take.
-        found: The installed plugins; looked up when not given.
+        installed: The installed plugins; looked up when not given.
 
     Raises:
         UsageError: A plugin that is chosen by name is not installed.
     """
-    found = entries() if found is None else found
+    installed = entries() if installed is None else installed
     for name in choice.only or ():
-        if name not in {e.name for e in found}:
-            hint = did_you_mean(name, [e.name for e in found]) or "trnspec plugin list shows the installed plugins"
+        if name not in {e.name for e in installed}:
+            hint = did_you_mean(name, [e.name for e in installed]) or "trnspec plugin list shows the installed plugins"
             raise UsageError(f"no plugin {name!r} is installed; {hint}")
-    wanted = [e for e in found if choice.takes(e.name)]
+    wanted = [e for e in installed if choice.takes(e.name)]
     outcomes = dict(zip(wanted, imported(wanted, seconds), strict=True))
     kept = [core()]
     owners = {(what, name): "trnspec" for what, name, _ in unique_names(kept[0])}
     units = unit_table(kept)
     records: list[Record] = []
-    for entry in found:
+    for entry in installed:
         if entry not in outcomes:
             records.append(_record(entry, LEFT_OUT, "not chosen"))
             continue

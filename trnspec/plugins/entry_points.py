@@ -130,10 +130,10 @@ class _Worker:
     One thread for all: switching threads takes longer than most imports.
     """
 
-    def __init__(self, found: list[EntryPoint]) -> None:
+    def __init__(self, entry_points: list[EntryPoint]) -> None:
         from threading import Event, Lock, Thread
 
-        self._found = found
+        self._found = entry_points
         self._lock = Lock()
         self._ended = Event()
         self._began = time.perf_counter()
@@ -171,15 +171,15 @@ class _Worker:
         return self._outcomes
 
 
-def imported(found: list[EntryPoint], seconds: float) -> list[Outcome]:
+def imported(entry_points: list[EntryPoint], seconds: float) -> list[Outcome]:
     """The outcome of the import of each entry point, in their order; ``seconds`` limits each import."""
     outcomes: list[Outcome] = []
     out = sys.stdout
     # Output of an import goes to standard error: programs read standard output.
     sys.stdout = sys.stderr
     try:
-        while len(outcomes) < len(found):
-            outcomes += _Worker(found[len(outcomes) :]).outcomes(seconds)
+        while len(outcomes) < len(entry_points):
+            outcomes += _Worker(entry_points[len(outcomes) :]).outcomes(seconds)
     finally:
         sys.stdout = out
     return outcomes

@@ -88,9 +88,9 @@ def bisection(fabric: Fabric, by: By = "links", *, lower: float = 0.0) -> Bisect
     best, side = math.inf, frozenset[int]()
     proven = max(lower, weights.spectral_bound())
     for start in weights.starts():
-        found, cut = weights.improved(start)
-        if found < best - _SLACK * max(1.0, best if best < math.inf else 1.0):
-            best, side = found, cut
+        weight, cut = weights.improved(start)
+        if weight < best - _SLACK * max(1.0, best if best < math.inf else 1.0):
+            best, side = weight, cut
         if weights.meets(proven, side):
             return weights.result(side, True, "bounds meet")
     if weights.meets(weights.routing_bound(), side):

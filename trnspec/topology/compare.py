@@ -45,11 +45,11 @@ def mapping(a: Fabric, b: Fabric, weights: bool = False) -> tuple[int, ...] | No
     image = [-1] * a.size
     for part in parts_a:
         for other in parts_b:
-            found = _match(a, b, labels_a, labels_b, part, other) if len(part) == len(other) else None
-            if found is not None:
+            matched = _match(a, b, labels_a, labels_b, part, other) if len(part) == len(other) else None
+            if matched is not None:
                 # Being the same is transitive, so the first part that fits is as good as any.
                 parts_b.remove(other)
-                for v, u in found.items():
+                for v, u in matched.items():
                     image[v] = u
                 break
         else:

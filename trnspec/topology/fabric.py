@@ -153,10 +153,10 @@ def asymmetries(neighbours: Sequence[Sequence[int]]) -> tuple[tuple[int, int], .
     without such pairs is a multigraph.
     """
     rows = [Counter(row) for row in neighbours]
-    found = [
+    pairs = [
         (i, j)
         for i, row in enumerate(rows)
         for j, times in row.items()
         if i == j or not 0 <= j < len(rows) or rows[j][i] < times
     ]
-    return tuple(sorted(found))
+    return tuple(sorted(pairs))

@@ -62,17 +62,17 @@ def _sizes(text: str) -> tuple[tuple[int, ...] | None, str]:
         r"\b(\d+(?:\s*[x\u00d7]\s*\d+)+)\b",
         r"\b(\d+)\b(?![-\s]?d(?:im|\b))",
     ):
-        found = re.search(pattern, text)
-        if found:
-            sizes = tuple(int(number) for number in re.findall(r"\d+", found[1]))
-            return sizes, f"{text[: found.start()]} {text[found.end() :]}"
+        match = re.search(pattern, text)
+        if match:
+            sizes = tuple(int(number) for number in re.findall(r"\d+", match[1]))
+            return sizes, f"{text[: match.start()]} {text[match.end() :]}"
     return None, text
 
 
 def _rank(text: str) -> tuple[int | None, str]:
     """How many dimensions, written ``2D`` or ``2-dimensional``, and the text without that."""
-    found = re.search(r"\b(\d+)[-\s]?d(?:im(?:ensional)?)?\b-?", text)
-    return (int(found[1]), f"{text[: found.start()]} {text[found.end() :]}") if found else (None, text)
+    match = re.search(r"\b(\d+)[-\s]?d(?:im(?:ensional)?)?\b-?", text)
+    return (int(match[1]), f"{text[: match.start()]} {text[match.end() :]}") if match else (None, text)
 
 
 def _shape(text: str, word: str, dims: tuple[int, ...] | None, rank: int | None, nodes: int | None) -> Shape:

@@ -157,8 +157,8 @@ def _perfect_matching(pairs: list[tuple[int, int]], at: list[list[int]], sides: 
     n = len(at)
     if sides:
         lefts = [v for v in range(n) if not sides[v]]
-        found = _matching([[(sum(pairs[k]) - v, k) for k in at[v]] for v in lefts], n)
-        return set(found) if found is not None else None
+        matched = _matching([[(sum(pairs[k]) - v, k) for k in at[v]] for v in lefts], n)
+        return set(matched) if matched is not None else None
     dice = random.Random(0)
     order = list(range(len(pairs)))
     for _ in range(100):
@@ -206,10 +206,10 @@ def _two_factors(pairs: list[tuple[int, int]], at: list[list[int]], sides: list[
             v = u
     colours = [-1] * len(pairs)
     for colour in range(degree // 2):
-        found = _matching(tails, n)
-        if found is None:  # pragma: no cover - a regular bipartite graph always has one
+        matched = _matching(tails, n)
+        if matched is None:  # pragma: no cover - a regular bipartite graph always has one
             return None
-        for v, k in enumerate(found):
+        for v, k in enumerate(matched):
             colours[k] = colour
             tails[v] = [choice for choice in tails[v] if choice[1] != k]
     return colours

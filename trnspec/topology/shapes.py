@@ -95,11 +95,11 @@ class GridShape(Shape):
         across = grid.axis_cut(self.axes, by)
         if across is not None and across.exact:
             return across
-        found = bisection(self.build(), by, lower=grid.lower_bound(self.axes, by))
-        if across is None or found.exact:
-            return found
+        searched = bisection(self.build(), by, lower=grid.lower_bound(self.axes, by))
+        if across is None or searched.exact:
+            return searched
         key = (lambda b: b.links) if by == "links" else (lambda b: b.rate or 0.0)
-        return min(found, across, key=key)
+        return min(searched, across, key=key)
 
 
 @frozen

@@ -63,8 +63,8 @@ class Proportion:
 
 def proportions(graph: Graph) -> list[Proportion]:
     """The proportions of a catalog that differ between siblings."""
-    found = [p for make in _MAKERS for p in make(graph)]
-    return [p for p in found if _differ(p.shares)]
+    candidates = [p for make in _MAKERS for p in make(graph)]
+    return [p for p in candidates if _differ(p.shares)]
 
 
 def _differ(shares: tuple[Share, ...]) -> bool:
@@ -93,14 +93,14 @@ def _host(graph: Graph) -> Iterator[Proportion]:
     for path, words in (("stated.host.vcpus", "vCPUs"), ("stated.host.memory", "host memory")):
         by_chip: dict[str, list[tuple[Share, str]]] = {}
         for node in graph.of(UltraServer):
-            found, total = chips(graph, node), _site(node, path)
+            counted, total = chips(graph, node), _site(node, path)
             server = graph.find(node.spec.servers.server)
-            if found is None or total.value is None or server is None:
+            if counted is None or total.value is None or server is None:
                 continue
             unit = total.value.unit.symbol if isinstance(total.value, Quantity) else ""
-            share = Share(f"{total.value} of {node.name}", total.interval.scaled(Fraction(1, found[0])), unit)
+            share = Share(f"{total.value} of {node.name}", total.interval.scaled(Fraction(1, counted[0])), unit)
             notes = f"{node.name} has {server.spec.chips.count} chips in a server"
-            by_chip.setdefault(found[1].name, []).append((share, notes))
+            by_chip.setdefault(counted[1].name, []).append((share, notes))
         for chip, described in by_chip.items():
             cause = "the hosts differ, they are sized by the server and not by its chips: "
             cause += ", ".join(notes for _, notes in described) + "; not an error, and not to be scaled by chips"
@@ -112,13 +112,13 @@ def _network(graph: Graph) -> Iterator[Proportion]:
     shares: list[Share] = []
     notes: list[str] = []
     for node in (*graph.of(Server), *graph.of(UltraServer)):
-        found = chips(graph, node)
+        counted = chips(graph, node)
         path = "network.bandwidth" if isinstance(node.spec, Server) else "stated.network.bandwidth"
-        if found is None or found[0] == 1 or found[1].name == "trainium1":
+        if counted is None or counted[0] == 1 or counted[1].name == "trainium1":
             continue
         for site, verdict in _said(node, path):
             if verdict not in ("other-scope", "agrees"):
-                interval = site.interval.scaled(Fraction(1, found[0]))
+                interval = site.interval.scaled(Fraction(1, counted[0]))
                 shares.append(Share(f"{site.value} of {node.name}", interval, "Gbit/s", verdict))
         if isinstance(node.spec, UltraServer):
             notes += [

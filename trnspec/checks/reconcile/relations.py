@@ -62,15 +62,15 @@ _known: weakref.WeakKeyDictionary[Graph, list[Relation]] = weakref.WeakKeyDictio
 
 def relations(graph: Graph) -> list[Relation]:
     """Every relation of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
-    found = _known.get(graph)
-    if found is None:
-        found = _known[graph] = [
+    cached = _known.get(graph)
+    if cached is None:
+        cached = _known[graph] = [
             relation
             for skeleton in [*sums(graph), *_claims(graph)]
             for whole in _stated(skeleton.total)
             if (relation := evolve(skeleton, total=whole)).stands
         ]
-    return found
+    return cached
 
 
 def sums(graph: Graph) -> Iterator[Relation]:
@@ -316,10 +316,10 @@ def _counted(graph: Graph, node: Node[Any], path: Path) -> tuple[Occurrence, ...
     return occurrences(graph, node, lambda n: word(type(n.spec)) == kind) or ()
 
 
-def _sum(total: Site, found: tuple[Occurrence, ...], path: Path | None, node: Node[Any]) -> Iterator[Relation]:
+def _sum(total: Site, summed: tuple[Occurrence, ...], path: Path | None, node: Node[Any]) -> Iterator[Relation]:
     """The relation between a total and a figure of parts; with ``None`` for the path, their numbers are summed."""
     terms: list[Term] = []
-    for occurrence in found:
+    for occurrence in summed:
         counts = [
             Site(holder, at) for holder, part in occurrence.steps if (at := count_path(holder, part.ref)) is not None
         ]
@@ -331,7 +331,7 @@ def _sum(total: Site, found: tuple[Occurrence, ...], path: Path | None, node: No
             terms.append(Term(tuple(counts[:-1]), counts[-1]))
     if terms:
         # The number of chips of an UltraServer follows from its servers; every other total from the parts themselves.
-        part = terms[0].part.node if path is not None or len(found[0].steps) > 1 else found[0].node
+        part = terms[0].part.node if path is not None or len(summed[0].steps) > 1 else summed[0].node
         level = f"{in_text(type(part.spec))}s of {_article(in_text(type(node.spec)))}"
         yield from _relate(total, terms, level)
 

@@ -40,10 +40,10 @@ class Site:
         """The value; ``None`` where there is none, or where a claim gives a word."""
         if self.claim is not None:
             return _said(self.node.claims[self.claim].says, self.node.units)
-        found = figure_at(self.node, self.path)
-        if isinstance(found, Figure):
-            return found.value
-        return found if isinstance(found, int) else None
+        value = figure_at(self.node, self.path)
+        if isinstance(value, Figure):
+            return value.value
+        return value if isinstance(value, int) else None
 
     @property
     def interval(self) -> Interval:

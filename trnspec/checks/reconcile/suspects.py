@@ -57,10 +57,10 @@ _known: weakref.WeakKeyDictionary[Graph, tuple[Suspect, ...]] = weakref.WeakKeyD
 
 def blamed(graph: Graph) -> tuple[Suspect, ...]:
     """The suspects of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
-    found = _known.get(graph)
-    if found is None:
-        found = _known[graph] = tuple(suspects(relations(graph)))
-    return found
+    cached = _known.get(graph)
+    if cached is None:
+        cached = _known[graph] = tuple(suspects(relations(graph)))
+    return cached
 
 
 def suspects(relations: Iterable[Relation]) -> list[Suspect]:
@@ -74,7 +74,7 @@ def suspects(relations: Iterable[Relation]) -> list[Suspect]:
     relations = list(relations)
     failing = [r for r in relations if not r.holds]
     sound = Counter(key for r in relations if r.holds for key in {s.key for s in r.sites})
-    found: list[Suspect] = []
+    result: list[Suspect] = []
     while failing:
         broken: dict[Key, list[Relation]] = {}
         for relation in failing:
@@ -84,9 +84,9 @@ def suspects(relations: Iterable[Relation]) -> list[Suspect]:
         fixed = {key: m for key, site in sites.items() if (m := _fixed(site, broken[key]))}
         totals = {r.total.key for r in failing}
         key = max(fixed, key=lambda k: (len(fixed[k]) - sound[k], k in totals, -sound[k], k[0], str(k[1:])))
-        found.append(Suspect(sites[key], tuple(sorted(fixed[key], key=lambda r: r.is_claim))))
+        result.append(Suspect(sites[key], tuple(sorted(fixed[key], key=lambda r: r.is_claim))))
         failing = [r for r in failing if r not in fixed[key]]
-    return found
+    return result
 
 
 def _fixed(site: Site, failing: list[Relation]) -> list[Relation]:

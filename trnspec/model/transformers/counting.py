@@ -29,8 +29,8 @@ def dimensions(spec: Model) -> Dimensions:
     Raises:
         UsageError: Its counts contradict each other; the message names the first that does.
     """
-    made = _counted(spec)
-    return Dimensions(**{f.name: float(getattr(made, f.name)) for f in attrs.fields(Dimensions)})
+    counted = _counted(spec)
+    return Dimensions(**{f.name: float(getattr(counted, f.name)) for f in attrs.fields(Dimensions)})
 
 
 def parameters(d: Dimensions) -> float:
@@ -97,21 +97,21 @@ def sizes(spec: Model) -> Dimensions:
     embedding = spec.vocabulary * h
     learned = spec.context * h if spec.positions == "learned" else 0
     window = attention.window or 0
-    found: dict[str, int] = {
+    counts: dict[str, int] = {
         **dict.fromkeys(_DEFAULTS, 0),  # integers, where the class has floats
         **_attention(attention, h),
         **({} if spec.experts is None else _experts(spec.experts, spec.layers, h)),
     }
-    found["attention_small"] += spec.norms * norm
+    counts["attention_small"] += spec.norms * norm
     if ffn is not None:
-        found |= {
+        counts |= {
             "matrices": _MATRICES[ffn.form],
             "width": ffn.width,
             "mlp_weights": _MATRICES[ffn.form] * h * ffn.width,
         }
-        found["mlp_small"] = _biases(ffn.form, h, ffn.width) if ffn.bias == "all" else 0
+        counts["mlp_small"] = _biases(ffn.form, h, ffn.width) if ffn.bias == "all" else 0
     outer = norm * ((spec.final_norm == "one") + (spec.embedding_norm == "one"))
-    found |= {
+    counts |= {
         "layers": spec.layers,
         "hidden": h,
         "vocabulary": spec.vocabulary,
@@ -129,7 +129,7 @@ def sizes(spec: Model) -> Dimensions:
         # BERT: pooler and transform, and the matrix that tells whether a sentence follows.
         "outer_weights": 2 * h * h + 2 * h if bert else 0,
     }
-    return Dimensions(**found)
+    return Dimensions(**counts)
 
 
 def _biases(form: str, hidden: int, width: int) -> int:

@@ -69,17 +69,17 @@ class _Reader:
         for figure in stated.values():
             self.cited |= {self._own(r.source) for r in figure.conflicting}
         head = node.metadata
-        made: dict[str, Any] = {"kind": node.kind, "name": node.name, "title": head.title}
+        fields: dict[str, Any] = {"kind": node.kind, "name": node.name, "title": head.title}
         if head.aliases:
-            made["aliases"] = list(head.aliases)
+            fields["aliases"] = list(head.aliases)
         if head.note:
-            made["note"] = head.note
+            fields["note"] = head.note
         inside = (*path, node.name)
-        made["spec"] = self._value(node.spec, ObjectShape(type(node.spec)), ("spec",), (node, stated, inside))
+        fields["spec"] = self._value(node.spec, ObjectShape(type(node.spec)), ("spec",), (node, stated, inside))
         totals = {s.at: self._total(node, s.value) for s in sums(self.graph, node)}
         if totals:
-            made["totals"] = totals
-        return made
+            fields["totals"] = totals
+        return fields
 
     def _value(
         self, value: Any, shape: Shape, path: Path, of: tuple[Node[Any], dict[Path, Stated], tuple[str, ...]]
@@ -89,8 +89,8 @@ class _Reader:
         if isinstance(shape, RefShape):
             return self._reference(value.name, shape, of)
         if isinstance(shape, ObjectShape):
-            found = {n: (getattr(value, n), f.shape) for n, f in shape.fields.items()}
-            return {n: self._value(v, s, (*path, n), of) for n, (v, s) in found.items() if v not in (None, (), {})}
+            members = {n: (getattr(value, n), f.shape) for n, f in shape.fields.items()}
+            return {n: self._value(v, s, (*path, n), of) for n, (v, s) in members.items() if v not in (None, (), {})}
         if isinstance(shape, ListShape):
             return [self._value(v, shape.item, (*path, i), of) for i, v in enumerate(value)]
         if isinstance(shape, MapShape):
@@ -113,27 +113,27 @@ class _Reader:
 
     def _figure(self, figure: Stated) -> dict[str, Any]:
         quantity = figure.value
-        made: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "value": number(quantity.value),
             "unit": quantity.dimension.base,
             "printed": quantity.text,
         }
-        made["interval"] = _ends(figure.interval)
-        made["scope"] = figure.scope
+        fields["interval"] = _ends(figure.interval)
+        fields["scope"] = figure.scope
         if figure.source_name:
             source = self._own(figure.source_name)
             self.cited.add(source)
-            made |= {"source": source, "as_of": figure.as_of}
+            fields |= {"source": source, "as_of": figure.as_of}
         else:
-            made |= {"source": None, "as_of": None}
+            fields |= {"source": None, "as_of": None}
         more = {"where": figure.where, "derived": figure.derived, "note": figure.note}
-        made |= {k: v for k, v in more.items() if v is not None}
+        fields |= {k: v for k, v in more.items() if v is not None}
         if figure.conflicting:
-            made["conflicting"] = [
+            fields["conflicting"] = [
                 {"says": r.says, "source": self._own(r.source), "as_of": r.as_of, "verdict": r.verdict}
                 for r in figure.conflicting
             ]
-        return made
+        return fields
 
     def _total(self, node: Node[Any], value: Total | PartCount) -> dict[str, Any] | int:
         if isinstance(value, int):

@@ -161,7 +161,7 @@ def framed(picture: Picture, title: str, subtitle: Iterable[str], description: s
         parts += [*([_sample(cls, MARGIN, y)] if cls else []), text(MARGIN + 46, y + 4.5, words, "word")]
     size = f'viewBox="0 0 {num(width)} {num(height)}" width="{num(width)}" height="{num(height)}"'
     comments = "".join(f"  {text_of(n).replace('--', '- -')}\n" for n in notes)
-    made = (
+    svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc">\n'
         f'<title id="title">{text_of(title)}</title>\n<desc id="desc">{text_of(description)}</desc>\n'
         + (f"<!--\n{comments}-->\n" if comments else "")
@@ -170,7 +170,7 @@ def framed(picture: Picture, title: str, subtitle: Iterable[str], description: s
         + "\n</svg>\n"
     )
     # In ASCII it is what it is meant to be in every pipe and under every declared encoding.
-    return made.encode("ascii", "xmlcharrefreplace").decode("ascii")
+    return svg.encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def _sample(cls: str, x: float, y: float) -> str:

@@ -52,14 +52,14 @@ def four(shape: Hypercube, classes: Mapping[str, str]) -> Picture:
     return Picture(width, height, tuple(parts))
 
 
-def planes(shape: GridShape, classes: Mapping[str, str], found: Wiring) -> Picture:
+def planes(shape: GridShape, classes: Mapping[str, str], network: Wiring) -> Picture:
     """A grid of three dimensions: the planes of the last two side by side, and how the first one joins them."""
     deep, rows, columns = shape.axes
     size = rows.size * columns.size
     _, width, height = _plane(rows, columns, classes, range(size), _SMALL)
     gap, head, pad = 40, 30, 8
     cls = classes[deep.kind]
-    place = "server" if found.per_server == size else "plane"
+    place = "server" if network.per_server == size else "plane"
     across: list[str] = []
     boxes: list[str] = []
     top = head + 4

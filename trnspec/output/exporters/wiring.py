@@ -103,25 +103,25 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
     if topology is None:
         raise ledger.refused("no-fabric", "its fabric has no declared topology")
     servers, server = systems(ledger)
-    made = shape_of(topology, count)
-    if made.nodes != count:
-        message = f"the declared {topology.shape} has {made.nodes} chips, and {ledger.node.name} has {count}"
+    shape = shape_of(topology, count)
+    if shape.nodes != count:
+        message = f"the declared {topology.shape} has {shape.nodes} chips, and {ledger.node.name} has {count}"
         raise TopologyError(message)
     if servers > 1:
         ledger.assume("", "chips are numbered server by server, and in a grid row by row, the last dimension fastest")
     kinds = {WITHIN: inner}
-    if isinstance(made, (Torus, Mesh)) and outer is not None:
+    if isinstance(shape, (Torus, Mesh)) and outer is not None:
         ledger.assume("", "the first dimension of the grid is the one that crosses from server to server")
-        made = evolve(made, kinds=(BETWEEN, *([WITHIN] * (len(made.dims) - 1))))
+        shape = evolve(shape, kinds=(BETWEEN, *([WITHIN] * (len(shape.dims) - 1))))
         kinds[BETWEEN] = outer
-    elif isinstance(made, (Torus, Mesh)):
-        made = evolve(made, kinds=(WITHIN,))
-    elif isinstance(made, Switched):
-        made, kinds = _switched(made, inner, outer)
+    elif isinstance(shape, (Torus, Mesh)):
+        shape = evolve(shape, kinds=(WITHIN,))
+    elif isinstance(shape, Switched):
+        shape, kinds = _switched(shape, inner, outer)
     else:
-        made = evolve(made, kind=WITHIN)  # type: ignore[call-arg]  # chain, ring, hypercube and the like all have it
+        shape = evolve(shape, kind=WITHIN)  # type: ignore[call-arg]  # chain, ring, hypercube and the like all have it
     counts: dict[str, int] = {}
-    for edge in made.build().edges:
+    for edge in shape.build().edges:
         counts[edge.kind] = counts.get(edge.kind, 0) + 1
     # Links within a server come first, however the dimensions are numbered.
     classes = tuple(
@@ -130,13 +130,13 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
             _title(ledger, k, kinds[k], topology),
             counts[k],
             _rate(ledger, k, kinds[k]) if rated else None,
-            inner.links_per_chip if k == WITHIN and _one_switch_level(made, outer) else None,
+            inner.links_per_chip if k == WITHIN and _one_switch_level(shape, outer) else None,
         )
         for k in kinds
         if k in counts
     )
     names = tuple(level.name for level in topology.levels)
-    return Wiring(made, classes, chip.name, count // servers, servers, server.name, names)
+    return Wiring(shape, classes, chip.name, count // servers, servers, server.name, names)
 
 
 def systems(ledger: Ledger) -> tuple[int, Node[Any]]:
@@ -145,10 +145,10 @@ def systems(ledger: Ledger) -> tuple[int, Node[Any]]:
     Raises:
         ExportError: It is built of several kinds of servers, or of none.
     """
-    found = composition.servers(ledger.graph, ledger.node)
-    if found is None:
+    counted = composition.servers(ledger.graph, ledger.node)
+    if counted is None:
         raise ledger.refused("not-expressible", "it is not built of one kind of server")
-    return found
+    return counted
 
 
 def _one_switch_level(shape: Shape, outer: Declared | None) -> bool:
@@ -170,12 +170,12 @@ def fabrics(ledger: Ledger) -> tuple[Declared, Declared | None]:
     return spec.fabric, getattr(spec, "between_servers", None)
 
 
-def _switched(made: Switched, inner: Declared, outer: Declared | None) -> tuple[Switched, dict[str, Declared]]:
-    many = len(made.levels) > 1
-    names = [f"{WITHIN} {i}" if many else WITHIN for i in range(1, len(made.levels) + 1)]
-    levels = tuple(evolve(level, kind=name) for level, name in zip(made.levels, names, strict=True))
-    peers = tuple(evolve(peer, kind=DIRECT) for peer in made.peers)
-    return evolve(made, levels=levels, peers=peers), {**dict.fromkeys(names, inner), DIRECT: outer or inner}
+def _switched(shape: Switched, inner: Declared, outer: Declared | None) -> tuple[Switched, dict[str, Declared]]:
+    many = len(shape.levels) > 1
+    names = [f"{WITHIN} {i}" if many else WITHIN for i in range(1, len(shape.levels) + 1)]
+    levels = tuple(evolve(level, kind=name) for level, name in zip(shape.levels, names, strict=True))
+    peers = tuple(evolve(peer, kind=DIRECT) for peer in shape.peers)
+    return evolve(shape, levels=levels, peers=peers), {**dict.fromkeys(names, inner), DIRECT: outer or inner}
 
 
 def _title(ledger: Ledger, kind: str, declared: Declared, topology: Topology) -> str:
@@ -214,16 +214,16 @@ def out_of_a_chip(ledger: Ledger, field: str) -> Fraction:
         ExportError: No fabric is declared, or its bandwidth is not known.
     """
     inner, outer = fabrics(ledger)
-    found = out_of_part(ledger, field, "fabric", inner)
-    if found is None:
+    rate = out_of_part(ledger, field, "fabric", inner)
+    if rate is None:
         raise ledger.unknown(field, ledger.node, "fabric.bandwidth")
     if outer is None:
-        return found
+        return rate
     more = out_of_part(ledger, field, "between_servers", outer)
     if more is None:
         ledger.assume(field, "what crosses from server to server is not counted: its bandwidth is not known")
-        return found
-    return found + more
+        return rate
+    return rate + more
 
 
 def out_of_part(ledger: Ledger, field: str, at: str, declared: Declared) -> Fraction | None:
@@ -239,8 +239,8 @@ def out_of_part(ledger: Ledger, field: str, at: str, declared: Declared) -> Frac
 def latency(ledger: Ledger, field: str, link_name: str | None) -> Fraction:
     """The latency of a link in seconds; 0 where none is published, which makes every time a lower bound."""
     link = None if link_name is None else ledger.graph.nodes.get(ledger.graph.aliases.get(link_name, ""))
-    found = None if link is None else ledger.find(link, "latency")
-    if found is None:
+    figure = None if link is None else ledger.find(link, "latency")
+    if figure is None:
         ledger.assume(field, f"no latency of {link_name or 'the link'} is known; with 0, times are lower bounds")
         return Fraction(0)
-    return ledger.use(field, found)
+    return ledger.use(field, figure)

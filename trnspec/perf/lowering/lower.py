@@ -44,12 +44,12 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
         UnknownNameError: There is no such document.
         RefusalError: A figure that is needed is not published.
     """
-    found = _ON.match(on.strip())
-    if found is None:
+    match = _ON.match(on.strip())
+    if match is None:
         hint = _meant(graph, on.strip()) or "write a name, and how many: trn1.32xlarge*32"
         raise UsageError(f"{on!r} is not a system; {hint}")
-    node = graph.named(found["name"])
-    count = int(found["count"]) if found["count"] else None
+    node = graph.named(match["name"])
+    count = int(match["count"]) if match["count"] else None
     known: dict[str, Mapping[str, Stated]] = {}
     slow, value, fast = (_some(_Lowering(graph, node, count, lnc, end, known).system(on), chips) for end in _NAMES)
     return evolve(value, ends=(slow, fast))
@@ -150,15 +150,15 @@ class _Lowering:
                     "name a server or an UltraServer"
                 )
             return None
-        found = composition.server_occurrences(self.graph, node)
-        if found is None:
+        servers = composition.server_occurrences(self.graph, node)
+        if servers is None:
             raise UsageError(f"{node.name} is built of a part that is not in the catalog, or is of another kind")
-        if not found:
+        if not servers:
             raise UsageError(f"{node.kind} {node.name} has no chips; name a server, an UltraServer or a chip")
-        if len(found) > 1:
-            names = ", ".join(dict.fromkeys(o.node.name for o in found))
+        if len(servers) > 1:
+            names = ", ".join(dict.fromkeys(o.node.name for o in servers))
             raise UsageError(f"{node.name} is built of several parts ({names}); name one of them")
-        occurrence = found[0]
+        occurrence = servers[0]
         domains = [i for i, (holder, _) in enumerate(occurrence.steps) if hasattr(holder.spec, "fabric")]
         linked = [i for i in domains if any(getattr(occurrence.steps[i][0].spec, name, None) for name in _FABRICS)]
         if len(linked) > 1:
@@ -188,10 +188,10 @@ class _Lowering:
         """The number of chips of a server, and the chip."""
         if server is None:
             return 1, self.node
-        found = composition.chips(self.graph, server)
-        if found is None:
+        counted = composition.chips(self.graph, server)
+        if counted is None:
             raise UsageError(f"{server.name} is built of several kinds of chips")
-        return found
+        return counted
 
     def _figures_of(self, node: Node[Any]) -> Mapping[str, Stated]:
         if node.name not in self._figures:
@@ -203,9 +203,11 @@ class _Lowering:
         figure = self._figures_of(node).get(at)
         if figure is None:
             return UNKNOWN
-        told = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.conflicting)
+        conflicting = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.conflicting)
         source = figure.source_name or (f"derived: {figure.derived}" if figure.derived else "none")
-        self.figures_used[node.name, at] = UsedFigure(node.name, at, figure.value.text, source, figure.as_of, told)
+        self.figures_used[node.name, at] = UsedFigure(
+            node.name, at, figure.value.text, source, figure.as_of, conflicting
+        )
         interval = figure.interval
         low, high = (self.end == "slow") != slow_is_high, (self.end == "fast") != slow_is_high
         if self.end != "value" and low:
@@ -322,8 +324,8 @@ class _Lowering:
                 return rate / directions, path
         return UNKNOWN, at
 
-    def _level(self, name: str, ranks: float, found: tuple[float, str, str], per_chip: float, node: Node[Any]) -> Level:
-        rate, link, place = found
+    def _level(self, name: str, ranks: float, links: tuple[float, str, str], per_chip: float, node: Node[Any]) -> Level:
+        rate, link, place = links
         try:
             shape = shape_of(self.graph, node)
         except TopologyError:

@@ -41,16 +41,16 @@ def causes(
         parts: The documents of the type.
         data: The whole record.
     """
-    found: list[Explanation] = []
+    explanations: list[Explanation] = []
     if isinstance(statement.says, Quantity) and wanted is not None and statement.says.value != 0:
-        found += _within(statement, data)
+        explanations += _within(statement, data)
         if statement.id == "device-memory":
-            found += _of_many(statement.says, parts)
+            explanations += _of_many(statement.says, parts)
         for case in _cases(statement.says, target, wanted, parts):
-            found += (e for e in (_placed(e, case) for e in explain_case(case)) if e not in found)
+            explanations += (e for e in (_placed(e, case) for e in explain_case(case)) if e not in explanations)
     elif isinstance(statement.says, int):
-        found += _counts(statement.says, target, parts)
-    return tuple(found)
+        explanations += _counts(statement.says, target, parts)
+    return tuple(explanations)
 
 
 def _within(statement: Statement, data: Mapping[str, Any]) -> Iterator[Explanation]:
@@ -68,11 +68,13 @@ def _within(statement: Statement, data: Mapping[str, Any]) -> Iterator[Explanati
 def _of_many(says: Quantity, parts: Parts) -> Iterator[Explanation]:
     """The figure of one chip may be what all chips of another size have together."""
     for server in parts.graph.of(Server):
-        made = total(parts.graph, server, _ONE)
-        if made is None or made.count == 1 or server.name == parts.server.name:
+        memory = total(parts.graph, server, _ONE)
+        if memory is None or memory.count == 1 or server.name == parts.server.name:
             continue
-        if float(made) == float(says):
-            sentence = f"{made} is the memory of {made.count} chips of {made.figure}, {made.part.name}: {server.name}"
+        if float(memory) == float(says):
+            sentence = (
+                f"{memory} is the memory of {memory.count} chips of {memory.figure}, {memory.part.name}: {server.name}"
+            )
             yield Explanation("total-of-another", sentence)
             return
 
@@ -97,19 +99,19 @@ def _cases(says: Quantity, target: Target, wanted: Interval, parts: Parts) -> It
         yield Case(own, says, (wanted,), (), (), parts.graph)
 
 
-def _placed(found: Explanation, case: Case) -> Explanation:
+def _placed(explanation: Explanation, case: Case) -> Explanation:
     """Where another figure of a document stands here, that one by its whole path: ``baseline`` alone says nothing."""
-    told = _ROW.fullmatch(found.sentence) if found.id == "swapped-row" else None
-    if told is None:
-        return found
+    match = _ROW.fullmatch(explanation.sentence) if explanation.id == "swapped-row" else None
+    if match is None:
+        return explanation
     # A figure of a part is multiplied by how many parts there are.
-    sites = [t.part for t in case.terms] if " x " in told["figure"] else [case.site]
+    sites = [t.part for t in case.terms] if " x " in match["figure"] else [case.site]
     for site in sites:
-        for path in ((*site.path[:-1], told["row"]), ("spec", *told["row"].split("."))):
+        for path in ((*site.path[:-1], match["row"]), ("spec", *match["row"].split("."))):
             if figure_at(site.node, path) is not None:
-                where = f"{'.'.join(map(str, path))} of {site.node.name}{told['more']}"
-                return evolve(found, sentence=f"this is the figure at {where}: {told['figure']}")
-    return found
+                where = f"{'.'.join(map(str, path))} of {site.node.name}{match['more']}"
+                return evolve(explanation, sentence=f"this is the figure at {where}: {match['figure']}")
+    return explanation
 
 
 def _term(parts: Parts, part: Site) -> Term:
@@ -126,8 +128,8 @@ def _site(node: Node[Any], path: Path, graph: Graph) -> Site:
 
 
 def _is_api(graph: Graph, source: str) -> bool:
-    found = graph.nodes.get(source)
-    return found is not None and isinstance(found.spec, Source) and found.spec.rank == "vendor-api"
+    node = graph.nodes.get(source)
+    return node is not None and isinstance(node.spec, Source) and node.spec.rank == "vendor-api"
 
 
 def _counts(says: int, target: Target, parts: Parts) -> Iterator[Explanation]:

@@ -136,14 +136,14 @@ def audit(records: Iterable[Record], graph: Graph) -> Audit:
     others = 0
     for record in sorted(records, key=lambda r: r.name):
         parts = Parts.of(record.name, graph)
-        found = devices(record.data)
+        listed = devices(record.data)
         if parts is None:
-            if found:
-                devices_ = [(d, chip.name if (chip := chip_named(graph, d)) else "") for d in distinct(found)]
+            if listed:
+                devices_ = [(d, chip.name if (chip := chip_named(graph, d)) else "") for d in distinct(listed)]
                 lacking.append(Lacking(record.name, tuple(devices_)))
-            others += not found
+            others += not listed
             continue
-        if not found:
+        if not listed:
             chips = parts.server.spec.chips
             omissions.append((record.name, f"{chips.count} x {chips.chip.name}"))
         compared += _of_record(record, parts)
@@ -162,17 +162,17 @@ _FOLLOWS = {"peak": {"card-peak", "cards"}, "performance-cards": {"performance"}
 
 
 def _of_record(record: Record, parts: Parts) -> Iterator[Compared]:
-    found = [one for s in statements(record.data) if (one := _compared(s, record, parts)) is not None]
-    wrong = {c.statement.id for c in found if not c.agrees}
-    yield from (c for c in found if c.agrees or not wrong & _FOLLOWS.get(c.statement.id, set()))
+    compared = [one for s in statements(record.data) if (one := _compared(s, record, parts)) is not None]
+    wrong = {c.statement.id for c in compared if not c.agrees}
+    yield from (c for c in compared if c.agrees or not wrong & _FOLLOWS.get(c.statement.id, set()))
 
 
-def _first_of_each(found: Iterable[Compared]) -> Iterator[Compared]:
+def _first_of_each(additions: Iterable[Compared]) -> Iterator[Compared]:
     """Two statements may be of one attribute; it lacks once."""
-    told: set[tuple[str, Target]] = set()
-    for each in found:
-        if (each.type, each.target) not in told:
-            told.add((each.type, each.target))
+    seen: set[tuple[str, Target]] = set()
+    for each in additions:
+        if (each.type, each.target) not in seen:
+            seen.add((each.type, each.target))
             yield each
 
 
@@ -206,27 +206,27 @@ class Parts:
         if node is None:
             return None
         path = tuple(target.path.split("."))
-        found = figure_at(node, path)
-        if found is None and target.path == "spec.stated.memory.capacity":
+        value = figure_at(node, path)
+        if value is None and target.path == "spec.stated.memory.capacity":
             return self._memory()
-        if found is None:
+        if value is None:
             return None
-        if isinstance(found, Figure):
-            source = found.source or node.metadata.source
-            name = "derived" if found.derived is not None else source.name if source else ""
-            return Adopted(found.value, str(found), found.interval, node.name, target.path, name, self.date(name))
+        if isinstance(value, Figure):
+            source = value.source or node.metadata.source
+            name = "derived" if value.derived is not None else source.name if source else ""
+            return Adopted(value.value, str(value), value.interval, node.name, target.path, name, self.date(name))
         name = node.metadata.source.name if node.metadata.source else ""
-        text = found.name if isinstance(found, Ref) else str(found)
-        interval = Interval.point(found) if isinstance(found, int) else None
-        return Adopted(found, text, interval, node.name, target.path, name, self.date(name))
+        text = value.name if isinstance(value, Ref) else str(value)
+        interval = Interval.point(value) if isinstance(value, int) else None
+        return Adopted(value, text, interval, node.name, target.path, name, self.date(name))
 
     def _memory(self) -> Adopted | None:
-        made = total(self.graph, self.server, ("spec", "memory", "capacity"))
-        if made is None:
+        memory = total(self.graph, self.server, ("spec", "memory", "capacity"))
+        if memory is None:
             return None
-        name = made.part.metadata.source.name if made.part.metadata.source else ""
-        text = f"{made} = {made.count} x {made.figure}" if made.count != 1 else str(made)
-        return Adopted(made, text, made.interval, made.part.name, "spec.memory.capacity", name, self.date(name))
+        name = memory.part.metadata.source.name if memory.part.metadata.source else ""
+        text = f"{memory} = {memory.count} x {memory.figure}" if memory.count != 1 else str(memory)
+        return Adopted(memory, text, memory.interval, memory.part.name, "spec.memory.capacity", name, self.date(name))
 
     def date(self, source: str) -> str:
         """The date of a source."""
@@ -325,8 +325,8 @@ def _names(chip: Node[Chip]) -> set[str]:
 def chip_named(graph: Graph, device: Device) -> Node[Chip] | None:
     """The chip of the catalog that the API means by the name of a device; ``None`` where none or several fit."""
     wanted = {plain(device.name), plain(device.title)} - {""}
-    found = [chip for chip in graph.of(Chip) if wanted & _names(chip)]
-    return found[0] if len(found) == 1 else None
+    matches = [chip for chip in graph.of(Chip) if wanted & _names(chip)]
+    return matches[0] if len(matches) == 1 else None
 
 
 def is_chip(graph: Graph, name: str, full: str, chip: Node[Chip]) -> bool:

@@ -106,11 +106,11 @@ class _Making:
 
     def chips(self, records: Iterable[Record]) -> Mapping[str, _Made | str]:
         """The chip of each device by its title: that of the catalog, else a draft, else why there is none."""
-        found: dict[str, list[tuple[str, Device]]] = {}
+        by_title: dict[str, list[tuple[str, Device]]] = {}
         for record in records:
             for device in distinct(devices(record.data)):
-                found.setdefault(device.title, []).append((record.name, device))
-        return {title: self.chip(title, places) for title, places in found.items()}
+                by_title.setdefault(device.title, []).append((record.name, device))
+        return {title: self.chip(title, places) for title, places in by_title.items()}
 
     def chip(self, title: str, places: list[tuple[str, Device]]) -> _Made | str:
         """A chip, or the reason why it cannot be drafted."""
@@ -127,8 +127,8 @@ class _Making:
         if None in sizes or not sizes:
             return f"nothing says how much memory a {title} has"
         if len(sizes) > 1:
-            told = " and ".join(f"{s:,} MiB" for s in sorted(s for s in sizes if s is not None))
-            return f"the records give a {title} {told}"
+            amounts = " and ".join(f"{s:,} MiB" for s in sorted(s for s in sizes if s is not None))
+            return f"the records give a {title} {amounts}"
         size = printed(device.data["MemoryInfo"]["SizeInMiB"], "MiB")
         spec: dict[str, Any] = {}
         core = self.core(device, title)
@@ -145,26 +145,26 @@ class _Making:
         info = device.data.get("CoreInfo", {})
         if not info.get("Count") or "Version" not in info:
             return None
-        found = [c.name for c in self.graph.of(Core) if c.spec.version == f"v{info['Version']}"]
-        if len(found) == 1:
-            return found[0]
+        matches = [c.name for c in self.graph.of(Core) if c.spec.version == f"v{info['Version']}"]
+        if len(matches) == 1:
+            return matches[0]
         self.notes.append(f"{title}: the catalog has no core of version v{info['Version']}; its cores are left out")
         return None
 
     def server(self, record: Record, chips: Mapping[str, _Made | str]) -> None:
         """Draft a server, or report why not."""
-        told = {d.title: d for d in distinct(devices(record.data))}
-        if len(told) != 1:
-            reason = "its record tells of no accelerator" if not told else f"it has {' and '.join(told)}"
+        by_title = {d.title: d for d in distinct(devices(record.data))}
+        if len(by_title) != 1:
+            reason = "its record tells of no accelerator" if not by_title else f"it has {' and '.join(by_title)}"
             self.left_out.append(f"{record.name}: {reason}")
             return
-        [(title, device)] = told.items()
-        made = chips[title]
+        [(title, device)] = by_title.items()
+        chip = chips[title]
         if device.is_part:
             self.left_out.append(f"{record.name}: it has a part of a chip, and a catalog counts whole ones")
             return
-        if isinstance(made, str) or not device.count:
-            reason = made if isinstance(made, str) else "its record does not say how many accelerators it has"
+        if isinstance(chip, str) or not device.count:
+            reason = chip if isinstance(chip, str) else "its record does not say how many accelerators it has"
             self.left_out.append(f"{record.name}: {reason}")
             return
         other: Node[Any] | None = self.graph.find(Ref(record.name))
@@ -172,10 +172,10 @@ class _Making:
             self.left_out.append(f"{record.name}: in the catalog that is another name of {other.name}")
             return
         figures = self.figures(record)
-        self.memory(record, figures, device.count, made)
+        self.memory(record, figures, device.count, chip)
         spec: dict[str, Any] = {
             "family": {"name": record.name.partition(".")[0]},
-            "chips": {"chip": made.name, "count": device.count},
+            "chips": {"chip": chip.name, "count": device.count},
         }
         for path, statement in figures.items():
             _put(spec, path.split("."), statement)
@@ -184,17 +184,17 @@ class _Making:
 
     def figures(self, record: Record) -> dict[str, Statement]:
         """The statement to draft for each path of a server; where a record contradicts itself, none."""
-        found: dict[str, list[Statement]] = {}
+        by_path: dict[str, list[Statement]] = {}
         for statement in statements(record.data):
             target = statement.targets[0]
             if target.part == "server" and target.path in _DRAFTED and statement.says != NOT_EFA:
-                found.setdefault(target.path.removeprefix("spec."), []).append(statement)
+                by_path.setdefault(target.path.removeprefix("spec."), []).append(statement)
         chosen: dict[str, Statement] = {}
         for path in (p.removeprefix("spec.") for p in _DRAFTED):
-            first, *more = found.get(path, [None])
-            rival = next((s for s in more if s is not None and first is not None and not _alike(first, s)), None)
-            if first is not None and rival is not None:
-                both = f"{first} at {first.where} and {rival} at {rival.where}"
+            first, *more = by_path.get(path, [None])
+            other = next((s for s in more if s is not None and first is not None and not _alike(first, s)), None)
+            if first is not None and other is not None:
+                both = f"{first} at {first.where} and {other} at {other.where}"
                 self.notes.append(f"{record.name}: {path} is left out, for the record says {both}")
             elif first is not None and _is_zero(first):
                 self.notes.append(f"{record.name}: {path} is left out, for the record says {first} at {first.where}")

@@ -40,19 +40,19 @@ def fetch(region: str, endpoint: str | None = None, types: tuple[str, ...] = ())
         errors: Any = import_module("botocore.exceptions")
     except ImportError as error:
         raise UsageError(f"--region needs boto3: pip install 'trnspec-ec2[boto3]' ({error})") from error
-    found: list[Any] = []
+    fetched: list[Any] = []
     date = ""
     try:
         # A session of its own: the one that boto3 keeps would remember the credentials of another call.
         client = boto3.Session().client("ec2", region_name=region, endpoint_url=endpoint)
         wanted = {"InstanceTypes": list(types)} if types else {}
         for page in client.get_paginator("describe_instance_types").paginate(**wanted):
-            found += page["InstanceTypes"]
+            fetched += page["InstanceTypes"]
             date = date or _day(page.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date", ""))
     except (errors.BotoCoreError, errors.ClientError, ValueError) as error:
-        told = " ".join(str(error).split())
-        raise UsageError(f"EC2 in {region} cannot be asked: {type(error).__name__}: {told}") from error
-    return Answer({"InstanceTypes": found}, date)
+        detail = " ".join(str(error).split())
+        raise UsageError(f"EC2 in {region} cannot be asked: {type(error).__name__}: {detail}") from error
+    return Answer({"InstanceTypes": fetched}, date)
 
 
 def _day(text: str) -> str:

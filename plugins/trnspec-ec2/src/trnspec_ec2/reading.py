@@ -128,15 +128,15 @@ def records(data: Any, file: str) -> tuple[Record, ...]:
     Raises:
         UsageError: It is none of these, a value has another type than in the API, or a type occurs twice.
     """
-    found = tuple(_records(data, file))
-    if not found:
+    parsed = tuple(_records(data, file))
+    if not parsed:
         _wrong(file, "it has no instance types")
     places: dict[str, str] = {}
-    for record in found:
+    for record in parsed:
         first = places.setdefault(record.name, record.place)
         if first != record.place:
             _wrong(f"{file}: {record.place}", f"{record.name} is here a second time, after {first}", "leave one out")
-    return found
+    return parsed
 
 
 def _records(data: Any, file: str) -> Iterator[Record]:
@@ -172,8 +172,8 @@ def _taken(value: Any, shape: Any, place: str, file: str) -> Any:
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
             _not_expected(_at(file, place), value, "an object")
-        found = ((key, _taken(value[key], shape[key], f"{place}.{key}", file)) for key in shape if _there(value, key))
-        return dict(found)
+        items = ((key, _taken(value[key], shape[key], f"{place}.{key}", file)) for key in shape if _there(value, key))
+        return dict(items)
     if isinstance(shape, list):
         if not isinstance(value, list):
             _not_expected(_at(file, place), value, "a list")

@@ -106,16 +106,16 @@ def devices(data: Mapping[str, Any]) -> tuple[Device, ...]:
     )
 
 
-def distinct(found: Iterable[Device]) -> tuple[Device, ...]:
+def distinct(listed: Iterable[Device]) -> tuple[Device, ...]:
     """The same, with those that the API lists under two keys given once, with the data of both."""
-    made: dict[str, Device] = {}
-    for each in found:
-        first = made.setdefault(each.name.casefold(), each)
-        if first is not each:
-            count = each.count if first.count is None else first.count
-            data = {**each.data, **first.data}
-            made[each.name.casefold()] = Device(first.name, first.maker or each.maker, count, first.where, data)
-    return tuple(made.values())
+    merged: dict[str, Device] = {}
+    for device in listed:
+        first = merged.setdefault(device.name.casefold(), device)
+        if first is not device:
+            count = device.count if first.count is None else first.count
+            data = {**device.data, **first.data}
+            merged[device.name.casefold()] = Device(first.name, first.maker or device.maker, count, first.where, data)
+    return tuple(merged.values())
 
 
 def printed(number: int | Decimal, unit: str) -> Quantity:
@@ -267,11 +267,11 @@ def _network(data: Mapping[str, Any]) -> Iterator[Statement]:
             targets=_rates(len(counted), with_efa=bool(fast)),
         )
     for key, name in (("Peak", "peak"), ("Baseline", "baseline")):
-        found = [(i, c[f"{key}BandwidthInGbps"]) for i, c in enumerate(cards) if f"{key}BandwidthInGbps" in c]
+        rates = [(i, c[f"{key}BandwidthInGbps"]) for i, c in enumerate(cards) if f"{key}BandwidthInGbps" in c]
         path = "other.network_card_" + name
         if len(cards) == 1 and name == "baseline":
             path = "network.baseline"
-        for index, rate in found if len(cards) > 1 or name == "baseline" else ():
+        for index, rate in rates if len(cards) > 1 or name == "baseline" else ():
             yield Statement(
                 id=f"card-{name}",
                 title=f"{name} rate of one network card",
@@ -285,10 +285,10 @@ def _network(data: Mapping[str, Any]) -> Iterator[Statement]:
 
 def _advertised(network: Mapping[str, Any], *, with_efa: bool) -> Iterator[Statement]:
     text = network.get("NetworkPerformance", "")
-    found = _PERFORMANCE.fullmatch(text.strip())
-    if found is None:
+    match = _PERFORMANCE.fullmatch(text.strip())
+    if match is None:
         return  # a word such as "High" cannot be compared
-    count, _, rate = found.groups()
+    count, _, rate = match.groups()
     where = "NetworkInfo.NetworkPerformance"
     one = Decimal(rate) if "." in rate else int(rate)
     says = printed(one * int(count or 1), "Gbps")
