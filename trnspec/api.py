@@ -139,11 +139,11 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
         from trnspec.loading.precedence import warn_of_errors
 
         owner = _owners(known)
-        giver = plugins().giver if registry is None else "the plugin {}".format
+        provider = plugins().provider if registry is None else "the plugin {}".format
         warn_of_errors(
             document_errors(diagnostics, linked, known, chosen),
             known,
-            lambda file: (name := owner(FilePath(file))) and giver(name),
+            lambda file: (name := owner(FilePath(file))) and provider(name),
         )
     return linked
 
@@ -211,10 +211,10 @@ def evaluate(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Eva
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.runner import run
 
-    chosen, giver = evaluator(name)
+    chosen, provider = evaluator(name)
     if catalog is not None and not isinstance(catalog, Catalog):
         raise UsageError(f"catalog is the result of trnspec.load(), not {type(catalog).__name__}")
-    return run(chosen, giver, load() if catalog is None else catalog, inputs)
+    return run(chosen, provider, load() if catalog is None else catalog, inputs)
 
 
 def sweep(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Sweep:
@@ -251,13 +251,13 @@ def evaluator(name: str) -> tuple[Evaluator, str]:
             not declared correctly, and the message names its provider.
     """
     from trnspec.diagnostics import did_you_mean
-    from trnspec.evaluation.runner import asked
+    from trnspec.evaluation.runner import resolved
 
     discovered = plugins()
     known = discovered.registry.evaluators
     if not isinstance(name, str) or name not in known:
         hint = did_you_mean(str(name), known) or f"known: {', '.join(known) or 'none'}"
         raise UsageError(f"there is no evaluator {name!r}; {hint}")
-    giver = discovered.giver(next(p.name for p in discovered.plugins if known[name] in p.evaluators))
-    asked(known[name], giver)
-    return known[name], giver
+    provider = discovered.provider(next(p.name for p in discovered.plugins if known[name] in p.evaluators))
+    resolved(known[name], provider)
+    return known[name], provider

@@ -215,7 +215,7 @@ def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Seque
     click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be evaluated")
     click.echo("")
     click.echo(f"{'error':<36}{'mean':>9}{'median':>9}{'worst':>9}")
-    found = next(iter(fits.values()))
+    first_fit = next(iter(fits.values()))
     for what, of in (
         ("", fits),
         (", first token", {a: f.ttft for a, f in fits.items() if isinstance(f, FittedServing)}),
@@ -227,11 +227,11 @@ def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Seque
             click.echo(f"{name + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
     click.echo("")
     click.echo("achieved")
-    for name, value in printed(found).items():
+    for name, value in printed(first_fit).items():
         click.echo(f"  {name:<20}{value:>12}")
     if every:
         click.echo("")
-        for case, error, left_out in zip(cases, found.errors, found.held_out, strict=True):
+        for case, error, left_out in zip(cases, first_fit.errors, first_fit.held_out, strict=True):
             seconds = case.seconds if isinstance(case, Case) else case.tpot
             click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {seconds:>10.4g} s  {case.id}")
     if skipped:

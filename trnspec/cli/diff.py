@@ -11,9 +11,9 @@ import attrs
 import click
 
 from trnspec.catalog.versions.diff import Change, Differences, Side, ratio_text
+from trnspec.cli.catalogs import label, open_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, GroupedOption
-from trnspec.cli.opening import called, opened
 from trnspec.cli.render import VERDICTS, colored, is_colored
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def command(old: str, new: str, names: tuple[str, ...], format_: str) -> None:
     named catalog). Write ./2026.11 for a folder that is named like an edition. Exit status: 0 no differences, 1
     differences, 2 wrong usage.
     """
-    differences = opened(old).diff(opened(new), *names, called=(called(old), called(new)))
+    differences = open_catalog(old).diff(open_catalog(new), *names, called=(label(old), label(new)))
     writers: dict[str, Callable[[Differences], str]] = {"text": _text, "json": _json, "markdown": _markdown}
     click.echo(writers[format_](differences), color=is_colored())
     sys.exit(1 if differences else 0)

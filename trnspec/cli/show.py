@@ -237,13 +237,13 @@ def _of_total(value: Total | PartCount) -> str:
     return interval(value.interval, value.unit, value.digits + 3)
 
 
-def interval(found: Interval, unit: Unit, digits: int) -> str:
+def interval(bounds: Interval, unit: Unit, digits: int) -> str:
     """An interval without its unit: ``[2.85, 2.95)``; one without an upper end ends in ``...``."""
 
     def number(value: Any) -> str:
         return render(value, unit, digits).removesuffix(unit.symbol).rstrip()
 
-    return f"[{number(found.low)}, {'...' if found.high is None else number(found.high)})"
+    return f"[{number(bounds.low)}, {'...' if bounds.high is None else number(bounds.high)})"
 
 
 def _legend(graph: Graph, number: int, name: str) -> str:

@@ -118,16 +118,16 @@ def _says(compared: Compared) -> str:
     return str(compared.statement)
 
 
-def _lacking(found: tuple[Lacking, ...], *, verbose: bool) -> Iterator[str]:
+def _lacking(lacking_types: tuple[Lacking, ...], *, verbose: bool) -> Iterator[str]:
     if verbose:
-        for lacking in found:
+        for lacking in lacking_types:
             listed = "; ".join(
                 f"{d}{f', which is {chip}' if chip else ', a chip it lacks too'}" for d, chip in lacking.devices
             )
             yield f"  {lacking.type}  {listed}"
         return
     chips: dict[str, list[str]] = {}
-    for lacking in found:
+    for lacking in lacking_types:
         for device, _ in lacking.devices:
             chips.setdefault(device.title, []).append(lacking.type)
     for title, types in sorted(chips.items()):
