@@ -274,7 +274,7 @@ class Layout:
 
 
 def fit(table: Table, width: int) -> Layout:
-    """The table in a width: wrapped, and without the columns for which there is no room."""
+    """The table in a width: wrapped, with the columns hidden that do not fit."""
     rows = [r if isinstance(r, str) else tuple(shown(c) for c in r) for r in table.rows]
     full, least = [], []
     for i, column in enumerate(table.columns):

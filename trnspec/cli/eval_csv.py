@@ -38,7 +38,7 @@ def one(request: EvalRequest, evaluation: Evaluation) -> Table:
 def many(request: EvalRequest, rows: Sequence[Row]) -> Table:
     """A sweep: a row for each combination, or for each row of its table; for a refusal the inputs and the reason.
 
-    The columns do not depend on which combinations are refused, as long as one has an answer.
+    The columns do not depend on which combinations are rejected, as long as one has an answer.
 
     Raises:
         UsageError: There is no table of that title, or several.

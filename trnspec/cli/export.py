@@ -38,7 +38,7 @@ def command(format_: str, name: str | None, output: FilePath | None, **options: 
     r"""Convert the document NAME to another format; without NAME, the whole catalog (json).
 
     Where a format needs a value that the catalog does not have, an assumption is made and reported: in the file if the
-    format allows it, else on standard error, or with --output in NAME.assumptions.md beside FILE. A figure that cannot
+    format allows it, else on standard error, or with --output in NAME.assumptions.md next to FILE. A figure that cannot
     be assumed is an error; --overlay can supply it. See docs/reference/exports.md.
 
     \b

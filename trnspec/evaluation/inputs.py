@@ -166,7 +166,7 @@ _COUNTER = itertools.count()
 
 @frozen(kw_only=True)
 class Axis:
-    """What a field of a question says beside its type and default; kept in the metadata of the field.
+    """The description of an input in addition to its type and default; kept in the metadata of the field.
 
     Attributes:
         help: The help text: one sentence or two.

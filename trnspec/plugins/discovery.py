@@ -212,7 +212,7 @@ def _imported(entry: EntryPoint, outcome: Outcome, seconds: float) -> tuple[Reco
 
 
 def _compatible(record: Record, plugin: Plugin, owners: dict[tuple[str, str], str], units: UnitTable) -> Record:
-    """The record of a plugin beside those already kept: ok, a clash, or invalid where a kind cannot be used."""
+    """The record of a plugin, checked against those already kept: ok, a clash, or invalid where a kind cannot be used."""
     faults: list[str] = []
     own: set[tuple[str, str]] = set()
     for what, name, _ in unique_names(plugin):

@@ -89,7 +89,7 @@ def _said(node: Node[Any], path: str) -> Iterator[tuple[Site, str]]:
 
 
 def _host(graph: Graph) -> Iterator[Proportion]:
-    """Host resources per chip of UltraServers of one chip: hosts are sized by the server."""
+    """Host resources per chip of UltraServers of one chip: hosts are sized per server."""
     for path, words in (("stated.host.vcpus", "vCPUs"), ("stated.host.memory", "host memory")):
         by_chip: dict[str, list[tuple[Share, str]]] = {}
         for node in graph.of(UltraServer):
@@ -145,7 +145,7 @@ def _single(graph: Graph) -> Iterator[Proportion]:
             notes.append(
                 f"{own.value} / {half.value} = {float(own.interval.low / half.interval.low):.3g} of {chip.name}"
             )
-    cause = "the printed peak counts engines beside the tensor engines, whose own share is " + ", ".join(notes)
+    cause = "the printed peak counts engines other than the tensor engines, whose own share is " + ", ".join(notes)
     yield Proportion("FP32 over BF16, dense", tuple(shares), cause)
 
 

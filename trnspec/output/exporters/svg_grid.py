@@ -94,7 +94,7 @@ def planes(shape: GridShape, classes: Mapping[str, str], network: Wiring) -> Pic
             )
         ]
         low += drop + 6
-    keys = (Key(f"dot {cls}", f"the links of a chip to the {place}s beside its own"),) if deep.links else ()
+    keys = (Key(f"dot {cls}", f"the links of a chip to the {place}s next to its own"),) if deep.links else ()
     return Picture(full, low, (*across, *boxes), keys)
 
 
