@@ -119,7 +119,7 @@ def validate(
 
 
 def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:
-    """The documents of catalogs with their references resolved, as queries and audits use them.
+    """The documents of catalogs with their references resolved, for queries and audits.
 
     Errors in documents are reported by a :class:`trnspec.loading.precedence.CatalogWarning`. A document that cannot be
     used is omitted, and does not replace a document of the same name in another catalog.
@@ -226,8 +226,8 @@ def sweep(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Sweep:
         **inputs: The inputs by name; a list, tuple or range has the values of a swept input.
 
     Returns:
-        The evaluations in the order of the combinations, the last input varying fastest. A combination that the
-        evaluator refuses has the refusal.
+        The evaluations in the order of the combinations, the last input varying fastest. A combination without an
+        answer has the refusal.
 
     Raises:
         UsageError: As for :func:`evaluate`, or a list is empty.

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     AnyCase = Case | InferenceCase
 
 KINDS = {"train": "training", "infer": "inference"}
-"""What is fitted, by the kind of the rows."""
+"""The fitted model, by the kind of the rows."""
 
 HELD_OUT = {"model": "rows", "chip": "chips"}
-"""What cross-validation holds out at a time: the rows of a model, or those of a chip."""
+"""The group that cross-validation holds out: the rows of a model, or those of a chip."""
 
 
 def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
@@ -145,7 +145,7 @@ def _rows(files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
 
 
 def _holdouts(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
-    """What cross-validation holds out: models for a chip that has rows, chips for one that has none."""
+    """The groups that cross-validation holds out: models for a chip that has rows, chips for one that has none."""
     needed: dict[Holdout, None] = dict.fromkeys("model" if chip in own else "chip" for chip in targets)
     return sorted(needed, reverse=True) or ["model"]
 
@@ -176,7 +176,7 @@ def _beside(
 
 
 def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
-    """Estimated over measured time, minus 1, of some rows by a fit to other rows."""
+    """The relative error, estimated over measured time minus 1, of some rows with a fit to other rows."""
     from trnspec.perf.calibration.fit_inference import FittedServing, runs
     from trnspec.perf.calibration.fit_training import batch
     from trnspec.perf.calibration.measured_inference import InferenceCase

@@ -1,7 +1,7 @@
-"""Proportions that differ between siblings, though one would expect them to be equal; none of them is an error.
+"""Proportions that differ between siblings and would be expected to be equal; none of them is an error.
 
-Host memory per chip, the single-precision share of a half-precision rate, the gain by sparsity: computing one
-generation from another by a fixed factor gives the errors that are listed here.
+Host memory per chip, the ratio of single-precision to half-precision rates, the gain from sparsity: a generation that
+is computed from another one with a fixed factor is wrong in the cases listed here.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Share:
     """One quotient.
 
     Attributes:
-        of: What is divided, with its document.
-        interval: The quotient in base units, with the rounding of both figures carried through.
+        of: The quotient as text, with the document.
+        interval: The quotient in base units, with the rounding of both figures propagated.
         unit: The unit to show it in; empty for a pure number.
-        note: What was decided about the claim, when a claim is divided.
+        note: The verdict on the claim, if the dividend is a claim.
     """
 
     of: str
@@ -51,9 +51,9 @@ class Proportion:
     """A quotient that differs between siblings beyond rounding.
 
     Attributes:
-        name: What is divided by what.
+        name: The dividend and the divisor.
         shares: The quotients.
-        cause: Why they differ, with the arithmetic that supports it.
+        cause: The reason for the difference, with the arithmetic that supports it.
     """
 
     name: str
@@ -133,7 +133,7 @@ def _is_part(share: Share, node: Node[Any]) -> bool:
 
 
 def _single(graph: Graph) -> Iterator[Proportion]:
-    """Single over half precision: a quarter on the tensor engines, more where other engines are counted."""
+    """Single over half precision: a quarter on the tensor engines, more if other engines are counted."""
     shares, notes = [], []
     for chip in graph.of(Chip):
         fp32, bf16 = _site(chip, "peak.dense.fp32"), _site(chip, "peak.dense.bf16")

@@ -53,10 +53,10 @@ def parameters(d: Dimensions) -> float:
 
 
 def active_parameters(d: Dimensions) -> float:
-    """The parameters that one token meets: all but the experts that it does not visit.
+    """The active parameters: all but those of the experts that a token is not routed to.
 
     The embedding and the whole router count, as in Megatron-LM's figures for Mixtral (46.70 and 12.88 billion); the
-    number that an expert has in the router's bias goes with the expert.
+    element of an expert in the router's bias is counted with the expert.
     """
     return parameters(d) - d.expert_layers * (d.experts - d.active) * (d.expert_weights + d.expert_small)
 
@@ -71,7 +71,7 @@ def parameters_of(spec: Model) -> int:
 
 
 def active_parameters_of(spec: Model) -> int:
-    """The parameters of a model that one token meets, exact.
+    """The active parameters of a model, exact.
 
     Raises:
         UsageError: Its counts contradict each other; the message names the first that does.
@@ -126,14 +126,14 @@ def sizes(spec: Model) -> Dimensions:
         "tied": 1 if spec.embeddings == "tied" else 0,
         # BERT: the biases of pooler and transform, the transform's layer norm, the biases of both outputs.
         "outer_small": outer + (4 * h + spec.vocabulary + 2 if bert else 0),
-        # BERT: pooler and transform, and the matrix that tells whether a sentence follows.
+        # BERT: pooler and transform, and the matrix of next-sentence prediction.
         "outer_weights": 2 * h * h + 2 * h if bert else 0,
     }
     return Dimensions(**counts)
 
 
 def _biases(form: str, hidden: int, width: int) -> int:
-    """One bias for each output of each matrix: those inward are as wide as the network, the one outward is hidden."""
+    """One bias for each output of each matrix: the inner width for the input matrices, the hidden size for the output one."""
     return (_MATRICES[form] - 1) * width + hidden
 
 
@@ -160,9 +160,9 @@ def _attention(attention: Attention, h: int) -> dict[str, int]:
 def _latent(attention: Attention, latent: LatentAttention, h: int) -> dict[str, int]:
     """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1 and table 1).
 
-    The cache holds the compressed vector and the shared positional key, ``rank + rope_size`` elements, which no head
-    owns: tensor parallelism cannot split them. Biases are those of the published code: of the matrices that compress,
-    and of the output. The compressed vectors are normalised.
+    The cache holds the compressed vector and the shared positional key, ``rank + rope_size`` elements, which all
+    heads share: tensor parallelism cannot split them. Biases are those of the published code: of the compression
+    matrices, and of the output. The compressed vectors are normalised.
     """
     heads, size = attention.heads, latent.nope_size + latent.rope_size
     rank = latent.query_rank

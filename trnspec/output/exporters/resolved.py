@@ -1,7 +1,7 @@
-"""Documents as JSON: references replaced by the documents, totals computed, each figure with all that is known of it.
+"""Documents as JSON: references replaced by the documents, totals computed, each figure with interval and provenance.
 
 A figure is an object: ``value`` and ``interval`` in the base unit ``unit``, ``printed``, and its provenance: ``source``
-and ``as_of``, or ``derived`` with the formula.  ``sources`` describes the sources that are named.
+and ``as_of``, or ``derived`` with the formula.  ``sources`` describes the sources that occur.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FORM = "trnspec-resolved/v1"
 
 
 def export(node: Node[Any], graph: Graph) -> Export:
-    """One document with all that it refers to."""
+    """One document with the documents that it refers to."""
     return _export(graph, [node])
 
 
 def export_all(graph: Graph) -> Export:
-    """Every document except the sources, which are under ``sources`` where they are named."""
+    """Every document except the sources, which are under ``sources`` if they occur."""
     nodes = sorted((n for n in graph if not isinstance(n.spec, Source)), key=lambda n: (n.kind, n.name))
     return _export(graph, nodes)
 
@@ -57,14 +57,14 @@ def _source(graph: Graph, name: str) -> dict[str, Any]:
 
 
 class _Reader:
-    """Turns documents into plain data, and remembers the sources that they name."""
+    """Converts documents to plain data, and collects the sources that they name."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.cited: set[str] = set()
 
     def document(self, node: Node[Any], path: tuple[str, ...]) -> dict[str, Any]:
-        """A document; ``path`` names those it is part of."""
+        """A document; ``path`` has the names of the documents that contain it."""
         stated = {("spec", *_steps(at)): figure for at, figure in figures(self.graph, node).items()}
         for figure in stated.values():
             self.cited |= {self._own(r.source) for r in figure.conflicting}
@@ -106,7 +106,7 @@ class _Reader:
         if isinstance(target.spec, Source):
             self.cited.add(own)
             return own
-        # What a document compares itself with is of its own kind and no part of it; a part of itself has no end.
+        # A reference to the document's own kind is a comparison and not a part; following it would not terminate.
         if isinstance(of[0].spec, shape.target) or own in of[2]:
             return own
         return self.document(target, of[2])

@@ -1,4 +1,4 @@
-"""The fabric of a system as an SVG picture, drawn without another program."""
+"""The fabric of a system as an SVG picture, drawn without other programs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _words(network: Wiring) -> str:
 
 
 def _noun(network: Wiring) -> str:
-    # Without a count of links, a connection is a linked pair of a chip and a switch.
+    # Without a number of links, a connection is a linked pair of a chip and a switch.
     counted = not isinstance(network.shape, Switched) or all(c.per_chip is not None for c in network.classes)
     return "link" if counted else "connection"
 

@@ -23,7 +23,7 @@ _MARGIN = 42  # around a plane, for its arcs
 
 @frozen
 class _Scale:
-    """The size of a plane: the side of a chip, the distance of chips, the height of arcs, the margin for them."""
+    """The size of a plane: the side of a chip, the distance between chips, the height of arcs, their margin."""
 
     chip: float
     step: float
@@ -53,7 +53,7 @@ def four(shape: Hypercube, classes: Mapping[str, str]) -> Picture:
 
 
 def planes(shape: GridShape, classes: Mapping[str, str], network: Wiring) -> Picture:
-    """A grid of three dimensions: the planes of the last two side by side, and how the first one joins them."""
+    """A grid of three dimensions: the planes of the last two side by side, and the links of the first one between them."""
     deep, rows, columns = shape.axes
     size = rows.size * columns.size
     _, width, height = _plane(rows, columns, classes, range(size), _SMALL)

@@ -1,6 +1,6 @@
 """Pictures of switched fabrics: chips below their switches, two halves face to face.
 
-A half with few chips shows every link.  In one with many, the chips that share a box have one thick line in common.
+A half with few chips shows every link.  In a half with many, the chips of a box share one thick line.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _BOX = _Sizes(25, 19, 29, 5, 7, "number small")
 
 @frozen
 class _Plan:
-    """How one half is laid out.
+    """The layout of one half.
 
     Attributes:
-        group: How many chips share a box.
-        boxes: How many boxes there are.
-        columns: How many chips stand side by side in a box.
-        rows: How many rows of them there are.
-        sizes: The sizes of what is drawn.
-        inner: Whether a box has a switch of its own between its rows.
+        group: Number of chips of a box.
+        boxes: Number of boxes.
+        columns: Number of chips in a row of a box.
+        rows: Number of rows of a box.
+        sizes: The sizes of the elements.
+        inner: Whether a box has its own switch between its rows.
     """
 
     group: int
@@ -86,7 +86,7 @@ class _Plan:
 
 
 def levels(shape: Switched, classes: Mapping[str, str], network: Wiring) -> Picture:
-    """The whole fabric; halves that are joined by direct links face each other."""
+    """The whole fabric; two halves that are joined by direct links face each other."""
     size = max(level.size for level in shape.levels)
     plan = _plan(shape, network, size)
     outer = shape.levels[1:] if plan.inner else shape.levels
@@ -107,7 +107,7 @@ def levels(shape: Switched, classes: Mapping[str, str], network: Wiring) -> Pict
             drawn += _bars(plan, level.size, y, network.switches[shape.levels.index(level)], half * size, size)
             near = y if upside_down else y + _BAR
             edge = boxes_at + plan.box_height if upside_down else boxes_at
-            # Lines lie below what they join.
+            # Lines are drawn behind the elements that they join.
             place = (len(outer) - outer.index(level)) / (len(outer) + 1)
             drawn = _up(plan, boxes_at, edge, near, place, classes[level.kind]) + drawn
         drawn += _boxes(plan, boxes_at, half * size, classes[shape.levels[0].kind])
@@ -146,7 +146,7 @@ def _bars(plan: _Plan, joined: int, y: float, name: str, first: int, size: int) 
 
 
 def _up(plan: _Plan, top: float, edge: float, near: float, place: float, cls: str) -> list[str]:
-    """The links from the chips to a bar: each its own line, or one thick line for a box, so far along its side."""
+    """The links from the chips to a bar: one line each, or one thick line for a box, at a position along its side."""
     if plan.rows == 1:
         return [line(x, y, x, near, f"link {cls}") for x, y in plan.chips(top)]
     shapes = []

@@ -1,4 +1,4 @@
-"""Servers of a catalog become a :class:`System`: the figures of the graph become the numbers of the engine."""
+"""Lowering: a :class:`System`, the input of the performance engine, from the figures of the catalog graph."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
 
     Args:
         graph: The catalog.
-        on: The name of a server, an UltraServer or a chip, with ``*`` and their number.
-        lnc: Physical cores of a logical core, which is what a rank is on Neuron; 2 from Trainium2 on, else 1.
-        chips: Number of chips to use, the same number of each unit; all when left out.
+        on: The name of a server, an UltraServer or a chip, with ``*`` and the number of them.
+        lnc: Physical cores of a logical core; a rank is a logical core on Neuron. 2 from Trainium2 on, else 1.
+        chips: Number of chips to use, the same number of each unit; all if omitted.
 
     Raises:
-        UsageError: The text is not such a name, or the document is of another kind.
+        UsageError: The text is not a name with an optional count, or the document is of another kind.
         UnknownNameError: There is no such document.
         RefusalError: A figure that is needed is not published.
     """
@@ -56,7 +56,7 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
 
 
 def _meant(graph: Graph, on: str) -> str:
-    """The systems that may be meant where letters of the name alone are wrong, capitals for instance; else nothing."""
+    """A hint with the systems of similar names, such as with other capitals; empty if there are none."""
     parts = _MISSPELLED.fullmatch(on)
     if parts is None:
         return ""
@@ -66,7 +66,7 @@ def _meant(graph: Graph, on: str) -> str:
 
 
 def _some(system: System, chips: int | None) -> System:
-    """The system of which only some chips are used: as many of each unit, whose links keep their rates."""
+    """The system with only some of its chips: the same number of each unit, with unchanged link rates."""
     if chips is None or chips == system.chips:
         return system
     inner = [level for level in system.levels if level.ranks != float("inf")]
@@ -90,20 +90,20 @@ def _some(system: System, chips: int | None) -> System:
 
 
 def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
-    """Chips of the system and of a unit of each level, from the outside; empty where they are not shared evenly.
+    """Chips of the system and of a unit of each level, from the outermost; empty if they do not divide evenly.
 
-    Each level uses as few units as possible, and a chip is never halved.
+    Each level uses as few units as possible; a chip is not divided.
 
     Args:
         chips: Chips to use.
-        whole: Chips there are.
-        units: Chips of a whole unit of each level, from the outside.
+        whole: Chips of the whole system.
+        units: Chips of a whole unit of each level, from the outermost.
     """
     shares = [chips]
     for unit in units:
         share = shares[-1]
         least = max(1, -(-share // unit))
-        # Of servers none is taken that is not needed; within an UltraServer all are there.
+        # Only the required servers are used; an UltraServer always has all of its servers.
         most = least if len(shares) == 1 else whole // unit
         few = next((n for n in range(least, most + 1) if share % n == 0), 0)
         if few * unit > whole or not few:
@@ -132,7 +132,7 @@ class _Lowering:
         self.figures_used: dict[tuple[str, str], UsedFigure] = {}
         self._figures = known
         self.count = count or 1
-        """How many of the unit there are, linked by the network."""
+        """The number of units, linked by the network."""
         self.units = 1
         """Servers of the unit."""
         self.unit = node
@@ -176,7 +176,7 @@ class _Lowering:
         return occurrence.node
 
     def _number_of(self, part: composition.Part, count: int | None) -> None:
-        """A number of parts that is not published exactly is taken from what is asked for: ``CLUSTER*N``."""
+        """A number of parts that is not published exactly is taken from the name: ``CLUSTER*N``."""
         if count is None:
             known = "" if part.count is None else f"; known is {part.count}"
             raise UsageError(
@@ -276,7 +276,7 @@ class _Lowering:
     def _levels(self, per_chip: float, in_server: float, units: float, bandwidth: float) -> tuple[Level, ...]:
         levels: list[Level] = []
         if per_chip > 1:
-            # Cores of a chip exchange through their common memory: every byte is written once and read once.
+            # Cores of a chip communicate through their common memory: every byte is written once and read once.
             place = f"{self.chip.name} spec.memory.bandwidth"
             levels.append(
                 Level(name="chip", ranks=per_chip, rate=bandwidth / per_chip / 2, link="device memory", place=place)
@@ -302,7 +302,7 @@ class _Lowering:
     def _fabric(self, node: Node[Any], name: str) -> tuple[float, str, str]:
         """The rate of one chip over a fabric in one direction in B/s, the link, and the path that states it.
 
-        It is the fabric's rate per direction, or half of its rate in both; else the links of a chip times that of one.
+        It is the fabric's rate per direction, or half of its rate in both; else the number of links of a chip times the rate of one.
         """
         declared = getattr(node.spec, name, None)
         if declared is None:

@@ -205,7 +205,7 @@ def _origin(source: str | None, date: str, region: str | None, graph: Graph) -> 
 
 
 def _schemas(folder: FilePath) -> str:
-    """Where the schemas are from the folder of a kind: beside the catalog, if they are found there."""
+    """The path of the schemas from the folder of a kind: in the nearest parent folder of the catalog that has them."""
     import os
 
     base = folder.resolve()

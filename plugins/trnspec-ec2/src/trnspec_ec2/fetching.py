@@ -17,7 +17,7 @@ class Answer:
 
     Attributes:
         data: All pages together: ``{"InstanceTypes": [...]}``.
-        date: The day of the answer in UTC, as its head says: ``2026-08-21``; empty where it says none.
+        date: The day of the answer in UTC, from its HTTP header: ``2026-08-21``; empty without one.
     """
 
     data: dict[str, Any]
@@ -29,11 +29,11 @@ def fetch(region: str, endpoint: str | None = None, types: tuple[str, ...] = ())
 
     Args:
         region: The region: ``us-east-1``.
-        endpoint: Another address than that of the region.
+        endpoint: The address to use instead of that of the region.
         types: Only these types; all when there are none.
 
     Raises:
-        UsageError: boto3 is not installed, there are no credentials, or the API refuses; the message says why.
+        UsageError: boto3 is not installed, there are no credentials, or the API rejects the request; the message has the reason.
     """
     try:
         boto3: Any = import_module("boto3")
@@ -43,7 +43,7 @@ def fetch(region: str, endpoint: str | None = None, types: tuple[str, ...] = ())
     fetched: list[Any] = []
     date = ""
     try:
-        # A session of its own: the one that boto3 keeps would remember the credentials of another call.
+        # A separate session: the default one of boto3 would keep the credentials of another call.
         client = boto3.Session().client("ec2", region_name=region, endpoint_url=endpoint)
         wanted = {"InstanceTypes": list(types)} if types else {}
         for page in client.get_paginator("describe_instance_types").paginate(**wanted):
@@ -51,7 +51,7 @@ def fetch(region: str, endpoint: str | None = None, types: tuple[str, ...] = ())
             date = date or _day(page.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date", ""))
     except (errors.BotoCoreError, errors.ClientError, ValueError) as error:
         detail = " ".join(str(error).split())
-        raise UsageError(f"EC2 in {region} cannot be asked: {type(error).__name__}: {detail}") from error
+        raise UsageError(f"EC2 in {region} cannot be queried: {type(error).__name__}: {detail}") from error
     return Answer({"InstanceTypes": fetched}, date)
 
 

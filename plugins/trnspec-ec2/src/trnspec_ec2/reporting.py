@@ -23,31 +23,31 @@ class Origin:
 
     Attributes:
         name: A file, ``<stdin>``, or a region.
-        as_of: The date of the records; empty where it is not known.
+        as_of: The date of the records; empty if it is not known.
     """
 
     name: str
     as_of: str
 
     def __str__(self) -> str:
-        """For people."""
+        """As text."""
         return f"EC2 API, {self.as_of or 'undated'}"
 
 
 def text(result: Audit, origin: Origin, *, verbose: bool = False, only_new: bool = False) -> str:
-    """The audit for people.
+    """The audit as text.
 
     Args:
-        result: What was found.
+        result: The result of the audit.
         origin: Where the records come from.
-        verbose: Whether to list what agrees too, and each type that is lacking.
+        verbose: Whether to list agreements too, and each type that the catalog lacks.
         only_new: Whether to leave out the contradictions that the catalog records.
     """
     lines: list[str] = []
     for compared in result.unrecorded if only_new else result.contradictions:
         lines += [*_contradiction(compared, origin), ""]
     if result.omissions:
-        lines.append("Types of the catalog whose record tells of no accelerator:")
+        lines.append("Types of the catalog whose record lists no accelerator:")
         lines += [f"  {name}  {chips} in the catalog" for name, chips in result.omissions] + [""]
     if result.lacking:
         lines.append("Types with accelerators that the catalog lacks:")
@@ -140,7 +140,7 @@ def _wrapped(head: str, content: str) -> list[str]:
 
 
 def data(result: Audit, origin: Origin, *, only_new: bool = False) -> str:
-    """The audit for programs: JSON, version 1; the arguments are those of :func:`text`."""
+    """The audit as JSON, version 1; the arguments are those of :func:`text`."""
     content: dict[str, Any] = {
         "version": 1,
         "records": {"from": origin.name, "as_of": origin.as_of or None},

@@ -41,13 +41,13 @@ class Statement:
     """One statement of a record.
 
     Attributes:
-        id: Its word for programs: ``host-memory``.
-        title: Its words for people.
+        id: Its identifier: ``host-memory``.
+        title: Its name in text.
         says: A figure, a count, or a word.
-        text: As printed, where that is more than the figure.
+        text: As printed, if that is more than the figure.
         where: The place in the record.
-        targets: The attributes it is about; the first of them that is stated counts.
-        adds: Whether a document that states none of them lacks something.
+        targets: Its attributes; the first of them that the catalog states is compared.
+        adds: Whether it is an addition if the catalog states none of them.
     """
 
     id: str
@@ -65,14 +65,14 @@ class Statement:
 
 @frozen
 class Device:
-    """Accelerators of one sort in a record.
+    """Accelerators of one type in a record.
 
     Attributes:
-        name: What the API calls them: ``Trainium2``.
-        maker: Who makes them, where the record says so.
-        count: How many there are; ``None`` where the record does not say.
+        name: Their name in the API: ``Trainium2``.
+        maker: Their manufacturer, if the record states it.
+        count: Their number; ``None`` if the record does not state it.
         where: The place in the record.
-        data: All that the record says of them.
+        data: All values of the record for them.
     """
 
     name: str
@@ -82,12 +82,12 @@ class Device:
     data: Mapping[str, Any]
 
     def __str__(self) -> str:
-        """For people: ``16 x Trainium2``."""
+        """As text: ``16 x Trainium2``."""
         return self.title if self.count is None else f"{self.count} x {self.title}"
 
     @property
     def is_part(self) -> bool:
-        """True for a share of a chip: its count and memory are not those of chips."""
+        """True for a partition of a chip: its count and memory are not those of chips."""
         return bool(self.data.get("GpuPartitionSize", 1) != 1)
 
     @property
@@ -207,7 +207,7 @@ def _device(device: Device) -> Iterator[Statement]:
 
 
 EFA, NOT_EFA = "EFA", "not EFA"
-"""What a record states of the technology of the network: the record of a type without EFA names no other one."""
+"""The network technology of a record without EFA; the record does not name another one."""
 
 
 def _adapters(data: Mapping[str, Any]) -> Iterator[Statement]:
@@ -234,7 +234,7 @@ def _adapters(data: Mapping[str, Any]) -> Iterator[Statement]:
 
 
 def adapters(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The network cards of a record that are adapters to other servers; none where it has no EFA."""
+    """The network cards of a record that are adapters to other servers; none if it has no EFA."""
     network = data.get("NetworkInfo", {})
     if not network.get("EfaSupported"):
         return []
