@@ -405,18 +405,18 @@ def _wrapped(text: str, size: int) -> list[str]:
     if columns_of(text) <= size:
         return [text]
     indent = " " * min(len(text) - len(text.lstrip(" ")), size // 2)
-    room = max(size - len(indent), 1)
+    available = max(size - len(indent), 1)
     output: list[str] = []
     line = ""
     for word in text.split():
-        if line and columns_of(line) + 1 + columns_of(word) <= room:
+        if line and columns_of(line) + 1 + columns_of(word) <= available:
             line += " " + word
             continue
         if line:
             output.append(indent + line)
         line = word
-        while columns_of(line) > room:
-            head = _head(line, room)
+        while columns_of(line) > available:
+            head = _head(line, available)
             output.append(indent + head)
             line = line[len(head) :]
     return [*output, indent + line] if line or not output else output

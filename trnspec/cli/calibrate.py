@@ -113,10 +113,10 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     if not cases:
         _print_skipped(skipped)
     own = sorted({c.system.chip for c in cases})
-    fits = {apart: _fit(cases, apart) for apart in _holdouts(targets, own)}
-    more = _beside(catalog, rows, of, chips, cases, options["also"])
+    fits = {holdout: _fit(cases, holdout) for holdout in _holdouts(targets, own)}
+    more = _also(catalog, rows, of, chips, cases, options["also"])
     if more:
-        fits = {apart: fitted.with_errors(_errors(fitted, more)) for apart, fitted in fits.items()}
+        fits = {holdout: fitted.with_errors(_errors(fitted, more)) for holdout, fitted in fits.items()}
     _print(fits, cases, skipped, every=options["every"])
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
@@ -150,17 +150,17 @@ def _holdouts(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
     return sorted(needed, reverse=True) or ["model"]
 
 
-def _fit(cases: Sequence[AnyCase], apart: Holdout) -> Fitted:
+def _fit(cases: Sequence[AnyCase], holdout: Holdout) -> Fitted:
     from trnspec.perf.calibration.fit_inference import fit_inference
     from trnspec.perf.calibration.fit_training import fit
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
 
     served = [c for c in cases if isinstance(c, InferenceCase)]
-    return fit_inference(served, apart) if served else fit([c for c in cases if isinstance(c, Case)], apart)
+    return fit_inference(served, holdout) if served else fit([c for c in cases if isinstance(c, Case)], holdout)
 
 
-def _beside(
+def _also(
     catalog: Catalog,
     rows: list[Record],
     of: str,
@@ -220,9 +220,11 @@ def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Seque
         ("", fits),
         (", first token", {a: f.ttft for a, f in fits.items() if isinstance(f, FittedServing)}),
     ):
-        each = {apart: fitted for apart, fitted in of.items() if fitted is not None}
+        each = {holdout: fitted for holdout, fitted in of.items() if fitted is not None}
         lines = [("of the fit", fitted.summary(held_out=False)) for fitted in [*each.values()][:1]]
-        lines += [(f"of {HELD_OUT[apart]} held out", fitted.summary(held_out=True)) for apart, fitted in each.items()]
+        lines += [
+            (f"of {HELD_OUT[holdout]} held out", fitted.summary(held_out=True)) for holdout, fitted in each.items()
+        ]
         for name, (mean, median, worst) in lines:
             click.echo(f"{name + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
     click.echo("")

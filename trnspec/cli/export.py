@@ -77,12 +77,12 @@ def _page(result: Export, format_: str, name: str) -> str:
     return markdown(result, f"{name}, exported to {format_}")
 
 
-def _write(output: FilePath | None, text: str, beside: Mapping[str, str]) -> None:
+def _write(output: FilePath | None, text: str, attached: Mapping[str, str]) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
     from trnspec.atomic_write import write
 
-    write({output: text.encode(), **{output.parent / n: t.encode() for n, t in beside.items()}})
-    files = [str(output), *(str(output.parent / n) for n in beside)]
+    write({output: text.encode(), **{output.parent / n: t.encode() for n, t in attached.items()}})
+    files = [str(output), *(str(output.parent / n) for n in attached)]
     click.echo(f"wrote {' and '.join(files)}", err=True)

@@ -30,7 +30,7 @@ from trnspec.plugins.api import (
 from trnspec.plugins.entry_points import CORE, GROUP, EntryPoint, Outcome, imported
 from trnspec.plugins.entry_points import installed as installed_entries
 from trnspec.plugins.failures import described, print_traceback
-from trnspec.plugins.selection import TELL, Choice, chosen
+from trnspec.plugins.selection import REPORT, Choice, chosen
 from trnspec.plugins.validation import invalid_kinds, invalid_values
 
 if TYPE_CHECKING:
@@ -273,5 +273,5 @@ def installed() -> Discovery:
         discovery = _kept[key] = discover(_core, choice, limit())
         for record in discovery.records:
             if record.warning:
-                (TELL.get() or _warn)(record.warning)
+                (REPORT.get() or _warn)(record.warning)
     return _kept[key]

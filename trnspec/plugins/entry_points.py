@@ -133,7 +133,7 @@ class _Worker:
     def __init__(self, entry_points: list[EntryPoint]) -> None:
         from threading import Event, Lock, Thread
 
-        self._found = entry_points
+        self._entry_points = entry_points
         self._lock = Lock()
         self._ended = Event()
         self._began = time.perf_counter()
@@ -143,7 +143,7 @@ class _Worker:
         Thread(target=self._work, name="trnspec plugins", daemon=True).start()
 
     def _work(self) -> None:
-        for each in self._found:
+        for each in self._entry_points:
             value: Any = None
             error: BaseException | None = None
             try:
@@ -164,7 +164,7 @@ class _Worker:
         while not self._ended.wait(left):
             with self._lock:
                 left = self._began + seconds - time.perf_counter()
-                if left <= 0 and len(self._outcomes) < len(self._found):
+                if left <= 0 and len(self._outcomes) < len(self._entry_points):
                     self._abandoned = True
                     return [*self._outcomes, Outcome(seconds - left, late=True)]
             left = max(left, 0.0)

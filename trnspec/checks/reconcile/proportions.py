@@ -75,7 +75,7 @@ def _site(node: Node[Any], path: str, claim: int | None = None) -> Site:
     return Site(node, ("spec", *path.split(".")), claim)
 
 
-def _said(node: Node[Any], path: str) -> Iterator[tuple[Site, str]]:
+def _values(node: Node[Any], path: str) -> Iterator[tuple[Site, str]]:
     """The adopted figure and every claim on it that is a quantity, each with the verdict."""
     from trnspec.checks.reconcile.relations import claimed_paths
 
@@ -116,7 +116,7 @@ def _network(graph: Graph) -> Iterator[Proportion]:
         path = "network.bandwidth" if isinstance(node.spec, Server) else "stated.network.bandwidth"
         if counted is None or counted[0] == 1 or counted[1].name == "trainium1":
             continue
-        for site, verdict in _said(node, path):
+        for site, verdict in _values(node, path):
             if verdict not in ("other-scope", "agrees"):
                 interval = site.interval.scaled(Fraction(1, counted[0]))
                 shares.append(Share(f"{site.value} of {node.name}", interval, "Gbit/s", verdict))
@@ -157,7 +157,7 @@ def _sparse(graph: Graph) -> Iterator[Proportion]:
             shares: list[Share] = []
             for dtype in ("fp8", "bf16"):
                 sides = [
-                    [s for s, v in _said(node, f"{group}.{k}.{dtype}") if v == verdict] for k in ("sparse", "dense")
+                    [s for s, v in _values(node, f"{group}.{k}.{dtype}") if v == verdict] for k in ("sparse", "dense")
                 ]
                 if all(sides):
                     sparse, dense = sides[0][0], sides[1][0]

@@ -68,7 +68,7 @@ def relations(graph: Graph) -> list[Relation]:
             relation
             for skeleton in [*sums(graph), *_claims(graph)]
             for whole in _stated(skeleton.total)
-            if (relation := evolve(skeleton, total=whole)).stands
+            if (relation := evolve(skeleton, total=whole)).is_stated
         ]
     return cached
 

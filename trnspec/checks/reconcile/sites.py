@@ -39,7 +39,7 @@ class Site:
     def value(self) -> Quantity | int | None:
         """The value; ``None`` if there is none, or if a claim states a word."""
         if self.claim is not None:
-            return _said(self.node.claims[self.claim].says, self.node.units)
+            return _parsed(self.node.claims[self.claim].says, self.node.units)
         value = figure_at(self.node, self.path)
         if isinstance(value, Figure):
             return value.value
@@ -80,7 +80,7 @@ def _alike(a: Quantity | int | None, b: Quantity | int | None) -> bool:
     return isinstance(a, int) and isinstance(b, int)
 
 
-def _said(says: int | str, units: UnitTable) -> Quantity | int | None:
+def _parsed(says: int | str, units: UnitTable) -> Quantity | int | None:
     if isinstance(says, int):
         return says
     try:
@@ -142,7 +142,7 @@ class Relation:
     across: bool = False
 
     @property
-    def stands(self) -> bool:
+    def is_stated(self) -> bool:
         """True if every site has a value and, unless ``across`` is set, all have the same dimension."""
         if any(s.value is None for s in self.sites):
             return False

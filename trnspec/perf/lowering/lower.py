@@ -46,7 +46,7 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
     """
     match = _ON.match(on.strip())
     if match is None:
-        hint = _meant(graph, on.strip()) or "write a name, and how many: trn1.32xlarge*32"
+        hint = _hint(graph, on.strip()) or "write a name, and how many: trn1.32xlarge*32"
         raise UsageError(f"{on!r} is not a system; {hint}")
     node = graph.named(match["name"])
     count = int(match["count"]) if match["count"] else None
@@ -55,7 +55,7 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
     return evolve(value, ends=(slow, fast))
 
 
-def _meant(graph: Graph, on: str) -> str:
+def _hint(graph: Graph, on: str) -> str:
     """A hint with the systems of similar names, such as with other capitals; empty if there are none."""
     parts = _MISSPELLED.fullmatch(on)
     if parts is None:

@@ -293,14 +293,14 @@ def _known(statement: Statement, target: Target, parts: Parts) -> Known | None:
             covers = any(steps[: len(p)] == p for p in claimed_paths(claim.at))
             if (
                 covers
-                and _meant(statement.where, claim.where)
+                and _is_about(statement.where, claim.where)
                 and _same(statement.says, Site(node, steps, index).value, claim.says)
             ):
                 return Known(str(claim.verdict), claim.reason or "", node.name, claim.source.name)
     return None
 
 
-def _meant(where: str, claimed: str | None) -> bool:
+def _is_about(where: str, claimed: str | None) -> bool:
     """True if a claim is about this place of the record: the figure of one chip may equal a wrong total."""
     return claimed is None or any(where.startswith(word) for word in re.split(r"[ ,]+", claimed) if "." in word)
 

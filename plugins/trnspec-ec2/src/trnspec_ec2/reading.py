@@ -172,7 +172,7 @@ def _taken(value: Any, shape: Any, place: str, file: str) -> Any:
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
             _not_expected(_at(file, place), value, "an object")
-        items = ((key, _taken(value[key], shape[key], f"{place}.{key}", file)) for key in shape if _there(value, key))
+        items = ((key, _taken(value[key], shape[key], f"{place}.{key}", file)) for key in shape if _has(value, key))
         return dict(items)
     if isinstance(shape, list):
         if not isinstance(value, list):
@@ -181,7 +181,7 @@ def _taken(value: Any, shape: Any, place: str, file: str) -> Any:
     return _plain(value, shape, place, file)
 
 
-def _there(value: dict[str, Any], key: str) -> bool:
+def _has(value: dict[str, Any], key: str) -> bool:
     return value.get(key) is not None
 
 

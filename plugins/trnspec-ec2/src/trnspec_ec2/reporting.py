@@ -57,7 +57,7 @@ def text(result: Audit, origin: Origin, *, verbose: bool = False, only_new: bool
         lines += [f"  {c.type}  {c.target.path}: {c.statement}  ({c.statement.where})" for c in result.additions] + [""]
     if verbose and result.agreements:
         lines.append("What agrees:")
-        lines += [f"  {c.type}  {c.statement.title}: {c.statement}  {_there(c)}" for c in result.agreements] + [""]
+        lines += [f"  {c.type}  {c.statement.title}: {c.statement}  {_location(c)}" for c in result.agreements] + [""]
     lines.append(_sum(result))
     return "\n".join(lines)
 
@@ -75,7 +75,7 @@ def _sum(result: Audit) -> str:
     return f"{', '.join(parts)}; the catalog lacks {types} type{'' if types == 1 else 's'} with accelerators."
 
 
-def _there(compared: Compared) -> str:
+def _location(compared: Compared) -> str:
     adopted = compared.adopted
     assert adopted is not None  # only what is stated can agree
     return f"({adopted.name} {adopted.path}: {adopted.text})"
