@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import pytest
 from attrs import frozen
-from trnspec.loading.schema.generate import document_schema
 
 import trnspec
 from trnspec.api import registry
@@ -18,6 +17,7 @@ from trnspec.loading.structure import plain
 from trnspec.model.annotations import Count
 from trnspec.model.document import Node
 from trnspec.model.fabric import Fabric
+from trnspec.model.json_schema import document_schema
 from trnspec.model.renames import current, current_text, has_renames
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer

@@ -62,7 +62,7 @@ def test_a_document_of_an_unknown_kind_is_not_looked_into(text, reported):
 def test_a_missing_version_is_reported_together_with_the_other_errors():
     assert found("kind: Link\nmetadata: {name: example}\nspec: {connects: chips}\n") == [
         ("TRN102", 1, 1, "the document has no 'api_version'", "add api_version: trnspec/v1"),
-        ("TRN102", 2, 1, "metadata has no 'title'", "add title: What people call it."),
+        ("TRN102", 2, 1, "metadata has no 'title'", "add title: The title."),
     ]
 
 
@@ -103,7 +103,7 @@ def test_a_comma_in_a_flow_mapping_is_reported_once(text, row):
 def test_the_mistakes_of_metadata():
     text = HEAD + "metadata:\n  name: Example\n  aliases: example-link\n  allow: [{code: trn402, reason: x}]\n"
     assert found(text + "spec: {connects: chips}\n") == [
-        ("TRN102", 3, 1, "metadata has no 'title'", "add title: What people call it."),
+        ("TRN102", 3, 1, "metadata has no 'title'", "add title: The title."),
         ("TRN105", 4, 9, f"'Example' at metadata.name is not {NAME}", ""),
         (
             "TRN103",

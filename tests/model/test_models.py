@@ -137,7 +137,7 @@ def test_before_it_was_published_a_model_is_unknown():
 def test_the_command_line_lists_and_shows(tmp_path, monkeypatch, capsys):
     here = Here(tmp_path, monkeypatch, capsys)
     listed = json.loads(here("list", "models", "--format", "json").out)["rows"]
-    assert {(n, str(s.layers), str(s.attention.heads)) for n, s in SPECS.items()} == {
+    assert {(n, s.layers, s.attention.heads) for n, s in SPECS.items()} == {
         (row["name"], row["layers"], row["heads"]) for row in listed
     }
     assert "kv_heads" in here("show", "mixtral-8x7b").out

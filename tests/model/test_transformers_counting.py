@@ -10,6 +10,7 @@ from attrs import evolve
 from dims_by_hand import GPT_3, LLAMA_3_8B, MIXTRAL
 from engine_catalogs import shipped
 from engine_samples import MODELS, SYSTEMS
+from forward_flops import forward_flops
 
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.counting import parameters as counted
@@ -17,7 +18,7 @@ from trnspec.model.transformers.model import Model
 from trnspec.perf.calibration.solver import stacked as stack
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.work.flops import forward_flops, layer_flops, layer_traffic, span
+from trnspec.perf.work.flops import layer_flops, layer_traffic, span
 from trnspec.perf.work.terms import context, terms
 from trnspec.perf.work.transformer import parameters, transformer
 

@@ -203,7 +203,7 @@ def test_the_command_line_wins(site) -> None:
     [
         (["--plugin", "oen"], {}, "no plugin 'oen' is installed; did you mean 'one'"),
         ([], {"TRNSPEC_PLUGINS": "two"}, "no plugin 'two' is installed"),
-        (["--plugin", "one", "--no-plugins"], {}, "--no-plugins does not go with --plugin"),
+        (["--plugin", "one", "--no-plugins"], {}, "--no-plugins and --plugin exclude each other"),
         ([], {"TRNSPEC_PLUGIN_SECONDS": "soon"}, "TRNSPEC_PLUGIN_SECONDS is a number of seconds above 0"),
         ([], {"TRNSPEC_PLUGIN_SECONDS": "0"}, "not '0'"),
         ([], {"TRNSPEC_PLUGIN_SECONDS": "1e9"}, "not '1e9'"),

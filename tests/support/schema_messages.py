@@ -63,9 +63,9 @@ TABLE: list[tuple[str, str, list[Found]]] = [
                 6,
                 5,
                 "claims.0 has no 'says'",
-                "add says: What it says, as printed: a figure with its unit, a count or a word.",
+                "add says: The value as printed: a figure with its unit, a count or a word.",
             ),
-            ("TRN102", 6, 5, "claims.0 has no 'source'", "add source: Who says so."),
+            ("TRN102", 6, 5, "claims.0 has no 'source'", "add source: The source of the claim."),
         ],
     ),
     (

@@ -10,6 +10,7 @@ import click
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.formats import Format
+from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.names import graph_for
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _FORMAT = Format("exporters")
 
 
-class _Command(click.Command):
+class _Command(GroupedCommand):
     """Lists the formats below the options, those of plugins included."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -29,23 +30,32 @@ class _Command(click.Command):
             formatter.write_dl([(f.name, f.summary) for f in _FORMAT.formats(ctx).values()])
 
 
-@click.command("export", cls=_Command)
+@click.command(
+    "export",
+    cls=_Command,
+    examples=(
+        ("trnspec export svg trn2-ultraserver --output fabric.svg", "The fabric of a system as a picture:"),
+        ("trnspec export astra-sim trn1.32xlarge", "A network for astra-sim:"),
+        ("trnspec export json --output catalog.json", "The whole catalog:"),
+    ),
+)
 @click.argument("format_", metavar="FORMAT", type=_FORMAT)
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=documents())
-@click.option("--output", type=click.Path(path_type=FilePath, dir_okay=False), metavar="FILE", help="Write to FILE.")
+@click.option(
+    "--output",
+    cls=GroupedOption,
+    group="Output",
+    type=click.Path(path_type=FilePath, dir_okay=False),
+    metavar="FILE",
+    help="Write to FILE.",
+)
 @catalog_options
 def command(format_: str, name: str | None, output: FilePath | None, **options: Any) -> None:
-    r"""Convert the document NAME to another format; without NAME, the whole catalog (json).
+    """Print the document NAME in another format; without NAME, the whole catalog (json).
 
     Where a format needs a value that the catalog does not have, an assumption is made and reported: in the file if the
     format allows it, else on standard error, or with --output in NAME.assumptions.md beside FILE. A figure that cannot
     be assumed is an error; --overlay can supply it. See docs/reference/exports.md.
-
-    \b
-    Examples:
-      trnspec export svg trn2-ultraserver --output fabric.svg
-      trnspec export astra-sim trn1.32xlarge
-      trnspec export json > catalog.json
     """
     from trnspec.output.exporters import export, export_all, exporter
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.plugins.scaffold.writer import KINDS
 
 if TYPE_CHECKING:
@@ -22,20 +23,29 @@ def command() -> None:
     """List the installed plugins and their status; create a new one."""
 
 
-@command.command("list")
+@command.command(
+    "list",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec plugin list", "The installed plugins:"),
+        ("trnspec plugin list --format json", "For programs:"),
+    ),
+)
 @click.option(
-    "--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
+    "--format",
+    "format_",
+    cls=GroupedOption,
+    group="Output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Output format.",
 )
 def list_(format_: str) -> None:
-    r"""List the installed plugins with their status, and why those that are not used are left out.
+    """List the installed plugins with their status, and why those that are not used are left out.
 
     For the plugins that are used, every function they name is imported and their catalogs are checked. The status is
     faulty where an import fails or a document has an error.
-
-    \b
-    Examples:
-      trnspec plugin list
-      trnspec plugin list --format json
     """
     from attrs import asdict
 
@@ -146,25 +156,37 @@ def _faults_of_documents(discovery: Discovery) -> Mapping[str, list[str]]:
     return faults
 
 
-@command.command("new")
+@command.command(
+    "new",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec plugin new acme-tpu", "A hardware generation:"),
+        ("trnspec plugin new acme-rack --kind kind", "A kind of document:"),
+    ),
+)
 @click.argument("name")
 @click.option(
     "--kind",
+    cls=GroupedOption,
+    group="Output",
     type=click.Choice([*KINDS]),
     default="generation",
     show_default=True,
     help="What the plugin adds first: " + "; ".join(f"{k}: {s}" for k, s in KINDS.items()) + ".",
 )
-@click.option("--into", metavar="DIR", default=".", show_default=True, help="The parent folder of the new one.")
+@click.option(
+    "--into",
+    cls=GroupedOption,
+    group="Output",
+    metavar="DIR",
+    default=".",
+    show_default=True,
+    help="The parent folder of the new one.",
+)
 def new(name: str, kind: str, into: str) -> None:
-    r"""Write a working distribution with tests, to start a plugin from.
+    """Write a working distribution with tests, to start a plugin from.
 
     NAME consists of lower-case letters, digits and hyphens. The new folder is DIR/trnspec-NAME; it must not exist.
-
-    \b
-    Examples:
-      trnspec plugin new acme-tpu
-      trnspec plugin new acme-rack --kind kind
     """
     from trnspec.plugins.scaffold.writer import write
 

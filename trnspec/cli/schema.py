@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 
@@ -26,25 +27,29 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     return [CompletionItem(k) for k in kinds if k.lower().startswith(incomplete.lower())]
 
 
-@click.command("schema")
+@click.command(
+    "schema",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec schema Chip", "The schema of one kind:"),
+        ("trnspec schema --all schemas", "The schemas of all kinds, as files:"),
+    ),
+)
 @click.argument("kind", required=False, shell_complete=_complete)
 @click.option(
     "--all",
     "folder",
+    cls=GroupedOption,
+    group="Output",
     type=click.Path(path_type=FilePath, file_okay=False),
     metavar="DIR",
     help="Write the schema of every kind to DIR/KIND.schema.json.",
 )
 def command(kind: str | None, folder: FilePath | None) -> None:
-    r"""Print the JSON Schema of a kind of document; without KIND, list the kinds.
+    """Print the JSON Schema of a kind of document; without KIND, list the kinds.
 
     For an editor, write the schemas to a folder and name one in the first line of a document:
     "# yaml-language-server: $schema=../schemas/chip.schema.json".
-
-    \b
-    Examples:
-      trnspec schema Chip
-      trnspec schema --all schemas
     """
     from trnspec.api import registry
 

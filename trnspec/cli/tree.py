@@ -10,6 +10,7 @@ from attrs import frozen
 
 from trnspec.cli.common import catalog_options
 from trnspec.cli.complete import documents
+from trnspec.cli.help import GroupedCommand
 from trnspec.cli.names import graph_for
 from trnspec.cli.render import emit, format_option, width
 from trnspec.errors import UsageError
@@ -47,7 +48,11 @@ class Part:
     parts: tuple[Part, ...] = ()
 
 
-@click.command("tree")
+@click.command(
+    "tree",
+    cls=GroupedCommand,
+    examples=(("trnspec tree trn2-ultraserver", "The parts of an UltraServer:"),),
+)
 @click.argument("name", shell_complete=documents())
 @format_option
 @catalog_options

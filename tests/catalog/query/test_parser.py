@@ -144,7 +144,7 @@ def shown(text: str) -> list[str]:
         ("chip where a ≥ 3", "             ^", "write >="),
         ("chip where a = -3", "               ^", "no negative figures"),
         ("chip where known 3 GB", "                 ^^^^", "a path such as"),
-        ('chip where a = "日本" ;', "                      ^", "unexpected character ';'"),
+        ('chip where a = "日本" ;', "                      ^", "';' means nothing here"),
     ],
 )
 def test_mistakes(text, marks, words) -> None:

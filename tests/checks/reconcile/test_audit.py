@@ -186,7 +186,8 @@ part  spec.memory.bandwidth
   cause     a decimal for a binary unit or the reverse: 820 GB/s was meant
   reason    neither claim has a verdict
 
-0 disagreements are recorded or explained, 1 are not.
+1 disagreement, 1 of them not recorded
+  found      1
 """
 
     assert expected == result.output
@@ -206,6 +207,6 @@ def test_a_pair_that_was_judged_is_recorded(tmp_path: Path) -> None:
     judged = PAIR["chips/part.yaml"].replace("source: old}", "source: old, verdict: rejected, reason: Decimal.}")
     result = audited(tmp_path, {**PAIR, "chips/part.yaml": judged})
 
-    assert "1 disagreements are recorded or explained, 0 are not." in result.output
+    assert "1 disagreement, 0 of them not recorded" in result.output
     assert "against" not in result.output
     assert 0 == result.exit_code

@@ -81,9 +81,13 @@ def test_the_right_rate_has_no_finding(rate: str, link: str, system: str) -> Non
 @pytest.mark.parametrize(
     ("rate", "path", "hint"),
     [
-        ("3584 Gbps", "both", "one direction for both: 2 x 3584 Gbps closes the gap"),
-        ("{both: 3584 Gbps}", "both", "one direction for both: 2 x 3584 Gbps closes the gap"),
-        ("{per_direction: 7168 Gbps}", "per_direction", "both directions for one: half of 7168 Gbps closes the gap"),
+        ("3584 Gbps", "both", "one direction instead of both: 2 x 3584 Gbps closes the gap"),
+        ("{both: 3584 Gbps}", "both", "one direction instead of both: 2 x 3584 Gbps closes the gap"),
+        (
+            "{per_direction: 7168 Gbps}",
+            "per_direction",
+            "both directions instead of one: half of 7168 Gbps closes the gap",
+        ),
         ("{both: 5000 Gbps}", "both", ""),
         ("5000 Gbps", "both", ""),
     ],
@@ -98,7 +102,7 @@ def test_a_wrong_rate_has_one_finding(rate: str, path: str, hint: str, chip: str
 def test_the_rate_of_the_chip_is_checked_against_links_that_are_counted(system: str) -> None:
     [(at, told)] = findings(texts("", chip="3584 Gbps", system=system))
     assert "links.bandwidth" == at
-    assert "one direction for both: 2 x 3584 Gbps closes the gap" in told
+    assert "one direction instead of both: 2 x 3584 Gbps closes the gap" in told
 
 
 def test_both_directions_are_twice_one() -> None:

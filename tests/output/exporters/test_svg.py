@@ -66,7 +66,7 @@ def test_it_tells_what_it_shows_to_those_who_cannot_see_it() -> None:
 )
 def test_the_links_of_a_chip_to_its_switch_are_counted(name, told) -> None:
     graph = nvidia()
-    text = export("svg", graph, graph.named(name)).text
+    text = export("svg", graph.named(name), graph).text
     described = ET.fromstring(text).findtext(f"{NS}desc")
 
     assert [] == [part for part in told if part not in described]

@@ -37,6 +37,7 @@ _CODES: dict[Severity, dict[str, str]] = {
         "TRN106": "out-of-bounds",
         "TRN107": "unknown-kind",
         "TRN108": "unknown-version",
+        "TRN109": "both-paths",
         "TRN110": "figure-without-unit",
         "TRN111": "unknown-unit",
         "TRN112": "wrong-dimension",
@@ -59,6 +60,7 @@ _CODES: dict[Severity, dict[str, str]] = {
         "TRN052": "carriage-return",
         "TRN053": "no-final-newline",
         "TRN056": "space-before-colon",
+        "TRN057": "former-path",
     },
 }
 """The front matter of the pages, repeated here so that a run without findings reads no page; a test compares both."""
