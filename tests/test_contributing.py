@@ -128,6 +128,8 @@ def made_as_stated(scratch: Scratch, what: str) -> None:
 def test_chip_generation(scratch) -> None:
     for name, text in files("acme", "generation").items():
         if "/catalog/" in name:
+            # In the catalog, the schemas are in another folder.
+            text = text.replace("../../../../schemas/", "../../schemas/v1/")
             scratch.add(f"catalog/{name.partition('/catalog/')[2]}", text)
     made_as_stated(scratch, "chip generation")
 
@@ -152,6 +154,7 @@ def test_figure_and_source(scratch) -> None:
 
 
 MODEL = """\
+# yaml-language-server: $schema=../../schemas/v1/model.schema.json
 api_version: trnspec/v1
 kind: Model
 metadata: {name: acme-lm, title: Acme LM, source: gpt2-2019-11}
@@ -166,6 +169,8 @@ spec:
   attention: {heads: 12, kv_heads: 12, head_size: 64, bias: all}
   feed_forward: {width: 3072, form: plain, bias: all}
   parameters: {total: 124439808}
+claims:
+  - {at: spec.parameters.total, says: 124439808, source: keras-hub-0.32.0}
 """
 
 
@@ -429,13 +434,19 @@ Editors remove it, and the diff has a line that nobody changed.
 ## Example
 
 ```yaml
-kind: Link{blank}
+api_version: trnspec/v1
+kind: Link  #! TRN058{blank}
+metadata: {{name: example, title: Example}}
+spec: {{connects: chips}}
 ```
 
 ## Instead
 
 ```yaml
+api_version: trnspec/v1
 kind: Link
+metadata: {{name: example, title: Example}}
+spec: {{connects: chips}}
 ```
 
 ## Source
@@ -466,6 +477,11 @@ def test_code(scratch) -> None:
         (d["code"], d["name"], d["severity"], d["line"]) for d in checked
     ]
     assert "Editors remove it" in scratch.out("explain", "TRN058")
+    scratch.python(
+        "from trnspec.api import registry",
+        "from trnspec.testing import check_code",
+        "check_code(registry().codes['TRN058'], registry=registry())",
+    )
 
 
 EVALUATOR = """\
@@ -473,24 +489,34 @@ EVALUATOR = """\
 
 import math
 
+from attrs import field, frozen
+
 from trnspec.catalog.catalog import Catalog
+from trnspec.evaluation.questions import Question, axis
 from trnspec.evaluation.result import Answer, Evaluation
 
 
-def run(catalog: Catalog, *, chip: str = "trainium1", pflops: float = 1.0) -> Evaluation:
+@frozen(kw_only=True, slots=False)
+class CountQuestion(Question):
+    \"\"\"The inputs.\"\"\"
+
+    chip: str = field(default="trainium1", metadata=axis("Chip.", "CHIP", group="System"))
+    pflops: float = field(default=1.0, metadata=axis("Rate.", "PFLOPS", group="Workload"))
+
+
+def run(catalog: Catalog, question: CountQuestion) -> Evaluation:
     \"\"\"The number of chips that have a rate together.
 
     Args:
         catalog: The catalog.
-        chip: The chip.
-        pflops: The rate.
+        question: The inputs.
     \"\"\"
-    rate = float(catalog.chips[chip].figures["peak.dense.bf16"])
+    rate = float(catalog.chips[question.chip].figures["peak.dense.bf16"])
     return Evaluation(
         evaluator="count",
-        title=f"chips for {pflops} PFLOPS",
-        inputs={"chip": chip, "pflops": pflops},
-        answers=(Answer("chips", math.ceil(pflops * 1e15 / rate)),),
+        title=f"chips for {question.pflops} PFLOPS",
+        inputs=question.values(),
+        answers=(Answer("chips", math.ceil(question.pflops * 1e15 / rate)),),
     )
 """
 
@@ -561,9 +587,10 @@ COMMAND = """\
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
+from trnspec.cli.help import GroupedCommand
 
 
-@click.command("count")
+@click.command("count", cls=GroupedCommand, examples=(("trnspec count", "The number of chips:"),))
 @catalog_options
 def command(**options: object) -> None:
     \"\"\"Print the number of chips in the catalog.\"\"\"
@@ -573,11 +600,11 @@ def command(**options: object) -> None:
 
 def test_command(scratch) -> None:
     scratch.add("trnspec/cli/count.py", COMMAND)
-    scratch.insert("trnspec/plugins/builtin_commands.py", '    "tree": ', '    "count": "Count the chips.",\n')
+    scratch.insert("trnspec/plugins/builtin_commands.py", '    "tree": ', '    "count": "Print the number of chips.",\n')
     made_as_stated(scratch, "command")
 
     assert len(list((ROOT / "catalog" / "chips").iterdir())) == int(scratch.out("count"))
-    assert "Count the chips." in scratch.out("--help")
+    assert "Print the number of chips." in scratch.out("--help")
     assert "--as-of" in scratch.out("count", "--help")
 
 
