@@ -129,8 +129,8 @@ def test_chip_generation(scratch) -> None:
     for name, text in files("acme", "generation").items():
         if "/catalog/" in name:
             # In the catalog, the schemas are in another folder.
-            text = text.replace("../../../../schemas/", "../../schemas/v1/")
-            scratch.add(f"catalog/{name.partition('/catalog/')[2]}", text)
+            own = text.replace("../../../../schemas/", "../../schemas/v1/")
+            scratch.add(f"catalog/{name.partition('/catalog/')[2]}", own)
     made_as_stated(scratch, "chip generation")
 
     checked = scratch.json("validate", *sorted(scratch.added))
@@ -600,7 +600,9 @@ def command(**options: object) -> None:
 
 def test_command(scratch) -> None:
     scratch.add("trnspec/cli/count.py", COMMAND)
-    scratch.insert("trnspec/plugins/builtin_commands.py", '    "tree": ', '    "count": "Print the number of chips.",\n')
+    scratch.insert(
+        "trnspec/plugins/builtin_commands.py", '    "tree": ', '    "count": "Print the number of chips.",\n'
+    )
     made_as_stated(scratch, "command")
 
     assert len(list((ROOT / "catalog" / "chips").iterdir())) == int(scratch.out("count"))
