@@ -115,6 +115,9 @@ def test_an_empty_report():
         ("llama-3", ["llama-2-13b", "llama-3.1-70b", "llama-3-8b"], ["llama-3-8b", "llama-3.1-70b", "llama-2-13b"]),
         ("Trn2", ["TRN2.48xlarge", "trainium2"], ["TRN2.48xlarge", "trainium2"]),
         ("b", ["bandwidth"], []),
+        ("8b", ["llama-3.1-8b", "llama-3-8b", "gpt-18b"], ["llama-3-8b", "llama-3.1-8b"]),
+        ("trn9", ["trn1.32xlarge", "trainium1", "p5.48xlarge"], ["trn1.32xlarge"]),
+        ("abc", ["abd-long-name"], []),
     ],
 )
 def test_the_nearest_words(word, words, found):

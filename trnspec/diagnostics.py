@@ -6,6 +6,7 @@ A diagnostic has the *code* of a rule, not the rule itself, because rules belong
 from __future__ import annotations
 
 import enum
+import re
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -184,8 +185,9 @@ def nearest(word: str, words: Iterable[str], most: int = 3) -> list[str]:
     """The names that ``word`` may be an abbreviation or a misspelling of, best first; may be empty.
 
     Names that begin with ``word`` come first: those in which it is followed by a separator (``trn2.48xlarge`` for
-    ``trn2``) before others, shorter ones before longer ones. Then come the names with a similar spelling. Case is
-    ignored.
+    ``trn2``) before others, shorter ones before longer ones. Then come the names with a similar spelling, and if there
+    are none, names of which ``word`` is a part (``llama-3-8b`` for ``8b``) or whose beginning is similar
+    (``trn1.2xlarge`` for ``trn9``). Case is ignored.
     """
     import difflib
 
@@ -194,7 +196,18 @@ def nearest(word: str, words: Iterable[str], most: int = 3) -> list[str]:
     completions = [folded for folded in by_folded if len(typed) > 1 and folded.startswith(typed)]
     completions.sort(key=lambda folded: (folded[len(typed) : len(typed) + 1].isalnum(), len(folded)))
     similar = difflib.get_close_matches(typed, list(by_folded), n=most, cutoff=0.6)
-    return [by_folded[folded] for folded in dict.fromkeys((*completions, *similar))][:most]
+    candidates = [*completions, *similar]
+    if not candidates:
+        candidates = sorted((folded for folded in by_folded if typed in re.split(r"[^a-z0-9]+", folded)), key=len)
+    if not candidates and len(typed) > 3:  # a shorter beginning is similar to too many
+        beginnings = [folded for folded in by_folded if len(folded) > len(typed)]
+        candidates = sorted((f for f in beginnings if _differ_by_one(typed, f[: len(typed)])), key=len)
+    return [by_folded[folded] for folded in dict.fromkeys(candidates)][:most]
+
+
+def _differ_by_one(one: str, other: str) -> bool:
+    """Whether two texts of one length differ in one character."""
+    return sum(a != b for a, b in zip(one, other, strict=True)) == 1
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:

@@ -91,6 +91,7 @@ def test_options() -> None:
         (("eval", "training", "--calibration", "no"), ["none"]),
         (("explain", "TRN40"), ["TRN402", "TRN403", "TRN404", "TRN405", "TRN406"]),
         (("audit", "trainium1", "memory.ba"), ["memory.bandwidth"]),
+        (("query", "chip", "--columns", "name,memory.ba"), ["name,memory.bandwidth"]),
         (("audit", "--verdict", "rej"), ["rejected"]),
         (("diff", "--name", "trainium1"), ["trainium1"]),
         (("calibrate", "--chip", "trainium2"), ["trainium2"]),

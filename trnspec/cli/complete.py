@@ -81,6 +81,12 @@ def document_then_path(ctx: click.Context, param: click.Parameter, incomplete: s
     return _items(known, incomplete)
 
 
+def path_list(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
+    """Completes figure paths that are separated by commas."""
+    before, comma, _ = incomplete.rpartition(",")
+    return _items([f"{before}{comma}{path}" for path in ["name", *paths()]], incomplete)
+
+
 def paths() -> list[str]:
     """The paths of chips, servers, UltraServers and clusters: ``memory.capacity``."""
     from trnspec.model.kinds import BUILTIN, spec_of

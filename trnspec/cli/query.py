@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
+from trnspec.cli.complete import path_list
 from trnspec.cli.figures import figure_column
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import emit, format_option, width
@@ -43,10 +44,16 @@ if TYPE_CHECKING:
     cls=GroupedOption,
     group="Output",
     metavar="PATH,...",
+    shell_complete=path_list,
     help="Columns to print: paths, or one path / another.",
 )
 @click.option(
-    "--sort", cls=GroupedOption, group="Output", metavar="PATH,...", help="Sort by these paths; -PATH descending."
+    "--sort",
+    cls=GroupedOption,
+    group="Output",
+    metavar="PATH,...",
+    shell_complete=path_list,
+    help="Sort by these paths; -PATH descending.",
 )
 @format_option
 @catalog_options

@@ -35,7 +35,6 @@ from trnspec.plugins.validation import invalid_kinds, invalid_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path as FilePath
 
     from trnspec.quantities.units import UnitTable
 
@@ -135,18 +134,6 @@ def limit(environ: dict[str, str] | os._Environ[str] = os.environ) -> float:
 def entries() -> list[EntryPoint]:
     """The installed plugins by name, without trnspec itself; none of them is imported."""
     return [f for f in installed_entries(GROUP) if (f.name, f.value) != CORE]
-
-
-def catalogs(seconds: float) -> list[FilePath]:
-    """The catalogs of the plugins that may be used, without importing trnspec's own rules; for shell completion.
-
-    Args:
-        seconds: How long the import of each plugin may take.
-    """
-    choice = chosen()
-    wanted = [e for e in entries() if choice.takes(e.name)]
-    plugins = (_imported(e, o, seconds)[1] for e, o in zip(wanted, imported(wanted, seconds), strict=True))
-    return [folder for plugin in plugins if plugin is not None for folder in plugin.catalogs]
 
 
 def discover(

@@ -75,8 +75,9 @@ def calibrated(graph: Graph, chip: str, of: str, name: str = "auto") -> Calibrat
             if node.spec.of != of:
                 raise UsageError(f"the calibration {name} is for {node.spec.of}, not for {of}")
             return _read(node, chip)
-    hint = did_you_mean(name, [n.name for n in nodes])
-    raise UnknownNameError(f"no calibration is named {name!r}" + (f"; {hint}" if hint else ""))
+    fitting = [n.name for n in nodes if n.spec.of == of]
+    hint = did_you_mean(name, [n.name for n in nodes]) or f"available: auto, none, {', '.join(fitting)}"
+    raise UnknownNameError(f"no calibration is named {name!r}; {hint}")
 
 
 def _others(graph: Graph, chip: str, nodes: list[Node[Calibration]]) -> str:
