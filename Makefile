@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test coverage lint docs bench clean
 
 demo: .venv/installed          ## validate the shipped catalog and show what it holds
 	$(BIN)/trnspec validate --table
 
 test: .venv/developing         ## every test, on all cores; ARGS='-m "not slow"' leaves out what takes long
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
+
+coverage: .venv/developing     ## the tests that are not slow, and the gate on branch coverage
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow" --cov --cov-report=term $(ARGS)
 
 lint: .venv/developing         ## ruff, mypy over the package and the plugins, the import layers
 	$(BIN)/ruff check .

@@ -119,7 +119,7 @@ def validate(
 
 
 def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:
-    """The documents of catalogs with their references resolved, as queries and audits use them.
+    """The documents of catalogs with their references resolved, for queries and audits.
 
     Errors in documents are reported by a :class:`trnspec.loading.precedence.CatalogWarning`. A document that cannot be
     used is omitted, and does not replace a document of the same name in another catalog.
@@ -134,18 +134,18 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
     """
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
-    made, found = link(readings(select(paths, known, chosen, every=True), known), shadow_broken=False)
-    if found:
+    linked, diagnostics = link(readings(select(paths, known, chosen, every=True), known), shadow_broken=False)
+    if diagnostics:
         from trnspec.loading.precedence import warn_of_errors
 
         owner = _owners(known)
-        giver = plugins().giver if registry is None else "the plugin {}".format
+        provider = plugins().provider if registry is None else "the plugin {}".format
         warn_of_errors(
-            document_errors(found, made, known, chosen),
+            document_errors(diagnostics, linked, known, chosen),
             known,
-            lambda file: (name := owner(FilePath(file))) and giver(name),
+            lambda file: (name := owner(FilePath(file))) and provider(name),
         )
-    return made
+    return linked
 
 
 def load(  # each one is independent of the others
@@ -211,10 +211,10 @@ def evaluate(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Eva
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.runner import run
 
-    chosen, giver = evaluator(name)
+    chosen, provider = evaluator(name)
     if catalog is not None and not isinstance(catalog, Catalog):
         raise UsageError(f"catalog is the result of trnspec.load(), not {type(catalog).__name__}")
-    return run(chosen, giver, load() if catalog is None else catalog, inputs)
+    return run(chosen, provider, load() if catalog is None else catalog, inputs)
 
 
 def sweep(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Sweep:
@@ -226,8 +226,8 @@ def sweep(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Sweep:
         **inputs: The inputs by name; a list, tuple or range has the values of a swept input.
 
     Returns:
-        The evaluations in the order of the combinations, the last input varying fastest. A combination that the
-        evaluator refuses has the refusal.
+        The evaluations in the order of the combinations, the last input varying fastest. A combination without an
+        answer has the refusal.
 
     Raises:
         UsageError: As for :func:`evaluate`, or a list is empty.
@@ -251,13 +251,13 @@ def evaluator(name: str) -> tuple[Evaluator, str]:
             not declared correctly, and the message names its provider.
     """
     from trnspec.diagnostics import did_you_mean
-    from trnspec.evaluation.runner import asked
+    from trnspec.evaluation.runner import resolved
 
     discovered = plugins()
     known = discovered.registry.evaluators
     if not isinstance(name, str) or name not in known:
         hint = did_you_mean(str(name), known) or f"known: {', '.join(known) or 'none'}"
         raise UsageError(f"there is no evaluator {name!r}; {hint}")
-    giver = discovered.giver(next(p.name for p in discovered.plugins if known[name] in p.evaluators))
-    asked(known[name], giver)
-    return known[name], giver
+    provider = discovered.provider(next(p.name for p in discovered.plugins if known[name] in p.evaluators))
+    resolved(known[name], provider)
+    return known[name], provider

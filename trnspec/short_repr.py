@@ -22,8 +22,8 @@ _VALUES.maxstring = _VALUES.maxother = 60
 def short_repr(instance: Any) -> str:
     """The ``repr`` of an instance of an attrs class: its fields in order, less those with their default value.
 
-    A class uses it with ``__repr__ = short_repr``. A long value is abbreviated; fields for which :data:`LIMIT` has no
-    room are replaced by ``...``.
+    A class uses it with ``__repr__ = short_repr``. A long value is abbreviated; fields beyond
+    :data:`LIMIT` are replaced by ``...``.
     """
     text = ""
     for field in attrs.fields(type(instance)):

@@ -146,8 +146,8 @@ def _unit_removed(label: str) -> str:
 
 def table(columns: Sequence[str | Column], rows: Sequence[Sequence[Cell] | str], hint: str = "--format csv") -> Table:
     """A table; a column that is given by its name alone is an ordinary one."""
-    made = tuple(Column(c) if isinstance(c, str) else c for c in columns)
-    return Table(made, tuple(r if isinstance(r, str) else tuple(r) for r in rows), hint)
+    described = tuple(Column(c) if isinstance(c, str) else c for c in columns)
+    return Table(described, tuple(r if isinstance(r, str) else tuple(r) for r in rows), hint)
 
 
 class Heading(str):
@@ -194,37 +194,37 @@ def rendered(blocks: Sequence[Block], width: int, style: Style = _PLAIN) -> str:
 # For programs and for Markdown.
 
 
-def csv(found: Table) -> str:
+def csv(table: Table) -> str:
     """A table as CSV, with a newline at the end."""
     import csv
     import io
 
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([c.name for c in found.columns])
-    writer.writerows(["" if c is None else _plain(c) for c in row] for row in _rows(found))
+    writer.writerow([c.name for c in table.columns])
+    writer.writerows(["" if c is None else _plain(c) for c in row] for row in _rows(table))
     return buffer.getvalue()
 
 
-def json(found: Table, about: Mapping[str, Any] = {}) -> str:
+def json(table: Table, about: Mapping[str, Any] = {}) -> str:
     """A table as JSON: ``{"version": 1, ..., "rows": [...]}`` with ``about`` before the rows."""
     import json
 
-    names = [c.name for c in found.columns]
-    records = [dict(zip(names, map(_plain, row), strict=True)) for row in _rows(found)]
+    names = [c.name for c in table.columns]
+    records = [dict(zip(names, map(_plain, row), strict=True)) for row in _rows(table)]
     return json.dumps({"version": 1, **about, "rows": records}, indent=2, ensure_ascii=False) + "\n"
 
 
-def markdown(found: Table) -> str:
+def markdown(table: Table) -> str:
     """A table as Markdown, with a newline at the end; it is as wide as it needs."""
-    made = ["| " + " | ".join(" ".join(c.name.split()) for c in found.columns) + " |"]
-    made.append("|" + "|".join(" ---: " if c.right else " --- " for c in found.columns) + "|")
-    made += ["| " + " | ".join(_escaped_pipes(shown(cell)) for cell in row) + " |" for row in _rows(found)]
-    return "\n".join(made) + "\n"
+    output = ["| " + " | ".join(" ".join(c.name.split()) for c in table.columns) + " |"]
+    output.append("|" + "|".join(" ---: " if c.right else " --- " for c in table.columns) + "|")
+    output += ["| " + " | ".join(_escaped_pipes(shown(cell)) for cell in row) + " |" for row in _rows(table)]
+    return "\n".join(output) + "\n"
 
 
-def _rows(found: Table) -> Iterator[tuple[Cell, ...]]:
-    return (row for row in found.rows if not isinstance(row, str))
+def _rows(table: Table) -> Iterator[tuple[Cell, ...]]:
+    return (row for row in table.rows if not isinstance(row, str))
 
 
 def _plain(cell: Cell) -> str | int | float | bool | None:
@@ -273,25 +273,25 @@ class Layout:
     hidden: tuple[str, ...]
 
 
-def fit(found: Table, width: int) -> Layout:
-    """The table in a width: wrapped, and without the columns for which there is no room."""
-    rows = [r if isinstance(r, str) else tuple(shown(c) for c in r) for r in found.rows]
+def fit(table: Table, width: int) -> Layout:
+    """The table in a width: wrapped, with the columns hidden that do not fit."""
+    rows = [r if isinstance(r, str) else tuple(shown(c) for c in r) for r in table.rows]
     full, least = [], []
-    for i, column in enumerate(found.columns):
+    for i, column in enumerate(table.columns):
         cells = [r[i] for r in rows if not isinstance(r, str)]
         full.append(max(map(columns_of, [*column.name.split("\n"), *cells])))
         narrowest = max(map(_longest_word, cells), default=0) if column.wrap else max(map(columns_of, cells), default=0)
         least.append(min(full[-1], max(_longest_word(column.name), narrowest)))
-    chosen = list(range(len(found.columns)))
+    chosen = list(range(len(table.columns)))
     may_hide = sorted(
-        (i for i in chosen[1:] if not found.columns[i].keep), key=lambda i: (found.columns[i].importance, -i)
+        (i for i in chosen[1:] if not table.columns[i].keep), key=lambda i: (table.columns[i].importance, -i)
     )
     while may_hide and _total([least[i] for i in chosen]) > width:
         chosen.remove(may_hide.pop(0))
     widths = _narrowed([full[i] for i in chosen], [least[i] for i in chosen], width)
-    hidden = tuple(c.label for i, c in enumerate(found.columns) if i not in chosen)
+    hidden = tuple(c.label for i, c in enumerate(table.columns) if i not in chosen)
     kept = tuple(r if isinstance(r, str) else tuple(r[i] for i in chosen) for r in rows)
-    columns = tuple(found.columns[i] for i in chosen)
+    columns = tuple(table.columns[i] for i in chosen)
     # Wrapped lines may leave a column narrower than it may be.
     widths = [
         max(columns_of(line) for text in _texts(column, i, kept) for line in _wrapped(text, widths[i]))
@@ -321,31 +321,31 @@ def _narrowed(full: list[int], least: list[int], width: int) -> list[int]:
     return widths
 
 
-def lines(found: Table, width: int, style: Style = _PLAIN) -> list[str]:
+def lines(table: Table, width: int, style: Style = _PLAIN) -> list[str]:
     """A table as lines, none wider than ``width``."""
-    layout = fit(found, width)
+    layout = fit(table, width)
     heads = [
         [line for part in c.name.split("\n") for line in _wrapped(part, w)]
         for c, w in zip(layout.columns, layout.widths, strict=True)
     ]
     # Headings end in one line, directly above the rule.
     heads = [[""] * (max(map(len, heads)) - len(h)) + h for h in heads]
-    made = _side_by_side(heads, layout, [style.heading] * len(heads), style)
-    made.append(_GUTTER.join("-" * w for w in layout.widths))
+    output = _side_by_side(heads, layout, [style.heading] * len(heads), style)
+    output.append(_GUTTER.join("-" * w for w in layout.widths))
     for row in layout.rows:
         if isinstance(row, str):
-            made += [style.paint(style.cells.get(row.strip(), style.heading), line) for line in _wrapped(row, width)]
+            output += [style.paint(style.cells.get(row.strip(), style.heading), line) for line in _wrapped(row, width)]
         else:
             cells = [_wrapped(c, w) for c, w in zip(row, layout.widths, strict=True)]
-            made += _side_by_side(cells, layout, [style.cells.get(c.strip(), "") for c in row], style)
+            output += _side_by_side(cells, layout, [style.cells.get(c.strip(), "") for c in row], style)
     if layout.hidden:
-        note = f"hidden columns: {', '.join(layout.hidden)} (use {found.hint} or a wider terminal)"
-        made += ["", *_wrapped(note, width)]
-    return made
+        note = f"hidden columns: {', '.join(layout.hidden)} (use {table.hint} or a wider terminal)"
+        output += ["", *_wrapped(note, width)]
+    return output
 
 
 def _side_by_side(cells: Sequence[Sequence[str]], layout: Layout, parameters: Sequence[str], style: Style) -> list[str]:
-    made = []
+    output = []
     for n in range(max(map(len, cells))):
         parts = [
             padded(cell[n] if n < len(cell) else "", size, right=column.right)
@@ -353,8 +353,8 @@ def _side_by_side(cells: Sequence[Sequence[str]], layout: Layout, parameters: Se
         ]
         parts[-1] = parts[-1].rstrip()
         line = _GUTTER.join(style.paint(p, part) for p, part in zip(parameters, parts, strict=True))
-        made.append(line.rstrip())
-    return made
+        output.append(line.rstrip())
+    return output
 
 
 def padded(text: str, size: int, *, right: bool = False) -> str:
@@ -405,21 +405,21 @@ def _wrapped(text: str, size: int) -> list[str]:
     if columns_of(text) <= size:
         return [text]
     indent = " " * min(len(text) - len(text.lstrip(" ")), size // 2)
-    room = max(size - len(indent), 1)
-    made: list[str] = []
+    available = max(size - len(indent), 1)
+    output: list[str] = []
     line = ""
     for word in text.split():
-        if line and columns_of(line) + 1 + columns_of(word) <= room:
+        if line and columns_of(line) + 1 + columns_of(word) <= available:
             line += " " + word
             continue
         if line:
-            made.append(indent + line)
+            output.append(indent + line)
         line = word
-        while columns_of(line) > room:
-            head = _head(line, room)
-            made.append(indent + head)
+        while columns_of(line) > available:
+            head = _head(line, available)
+            output.append(indent + head)
             line = line[len(head) :]
-    return [*made, indent + line] if line or not made else made
+    return [*output, indent + line] if line or not output else output
 
 
 def _head(word: str, size: int) -> str:

@@ -12,7 +12,7 @@ import pytest
 from evaluator_samples import install
 from running import Here
 
-from trnspec.cli.eval import Asking
+from trnspec.cli.eval import EvalRequest
 from trnspec.cli.eval_csv import REFUSED, many
 from trnspec.evaluation.page import BOUNDS, IDEAL
 from trnspec.evaluation.result import Answer, Evaluation
@@ -93,8 +93,8 @@ def test_what_was_left_to_the_evaluator_is_not_told_where_it_refused(here) -> No
 def test_an_answer_that_is_called_as_one_of_the_last_columns() -> None:
     found = Evaluation(evaluator="x", title="x", answers=(Answer("hint", 1.0, "s"), Answer("place", 2)))
 
-    asking = Asking(Evaluator("x", "x", lambda catalog: found), "x", None, {}, {})
-    made = many(asking, [({}, found)])
+    request = EvalRequest(Evaluator("x", "x", lambda catalog: found), "x", None, {}, {})
+    made = many(request, [({}, found)])
     assert ["hint [s]", "input or answer place", *REFUSED] == [c.name for c in made.columns]
     assert ((1.0, 2, "", "", "", ""),) == made.rows
 

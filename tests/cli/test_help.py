@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from running import Here
 
 from trnspec.builtin import plugin as builtin
-from trnspec.cli.eval import made
+from trnspec.cli.eval import evaluator_command
 from trnspec.cli.help import GroupedCommand, GroupedOption, folded
 from trnspec.evaluation.result import Suggestion
 from trnspec.evaluation.suggestion import command
@@ -59,7 +59,7 @@ def test_the_command_of_a_suggestion():
     ).replace("'1f1b,zbv'", "1f1b,zbv") == command(Suggestion("training", inputs), {"as_of": "2026-01"})
 
 
-EVALUATORS = {e.name: made(e, "trnspec") for e in builtin.evaluators}
+EVALUATORS = {e.name: evaluator_command(e, "trnspec") for e in builtin.evaluators}
 EXAMPLES = [
     pytest.param(line, id=f"{name} {number}", marks=[pytest.mark.slow] if name == "accuracy" else [])
     for name, tool in EVALUATORS.items()

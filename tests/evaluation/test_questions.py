@@ -14,7 +14,7 @@ import trnspec
 from trnspec.api import registry
 from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
-from trnspec.cli.eval import made
+from trnspec.cli.eval import evaluator_command
 from trnspec.errors import UsageError
 from trnspec.evaluation import questions
 from trnspec.evaluation.inputs import GROUPS, fields_of, inputs, question_of
@@ -86,7 +86,7 @@ SCRATCH = [
 
 @pytest.mark.parametrize(("evaluator", "given"), SCRATCH)
 def test_a_new_axis_is_an_option_a_keyword_and_an_axis_of_a_sweep(evaluator, given):
-    command = made(evaluator, "the tests")
+    command = evaluator_command(evaluator, "the tests")
     options = [word for name, value in given.items() for word in (f"--{name}", value)]
     help_ = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
     swept = CliRunner().invoke(command, [*options, "--tp", "2", "--slices", "1,4", "--format", "json"])

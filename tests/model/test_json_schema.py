@@ -108,7 +108,7 @@ def test_the_schema_of_a_small_class_word_for_word():
     assert definitions["Lanes"] == {
         "type": "object",
         "title": "Lanes",
-        "description": "The electrical lanes that a link is made of.",
+        "description": "The electrical lanes of a link.",
         "required": ["count"],
         "additionalProperties": False,
         "properties": {

@@ -127,8 +127,8 @@ def test_it_fails_what_is_unsound(run, test, message) -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (({"chip": "trainium2"}, "does-not-fit"), "should be refused"),
-        (({"chip": 3}, "does-not-fit"), "should be refused"),
+        (({"chip": "trainium2"}, "does-not-fit"), "should be rejected"),
+        (({"chip": 3}, "does-not-fit"), "should be rejected"),
     ],
 )
 def test_it_fails_what_is_not_refused(bad, message) -> None:

@@ -114,14 +114,14 @@ class DocumentView:
 
     def _no_total(self, path: str) -> UsageError:
         graph = self.catalog.graph
-        found = members(graph, self.node, Chip)
-        if found is None:
+        counted = members(graph, self.node, Chip)
+        if counted is None:
             return UsageError(f"the parts of {self.kind} {self.name}, or their number, are not known")
-        if not found:
+        if not counted:
             return UsageError(f"{self.kind} {self.name} has no chips to add up")
-        for _, chip in found:
+        for _, chip in counted:
             DocumentView.figure(self.catalog[chip.name], path)  # raises if there is no such figure
-        return UsageError(f"{path} of {', '.join(chip.name for _, chip in found)} does not add up")
+        return UsageError(f"{path} of {', '.join(chip.name for _, chip in counted)} does not add up")
 
     def export(self, format: str) -> Export:
         """The document in another format: ``cat["trn2-ultraserver"].export("svg").text``.

@@ -37,14 +37,16 @@ class Checked:
 
 
 def document_errors(
-    found: Iterable[Diagnostic], graph: Graph, registry: Registry, settings: Settings
+    diagnostics: Iterable[Diagnostic], graph: Graph, registry: Registry, settings: Settings
 ) -> list[tuple[Diagnostic, bool]]:
     """The errors that :func:`link` found, in reading order, each with whether its document is left out of the graph.
 
     Settings can hide an error of a document that is used, but not that a document is left out.
     """
     used = {node.document.file for node in graph}
-    ordered = sorted((_finished(d, registry, settings) for d in found if d.code != "TRN203"), key=lambda d: d.order)
+    ordered = sorted(
+        (_finished(d, registry, settings) for d in diagnostics if d.code != "TRN203"), key=lambda d: d.order
+    )
     errors = [(d, d.where.file not in used) for d in ordered]
     return [(d, lost) for d, lost in errors if lost or (d.severity is Severity.ERROR and settings.reports(d.code))]
 
@@ -146,16 +148,18 @@ def check(readings: Iterable[Reading], registry: Registry, settings: Settings = 
     """Link the documents, run every rule, apply waivers and settings."""
     readings = list(readings)
     targets = {r.document.file for r in readings if r.target}
-    graph, found = link(readings)
+    graph, diagnostics = link(readings)
     if registry.explanations:
         from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 
         with extra_hypotheses(registry.explanations):
-            found += run(registry.rules, graph, registry)
+            diagnostics += run(registry.rules, graph, registry)
     else:
-        found += run(registry.rules, graph, registry)
-    found, waived = apply_waivers(found, graph)
-    shown = [_finished(d, registry, settings) for d in found if settings.reports(d.code) and _concerns(d, targets)]
+        diagnostics += run(registry.rules, graph, registry)
+    diagnostics, waived = apply_waivers(diagnostics, graph)
+    shown = [
+        _finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)
+    ]
     checked: dict[str, int] = {}
     for node in graph:
         if node.target:

@@ -99,16 +99,16 @@ def _added(ctx: click.Context, name: str) -> click.Command | None:
     """
     if ctx.resilient_parsing:
         return None  # completion does not import plugins
-    found = _of_plugins(ctx).get(name)
-    if found is None:
+    entry = _of_plugins(ctx).get(name)
+    if entry is None:
         return None
     from trnspec.cli.formats import known
     from trnspec.plugins.api import loaded
 
-    ctx.meta[_PROVIDER] = provider = f"the command {name} of {known(ctx).provider(found)}"
-    command = loaded(provider, found.run)
+    ctx.meta[_PROVIDER] = provider = f"the command {name} of {known(ctx).provider(entry)}"
+    command = loaded(provider, entry.run)
     if not isinstance(command, click.Command):
-        raise UsageError(f"{provider}: {found.run} is of type {type(command).__name__}; a click.Command is expected")
+        raise UsageError(f"{provider}: {entry.run} is of type {type(command).__name__}; a click.Command is expected")
     return command
 
 

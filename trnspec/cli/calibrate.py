@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     AnyCase = Case | InferenceCase
 
 KINDS = {"train": "training", "infer": "inference"}
-"""What is fitted, by the kind of the rows."""
+"""The fitted model, by the kind of the rows."""
 
 HELD_OUT = {"model": "rows", "chip": "chips"}
-"""What cross-validation holds out at a time: the rows of a model, or those of a chip."""
+"""The group that cross-validation holds out: the rows of a model, or those of a chip."""
 
 
 def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
@@ -113,10 +113,10 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     if not cases:
         _print_skipped(skipped)
     own = sorted({c.system.chip for c in cases})
-    fits = {apart: _fit(cases, apart) for apart in _holdouts(targets, own)}
-    more = _beside(catalog, rows, of, chips, cases, options["also"])
+    fits = {holdout: _fit(cases, holdout) for holdout in _holdouts(targets, own)}
+    more = _also(catalog, rows, of, chips, cases, options["also"])
     if more:
-        fits = {apart: found.with_errors(_errors(found, more)) for apart, found in fits.items()}
+        fits = {holdout: fitted.with_errors(_errors(fitted, more)) for holdout, fitted in fits.items()}
     _print(fits, cases, skipped, every=options["every"])
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
@@ -137,30 +137,30 @@ def _rows(files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
 
     rows = [row for file in files for row in records(FilePath(file))]
     if of is None:
-        found = sorted({KINDS[row["kind"]] for row in rows if row.get("kind") in KINDS})
-        if len(found) > 1:
-            raise UsageError(f"{', '.join(files)}: the rows are of {' and of '.join(found)}; choose one with --of")
-        of = found[0] if found else "training"
+        kinds = sorted({KINDS[row["kind"]] for row in rows if row.get("kind") in KINDS})
+        if len(kinds) > 1:
+            raise UsageError(f"{', '.join(files)}: the rows are of {' and of '.join(kinds)}; choose one with --of")
+        of = kinds[0] if kinds else "training"
     return rows, of
 
 
 def _holdouts(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
-    """What cross-validation holds out: models for a chip that has rows, chips for one that has none."""
+    """The groups that cross-validation holds out: models for a chip that has rows, chips for one that has none."""
     needed: dict[Holdout, None] = dict.fromkeys("model" if chip in own else "chip" for chip in targets)
     return sorted(needed, reverse=True) or ["model"]
 
 
-def _fit(cases: Sequence[AnyCase], apart: Holdout) -> Fitted:
+def _fit(cases: Sequence[AnyCase], holdout: Holdout) -> Fitted:
     from trnspec.perf.calibration.fit_inference import fit_inference
     from trnspec.perf.calibration.fit_training import fit
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
 
     served = [c for c in cases if isinstance(c, InferenceCase)]
-    return fit_inference(served, apart) if served else fit([c for c in cases if isinstance(c, Case)], apart)
+    return fit_inference(served, holdout) if served else fit([c for c in cases if isinstance(c, Case)], holdout)
 
 
-def _beside(
+def _also(
     catalog: Catalog,
     rows: list[Record],
     of: str,
@@ -175,18 +175,18 @@ def _beside(
     return [c for c in _cases(catalog, rows, of, chips, also)[0] if c.id not in fitted]
 
 
-def _errors(found: Fitted, cases: Sequence[AnyCase]) -> Any:
-    """Estimated over measured time, minus 1, of some rows by a fit to other rows."""
+def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
+    """The relative error, estimated over measured time minus 1, of some rows with a fit to other rows."""
     from trnspec.perf.calibration.fit_inference import FittedServing, runs
     from trnspec.perf.calibration.fit_training import batch
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
 
-    if isinstance(found, FittedServing):
+    if isinstance(fitted, FittedServing):
         served = runs([c for c in cases if isinstance(c, InferenceCase)])
-        return served.token_times(found.serving) / served.tpot - 1.0
+        return served.token_times(fitted.serving) / served.tpot - 1.0
     steps = batch([c for c in cases if isinstance(c, Case)])
-    return steps.times(found.efficiency) / steps.seconds - 1.0
+    return steps.times(fitted.efficiency) / steps.seconds - 1.0
 
 
 def _cases(
@@ -215,23 +215,25 @@ def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Seque
     click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be evaluated")
     click.echo("")
     click.echo(f"{'error':<36}{'mean':>9}{'median':>9}{'worst':>9}")
-    found = next(iter(fits.values()))
+    first_fit = next(iter(fits.values()))
     for what, of in (
         ("", fits),
         (", first token", {a: f.ttft for a, f in fits.items() if isinstance(f, FittedServing)}),
     ):
-        each = {apart: fitted for apart, fitted in of.items() if fitted is not None}
+        each = {holdout: fitted for holdout, fitted in of.items() if fitted is not None}
         lines = [("of the fit", fitted.summary(held_out=False)) for fitted in [*each.values()][:1]]
-        lines += [(f"of {HELD_OUT[apart]} held out", fitted.summary(held_out=True)) for apart, fitted in each.items()]
+        lines += [
+            (f"of {HELD_OUT[holdout]} held out", fitted.summary(held_out=True)) for holdout, fitted in each.items()
+        ]
         for name, (mean, median, worst) in lines:
             click.echo(f"{name + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
     click.echo("")
     click.echo("achieved")
-    for name, value in printed(found).items():
+    for name, value in printed(first_fit).items():
         click.echo(f"  {name:<20}{value:>12}")
     if every:
         click.echo("")
-        for case, error, left_out in zip(cases, found.errors, found.held_out, strict=True):
+        for case, error, left_out in zip(cases, first_fit.errors, first_fit.held_out, strict=True):
             seconds = case.seconds if isinstance(case, Case) else case.tpot
             click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {seconds:>10.4g} s  {case.id}")
     if skipped:

@@ -36,7 +36,7 @@ class Value:
     Attributes:
         text: As published.
         amount: What can be divided: an amount, or a count; ``None`` for text.
-        figure: The figure as it is shown beside others; ``None`` for a count or text.
+        figure: The figure to show next to others; ``None`` for a count or text.
     """
 
     text: str

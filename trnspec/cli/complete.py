@@ -59,8 +59,8 @@ def _of_plugins() -> Iterator[FilePath]:
 
 def names(catalog: str | None, folders: Iterable[str] = ("",)) -> list[str]:
     """The names of the documents in some folders of the catalogs, sorted."""
-    found = {file.stem for root in roots(catalog) for folder in folders for file in documents_in(root / folder)}
-    return sorted(found)
+    stems = {file.stem for root in roots(catalog) for folder in folders for file in documents_in(root / folder)}
+    return sorted(stems)
 
 
 def documents(*folders: str) -> Completer:
@@ -92,11 +92,11 @@ def paths() -> list[str]:
     from trnspec.model.kinds import BUILTIN, spec_of
     from trnspec.model.reflection import ObjectShape, dotted
 
-    found: set[str] = set()
+    dotted_paths: set[str] = set()
 
     def walk(shape: Any, path: tuple[str, ...]) -> None:
         if not isinstance(shape, ObjectShape):
-            found.add(dotted(path))
+            dotted_paths.add(dotted(path))
             return
         for name, field in shape.fields.items():
             if name not in _NO_FIGURES:
@@ -105,7 +105,7 @@ def paths() -> list[str]:
     for kind, (folder, _) in BUILTIN.items():
         if folder in _PARTS:
             walk(ObjectShape(spec_of(kind)), ())
-    return sorted(found)
+    return sorted(dotted_paths)
 
 
 def kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it

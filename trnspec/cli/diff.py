@@ -11,9 +11,9 @@ import attrs
 import click
 
 from trnspec.catalog.versions.diff import Change, Differences, Side, ratio_text
+from trnspec.cli.catalogs import label, open_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, GroupedOption
-from trnspec.cli.opening import called, opened
 from trnspec.cli.render import VERDICTS, colored, is_colored
 
 if TYPE_CHECKING:
@@ -59,46 +59,46 @@ def command(old: str, new: str, names: tuple[str, ...], format_: str) -> None:
     named catalog). Write ./2026.11 for a folder that is named like an edition. Exit status: 0 no differences, 1
     differences, 2 wrong usage.
     """
-    found = opened(old).diff(opened(new), *names, called=(called(old), called(new)))
+    differences = open_catalog(old).diff(open_catalog(new), *names, called=(label(old), label(new)))
     writers: dict[str, Callable[[Differences], str]] = {"text": _text, "json": _json, "markdown": _markdown}
-    click.echo(writers[format_](found), color=is_colored())
-    sys.exit(1 if found else 0)
+    click.echo(writers[format_](differences), color=is_colored())
+    sys.exit(1 if differences else 0)
 
 
 _VERDICT = re.compile(rf"\b({'|'.join(VERDICTS)})(?=[:,)]|$)")
 
 
-def _text(found: Differences) -> str:
+def _text(differences: Differences) -> str:
     """The differences as lines; names of documents bold and verdicts coloured on a terminal."""
     if not is_colored():
-        return str(found)
+        return str(differences)
     lines = []
-    for line in str(found).split("\n"):
+    for line in str(differences).split("\n"):
         is_heading = bool(line) and not line.startswith(" ")
         lines.append(click.style(line, bold=True) if is_heading else _VERDICT.sub(lambda m: colored(m[0]), line))
     return "\n".join(lines)
 
 
-def _json(found: Differences) -> str:
-    return json.dumps({"version": 1, **attrs.asdict(found)}, indent=2, ensure_ascii=False)
+def _json(differences: Differences) -> str:
+    return json.dumps({"version": 1, **attrs.asdict(differences)}, indent=2, ensure_ascii=False)
 
 
-def _markdown(found: Differences) -> str:
-    lines = [f"From {found.old} to {found.new}:", ""]
-    if not found:
+def _markdown(differences: Differences) -> str:
+    lines = [f"From {differences.old} to {differences.new}:", ""]
+    if not differences:
         return "\n".join([*lines, "no differences."])
-    if found.figures or found.restated or found.words:
+    if differences.figures or differences.restated or differences.words:
         head = ["document", "at", "old", "new", "ratio", "source", "reason"]
         lines += [_row(head), "|" + " --- |" * len(head)]
-        lines += [_row(_cells(c)) for c in (*found.figures, *found.restated, *found.words)]
+        lines += [_row(_cells(c)) for c in (*differences.figures, *differences.restated, *differences.words)]
         lines.append("")
-    for title, present in (("Added", found.added), ("Removed", found.removed)):
+    for title, present in (("Added", differences.added), ("Removed", differences.removed)):
         lines += [f"- {title}: {p.kind} {p.name}{f', {p.reason}' if p.reason else ''}" for p in present]
     lines += [
         f"- Claims of {c.of}: {c.added} added, {c.removed} removed, {c.judged} with another verdict"
-        for c in found.claims
+        for c in differences.claims
     ]
-    lines += [f"- Not compared, because of errors on one side: {n} ({file})" for n, file in found.unread.items()]
+    lines += [f"- Not compared, because of errors on one side: {n} ({file})" for n, file in differences.unread.items()]
     return "\n".join(lines).rstrip()
 
 

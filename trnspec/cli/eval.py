@@ -49,7 +49,7 @@ class Evaluators(click.Group):
             return None
         from trnspec.api import evaluator
 
-        return made(*evaluator(cmd_name))
+        return evaluator_command(*evaluator(cmd_name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click passes it
         """Lists the evaluators in ``--help`` without importing any."""
@@ -92,7 +92,7 @@ def command(ctx: click.Context, format_: str) -> None:
         )
 
 
-def made(evaluator: Evaluator, giver: str) -> click.Command:
+def evaluator_command(evaluator: Evaluator, provider: str) -> click.Command:
     """The command of an evaluator: its inputs as options, and the options that choose catalog and format."""
     function = evaluator.load()
     inputs_ = inputs(function, evaluator.name)
@@ -110,11 +110,11 @@ def made(evaluator: Evaluator, giver: str) -> click.Command:
             raise UsageError("--columns and --sort choose what a table shows; --format json has everything")
         if sort and not varied:
             raise UsageError("--sort sorts a sweep; give an input several values, such as --tp 8,16")
-        asking = Asking(evaluator, giver, load_catalog(**catalog), given, chosen, table, columns, sort, brief)
+        request = EvalRequest(evaluator, provider, load_catalog(**catalog), given, chosen, table, columns, sort, brief)
         if varied:
-            _sweep(asking, varied, format_)
+            _sweep(request, varied, format_)
         else:
-            _one(asking, format_)
+            _one(request, format_)
 
     function_: Callable[..., Any] = catalog_options(table_options(format_option(run)))
     shared = list(reversed(function_.__click_params__))  # type: ignore[attr-defined]  # where click keeps them
@@ -128,7 +128,7 @@ def made(evaluator: Evaluator, giver: str) -> click.Command:
         evaluator.name,
         params=[*options, *shared],
         callback=run,
-        help=f"{doc.text or evaluator.summary}\n\nProvided by {giver}.",
+        help=f"{doc.text or evaluator.summary}\n\nProvided by {provider}.",
         short_help=evaluator.summary,
         examples=doc.examples,
     )
@@ -221,12 +221,12 @@ def _read(one: Input, text: str) -> Any:
 
 
 @frozen
-class Asking:
+class EvalRequest:
     """An evaluation request from the command line.
 
     Attributes:
         evaluator: The evaluator.
-        giver: The plugin that provides it.
+        provider: The plugin that provides it.
         catalog: The catalog.
         given: The inputs that have one value.
         options: The options that chose the catalog.
@@ -237,7 +237,7 @@ class Asking:
     """
 
     evaluator: Evaluator
-    giver: str
+    provider: str
     catalog: Catalog
     given: Mapping[str, Any]
     options: Mapping[str, str]
@@ -247,7 +247,7 @@ class Asking:
     brief: bool = False
 
     @property
-    def beside(self) -> str:
+    def catalog_note(self) -> str:
         """How the catalog was changed, for the page."""
         text = f" in {self.options['catalog']}" if "catalog" in self.options else ""
         return text + (f", with {self.options['overlay']} applied" if "overlay" in self.options else "")
@@ -259,7 +259,7 @@ class Asking:
         from trnspec.evaluation.runner import run
 
         with redirect_stdout(sys.stderr):
-            return run(self.evaluator, self.giver, self.catalog, {**self.given, **more})
+            return run(self.evaluator, self.provider, self.catalog, {**self.given, **more})
 
     def data(self, evaluation: Evaluation) -> dict[str, Any]:
         """An evaluation as plain data; each suggestion with its command."""
@@ -270,35 +270,35 @@ class Asking:
         return [{**asdict(s), "command": suggested(s, self.options)} for s in suggestions]
 
 
-def _one(asking: Asking, format_: str) -> None:
+def _one(request: EvalRequest, format_: str) -> None:
     from trnspec.output.reporters.evaluation import refusal, sentence
 
     try:
-        evaluation = asking.evaluation()
+        evaluation = request.evaluation()
     except RefusalError as error:
         if format_ == "json":
-            suggestions = {"suggestions": asking.suggested(error.suggestions)} if error.suggestions else {}
-            data = {"evaluator": asking.evaluator.name, "refusal": {**refusal(error), **suggestions}}
+            suggestions = {"suggestions": request.suggested(error.suggestions)} if error.suggestions else {}
+            data = {"evaluator": request.evaluator.name, "refusal": {**refusal(error), **suggestions}}
             click.echo(_json(data))
         else:
-            click.echo(sentence(asking.evaluator.name, error), err=True)
+            click.echo(sentence(request.evaluator.name, error), err=True)
             for suggestion in error.suggestions:
-                click.echo(f"  {suggestion.note or 'try'}: {suggested(suggestion, asking.options)}", err=True)
+                click.echo(f"  {suggestion.note or 'try'}: {suggested(suggestion, request.options)}", err=True)
         click.get_current_context().exit(_REFUSED)
     if format_ == "json":
-        click.echo(_json({**asking.data(evaluation), "catalog": asking.options}))
+        click.echo(_json({**request.data(evaluation), "catalog": request.options}))
     elif format_ == "csv":
         from trnspec.cli.eval_csv import one
 
-        click.echo(csv(one(asking, evaluation).selected(asking.columns)), nl=False)
+        click.echo(csv(one(request, evaluation).selected(request.columns)), nl=False)
     else:
         from trnspec.evaluation.page import markdown_page, page
 
         if format_ == "markdown":
-            click.echo(markdown_page(evaluation, asking.beside, asking.options, brief=asking.brief), nl=False)
+            click.echo(markdown_page(evaluation, request.catalog_note, request.options, brief=request.brief), nl=False)
         else:
             blocks = page(
-                evaluation, width(), asking.beside, asking.options, brief=asking.brief, columns=asking.columns
+                evaluation, width(), request.catalog_note, request.options, brief=request.brief, columns=request.columns
             )
             show(blocks)
 
@@ -307,7 +307,7 @@ def _json(data: Mapping[str, Any]) -> str:
     return json.dumps({"version": 1, **data}, indent=2, ensure_ascii=False)
 
 
-def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) -> None:
+def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: str) -> None:
     from math import prod
 
     from trnspec.cli.eval_csv import flat, many
@@ -316,32 +316,32 @@ def _sweep(asking: Asking, varied: Mapping[str, Sequence[Any]], format_: str) ->
     from trnspec.evaluation.sweep_page import sweep_markdown, sweep_page
     from trnspec.output.reporters.evaluation import refusal, sentence
 
-    evaluator, given = asking.evaluator, asking.given
+    evaluator, given = request.evaluator, request.given
     count = prod(map(len, varied.values()))
     if count > MOST:
         product = " x ".join(f"{len(v)} of --{n.replace('_', '-')}" for n, v in varied.items())
         raise UsageError(f"{product} are {count:,} combinations; one sweep evaluates at most {MOST:,}")
-    rows = combinations(varied, asking.evaluation)
+    rows = combinations(varied, request.evaluation)
     if format_ == "json":
         rows_ = [
             {"combination": c, "refusal": refusal(f)}
             if isinstance(f, RefusalError)
-            else {"combination": c, **asking.data(f)}
+            else {"combination": c, **request.data(f)}
             for c, f in rows
         ]
-        about = {"evaluator": evaluator.name, "catalog": asking.options, "given": given, "swept": list(varied)}
+        about = {"evaluator": evaluator.name, "catalog": request.options, "given": given, "swept": list(varied)}
         click.echo(_json({**about, "rows": rows_}))
     elif format_ == "csv":
-        click.echo(csv(many(asking, rows).sorted(asking.sort).selected(asking.columns)), nl=False)
+        click.echo(csv(many(request, rows).sorted(request.sort).selected(request.columns)), nl=False)
     else:
         fixed = ", ".join(f"{n} {measure(v)}" for n, v in flat(given).items())
         head = f"{evaluator.name}: {len(rows)} combinations" + (f", {fixed}" if fixed else "")
-        source = ", ".join(f"{n.replace('_', ' ')} {v}" for n, v in asking.options.items())
+        source = ", ".join(f"{n.replace('_', ' ')} {v}" for n, v in request.options.items())
         head = f"{head}; {source}" if source else head
         if format_ == "markdown":
-            click.echo(sweep_markdown(rows, head, columns=asking.columns, sort=asking.sort), nl=False)
+            click.echo(sweep_markdown(rows, head, columns=request.columns, sort=request.sort), nl=False)
         else:
-            show(sweep_page(rows, head, width(), columns=asking.columns, sort=asking.sort))
+            show(sweep_page(rows, head, width(), columns=request.columns, sort=request.sort))
     refusals = [f for _, f in rows if isinstance(f, RefusalError)]
     if len(refusals) == len(rows):
         if format_ == "csv":

@@ -13,7 +13,7 @@ from trnspec.text_table import Table, table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.cli.eval import Asking
+    from trnspec.cli.eval import EvalRequest
     from trnspec.evaluation.result import Evaluation
     from trnspec.evaluation.result import Table as Rows
     from trnspec.evaluation.sweep_page import Row
@@ -22,33 +22,33 @@ REFUSED = ("refused", "message", "place", "hint")
 """The last columns of every sweep: why a combination has no answer; empty where it has one."""
 
 
-def one(asking: Asking, evaluation: Evaluation) -> Table:
+def one(request: EvalRequest, evaluation: Evaluation) -> Table:
     """One evaluation: the table that is requested, the first table of an evaluator of rows, or the answers.
 
     Raises:
         UsageError: There is no table of that title, or several.
     """
-    chosen = _chosen(asking, evaluation)
+    chosen = _chosen(request, evaluation)
     if chosen is not None:
         return table(_heads(chosen), chosen.rows)
     row = record(evaluation)
     return table(list(row), [list(row.values())])
 
 
-def many(asking: Asking, rows: Sequence[Row]) -> Table:
+def many(request: EvalRequest, rows: Sequence[Row]) -> Table:
     """A sweep: a row for each combination, or for each row of its table; for a refusal the inputs and the reason.
 
-    The columns do not depend on which combinations are refused, as long as one has an answer.
+    The columns do not depend on which combinations are rejected, as long as one has an answer.
 
     Raises:
         UsageError: There is no table of that title, or several.
     """
-    tables = [None if isinstance(r, RefusalError) else _chosen(asking, r) for _, r in rows]
-    if asking.table is not None or asking.evaluator.rows or any(tables):
+    tables = [None if isinstance(r, RefusalError) else _chosen(request, r) for _, r in rows]
+    if request.table is not None or request.evaluator.rows or any(tables):
         return _tables(rows, tables)
-    name = asking.evaluator.name
-    known = inputs(asking.evaluator.load(), name)
-    given = [flat(bound(known, {**asking.given, **chosen}, name)) for chosen, _ in rows]
+    name = request.evaluator.name
+    known = inputs(request.evaluator.load(), name)
+    given = [flat(bound(known, {**request.given, **chosen}, name)) for chosen, _ in rows]
     evaluations = [r for _, r in rows if not isinstance(r, RefusalError)]
     input_heads = dict.fromkeys([*given[0], *(n for e in evaluations for n in e.inputs)])
     # An answer that has an interval in some rows has columns for its ends in all of them.
@@ -107,11 +107,11 @@ def _tables(rows: Sequence[Row], tables: Sequence[Rows | None]) -> Table:
     return _table([*varied, *names.values()], records, results)
 
 
-def _chosen(asking: Asking, evaluation: Evaluation) -> Rows | None:
+def _chosen(request: EvalRequest, evaluation: Evaluation) -> Rows | None:
     """The table that CSV prints; ``None`` for the answers."""
-    title = asking.table
+    title = request.table
     if title is None:
-        first = asking.evaluator.rows or not evaluation.answers
+        first = request.evaluator.rows or not evaluation.answers
         return evaluation.tables[0] if first and evaluation.tables else None
     folded = title.casefold()
     matches = [t for t in evaluation.tables if t.title.casefold() == folded]

@@ -54,7 +54,7 @@ def command(format_: str, name: str | None, output: FilePath | None, **options: 
     """Print the document NAME in another format; without NAME, the whole catalog (json).
 
     Where a format needs a value that the catalog does not have, an assumption is made and reported: in the file if the
-    format allows it, else on standard error, or with --output in NAME.assumptions.md beside FILE. A figure that cannot
+    format allows it, else on standard error, or with --output in NAME.assumptions.md next to FILE. A figure that cannot
     be assumed is an error; --overlay can supply it. See docs/reference/exports.md.
     """
     from trnspec.output.exporters import export, export_all, exporter
@@ -77,12 +77,12 @@ def _page(result: Export, format_: str, name: str) -> str:
     return markdown(result, f"{name}, exported to {format_}")
 
 
-def _write(output: FilePath | None, text: str, beside: Mapping[str, str]) -> None:
+def _write(output: FilePath | None, text: str, attached: Mapping[str, str]) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
     from trnspec.atomic_write import write
 
-    write({output: text.encode(), **{output.parent / n: t.encode() for n, t in beside.items()}})
-    files = [str(output), *(str(output.parent / n) for n in beside)]
+    write({output: text.encode(), **{output.parent / n: t.encode() for n, t in attached.items()}})
+    files = [str(output), *(str(output.parent / n) for n in attached)]
     click.echo(f"wrote {' and '.join(files)}", err=True)

@@ -78,12 +78,12 @@ def command(kind: str | None, format_: str, columns: str | None, sort: str | Non
         return
     chosen = _kind(kind)
     nodes = [n for n in graph if _is_kind(n, chosen)]
-    made, units = _kind_table(graph, chosen.spec, nodes)
-    made = made.sorted(sort).selected(columns)
+    listing, units = _kind_table(graph, chosen.spec, nodes)
+    listing = listing.sorted(sort).selected(columns)
     emit(
         format_,
-        lambda: [made if nodes else f"There are no {chosen.folder}.", *_hidden(catalog, chosen, options)],
-        lambda: made if format_ == "markdown" else _data(made, units, in_heads=format_ == "csv"),
+        lambda: [listing if nodes else f"There are no {chosen.folder}.", *_hidden(catalog, chosen, options)],
+        lambda: listing if format_ == "markdown" else _data(listing, units, in_heads=format_ == "csv"),
         lambda: {"units": units},
     )
 
@@ -96,8 +96,8 @@ def _titles(nodes: Sequence[Node[Any]]) -> list[tuple[Cell, ...]]:
 def _overview(graph: Graph, columns: str | None, sort: str | None) -> list[Block]:
     others = [n for n in graph if not isinstance(n.spec, Source)]
     sources = len(graph) - len(others)
-    made = table([Column("name", keep=True), "kind", Column("title", wrap=True)], _titles(others), "--columns")
-    return [made.sorted(sort).selected(columns), f"And {sources} sources: trnspec list sources."]
+    listing = table([Column("name", keep=True), "kind", Column("title", wrap=True)], _titles(others), "--columns")
+    return [listing.sorted(sort).selected(columns), f"And {sources} sources: trnspec list sources."]
 
 
 def _kind(name: str) -> Kind:

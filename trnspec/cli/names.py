@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
-    """The graph of the catalog that the options choose, read as far as it is asked.
+    """The graph of the catalog that the options choose; only the files that are needed are read.
 
     Args:
         names: Documents that must be in it.

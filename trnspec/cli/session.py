@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trnspec.plugins.selection import ONLY, TELL, TRACEBACK
+from trnspec.plugins.selection import ONLY, REPORT, TRACEBACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,10 +23,10 @@ def plugins(only: tuple[str, ...] | None, *, traceback: bool | None = None) -> I
     """
     wanted = ONLY.set(only)
     traced = TRACEBACK.set(TRACEBACK.get() if traceback is None else traceback)
-    tell = TELL.set(lambda text: click.echo(f"trnspec: warning: {text}", err=True))
+    token = REPORT.set(lambda text: click.echo(f"trnspec: warning: {text}", err=True))
     try:
         yield
     finally:
         ONLY.reset(wanted)
         TRACEBACK.reset(traced)
-        TELL.reset(tell)
+        REPORT.reset(token)

@@ -61,16 +61,16 @@ def command(name: str, reasons: bool, format_: str, **options: Any) -> None:  # 
     """
     graph = graph_for(name, **options)
     node = graph.named(name)
-    found = facts(graph, node)
+    node_facts = facts(graph, node)
     emit(
         format_,
-        lambda: _page(graph, node, found, reasons=reasons),
-        lambda: _data(graph, node, found),
-        lambda: _about(graph, node, found),
+        lambda: _page(graph, node, node_facts, reasons=reasons),
+        lambda: _data(graph, node, node_facts),
+        lambda: _about(graph, node, node_facts),
     )
 
 
-def _about(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> dict[str, Any]:
+def _about(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> dict[str, Any]:
     head = node.metadata
     return {
         "name": node.name,
@@ -80,7 +80,7 @@ def _about(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> dict[str, An
         "source": None if head.source is None else head.source.name,
         "where": head.where,
         "note": head.note,
-        "sources": {name: _of_source(graph.named(name)) for name in _cited(found) if name in graph},
+        "sources": {name: _of_source(graph.named(name)) for name in _cited(node_facts) if name in graph},
     }
 
 
@@ -89,23 +89,23 @@ def _of_source(node: Node[Any]) -> dict[str, str]:
     return {"title": node.metadata.title, "publisher": spec.publisher, "as_of": spec.as_of, "rank": spec.rank}
 
 
-def _cited(found: Sequence[Fact]) -> dict[str, int]:
+def _cited(node_facts: Sequence[Fact]) -> dict[str, int]:
     """The sources of some facts and of their conflicting values, numbered in the order in which they appear."""
-    names = (name for fact in found for name in (fact.source, *(r.source for r in fact.conflicting)) if name)
+    names = (name for fact in node_facts for name in (fact.source, *(r.source for r in fact.conflicting)) if name)
     return {name: number for number, name in enumerate(dict.fromkeys(names), 1)}
 
 
 # For people.
 
 
-def _page(graph: Graph, node: Node[Any], found: Sequence[Fact], *, reasons: bool) -> list[Block]:
+def _page(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons: bool) -> list[Block]:
     head = node.metadata
-    numbers = _cited(found)
-    blocks: list[Block] = [_summary(graph, node, found)]
+    numbers = _cited(node_facts)
+    blocks: list[Block] = [_summary(graph, node, node_facts)]
     more = [wrapped("also called  ", ", ".join(head.aliases), width())] if head.aliases else []
     more += [wrapped("note         ", head.note, width())] if head.note else []
     blocks += ["\n".join(more)] if more else []
-    if found:
+    if node_facts:
         columns = [
             Column("figure", wrap=True),
             Column("value", wrap=True, keep=True),
@@ -113,7 +113,7 @@ def _page(graph: Graph, node: Node[Any], found: Sequence[Fact], *, reasons: bool
             Column("source", right=True, keep=True),
             Column("date", keep=True),
         ]
-        blocks.append(table(columns, list(_sections(found, numbers, reasons=reasons))))
+        blocks.append(table(columns, list(_sections(node_facts, numbers, reasons=reasons))))
     totals = _sums(graph, node)
     if totals:
         names = (
@@ -127,14 +127,14 @@ def _page(graph: Graph, node: Node[Any], found: Sequence[Fact], *, reasons: bool
     legend = [_legend(graph, number, name) for name, number in numbers.items()]
     if legend:
         blocks.append("\n".join(["sources", *legend]))
-    if not reasons and any(f.note or f.reason or any(r.reason for r in f.conflicting) for f in found):
+    if not reasons and any(f.note or f.reason or any(r.reason for r in f.conflicting) for f in node_facts):
         blocks.append("--reasons prints notes, formulas and why each verdict was given.")
     return blocks
 
 
-def _summary(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> str:
+def _summary(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> str:
     """At most six lines: title and kind, main figures, source."""
-    items = list(_main(graph, node, found))[:_MAIN]
+    items = list(_main(graph, node, node_facts))[:_MAIN]
     source = node.metadata.source
     if source is not None:
         items.append(("source", f"{source}{f', {node.metadata.where}' if node.metadata.where else ''}"))
@@ -143,14 +143,14 @@ def _summary(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> str:
     return "\n".join([*lines, *(shortened(f"  {padded(name, size)}  {text}", width()) for name, text in items)])
 
 
-def _main(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> Iterator[tuple[str, str]]:
+def _main(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> Iterator[tuple[str, str]]:
     """The main figures: totals of a system, else the first facts."""
     from trnspec.graph.totals import total
 
     counts = [f"{s.parts}" for s in _sums(graph, node) if s.at in ("chips", "cores")]
     figures = {name: total(graph, node, ("spec", *at.split("."))) for name, at in _MAIN_FIGURES.items()}
     if not counts and not any(figures.values()):
-        yield from ((f.at, f.text) for f in found if f.text and _last(f.at) != "note")
+        yield from ((f.at, f.text) for f in node_facts if f.text and _last(f.at) != "note")
         return
     if counts:
         yield "built of", ", ".join(counts)
@@ -160,7 +160,7 @@ def _main(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> Iterator[tupl
     memory = [str(t) for name, t in figures.items() if t is not None and name in ("capacity", "bandwidth")]
     if memory:
         yield "memory", ", ".join(memory)
-    yield from ((f.at, f.text) for f in found if f.text and f.at in _NETWORK)
+    yield from ((f.at, f.text) for f in node_facts if f.text and f.at in _NETWORK)
 
 
 _MAIN_FIGURES = {
@@ -181,11 +181,11 @@ def _sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
     return sums(graph, node)
 
 
-def _sections(found: Sequence[Fact], numbers: Mapping[str, int], *, reasons: bool) -> Iterator[_Row]:
+def _sections(node_facts: Sequence[Fact], numbers: Mapping[str, int], *, reasons: bool) -> Iterator[_Row]:
     """The rows of all facts, each section once; claims about a section as a whole come first in it."""
-    parents = {parent for f in found for parent in _parents(f.at)}
+    parents = {parent for f in node_facts for parent in _parents(f.at)}
     rows: dict[str, list[_Row]] = {}
-    for fact in found:
+    for fact in node_facts:
         lines = list(_rows(fact, numbers, reasons=reasons))
         rows[fact.at] = lines[1:] if fact.at in parents and fact.value is None else lines
     return _grouped(rows, {at: at if at in parents else group(at) for at in rows})
@@ -237,13 +237,13 @@ def _of_total(value: Total | PartCount) -> str:
     return interval(value.interval, value.unit, value.digits + 3)
 
 
-def interval(found: Interval, unit: Unit, digits: int) -> str:
+def interval(bounds: Interval, unit: Unit, digits: int) -> str:
     """An interval without its unit: ``[2.85, 2.95)``; one without an upper end ends in ``...``."""
 
     def number(value: Any) -> str:
         return render(value, unit, digits).removesuffix(unit.symbol).rstrip()
 
-    return f"[{number(found.low)}, {'...' if found.high is None else number(found.high)})"
+    return f"[{number(bounds.low)}, {'...' if bounds.high is None else number(bounds.high)})"
 
 
 def _legend(graph: Graph, number: int, name: str) -> str:
@@ -262,9 +262,9 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _data(graph: Graph, node: Node[Any], found: Sequence[Fact]) -> Table:
+def _data(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for fact in found:
+    for fact in node_facts:
         if fact.value is not None:
             numbers = _numbers(fact)
             scope = "" if fact.figure is None else fact.figure.scope
@@ -289,5 +289,5 @@ def _numbers(fact: Fact) -> tuple[Cell, ...]:
     return None, None, None, None
 
 
-def _ends(found: Interval) -> tuple[Cell, Cell]:
-    return found.low, found.high
+def _ends(value: Interval) -> tuple[Cell, Cell]:
+    return value.low, value.high

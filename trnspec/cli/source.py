@@ -96,12 +96,12 @@ def command(
         if not isinstance(chosen.spec, Source):
             raise UnknownNameError(f"{chosen.name} is a {chosen.kind}, not a source; trnspec source lists the sources")
         sources = [n for n in sources if n is chosen]
-    found = citations(graph, {n.name for n in sources})
+    cited = citations(graph, {n.name for n in sources})
     if name is None and not adopted:
-        listed = _sources(sources, found).sorted(sort).selected(columns)
+        listed = _sources(sources, cited).sorted(sort).selected(columns)
         emit(format_, lambda: [listed, f"{len(sources)} sources."], lambda: listed)
         return
-    shown = [c for c in found if c.verdict == "adopted"] if adopted else found
+    shown = [c for c in cited if c.verdict == "adopted"] if adopted else cited
     head = [_head(n) for n in sources] if name is not None else []
     emit(
         format_,
@@ -113,7 +113,7 @@ def command(
 
 def citations(graph: Graph, sources: set[str]) -> list[Citation]:
     """All values that come from some sources, document by document."""
-    found: list[Citation] = []
+    cited: list[Citation] = []
     for node in sorted(graph, key=lambda n: (n.kind, n.name)):
         # The fields of a source itself have no source.
         if isinstance(node.spec, Source):
@@ -122,13 +122,13 @@ def citations(graph: Graph, sources: set[str]) -> list[Citation]:
             place = (node.name, node.kind, fact.at)
             if fact.text is not None and _own(graph, fact.source) in sources:
                 source = _own(graph, fact.source)
-                found.append(Citation(source, *place, fact.text, fact.verdict, fact.where, fact.reason))
-            found += [
+                cited.append(Citation(source, *place, fact.text, fact.verdict, fact.where, fact.reason))
+            cited += [
                 Citation(_own(graph, r.source), *place, r.says, r.verdict, r.where, r.reason)
                 for r in fact.conflicting
                 if _own(graph, r.source) in sources
             ]
-    return found
+    return cited
 
 
 def _own(graph: Graph, name: str) -> str:
@@ -159,8 +159,8 @@ def _head(node: Node[Any]) -> str:
     return "\n".join(lines)
 
 
-def _page(found: Sequence[Citation], columns: str | None, sort: str | None, *, one: bool) -> list[Block]:
-    if not found:
+def _page(cited: Sequence[Citation], columns: str | None, sort: str | None, *, one: bool) -> list[Block]:
+    if not cited:
         return ["No values come from it." if one else "No values are adopted from them."]
     heads = [
         Column("document", wrap=True),
@@ -168,18 +168,18 @@ def _page(found: Sequence[Citation], columns: str | None, sort: str | None, *, o
         Column("says", wrap=True, keep=True),
         Column("verdict" if one else "source", wrap=True, keep=True),
     ]
-    rows = [(c.of, c.at, c.says, c.verdict if one else c.source) for c in found]
-    adopted = sum(c.verdict == "adopted" for c in found)
+    rows = [(c.of, c.at, c.says, c.verdict if one else c.source) for c in cited]
+    adopted = sum(c.verdict == "adopted" for c in cited)
     shown = table(heads, rows, "--columns").sorted(sort).selected(columns)
-    return [shown, f"{adopted} adopted values, {len(found) - adopted} other claims."]
+    return [shown, f"{adopted} adopted values, {len(cited) - adopted} other claims."]
 
 
-def _data(found: Iterable[Citation]) -> Table:
+def _data(cited: Iterable[Citation]) -> Table:
     names = ("source", "document", "kind", "at", "says", "verdict", "where", "reason")
-    return table(names, [(r.source, r.of, r.kind, r.at, r.says, r.verdict, r.where, r.reason) for r in found])
+    return table(names, [(r.source, r.of, r.kind, r.at, r.says, r.verdict, r.where, r.reason) for r in cited])
 
 
-def _sources(sources: Sequence[Node[Any]], found: Sequence[Citation]) -> Table:
+def _sources(sources: Sequence[Node[Any]], cited: Sequence[Citation]) -> Table:
     columns = [
         Column("source", wrap=True, keep=True),
         Column("date", keep=True),
@@ -189,7 +189,7 @@ def _sources(sources: Sequence[Node[Any]], found: Sequence[Citation]) -> Table:
     ]
     rows: list[tuple[Cell, ...]] = []
     for node in sources:
-        mine = [r for r in found if r.source == node.name]
+        mine = [r for r in cited if r.source == node.name]
         adopted = sum(r.verdict == "adopted" for r in mine)
         rows.append((node.name, node.spec.as_of, node.spec.rank, adopted, len(mine) - adopted))
     return table(columns, rows, "--columns")

@@ -36,17 +36,17 @@ def command(statement: str, format_: str, **options: Any) -> None:
     "memory.capacity" FROM chips. Numbers are in base units (B, B/s, FLOPS, s). 'SHOW TABLES' and 'DESCRIBE chips' list
     tables and columns. Files cannot be read, and nothing can be written. Needs the extra: pip install 'trnspec[tables]'.
     """
-    found = load_catalog(**options).sql(statement)
-    if format_ == "json" and len(set(found.column_names)) < found.num_columns:
+    result = load_catalog(**options).sql(statement)
+    if format_ == "json" and len(set(result.column_names)) < result.num_columns:
         raise UsageError("two columns have the same name; rename one with AS")
-    emit(format_, lambda: [_table(found)] if found.num_rows else ["No rows."], lambda: _table(found))
+    emit(format_, lambda: [_table(result)] if result.num_rows else ["No rows."], lambda: _table(result))
 
 
-def _table(found: pa.Table) -> Table:
-    cells = [[_cell(v) for v in column.to_pylist()] for column in found.columns]
+def _table(result: pa.Table) -> Table:
+    cells = [[_cell(v) for v in column.to_pylist()] for column in result.columns]
     columns = [
         Column(name, right=_numbers(values), wrap=i > 0, keep=i == 0)
-        for i, (name, values) in enumerate(zip(found.column_names, cells, strict=True))
+        for i, (name, values) in enumerate(zip(result.column_names, cells, strict=True))
     ]
     return table(columns, list(zip(*cells, strict=True)))
 

@@ -166,7 +166,7 @@ _COUNTER = itertools.count()
 
 @frozen(kw_only=True)
 class Axis:
-    """What a field of a question says beside its type and default; kept in the metadata of the field.
+    """The description of an input in addition to its type and default; kept in the metadata of the field.
 
     Attributes:
         help: The help text: one sentence or two.
@@ -250,11 +250,11 @@ def inputs(function: Callable[..., Any], name: str) -> tuple[Input, ...]:
         UsageError: An input has no type, a type that the command line cannot give, or a reserved name.
     """
     question = question_of(function)
-    found = _parameters(function, name) if question is None else fields_of(question)
-    for one in found:
+    result = _parameters(function, name) if question is None else fields_of(question)
+    for one in result:
         if one.name in RESERVED:
             raise UsageError(f"the evaluator {name} has an input named {one.name}, which the command line uses itself")
-    return found
+    return result
 
 
 _P = inspect.Parameter

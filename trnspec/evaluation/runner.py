@@ -36,12 +36,12 @@ class Dated(Protocol):
         """The date."""
 
 
-def run(evaluator: Evaluator, giver: str, catalog: Dated, given: Mapping[str, Any]) -> Evaluation:
+def run(evaluator: Evaluator, provider: str, catalog: Dated, given: Mapping[str, Any]) -> Evaluation:
     """Runs an evaluator.
 
     Args:
         evaluator: The evaluator.
-        giver: The plugin that provides it, for messages: ``the plugin energy of trnspec-energy 0.1.0``.
+        provider: The plugin that provides it, for messages: ``the plugin energy of trnspec-energy 0.1.0``.
         catalog: The catalog.
         given: Inputs by name.
 
@@ -50,8 +50,8 @@ def run(evaluator: Evaluator, giver: str, catalog: Dated, given: Mapping[str, An
             returned an invalid result.
         RefusalError: There is no answer.
     """
-    who = f"the evaluator {evaluator.name} of {giver}"
-    function, inputs_ = asked(evaluator, giver)
+    who = f"the evaluator {evaluator.name} of {provider}"
+    function, inputs_ = resolved(evaluator, provider)
     values = bound(inputs_, given, evaluator.name)
     try:
         evaluation: Evaluation = call(function, catalog, values)
@@ -75,7 +75,7 @@ def run(evaluator: Evaluator, giver: str, catalog: Dated, given: Mapping[str, An
     )
 
 
-def asked(evaluator: Evaluator, giver: str) -> tuple[Callable[..., Any], tuple[Input, ...]]:
+def resolved(evaluator: Evaluator, provider: str) -> tuple[Callable[..., Any], tuple[Input, ...]]:
     """The function of an evaluator, imported now, and its inputs.
 
     Raises:
@@ -85,7 +85,7 @@ def asked(evaluator: Evaluator, giver: str) -> tuple[Callable[..., Any], tuple[I
         function = evaluator.load()
         return function, _inputs(function, evaluator.name)
     except UsageError as error:
-        raise UsageError(f"the evaluator {evaluator.name} of {giver} cannot be used: {error}") from error
+        raise UsageError(f"the evaluator {evaluator.name} of {provider} cannot be used: {error}") from error
 
 
 _cached = functools.lru_cache(64)(inputs)

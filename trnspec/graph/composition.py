@@ -82,15 +82,15 @@ def parts(graph: Graph, node: Node[Any]) -> tuple[Part, ...] | None:
     if not has_parts(spec):
         return ()
     expected = declared_parts(spec)
-    found: list[Part] = []
+    direct: list[Part] = []
     for count, ref in node.spec.parts():
         part = graph.find(ref)
         if part is None or (expected and not isinstance(part.spec, expected)):
             return None
-        found.append(Part(part, count, ref))
-    if len(found) == 1 and found[0].count is None and part is not None:
-        return (Part(part, _count_by_chips(graph, node, part), found[0].ref),)
-    return tuple(found)
+        direct.append(Part(part, count, ref))
+    if len(direct) == 1 and direct[0].count is None and part is not None:
+        return (Part(part, _count_by_chips(graph, node, part), direct[0].ref),)
+    return tuple(direct)
 
 
 def _count_by_chips(graph: Graph, node: Node[Any], part: Node[Any]) -> PartCount | None:
@@ -144,11 +144,11 @@ def occurrences(
     Returns:
         ``None`` where a part is not known, or where a document contains itself.
     """
-    found: list[Occurrence] = []
+    reached: list[Occurrence] = []
 
     def walk(here: Node[Any], steps: tuple[tuple[Node[Any], Part], ...]) -> bool:
         if stop(here):
-            found.append(Occurrence(here, steps))
+            reached.append(Occurrence(here, steps))
             return True
         below = parts(graph, here)
         if below is None or any(here is above for above, _ in steps):
@@ -158,7 +158,7 @@ def occurrences(
             return False
         return all(walk(part.node, (*steps, (here, part))) for part in below)
 
-    return tuple(found) if walk(node, ()) else None
+    return tuple(reached) if walk(node, ()) else None
 
 
 def declared_closure(spec: Any) -> tuple[type, ...]:
@@ -168,26 +168,26 @@ def declared_closure(spec: Any) -> tuple[type, ...]:
 
 @functools.cache
 def _closure(spec: Any) -> tuple[type, ...]:
-    found: dict[type, None] = {}
+    kinds: dict[type, None] = {}
     waiting = list(declared_parts(spec))
     while waiting:
         kind = waiting.pop(0)
-        if kind not in found:
-            found[kind] = None
+        if kind not in kinds:
+            kinds[kind] = None
             waiting += declared_parts(kind)
-    return tuple(found)
+    return tuple(kinds)
 
 
-def merged(found: tuple[Occurrence, ...] | None) -> tuple[tuple[PartCount, Node[Any]], ...] | None:
+def merged(reached: tuple[Occurrence, ...] | None) -> tuple[tuple[PartCount, Node[Any]], ...] | None:
     """Each document once, with its count over all ways to it; ``None`` where a count is not known."""
     counts: dict[str, tuple[PartCount, Node[Any]]] = {}
-    for occurrence in found or ():
+    for occurrence in reached or ():
         count = occurrence.count
         if count is None:
             return None
         name = occurrence.node.name
         counts[name] = (count + counts[name][0] if name in counts else count, occurrence.node)
-    return None if found is None else tuple(counts.values())
+    return None if reached is None else tuple(counts.values())
 
 
 def members(graph: Graph, node: Node[Any], kind: type[T]) -> tuple[tuple[PartCount, Node[T]], ...] | None:
@@ -207,16 +207,16 @@ def chips(graph: Graph, node: Node[Any]) -> tuple[int, Node[Chip]] | None:
     Returns:
         ``None`` where it has no chips, several kinds of chips, or a number of chips that is not known exactly.
     """
-    found = members(graph, node, Chip)
-    if found is None or len(found) != 1 or not isinstance(found[0][0], int):
+    counted = members(graph, node, Chip)
+    if counted is None or len(counted) != 1 or not isinstance(counted[0][0], int):
         return None
-    return found[0][0], found[0][1]
+    return counted[0][0], counted[0][1]
 
 
 def chip_count(graph: Graph, node: Node[Any]) -> PartCount | None:
     """The number of chips of all kinds; ``None`` where it is not known, 0 where the document has no chips."""
-    found = members(graph, node, Chip)
-    return None if found is None else added([count for count, _ in found])
+    counted = members(graph, node, Chip)
+    return None if counted is None else added([count for count, _ in counted])
 
 
 def added(counts: list[PartCount]) -> PartCount:
@@ -239,10 +239,10 @@ def server_occurrences(graph: Graph, node: Node[Any]) -> tuple[Occurrence, ...] 
 
 def servers(graph: Graph, node: Node[Any]) -> tuple[int, Node[Any]] | None:
     """The number of servers and the server, of a document that is built of one server (or is a server)."""
-    found = merged(server_occurrences(graph, node))
-    if found is None or len(found) != 1 or not isinstance(found[0][0], int):
+    counted = merged(server_occurrences(graph, node))
+    if counted is None or len(counted) != 1 or not isinstance(counted[0][0], int):
         return None
-    return found[0][0], found[0][1]
+    return counted[0][0], counted[0][1]
 
 
 def count_path(holder: Node[Any], ref: Ref[Any]) -> Path | None:
@@ -270,7 +270,7 @@ def part_kinds(graph: Graph, spec: type[Any]) -> tuple[type, ...]:
     """The kinds of parts at any depth, nearest first: the declared ones, and the classes of the documents in use."""
     known = _kinds.setdefault(graph, {})
     if spec not in known:
-        found: dict[type, None] = {}
+        kinds: dict[type, None] = {}
         waiting = [spec]
         while waiting:
             kind = waiting.pop(0)
@@ -278,9 +278,9 @@ def part_kinds(graph: Graph, spec: type[Any]) -> tuple[type, ...]:
             if has_parts(kind):
                 used = (part.node for node in graph.of(kind) for part in parts(graph, node) or ())
                 below |= dict.fromkeys(type(node.spec) for node in used)
-            waiting += [k for k in below if k not in found]
-            found |= below
-        known[spec] = tuple(found)
+            waiting += [k for k in below if k not in kinds]
+            kinds |= below
+        known[spec] = tuple(kinds)
     return known[spec]
 
 
@@ -291,10 +291,10 @@ def word(spec: type[Any]) -> str:
 
 def part_words(graph: Graph, spec: type[Any]) -> dict[str, list[type]]:
     """The words for the parts of a kind, nearest first, each with its kinds."""
-    found: dict[str, list[type]] = {}
+    by_word: dict[str, list[type]] = {}
     for kind in part_kinds(graph, spec):
-        found.setdefault(word(kind), []).append(kind)
-    return found
+        by_word.setdefault(word(kind), []).append(kind)
+    return by_word
 
 
 def in_text(spec: type[Any]) -> str:

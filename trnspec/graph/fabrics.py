@@ -42,8 +42,8 @@ def shape(topology: Topology, chips: int, rates: tuple[float | None, ...] = ()) 
     if topology.shape == "hypercube":
         return Hypercube(len(dims) if len(dims) > 1 else (dims[0] if dims else chips.bit_length() - 1), one)
     line = {"chain": Chain, "ring": Ring, "fully-connected": FullyConnected}[topology.shape]
-    made: Shape = line(dims[0] if dims else chips, one)
-    return made
+    chain: Shape = line(dims[0] if dims else chips, one)
+    return chain
 
 
 def _sound(topology: Topology, chips: int) -> None:

@@ -93,15 +93,15 @@ def facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
     """
     stated = figures(graph, node)
     others = dict(conflicting(graph, node))
-    found: list[Fact] = []
+    result: list[Fact] = []
     for path, value in _values(node):
         fact = _ratio(graph, node, path, stated) if path[:1] == ("ratios",) else _fact(graph, node, path, value, stated)
         if fact is not None:
-            found.append(_with(fact, others.pop(("spec", *path), ())))
+            result.append(_with(fact, others.pop(("spec", *path), ())))
     for path, claims in others.items():
         at = dotted(path[1:])
-        found.append(Fact(of=node.name, at=at, label=at, value=None, verdict="-", conflicting=claims))
-    return tuple(found)
+        result.append(Fact(of=node.name, at=at, label=at, value=None, verdict="-", conflicting=claims))
+    return tuple(result)
 
 
 def _with(fact: Fact, claims: tuple[ConflictingValue, ...]) -> Fact:
@@ -159,14 +159,14 @@ def _ratio(graph: Graph, node: Node[Any], path: Path, stated: Any) -> Fact | Non
     if path[2:] != ("says",):
         return None
     printed = value_at(node.spec, path[:-1])
-    found = graph.find(printed.source)
+    source = graph.find(printed.source)
     return Fact(
         of=node.name,
         at=dotted(path),
         label=f"{printed.of.removeprefix('spec.')} over {printed.over}",
         value=stated[dotted(path)],
         source=printed.source.name,
-        as_of="" if found is None else found.spec.as_of,
+        as_of="" if source is None else source.spec.as_of,
         where=printed.where or "",
         verdict=printed.verdict or "agrees",
         reason=printed.reason or "",

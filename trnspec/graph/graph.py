@@ -47,11 +47,11 @@ class Graph:
     @functools.cached_property
     def aliases(self) -> Mapping[str, str]:
         """Every name and alias with the name of its document."""
-        found = {name: name for name in self.nodes}
+        names = {name: name for name in self.nodes}
         for name, node in self.nodes.items():
             for alias in node.metadata.aliases:
-                found.setdefault(alias, name)
-        return found
+                names.setdefault(alias, name)
+        return names
 
     @property
     def units(self) -> UnitTable:
@@ -80,10 +80,10 @@ class Graph:
 
     def node(self, ref: Ref[T]) -> Node[T]:
         """The node that a reference names; ``UnresolvedError`` when there is none."""
-        found = self.find(ref)
-        if found is None:
+        node = self.find(ref)
+        if node is None:
             raise UnresolvedError(f"no document is named {ref.name!r}")
-        return found
+        return node
 
     def find(self, ref: Ref[T]) -> Node[T] | None:
         """The node that a reference names, or ``None``."""
@@ -112,8 +112,8 @@ class Graph:
 
     def figures(self, node: Node[Any]) -> Mapping[Path, Figure]:
         """Every figure of a node by its path from the top of the document, in the order of the classes."""
-        found = leaves(node.spec, ObjectShape(type(node.spec)), ("spec",))
-        return {path: value for path, shape, value in found if isinstance(shape, FigureShape)}
+        values = leaves(node.spec, ObjectShape(type(node.spec)), ("spec",))
+        return {path: value for path, shape, value in values if isinstance(shape, FigureShape)}
 
 
 def at(node: Node[Any], path: Path, *, key: bool = False, text: str = "") -> Location:
@@ -199,25 +199,27 @@ MOST_KNOWN = 6
 
 def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
     for path, target, ref in references(node):
-        found = graph.find(ref)
+        target_node = graph.find(ref)
         place: Place = node.document.place(path)
         kind = target.__name__
         named: tuple[Node[Any], ...] = graph.of(target)
         names = [n.name for n in named]
-        if found is None and ref.name in graph.broken:
+        if target_node is None and ref.name in graph.broken:
             message = f"{kind} {ref.name!r} cannot be used: its own document has errors"
             yield NodeProblem(
                 node,
                 Problem("TRN203", message, place, "fix that document first", path),
                 (Location(graph.broken[ref.name]),),
             )
-        elif found is None:
+        elif target_node is None:
             hint = did_you_mean(ref.name, [*names, *(a for n in named for a in n.metadata.aliases)])
             hint = hint or _unknown_hint(kind, ref.name, named)
             yield NodeProblem(node, Problem("TRN201", f"no {kind} is named {ref.name!r}", place, hint, path))
-        elif not isinstance(found.spec, target):
-            message = f"{ref.name!r} is a {found.kind}; a {kind} is expected here"
+        elif not isinstance(target_node.spec, target):
+            message = f"{ref.name!r} is a {target_node.kind}; a {kind} is expected here"
             hint = f"known: {', '.join(names[:6])}" if names else ""
             yield NodeProblem(
-                node, Problem("TRN202", message, place, hint, path), (at(found, ("kind",), text=found.kind),)
+                node,
+                Problem("TRN202", message, place, hint, path),
+                (at(target_node, ("kind",), text=target_node.kind),),
             )

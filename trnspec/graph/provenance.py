@@ -116,8 +116,8 @@ def _stated(
     graph: Graph, node: Node[Any], path: Path, figure: Figure, conflicting: tuple[ConflictingValue, ...]
 ) -> Stated:
     # A printed ratio has its source next to the figure, not in it.
-    beside = value_at(node.spec, (*path[1:-1], "source"))
-    own = figure.source or (beside if isinstance(beside, Ref) else None)
+    sibling = value_at(node.spec, (*path[1:-1], "source"))
+    own = figure.source or (sibling if isinstance(sibling, Ref) else None)
     ref = own or (node.metadata.source if figure.derived is None else None)
     source = None if ref is None else graph.find(ref)
     return Stated(

@@ -197,7 +197,7 @@ def terms(graph: Graph, node: Node[Any], path: Path) -> tuple[Term, ...] | None:
         ``None`` where no part has such a path, where it does not add up, and where a part, a count or a value is not
         known.
     """
-    found = merged(
+    counted = merged(
         occurrences(
             graph,
             node,
@@ -205,9 +205,9 @@ def terms(graph: Graph, node: Node[Any], path: Path) -> tuple[Term, ...] | None:
             lambda kind: is_extensive(kind, path[1:]),
         )
     )
-    if not found:
+    if not counted:
         return None
-    summands = tuple(Term(count, part, path) for count, part in found)
+    summands = tuple(Term(count, part, path) for count, part in counted)
     additive = all(t.part is node or is_extensive(type(t.part.spec), path[1:]) for t in summands)
     return summands if additive and all(_adds_up(t.value) for t in summands) else None
 
@@ -297,13 +297,13 @@ def sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
     if isinstance(node.spec, Chip) or not has_parts(spec):
         return ()
     below = tuple(_below(graph, node))
-    found = list(_counts(graph, node, below))
+    result = list(_counts(graph, node, below))
     for path in _extensive_paths(spec, below):
         summands = terms(graph, node, path) or ()
         value = total(graph, node, path) or count_total(graph, node, path)
         if value is not None:
-            found.append(Sum(_label(summands, path), dotted(path[1:]), value, " + ".join(map(str, summands))))
-    return tuple(sorted(found, key=lambda s: _FIRST.index(s.at) if s.at in _FIRST else len(_FIRST)))
+            result.append(Sum(_label(summands, path), dotted(path[1:]), value, " + ".join(map(str, summands))))
+    return tuple(sorted(result, key=lambda s: _FIRST.index(s.at) if s.at in _FIRST else len(_FIRST)))
 
 
 _FIRST = ("chips", "cores")

@@ -148,10 +148,10 @@ def of_part(graph: Graph, name: str, inner: Read) -> Read:
     """Reads a value of the parts that a word names; known where it is the same for all of them."""
 
     def read(node: Node[Any]) -> PathValue | None:
-        found = occurrences(
+        reached = occurrences(
             graph, node, lambda n: n is not node and word(type(n.spec)) == name, lambda kind: word(kind) == name
         )
-        values = {o.node.name: inner(o.node) for o in found or ()}
+        values = {o.node.name: inner(o.node) for o in reached or ()}
         first, *others = values.values() or (None,)
         return first if first is not None and all(o is not None and o.value == first.value for o in others) else None
 
@@ -162,10 +162,12 @@ def part_count(graph: Graph, name: str) -> Read:
     """Reads how many parts of a kind a system has."""
 
     def read(node: Node[Any]) -> PathValue | None:
-        found = merged(occurrences(graph, node, lambda n: word(type(n.spec)) == name, lambda kind: word(kind) == name))
-        if not found:
+        counted = merged(
+            occurrences(graph, node, lambda n: word(type(n.spec)) == name, lambda kind: word(kind) == name)
+        )
+        if not counted:
             return None
-        count = added([count for count, _ in found])
+        count = added([count for count, _ in counted])
         return PathValue(count, f"{count:,}")
 
     return read
@@ -192,8 +194,8 @@ def group_of_parts(graph: Graph, steps: Path, shape: Shape) -> Read:
     inner = group(steps, shape)
 
     def read(node: Node[Any]) -> PathValue | None:
-        found = occurrences(graph, node, lambda n: shape_at(type(n.spec), steps) is not None)
-        values = [inner(o.node) for o in found or ()]
+        reached = occurrences(graph, node, lambda n: shape_at(type(n.spec), steps) is not None)
+        values = [inner(o.node) for o in reached or ()]
         return values[0] if values and None not in values else None
 
     return read

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.graph import NodeProblem, at
 from trnspec.model.reflection import FigureShape, ObjectShape, dotted, leaves, spread
-from trnspec.plugins.selection import TELL
+from trnspec.plugins.selection import REPORT
 from trnspec.yaml import Path, Problem
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _catalog_of(file: str, known: Registry) -> FilePath:
 
 def _warn(text: str) -> None:
     message = " ".join(text.split())
-    report = TELL.get()
+    report = REPORT.get()
     if report is not None:
         report(message)
         return

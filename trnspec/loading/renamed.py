@@ -150,7 +150,7 @@ class _Upgrade:
                 above.setdefault(way[count - 1], {})
         target = _descend(value, way)
         if target is None:
-            return  # the schema reports what stands in the way
+            return  # the schema reports the value that is there instead
         if last in target:
             message = (
                 f"{dotted((*path, *new))} is given twice, the other time by its former path {dotted((*path, *old))}"

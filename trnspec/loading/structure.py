@@ -54,7 +54,7 @@ def _match(pattern: Pattern, value: str) -> str:
     return value
 
 
-def _made_of(origin: Any) -> Callable[[Any], bool]:
+def _of_origin(origin: Any) -> Callable[[Any], bool]:
     return lambda annotation: get_origin(annotation) is origin
 
 
@@ -201,12 +201,12 @@ def _converter(units: UnitTable, *, detailed: bool) -> Converter:
     converter = _FigureConverter(units, detailed=detailed)
     factories: tuple[tuple[Callable[[Any], bool], Any], ...] = (
         (attrs.has, _object),
-        (_made_of(Ref), lambda _: _ref),
-        (_made_of(tuple), _tuple),
-        (_made_of(Mapping), _mapping),
-        (_made_of(Literal), _choice),
+        (_of_origin(Ref), lambda _: _ref),
+        (_of_origin(tuple), _tuple),
+        (_of_origin(Mapping), _mapping),
+        (_of_origin(Literal), _choice),
         (_is_optional, _optional),
-        (_made_of(Annotated), _annotated),
+        (_of_origin(Annotated), _annotated),
     )
     for predicate, factory in factories:
         converter.register_structure_hook_factory(predicate, factory)
@@ -217,7 +217,7 @@ def _converter(units: UnitTable, *, detailed: bool) -> Converter:
     converter.register_structure_hook(Quantity, _quantity(units))
     converter.register_structure_hook(int | str, _int_or_str)
     converter.register_unstructure_hook(Quantity, lambda q: q.text)
-    converter.register_unstructure_hook_factory(_made_of(Ref), lambda _: str)
+    converter.register_unstructure_hook_factory(_of_origin(Ref), lambda _: str)
     converter.register_unstructure_hook_factory(attrs.has, _plain_object)
     converter.register_unstructure_hook(Ref, str)
     converter.register_unstructure_hook(Figure, _plain_figure)

@@ -1,4 +1,4 @@
-"""The envelope that every document shares: metadata, claims, waivers; and the node that the graph is made of."""
+"""The envelope that every document shares: metadata, claims, waivers; and the node of the graph."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Fabric:
     """The network among the chips of one server or UltraServer.
 
     Attributes:
-        link: The link it is made of. Example: neuronlink-v3
+        link: The type of its links. Example: neuronlink-v3
         topology: How the chips are linked.
         links_per_chip: Links that one chip has in this fabric. Example: 4
         bandwidth: The rate of one chip over all these links.

@@ -36,7 +36,7 @@ class ConflictingValue:
     __repr__ = short_repr
 
 
-# mypy assumes that attrs generates the comparisons unless told otherwise.
+# mypy assumes that attrs generates the comparisons unless configured otherwise.
 @frozen(kw_only=True, order=False)
 class Figure(Measured):
     """A quantity as printed, with its provenance.

@@ -14,7 +14,7 @@ from trnspec.short_repr import short_repr
 
 @frozen(kw_only=True)
 class Lanes:
-    """The electrical lanes that a link is made of.
+    """The electrical lanes of a link.
 
     Attributes:
         count: Lanes of one link. Example: 8

@@ -1,6 +1,6 @@
 """Attributes that had another path in an earlier version, and the path that replaces it.
 
-A class of the model declares its renamed attributes beside its fields::
+A class of the model declares its renamed attributes next to its fields::
 
     RENAMED: ClassVar[Mapping[str, str]] = {"efa": "network", "efa.cards": "network.nics"}
 
@@ -64,7 +64,7 @@ def current(cls: type, path: Path, *, groups: bool = True) -> Path:
         cls: The class that the path starts at.
         path: The path, in its former or present form.
         groups: Whether the path of a figure that became a group leads to the member that replaces the figure.
-            ``False`` where a path stands for everything below it.
+            ``False`` where a path represents everything below it.
     """
     shape: Shape | None = ObjectShape(cls)
     done: Path = ()

@@ -195,7 +195,7 @@ class Exporter:
         summary: One line for lists.
         one: ``one(node, graph)`` returns the :class:`trnspec.output.exporters.exported.Export` of one document.
         all: ``all(graph)`` returns the ``Export`` of the whole catalog.
-        inline: Whether the text itself contains the assumptions; if not, they are written beside it.
+        inline: Whether the text itself contains the assumptions; if not, they are written to a separate file.
     """
 
     name: str

@@ -30,7 +30,7 @@ from trnspec.plugins.api import (
 from trnspec.plugins.entry_points import CORE, GROUP, EntryPoint, Outcome, imported
 from trnspec.plugins.entry_points import installed as installed_entries
 from trnspec.plugins.failures import described, print_traceback
-from trnspec.plugins.selection import TELL, Choice, chosen
+from trnspec.plugins.selection import REPORT, Choice, chosen
 from trnspec.plugins.validation import invalid_kinds, invalid_values
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Discovery:
         used = {r.name: f"{r.distribution} {r.version}" for r in self.records if r.status == OK}
         return Registry.of(self.plugins, used)
 
-    def giver(self, name: str) -> str:
+    def provider(self, name: str) -> str:
         """A plugin that is used, for messages: ``trnspec`` or ``the plugin energy of trnspec-energy 0.1.0``."""
         return described_plugin(name, self.registry.distributions.get(name, ""))
 
@@ -137,7 +137,7 @@ def entries() -> list[EntryPoint]:
 
 
 def discover(
-    core: Callable[[], Plugin], choice: Choice, seconds: float, found: list[EntryPoint] | None = None
+    core: Callable[[], Plugin], choice: Choice, seconds: float, installed: list[EntryPoint] | None = None
 ) -> Discovery:
     """Import the plugins that are wanted, and keep those that can be used.
 
@@ -145,23 +145,23 @@ def discover(
         core: Returns trnspec itself, whose names win over those of a plugin.
         choice: Which plugins are wanted; the others are not imported.
         seconds: How long the import of each may take.
-        found: The installed plugins; looked up when not given.
+        installed: The installed plugins; looked up when not given.
 
     Raises:
         UsageError: A plugin that is chosen by name is not installed.
     """
-    found = entries() if found is None else found
+    installed = entries() if installed is None else installed
     for name in choice.only or ():
-        if name not in {e.name for e in found}:
-            hint = did_you_mean(name, [e.name for e in found]) or "trnspec plugin list shows the installed plugins"
+        if name not in {e.name for e in installed}:
+            hint = did_you_mean(name, [e.name for e in installed]) or "trnspec plugin list shows the installed plugins"
             raise UsageError(f"no plugin {name!r} is installed; {hint}")
-    wanted = [e for e in found if choice.takes(e.name)]
+    wanted = [e for e in installed if choice.takes(e.name)]
     outcomes = dict(zip(wanted, imported(wanted, seconds), strict=True))
     kept = [core()]
     owners = {(what, name): "trnspec" for what, name, _ in unique_names(kept[0])}
     units = unit_table(kept)
     records: list[Record] = []
-    for entry in found:
+    for entry in installed:
         if entry not in outcomes:
             records.append(_record(entry, LEFT_OUT, "not chosen"))
             continue
@@ -199,7 +199,7 @@ def _imported(entry: EntryPoint, outcome: Outcome, seconds: float) -> tuple[Reco
 
 
 def _compatible(record: Record, plugin: Plugin, owners: dict[tuple[str, str], str], units: UnitTable) -> Record:
-    """The record of a plugin beside those already kept: ok, a clash, or invalid where a kind cannot be used."""
+    """The record of a plugin, checked against those already kept: ok, a clash, or invalid where a kind cannot be used."""
     faults: list[str] = []
     own: set[tuple[str, str]] = set()
     for what, name, _ in unique_names(plugin):
@@ -260,5 +260,5 @@ def installed() -> Discovery:
         discovery = _kept[key] = discover(_core, choice, limit())
         for record in discovery.records:
             if record.warning:
-                (TELL.get() or _warn)(record.warning)
+                (REPORT.get() or _warn)(record.warning)
     return _kept[key]

@@ -130,10 +130,10 @@ class _Worker:
     One thread for all: switching threads takes longer than most imports.
     """
 
-    def __init__(self, found: list[EntryPoint]) -> None:
+    def __init__(self, entry_points: list[EntryPoint]) -> None:
         from threading import Event, Lock, Thread
 
-        self._found = found
+        self._entry_points = entry_points
         self._lock = Lock()
         self._ended = Event()
         self._began = time.perf_counter()
@@ -143,7 +143,7 @@ class _Worker:
         Thread(target=self._work, name="trnspec plugins", daemon=True).start()
 
     def _work(self) -> None:
-        for each in self._found:
+        for each in self._entry_points:
             value: Any = None
             error: BaseException | None = None
             try:
@@ -164,22 +164,22 @@ class _Worker:
         while not self._ended.wait(left):
             with self._lock:
                 left = self._began + seconds - time.perf_counter()
-                if left <= 0 and len(self._outcomes) < len(self._found):
+                if left <= 0 and len(self._outcomes) < len(self._entry_points):
                     self._abandoned = True
                     return [*self._outcomes, Outcome(seconds - left, late=True)]
             left = max(left, 0.0)
         return self._outcomes
 
 
-def imported(found: list[EntryPoint], seconds: float) -> list[Outcome]:
+def imported(entry_points: list[EntryPoint], seconds: float) -> list[Outcome]:
     """The outcome of the import of each entry point, in their order; ``seconds`` limits each import."""
     outcomes: list[Outcome] = []
     out = sys.stdout
     # Output of an import goes to standard error: programs read standard output.
     sys.stdout = sys.stderr
     try:
-        while len(outcomes) < len(found):
-            outcomes += _Worker(found[len(outcomes) :]).outcomes(seconds)
+        while len(outcomes) < len(entry_points):
+            outcomes += _Worker(entry_points[len(outcomes) :]).outcomes(seconds)
     finally:
         sys.stdout = out
     return outcomes

@@ -37,7 +37,7 @@ def _package(module: object) -> str:
 
 
 def print_traceback(error: BaseException) -> None:
-    """Print the traceback on standard error if ``--traceback`` or TRNSPEC_TRACEBACK=1 asks for it."""
+    """Print the traceback on standard error if ``--traceback`` or TRNSPEC_TRACEBACK=1 is set."""
     wanted = TRACEBACK.get()
     if wanted if wanted is not None else os.environ.get("TRNSPEC_TRACEBACK", "").strip() not in ("", "0"):
         traceback.print_exception(error, file=sys.stderr)

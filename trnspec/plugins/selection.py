@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ONLY: ContextVar[tuple[str, ...] | None] = ContextVar("trnspec_only", default=None)
 """The names of the plugins to use; ``()`` for none; ``None`` means that the environment decides."""
 
-TELL: ContextVar[Callable[[str], None] | None] = ContextVar("trnspec_tell", default=None)
+REPORT: ContextVar[Callable[[str], None] | None] = ContextVar("trnspec_report", default=None)
 """Called with each warning about a plugin or a document; ``None`` issues a Python warning."""
 
 TRACEBACK: ContextVar[bool | None] = ContextVar("trnspec_traceback", default=None)

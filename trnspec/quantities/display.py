@@ -1,4 +1,4 @@
-"""Figures of one row or column in one unit: ``81,920 MiB`` beside ``96 GiB`` becomes 80 and 96 GiB."""
+"""Figures of one row or column in one unit: ``81,920 MiB`` and ``96 GiB`` become 80 and 96 GiB."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DIGITS = 4
 
 @frozen
 class Displayed:
-    """A figure to show beside others.
+    """A figure to show next to others.
 
     Attributes:
         value: In base units.

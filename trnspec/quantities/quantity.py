@@ -140,7 +140,7 @@ class Interval:
         return Interval(low, high)
 
 
-# mypy assumes that attrs generates the comparisons unless told otherwise.
+# mypy assumes that attrs generates the comparisons unless configured otherwise.
 @frozen(order=False)
 class Quantity(Measured):
     """A printed quantity.

@@ -66,7 +66,7 @@ class Unit:
         aliases: Other accepted spellings.
 
     Raises:
-        UsageError: The factor is not above 0, or a spelling is empty, too long or not made of letters and slashes.
+        UsageError: The factor is not above 0, or a spelling is empty, too long, or has characters other than letters and slashes.
     """
 
     symbol: str

@@ -160,11 +160,11 @@ class EvaluatorConformance:
         return None if wrong else evolve(catalog, graph=catalog.graph.replace(node.name, changed.spec))
 
     def test_refuses_what_has_no_answer(self) -> None:
-        """Bad inputs are refused for the expected reason."""
+        """Bad inputs are rejected for the expected reason."""
         for given, reason in self.bad:
             result, refused, message = self._outcome(given)
 
-            assert refused == reason, f"{given} should be refused ({reason}): {message or result}"
+            assert refused == reason, f"{given} should be rejected ({reason}): {message or result}"
 
     def _outcome(self, given: Mapping[str, Any], catalog: Catalog | None = None) -> tuple[Evaluation | None, str, str]:
         """The evaluation, or the reason of the refusal (or :data:`MISUSE`) and the message."""

@@ -35,7 +35,7 @@ def report(
     registry: Registry | None = None,
     settings: Settings | None = None,
 ) -> Report:
-    """The report on some texts, checked like files of a catalog beside the shipped one.
+    """The report on some texts, checked like files of a catalog in addition to the shipped one.
 
     Args:
         files: Texts by file name, or a single text, which is split and named as an example is.
@@ -188,7 +188,7 @@ class PluginConformance:
         assert findings.get(self.plugin.name, "not installed: run pip install --editable .") == ("ok", "")
 
     def test_catalogs_have_no_findings(self) -> None:
-        """Its documents have no findings beside those of trnspec; each catalog has some documents."""
+        """Its documents have no findings when checked with those of trnspec; each catalog has documents."""
         for folder in self.plugin.catalogs:
             findings = validate([str(folder)], registry=self.registry).report
 

@@ -106,16 +106,16 @@ class _Root:
         from attrs import evolve
 
         checked = self.checked
-        found = [d for d in checked.report.diagnostics if file in self._blamed(d)]
-        renamed = [evolve(d, where=self._called(d.where), see=tuple(map(self._called, d.see))) for d in found]
+        diagnostics = [d for d in checked.report.diagnostics if file in self._blamed(d)]
+        renamed = [evolve(d, where=self._called(d.where), see=tuple(map(self._called, d.see))) for d in diagnostics]
         texts = {self._name(name): text for name, text in checked.texts.items()}
         return evolve(checked.report, diagnostics=tuple(renamed)), texts
 
-    def _blamed(self, found: Diagnostic) -> list[Path]:
-        where = Path(found.where.file)
+    def _blamed(self, diagnostic: Diagnostic) -> list[Path]:
+        where = Path(diagnostic.where.file)
         if where in self.files:
             return [where]
-        return [f for f in (Path(s.file) for s in found.see) if f in self.files] or list(self.files)[:1]
+        return [f for f in (Path(s.file) for s in diagnostic.see) if f in self.files] or list(self.files)[:1]
 
     def _called(self, location: Location) -> Location:
         from attrs import evolve

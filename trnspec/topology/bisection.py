@@ -1,17 +1,18 @@
-"""The narrowest cut of a fabric into two halves, in links or in rate, and whether it is proven to be the narrowest.
+"""The narrowest cut of a fabric into two halves, in links or in rate, and whether it is proven minimal.
 
-A cut divides the chips into halves that differ by at most one; switches go to whichever side makes the cut narrower,
-which takes a switch for a crossbar that never blocks.
+A cut divides the chips into halves that differ by at most one; a switch goes to the side that makes the cut narrower,
+which models it as a non-blocking crossbar.
 
-A cut that is found is an upper bound.  It is exact when a lower bound meets it or when all cuts were tried:
+The best cut of the search is an upper bound.  It is exact when it equals a lower bound or when all cuts were
+evaluated:
 
 - the spectral bound: with the Laplacian's second eigenvalue e2, a cut of n chips weighs at least e2 n / 4 (M. Fiedler,
   Algebraic connectivity of graphs, 1973; for odd n, e2 (n - 1/n) / 4).  Switches are eliminated by the Schur
-  complement: leaving them real values can only lower the weight.  It is tight for hypercubes and 4-ary tori;
+  complement: relaxing them to real values can only lower the weight.  It is tight for hypercubes and 4-ary tori;
 - the traffic that must cross (``routing_bound``): tight for tori of even sizes;
 - the lightest cut of any sizes (``lightest_cut``): tight for chains and rings;
-- what the caller knows from the shape (``trnspec.topology.grid``, ``trnspec.topology.switched``);
-- the trial of all halves, for 24 chips and fewer.
+- the bound that the caller derives from the shape (``trnspec.topology.grid``, ``trnspec.topology.switched``);
+- exhaustive search, for 24 chips and fewer.
 
 The search itself exchanges pairs (B. Kernighan and S. Lin, An efficient heuristic procedure for partitioning graphs,
 1970) from several starts; it is deterministic.
@@ -40,10 +41,10 @@ if TYPE_CHECKING:
 By = Literal["links", "rate"]
 
 ALL_CUTS_UP_TO = 24
-"""Fabrics of this many chips or fewer are decided by trying all halves, where no bound decides before."""
+"""Fabrics of this many chips or fewer are searched exhaustively, unless a bound decides before."""
 
 MIN_CUT_UP_TO = 200
-"""Fabrics of this many vertices or fewer have their lightest cut computed; it takes the cube of that number."""
+"""Fabrics of this many vertices or fewer have their lightest cut computed, in time cubic in that number."""
 
 _SLACK = 1e-9
 
@@ -57,7 +58,7 @@ class Bisection:
         rate: What those links carry in one direction, or None where the rate of one of them is unknown.
         exact: Whether no cut into halves is narrower; False: this is an upper bound.
         cut: The vertices on the side of chip 0, switches included.
-        method: How it was decided: ``one chip``, ``axis cut``, ``bounds meet``, ``all cuts`` or ``local search``.
+        method: How the result was obtained: ``one chip``, ``axis cut``, ``bounds meet``, ``all cuts`` or ``local search``.
     """
 
     links: int
@@ -73,13 +74,13 @@ def bisection(fabric: Fabric, by: By = "links", *, lower: float = 0.0) -> Bisect
     """The narrowest cut of the chips into halves.
 
     Args:
-        fabric: Where.
-        by: ``links`` finds the fewest links (and of equal cuts the one with the smallest rate that was seen);
+        fabric: The fabric.
+        by: ``links`` finds the fewest links (and of equal cuts the one with the smallest rate that was evaluated);
             ``rate`` finds the smallest rate.  The two can be different cuts.
         lower: A lower bound that the caller has proven, in the same measure.
 
     Raises:
-        TopologyError: ``rate`` is asked for where the rate of a link is unknown.
+        TopologyError: ``by`` is ``rate`` and the rate of a link is unknown.
     """
     check_rates(by, (e.rate for e in fabric.edges))
     if fabric.nodes == 1:
@@ -88,9 +89,9 @@ def bisection(fabric: Fabric, by: By = "links", *, lower: float = 0.0) -> Bisect
     best, side = math.inf, frozenset[int]()
     proven = max(lower, weights.spectral_bound())
     for start in weights.starts():
-        found, cut = weights.improved(start)
-        if found < best - _SLACK * max(1.0, best if best < math.inf else 1.0):
-            best, side = found, cut
+        weight, cut = weights.improved(start)
+        if weight < best - _SLACK * max(1.0, best if best < math.inf else 1.0):
+            best, side = weight, cut
         if weights.meets(proven, side):
             return weights.result(side, True, "bounds meet")
     if weights.meets(weights.routing_bound(), side):
@@ -103,10 +104,10 @@ def bisection(fabric: Fabric, by: By = "links", *, lower: float = 0.0) -> Bisect
 
 
 def check_rates(by: By, rates: Iterable[float | None]) -> None:
-    """Refuse to cut by rate where a rate is unknown.
+    """Rejects a cut by rate where a rate is unknown.
 
     Raises:
-        TopologyError: That is so.
+        TopologyError: The rate of a link is unknown.
     """
     if by == "rate" and any(rate is None for rate in rates):
         raise TopologyError("the bisection by rate needs the rate of every link; ask for it by links")
@@ -129,7 +130,7 @@ class _Weights:
             self.plain[e.a, e.b] += weight
             self.plain[e.b, e.a] += weight
             if by == "links" and top:
-                # All ties together weigh less than one link: rates decide only between cuts of equally many links.
+                # All rates together weigh less than one link: they only break ties between cuts with the same number of links.
                 share = (e.rate or 0.0) / (top * (len(fabric.edges) + 1))
                 tie[e.a, e.b] += share
                 tie[e.b, e.a] += share
@@ -165,7 +166,7 @@ class _Weights:
         return routing_bound(self.fabric, [1.0 if self.by == "links" else (e.rate or 0.0) for e in self.fabric.edges])
 
     def starts(self) -> Iterator[Floats]:
-        """Sides to begin from, +1 and -1 for each vertex: by number, along eigenvectors, along the hops, at random."""
+        """Initial sides, +1 and -1 for each vertex: by number, along eigenvectors, along the hops, at random."""
         np, n = self.np, self.nodes
         orders = [np.arange(n), *(np.argsort(self.vectors[:, k], kind="stable") for k in range(1, min(n, 5)))]
         orders.append(self._by_hops())
@@ -201,7 +202,7 @@ class _Weights:
         return float(self.full.sum() - side @ self.full @ side) / 4
 
     def improved(self, side: Floats) -> tuple[float, frozenset[int]]:
-        """The cut that exchanges lead to: its weight, and the vertices of one side."""
+        """The cut after pair exchanges: its weight, and the vertices of one side."""
         self._place_switches(side)
         best = self.cost(side)
         while True:
@@ -241,7 +242,7 @@ class _Weights:
         return kept
 
     def all_cuts(self) -> frozenset[int] | None:
-        """The lightest of all halves; None where too many switches are linked to each other to try all of them too."""
+        """The lightest of all cuts into halves; None where there are too many linked switches to enumerate."""
         np, n, full = self.np, self.nodes, self.full
         between = full[n:, n:]
         linked = [s for s in range(self.fabric.switches) if between[s].any()]
@@ -288,7 +289,7 @@ class _Weights:
 
 
 def _ones(masks: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """How many bits are set: in each pair of bits, then in each four, eight, and in all."""
+    """The number of set bits: in each pair of bits, then in each four, eight, and in all."""
     pairs = masks - ((masks >> 1) & 0x55555555)
     fours = (pairs & 0x33333333) + ((pairs >> 2) & 0x33333333)
     eights = (fours + (fours >> 4)) & 0x0F0F0F0F

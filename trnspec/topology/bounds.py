@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def routing_bound(fabric: Fabric, weights: Sequence[float]) -> float:
-    """What a cut weighs at least because of the traffic that must fit through it.
+    """A lower bound on the weight of a cut, from the traffic that must cross it.
 
-    Let every chip send one unit to every chip, in equal shares over all shortest ways.  The floor(n^2 / 4) units that
-    cross a cut in one direction pass links whose load is known, so the cut weighs at least that many times the
+    Let every chip send one unit to every chip, in equal shares over all shortest paths.  The n^2 // 4 units that
+    cross a cut in one direction use links whose load is known, so the cut weighs at least that many times the
     smallest weight / load (F. T. Leighton, Introduction to Parallel Algorithms and Architectures, 1992; the loads as
     in U. Brandes, A faster algorithm for betweenness centrality, 2001).  Tight for tori of even sizes.
 
     Args:
-        fabric: Where.
+        fabric: The fabric.
         weights: The weight of each of its edges.
     """
     n = fabric.nodes

@@ -1,10 +1,10 @@
-"""Whether two fabrics are the same up to the numbering, which ones are, and why not.
+"""Isomorphism of fabrics: whether two are equal up to the numbering, the mapping between them, or why there is none.
 
-The decision is exact.  Both fabrics are coloured together: vertices are told apart by how many links of which label
-they have to vertices of each colour, until nothing changes (colour refinement); where colours still hold several
-vertices, one of the first fabric is matched with each candidate of the second in turn, and the refinement goes on
+The decision is exact.  Both fabrics are coloured together: vertices are distinguished by the number of links of each label
+to vertices of each colour, until nothing changes (colour refinement); where a colour still has several vertices,
+one of the first fabric is matched with each candidate of the second in turn, and the refinement continues
 (individualisation and refinement: B. D. McKay, Practical graph isomorphism, Congressus Numerantium 30, 1981).
-Connected parts are matched one by one, so that many equal parts cost no more than their number squared.
+Connected components are matched one by one, so N equal components cost at most N^2 comparisons.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def isomorphic(a: Fabric, b: Fabric, weights: bool = False) -> bool:
     """Whether the fabrics differ only in the numbering of chips and of switches.
 
     Args:
-        a: One.
-        b: The other.
+        a: A fabric.
+        b: Another fabric.
         weights: Whether rates must agree as well (exactly; an unknown rate agrees with an unknown one only).  The
             kinds of links are names and never compared.
     """
@@ -45,11 +45,11 @@ def mapping(a: Fabric, b: Fabric, weights: bool = False) -> tuple[int, ...] | No
     image = [-1] * a.size
     for part in parts_a:
         for other in parts_b:
-            found = _match(a, b, labels_a, labels_b, part, other) if len(part) == len(other) else None
-            if found is not None:
-                # Being the same is transitive, so the first part that fits is as good as any.
+            matched = _match(a, b, labels_a, labels_b, part, other) if len(part) == len(other) else None
+            if matched is not None:
+                # Isomorphism is transitive, so the first component that matches is as good as any.
                 parts_b.remove(other)
-                for v, u in found.items():
+                for v, u in matched.items():
                     image[v] = u
                 break
         else:
@@ -89,7 +89,7 @@ def _degrees(fabric: Fabric) -> str:
 
 
 def _rate_key(edge: Edge) -> float:
-    # Rates are positive, so that 0 is free to stand for an unknown one.
+    # Rates are positive, so 0 can represent an unknown one.
     return 0.0 if edge.rate is None else edge.rate
 
 
@@ -133,7 +133,7 @@ class _Colouring:
         return 2 * sum(v < self.shift for v in members) == len(members)
 
     def refine(self, queue: list[int]) -> bool:
-        """Split cells until each sees each other alike; False as soon as the two fabrics split differently."""
+        """Split cells until the partition is equitable; False as soon as the two fabrics split differently."""
         waiting = set(queue)
         while queue:
             number = queue.pop()
@@ -186,7 +186,7 @@ def _match(
     part_a: frozenset[int],
     part_b: frozenset[int],
 ) -> dict[int, int] | None:
-    """A mapping of one connected part onto another, or None."""
+    """A mapping of one connected component onto another, or None."""
     shift = a.size
     near = {v: labels_a[v] for v in part_a}
     near |= {u + shift: {w + shift: label for w, label in labels_b[u].items()} for u in part_b}
@@ -195,7 +195,7 @@ def _match(
     cells = [cell for cell in (chips, set(near) - chips) if cell]
     if not all(map(start.balanced, cells)) or not start.refine([start.add(cell) for cell in cells]):
         return None
-    # Depth first, with the choices that are left at each depth.
+    # Depth first, with the remaining choices at each depth.
     stack: list[Iterator[_Colouring]] = [iter([start])]
     while stack:
         colouring = next(stack[-1], None)
@@ -218,6 +218,6 @@ def _choices(colouring: _Colouring, cell: set[int]) -> Iterator[_Colouring]:
 
 
 def _decided(colouring: _Colouring) -> dict[int, int]:
-    # Where each cell is a pair and each pair sees each other pair alike, the pairs are an isomorphism.
+    # Where each cell is a pair and the partition is equitable, the pairs are an isomorphism.
     pairs = {min(cell): max(cell) for cell in colouring.cells if cell}
     return {v: u - colouring.shift for v, u in pairs.items()}

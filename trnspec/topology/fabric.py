@@ -1,7 +1,7 @@
 """A fabric: chips, switches and the links between them, as one undirected multigraph.
 
 Vertices are numbered: the chips are ``0 .. nodes - 1``, the switches follow.  Rates are per link and per direction,
-in whatever unit the caller uses throughout (the catalog uses B/s); nothing here converts units.
+in a unit of the caller's choice (the catalog uses B/s); units are not converted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TopologyError(TrnspecError, ValueError):
-    """A shape or a table of neighbours that cannot be meant; the message says what was expected."""
+    """A shape or a table of neighbours is invalid; the message states what is expected."""
 
 
 @frozen
@@ -28,8 +28,8 @@ class Edge:
 
     Attributes:
         a: One end.
-        b: The other end; the order of the ends means nothing.
-        rate: What the link carries in one direction, or None where it is unknown.
+        b: The other end; the order of the ends has no meaning.
+        rate: The rate of the link in one direction, or None where it is unknown.
         kind: The class of the link, for instance ``in-plane``, ``z`` or ``switch``.
     """
 
@@ -44,7 +44,7 @@ class Edge:
 
 
 def _in_order(edges: Iterable[Edge]) -> tuple[Edge, ...]:
-    # One spelling for one multigraph: then == on fabrics is equality of labelled graphs.
+    # A normal form, so that == on fabrics is equality of labelled graphs.
     turned = (e if e.a <= e.b else Edge(e.b, e.a, e.rate, e.kind) for e in edges)
     return tuple(sorted(turned, key=lambda e: (e.a, e.b, e.kind, e.rate is None, e.rate or 0.0)))
 
@@ -87,7 +87,7 @@ class Fabric:
     def from_adjacency(cls, neighbours: Sequence[Sequence[int]], rate: float | None = None, kind: str = "") -> Fabric:
         """The fabric of a table of neighbours: ``neighbours[i]`` lists the chips that chip ``i`` is linked to.
 
-        The order within a row means nothing; a neighbour listed twice is two parallel links.
+        The order within a row has no meaning; a neighbour listed twice is two parallel links.
 
         Raises:
             TopologyError: The table is empty, or the two ends of a link do not agree (see ``asymmetries``).
@@ -153,10 +153,10 @@ def asymmetries(neighbours: Sequence[Sequence[int]]) -> tuple[tuple[int, int], .
     without such pairs is a multigraph.
     """
     rows = [Counter(row) for row in neighbours]
-    found = [
+    pairs = [
         (i, j)
         for i, row in enumerate(rows)
         for j, times in row.items()
         if i == j or not 0 <= j < len(rows) or rows[j][i] < times
     ]
-    return tuple(sorted(found))
+    return tuple(sorted(pairs))

@@ -25,9 +25,9 @@ class Axis:
     """One dimension of a grid.
 
     Attributes:
-        size: How many chips along it; 1 gives no link.
+        size: Number of chips along it; 1 gives no link.
         wrap: Whether the last is linked to the first.
-        rate: What one link along it carries in one direction, or None.
+        rate: The rate of one link along it in one direction, or None.
         kind: The class of its links.
         double: Whether a wrapped axis of two chips has two links between them.  By default it has one: the ring
             of two is a pair.
@@ -62,15 +62,15 @@ class Axis:
 
     @property
     def total_hops(self) -> int:
-        """Hops along one line, summed over ordered pairs: k floor(k^2 / 4) on a ring, k (k^2 - 1) / 3 on a chain."""
+        """Hops along one line, summed over ordered pairs: k (k^2 // 4) on a ring, k (k^2 - 1) / 3 on a chain."""
         k = self.size
         return k * (k * k // 4) if self.wrap else k * (k * k - 1) // 3
 
     @property
     def load(self) -> float:
-        """The busiest link's share of the traffic when every chip sends one unit to every chip, times 8 / N.
+        """The load of the busiest link when every chip sends one unit to every chip, times 8 / N.
 
-        On a ring all links carry the same; on a chain the middle one carries most.
+        On a ring all links have the same load; on a chain the middle one has the highest.
         """
         k = self.size
         if not self.wrap:
@@ -119,17 +119,17 @@ def mean_hops(axes: Sequence[Axis], *, self_included: bool) -> float:
 
 
 def weight(axis: Axis, by: By) -> float:
-    """What one link of an axis counts in a cut."""
+    """The weight of one link of an axis in a cut."""
     return 1.0 if by == "links" else (axis.rate or 0.0)
 
 
 def lower_bound(axes: Sequence[Axis], by: By) -> float:
-    """No cut into halves weighs less than this.
+    """A lower bound on the weight of a cut into halves.
 
     Let every chip send one unit to every chip, one axis after the other, shortest way round: a directed link of an
-    axis carries at most N load / 8 units.  The floor(N^2 / 4) units that cross a cut in one direction must fit, so
-    sum over axes of L load N / 8 >= floor(N^2 / 4) with L links cut, and the lightest way to pay for that is the axis
-    with the smallest weight / load.
+    axis carries at most N load / 8 units.  The N^2 // 4 units that cross a cut in one direction must fit, so
+    sum over axes of L load N / 8 >= N^2 // 4 with L links cut, and the minimum weight that satisfies this is on the
+    axis with the smallest weight / load.
     """
     n = nodes(axes)
     shares = [weight(axis, by) / axis.load for axis in axes if axis.links]
@@ -139,7 +139,7 @@ def lower_bound(axes: Sequence[Axis], by: By) -> float:
 def axis_cut(axes: Sequence[Axis], by: By) -> Bisection | None:
     """The lightest cut across an axis of even size; None where all sizes are odd.
 
-    Exact when it meets the lower bound, which it does whenever the axis with the smallest weight / load is even: on a
+    Exact when it equals the lower bound, which is so whenever the axis with the smallest weight / load is even: on a
     torus of even sizes always, at 2 N / k links across the longest axis.
     """
     n = nodes(axes)

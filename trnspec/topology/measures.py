@@ -1,6 +1,6 @@
-"""What can be counted on any fabric: degree, hops, rates.  Everything is exact.
+"""Measures of any fabric: degree, hops, rates.  All are exact.
 
-Two ways to count hops, because people print both:
+Hops are counted in two ways, because both are published:
 
 ``edges``
     Each link passed is one hop: from a chip through a switch to a chip is two.
@@ -42,8 +42,8 @@ def degree_by_kind(fabric: Fabric, node: int) -> dict[str, int]:
 def device_rate(fabric: Fabric, node: int, kind: str | None = None) -> float | None:
     """The sum of the rates of the links at a vertex, one direction, of one kind or of all.
 
-    None where the rate of one of them is unknown.  A chip without links has 0.0; the end of a chain has half of what
-    the middle has.
+    None where the rate of one of them is unknown.  A chip without links has 0.0; the end of a chain has half of the
+    rate of the middle.
     """
     total = 0.0
     for edge in fabric.links[node]:
@@ -60,7 +60,7 @@ def device_rates(fabric: Fabric, kind: str | None = None) -> tuple[float | None,
 
 
 def components(fabric: Fabric) -> tuple[frozenset[int], ...]:
-    """The connected parts as sets of vertices (chips and switches), ordered by their smallest member."""
+    """The connected components as sets of vertices (chips and switches), ordered by their smallest member."""
     parts = []
     left = set(range(fabric.size))
     while left:
@@ -92,7 +92,7 @@ def bits(mask: int) -> Iterator[int]:
 def _balls(fabric: Fabric, count: Count) -> Iterator[list[int]]:
     """For each vertex the set of vertices within 0, 1, 2, ... hops, until the sets stop growing.
 
-    All sources grow together, each set as the bits of an integer, so that a step costs one ``or`` for each link.
+    All sources advance together, each set as the bits of an integer, so a step costs one ``or`` for each link.
     """
     steps = [list(bits(mask)) for mask in fabric.masks]
     if count == "stages":
@@ -136,7 +136,7 @@ def _stage_steps(fabric: Fabric) -> list[list[int]]:
 
 
 def distances(fabric: Fabric, *, count: Count = "edges") -> tuple[tuple[int | None, ...], ...]:
-    """The hops between all pairs of chips; None where there is no way."""
+    """The hops between all pairs of chips; None where there is no path."""
     n = fabric.nodes
     chips = (1 << n) - 1
     table: list[list[int | None]] = [[None] * n for _ in range(n)]
@@ -171,12 +171,12 @@ def histogram(fabric: Fabric, node: int, *, count: Count = "edges") -> dict[int,
 
 
 def eccentricities(fabric: Fabric, *, count: Count = "edges") -> tuple[int | None, ...]:
-    """For each chip the hops to the chip farthest from it; None where some chip is out of reach."""
+    """For each chip the hops to the chip farthest from it; None where some chip is unreachable."""
     return tuple(len(row) - 1 if sum(row) == fabric.nodes else None for row in spheres(fabric, count=count))
 
 
 def diameter(fabric: Fabric, *, count: Count = "edges") -> int | None:
-    """The most hops between two chips; 0 for one chip, None where some pair has no way."""
+    """The most hops between two chips; 0 for one chip, None where some pair has no path."""
     longest = 0
     for farthest in eccentricities(fabric, count=count):
         if farthest is None:
@@ -186,14 +186,14 @@ def diameter(fabric: Fabric, *, count: Count = "edges") -> int | None:
 
 
 def mean_hops(fabric: Fabric, *, self_included: bool, count: Count = "edges") -> float | None:
-    """The mean of the hops over all ordered pairs of chips; None where some pair has no way.
+    """The mean of the hops over all ordered pairs of chips; None where some pair has no path.
 
     Args:
-        fabric: Where.
+        fabric: The fabric.
         self_included: True divides by n^2, the pairs of a chip with itself being 0 hops (uniform random traffic, as
             Dally and Towles, Principles and Practices of Interconnection Networks, 2004, chapter 5, count); False
             divides by n (n - 1), the pairs of different chips (as graph libraries count).  One chip gives 0.0.
-        count: What a hop is.
+        count: How hops are counted, as above.
     """
     n, total = fabric.nodes, 0
     for row in spheres(fabric, count=count):

@@ -1,4 +1,4 @@
-"""Shapes as people print them: ``4x4, 2D Torus``, ``4D-HyperCube``, ``ring of 12``, ``torus(4,4)``."""
+"""Shapes in the notations of published texts: ``4x4, 2D Torus``, ``4D-HyperCube``, ``ring of 12``, ``torus(4,4)``."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def parse(text: str, nodes: int | None = None) -> Shape:
 
     Args:
         text: For instance ``4x4, 2D Torus``; case, hyphens and the word ``topology`` do not matter.
-        nodes: How many chips there are, where that is known from elsewhere.  A text that leaves the sizes out
-            (``ring``, ``2D torus``) needs it; ``2D torus`` of a square number of chips is taken to have equal sides,
+        nodes: The number of chips, where it is known from elsewhere.  A text without sizes
+            (``ring``, ``2D torus``) needs it; ``2D torus`` of a square number of chips is assumed to have equal sides,
             and nothing else is guessed.
 
     Raises:
@@ -62,17 +62,17 @@ def _sizes(text: str) -> tuple[tuple[int, ...] | None, str]:
         r"\b(\d+(?:\s*[x\u00d7]\s*\d+)+)\b",
         r"\b(\d+)\b(?![-\s]?d(?:im|\b))",
     ):
-        found = re.search(pattern, text)
-        if found:
-            sizes = tuple(int(number) for number in re.findall(r"\d+", found[1]))
-            return sizes, f"{text[: found.start()]} {text[found.end() :]}"
+        match = re.search(pattern, text)
+        if match:
+            sizes = tuple(int(number) for number in re.findall(r"\d+", match[1]))
+            return sizes, f"{text[: match.start()]} {text[match.end() :]}"
     return None, text
 
 
 def _rank(text: str) -> tuple[int | None, str]:
-    """How many dimensions, written ``2D`` or ``2-dimensional``, and the text without that."""
-    found = re.search(r"\b(\d+)[-\s]?d(?:im(?:ensional)?)?\b-?", text)
-    return (int(found[1]), f"{text[: found.start()]} {text[found.end() :]}") if found else (None, text)
+    """The number of dimensions, written ``2D`` or ``2-dimensional``, and the text without that."""
+    match = re.search(r"\b(\d+)[-\s]?d(?:im(?:ensional)?)?\b-?", text)
+    return (int(match[1]), f"{text[: match.start()]} {text[match.end() :]}") if match else (None, text)
 
 
 def _shape(text: str, word: str, dims: tuple[int, ...] | None, rank: int | None, nodes: int | None) -> Shape:

@@ -1,12 +1,12 @@
-"""Hamiltonian rings: rounds through all chips over direct links, no two of which share a link.
+"""Edge-disjoint Hamiltonian rings: cycles through all chips over direct links, no two of which share a link.
 
 Ring collectives run on them; a chip with 2k links can serve at most k.  The product of two rings always splits into
 two such rings (A. Kotzig, 1973), of three into three (M. F. Foregger, Hamiltonian decompositions of products of
 cycles, Discrete Mathematics 24, 1978).
 
-How they are found: a regular fabric of even degree splits into spanning unions of rings (J. Petersen, Die Theorie der
+The algorithm: a regular fabric of even degree splits into spanning unions of rings (J. Petersen, Die Theorie der
 regulären graphs, 1891: direct the links along Euler tours, then match tails to heads); then rings of two unions are
-merged by exchanging the links of squares whose sides alternate between them.  What is not regular is searched by
+merged by exchanging the links of squares whose sides alternate between them.  Fabrics that are not regular are searched by
 backtracking.
 """
 
@@ -30,11 +30,11 @@ _BACKTRACK_WORK = 4_000_000
 
 @frozen
 class Rings:
-    """What was found.
+    """The rings of a fabric.
 
     Attributes:
-        rings: Each a round through all chips, starting at chip 0; the last is linked to the first.
-        complete: Whether more is proven impossible, or as many as asked for were found.
+        rings: Each a cycle through all chips, starting at chip 0; the last is linked to the first.
+        complete: Whether more are proven impossible, or the requested number was reached.
     """
 
     rings: tuple[tuple[int, ...], ...] = field(repr=False)
@@ -42,7 +42,7 @@ class Rings:
 
 
 def hamiltonian_rings(fabric: Fabric, most: int | None = None) -> Rings:
-    """As many Hamiltonian rings without a common link as can be found, at most ``most``.
+    """As many edge-disjoint Hamiltonian rings as the search finds, at most ``most``.
 
     Only links from chip to chip count.  A ring has three chips or more.
     """
@@ -54,7 +54,7 @@ def hamiltonian_rings(fabric: Fabric, most: int | None = None) -> Rings:
         at[b].append(number)
     sides = _two_sides(pairs, at)
     bound = min(len(links) for links in at) // 2
-    # A round alternates between the two sides of a bipartite fabric, so they must be equally large.
+    # A cycle alternates between the two sides of a bipartite fabric, so they must be equally large.
     if (
         n < 3
         or not is_connected(Fabric(n, tuple(e for e in fabric.edges if e.b < n)))
@@ -157,8 +157,8 @@ def _perfect_matching(pairs: list[tuple[int, int]], at: list[list[int]], sides: 
     n = len(at)
     if sides:
         lefts = [v for v in range(n) if not sides[v]]
-        found = _matching([[(sum(pairs[k]) - v, k) for k in at[v]] for v in lefts], n)
-        return set(found) if found is not None else None
+        matched = _matching([[(sum(pairs[k]) - v, k) for k in at[v]] for v in lefts], n)
+        return set(matched) if matched is not None else None
     dice = random.Random(0)
     order = list(range(len(pairs)))
     for _ in range(100):
@@ -206,10 +206,10 @@ def _two_factors(pairs: list[tuple[int, int]], at: list[list[int]], sides: list[
             v = u
     colours = [-1] * len(pairs)
     for colour in range(degree // 2):
-        found = _matching(tails, n)
-        if found is None:  # pragma: no cover - a regular bipartite graph always has one
+        matched = _matching(tails, n)
+        if matched is None:  # pragma: no cover - a regular bipartite graph always has one
             return None
-        for v, k in enumerate(found):
+        for v, k in enumerate(matched):
             colours[k] = colour
             tails[v] = [choice for choice in tails[v] if choice[1] != k]
     return colours
@@ -236,7 +236,7 @@ def _rounds(
 
 
 def _merged(pairs: list[tuple[int, int]], at: list[list[int]], colours: list[int]) -> list[int] | None:
-    """Colours of which each forms one ring, by exchanging alternating squares; None where that does not get there."""
+    """Colours of which each forms one ring, by exchanging alternating squares; None where the search does not succeed."""
     dice = random.Random(0)
     n, top = len(at), max(colours)
     between: dict[tuple[int, int], list[int]] = {}
@@ -245,7 +245,7 @@ def _merged(pairs: list[tuple[int, int]], at: list[list[int]], colours: list[int
         between.setdefault((b, a), []).append(k)
     counts = [len(_rounds(pairs, at, colours, c)) for c in range(top + 1)]
     work = misses = 0
-    # Each square is drawn once in links times degree draws or more often; after so many misses there is none.
+    # Each square is expected once in links times degree draws; after this number of misses there is none.
     while work < _EXCHANGE_WORK and misses < 50 * len(pairs) * max(map(len, at)):
         work += n // 4 + len(at[0]) + 32
         if all(count == 1 for count in counts):
@@ -262,7 +262,7 @@ def _merged(pairs: list[tuple[int, int]], at: list[list[int]], colours: list[int
         after = {c: len(_rounds(pairs, at, colours, c)) for c in touched}
         work += n * len(touched)
         worse = sum(after.values()) - sum(counts[c] for c in touched)
-        # Now and then a step back, or the search would stay where no single exchange helps.
+        # An occasional step back leaves states in which no single exchange helps.
         if worse > 0 and dice.random() > 0.05:
             for k in square:
                 colours[k] = j if colours[k] == i else i
@@ -299,7 +299,7 @@ def _alternating_square(
 
 
 def _one_by_one(n: int, pairs: list[tuple[int, int]], bound: int) -> Rings:
-    """Rings found one after the other by backtracking, each on the links that the others left."""
+    """Rings by backtracking, one after the other, each on the links that the others do not use."""
     left: dict[tuple[int, int], int] = {}
     for a, b in pairs:
         left[a, b] = left.get((a, b), 0) + 1
@@ -335,7 +335,7 @@ def _backtrack(near: list[list[int]], steps: int) -> tuple[tuple[int, ...] | Non
     on_path[0] = True
 
     def ahead(v: int) -> list[int]:
-        # The chip with the fewest ways on is tried first (popped last): it is the easiest to strand.
+        # The chip with the fewest free neighbours is visited first (popped last): it is the most likely dead end.
         options = [u for u in near[v] if not on_path[u]]
         return sorted(options, key=lambda u: -sum(not on_path[w] for w in near[u]))
 

@@ -1,4 +1,4 @@
-"""Named shapes: what a page or a document says of a fabric, before it is a graph.
+"""Named shapes: the description of a fabric in a page or a document, before it is a graph.
 
 Each shape is a frozen value with ``build()`` and measures; those of rings, chains and their products are closed
 forms (``trnspec.topology.grid``), the others are counted on the built fabric.  ``str(shape)`` is a text that
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @frozen
 class Shape(abc.ABC):
-    """What all shapes can tell."""
+    """The interface of all shapes."""
 
     @property
     @abc.abstractmethod
     def nodes(self) -> int:
-        """How many chips."""
+        """The number of chips."""
 
     @abc.abstractmethod
     def build(self) -> Fabric:
@@ -36,12 +36,12 @@ class Shape(abc.ABC):
 
     @property
     def links(self) -> int:
-        """How many links, those to switches included."""
+        """The number of links, those to switches included."""
         return len(self.build().edges)
 
     @property
     def diameter(self) -> int | None:
-        """The most hops between two chips, counted in edges; None where some pair has no way."""
+        """The most hops between two chips, counted in edges; None where some pair has no path."""
         return measures.diameter(self.build())
 
     def mean_hops(self, *, self_included: bool) -> float | None:
@@ -64,7 +64,7 @@ class GridShape(Shape):
 
     @property
     def nodes(self) -> int:
-        """How many chips: the product of the sizes."""
+        """The number of chips: the product of the sizes."""
         return grid.nodes(self.axes)
 
     def build(self) -> Fabric:
@@ -95,11 +95,11 @@ class GridShape(Shape):
         across = grid.axis_cut(self.axes, by)
         if across is not None and across.exact:
             return across
-        found = bisection(self.build(), by, lower=grid.lower_bound(self.axes, by))
-        if across is None or found.exact:
-            return found
+        searched = bisection(self.build(), by, lower=grid.lower_bound(self.axes, by))
+        if across is None or searched.exact:
+            return searched
         key = (lambda b: b.links) if by == "links" else (lambda b: b.rate or 0.0)
-        return min(found, across, key=key)
+        return min(searched, across, key=key)
 
 
 @frozen
@@ -187,11 +187,11 @@ class Torus(GridShape):
 
     A dimension of two chips has one link between them (the ring of two is a pair), with ``double`` two; a dimension
     of one has none.  ``Torus((4, 4, 4), (64.0, 128.0, 128.0), ("z", "in-plane", "in-plane"))`` is four 4x4 planes
-    whose links along the first dimension carry half.
+    whose links along the first dimension have half the rate.
 
     Attributes:
         dims: The size of each dimension.
-        rates: What a link of each dimension carries in one direction: none, one for all, or one each.
+        rates: The rate of a link of each dimension in one direction: none, one for all, or one each.
         kinds: The class of the links of each dimension, likewise.
         double: Whether a dimension of two has two links.
     """
@@ -268,7 +268,7 @@ class FullyConnected(Shape):
 
     @property
     def nodes(self) -> int:
-        """How many chips."""
+        """The number of chips."""
         return self.n
 
     def build(self) -> Fabric:
@@ -291,7 +291,7 @@ class FullyConnected(Shape):
         return measures.mean_of(self.n * (self.n - 1), self.n, self_included=self_included)
 
     def bisection(self, by: By = "links") -> Bisection:
-        """All cuts into halves sever the same: floor(n / 2) ceil(n / 2) links."""
+        """All cuts into halves sever the same number of links: (n // 2) (n - n // 2)."""
         check_rates(by, (self.rate,) if self.n > 1 else ())
         severed = (self.n // 2) * ((self.n + 1) // 2)
         rate = 0.0 if not severed else None if self.rate is None else severed * self.rate
@@ -307,9 +307,9 @@ def _table(rows: Iterable[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
 
 @frozen
 class Explicit(Shape):
-    """A table of neighbours, as drivers and tools print it: row ``i`` lists the chips that chip ``i`` is linked to.
+    """A table of neighbours, in the form that drivers and tools print: row ``i`` lists the chips that chip ``i`` is linked to.
 
-    The table is kept as it was given; ``trnspec.topology.fabric.asymmetries`` says where its two ends disagree, and
+    The table is kept as it was given; ``trnspec.topology.fabric.asymmetries`` lists where its two ends disagree, and
     ``build()`` raises ``TopologyError`` there.
     """
 
@@ -319,7 +319,7 @@ class Explicit(Shape):
 
     @property
     def nodes(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return len(self.neighbours)
 
     def build(self) -> Fabric:

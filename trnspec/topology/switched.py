@@ -1,12 +1,12 @@
 """Fabrics with switches.
 
-Two wirings of several levels of switches exist, and they differ in hops:
+There are two ways to connect several levels of switches, and they differ in hops:
 
-- beside each other (``nested=False``): a chip has a link to one switch of *each* level.  Passing one switch of any
-  level is chip, switch, chip: two edges.  This is the reading under which the published classes of the two-level
-  Trainium3 UltraServer come out: of 143 other chips one at 1 edge (the direct peer), 71 at 2 (through the
+- in parallel (``nested=False``): a chip has a link to one switch of *each* level.  Passing one switch of any
+  level is chip, switch, chip: two edges.  This interpretation gives the published classes of the two-level
+  Trainium3 UltraServer: of 143 other chips one at 1 edge (the direct peer), 71 at 2 (through the
   second-level switch, three of them through the sled's own switch as well), 71 at 3 (peer and switch);
-- one above the other (``nested=True``): a chip has a link to its first-level switch only, each switch one to the
+- in a tree (``nested=True``): a chip has a link to its first-level switch only, each switch one to the
   switch above.  There the other sleds of the rack would be 4 edges away.
 """
 
@@ -30,7 +30,7 @@ class SwitchLevel:
 
     Attributes:
         size: How many chips one switch joins.
-        rate: What the link to it carries in one direction, or None.  Parallel lanes of one link are one edge.
+        rate: The rate of the link to it in one direction, or None.  Parallel lanes of one link are one edge.
         kind: The class of the links to it.
     """
 
@@ -45,7 +45,7 @@ class PeerLinks:
 
     Attributes:
         stride: How far apart the peers are in number.
-        rate: What one link carries in one direction, or None.
+        rate: The rate of one link in one direction, or None.
         kind: The class of these links.
     """
 
@@ -64,7 +64,7 @@ def _peers(values: Iterable[PeerLinks]) -> tuple[PeerLinks, ...]:
 
 @frozen
 class Switched(Shape):
-    """Chips joined by switches, and perhaps by direct links too.
+    """Chips joined by switches, and optionally by direct links.
 
     Four servers of 16 chips, where two servers share a switch and each chip has a direct link to its peer two servers
     on: ``Switched(64, (SwitchLevel(32),), (PeerLinks(32),))``.  36 servers of 4 with a switch in each, a switch for
@@ -74,7 +74,7 @@ class Switched(Shape):
         chips: How many chips.
         levels: The levels of switches, the smallest first.
         peers: Direct links.
-        nested: Whether the switches of a level hang on those of the next, and not beside them on the chips.
+        nested: Whether the switches of a level are linked to those of the next level instead of to the chips.
 
     Raises:
         TopologyError: A level or a stride does not divide the chips, or the levels do not grow.
@@ -101,12 +101,12 @@ class Switched(Shape):
 
     @property
     def nodes(self) -> int:
-        """How many chips."""
+        """The number of chips."""
         return self.chips
 
     @property
     def switches(self) -> int:
-        """How many switches, all levels together."""
+        """The number of switches, all levels together."""
         return sum(self.chips // level.size for level in self.levels)
 
     def build(self) -> Fabric:
@@ -132,7 +132,7 @@ class Switched(Shape):
 
         Then, with h chips in a rack, w for a link to the switch and p for the link to the peer, a cut with x chips of
         one rack and h - x of the other weighs at least 2 min(x, h - x) w + |2 x - h| p, which is linear between x = 0
-        and x = h / 2, so h min(p, w) or more.  Under one switch for all chips it weighs floor(n / 2) w or more.
+        and x = h / 2, so h min(p, w) or more.  Under one switch for all chips it weighs (n // 2) w or more.
         """
         return bisection(self.build(), by, lower=self._lower_bound(by))
 
@@ -140,7 +140,7 @@ class Switched(Shape):
         def weight(rate: float | None) -> float:
             return 1.0 if by == "links" else (rate or 0.0)
 
-        # Switches one above the other need not sever a link at each chip, so there the argument does not hold.
+        # In a tree of switches a cut need not sever a link at each chip, so the argument does not hold.
         levels = () if self.nested and len(self.levels) > 1 else self.levels
         bounds = [self.chips // 2 * weight(level.rate) for level in levels if level.size == self.chips]
         half = self.chips // 2

@@ -279,9 +279,9 @@ class Builder:
             self._problems.add("TRN010", f"The number {show(text)[1:-1]} {value.why}.", start, value.hint, path)
             return _REJECTED
         if isinstance(value, int | float) and not isinstance(value, bool):
-            found = doubt(text, value)
-            if found:
-                self._problems.add("TRN050", found[0], start, found[1], path)
+            ambiguity = doubt(text, value)
+            if ambiguity:
+                self._problems.add("TRN050", ambiguity[0], start, ambiguity[1], path)
         return value
 
     def _too_long(self, text: str, start: Place, path: Path) -> None:

@@ -40,17 +40,17 @@ def resolve(text: str) -> bool | int | float | str | OutOfRange | None:  # noqa:
         return _WORDS[text]
     if text[0] not in _NUMBER_STARTS:
         return text
-    if found := _DECIMAL.fullmatch(text):
-        return _integer(found[1], found[2].lstrip("0"), 10, 20)
-    if found := _BASED.fullmatch(text):
-        if found[1]:
-            return _integer("", found[1].lstrip("0"), 8, 22)
-        return _integer("", found[2].lstrip("0"), 16, 16)
-    if found := _FLOAT.fullmatch(text):
+    if match := _DECIMAL.fullmatch(text):
+        return _integer(match[1], match[2].lstrip("0"), 10, 20)
+    if match := _BASED.fullmatch(text):
+        if match[1]:
+            return _integer("", match[1].lstrip("0"), 8, 22)
+        return _integer("", match[2].lstrip("0"), 16, 16)
+    if match := _FLOAT.fullmatch(text):
         value = float(text)
         if value in (float("inf"), float("-inf")):
             return OutOfRange("is beyond 1.8e308, the largest number of double precision")
-        mantissa = (found[1] or "") + (found[2] or "") + (found[4] or "")
+        mantissa = (match[1] or "") + (match[2] or "") + (match[4] or "")
         if value == 0 and mantissa.strip("0"):
             return OutOfRange("is too small for double precision and would become 0")
         return value
@@ -89,10 +89,10 @@ def _doubt_integer(text: str, value: int) -> tuple[str, str] | None:
 
 
 def _doubt_float(text: str, value: float) -> tuple[str, str] | None:
-    found = _FLOAT.fullmatch(text)
-    if found is None or found[5]:
+    match = _FLOAT.fullmatch(text)
+    if match is None or match[5]:
         return None
-    fraction, shown = found[1] or found[4] or "", shorten(text)
+    fraction, shown = match[1] or match[4] or "", shorten(text)
     if not fraction.strip("0") and abs(value) < _EXACT:
         return (
             f"The number {shown} is a whole number written as a fraction.",

@@ -102,12 +102,12 @@ def test_pages(monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--region", "no such"], "EC2 in no such cannot be asked: InvalidRegionError"),
+        (["--region", "no such"], "EC2 in no such cannot be queried: InvalidRegionError"),
         (
             [*REGION, "--endpoint-url", "http://127.0.0.1:9"],
-            "EC2 in us-east-1 cannot be asked: EndpointConnectionError",
+            "EC2 in us-east-1 cannot be queried: EndpointConnectionError",
         ),
-        ([*REGION, "--endpoint-url", "nowhere"], "EC2 in us-east-1 cannot be asked: ValueError: Invalid endpoint"),
+        ([*REGION, "--endpoint-url", "nowhere"], "EC2 in us-east-1 cannot be queried: ValueError: Invalid endpoint"),
     ],
 )
 def test_refusals(args, message, monkeypatch) -> None:
@@ -130,7 +130,7 @@ def test_without_credentials(monkeypatch, server) -> None:
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     done = run("audit", *REGION, "--endpoint-url", server)
 
-    assert (2, "trnspec: EC2 in us-east-1 cannot be asked: NoCredentialsError: Unable to locate credentials") == (
+    assert (2, "trnspec: EC2 in us-east-1 cannot be queried: NoCredentialsError: Unable to locate credentials") == (
         done.status,
         done.err,
     )

@@ -129,7 +129,7 @@ def test_the_total_follows_from_the_part(kept) -> None:
     assert ["it is 16 x 524,288 MiB, the figure of one chip in the same record"] == [c.sentence for c in found.causes]
 
 
-def test_one_record_tells_of_no_accelerator(kept) -> None:
+def test_one_record_lists_no_accelerator(kept) -> None:
     assert (("trn2u.48xlarge", "16 x trainium2"),) == kept.omissions
 
 

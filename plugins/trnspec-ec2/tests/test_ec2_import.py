@@ -37,7 +37,7 @@ spec:
 
 NOTE = (
     "note: trn2.48xlarge: the device memory of 8,388,608 MiB is left out, for trainium2 has another; "
-    "trnspec ec2 audit tells more"
+    "trnspec ec2 audit shows more"
 )
 
 SOURCE = """\
@@ -133,7 +133,7 @@ def test_a_chip_that_the_catalog_lacks(tmp_path) -> None:
         ("NeuronInfo.NeuronDevices[0].Name", None, "the record does not name its chip"),
         ("NeuronInfo.NeuronDevices[0].Name", "NeuronLink v3", "the catalog has another document named neuronlink-v3"),
         ("NeuronInfo.NeuronDevices[0].Count", None, "its record does not say how many accelerators it has"),
-        ("NeuronInfo.NeuronDevices", [], "its record tells of no accelerator"),
+        ("NeuronInfo.NeuronDevices", [], "its record lists no accelerator"),
     ],
 )
 def test_what_is_not_known_is_told_and_not_invented(path, value, reason, tmp_path) -> None:

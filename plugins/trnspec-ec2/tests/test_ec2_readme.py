@@ -55,7 +55,7 @@ def test_as_a_pipe_of_the_aws_command_line(site) -> None:
     done = site.run("ec2", "audit", "-", "--new", stdin=FILE.read_bytes())
 
     assert (0, "") == (done.status, done.err)
-    assert "Types of the catalog whose record tells of no accelerator:" in done.out
+    assert "Types of the catalog whose record lists no accelerator:" in done.out
 
 
 def test_the_command_is_in_the_help(site) -> None:

@@ -12,7 +12,7 @@ from trnspec_energy.evaluate import EnergyQuestion
 from trnspec_energy.evaluate import energy as evaluated
 
 import trnspec
-from trnspec.cli.eval import made
+from trnspec.cli.eval import evaluator_command
 from trnspec.evaluation.result import RefusalError
 from trnspec.testing import EvaluatorConformance
 
@@ -133,7 +133,7 @@ def test_no_system(on) -> None:
 
 def test_the_readme_shows_what_is_printed(monkeypatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    command = made(under_test.evaluators[0], "the plugin")
+    command = evaluator_command(under_test.evaluators[0], "the plugin")
     done = CliRunner().invoke(command, shlex.split(ARGS))
     readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 

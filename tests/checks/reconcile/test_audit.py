@@ -93,7 +93,7 @@ def test_known_conflicts_have_their_gap_and_what_rounding_can_do(shown: Audit) -
         ("A18, vCPUs", "vCPUs per trainium3", "not an error"),
         ("A18, memory", "host memory per trainium3", "not an error"),
         ("A19", "sparse over dense of trn2.48xlarge", "two gains, not one"),
-        ("A20", "FP32 over BF16, dense", "counts engines beside the tensor engines"),
+        ("A20", "FP32 over BF16, dense", "counts engines other than the tensor engines"),
     ],
 )
 def test_a_known_proportion_is_shown_with_its_explanation(catalog, id: str, name: str, cause: str) -> None:

@@ -93,7 +93,7 @@ def test_a_term_in_words():
 def test_sixteen_chips_and_their_total():
     found = relation()
 
-    assert found.stands
+    assert found.is_stated
     assert found.holds
     assert not found.is_claim
     assert interval("190 TFLOPS").scaled(16) == found.expected
@@ -147,10 +147,10 @@ def test_a_relation_needs_all_its_sides_in_one_dimension():
     other = Relation(sites(graph, SERVER, "fabric.bandwidth.both")[0], relation().terms, "x")
     counts = Relation(sites(graph, SERVER, "stated.cores")[0], relation().terms, "x")
 
-    assert not missing.stands
-    assert not other.stands
-    assert not counts.stands
-    assert Relation(other.total, other.terms, "x", across=True).stands
+    assert not missing.is_stated
+    assert not other.is_stated
+    assert not counts.is_stated
+    assert Relation(other.total, other.terms, "x", across=True).is_stated
 
 
 def test_a_relation_with_a_claim():

@@ -292,8 +292,8 @@ class _Dated:
 
 def _cited(node: Node[Any], path: Path, figure: Figure) -> Ref[Source] | None:
     """The source of a figure; for a derived figure that of the document."""
-    beside = value_at(node.spec, (*path[1:-1], "source"))
-    return figure.source or (beside if isinstance(beside, Ref) else None) or node.metadata.source
+    sibling = value_at(node.spec, (*path[1:-1], "source"))
+    return figure.source or (sibling if isinstance(sibling, Ref) else None) or node.metadata.source
 
 
 def _typed(says: int | str, shape: Shape, units: UnitTable) -> Quantity | int | str | None:

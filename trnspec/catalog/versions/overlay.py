@@ -71,12 +71,12 @@ class _Overlay:
         changed = self._changed(data.get("change", {}), Graph(nodes, self.graph.broken))
         nodes |= changed
         result, problems = build(nodes.values(), self.graph.broken)
-        for found in problems:
-            problem = found.problem
-            if found.node.document.file == self.document.file:
+        for node_problem in problems:
+            problem = node_problem.problem
+            if node_problem.node.document.file == self.document.file:
                 self._error(problem.place, f"{problem.code} {problem.message}", problem.hint)
-            elif found.node.name in changed:
-                self._error(self._place(data, found.node, problem.path), problem.message, problem.hint)
+            elif node_problem.node.name in changed:
+                self._error(self._place(data, node_problem.node, problem.path), problem.message, problem.hint)
         return result
 
     def _error(self, place: Place | None, message: str, hint: str = "") -> None:

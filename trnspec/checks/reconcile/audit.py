@@ -109,7 +109,7 @@ def audit(graph: Graph, names: frozenset[str] = frozenset()) -> Audit:
         graph: The catalog.
         names: The documents to include; all if empty.
     """
-    every = [*_found(graph), *_pairs(graph), *_recorded(graph), *_coarse(graph), *_words(graph)]
+    every = [*_findings(graph), *_pairs(graph), *_recorded(graph), *_coarse(graph), *_words(graph)]
     shown = [d for d in every if not names or d.name in names]
     views = () if names else tuple(_views(graph))
     return Audit(tuple(shown), views)
@@ -120,7 +120,7 @@ def _date(graph: Graph, name: str) -> str:
     return node.spec.as_of if node is not None and isinstance(node.spec, Source) else ""
 
 
-def _found(graph: Graph) -> Iterator[Disagreement]:
+def _findings(graph: Graph) -> Iterator[Disagreement]:
     """The findings of the rules: sums that fail, and claims without a verdict that contradict the adopted figure."""
     for suspect in blamed(graph):
         site, relation = suspect.site, suspect.failing[0]

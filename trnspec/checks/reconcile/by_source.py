@@ -39,7 +39,7 @@ def _relations(skeleton: Relation, sides: list[list[Site]]) -> Iterator[Relation
     for total, *parts in itertools.product(*sides):
         terms = tuple(evolve(t, part=p) for t, p in zip(skeleton.terms, parts, strict=True))
         relation = evolve(skeleton, total=total, terms=terms)
-        if relation.stands:
+        if relation.is_stated:
             yield relation
 
 

@@ -111,7 +111,7 @@ def _measures(site: Site) -> bool:
 
 def _exclude(one: Site, two: Site) -> bool:
     relation = _relation(one, two)
-    return relation.stands and not relation.holds
+    return relation.is_stated and not relation.holds
 
 
 def _relation(site: Site, other: Site) -> Relation:

@@ -1,7 +1,7 @@
-"""Proportions that differ between siblings, though one would expect them to be equal; none of them is an error.
+"""Proportions that differ between siblings and would be expected to be equal; none of them is an error.
 
-Host memory per chip, the single-precision share of a half-precision rate, the gain by sparsity: computing one
-generation from another by a fixed factor gives the errors that are listed here.
+Host memory per chip, the ratio of single-precision to half-precision rates, the gain from sparsity: a generation that
+is computed from another one with a fixed factor is wrong in the cases listed here.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Share:
     """One quotient.
 
     Attributes:
-        of: What is divided, with its document.
-        interval: The quotient in base units, with the rounding of both figures carried through.
+        of: The quotient as text, with the document.
+        interval: The quotient in base units, with the rounding of both figures propagated.
         unit: The unit to show it in; empty for a pure number.
-        note: What was decided about the claim, when a claim is divided.
+        note: The verdict on the claim, if the dividend is a claim.
     """
 
     of: str
@@ -51,9 +51,9 @@ class Proportion:
     """A quotient that differs between siblings beyond rounding.
 
     Attributes:
-        name: What is divided by what.
+        name: The dividend and the divisor.
         shares: The quotients.
-        cause: Why they differ, with the arithmetic that supports it.
+        cause: The reason for the difference, with the arithmetic that supports it.
     """
 
     name: str
@@ -63,8 +63,8 @@ class Proportion:
 
 def proportions(graph: Graph) -> list[Proportion]:
     """The proportions of a catalog that differ between siblings."""
-    found = [p for make in _MAKERS for p in make(graph)]
-    return [p for p in found if _differ(p.shares)]
+    candidates = [p for make in _MAKERS for p in make(graph)]
+    return [p for p in candidates if _differ(p.shares)]
 
 
 def _differ(shares: tuple[Share, ...]) -> bool:
@@ -75,7 +75,7 @@ def _site(node: Node[Any], path: str, claim: int | None = None) -> Site:
     return Site(node, ("spec", *path.split(".")), claim)
 
 
-def _said(node: Node[Any], path: str) -> Iterator[tuple[Site, str]]:
+def _values(node: Node[Any], path: str) -> Iterator[tuple[Site, str]]:
     """The adopted figure and every claim on it that is a quantity, each with the verdict."""
     from trnspec.checks.reconcile.relations import claimed_paths
 
@@ -89,18 +89,18 @@ def _said(node: Node[Any], path: str) -> Iterator[tuple[Site, str]]:
 
 
 def _host(graph: Graph) -> Iterator[Proportion]:
-    """Host resources per chip of UltraServers of one chip: hosts are sized by the server."""
+    """Host resources per chip of UltraServers of one chip: hosts are sized per server."""
     for path, words in (("stated.host.vcpus", "vCPUs"), ("stated.host.memory", "host memory")):
         by_chip: dict[str, list[tuple[Share, str]]] = {}
         for node in graph.of(UltraServer):
-            found, total = chips(graph, node), _site(node, path)
+            counted, total = chips(graph, node), _site(node, path)
             server = graph.find(node.spec.servers.server)
-            if found is None or total.value is None or server is None:
+            if counted is None or total.value is None or server is None:
                 continue
             unit = total.value.unit.symbol if isinstance(total.value, Quantity) else ""
-            share = Share(f"{total.value} of {node.name}", total.interval.scaled(Fraction(1, found[0])), unit)
+            share = Share(f"{total.value} of {node.name}", total.interval.scaled(Fraction(1, counted[0])), unit)
             notes = f"{node.name} has {server.spec.chips.count} chips in a server"
-            by_chip.setdefault(found[1].name, []).append((share, notes))
+            by_chip.setdefault(counted[1].name, []).append((share, notes))
         for chip, described in by_chip.items():
             cause = "the hosts differ, they are sized by the server and not by its chips: "
             cause += ", ".join(notes for _, notes in described) + "; not an error, and not to be scaled by chips"
@@ -112,13 +112,13 @@ def _network(graph: Graph) -> Iterator[Proportion]:
     shares: list[Share] = []
     notes: list[str] = []
     for node in (*graph.of(Server), *graph.of(UltraServer)):
-        found = chips(graph, node)
+        counted = chips(graph, node)
         path = "network.bandwidth" if isinstance(node.spec, Server) else "stated.network.bandwidth"
-        if found is None or found[0] == 1 or found[1].name == "trainium1":
+        if counted is None or counted[0] == 1 or counted[1].name == "trainium1":
             continue
-        for site, verdict in _said(node, path):
+        for site, verdict in _values(node, path):
             if verdict not in ("other-scope", "agrees"):
-                interval = site.interval.scaled(Fraction(1, found[0]))
+                interval = site.interval.scaled(Fraction(1, counted[0]))
                 shares.append(Share(f"{site.value} of {node.name}", interval, "Gbit/s", verdict))
         if isinstance(node.spec, UltraServer):
             notes += [
@@ -133,7 +133,7 @@ def _is_part(share: Share, node: Node[Any]) -> bool:
 
 
 def _single(graph: Graph) -> Iterator[Proportion]:
-    """Single over half precision: a quarter on the tensor engines, more where other engines are counted."""
+    """Single over half precision: a quarter on the tensor engines, more if other engines are counted."""
     shares, notes = [], []
     for chip in graph.of(Chip):
         fp32, bf16 = _site(chip, "peak.dense.fp32"), _site(chip, "peak.dense.bf16")
@@ -145,7 +145,7 @@ def _single(graph: Graph) -> Iterator[Proportion]:
             notes.append(
                 f"{own.value} / {half.value} = {float(own.interval.low / half.interval.low):.3g} of {chip.name}"
             )
-    cause = "the printed peak counts engines beside the tensor engines, whose own share is " + ", ".join(notes)
+    cause = "the printed peak counts engines other than the tensor engines, whose own share is " + ", ".join(notes)
     yield Proportion("FP32 over BF16, dense", tuple(shares), cause)
 
 
@@ -157,7 +157,7 @@ def _sparse(graph: Graph) -> Iterator[Proportion]:
             shares: list[Share] = []
             for dtype in ("fp8", "bf16"):
                 sides = [
-                    [s for s, v in _said(node, f"{group}.{k}.{dtype}") if v == verdict] for k in ("sparse", "dense")
+                    [s for s, v in _values(node, f"{group}.{k}.{dtype}") if v == verdict] for k in ("sparse", "dense")
                 ]
                 if all(sides):
                     sparse, dense = sides[0][0], sides[1][0]

@@ -1,7 +1,7 @@
-"""Which figures determine which: every total and the parts it is the sum of, every claim and what it is a claim on.
+"""The relations between figures: every total and the parts that it is the sum of, every claim and its attribute.
 
-The relations of a catalog are data: the rules that check them, the search for the figure to blame, the explanation of
-a gap and the audit all read the same list.
+The relations of a catalog are data: the rules that check them, the search for the most likely wrong figure, the
+explanation of a gap and the audit all use the same list.
 """
 
 from __future__ import annotations
@@ -55,26 +55,26 @@ AGREES = (None, "agrees")
 """The verdicts of a claim that is expected to hold."""
 
 EVERY_RATE = tuple((kind, dtype) for kind in ("dense", "sparse") for dtype in (a.name for a in attrs.fields(Rates)))
-"""Every peak rate there can be: ``("dense", "bf16")`` and so on."""
+"""Every possible peak rate: ``("dense", "bf16")`` and so on."""
 
 _known: weakref.WeakKeyDictionary[Graph, list[Relation]] = weakref.WeakKeyDictionary()
 
 
 def relations(graph: Graph) -> list[Relation]:
     """Every relation of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
-    found = _known.get(graph)
-    if found is None:
-        found = _known[graph] = [
+    cached = _known.get(graph)
+    if cached is None:
+        cached = _known[graph] = [
             relation
             for skeleton in [*sums(graph), *_claims(graph)]
             for whole in _stated(skeleton.total)
-            if (relation := evolve(skeleton, total=whole)).stands
+            if (relation := evolve(skeleton, total=whole)).is_stated
         ]
-    return found
+    return cached
 
 
 def sums(graph: Graph) -> Iterator[Relation]:
-    """The skeleton of every sum: what would have to add up, whether or not it is stated."""
+    """Every relation of a sum, whether or not its figures are stated."""
     for core in graph.of(Core):
         yield from _core(core)
     for link in graph.of(Link):
@@ -93,7 +93,7 @@ def sums(graph: Graph) -> Iterator[Relation]:
 
 @functools.lru_cache(maxsize=4096)
 def claimed_paths(at: str) -> tuple[Path, ...]:
-    """The paths a claim speaks of; none when its braces do not match, which is reported elsewhere."""
+    """The paths of a claim; none if its braces do not match, which is reported elsewhere."""
     try:
         return tuple(spread(at))
     except ValueError:
@@ -121,7 +121,7 @@ def _stated(site: Site) -> Iterator[Site]:
 
 
 def _relate(total: Site, terms: Iterable[Term], level: str, *, across: bool = False) -> Iterator[Relation]:
-    """The skeleton of a relation: which sides there are is looked up later, for the catalog or for one source."""
+    """A relation; its values are looked up later, for the catalog or for one source."""
     yield Relation(total, tuple(terms), level, across)
 
 
@@ -197,7 +197,7 @@ def _fabric(node: Node[Any], name: str, graph: Graph) -> Iterator[Relation]:
 
 
 def _rate_of_chip(node: Node[Any], name: str, graph: Graph) -> Term:
-    """What a fabric adds to the links of a chip, in both directions: its rate, or else its links."""
+    """The part of a fabric in the links of a chip, in both directions: its rate, or else its links."""
     part, factor = _directed(node, f"{name}.bandwidth", "both")
     fabric = getattr(node.spec, name)
     link = _find(graph, fabric.link if fabric else None)
@@ -225,7 +225,7 @@ def _server(server: Node[Server], graph: Graph) -> Iterator[Relation]:
 
 
 def _uses_all_links(fabric: Fabric, chip: Node[Chip]) -> bool:
-    """Whether a fabric is made of the links of a chip, and of all of them as far as they are counted."""
+    """Whether a fabric consists of the links of a chip, and of all of them if they are counted."""
     links = chip.spec.links
     if links is None or links.link != fabric.link or fabric.links_per_chip is None:
         return False
@@ -283,14 +283,14 @@ def _stated_totals(node: Node[Any], graph: Graph) -> Iterator[Relation]:
     """The published totals of a document, below ``stated``, each as the sum over its parts.
 
     A total is compared with the extensive figure of the same path in the nearest parts, ``chips`` and ``cores`` with the
-    numbers of parts, and with the published total of its direct parts where they have one.
+    numbers of parts, and with the published total of its direct parts if they have one.
     """
     if not has_parts(type(node.spec)):
         return
     shape = shape_at(type(node.spec), ("stated",))
     for path in class_paths(shape) if isinstance(shape, ObjectShape) else ():
         total = Site(node, ("spec", "stated", *path))
-        # From the direct parts to the innermost ones: the audit compares with the last, which is least rounded.
+        # From the direct parts to the innermost ones: the audit compares with the last, which has the smallest rounding.
         direct = parts(graph, node) or ()
         stated = tuple(Occurrence(part.node, ((node, part),)) for part in direct)
         if all(shape_at(type(part.node.spec), ("stated", *path)) is not None for part in direct):
@@ -316,10 +316,10 @@ def _counted(graph: Graph, node: Node[Any], path: Path) -> tuple[Occurrence, ...
     return occurrences(graph, node, lambda n: word(type(n.spec)) == kind) or ()
 
 
-def _sum(total: Site, found: tuple[Occurrence, ...], path: Path | None, node: Node[Any]) -> Iterator[Relation]:
+def _sum(total: Site, summed: tuple[Occurrence, ...], path: Path | None, node: Node[Any]) -> Iterator[Relation]:
     """The relation between a total and a figure of parts; with ``None`` for the path, their numbers are summed."""
     terms: list[Term] = []
-    for occurrence in found:
+    for occurrence in summed:
         counts = [
             Site(holder, at) for holder, part in occurrence.steps if (at := count_path(holder, part.ref)) is not None
         ]
@@ -331,7 +331,7 @@ def _sum(total: Site, found: tuple[Occurrence, ...], path: Path | None, node: No
             terms.append(Term(tuple(counts[:-1]), counts[-1]))
     if terms:
         # The number of chips of an UltraServer follows from its servers; every other total from the parts themselves.
-        part = terms[0].part.node if path is not None or len(found[0].steps) > 1 else found[0].node
+        part = terms[0].part.node if path is not None or len(summed[0].steps) > 1 else summed[0].node
         level = f"{in_text(type(part.spec))}s of {_article(in_text(type(node.spec)))}"
         yield from _relate(total, terms, level)
 

@@ -37,13 +37,13 @@ class Site:
 
     @property
     def value(self) -> Quantity | int | None:
-        """The value; ``None`` where there is none, or where a claim gives a word."""
+        """The value; ``None`` if there is none, or if a claim states a word."""
         if self.claim is not None:
-            return _said(self.node.claims[self.claim].says, self.node.units)
-        found = figure_at(self.node, self.path)
-        if isinstance(found, Figure):
-            return found.value
-        return found if isinstance(found, int) else None
+            return _parsed(self.node.claims[self.claim].says, self.node.units)
+        value = figure_at(self.node, self.path)
+        if isinstance(value, Figure):
+            return value.value
+        return value if isinstance(value, int) else None
 
     @property
     def interval(self) -> Interval:
@@ -51,7 +51,7 @@ class Site:
         value = self.value
         if isinstance(value, Quantity):
             return value.interval
-        assert value is not None  # a relation is only made of sites where something stands
+        assert value is not None  # a relation has only sites with a value
         return Interval.point(Fraction(value))
 
     @property
@@ -80,7 +80,7 @@ def _alike(a: Quantity | int | None, b: Quantity | int | None) -> bool:
     return isinstance(a, int) and isinstance(b, int)
 
 
-def _said(says: int | str, units: UnitTable) -> Quantity | int | None:
+def _parsed(says: int | str, units: UnitTable) -> Quantity | int | None:
     if isinstance(says, int):
         return says
     try:
@@ -94,9 +94,9 @@ class Term:
     """A number of parts with a figure each.
 
     Attributes:
-        counts: The counts that multiply the part.
+        counts: The counts that the part is multiplied by.
         part: The figure of one part.
-        factor: An exact number that multiplies it too, such as 2 for both directions.
+        factor: An exact number that it is also multiplied by, such as 2 for both directions.
     """
 
     counts: tuple[Site, ...]
@@ -105,17 +105,17 @@ class Term:
 
     @property
     def times(self) -> Fraction:
-        """How many times the part is counted."""
+        """The number of times the part is counted."""
         product = self.factor
         for count in self.counts:
             value = count.value
-            assert isinstance(value, int)  # only counts are put there
+            assert isinstance(value, int)  # counts has only sites of counts
             product *= value
         return product
 
     @property
     def interval(self) -> Interval:
-        """What the term adds, in base units."""
+        """The value of the term, in base units."""
         return self.part.interval.scaled(self.times)
 
     def __str__(self) -> str:
@@ -131,9 +131,9 @@ class Relation:
 
     Attributes:
         total: The figure of the whole, or a claim on a figure.
-        terms: What it is made of.
+        terms: The terms of the sum.
         level: The level of the composition, for messages: ``chips of a server``.
-        across: True when total and terms have other dimensions, as a clock rate and a rate of operations have.
+        across: True if total and terms have different dimensions, such as a clock rate and a rate of operations.
     """
 
     total: Site
@@ -142,15 +142,15 @@ class Relation:
     across: bool = False
 
     @property
-    def stands(self) -> bool:
-        """True when every side is stated and, unless the relation goes across dimensions, measures the same."""
+    def is_stated(self) -> bool:
+        """True if every site has a value and, unless ``across`` is set, all have the same dimension."""
         if any(s.value is None for s in self.sites):
             return False
         return self.across or all(_alike(self.total.value, t.part.value) for t in self.terms)
 
     @property
     def expected(self) -> Interval:
-        """What the terms add up to, in base units."""
+        """The sum of the terms, in base units."""
         interval = self.terms[0].interval
         for term in self.terms[1:]:
             interval += term.interval
@@ -158,7 +158,7 @@ class Relation:
 
     @functools.cached_property
     def holds(self) -> bool:
-        """True when rounding alone can explain the difference between total and terms."""
+        """True if rounding alone can explain the difference between total and terms."""
         return self.expected.overlaps(self.total.interval)
 
     @property
@@ -172,7 +172,7 @@ class Relation:
         return self.level == CLAIM
 
     def expects(self, site: Site) -> Interval | None:
-        """The value of one site that the others require, in base units; ``None`` where it would be negative.
+        """The value of one site that satisfies the relation, in base units; ``None`` if it would be negative.
 
         A chip may be a part in several terms; all of them are solved for it together.
         """

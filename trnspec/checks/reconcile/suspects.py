@@ -1,8 +1,8 @@
-"""Which figure is most likely wrong, when several relations fail at once.
+"""The figure that is most likely wrong when several relations fail at once.
 
 One wrong figure of a chip breaks the totals of every server that uses it, and every source that agreed with it seems to
-contradict it.  Reporting each of them would point at figures that are right; so the failing relations are grouped, and
-each group is attributed to the one figure whose correction would fix most of them and that the fewest other relations use.
+contradict it.  Reports of all of them would name correct figures; so the failing relations are grouped, and each group is
+attributed to the one figure whose correction would fix most of them and that the fewest other relations use.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Suspect:
 
     @property
     def is_claim(self) -> bool:
-        """True when nothing but what other sources say is against it, or when it is itself such a claim."""
+        """True if only claims of other sources contradict it, or if it is itself such a claim."""
         return all(r.is_claim for r in self.failing)
 
     @property
     def expected(self) -> list[Interval]:
-        """What each broken relation expects of it, in base units."""
+        """The value that each failing relation requires, in base units."""
         return [e for r in self.failing if (e := r.expects(self.site)) is not None]
 
 
@@ -57,24 +57,23 @@ _known: weakref.WeakKeyDictionary[Graph, tuple[Suspect, ...]] = weakref.WeakKeyD
 
 def blamed(graph: Graph) -> tuple[Suspect, ...]:
     """The suspects of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
-    found = _known.get(graph)
-    if found is None:
-        found = _known[graph] = tuple(suspects(relations(graph)))
-    return found
+    cached = _known.get(graph)
+    if cached is None:
+        cached = _known[graph] = tuple(suspects(relations(graph)))
+    return cached
 
 
 def suspects(relations: Iterable[Relation]) -> list[Suspect]:
-    """One suspect for each independent cause, the one that breaks most first.
+    """One suspect for each independent cause, the one with the most failing relations first.
 
-    The suspect is the site of which one other value would fix the most failing relations, less the correct ones that use
-    it.  Between sites that are equal in this, a total is doubted before its parts, since it is stated to be checked;
-    then the one that fewer sound relations need; then the one that comes last by name, so that the order of files
-    decides nothing.
+    The suspect is the site of which one other value would fix the most failing relations, minus the correct ones that
+    use it.  Among equal sites, a total comes before its parts, since it is stated as a check; then the site with fewer
+    correct relations; then the last one by name, so that the result does not depend on the order of files.
     """
     relations = list(relations)
     failing = [r for r in relations if not r.holds]
     sound = Counter(key for r in relations if r.holds for key in {s.key for s in r.sites})
-    found: list[Suspect] = []
+    result: list[Suspect] = []
     while failing:
         broken: dict[Key, list[Relation]] = {}
         for relation in failing:
@@ -84,9 +83,9 @@ def suspects(relations: Iterable[Relation]) -> list[Suspect]:
         fixed = {key: m for key, site in sites.items() if (m := _fixed(site, broken[key]))}
         totals = {r.total.key for r in failing}
         key = max(fixed, key=lambda k: (len(fixed[k]) - sound[k], k in totals, -sound[k], k[0], str(k[1:])))
-        found.append(Suspect(sites[key], tuple(sorted(fixed[key], key=lambda r: r.is_claim))))
+        result.append(Suspect(sites[key], tuple(sorted(fixed[key], key=lambda r: r.is_claim))))
         failing = [r for r in failing if r not in fixed[key]]
-    return found
+    return result
 
 
 def _fixed(site: Site, failing: list[Relation]) -> list[Relation]:
@@ -100,7 +99,7 @@ def _fixed(site: Site, failing: list[Relation]) -> list[Relation]:
             low = max(wanted.low - half, Fraction(0))
             expected.append((relation, Interval(low, None if wanted.high is None else wanted.high + half)))
     best: list[Relation] = []
-    # The most intervals lie over one another where one of them begins.
+    # The number of overlapping intervals is largest at the lower end of one of them.
     for start in {e.low if isinstance(value, Quantity) else Fraction(ceil(e.low)) for _, e in expected}:
         fitting = [r for r, e in expected if start in e]
         if len(fitting) > len(best):

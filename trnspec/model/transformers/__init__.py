@@ -1,1 +1,1 @@
-"""What follows from the dimensions of a transformer alone: its matrices, its parameters, what contradicts itself."""
+"""The kind Model and what follows from its dimensions: matrices, parameter counts, contradictions."""

@@ -1,4 +1,4 @@
-"""What in the dimensions of a transformer cannot be: nothing is counted of such a model."""
+"""Contradictions in the dimensions of a transformer; no counts are computed for such a model."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Contradiction:
     """Two counts that exclude each other, or one that is missing.
 
     Attributes:
-        path: Where it stands, below ``spec``.
+        path: The path of the count, below ``spec``.
         message: What is wrong.
-        hint: What would mend it.
-        others: Where the other counts stand.
+        hint: How to fix it.
+        others: The paths of the other counts.
     """
 
     path: Path
@@ -32,7 +32,7 @@ class Contradiction:
 
 
 def contradictions(spec: Model) -> Iterator[Contradiction]:
-    """Everything in a model that cannot be, in the order of the classes; nothing for a sound one."""
+    """Every contradiction in a model, in the order of the classes; none for a valid one."""
     yield from _attention(spec.attention, spec.layers, spec.hidden)
     experts = spec.experts
     dense = spec.layers if experts is None else experts.dense_layers or 0

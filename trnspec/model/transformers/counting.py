@@ -29,8 +29,8 @@ def dimensions(spec: Model) -> Dimensions:
     Raises:
         UsageError: Its counts contradict each other; the message names the first that does.
     """
-    made = _counted(spec)
-    return Dimensions(**{f.name: float(getattr(made, f.name)) for f in attrs.fields(Dimensions)})
+    counted = _counted(spec)
+    return Dimensions(**{f.name: float(getattr(counted, f.name)) for f in attrs.fields(Dimensions)})
 
 
 def parameters(d: Dimensions) -> float:
@@ -53,10 +53,10 @@ def parameters(d: Dimensions) -> float:
 
 
 def active_parameters(d: Dimensions) -> float:
-    """The parameters that one token meets: all but the experts that it does not visit.
+    """The active parameters: all but those of the experts that a token is not routed to.
 
     The embedding and the whole router count, as in Megatron-LM's figures for Mixtral (46.70 and 12.88 billion); the
-    number that an expert has in the router's bias goes with the expert.
+    element of an expert in the router's bias is counted with the expert.
     """
     return parameters(d) - d.expert_layers * (d.experts - d.active) * (d.expert_weights + d.expert_small)
 
@@ -71,7 +71,7 @@ def parameters_of(spec: Model) -> int:
 
 
 def active_parameters_of(spec: Model) -> int:
-    """The parameters of a model that one token meets, exact.
+    """The active parameters of a model, exact.
 
     Raises:
         UsageError: Its counts contradict each other; the message names the first that does.
@@ -97,21 +97,21 @@ def sizes(spec: Model) -> Dimensions:
     embedding = spec.vocabulary * h
     learned = spec.context * h if spec.positions == "learned" else 0
     window = attention.window or 0
-    found: dict[str, int] = {
+    counts: dict[str, int] = {
         **dict.fromkeys(_DEFAULTS, 0),  # integers, where the class has floats
         **_attention(attention, h),
         **({} if spec.experts is None else _experts(spec.experts, spec.layers, h)),
     }
-    found["attention_small"] += spec.norms * norm
+    counts["attention_small"] += spec.norms * norm
     if ffn is not None:
-        found |= {
+        counts |= {
             "matrices": _MATRICES[ffn.form],
             "width": ffn.width,
             "mlp_weights": _MATRICES[ffn.form] * h * ffn.width,
         }
-        found["mlp_small"] = _biases(ffn.form, h, ffn.width) if ffn.bias == "all" else 0
+        counts["mlp_small"] = _biases(ffn.form, h, ffn.width) if ffn.bias == "all" else 0
     outer = norm * ((spec.final_norm == "one") + (spec.embedding_norm == "one"))
-    found |= {
+    counts |= {
         "layers": spec.layers,
         "hidden": h,
         "vocabulary": spec.vocabulary,
@@ -126,14 +126,14 @@ def sizes(spec: Model) -> Dimensions:
         "tied": 1 if spec.embeddings == "tied" else 0,
         # BERT: the biases of pooler and transform, the transform's layer norm, the biases of both outputs.
         "outer_small": outer + (4 * h + spec.vocabulary + 2 if bert else 0),
-        # BERT: pooler and transform, and the matrix that tells whether a sentence follows.
+        # BERT: pooler and transform, and the matrix of next-sentence prediction.
         "outer_weights": 2 * h * h + 2 * h if bert else 0,
     }
-    return Dimensions(**found)
+    return Dimensions(**counts)
 
 
 def _biases(form: str, hidden: int, width: int) -> int:
-    """One bias for each output of each matrix: those inward are as wide as the network, the one outward is hidden."""
+    """One bias for each output of each matrix: the inner width for the input matrices, the hidden size for the output one."""
     return (_MATRICES[form] - 1) * width + hidden
 
 
@@ -160,9 +160,9 @@ def _attention(attention: Attention, h: int) -> dict[str, int]:
 def _latent(attention: Attention, latent: LatentAttention, h: int) -> dict[str, int]:
     """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1 and table 1).
 
-    The cache holds the compressed vector and the shared positional key, ``rank + rope_size`` elements, which no head
-    owns: tensor parallelism cannot split them. Biases are those of the published code: of the matrices that compress,
-    and of the output. The compressed vectors are normalised.
+    The cache holds the compressed vector and the shared positional key, ``rank + rope_size`` elements, which all
+    heads share: tensor parallelism cannot split them. Biases are those of the published code: of the compression
+    matrices, and of the output. The compressed vectors are normalised.
     """
     heads, size = attention.heads, latent.nope_size + latent.rope_size
     rank = latent.query_rank

@@ -1,4 +1,4 @@
-"""A transformer in numbers: what its work, its parameters and its memory are counted from."""
+"""The dimensions of a transformer, from which work, parameters and memory are computed."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from attrs import frozen
 class Dimensions:
     """A transformer as floats, ready for formulas; all counts are exact below 2^53.
 
-    Matrices are told by their elements, since a matrix of ``e`` elements costs ``2 e`` FLOP a token.
+    Matrices are given by their number of elements, since a matrix of ``e`` elements costs ``2 e`` FLOP per token.
 
     Attributes:
         layers: Layers, dense ones and those with experts.
         expert_layers: Layers with experts.
         hidden: Width of the residual stream.
         vocabulary: Rows of the embedding.
-        context: Longest input it was made for.
+        context: Longest supported input, in tokens.
         heads: Query heads.
-        kv_heads: Heads of keys and values; how far tensor parallelism can split the cache.
-        qk_size: Size of one query or key as it is multiplied.
-        v_size: Size of one value as it is multiplied.
+        kv_heads: Heads of keys and values; the limit for splitting the cache by tensor parallelism.
+        qk_size: Size of one query or key in the multiplication.
+        v_size: Size of one value in the multiplication.
         kv_elements: Elements of the cache for one token and layer.
-        window: Tokens a windowed layer looks back; 0 for none.
-        windowed_layers: Layers that look back no further.
-        causal: 1.0 when a token sees only those before it, 0.0 when it sees all.
+        window: Window of sliding-window attention, in tokens; 0 for none.
+        windowed_layers: Layers with sliding-window attention.
+        causal: 1.0 if a token attends to the tokens before it only, 0.0 if it attends to all.
         attention_weights: Elements of the attention's matrices, one layer.
         attention_small: Biases, norms and sinks of one layer's attention, and its two block norms.
         matrices: Matrices of a feed-forward network or an expert: 3 with a gate, 2 without.
@@ -32,10 +32,10 @@ class Dimensions:
         mlp_weights: Elements of a dense feed-forward network, one layer.
         mlp_small: Its biases.
         experts: Routed experts of a layer; 0 for none.
-        active: Routed experts that a token visits.
+        active: Routed experts per token.
         expert_width: Inner width of a routed expert.
         expert_weights: Elements of the matrices of one routed expert.
-        expert_small: Biases of one routed expert, and its number in the router's bias.
+        expert_small: Biases of one routed expert, and its element of the router's bias.
         shared_weights: Elements of the matrices of the shared experts of a layer, together.
         shared_width: Inner width of the shared experts, together.
         shared_small: Their biases.

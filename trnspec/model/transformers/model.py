@@ -12,13 +12,13 @@ from trnspec.short_repr import short_repr
 
 @frozen(kw_only=True)
 class LatentAttention:
-    """Multi-head latent attention: keys and values of all heads are kept as one compressed vector.
+    """Multi-head latent attention: keys and values of all heads are stored as one compressed vector.
 
     Attributes:
         query_rank: Size of the compressed query; absent where queries are not compressed. Example: 1536
         rank: Size of the compressed key and value. Example: 512
-        nope_size: Size of the part of a key that bears no position. Example: 128
-        rope_size: Size of the part of a key that bears the position, shared by all heads. Example: 64
+        nope_size: Size of the part of a key without position. Example: 128
+        rope_size: Size of the part of a key with the position, shared by all heads. Example: 64
         value_size: Size of a value. Example: 128
     """
 
@@ -42,9 +42,9 @@ class Attention:
         bias: Which projections have a bias.
         norm: Whether queries and keys are normalised head by head.
         sinks: Whether each head has a learned sink.
-        latent: The sizes of latent attention; head_size and kv_heads then do not count.
-        window: Tokens that a windowed layer looks back. Example: 128
-        windowed: How many of the layers are windowed; all when a window is given and this is left out. Example: 18
+        latent: The sizes of latent attention; head_size and kv_heads are then ignored.
+        window: Window of sliding-window attention, in tokens. Example: 128
+        windowed: Number of layers with sliding-window attention; all if a window is given and this is omitted. Example: 18
     """
 
     __repr__ = short_repr
@@ -83,13 +83,13 @@ class Experts:
 
     Attributes:
         count: Routed experts of a layer. Example: 8
-        active: Routed experts that a token visits. Example: 2
+        active: Routed experts per token. Example: 2
         width: Inner width of one expert. Example: 14336
         form: With a gate an expert has three matrices, without one two.
         bias: Whether the matrices have a bias.
-        router_bias: What each expert has in the router beside its row: nothing, or one number.
-        shared: Experts that every token visits. Example: 1
-        shared_width: Inner width of a shared expert; that of a routed one when left out. Example: 2048
+        router_bias: Whether the router has a bias, one element per expert.
+        shared: Experts that process every token. Example: 1
+        shared_width: Inner width of a shared expert; that of a routed one if omitted. Example: 2048
         dense_layers: Layers at the beginning that have a feed-forward network instead. Example: 3
     """
 
@@ -112,7 +112,7 @@ class Parameters:
 
     Attributes:
         total: All parameters, a tied matrix counted once. Example: 8030261248
-        active: Those that one token meets. Example: 12879925248
+        active: Active parameters: those used for one token. Example: 12879925248
     """
 
     __repr__ = short_repr
@@ -126,12 +126,12 @@ class Model:
     """A transformer.
 
     Attributes:
-        form: Reads on from left to right, or sees all of its input.
+        form: A decoder with causal attention, or an encoder that attends to all of its input.
         layers: Layers. Example: 32
         hidden: Width of the residual stream. Example: 4096
         vocabulary: Rows of the embedding, padding included where it is stored. Example: 128256
-        context: Tokens of the longest input it was made for. Example: 131072
-        positions: How positions are told: learned ones are a matrix of context rows.
+        context: Longest supported input, in tokens. Example: 131072
+        positions: The encoding of positions; learned ones are a matrix of context rows.
         segments: Kinds of segments that have an embedding. Example: 2
         embeddings: Whether the output matrix is the embedding again.
         norm: Layer norms have a weight and a bias, RMS norms a weight.
@@ -141,7 +141,7 @@ class Model:
         attention: The attention of every layer.
         feed_forward: The feed-forward network of the dense layers; absent where every layer has experts.
         experts: The experts, where there are any.
-        head: What BERT has after its last layer for masked-language modelling and next-sentence prediction.
+        head: The output head of BERT, for masked-language modelling and next-sentence prediction.
         precision: The number format the weights are published in. Example: bf16
         parameters: Parameter counts as published.
     """

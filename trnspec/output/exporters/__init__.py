@@ -1,6 +1,6 @@
-"""Exporters: documents in the formats of other programs, each with the assumptions it makes.
+"""Exporters: documents in the formats of other programs, each with the assumptions of the export.
 
-The formats are the exporters of the registry, those of trnspec and of plugins alike; each is a module of its own that is
+The formats are the exporters of the registry, those of trnspec and of plugins alike; each is a separate module that is
 imported when it is used.
 """
 
@@ -60,7 +60,7 @@ def export_all(format: str, graph: Graph) -> Export:
 
 
 def _run(chosen: Exporter, function: Function, *args: Any) -> Export:
-    """Call a function of an exporter; whatever is wrong with it is one error that names exporter and plugin."""
+    """Call a function of an exporter; any failure becomes one error that names exporter and plugin."""
     name = f"the exporter {chosen.name} of {installed().registry.provider(chosen)}"
     call = loaded(name, function)
     try:

@@ -44,8 +44,8 @@ def export(node: Node[Any], graph: Graph) -> Export:
     ledger.chip()
     declared, _ = fabrics(ledger)
     # With switches, the rate is a figure of the chip and not of the link.
-    found = wiring(ledger, rated=declared.topology is None or declared.topology.shape != "switched")
-    dimensions = _dimensions(ledger, found)
+    network = wiring(ledger, rated=declared.topology is None or declared.topology.shape != "switched")
+    dimensions = _dimensions(ledger, network)
     if not dimensions:
         raise ledger.refused("no-fabric", "it has a single chip")
     rates = [in_unit(_known(ledger, i, d), "GiB/s") for i, d in enumerate(dimensions)]
@@ -70,10 +70,10 @@ def _known(ledger: Ledger, index: int, dimension: _Dimension) -> Fraction:
     return dimension.rate
 
 
-def _dimensions(ledger: Ledger, found: Wiring) -> list[_Dimension]:
-    shape = found.shape
+def _dimensions(ledger: Ledger, network: Wiring) -> list[_Dimension]:
+    shape = network.shape
     inner, outer = fabrics(ledger)
-    rates = {c.kind: c.rate for c in found.classes}
+    rates = {c.kind: c.rate for c in network.classes}
     names = dict.fromkeys(rates, inner.link.name)
     if outer is not None:
         names[BETWEEN] = outer.link.name
@@ -105,14 +105,14 @@ def _switched(ledger: Ledger, shape: Switched) -> list[_Dimension]:
     rate = out_of_part(ledger, "bandwidth[0]", "fabric", inner)
     if rate is None:
         raise ledger.unknown("bandwidth[0]", ledger.node, "fabric.bandwidth")
-    made = [_Dimension("Switch", level.size, rate, inner.link.name)]
+    dimensions = [_Dimension("Switch", level.size, rate, inner.link.name)]
     if shape.peers:
         if (shape.chips // level.size, shape.peers[0].stride) != (2, level.size):
             raise ledger.refused("not-expressible", "its direct links do not join one switch with one other")
         direct = None if outer is None else out_of_part(ledger, "bandwidth[1]", "between_servers", outer)
         if outer is None or direct is None:
             raise ledger.unknown("bandwidth[1]", ledger.node, "between_servers.bandwidth")
-        made.append(_Dimension("FullyConnected", 2, direct, outer.link.name))
+        dimensions.append(_Dimension("FullyConnected", 2, direct, outer.link.name))
     elif shape.chips != level.size:
         raise ledger.refused("not-expressible", "its switches are not linked with each other")
-    return made
+    return dimensions

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trnspec.output.exporters.exported import Export
 
 DTYPES = {"fp8": "float8", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
-"""The data types of calculon, by our names."""
+"""The data types of calculon, by the names of trnspec."""
 
 _MANY = 65536
 """The size of the network of adapters: calculon needs a number, and none is published."""

@@ -30,9 +30,9 @@ def export(node: Node[Any], graph: Graph) -> Export:
         ExportError: It declares no fabric.
     """
     ledger = Ledger(graph, node, "dot")
-    found = wiring(ledger)
-    fabric = found.shape.build()
-    legend = "\\l".join(_escaped(link_text(found, c)) for c in found.classes)
+    network = wiring(ledger)
+    fabric = network.shape.build()
+    legend = "\\l".join(_escaped(link_text(network, c)) for c in network.classes)
     lines = [f"// {line}" for line in (*(f"Assumption: {a}" for a in ledger.assumptions), *_figures(ledger))]
     lines += [
         f"graph {_quoted(node.name)} {{",
@@ -42,16 +42,16 @@ def export(node: Node[Any], graph: Graph) -> Export:
         "  edge [fontname=Helvetica, fontsize=8]",
         "",
     ]
-    for server in range(found.servers):
-        lines += _cluster(found, server)
-    lines += _switches(found, fabric)
-    for index, links in enumerate(found.classes):
+    for server in range(network.servers):
+        lines += _cluster(network, server)
+    lines += _switches(network, fabric)
+    for index, links in enumerate(network.classes):
         colour = _COLOURS[index % len(_COLOURS)]
-        per = " a link" if isinstance(found.shape, Switched) and links.per_chip is None else ""
+        per = " a link" if isinstance(network.shape, Switched) and links.per_chip is None else ""
         label = f", label={_quoted(links.label + per)}" if links.label else ""
         lines += [
             "",
-            f"  // {link_text(found, links)}",
+            f"  // {link_text(network, links)}",
             "  {",
             f'    edge [class={_quoted(links.kind.replace(" ", "-"))}, color="{colour}"{label}]',
         ]
@@ -65,21 +65,21 @@ def _figures(ledger: Ledger) -> Iterator[str]:
     yield from (f"Figure: {u}" for u in ledger.used)
 
 
-def _cluster(found: Wiring, server: int) -> list[str]:
-    first = server * found.per_server
-    chips = [f'chip{i} [label="{i}"]' for i in range(first, first + found.per_server)]
+def _cluster(network: Wiring, server: int) -> list[str]:
+    first = server * network.per_server
+    chips = [f'chip{i} [label="{i}"]' for i in range(first, first + network.per_server)]
     lines = ["    " + "; ".join(chips[i : i + 8]) for i in range(0, len(chips), 8)]
-    label = f"server {server}: {found.server}" if found.servers > 1 else found.server
+    label = f"server {server}: {network.server}" if network.servers > 1 else network.server
     head = f'  subgraph cluster_server{server} {{\n    graph [label={_quoted(label)}, fontsize=12, color="#8a94a3"]'
     return [head, *lines, "  }"]
 
 
-def _switches(found: Wiring, fabric: Fabric) -> list[str]:
-    if not isinstance(found.shape, Switched):
+def _switches(network: Wiring, fabric: Fabric) -> list[str]:
+    if not isinstance(network.shape, Switched):
         return []
     lines = ["", '  node [shape=box, fillcolor="#fdf1d8", color="#a86b00", fixedsize=false]']
     vertex = fabric.nodes
-    for level, name in zip(found.shape.levels, found.switches, strict=True):
+    for level, name in zip(network.shape.levels, network.switches, strict=True):
         for _ in range(fabric.nodes // level.size):
             lines.append(f"  {_name(fabric, vertex)} [label={_quoted(f'{name} of {level.size} chips')}]")
             vertex += 1

@@ -80,7 +80,7 @@ class Export:
 
 
 def markdown(export: Export, title: str) -> str:
-    """The assumptions of an export and the figures it uses, as a Markdown page to store beside it."""
+    """The assumptions of an export and the figures it uses, as a Markdown page to store next to it."""
     lines = [f"# {title}", "", "## Assumptions", ""]
     lines += [f"- {f'`{a.field}`: ' if a.field else ''}{a.says}" for a in export.assumptions] or ["None."]
     lines += ["", "## Figures", "", "| field | figure | document | at | source | date |", "|---|---|---|---|---|---|"]

@@ -51,10 +51,10 @@ class Ledger:
 
     def chip(self) -> tuple[int, Node[Chip]]:
         """The number of chips of the document, and the chip; :class:`ExportError` if it has none."""
-        found = chips(self.graph, self.node)
-        if found is None:
+        counted = chips(self.graph, self.node)
+        if counted is None:
             raise self.refused("no-chips", "it has no chips; name a server or an UltraServer")
-        return found
+        return counted
 
     def find(self, node: Node[Any], path: str) -> Stated | None:
         """The figure at a dotted path of a document, or ``None``; it does not count as used."""
@@ -96,9 +96,9 @@ class Ledger:
         """The error for a figure that is not adopted, with its claims."""
         claimed = [
             f"{r.says} ({r.source}, {r.verdict})"
-            for at, found in conflicting(self.graph, node).items()
+            for at, values in conflicting(self.graph, node).items()
             if f"{dotted(at[1:])}.".startswith(f"{path}.")
-            for r in found
+            for r in values
         ]
         claims = f"; claims: {', '.join(claimed)}" if claimed else ""
         hint = "an overlay can supply it (--overlay FILE)"

@@ -1,4 +1,4 @@
-"""The network by which servers reach each other, as other tools count it."""
+"""The network between servers, in the figures that other tools use."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def adapters(ledger: Ledger, field: str) -> Fraction:
 
 
 def adapter_link(ledger: Ledger) -> str | None:
-    """The name of the link of a server's NICs, where it is known."""
+    """The name of the link of a server's NICs, if it is known."""
     network = server(ledger)[1].spec.network
     return network.link.name if isinstance(network, Network) and network.link is not None else None

@@ -1,7 +1,7 @@
-"""Documents as JSON: references replaced by the documents, totals computed, each figure with all that is known of it.
+"""Documents as JSON: references replaced by the documents, totals computed, each figure with interval and provenance.
 
 A figure is an object: ``value`` and ``interval`` in the base unit ``unit``, ``printed``, and its provenance: ``source``
-and ``as_of``, or ``derived`` with the formula.  ``sources`` describes the sources that are named.
+and ``as_of``, or ``derived`` with the formula.  ``sources`` describes the sources that occur.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FORM = "trnspec-resolved/v1"
 
 
 def export(node: Node[Any], graph: Graph) -> Export:
-    """One document with all that it refers to."""
+    """One document with the documents that it refers to."""
     return _export(graph, [node])
 
 
 def export_all(graph: Graph) -> Export:
-    """Every document except the sources, which are under ``sources`` where they are named."""
+    """Every document except the sources, which are under ``sources`` if they occur."""
     nodes = sorted((n for n in graph if not isinstance(n.spec, Source)), key=lambda n: (n.kind, n.name))
     return _export(graph, nodes)
 
@@ -57,29 +57,29 @@ def _source(graph: Graph, name: str) -> dict[str, Any]:
 
 
 class _Reader:
-    """Turns documents into plain data, and remembers the sources that they name."""
+    """Converts documents to plain data, and collects the sources that they name."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.cited: set[str] = set()
 
     def document(self, node: Node[Any], path: tuple[str, ...]) -> dict[str, Any]:
-        """A document; ``path`` names those it is part of."""
+        """A document; ``path`` has the names of the documents that contain it."""
         stated = {("spec", *_steps(at)): figure for at, figure in figures(self.graph, node).items()}
         for figure in stated.values():
             self.cited |= {self._own(r.source) for r in figure.conflicting}
         head = node.metadata
-        made: dict[str, Any] = {"kind": node.kind, "name": node.name, "title": head.title}
+        fields: dict[str, Any] = {"kind": node.kind, "name": node.name, "title": head.title}
         if head.aliases:
-            made["aliases"] = list(head.aliases)
+            fields["aliases"] = list(head.aliases)
         if head.note:
-            made["note"] = head.note
+            fields["note"] = head.note
         inside = (*path, node.name)
-        made["spec"] = self._value(node.spec, ObjectShape(type(node.spec)), ("spec",), (node, stated, inside))
+        fields["spec"] = self._value(node.spec, ObjectShape(type(node.spec)), ("spec",), (node, stated, inside))
         totals = {s.at: self._total(node, s.value) for s in sums(self.graph, node)}
         if totals:
-            made["totals"] = totals
-        return made
+            fields["totals"] = totals
+        return fields
 
     def _value(
         self, value: Any, shape: Shape, path: Path, of: tuple[Node[Any], dict[Path, Stated], tuple[str, ...]]
@@ -89,8 +89,8 @@ class _Reader:
         if isinstance(shape, RefShape):
             return self._reference(value.name, shape, of)
         if isinstance(shape, ObjectShape):
-            found = {n: (getattr(value, n), f.shape) for n, f in shape.fields.items()}
-            return {n: self._value(v, s, (*path, n), of) for n, (v, s) in found.items() if v not in (None, (), {})}
+            members = {n: (getattr(value, n), f.shape) for n, f in shape.fields.items()}
+            return {n: self._value(v, s, (*path, n), of) for n, (v, s) in members.items() if v not in (None, (), {})}
         if isinstance(shape, ListShape):
             return [self._value(v, shape.item, (*path, i), of) for i, v in enumerate(value)]
         if isinstance(shape, MapShape):
@@ -106,34 +106,34 @@ class _Reader:
         if isinstance(target.spec, Source):
             self.cited.add(own)
             return own
-        # What a document compares itself with is of its own kind and no part of it; a part of itself has no end.
+        # A reference to the document's own kind is a comparison and not a part; following it would not terminate.
         if isinstance(of[0].spec, shape.target) or own in of[2]:
             return own
         return self.document(target, of[2])
 
     def _figure(self, figure: Stated) -> dict[str, Any]:
         quantity = figure.value
-        made: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "value": number(quantity.value),
             "unit": quantity.dimension.base,
             "printed": quantity.text,
         }
-        made["interval"] = _ends(figure.interval)
-        made["scope"] = figure.scope
+        fields["interval"] = _ends(figure.interval)
+        fields["scope"] = figure.scope
         if figure.source_name:
             source = self._own(figure.source_name)
             self.cited.add(source)
-            made |= {"source": source, "as_of": figure.as_of}
+            fields |= {"source": source, "as_of": figure.as_of}
         else:
-            made |= {"source": None, "as_of": None}
+            fields |= {"source": None, "as_of": None}
         more = {"where": figure.where, "derived": figure.derived, "note": figure.note}
-        made |= {k: v for k, v in more.items() if v is not None}
+        fields |= {k: v for k, v in more.items() if v is not None}
         if figure.conflicting:
-            made["conflicting"] = [
+            fields["conflicting"] = [
                 {"says": r.says, "source": self._own(r.source), "as_of": r.as_of, "verdict": r.verdict}
                 for r in figure.conflicting
             ]
-        return made
+        return fields
 
     def _total(self, node: Node[Any], value: Total | PartCount) -> dict[str, Any] | int:
         if isinstance(value, int):

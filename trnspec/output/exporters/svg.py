@@ -1,4 +1,4 @@
-"""The fabric of a system as an SVG picture, drawn without another program."""
+"""The fabric of a system as an SVG picture, drawn without other programs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def export(node: Node[Any], graph: Graph) -> Export:
         ExportError: It declares no fabric, or has more than :data:`MOST` chips.
     """
     ledger = Ledger(graph, node, "svg")
-    found = wiring(ledger)
-    if found.chips > MOST:
-        raise ledger.refused("not-expressible", f"a picture shows at most {MOST:,} chips; it has {found.chips:,}")
-    classes = {**_COLOURS, **{c.kind: _COLOURS.get(c.kind, "a") for c in found.classes}}
-    drawn = _drawn(found, classes)
+    network = wiring(ledger)
+    if network.chips > MOST:
+        raise ledger.refused("not-expressible", f"a picture shows at most {MOST:,} chips; it has {network.chips:,}")
+    classes = {**_COLOURS, **{c.kind: _COLOURS.get(c.kind, "a") for c in network.classes}}
+    drawn = _drawn(network, classes)
     boxes = [k for k in drawn.keys if k.cls == "group"]
-    keys = (*boxes, *_keys(found, classes), *(k for k in drawn.keys if k not in boxes))
-    words = _words(found)
+    keys = (*boxes, *_keys(network, classes), *(k for k in drawn.keys if k not in boxes))
+    words = _words(network)
     described = f"{words}. " + ". ".join(k.words for k in keys) + "."
     picture = Picture(drawn.width, drawn.height, drawn.parts, keys)
     notes = [
@@ -47,43 +47,43 @@ def export(node: Node[Any], graph: Graph) -> Export:
     return ledger.export(framed(picture, node.metadata.title, [words], described, notes))
 
 
-def _drawn(found: Wiring, classes: dict[str, str]) -> Picture:
-    shape = found.shape
+def _drawn(network: Wiring, classes: dict[str, str]) -> Picture:
+    shape = network.shape
     if isinstance(shape, Switched):
-        return levels(shape, classes, found)
+        return levels(shape, classes, network)
     if isinstance(shape, Hypercube) and shape.d == 4:
         return svg_grid.four(shape, classes)
     if isinstance(shape, GridShape) and len(shape.axes) == 2:
         return svg_grid.plane(shape, classes)
     if isinstance(shape, GridShape) and len(shape.axes) == 3:
-        return svg_grid.planes(shape, classes, found)
+        return svg_grid.planes(shape, classes, network)
     fabric = shape.build()
     if isinstance(shape, GridShape) and len(shape.axes) == 1 and not shape.axes[0].wrap:
         return svg_line.row(fabric, classes)
     return svg_line.circle(fabric, classes)
 
 
-def _words(found: Wiring) -> str:
+def _words(network: Wiring) -> str:
     """The content of the picture in one line."""
-    shape = found.shape
-    servers = f" in {found.servers} {TIMES} {found.server}" if found.servers > 1 else ""
-    noun = _noun(found)
-    links = sum(c.count * (c.per_chip or 1 if noun == "link" else 1) for c in found.classes)
-    parts = [name_of(found), f"{links:,} {noun}{'' if links == 1 else 's'}"]
+    shape = network.shape
+    servers = f" in {network.servers} {TIMES} {network.server}" if network.servers > 1 else ""
+    noun = _noun(network)
+    links = sum(c.count * (c.per_chip or 1 if noun == "link" else 1) for c in network.classes)
+    parts = [name_of(network), f"{links:,} {noun}{'' if links == 1 else 's'}"]
     if isinstance(shape, GridShape) and shape.nodes > 1:
         parts.append(f"at most {shape.diameter} hop{'s' if shape.diameter > 1 else ''}")
-    return f"{found.chips} {TIMES} {found.chip}{servers}: {', '.join(parts)}"
+    return f"{network.chips} {TIMES} {network.chip}{servers}: {', '.join(parts)}"
 
 
-def _noun(found: Wiring) -> str:
-    # Without a count of links, a connection is a linked pair of a chip and a switch.
-    counted = not isinstance(found.shape, Switched) or all(c.per_chip is not None for c in found.classes)
+def _noun(network: Wiring) -> str:
+    # Without a number of links, a connection is a linked pair of a chip and a switch.
+    counted = not isinstance(network.shape, Switched) or all(c.per_chip is not None for c in network.classes)
     return "link" if counted else "connection"
 
 
-def name_of(found: Wiring) -> str:
+def name_of(network: Wiring) -> str:
     """The shape in words: ``4 x 4 torus``."""
-    shape = found.shape
+    shape = network.shape
     if isinstance(shape, Switched):
         count = len(shape.levels)
         return f"{count} level{'s' if count > 1 else ''} of switches" + (" and direct links" if shape.peers else "")
@@ -93,21 +93,21 @@ def name_of(found: Wiring) -> str:
     return word
 
 
-def _keys(found: Wiring, classes: dict[str, str]) -> list[Key]:
-    made = []
-    if isinstance(found.shape, Switched):
-        made.append(Key("switch", f"a switch, {', '.join(dict.fromkeys(found.switches))}"))
-    return [*made, *(Key(f"link {classes[c.kind]}", link_text(found, c)) for c in found.classes)]
+def _keys(network: Wiring, classes: dict[str, str]) -> list[Key]:
+    keys = []
+    if isinstance(network.shape, Switched):
+        keys.append(Key("switch", f"a switch, {', '.join(dict.fromkeys(network.switches))}"))
+    return [*keys, *(Key(f"link {classes[c.kind]}", link_text(network, c)) for c in network.classes)]
 
 
-def link_text(found: Wiring, links: LinkClass) -> str:
+def link_text(network: Wiring, links: LinkClass) -> str:
     """A class of links in words, with its rate."""
-    count = f"{links.count:,} {_noun(found)}{'s' if links.count != 1 else ''}"
+    count = f"{links.count:,} {_noun(network)}{'s' if links.count != 1 else ''}"
     if not links.label:
         return f"{links.title}: {count}, rate not known"
     if links.per_chip is not None:
         plural = "" if links.per_chip == 1 else "s"
         return f"{links.title}: {links.per_chip} link{plural}, {links.label} each way per chip"
-    if isinstance(found.shape, Switched):
+    if isinstance(network.shape, Switched):
         return f"{links.title}: {count}, {links.label} each way per link"
     return f"{links.title}: {count}, {links.label} each way"

@@ -1,7 +1,7 @@
 """The SVG elements of pictures of fabrics.
 
-Colours are CSS classes, defined for light and dark mode; a card behind everything makes the picture readable on a page of
-any colour.
+Colours are CSS classes, defined for light and dark mode; a background card makes the picture readable on a page of any
+colour.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def rect(x: float, y: float, width: float, height: float, cls: str, radius: floa
 
 def text(x: float, y: float, words: object, cls: str) -> str:
     """A text, its base line at ``y``; a ``number`` is centred on the point."""
-    # Not every viewer supports dominant-baseline; digits are about 0.72 of the font size high.
+    # Not every viewer supports dominant-baseline; the height of digits is about 0.72 of the font size.
     down = ' dy=".36em"' if cls.startswith("number") else ""
     return f'<text x="{num(x)}" y="{num(y)}"{down} class="{cls}">{text_of(words)}</text>'
 
@@ -135,10 +135,10 @@ def framed(picture: Picture, title: str, subtitle: Iterable[str], description: s
 
     Args:
         picture: The drawing.
-        title: What it shows.
+        title: The title.
         subtitle: Lines below the title.
-        description: The same for those who cannot see it.
-        notes: What the file says in comments only.
+        description: The text alternative for screen readers.
+        notes: The comments of the file.
     """
     letters = max(_MOST_LETTERS, int((picture.width - 46) / 7.2))
     lines = [wrapped for words in subtitle for wrapped in textwrap.wrap(words, letters)]
@@ -161,7 +161,7 @@ def framed(picture: Picture, title: str, subtitle: Iterable[str], description: s
         parts += [*([_sample(cls, MARGIN, y)] if cls else []), text(MARGIN + 46, y + 4.5, words, "word")]
     size = f'viewBox="0 0 {num(width)} {num(height)}" width="{num(width)}" height="{num(height)}"'
     comments = "".join(f"  {text_of(n).replace('--', '- -')}\n" for n in notes)
-    made = (
+    svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc">\n'
         f'<title id="title">{text_of(title)}</title>\n<desc id="desc">{text_of(description)}</desc>\n'
         + (f"<!--\n{comments}-->\n" if comments else "")
@@ -169,8 +169,8 @@ def framed(picture: Picture, title: str, subtitle: Iterable[str], description: s
         + "\n".join(parts)
         + "\n</svg>\n"
     )
-    # In ASCII it is what it is meant to be in every pipe and under every declared encoding.
-    return made.encode("ascii", "xmlcharrefreplace").decode("ascii")
+    # ASCII is independent of the encoding of a pipe or of the page that includes the picture.
+    return svg.encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def _sample(cls: str, x: float, y: float) -> str:

@@ -23,7 +23,7 @@ _MARGIN = 42  # around a plane, for its arcs
 
 @frozen
 class _Scale:
-    """The size of a plane: the side of a chip, the distance of chips, the height of arcs, the margin for them."""
+    """The size of a plane: the side of a chip, the distance between chips, the height of arcs, their margin."""
 
     chip: float
     step: float
@@ -52,14 +52,14 @@ def four(shape: Hypercube, classes: Mapping[str, str]) -> Picture:
     return Picture(width, height, tuple(parts))
 
 
-def planes(shape: GridShape, classes: Mapping[str, str], found: Wiring) -> Picture:
-    """A grid of three dimensions: the planes of the last two side by side, and how the first one joins them."""
+def planes(shape: GridShape, classes: Mapping[str, str], network: Wiring) -> Picture:
+    """A grid of three dimensions: the planes of the last two side by side, and the links of the first one between them."""
     deep, rows, columns = shape.axes
     size = rows.size * columns.size
     _, width, height = _plane(rows, columns, classes, range(size), _SMALL)
     gap, head, pad = 40, 30, 8
     cls = classes[deep.kind]
-    place = "server" if found.per_server == size else "plane"
+    place = "server" if network.per_server == size else "plane"
     across: list[str] = []
     boxes: list[str] = []
     top = head + 4
@@ -94,7 +94,7 @@ def planes(shape: GridShape, classes: Mapping[str, str], found: Wiring) -> Pictu
             )
         ]
         low += drop + 6
-    keys = (Key(f"dot {cls}", f"the links of a chip to the {place}s beside its own"),) if deep.links else ()
+    keys = (Key(f"dot {cls}", f"the links of a chip to the {place}s next to its own"),) if deep.links else ()
     return Picture(full, low, (*across, *boxes), keys)
 
 

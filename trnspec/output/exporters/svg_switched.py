@@ -1,6 +1,6 @@
 """Pictures of switched fabrics: chips below their switches, two halves face to face.
 
-A half with few chips shows every link.  In one with many, the chips that share a box have one thick line in common.
+A half with few chips shows every link.  In a half with many, the chips of a box share one thick line.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _BOX = _Sizes(25, 19, 29, 5, 7, "number small")
 
 @frozen
 class _Plan:
-    """How one half is laid out.
+    """The layout of one half.
 
     Attributes:
-        group: How many chips share a box.
-        boxes: How many boxes there are.
-        columns: How many chips stand side by side in a box.
-        rows: How many rows of them there are.
-        sizes: The sizes of what is drawn.
-        inner: Whether a box has a switch of its own between its rows.
+        group: Number of chips of a box.
+        boxes: Number of boxes.
+        columns: Number of chips in a row of a box.
+        rows: Number of rows of a box.
+        sizes: The sizes of the elements.
+        inner: Whether a box has its own switch between its rows.
     """
 
     group: int
@@ -76,19 +76,19 @@ class _Plan:
 
     def chips(self, top: float) -> list[tuple[float, float]]:
         """The centre of each chip of the half."""
-        s, found = self.sizes, []
+        s, corners = self.sizes, []
         for number in range(self.group * self.boxes):
             box, inside = divmod(number, self.group)
             row, column = divmod(inside, self.columns)
             y = top + s.pad + s.high / 2 + row * (s.high + (24 if self.inner else 5))
-            found.append((self.left(box) + s.pad + s.chip / 2 + column * s.step, y))
-        return found
+            corners.append((self.left(box) + s.pad + s.chip / 2 + column * s.step, y))
+        return corners
 
 
-def levels(shape: Switched, classes: Mapping[str, str], found: Wiring) -> Picture:
-    """The whole fabric; halves that are joined by direct links face each other."""
+def levels(shape: Switched, classes: Mapping[str, str], network: Wiring) -> Picture:
+    """The whole fabric; two halves that are joined by direct links face each other."""
     size = max(level.size for level in shape.levels)
-    plan = _plan(shape, found, size)
+    plan = _plan(shape, network, size)
     outer = shape.levels[1:] if plan.inner else shape.levels
     halves = shape.chips // size
     bars = len(outer) * (_BAR + 12) - 12
@@ -104,28 +104,28 @@ def levels(shape: Switched, classes: Mapping[str, str], found: Wiring) -> Pictur
         order = outer if upside_down else outer[::-1]
         for index, level in enumerate(order):
             y = bar_at + index * (_BAR + 12)
-            drawn += _bars(plan, level.size, y, found.switches[shape.levels.index(level)], half * size, size)
+            drawn += _bars(plan, level.size, y, network.switches[shape.levels.index(level)], half * size, size)
             near = y if upside_down else y + _BAR
             edge = boxes_at + plan.box_height if upside_down else boxes_at
-            # Lines lie below what they join.
+            # Lines are drawn behind the elements that they join.
             place = (len(outer) - outer.index(level)) / (len(outer) + 1)
             drawn = _up(plan, boxes_at, edge, near, place, classes[level.kind]) + drawn
         drawn += _boxes(plan, boxes_at, half * size, classes[shape.levels[0].kind])
     height = halves * part + (halves - 1) * gap
     below = _peers(shape, plan, part, gap, bars, classes)
-    key = Key("group", f"a server, {found.server}, with {found.per_server} chips")
-    if plan.group != found.per_server:
+    key = Key("group", f"a server, {network.server}, with {network.per_server} chips")
+    if plan.group != network.per_server:
         key = Key("group", f"{plan.group} chips")
     keys = (key,) if plan.boxes * halves > 1 else ()
     return Picture(plan.width, height + (0 if facing or not shape.peers else 40), (*below, *drawn), keys)
 
 
-def _plan(shape: Switched, found: Wiring, size: int) -> _Plan:
+def _plan(shape: Switched, network: Wiring, size: int) -> _Plan:
     smallest = shape.levels[0].size
     if len(shape.levels) > 1 and smallest <= 32:
         columns = math.ceil(smallest / 2)
         return _Plan(smallest, size // smallest, columns, 2, _BOX, inner=True)
-    group = smallest if smallest % found.per_server else found.per_server
+    group = smallest if smallest % network.per_server else network.per_server
     if size <= _MOST_IN_A_ROW:
         return _Plan(group, size // group, group, 1, _ROW)
     columns = max(2, math.ceil(math.sqrt(group)))
@@ -133,44 +133,44 @@ def _plan(shape: Switched, found: Wiring, size: int) -> _Plan:
 
 
 def _bars(plan: _Plan, joined: int, y: float, name: str, first: int, size: int) -> list[str]:
-    made: list[str] = []
+    shapes: list[str] = []
     per = max(1, joined // plan.group)
     for index in range(size // joined):
         x = plan.left(index * per)
         width = per * (plan.box_width + plan.sizes.gap) - plan.sizes.gap
         start = first + index * joined
-        made.append(rect(x, y, width, _BAR, "switch", 7))
+        shapes.append(rect(x, y, width, _BAR, "switch", 7))
         words = f"{name}, chips {start} to {start + joined - 1}"
-        made.append(text(x + width / 2, y + _BAR / 2, words, "number"))
-    return made
+        shapes.append(text(x + width / 2, y + _BAR / 2, words, "number"))
+    return shapes
 
 
 def _up(plan: _Plan, top: float, edge: float, near: float, place: float, cls: str) -> list[str]:
-    """The links from the chips to a bar: each its own line, or one thick line for a box, so far along its side."""
+    """The links from the chips to a bar: one line each, or one thick line for a box, at a position along its side."""
     if plan.rows == 1:
         return [line(x, y, x, near, f"link {cls}") for x, y in plan.chips(top)]
-    made = []
+    shapes = []
     for box in range(plan.boxes):
         x = plan.left(box) + plan.box_width * place
         y = edge + math.copysign(_DROP / 2, near - edge) + 4
-        made += [line(x, edge, x, near, f"bundle {cls}"), text(x + 6, y, f"{plan.group}{TIMES}", "small")]
-    return made
+        shapes += [line(x, edge, x, near, f"bundle {cls}"), text(x + 6, y, f"{plan.group}{TIMES}", "small")]
+    return shapes
 
 
 def _boxes(plan: _Plan, top: float, first: int, cls: str) -> list[str]:
     s, wide, high = plan.sizes, plan.box_width, plan.box_height
-    made = [rect(plan.left(box), top, wide, high, "group", 8) for box in range(plan.boxes)]
+    shapes = [rect(plan.left(box), top, wide, high, "group", 8) for box in range(plan.boxes)]
     chips: list[str] = []
     for number, (x, y) in enumerate(plan.chips(top)):
         if plan.inner:
             middle = top + plan.box_height / 2
-            made.append(line(x, y, x, middle, f"link {cls}"))
+            shapes.append(line(x, y, x, middle, f"link {cls}"))
         chips += chip(x, y, s.chip, s.high, first + number, s.number)
     if plan.inner:
         for box in range(plan.boxes):
             x, y = plan.left(box) + s.pad, top + plan.box_height / 2 - 6
             chips.append(rect(x, y, plan.box_width - 2 * s.pad, 12, "switch", 3))
-    return [*made, *chips]
+    return [*shapes, *chips]
 
 
 def _peers(shape: Switched, plan: _Plan, part: float, gap: float, bars: float, classes: Mapping[str, str]) -> list[str]:
@@ -184,20 +184,20 @@ def _peers(shape: Switched, plan: _Plan, part: float, gap: float, bars: float, c
     above, below = part, part + gap
     if plan.rows == 1:
         return [line(x, above - 20, x, below + 20, f"link {cls}") for x, _ in plan.chips(0)]
-    made = []
+    shapes = []
     for box in range(plan.boxes):
         x = plan.left(box) + plan.box_width / 2
-        made += [
+        shapes += [
             line(x, above, x, below, f"bundle {cls}"),
             text(x + 6, above + gap / 2 + 4, f"{plan.group}{TIMES}", "small"),
         ]
-    return made
+    return shapes
 
 
 def _loops(shape: Switched, plan: _Plan, top: float, part: float, gap: float, cls: str) -> list[str]:
     """Direct links between chips of one half: arcs below them."""
     half = plan.group * plan.boxes
-    made = []
+    shapes = []
     for edge in shape.build().edges:
         if edge.b >= shape.chips:
             continue
@@ -206,5 +206,5 @@ def _loops(shape: Switched, plan: _Plan, top: float, part: float, gap: float, cl
             x, y = plan.chips(top + end // half * (part + gap))[end % half]
             ends.append((x, y + plan.sizes.high / 2))
         (x1, y1), (x2, y2) = ends
-        made.append(path(f"M{x1} {y1}C{x1} {y1 + 46} {x2} {y2 + 46} {x2} {y2}", f"link {cls}"))
-    return made
+        shapes.append(path(f"M{x1} {y1}C{x1} {y1 + 46} {x2} {y2 + 46} {x2} {y2}", f"link {cls}"))
+    return shapes

@@ -1,4 +1,4 @@
-"""The fabric of a system with the classes of its links: what pictures show and network models take."""
+"""The fabric of a system with the classes of its links, for pictures and network models."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from trnspec.output.exporters.ledger import Ledger
 
 WITHIN, BETWEEN, DIRECT = "within", "between", "direct"
-"""The classes of links: those of the fabric, those that cross from server to server, those past the switches."""
+"""The classes of links: within a server, between servers, and direct links that bypass the switches."""
 
 HALF = "both directions are taken to carry the same, so one carries half"
 
 
 @frozen
 class LinkClass:
-    """Links that are alike.
+    """Links of one class.
 
     Attributes:
-        kind: Its key; the edges of the shape carry it.
-        title: What it is called, with what it connects.
-        count: How many links there are.
+        kind: The key of the class; the ``kind`` of the edges of the shape.
+        title: The name of the link, with the parts that it connects.
+        count: Number of links.
         rate: The rate of one link in one direction, in B/s; ``None`` where it is not known.
         per_chip: The number of links of one chip to its switch, in a fabric of one level of switches; ``None`` where it
             is not known.
@@ -48,9 +48,9 @@ class LinkClass:
 
     @property
     def label(self) -> str:
-        """The rate for people: ``128 GB/s``, of all links of a chip to its switch where they are counted.
+        """The rate as text: ``128 GB/s``, of all links of a chip to its switch if they are counted.
 
-        Empty where it is not known.
+        Empty if it is not known.
         """
         if self.rate is None:
             return ""
@@ -66,10 +66,10 @@ class Wiring:
         shape: Its structure; every edge of it has the kind of a class.
         classes: The classes of its links, in order of their kinds in the structure.
         chip: The name of the chip.
-        per_server: How many chips a server has; they are numbered server by server.
-        servers: How many servers there are.
+        per_server: Number of chips of a server; they are numbered server by server.
+        servers: Number of servers.
         server: The name of the server.
-        switches: What the switches of each level are called, the smallest level first.
+        switches: The name of the switches of each level, the smallest level first.
     """
 
     shape: Shape
@@ -82,7 +82,7 @@ class Wiring:
 
     @property
     def chips(self) -> int:
-        """How many chips there are."""
+        """The number of chips."""
         return self.per_server * self.servers
 
 
@@ -90,8 +90,8 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
     """The fabric of the document that is exported.
 
     Args:
-        ledger: Keeps account of the rates of links.
-        rated: Whether the rates are wanted.
+        ledger: Records the rates of links that are used.
+        rated: Whether to read the rates.
 
     Raises:
         ExportError: It has no chips, or declares no fabric.
@@ -103,25 +103,25 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
     if topology is None:
         raise ledger.refused("no-fabric", "its fabric has no declared topology")
     servers, server = systems(ledger)
-    made = shape_of(topology, count)
-    if made.nodes != count:
-        message = f"the declared {topology.shape} has {made.nodes} chips, and {ledger.node.name} has {count}"
+    shape = shape_of(topology, count)
+    if shape.nodes != count:
+        message = f"the declared {topology.shape} has {shape.nodes} chips, and {ledger.node.name} has {count}"
         raise TopologyError(message)
     if servers > 1:
         ledger.assume("", "chips are numbered server by server, and in a grid row by row, the last dimension fastest")
     kinds = {WITHIN: inner}
-    if isinstance(made, (Torus, Mesh)) and outer is not None:
+    if isinstance(shape, (Torus, Mesh)) and outer is not None:
         ledger.assume("", "the first dimension of the grid is the one that crosses from server to server")
-        made = evolve(made, kinds=(BETWEEN, *([WITHIN] * (len(made.dims) - 1))))
+        shape = evolve(shape, kinds=(BETWEEN, *([WITHIN] * (len(shape.dims) - 1))))
         kinds[BETWEEN] = outer
-    elif isinstance(made, (Torus, Mesh)):
-        made = evolve(made, kinds=(WITHIN,))
-    elif isinstance(made, Switched):
-        made, kinds = _switched(made, inner, outer)
+    elif isinstance(shape, (Torus, Mesh)):
+        shape = evolve(shape, kinds=(WITHIN,))
+    elif isinstance(shape, Switched):
+        shape, kinds = _switched(shape, inner, outer)
     else:
-        made = evolve(made, kind=WITHIN)  # type: ignore[call-arg]  # chain, ring, hypercube and the like all have it
+        shape = evolve(shape, kind=WITHIN)  # type: ignore[call-arg]  # chain, ring, hypercube and the like all have it
     counts: dict[str, int] = {}
-    for edge in made.build().edges:
+    for edge in shape.build().edges:
         counts[edge.kind] = counts.get(edge.kind, 0) + 1
     # Links within a server come first, however the dimensions are numbered.
     classes = tuple(
@@ -130,25 +130,25 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
             _title(ledger, k, kinds[k], topology),
             counts[k],
             _rate(ledger, k, kinds[k]) if rated else None,
-            inner.links_per_chip if k == WITHIN and _one_switch_level(made, outer) else None,
+            inner.links_per_chip if k == WITHIN and _one_switch_level(shape, outer) else None,
         )
         for k in kinds
         if k in counts
     )
     names = tuple(level.name for level in topology.levels)
-    return Wiring(made, classes, chip.name, count // servers, servers, server.name, names)
+    return Wiring(shape, classes, chip.name, count // servers, servers, server.name, names)
 
 
 def systems(ledger: Ledger) -> tuple[int, Node[Any]]:
-    """The number of servers of the exported document, and the server; one and itself where it is a server.
+    """The number of servers of the exported document, and the server; 1 and itself if it is a server.
 
     Raises:
         ExportError: It is built of several kinds of servers, or of none.
     """
-    found = composition.servers(ledger.graph, ledger.node)
-    if found is None:
+    counted = composition.servers(ledger.graph, ledger.node)
+    if counted is None:
         raise ledger.refused("not-expressible", "it is not built of one kind of server")
-    return found
+    return counted
 
 
 def _one_switch_level(shape: Shape, outer: Declared | None) -> bool:
@@ -170,12 +170,12 @@ def fabrics(ledger: Ledger) -> tuple[Declared, Declared | None]:
     return spec.fabric, getattr(spec, "between_servers", None)
 
 
-def _switched(made: Switched, inner: Declared, outer: Declared | None) -> tuple[Switched, dict[str, Declared]]:
-    many = len(made.levels) > 1
-    names = [f"{WITHIN} {i}" if many else WITHIN for i in range(1, len(made.levels) + 1)]
-    levels = tuple(evolve(level, kind=name) for level, name in zip(made.levels, names, strict=True))
-    peers = tuple(evolve(peer, kind=DIRECT) for peer in made.peers)
-    return evolve(made, levels=levels, peers=peers), {**dict.fromkeys(names, inner), DIRECT: outer or inner}
+def _switched(shape: Switched, inner: Declared, outer: Declared | None) -> tuple[Switched, dict[str, Declared]]:
+    many = len(shape.levels) > 1
+    names = [f"{WITHIN} {i}" if many else WITHIN for i in range(1, len(shape.levels) + 1)]
+    levels = tuple(evolve(level, kind=name) for level, name in zip(shape.levels, names, strict=True))
+    peers = tuple(evolve(peer, kind=DIRECT) for peer in shape.peers)
+    return evolve(shape, levels=levels, peers=peers), {**dict.fromkeys(names, inner), DIRECT: outer or inner}
 
 
 def _title(ledger: Ledger, kind: str, declared: Declared, topology: Topology) -> str:
@@ -206,28 +206,28 @@ def per_direction(ledger: Ledger, field: str, node: Node[Any], at: str = "bandwi
 
 
 def out_of_a_chip(ledger: Ledger, field: str) -> Fraction:
-    """What a chip can send over all its links of the fabric at once, one direction, in B/s.
+    """The rate of a chip over all its links of the fabric in one direction, in B/s.
 
-    Links times the rate of one, or where the links are not counted the rate that the fabric states.
+    The number of links times the rate of one or, if the links are not counted, the rate that the fabric states.
 
     Raises:
         ExportError: No fabric is declared, or its bandwidth is not known.
     """
     inner, outer = fabrics(ledger)
-    found = out_of_part(ledger, field, "fabric", inner)
-    if found is None:
+    rate = out_of_part(ledger, field, "fabric", inner)
+    if rate is None:
         raise ledger.unknown(field, ledger.node, "fabric.bandwidth")
     if outer is None:
-        return found
+        return rate
     more = out_of_part(ledger, field, "between_servers", outer)
     if more is None:
         ledger.assume(field, "what crosses from server to server is not counted: its bandwidth is not known")
-        return found
-    return found + more
+        return rate
+    return rate + more
 
 
 def out_of_part(ledger: Ledger, field: str, at: str, declared: Declared) -> Fraction | None:
-    """What a chip can send over one part of the fabric, ``fabric`` or ``between_servers``; ``None`` if not known."""
+    """The rate of a chip over one part of the fabric, ``fabric`` or ``between_servers``; ``None`` if not known."""
     link = ledger.graph.find(declared.link)
     if link is not None and declared.links_per_chip is not None:
         rate = per_direction(ledger, field, link)
@@ -237,10 +237,10 @@ def out_of_part(ledger: Ledger, field: str, at: str, declared: Declared) -> Frac
 
 
 def latency(ledger: Ledger, field: str, link_name: str | None) -> Fraction:
-    """The latency of a link in seconds; 0 where none is published, which makes every time a lower bound."""
+    """The latency of a link in seconds; 0 if none is published, so that times are lower bounds."""
     link = None if link_name is None else ledger.graph.nodes.get(ledger.graph.aliases.get(link_name, ""))
-    found = None if link is None else ledger.find(link, "latency")
-    if found is None:
+    figure = None if link is None else ledger.find(link, "latency")
+    if figure is None:
         ledger.assume(field, f"no latency of {link_name or 'the link'} is known; with 0, times are lower bounds")
         return Fraction(0)
-    return ledger.use(field, found)
+    return ledger.use(field, figure)

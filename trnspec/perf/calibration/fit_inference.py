@@ -1,7 +1,7 @@
 """Fits of serving efficiency to measured times per token and times to first token, and their errors on held-out rows.
 
-Where all rows are small batches, the time of a call, the time of a step and the share of the memory bandwidth can stand in
-for each other: each is less certain than the times that they give together.
+Where all rows are small batches, the time of a call, the time of a step and the share of the memory bandwidth are not
+identifiable separately: each is less certain than the times that they give together.
 """
 
 from __future__ import annotations

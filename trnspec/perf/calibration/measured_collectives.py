@@ -37,7 +37,7 @@ SERVERS = (
     (r"8x ?a100", ("dgx-a100-80gb",), "eight A100 of 80 GB with NVSwitch"),
     (r"trn[123][a-z]*\.[0-9]*xlarge", (), ""),
 )
-"""Servers as tables name them: a pattern, the documents it stands for (the matched text if none), and what is assumed."""
+"""Servers as tables name them: a pattern, the documents it names (the matched text if none), and what is assumed."""
 
 KINDS: dict[str, Kind] = {
     "all_reduce": "all-reduce",
@@ -60,7 +60,7 @@ CHIPS = (
     (r"mi300x", ("mi300x",), ""),
     (r"mi210", ("mi210",), ""),
 )
-"""Chips as tables name them: a pattern, the document it stands for, and what is assumed."""
+"""Chips as tables name them: a pattern, the document it names, and what is assumed."""
 
 NUMBERS: dict[str, tuple[float, ...]] = {"collective": (4e-5, 1.25), "matmul": (5e-6, 1.25, 0.5)}
 """Initial and typical values of the numbers of a fit: time of a call [s], inverse of the share of the rate, passes."""
@@ -153,7 +153,7 @@ def _collective(graph: Graph, row: Record, name: str) -> Row:
 
 
 def _server(graph: Graph, text: str, assumptions: list[str]) -> str:
-    """The system that a description stands for: ``2x p5.48xlarge`` is ``p5.48xlarge*2``.
+    """The system that a description names: ``2x p5.48xlarge`` is ``p5.48xlarge*2``.
 
     Raises:
         UsageError: The description names no known server, or the catalog has no document of it.

@@ -143,7 +143,7 @@ def _layout(row: Record, system: System, assumptions: list[str]) -> Layout:
 
 
 def _recompute(text: str) -> Recompute:
-    """The recompute that a lower-case description stands for; torchtitan's option "op" is ``operators``."""
+    """The recompute that a lower-case description names; torchtitan's option "op" is ``operators``."""
     if "full" in text:
         return "full"
     if re.search(r"operator|selective *\(? *op\b", text):

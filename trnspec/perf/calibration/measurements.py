@@ -55,7 +55,7 @@ HARDWARE = (
     (r"trn[23][a-z0-9-]*-ultraserver", (), ""),
     (r"(?:trn[123]|inf[12])[a-z]*\.[0-9]*xlarge", (), ""),
 )
-"""Hardware as tables name it: a pattern, the servers it stands for (the matched text if none), and what is assumed."""
+"""Hardware as tables name it: a pattern, the servers it names (the matched text if none), and what is assumed."""
 
 DTYPES = (
     (r"nvfp4|mxfp4|fp4", ("fp4", "mxfp4")),
@@ -64,7 +64,7 @@ DTYPES = (
     (r"fp16", ("fp16", "bf16")),
     (r"fp32", ("fp32",)),
 )
-"""Precisions as tables name them: a pattern, and the dtypes whose peak rate stands for it, in order of preference."""
+"""Precisions as tables name them: a pattern, and the dtypes whose peak rate is used for it, in order of preference."""
 
 
 def records(path: Path) -> list[Record]:
@@ -121,11 +121,11 @@ def cases(rows: Sequence[Record], kind: str, read: Callable[[Record, str], Case]
 def document_name(
     graph: Graph, table: Sequence[tuple[str, tuple[str, ...], str]], text: str, assumptions: list[str]
 ) -> str | None:
-    """The document that a description of hardware stands for; ``None`` if no pattern matches.
+    """The document that a description of hardware names; ``None`` if no pattern matches.
 
     Args:
         graph: The catalog.
-        table: Patterns, the documents that each stands for, and what is assumed, as in :data:`HARDWARE`.
+        table: Patterns, the documents that each names, and what is assumed, as in :data:`HARDWARE`.
         text: The description.
         assumptions: What is assumed is appended here.
 
@@ -147,7 +147,7 @@ def document_name(
 
 
 def hardware(graph: Graph, text: str, chips: int, assumptions: list[str]) -> System:
-    """The system that a description of hardware and a number of chips stand for.
+    """The system that a description of hardware and a number of chips name.
 
     Args:
         graph: The catalog.
@@ -237,7 +237,7 @@ def _named(graph: Graph, text: str) -> tuple[str, Dimensions] | None:
 
 
 def dtype_of(text: str, system: System) -> str:
-    """The dtype of a system that a precision stands for, and for which it has a peak rate.
+    """The dtype of a precision for which a system has a peak rate.
 
     Raises:
         UsageError: The precision is not stated or unknown.

@@ -1,7 +1,7 @@
 """Schedules of collectives: phases with the share of the buffer that each member sends to others.
 
 Members are numbered by their position in a group.  A schedule knows neither links nor rates;
-``trnspec.perf.collectives.routes`` maps it to links.  A phase stands for several equal steps: each step counts its
+``trnspec.perf.collectives.routes`` maps it to links.  A phase combines several equal steps: each step counts its
 latency, and the sends are their sum.
 """
 

@@ -1,4 +1,4 @@
-"""Servers of a catalog become a :class:`System`: the figures of the graph become the numbers of the engine."""
+"""Lowering: a :class:`System`, the input of the performance engine, from the figures of the catalog graph."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
 
     Args:
         graph: The catalog.
-        on: The name of a server, an UltraServer or a chip, with ``*`` and their number.
-        lnc: Physical cores of a logical core, which is what a rank is on Neuron; 2 from Trainium2 on, else 1.
-        chips: Number of chips to use, the same number of each unit; all when left out.
+        on: The name of a server, an UltraServer or a chip, with ``*`` and the number of them.
+        lnc: Physical cores of a logical core; a rank is a logical core on Neuron. 2 from Trainium2 on, else 1.
+        chips: Number of chips to use, the same number of each unit; all if omitted.
 
     Raises:
-        UsageError: The text is not such a name, or the document is of another kind.
+        UsageError: The text is not a name with an optional count, or the document is of another kind.
         UnknownNameError: There is no such document.
         RefusalError: A figure that is needed is not published.
     """
-    found = _ON.match(on.strip())
-    if found is None:
-        hint = _meant(graph, on.strip()) or "write a name, and how many: trn1.32xlarge*32"
+    match = _ON.match(on.strip())
+    if match is None:
+        hint = _hint(graph, on.strip()) or "write a name, and how many: trn1.32xlarge*32"
         raise UsageError(f"{on!r} is not a system; {hint}")
-    node = graph.named(found["name"])
-    count = int(found["count"]) if found["count"] else None
+    node = graph.named(match["name"])
+    count = int(match["count"]) if match["count"] else None
     known: dict[str, Mapping[str, Stated]] = {}
     slow, value, fast = (_some(_Lowering(graph, node, count, lnc, end, known).system(on), chips) for end in _NAMES)
     return evolve(value, ends=(slow, fast))
 
 
-def _meant(graph: Graph, on: str) -> str:
-    """The systems that may be meant where letters of the name alone are wrong, capitals for instance; else nothing."""
+def _hint(graph: Graph, on: str) -> str:
+    """A hint with the systems of similar names, such as with other capitals; empty if there are none."""
     parts = _MISSPELLED.fullmatch(on)
     if parts is None:
         return ""
@@ -66,7 +66,7 @@ def _meant(graph: Graph, on: str) -> str:
 
 
 def _some(system: System, chips: int | None) -> System:
-    """The system of which only some chips are used: as many of each unit, whose links keep their rates."""
+    """The system with only some of its chips: the same number of each unit, with unchanged link rates."""
     if chips is None or chips == system.chips:
         return system
     inner = [level for level in system.levels if level.ranks != float("inf")]
@@ -90,20 +90,20 @@ def _some(system: System, chips: int | None) -> System:
 
 
 def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
-    """Chips of the system and of a unit of each level, from the outside; empty where they are not shared evenly.
+    """Chips of the system and of a unit of each level, from the outermost; empty if they do not divide evenly.
 
-    Each level uses as few units as possible, and a chip is never halved.
+    Each level uses as few units as possible; a chip is not divided.
 
     Args:
         chips: Chips to use.
-        whole: Chips there are.
-        units: Chips of a whole unit of each level, from the outside.
+        whole: Chips of the whole system.
+        units: Chips of a whole unit of each level, from the outermost.
     """
     shares = [chips]
     for unit in units:
         share = shares[-1]
         least = max(1, -(-share // unit))
-        # Of servers none is taken that is not needed; within an UltraServer all are there.
+        # Only the required servers are used; an UltraServer always has all of its servers.
         most = least if len(shares) == 1 else whole // unit
         few = next((n for n in range(least, most + 1) if share % n == 0), 0)
         if few * unit > whole or not few:
@@ -132,7 +132,7 @@ class _Lowering:
         self.figures_used: dict[tuple[str, str], UsedFigure] = {}
         self._figures = known
         self.count = count or 1
-        """How many of the unit there are, linked by the network."""
+        """The number of units, linked by the network."""
         self.units = 1
         """Servers of the unit."""
         self.unit = node
@@ -150,15 +150,15 @@ class _Lowering:
                     "name a server or an UltraServer"
                 )
             return None
-        found = composition.server_occurrences(self.graph, node)
-        if found is None:
+        servers = composition.server_occurrences(self.graph, node)
+        if servers is None:
             raise UsageError(f"{node.name} is built of a part that is not in the catalog, or is of another kind")
-        if not found:
+        if not servers:
             raise UsageError(f"{node.kind} {node.name} has no chips; name a server, an UltraServer or a chip")
-        if len(found) > 1:
-            names = ", ".join(dict.fromkeys(o.node.name for o in found))
+        if len(servers) > 1:
+            names = ", ".join(dict.fromkeys(o.node.name for o in servers))
             raise UsageError(f"{node.name} is built of several parts ({names}); name one of them")
-        occurrence = found[0]
+        occurrence = servers[0]
         domains = [i for i, (holder, _) in enumerate(occurrence.steps) if hasattr(holder.spec, "fabric")]
         linked = [i for i in domains if any(getattr(occurrence.steps[i][0].spec, name, None) for name in _FABRICS)]
         if len(linked) > 1:
@@ -176,7 +176,7 @@ class _Lowering:
         return occurrence.node
 
     def _number_of(self, part: composition.Part, count: int | None) -> None:
-        """A number of parts that is not published exactly is taken from what is asked for: ``CLUSTER*N``."""
+        """A number of parts that is not published exactly is taken from the name: ``CLUSTER*N``."""
         if count is None:
             known = "" if part.count is None else f"; known is {part.count}"
             raise UsageError(
@@ -188,10 +188,10 @@ class _Lowering:
         """The number of chips of a server, and the chip."""
         if server is None:
             return 1, self.node
-        found = composition.chips(self.graph, server)
-        if found is None:
+        counted = composition.chips(self.graph, server)
+        if counted is None:
             raise UsageError(f"{server.name} is built of several kinds of chips")
-        return found
+        return counted
 
     def _figures_of(self, node: Node[Any]) -> Mapping[str, Stated]:
         if node.name not in self._figures:
@@ -203,9 +203,11 @@ class _Lowering:
         figure = self._figures_of(node).get(at)
         if figure is None:
             return UNKNOWN
-        told = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.conflicting)
+        conflicting = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.conflicting)
         source = figure.source_name or (f"derived: {figure.derived}" if figure.derived else "none")
-        self.figures_used[node.name, at] = UsedFigure(node.name, at, figure.value.text, source, figure.as_of, told)
+        self.figures_used[node.name, at] = UsedFigure(
+            node.name, at, figure.value.text, source, figure.as_of, conflicting
+        )
         interval = figure.interval
         low, high = (self.end == "slow") != slow_is_high, (self.end == "fast") != slow_is_high
         if self.end != "value" and low:
@@ -274,7 +276,7 @@ class _Lowering:
     def _levels(self, per_chip: float, in_server: float, units: float, bandwidth: float) -> tuple[Level, ...]:
         levels: list[Level] = []
         if per_chip > 1:
-            # Cores of a chip exchange through their common memory: every byte is written once and read once.
+            # Cores of a chip communicate through their common memory: every byte is written once and read once.
             place = f"{self.chip.name} spec.memory.bandwidth"
             levels.append(
                 Level(name="chip", ranks=per_chip, rate=bandwidth / per_chip / 2, link="device memory", place=place)
@@ -300,7 +302,7 @@ class _Lowering:
     def _fabric(self, node: Node[Any], name: str) -> tuple[float, str, str]:
         """The rate of one chip over a fabric in one direction in B/s, the link, and the path that states it.
 
-        It is the fabric's rate per direction, or half of its rate in both; else the links of a chip times that of one.
+        It is the fabric's rate per direction, or half of its rate in both; else the number of links of a chip times the rate of one.
         """
         declared = getattr(node.spec, name, None)
         if declared is None:
@@ -322,8 +324,8 @@ class _Lowering:
                 return rate / directions, path
         return UNKNOWN, at
 
-    def _level(self, name: str, ranks: float, found: tuple[float, str, str], per_chip: float, node: Node[Any]) -> Level:
-        rate, link, place = found
+    def _level(self, name: str, ranks: float, links: tuple[float, str, str], per_chip: float, node: Node[Any]) -> Level:
+        rate, link, place = links
         try:
             shape = shape_of(self.graph, node)
         except TopologyError:

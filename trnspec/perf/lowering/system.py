@@ -1,4 +1,4 @@
-"""A system in numbers: the rates of one rank and of the links to other ranks."""
+"""The system as the engine uses it: the rates of one rank and of the links to other ranks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trnspec.evaluation.result import RefusalError, UsedFigure
 from trnspec.topology.shapes import Shape
 
 UNKNOWN = 0.0
-"""A rate that is not published. What needs it raises ``RefusalError``; no other rate replaces it."""
+"""A rate that is not published. A computation that needs it raises ``RefusalError``; no other rate replaces it."""
 
 
 @frozen(kw_only=True)
@@ -20,12 +20,12 @@ class Level:
     Attributes:
         name: ``chip``, ``server``, ``ultraserver`` or ``network``.
         ranks: Ranks within one unit of this level.
-        rate: Rate of one rank over this level in one direction, when all ranks send and receive at once, in B/s;
+        rate: Rate of one rank over this level in one direction, when all ranks send and receive concurrently, in B/s;
             :data:`UNKNOWN` where it is not published.
-        latency: Time of one step of a collective over this level, in s, as published; 0 where none is.
+        latency: Time of one step of a collective over this level, in s, as published; 0 if none is.
         link: The name of the link.
-        place: The document and the attribute that states the rate, or would state it.
-        shape: The declared topology among the chips; ``None`` where it is a network, a chip, or not declared.
+        place: The document and the attribute of the rate, whether or not it is stated.
+        shape: The declared topology among the chips; ``None`` for a network, a chip, or if not declared.
     """
 
     name: str
@@ -39,21 +39,21 @@ class Level:
 
 @frozen(kw_only=True)
 class System:
-    """The servers that an evaluator computes with.  Rates and capacities are those of one rank.
+    """The system of an evaluation.  Rates and capacities are those of one rank.
 
     Attributes:
-        name: The system as it was given: ``trn1.32xlarge*32``.
+        name: The system as given in the input: ``trn1.32xlarge*32``.
         chip: The name of the chip.
         chips: Chips of all servers.
         servers: Servers.
-        ranks: Ranks: logical cores of all chips, or chips where a chip is one rank.
+        ranks: Ranks: logical cores of all chips, or chips if a chip is one rank.
         ranks_per_chip: Ranks that share a chip, and its memory, links and rates.
-        lnc: Physical cores of one logical core; 0 where the chip does not count cores as ranks.
+        lnc: Physical cores of one logical core; 0 if a core of the chip is not a rank.
         rates: Peak dense rate of matrix multiplication by data type, in FLOP/s (or OP/s).
-        published: Peak dense rate by data type as its publisher counts it, the denominator of MFU.
+        published: Peak dense rate by data type as published, the denominator of MFU.
         capacity: Device memory, in B.
         bandwidth: Rate between a rank and its device memory, in B/s.
-        host_memory: Memory of the host, in B; :data:`UNKNOWN` where it is not published.
+        host_memory: Memory of the host, in B; :data:`UNKNOWN` if it is not published.
         levels: From the innermost outwards.
         figures_used: The catalog figures used.
         ends: The same system with every figure at the slow end, and at the fast end of its interval.

@@ -214,7 +214,7 @@ def recomputed(recompute: Number) -> Number:
 
 
 def invalid_degrees(c: Choices, ranks: Number, heads: Number, experts: Number, unknown: Number) -> Number:
-    """The cause from the parallel degrees; see :func:`refused`.
+    """The cause from the parallel degrees; see :func:`reason_codes`.
 
     Args:
         c: The layouts.
@@ -227,17 +227,17 @@ def invalid_degrees(c: Choices, ranks: Number, heads: Number, experts: Number, u
 
 
 def invalid_stages(c: Choices, layers: Number) -> Number:
-    """The cause from the stages of the pipeline; see :func:`refused`."""
+    """The cause from the pipeline stages; see :func:`reason_codes`."""
     return _first(legality.stages(c, layers))
 
 
 def invalid_sequence(c: Choices) -> Number:
-    """The cause from the sequence; see :func:`refused`."""
+    """The cause from the sequence; see :func:`reason_codes`."""
     return _first(legality.sequence(c))
 
 
 def invalid_positions(c: Choices, longest: Number) -> Number:
-    """The cause from learned positions; see :func:`refused`.
+    """The cause from learned positions; see :func:`reason_codes`.
 
     Args:
         c: The layouts.
@@ -252,11 +252,11 @@ def turns(c: Choices) -> Number:
 
 
 def invalid_batch(microbatches: Number, multiple: Number) -> Number:
-    """The cause from the batch; see :func:`refused`."""
+    """The cause from the batch; see :func:`reason_codes`."""
     return _first(legality.batch(microbatches, multiple))
 
 
-def refused(*causes: Number) -> NDArray[np.uint8]:
+def reason_codes(*causes: Number) -> NDArray[np.uint8]:
     """The codes of :data:`REASONS`, in the shape that all causes broadcast to.
 
     A cause is 256 minus the code of a reason where its condition holds, else 0, so the first reason is the largest.

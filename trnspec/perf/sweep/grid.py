@@ -24,8 +24,8 @@ from trnspec.perf.sweep.columns import (
     invalid_sequence,
     invalid_stages,
     optimized,
+    reason_codes,
     recomputed,
-    refused,
     scheduled,
     turns,
 )
@@ -322,7 +322,7 @@ def _evaluated(
     )
     by_degrees = invalid_degrees(c, system.ranks, d.heads, larger(1.0, d.experts), times.unknown)
     by_shape = (invalid_stages(c, d.layers), invalid_sequence(c), invalid_positions(c, longest(d)))
-    code = refused(by_degrees, *by_shape, invalid_batch(microbatches, turns(c)))
+    code = reason_codes(by_degrees, *by_shape, invalid_batch(microbatches, turns(c)))
     code = np.array(np.broadcast_to(code, shape)).reshape(size)
     memory_bytes = np.zeros(0)
     if memory:

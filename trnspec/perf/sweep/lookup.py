@@ -205,9 +205,9 @@ class Tables:
             column = columns[name]
             if not isinstance(column, np.ndarray):
                 continue
-            found_positions = axis.find(column)
-            if found_positions is not None:
-                positions[name] = found_positions
+            axis_positions = axis.find(column)
+            if axis_positions is not None:
+                positions[name] = axis_positions
             elif axis.usable or np.minimum.reduce(column) < 1:
                 return None
         return RowValues(self, columns, positions)

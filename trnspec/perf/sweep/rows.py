@@ -9,7 +9,7 @@ import numpy as np
 from attrs import define
 
 from trnspec.errors import UsageError
-from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS, caused, invalid_batch, refused
+from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS, caused, invalid_batch, reason_codes
 from trnspec.perf.sweep.lookup import LIMITS, Tables, as_float, columns_as_choices
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.estimator import Estimator
@@ -148,7 +148,7 @@ class _Batch:
             coefficients.unlearned,
             invalid_batch(microbatches, coefficients.turns),
         )
-        code = refused(*causes, caused(dp != coefficients.dp, "rank-count"))
+        code = reason_codes(*causes, caused(dp != coefficients.dp, "rank-count"))
         return times, code if below is False else np.where(below, REASONS.index("not-positive"), code)
 
     def memory(self, at: slice, code: NDArray[np.uint8]) -> NDArray[np.float64]:

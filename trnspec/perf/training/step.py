@@ -131,12 +131,12 @@ def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number]:
     """
     scores = tokens * costs.scores
     forward = tokens * costs.token + costs.weights + scores
-    forward_floor, backward_floor = costs.forward, costs.backward
-    if always_zero(forward_floor) and always_zero(backward_floor):
+    forward_minimum, backward_minimum = costs.forward, costs.backward
+    if always_zero(forward_minimum) and always_zero(backward_minimum):
         work = 3.0 * forward
     else:
-        backward = larger(2.0 * forward, backward_floor)
-        forward = larger(forward, forward_floor)
+        backward = larger(2.0 * forward, backward_minimum)
+        forward = larger(forward, forward_minimum)
         work = forward + backward
     return work, costs.full * forward + costs.selective * scores
 

@@ -195,6 +195,6 @@ def _basis(figure: Stated) -> UsedFigure:
 
 
 def _answer(name: str, value: Fraction, price: Interval, factor: float, unit: str, note: str) -> Answer:
-    """An answer that is the price times an exact factor, and so is its interval."""
+    """An answer: the price times an exact factor; the interval is scaled by the same factor."""
     high = None if price.high is None else float(price.high) * factor
     return Answer(name, float(value) * factor, unit, float(price.low) * factor, high, note)

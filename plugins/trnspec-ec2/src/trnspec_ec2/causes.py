@@ -1,4 +1,4 @@
-"""Why a record and the catalog may disagree: the hypotheses of trnspec, and what a record itself tells."""
+"""Possible causes of a difference between a record and the catalog: the hypotheses of trnspec, and other figures of the record."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ _ONE: Path = ("spec", "memory", "capacity")
 def causes(
     statement: Statement, target: Target, wanted: Interval | None, parts: Parts, data: Mapping[str, Any]
 ) -> tuple[Explanation, ...]:
-    """The explanations that close the gap between a statement and what is wanted, the most telling first.
+    """The explanations that close the gap between a statement and the catalog, the most specific first.
 
     Args:
-        statement: What the record says.
-        target: What it is about.
-        wanted: What the catalog says there, in base units.
+        statement: The statement of the record.
+        target: Its attribute.
+        wanted: The value of the catalog, in base units.
         parts: The documents of the type.
         data: The whole record.
     """
-    found: list[Explanation] = []
+    explanations: list[Explanation] = []
     if isinstance(statement.says, Quantity) and wanted is not None and statement.says.value != 0:
-        found += _within(statement, data)
+        explanations += _within(statement, data)
         if statement.id == "device-memory":
-            found += _of_many(statement.says, parts)
+            explanations += _of_many(statement.says, parts)
         for case in _cases(statement.says, target, wanted, parts):
-            found += (e for e in (_placed(e, case) for e in explain_case(case)) if e not in found)
+            explanations += (e for e in (_placed(e, case) for e in explain_case(case)) if e not in explanations)
     elif isinstance(statement.says, int):
-        found += _counts(statement.says, target, parts)
-    return tuple(found)
+        explanations += _counts(statement.says, target, parts)
+    return tuple(explanations)
 
 
 def _within(statement: Statement, data: Mapping[str, Any]) -> Iterator[Explanation]:
-    """The total may follow from a figure of one part that the same record has, and then that one is to blame."""
+    """A total that follows from the figure of one part in the same record; the figure of the part is then the cause."""
     for info, listed, whole in DEVICES:
         if statement.where != f"{info}.{whole}":
             continue
@@ -66,21 +66,23 @@ def _within(statement: Statement, data: Mapping[str, Any]) -> Iterator[Explanati
 
 
 def _of_many(says: Quantity, parts: Parts) -> Iterator[Explanation]:
-    """The figure of one chip may be what all chips of another size have together."""
+    """The figure of one chip equals the total of all chips of another size."""
     for server in parts.graph.of(Server):
-        made = total(parts.graph, server, _ONE)
-        if made is None or made.count == 1 or server.name == parts.server.name:
+        memory = total(parts.graph, server, _ONE)
+        if memory is None or memory.count == 1 or server.name == parts.server.name:
             continue
-        if float(made) == float(says):
-            sentence = f"{made} is the memory of {made.count} chips of {made.figure}, {made.part.name}: {server.name}"
+        if float(memory) == float(says):
+            sentence = (
+                f"{memory} is the memory of {memory.count} chips of {memory.figure}, {memory.part.name}: {server.name}"
+            )
             yield Explanation("total-of-another", sentence)
             return
 
 
 def _cases(says: Quantity, target: Target, wanted: Interval, parts: Parts) -> Iterator[Case]:
-    """The cases in which a figure can be seen: that of one chip as such, and as what all chips have."""
+    """The possible meanings of a figure: that of one chip, or the total of all chips."""
     node = parts.node(target.part)
-    assert node is not None  # something is stated there
+    assert node is not None  # the attribute has a value
     own = _site(node, tuple(target.path.split(".")), parts.graph)
     if target.part == "chip" and own.path == _ONE:
         whole = _site(parts.server, _TOTAL, parts.graph)
@@ -88,7 +90,7 @@ def _cases(says: Quantity, target: Target, wanted: Interval, parts: Parts) -> It
         stated = figure_at(whole.node, _TOTAL)
         shares = ((Fraction(count), stated.value),) if stated is not None and count > 1 else ()
         yield Case(own, says, (wanted,), (), shares, parts.graph)
-        # As what all chips together have: 16 x the figure of another generation, for instance.
+        # As the total of all chips: for instance 16 x the figure of another generation.
         yield Case(whole, says, (wanted.scaled(count),), (_term(parts, own),), (), parts.graph)
     elif own.path == _TOTAL and parts.chip is not None:
         part = _site(parts.chip, _ONE, parts.graph)
@@ -97,19 +99,19 @@ def _cases(says: Quantity, target: Target, wanted: Interval, parts: Parts) -> It
         yield Case(own, says, (wanted,), (), (), parts.graph)
 
 
-def _placed(found: Explanation, case: Case) -> Explanation:
-    """Where another figure of a document stands here, that one by its whole path: ``baseline`` alone says nothing."""
-    told = _ROW.fullmatch(found.sentence) if found.id == "swapped-row" else None
-    if told is None:
-        return found
-    # A figure of a part is multiplied by how many parts there are.
-    sites = [t.part for t in case.terms] if " x " in told["figure"] else [case.site]
+def _placed(explanation: Explanation, case: Case) -> Explanation:
+    """The explanation with the full path of another figure of the document: ``baseline`` alone is ambiguous."""
+    match = _ROW.fullmatch(explanation.sentence) if explanation.id == "swapped-row" else None
+    if match is None:
+        return explanation
+    # The figure of a part is multiplied by the number of parts.
+    sites = [t.part for t in case.terms] if " x " in match["figure"] else [case.site]
     for site in sites:
-        for path in ((*site.path[:-1], told["row"]), ("spec", *told["row"].split("."))):
+        for path in ((*site.path[:-1], match["row"]), ("spec", *match["row"].split("."))):
             if figure_at(site.node, path) is not None:
-                where = f"{'.'.join(map(str, path))} of {site.node.name}{told['more']}"
-                return evolve(found, sentence=f"this is the figure at {where}: {told['figure']}")
-    return found
+                where = f"{'.'.join(map(str, path))} of {site.node.name}{match['more']}"
+                return evolve(explanation, sentence=f"this is the figure at {where}: {match['figure']}")
+    return explanation
 
 
 def _term(parts: Parts, part: Site) -> Term:
@@ -117,24 +119,24 @@ def _term(parts: Parts, part: Site) -> Term:
 
 
 def _site(node: Node[Any], path: Path, graph: Graph) -> Site:
-    """A site whose document keeps, of its claims, what was once true.
+    """A site whose document keeps only the superseded claims.
 
-    That others have said the same, the API itself among them, explains nothing.
+    Other claims with the same value, those of the API included, are not an explanation.
     """
     kept = tuple(c for c in node.claims if c.verdict == "superseded" and not _is_api(graph, c.source.name))
     return Site(evolve(node, claims=kept, positions=()), path)
 
 
 def _is_api(graph: Graph, source: str) -> bool:
-    found = graph.nodes.get(source)
-    return found is not None and isinstance(found.spec, Source) and found.spec.rank == "vendor-api"
+    node = graph.nodes.get(source)
+    return node is not None and isinstance(node.spec, Source) and node.spec.rank == "vendor-api"
 
 
 def _counts(says: int, target: Target, parts: Parts) -> Iterator[Explanation]:
-    """Whole numbers leave little to go by: another size's, that of all chips for that of one, or the reverse."""
+    """The explanations for a count: that of another size, that of all chips instead of one, or the reverse."""
     path = tuple(target.path.split("."))
     node = parts.node(target.part)
-    assert node is not None  # something is stated there
+    assert node is not None  # the attribute has a value
     count, own = parts.server.spec.chips.count, figure_at(node, path)
     if target.path == "spec.cores.count" and count > 1 and says == count * own:
         yield Explanation("whole-for-part", f"the total, {count} x {own}, was used for one chip")

@@ -68,13 +68,13 @@ def audit_(  # noqa: PLR0913, PLR0917  # one parameter for each option
     records, name, date = _records(file, region, endpoint, types, as_of)
     known = _graph(catalog)
     with extra_hypotheses(registry().explanations):
-        found = audit(records, known)
+        result = audit(records, known)
     origin = reporting.Origin(name, date)
     if format_ == "json":
-        click.echo(reporting.data(found, origin, only_new=only_new))
+        click.echo(reporting.data(result, origin, only_new=only_new))
     else:
-        click.echo(reporting.text(found, origin, verbose=verbose, only_new=only_new))
-    sys.exit(1 if (found.unrecorded if only_new else found.contradictions) else 0)
+        click.echo(reporting.text(result, origin, verbose=verbose, only_new=only_new))
+    sys.exit(1 if (result.unrecorded if only_new else result.contradictions) else 0)
 
 
 @ec2.command("import")
@@ -105,8 +105,8 @@ def import_(  # noqa: PLR0913, PLR0917  # one parameter for each option
     known = _graph(catalog)
     wanted = records if types else tuple(lacking(records, known))
     folder = FilePath(out)
-    made = draft(wanted, known, _origin(source, date, region, known), _schemas(folder))
-    files = {folder / path: text.encode() for path, text in made.files.items()}
+    drafts = draft(wanted, known, _origin(source, date, region, known), _schemas(folder))
+    files = {folder / path: text.encode() for path, text in drafts.files.items()}
     there = [f for f, text in files.items() if f.exists() and not (f.is_file() and f.read_bytes() == text)]
     if there and not force:
         more = f" and {len(there) - 1} more" if len(there) > 1 else ""
@@ -114,13 +114,13 @@ def import_(  # noqa: PLR0913, PLR0917  # one parameter for each option
     write(files)
     for path in files:
         click.echo(f"wrote {path}")
-    for note in made.notes:
+    for note in drafts.notes:
         click.echo(f"note: {note}")
-    for reason in made.left_out:
+    for reason in drafts.left_out:
         click.echo(f"not drafted: {reason}")
     summary = f"{len(files)} files drafted" if files else "Nothing to draft"
     click.echo(f"{summary}; next: trnspec validate {folder}" if files else f"{summary}.")
-    sys.exit(1 if made.left_out else 0)
+    sys.exit(1 if drafts.left_out else 0)
 
 
 def _records(
@@ -140,22 +140,22 @@ def _records(
 
         answer = fetch(region, endpoint, types)
         name = f"EC2 in {region}"
-        found, date = records(answer.data, name), date or answer.date
+        parsed, date = records(answer.data, name), date or answer.date
     elif file == "-":
         if sys.stdin is None:
             raise UsageError("there is no standard input to read")
         name = "<stdin>"
-        found = parse(sys.stdin.buffer.read(MOST_BYTES + 1), name)
+        parsed = parse(sys.stdin.buffer.read(MOST_BYTES + 1), name)
     else:
         assert file is not None  # there is no region
         name = file
-        found = parse(_contents(FilePath(file), MOST_BYTES + 1), name)
-    names = {r.name for r in found}
+        parsed = parse(_contents(FilePath(file), MOST_BYTES + 1), name)
+    names = {r.name for r in parsed}
     for each in types:
         if each not in names:
             hint = did_you_mean(each, names)
             raise UsageError(f"{name} has no instance type {each!r}" + (f"; {hint}" if hint else ""))
-    return tuple(r for r in found if not types or r.name in types), name, date
+    return tuple(r for r in parsed if not types or r.name in types), name, date
 
 
 def _contents(file: FilePath, most: int) -> bytes:
@@ -200,12 +200,12 @@ def _origin(source: str | None, date: str, region: str | None, graph: Graph) -> 
         raise UsageError(f"--source {source}: in the catalog that is the name of a {graph.named(source).kind}")
     if not date:
         raise UsageError("a source needs its date: say with --as-of DATE when the API said so, or --source NAME")
-    made = "-".join(p for p in ("ec2-api", region, date) if p)
-    return Origin(source or made, date, region or "")
+    default = "-".join(p for p in ("ec2-api", region, date) if p)
+    return Origin(source or default, date, region or "")
 
 
 def _schemas(folder: FilePath) -> str:
-    """Where the schemas are from the folder of a kind: beside the catalog, if they are found there."""
+    """The path of the schemas from the folder of a kind: in the nearest parent folder of the catalog that has them."""
     import os
 
     base = folder.resolve()

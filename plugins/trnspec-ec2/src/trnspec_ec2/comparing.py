@@ -1,4 +1,4 @@
-"""Records and the catalog side by side: what agrees, what contradicts, what either of them lacks."""
+"""Comparison of records with the catalog: agreements, contradictions, and what either of them lacks."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Adopted:
 
     Attributes:
         value: The figure, count or word.
-        text: As people read it: ``16 x 96 GiB``.
-        interval: What its digits stand for, in base units, where it is a number.
+        text: As text: ``16 x 96 GiB``.
+        interval: The interval of its digits, in base units, if it is a number.
         name: The document.
-        path: Where in it.
-        source: Its source; ``derived`` where it follows from others.
-        as_of: The date of that.
+        path: The path in the document.
+        source: Its source; ``derived`` if it follows from other figures.
+        as_of: The date of the source.
     """
 
     value: Any
@@ -54,8 +54,8 @@ class Known:
     """A contradiction that the catalog records already.
 
     Attributes:
-        verdict: What was decided of it.
-        reason: Why.
+        verdict: The verdict of the claim.
+        reason: The reason of the verdict.
         name: The document that records it.
         source: The source that agrees with the record.
     """
@@ -73,11 +73,11 @@ class Compared:
     Attributes:
         type: The instance type.
         statement: The statement of the record.
-        adopted: The figure of the catalog; ``None`` where it has none.
-        target: The attribute that was compared, or that lacks.
-        agrees: True where rounding alone can explain the difference.
-        causes: Why they may differ; each closes the gap.
-        known: The record of the catalog on it, if there is one.
+        adopted: The figure of the catalog; ``None`` if it has none.
+        target: The attribute that was compared, or that the catalog lacks.
+        agrees: True if rounding alone can explain the difference.
+        causes: Possible causes of the difference; each closes the gap.
+        known: The contradiction as the catalog records it, if it does.
     """
 
     type: str
@@ -95,7 +95,7 @@ class Lacking:
 
     Attributes:
         type: The instance type.
-        devices: What is in it, each with the chip of the catalog, if it has one of that name.
+        devices: Its devices, each with the chip of the catalog, if it has one of that name.
     """
 
     type: str
@@ -104,15 +104,15 @@ class Lacking:
 
 @frozen(kw_only=True)
 class Audit:
-    """What comparing some records with the catalog gave.
+    """The result of comparing records with the catalog.
 
     Attributes:
         agreements: Statements that the catalog agrees with.
         contradictions: Those that it does not agree with.
-        additions: Those of which it says nothing and could.
-        lacking: Types that it lacks.
+        additions: Those of attributes that the catalog could state and does not.
+        lacking: Types that the catalog lacks.
         omissions: Types of the catalog whose record lists no accelerator, with their accelerators.
-        others: How many types have no accelerator and no document.
+        others: Number of types without accelerator and without document.
     """
 
     agreements: tuple[Compared, ...]
@@ -136,14 +136,14 @@ def audit(records: Iterable[Record], graph: Graph) -> Audit:
     others = 0
     for record in sorted(records, key=lambda r: r.name):
         parts = Parts.of(record.name, graph)
-        found = devices(record.data)
+        listed = devices(record.data)
         if parts is None:
-            if found:
-                devices_ = [(d, chip.name if (chip := chip_named(graph, d)) else "") for d in distinct(found)]
+            if listed:
+                devices_ = [(d, chip.name if (chip := chip_named(graph, d)) else "") for d in distinct(listed)]
                 lacking.append(Lacking(record.name, tuple(devices_)))
-            others += not found
+            others += not listed
             continue
-        if not found:
+        if not listed:
             chips = parts.server.spec.chips
             omissions.append((record.name, f"{chips.count} x {chips.chip.name}"))
         compared += _of_record(record, parts)
@@ -162,23 +162,23 @@ _FOLLOWS = {"peak": {"card-peak", "cards"}, "performance-cards": {"performance"}
 
 
 def _of_record(record: Record, parts: Parts) -> Iterator[Compared]:
-    found = [one for s in statements(record.data) if (one := _compared(s, record, parts)) is not None]
-    wrong = {c.statement.id for c in found if not c.agrees}
-    yield from (c for c in found if c.agrees or not wrong & _FOLLOWS.get(c.statement.id, set()))
+    compared = [one for s in statements(record.data) if (one := _compared(s, record, parts)) is not None]
+    wrong = {c.statement.id for c in compared if not c.agrees}
+    yield from (c for c in compared if c.agrees or not wrong & _FOLLOWS.get(c.statement.id, set()))
 
 
-def _first_of_each(found: Iterable[Compared]) -> Iterator[Compared]:
-    """Two statements may be of one attribute; it lacks once."""
-    told: set[tuple[str, Target]] = set()
-    for each in found:
-        if (each.type, each.target) not in told:
-            told.add((each.type, each.target))
+def _first_of_each(additions: Iterable[Compared]) -> Iterator[Compared]:
+    """The first addition of each attribute, since several statements may be of one attribute."""
+    seen: set[tuple[str, Target]] = set()
+    for each in additions:
+        if (each.type, each.target) not in seen:
+            seen.add((each.type, each.target))
             yield each
 
 
 @frozen
 class Parts:
-    """The documents that a record speaks of."""
+    """The documents that correspond to a record."""
 
     graph: Graph
     server: Node[Server]
@@ -187,7 +187,7 @@ class Parts:
 
     @classmethod
     def of(cls, name: str, graph: Graph) -> Parts | None:
-        """Those of the type of that name; ``None`` where the catalog has no such server."""
+        """The documents of an instance type; ``None`` if the catalog has no such server."""
         server: Node[Any] | None = graph.find(Ref(name))
         if server is None or not isinstance(server.spec, Server):
             return None
@@ -197,36 +197,36 @@ class Parts:
         return cls(graph, server, chip, graph.find(chip.spec.cores.core) if chip.spec.cores else None)
 
     def node(self, part: Part) -> Node[Any] | None:
-        """One of them."""
+        """The document of a part."""
         return {"server": self.server, "chip": self.chip, "core": self.core}[part]
 
     def adopted(self, target: Target) -> Adopted | None:
-        """The value of an attribute; the memory of all chips is computed where no page states it."""
+        """The value of an attribute; the memory of all chips is computed if it is not stated."""
         node = self.node(target.part)
         if node is None:
             return None
         path = tuple(target.path.split("."))
-        found = figure_at(node, path)
-        if found is None and target.path == "spec.stated.memory.capacity":
+        value = figure_at(node, path)
+        if value is None and target.path == "spec.stated.memory.capacity":
             return self._memory()
-        if found is None:
+        if value is None:
             return None
-        if isinstance(found, Figure):
-            source = found.source or node.metadata.source
-            name = "derived" if found.derived is not None else source.name if source else ""
-            return Adopted(found.value, str(found), found.interval, node.name, target.path, name, self.date(name))
+        if isinstance(value, Figure):
+            source = value.source or node.metadata.source
+            name = "derived" if value.derived is not None else source.name if source else ""
+            return Adopted(value.value, str(value), value.interval, node.name, target.path, name, self.date(name))
         name = node.metadata.source.name if node.metadata.source else ""
-        text = found.name if isinstance(found, Ref) else str(found)
-        interval = Interval.point(found) if isinstance(found, int) else None
-        return Adopted(found, text, interval, node.name, target.path, name, self.date(name))
+        text = value.name if isinstance(value, Ref) else str(value)
+        interval = Interval.point(value) if isinstance(value, int) else None
+        return Adopted(value, text, interval, node.name, target.path, name, self.date(name))
 
     def _memory(self) -> Adopted | None:
-        made = total(self.graph, self.server, ("spec", "memory", "capacity"))
-        if made is None:
+        memory = total(self.graph, self.server, ("spec", "memory", "capacity"))
+        if memory is None:
             return None
-        name = made.part.metadata.source.name if made.part.metadata.source else ""
-        text = f"{made} = {made.count} x {made.figure}" if made.count != 1 else str(made)
-        return Adopted(made, text, made.interval, made.part.name, "spec.memory.capacity", name, self.date(name))
+        name = memory.part.metadata.source.name if memory.part.metadata.source else ""
+        text = f"{memory} = {memory.count} x {memory.figure}" if memory.count != 1 else str(memory)
+        return Adopted(memory, text, memory.interval, memory.part.name, "spec.memory.capacity", name, self.date(name))
 
     def date(self, source: str) -> str:
         """The date of a source."""
@@ -238,7 +238,7 @@ def _compared(statement: Statement, record: Record, parts: Parts) -> Compared | 
     stated = next(((t, a) for t in statement.targets if (a := parts.adopted(t)) is not None), None)
     if stated is None:
         target = statement.targets[0]
-        # What a document of another kind lacks, a core for instance, no record of a server can add.
+        # The record of a server cannot add figures to a part that the catalog does not have, such as a core.
         adds = statement.adds and parts.node(target.part) is not None
         return Compared(record.name, statement, None, target) if adds else None
     target, adopted = stated
@@ -274,9 +274,9 @@ def _dimension(adopted: Adopted) -> Any:
 
 
 def _known(statement: Statement, target: Target, parts: Parts) -> Known | None:
-    """The claim of the API in the catalog that says the same and has been judged, if there is one.
+    """The claim of the API in the catalog with the same value and a verdict, if there is one.
 
-    What the API says of one chip may stand in the document of the server too.
+    The document of the server may also have the claim on one chip.
     """
     places = [(parts.node(target.part), target.path)]
     if statement.id in ("device-memory", "device-memory-total"):
@@ -293,15 +293,15 @@ def _known(statement: Statement, target: Target, parts: Parts) -> Known | None:
             covers = any(steps[: len(p)] == p for p in claimed_paths(claim.at))
             if (
                 covers
-                and _meant(statement.where, claim.where)
+                and _is_about(statement.where, claim.where)
                 and _same(statement.says, Site(node, steps, index).value, claim.says)
             ):
                 return Known(str(claim.verdict), claim.reason or "", node.name, claim.source.name)
     return None
 
 
-def _meant(where: str, claimed: str | None) -> bool:
-    """True where a claim speaks of this place of the record: the figure of one chip may equal a wrong total."""
+def _is_about(where: str, claimed: str | None) -> bool:
+    """True if a claim is about this place of the record: the figure of one chip may equal a wrong total."""
     return claimed is None or any(where.startswith(word) for word in re.split(r"[ ,]+", claimed) if "." in word)
 
 
@@ -312,25 +312,25 @@ def _same(says: Quantity | int | str, value: Quantity | int | None, text: int | 
 
 
 def plain(text: str) -> str:
-    """A name without what people write now so, now so: capitals, spaces, hyphens."""
+    """A name without capitals, spaces and hyphens, which vary between texts."""
     return re.sub(r"[^a-z0-9]+", "", text.lower())
 
 
 def _names(chip: Node[Chip]) -> set[str]:
-    """What a chip may be called: names, aliases, and the title with and without its maker, the first word."""
+    """The names of a chip: name, aliases, and the title with and without its maker, the first word."""
     title = chip.metadata.title
     return {plain(n) for n in (chip.name, *chip.metadata.aliases, title, title.partition(" ")[2])} - {""}
 
 
 def chip_named(graph: Graph, device: Device) -> Node[Chip] | None:
-    """The chip of the catalog that the API means by the name of a device; ``None`` where none or several fit."""
+    """The chip of the catalog with the name that the API gives a device; ``None`` if none or several match."""
     wanted = {plain(device.name), plain(device.title)} - {""}
-    found = [chip for chip in graph.of(Chip) if wanted & _names(chip)]
-    return found[0] if len(found) == 1 else None
+    matches = [chip for chip in graph.of(Chip) if wanted & _names(chip)]
+    return matches[0] if len(matches) == 1 else None
 
 
 def is_chip(graph: Graph, name: str, full: str, chip: Node[Chip]) -> bool:
-    """True where the API's name may mean this chip: it is its name, or the beginning of it and no other chip's name."""
+    """True if the API's name can refer to this chip: it is its name, or a prefix of it and not another chip's name."""
     wanted = {plain(name), plain(full)} - {""}
     if wanted & _names(chip):
         return True

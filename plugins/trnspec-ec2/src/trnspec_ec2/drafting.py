@@ -28,8 +28,8 @@ class Origin:
 
     Attributes:
         name: Its name in the catalog.
-        as_of: Its date; empty where the catalog has the source already.
-        region: The region of the records, where it is known.
+        as_of: Its date; empty if the catalog has the source already.
+        region: The region of the records, if it is known.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Drafts:
     Attributes:
         files: The text of each by its path in a catalog: ``servers/trn2.3xlarge.yaml``.
         left_out: Types that cannot be drafted, with the reason.
-        notes: What the drafts leave open, and why.
+        notes: What the drafts omit, and why.
     """
 
     files: Mapping[str, str]
@@ -53,7 +53,7 @@ class Drafts:
 
 
 def draft(records: Iterable[Record], graph: Graph, origin: Origin, schemas: str) -> Drafts:
-    """Draft a server for each record, and what it names and the catalog lacks.
+    """Draft a server for each record, and the chips and the source that the catalog lacks.
 
     Args:
         records: The records; those of types without accelerators are left out.
@@ -61,26 +61,26 @@ def draft(records: Iterable[Record], graph: Graph, origin: Origin, schemas: str)
         origin: The source of all that is drafted.
         schemas: The folder of the JSON Schemas, from the folder of a kind.
     """
-    making = _Making(graph, origin, schemas)
+    drafter = _Drafter(graph, origin, schemas)
     wanted = sorted(records, key=lambda r: r.name)
-    chips = making.chips(wanted)
+    chips = drafter.chips(wanted)
     for record in wanted:
-        making.server(record, chips)
-    if making.files and origin.name not in graph.nodes:
-        making.source()
-    return Drafts(dict(sorted(making.files.items())), tuple(making.left_out), tuple(making.notes))
+        drafter.server(record, chips)
+    if drafter.files and origin.name not in graph.nodes:
+        drafter.source()
+    return Drafts(dict(sorted(drafter.files.items())), tuple(drafter.left_out), tuple(drafter.notes))
 
 
 @frozen
-class _Made:
-    """A chip that a server can name, with its memory where that is known."""
+class _NamedChip:
+    """A chip that a server can name, with its memory if that is known."""
 
     name: str
     capacity: Interval | None
 
 
-class _Making:
-    """Drafts under way."""
+class _Drafter:
+    """The drafts of one run."""
 
     def __init__(self, graph: Graph, origin: Origin, schemas: str) -> None:
         self.graph = graph
@@ -91,7 +91,7 @@ class _Making:
         self.notes: list[str] = []
 
     def add(self, kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
-        """Keep the text of a document."""
+        """Add the text of a document."""
         schema = f"{self.schemas}/{kind.lower()}.schema.json"
         self.files[f"{FOLDERS[kind]}/{metadata['name']}.yaml"] = document(schema, kind, metadata, spec)
 
@@ -104,20 +104,20 @@ class _Making:
             {"publisher": "Amazon EC2 API", "as_of": self.origin.as_of, "rank": "vendor-api"},
         )
 
-    def chips(self, records: Iterable[Record]) -> Mapping[str, _Made | str]:
-        """The chip of each device by its title: that of the catalog, else a draft, else why there is none."""
-        found: dict[str, list[tuple[str, Device]]] = {}
+    def chips(self, records: Iterable[Record]) -> Mapping[str, _NamedChip | str]:
+        """The chip of each device by its title: that of the catalog, else a draft, else the reason why there is none."""
+        by_title: dict[str, list[tuple[str, Device]]] = {}
         for record in records:
             for device in distinct(devices(record.data)):
-                found.setdefault(device.title, []).append((record.name, device))
-        return {title: self.chip(title, places) for title, places in found.items()}
+                by_title.setdefault(device.title, []).append((record.name, device))
+        return {title: self.chip(title, places) for title, places in by_title.items()}
 
-    def chip(self, title: str, places: list[tuple[str, Device]]) -> _Made | str:
+    def chip(self, title: str, places: list[tuple[str, Device]]) -> _NamedChip | str:
         """A chip, or the reason why it cannot be drafted."""
         type_, device = next(((t, d) for t, d in places if not d.is_part), places[0])
         known = chip_named(self.graph, device)
         if known is not None:
-            return _Made(known.name, figure_at(known, ("spec", "memory", "capacity")).interval)
+            return _NamedChip(known.name, figure_at(known, ("spec", "memory", "capacity")).interval)
         name = re.sub(r"[^a-z0-9]+", "-", device.name.lower()).strip("-")
         sizes = {d.data.get("MemoryInfo", {}).get("SizeInMiB") for _, d in places if not d.is_part}
         if not name:
@@ -127,8 +127,8 @@ class _Making:
         if None in sizes or not sizes:
             return f"nothing says how much memory a {title} has"
         if len(sizes) > 1:
-            told = " and ".join(f"{s:,} MiB" for s in sorted(s for s in sizes if s is not None))
-            return f"the records give a {title} {told}"
+            amounts = " and ".join(f"{s:,} MiB" for s in sorted(s for s in sizes if s is not None))
+            return f"the records give a {title} {amounts}"
         size = printed(device.data["MemoryInfo"]["SizeInMiB"], "MiB")
         spec: dict[str, Any] = {}
         core = self.core(device, title)
@@ -138,33 +138,33 @@ class _Making:
         source = {"source": self.origin.name, "where": f"the record of {type_}"}
         self.add("Chip", {"name": name, "title": title, **source}, spec)
         self.notes.append(f"{name}: the API has no peak rates; peak is empty until a source is found")
-        return _Made(name, size.interval)
+        return _NamedChip(name, size.interval)
 
     def core(self, device: Device, title: str) -> str | None:
-        """The core of the catalog that a device has; the draft has no cores where there is none."""
+        """The core of the catalog that a device has; the draft has no cores if there is none."""
         info = device.data.get("CoreInfo", {})
         if not info.get("Count") or "Version" not in info:
             return None
-        found = [c.name for c in self.graph.of(Core) if c.spec.version == f"v{info['Version']}"]
-        if len(found) == 1:
-            return found[0]
+        matches = [c.name for c in self.graph.of(Core) if c.spec.version == f"v{info['Version']}"]
+        if len(matches) == 1:
+            return matches[0]
         self.notes.append(f"{title}: the catalog has no core of version v{info['Version']}; its cores are left out")
         return None
 
-    def server(self, record: Record, chips: Mapping[str, _Made | str]) -> None:
+    def server(self, record: Record, chips: Mapping[str, _NamedChip | str]) -> None:
         """Draft a server, or report why not."""
-        told = {d.title: d for d in distinct(devices(record.data))}
-        if len(told) != 1:
-            reason = "its record tells of no accelerator" if not told else f"it has {' and '.join(told)}"
+        by_title = {d.title: d for d in distinct(devices(record.data))}
+        if len(by_title) != 1:
+            reason = "its record lists no accelerator" if not by_title else f"it has {' and '.join(by_title)}"
             self.left_out.append(f"{record.name}: {reason}")
             return
-        [(title, device)] = told.items()
-        made = chips[title]
+        [(title, device)] = by_title.items()
+        chip = chips[title]
         if device.is_part:
             self.left_out.append(f"{record.name}: it has a part of a chip, and a catalog counts whole ones")
             return
-        if isinstance(made, str) or not device.count:
-            reason = made if isinstance(made, str) else "its record does not say how many accelerators it has"
+        if isinstance(chip, str) or not device.count:
+            reason = chip if isinstance(chip, str) else "its record does not say how many accelerators it has"
             self.left_out.append(f"{record.name}: {reason}")
             return
         other: Node[Any] | None = self.graph.find(Ref(record.name))
@@ -172,10 +172,10 @@ class _Making:
             self.left_out.append(f"{record.name}: in the catalog that is another name of {other.name}")
             return
         figures = self.figures(record)
-        self.memory(record, figures, device.count, made)
+        self.memory(record, figures, device.count, chip)
         spec: dict[str, Any] = {
             "family": {"name": record.name.partition(".")[0]},
-            "chips": {"chip": made.name, "count": device.count},
+            "chips": {"chip": chip.name, "count": device.count},
         }
         for path, statement in figures.items():
             _put(spec, path.split("."), statement)
@@ -183,18 +183,18 @@ class _Making:
         self.add("Server", metadata, spec)
 
     def figures(self, record: Record) -> dict[str, Statement]:
-        """The statement to draft for each path of a server; where a record contradicts itself, none."""
-        found: dict[str, list[Statement]] = {}
+        """The statement to draft for each path of a server; none if a record contradicts itself."""
+        by_path: dict[str, list[Statement]] = {}
         for statement in statements(record.data):
             target = statement.targets[0]
             if target.part == "server" and target.path in _DRAFTED and statement.says != NOT_EFA:
-                found.setdefault(target.path.removeprefix("spec."), []).append(statement)
+                by_path.setdefault(target.path.removeprefix("spec."), []).append(statement)
         chosen: dict[str, Statement] = {}
         for path in (p.removeprefix("spec.") for p in _DRAFTED):
-            first, *more = found.get(path, [None])
-            rival = next((s for s in more if s is not None and first is not None and not _alike(first, s)), None)
-            if first is not None and rival is not None:
-                both = f"{first} at {first.where} and {rival} at {rival.where}"
+            first, *more = by_path.get(path, [None])
+            other = next((s for s in more if s is not None and first is not None and not _alike(first, s)), None)
+            if first is not None and other is not None:
+                both = f"{first} at {first.where} and {other} at {other.where}"
                 self.notes.append(f"{record.name}: {path} is left out, for the record says {both}")
             elif first is not None and _is_zero(first):
                 self.notes.append(f"{record.name}: {path} is left out, for the record says {first} at {first.where}")
@@ -202,8 +202,8 @@ class _Making:
                 chosen[path] = first
         return chosen
 
-    def memory(self, record: Record, figures: dict[str, Statement], count: int, chip: _Made) -> None:
-        """Leave the total of the memory out where it is not what the chips have."""
+    def memory(self, record: Record, figures: dict[str, Statement], count: int, chip: _NamedChip) -> None:
+        """Omit the total of the memory if it is not the sum over the chips."""
         total = figures.get("stated.memory.capacity")
         if total is None or chip.capacity is None or not isinstance(total.says, Quantity):
             return
@@ -211,7 +211,7 @@ class _Making:
             del figures["stated.memory.capacity"]
             self.notes.append(
                 f"{record.name}: the device memory of {total} is left out, for {chip.name} has another; "
-                "trnspec ec2 audit tells more"
+                "trnspec ec2 audit shows more"
             )
 
 

@@ -17,7 +17,7 @@ class Answer:
 
     Attributes:
         data: All pages together: ``{"InstanceTypes": [...]}``.
-        date: The day of the answer in UTC, as its head says: ``2026-08-21``; empty where it says none.
+        date: The day of the answer in UTC, from its HTTP header: ``2026-08-21``; empty without one.
     """
 
     data: dict[str, Any]
@@ -29,30 +29,30 @@ def fetch(region: str, endpoint: str | None = None, types: tuple[str, ...] = ())
 
     Args:
         region: The region: ``us-east-1``.
-        endpoint: Another address than that of the region.
+        endpoint: The address to use instead of that of the region.
         types: Only these types; all when there are none.
 
     Raises:
-        UsageError: boto3 is not installed, there are no credentials, or the API refuses; the message says why.
+        UsageError: boto3 is not installed, there are no credentials, or the API rejects the request; the message has the reason.
     """
     try:
         boto3: Any = import_module("boto3")
         errors: Any = import_module("botocore.exceptions")
     except ImportError as error:
         raise UsageError(f"--region needs boto3: pip install 'trnspec-ec2[boto3]' ({error})") from error
-    found: list[Any] = []
+    fetched: list[Any] = []
     date = ""
     try:
-        # A session of its own: the one that boto3 keeps would remember the credentials of another call.
+        # A separate session: the default one of boto3 would keep the credentials of another call.
         client = boto3.Session().client("ec2", region_name=region, endpoint_url=endpoint)
         wanted = {"InstanceTypes": list(types)} if types else {}
         for page in client.get_paginator("describe_instance_types").paginate(**wanted):
-            found += page["InstanceTypes"]
+            fetched += page["InstanceTypes"]
             date = date or _day(page.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date", ""))
     except (errors.BotoCoreError, errors.ClientError, ValueError) as error:
-        told = " ".join(str(error).split())
-        raise UsageError(f"EC2 in {region} cannot be asked: {type(error).__name__}: {told}") from error
-    return Answer({"InstanceTypes": found}, date)
+        detail = " ".join(str(error).split())
+        raise UsageError(f"EC2 in {region} cannot be queried: {type(error).__name__}: {detail}") from error
+    return Answer({"InstanceTypes": fetched}, date)
 
 
 def _day(text: str) -> str:

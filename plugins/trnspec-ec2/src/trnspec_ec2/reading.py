@@ -1,6 +1,6 @@
 """DescribeInstanceTypes output, read: JSON becomes records whose values have the types that the API documents.
 
-What is not read is ignored; what is read is what it should be, or the one error says where it is not.
+Other values are ignored; a value that is read has the documented type, or one error names its position.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Record:
 
     Attributes:
         name: The type: ``trn2.48xlarge``.
-        data: What is read of the record, in the form of :data:`SHAPE`; what the record lacks is left out.
+        data: The values that are read, in the form of :data:`SHAPE`; absent values are omitted.
         place: Its position in the input: ``InstanceTypes[3]``.
     """
 
@@ -81,7 +81,7 @@ def parse(text: bytes, file: str) -> tuple[Record, ...]:
 
     Args:
         text: The text, in UTF-8.
-        file: What to call it in messages.
+        file: Its name in messages.
 
     Raises:
         UsageError: It is not such a text; the message has the position and what was expected.
@@ -110,7 +110,7 @@ def _loaded(text: str, file: str) -> Any:
     except ArithmeticError:
         _wrong(file, "a number has an exponent that is out of bounds")
     except ValueError as error:
-        # The function below refuses NaN; Python itself refuses whole numbers of thousands of digits.
+        # The function below rejects NaN; Python itself rejects whole numbers of thousands of digits.
         _wrong(file, str(error) if "JSON" in str(error) else "a whole number has thousands of digits")
 
 
@@ -123,20 +123,20 @@ def records(data: Any, file: str) -> tuple[Record, ...]:
 
     Args:
         data: An object with ``InstanceTypes``, a list of records, or one record.
-        file: What to call it in messages.
+        file: Its name in messages.
 
     Raises:
         UsageError: It is none of these, a value has another type than in the API, or a type occurs twice.
     """
-    found = tuple(_records(data, file))
-    if not found:
+    parsed = tuple(_records(data, file))
+    if not parsed:
         _wrong(file, "it has no instance types")
     places: dict[str, str] = {}
-    for record in found:
+    for record in parsed:
         first = places.setdefault(record.name, record.place)
         if first != record.place:
             _wrong(f"{file}: {record.place}", f"{record.name} is here a second time, after {first}", "leave one out")
-    return found
+    return parsed
 
 
 def _records(data: Any, file: str) -> Iterator[Record]:
@@ -172,8 +172,8 @@ def _taken(value: Any, shape: Any, place: str, file: str) -> Any:
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
             _not_expected(_at(file, place), value, "an object")
-        found = ((key, _taken(value[key], shape[key], f"{place}.{key}", file)) for key in shape if _there(value, key))
-        return dict(found)
+        items = ((key, _taken(value[key], shape[key], f"{place}.{key}", file)) for key in shape if _has(value, key))
+        return dict(items)
     if isinstance(shape, list):
         if not isinstance(value, list):
             _not_expected(_at(file, place), value, "a list")
@@ -181,7 +181,7 @@ def _taken(value: Any, shape: Any, place: str, file: str) -> Any:
     return _plain(value, shape, place, file)
 
 
-def _there(value: dict[str, Any], key: str) -> bool:
+def _has(value: dict[str, Any], key: str) -> bool:
     return value.get(key) is not None
 
 
@@ -189,7 +189,7 @@ _LONGEST = 100
 """Characters of a text; the longest that the API prints have about forty."""
 
 _LARGEST = 10**15
-"""Above every count and size that the API can mean: a pebibyte is 2**30 MiB."""
+"""More than any count and size of the API: a pebibyte is 2**30 MiB."""
 
 
 def _plain(value: Any, shape: str, place: str, file: str) -> Any:

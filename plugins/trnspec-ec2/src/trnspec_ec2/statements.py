@@ -41,13 +41,13 @@ class Statement:
     """One statement of a record.
 
     Attributes:
-        id: Its word for programs: ``host-memory``.
-        title: Its words for people.
+        id: Its identifier: ``host-memory``.
+        title: Its name in text.
         says: A figure, a count, or a word.
-        text: As printed, where that is more than the figure.
+        text: As printed, if that is more than the figure.
         where: The place in the record.
-        targets: The attributes it is about; the first of them that is stated counts.
-        adds: Whether a document that states none of them lacks something.
+        targets: Its attributes; the first of them that the catalog states is compared.
+        adds: Whether it is an addition if the catalog states none of them.
     """
 
     id: str
@@ -65,14 +65,14 @@ class Statement:
 
 @frozen
 class Device:
-    """Accelerators of one sort in a record.
+    """Accelerators of one type in a record.
 
     Attributes:
-        name: What the API calls them: ``Trainium2``.
-        maker: Who makes them, where the record says so.
-        count: How many there are; ``None`` where the record does not say.
+        name: Their name in the API: ``Trainium2``.
+        maker: Their manufacturer, if the record states it.
+        count: Their number; ``None`` if the record does not state it.
         where: The place in the record.
-        data: All that the record says of them.
+        data: All values of the record for them.
     """
 
     name: str
@@ -82,12 +82,12 @@ class Device:
     data: Mapping[str, Any]
 
     def __str__(self) -> str:
-        """For people: ``16 x Trainium2``."""
+        """As text: ``16 x Trainium2``."""
         return self.title if self.count is None else f"{self.count} x {self.title}"
 
     @property
     def is_part(self) -> bool:
-        """True for a share of a chip: its count and memory are not those of chips."""
+        """True for a partition of a chip: its count and memory are not those of chips."""
         return bool(self.data.get("GpuPartitionSize", 1) != 1)
 
     @property
@@ -106,16 +106,16 @@ def devices(data: Mapping[str, Any]) -> tuple[Device, ...]:
     )
 
 
-def distinct(found: Iterable[Device]) -> tuple[Device, ...]:
+def distinct(listed: Iterable[Device]) -> tuple[Device, ...]:
     """The same, with those that the API lists under two keys given once, with the data of both."""
-    made: dict[str, Device] = {}
-    for each in found:
-        first = made.setdefault(each.name.casefold(), each)
-        if first is not each:
-            count = each.count if first.count is None else first.count
-            data = {**each.data, **first.data}
-            made[each.name.casefold()] = Device(first.name, first.maker or each.maker, count, first.where, data)
-    return tuple(made.values())
+    merged: dict[str, Device] = {}
+    for device in listed:
+        first = merged.setdefault(device.name.casefold(), device)
+        if first is not device:
+            count = device.count if first.count is None else first.count
+            data = {**device.data, **first.data}
+            merged[device.name.casefold()] = Device(first.name, first.maker or device.maker, count, first.where, data)
+    return tuple(merged.values())
 
 
 def printed(number: int | Decimal, unit: str) -> Quantity:
@@ -207,7 +207,7 @@ def _device(device: Device) -> Iterator[Statement]:
 
 
 EFA, NOT_EFA = "EFA", "not EFA"
-"""What a record states of the technology of the network: the record of a type without EFA names no other one."""
+"""The network technology of a record without EFA; the record does not name another one."""
 
 
 def _adapters(data: Mapping[str, Any]) -> Iterator[Statement]:
@@ -234,7 +234,7 @@ def _adapters(data: Mapping[str, Any]) -> Iterator[Statement]:
 
 
 def adapters(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The network cards of a record that are adapters to other servers; none where it has no EFA."""
+    """The network cards of a record that are adapters to other servers; none if it has no EFA."""
     network = data.get("NetworkInfo", {})
     if not network.get("EfaSupported"):
         return []
@@ -267,11 +267,11 @@ def _network(data: Mapping[str, Any]) -> Iterator[Statement]:
             targets=_rates(len(counted), with_efa=bool(fast)),
         )
     for key, name in (("Peak", "peak"), ("Baseline", "baseline")):
-        found = [(i, c[f"{key}BandwidthInGbps"]) for i, c in enumerate(cards) if f"{key}BandwidthInGbps" in c]
+        rates = [(i, c[f"{key}BandwidthInGbps"]) for i, c in enumerate(cards) if f"{key}BandwidthInGbps" in c]
         path = "other.network_card_" + name
         if len(cards) == 1 and name == "baseline":
             path = "network.baseline"
-        for index, rate in found if len(cards) > 1 or name == "baseline" else ():
+        for index, rate in rates if len(cards) > 1 or name == "baseline" else ():
             yield Statement(
                 id=f"card-{name}",
                 title=f"{name} rate of one network card",
@@ -285,10 +285,10 @@ def _network(data: Mapping[str, Any]) -> Iterator[Statement]:
 
 def _advertised(network: Mapping[str, Any], *, with_efa: bool) -> Iterator[Statement]:
     text = network.get("NetworkPerformance", "")
-    found = _PERFORMANCE.fullmatch(text.strip())
-    if found is None:
+    match = _PERFORMANCE.fullmatch(text.strip())
+    if match is None:
         return  # a word such as "High" cannot be compared
-    count, _, rate = found.groups()
+    count, _, rate = match.groups()
     where = "NetworkInfo.NetworkPerformance"
     one = Decimal(rate) if "." in rate else int(rate)
     says = printed(one * int(count or 1), "Gbps")

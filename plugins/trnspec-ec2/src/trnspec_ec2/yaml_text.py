@@ -1,4 +1,4 @@
-"""Catalog files as text, in the style that they are written in by hand: small mappings on one line."""
+"""Catalog files as text, in the style of handwritten files: small mappings on one line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def document(schema: str, kind: str, metadata: Mapping[str, Any], spec: Mapping[
     """The text of a catalog file.
 
     Args:
-        schema: Where its JSON Schema is, from the file.
+        schema: The path of its JSON Schema, relative to the file.
         kind: Its kind.
         metadata: Its metadata.
         spec: Its spec.

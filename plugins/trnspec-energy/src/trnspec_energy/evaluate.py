@@ -184,6 +184,6 @@ def _share(share: float) -> str:
 
 
 def _answer(name: str, value: float, power: Interval, factor: float, unit: str, note: str) -> Answer:
-    """An answer that is the power times an exact factor, and so is its interval."""
+    """An answer: the power times an exact factor; the interval is scaled by the same factor."""
     high = None if power.high is None else float(power.high) * factor
     return Answer(name, value, unit, float(power.low) * factor, high, note)

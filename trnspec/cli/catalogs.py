@@ -27,7 +27,7 @@ AS_OF = "as-of:"
 GIT = "git:"
 
 
-def opened(text: str) -> Catalog:
+def open_catalog(text: str) -> Catalog:
     """The catalog that a text names.
 
     Args:
@@ -55,8 +55,8 @@ def opened(text: str) -> Catalog:
     )
 
 
-def called(text: str) -> str:
-    """The same for people: ``edition 2026.11``."""
+def label(text: str) -> str:
+    """The label of a catalog in output: ``edition 2026.11``."""
     if text.startswith(AS_OF):
         return f"what was published by {text.removeprefix(AS_OF)}"
     if is_name(text):

@@ -1,4 +1,4 @@
-"""trnspec.cli.opening: catalogs by a word."""
+"""trnspec.cli.catalogs: the catalogs that trnspec diff compares."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from catalogs import document, graph, source
 from git_repository import git
 
 from trnspec.catalog.versions.editions import FOLDER, freeze, write
-from trnspec.cli.opening import called, of_folder, of_revision, opened
+from trnspec.cli.catalogs import label, of_folder, of_revision, open_catalog
 from trnspec.errors import TrnspecError, UsageError
 
 PAGE = source("page", "2024-01-01")
@@ -30,9 +30,9 @@ def repository(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_revision_and_a_folder_stand_alone(repository) -> None:
+def test_a_revision_and_a_folder_are_opened_alone(repository) -> None:
     """Nothing of the shipped catalog is in them."""
-    then, now = opened("git:HEAD"), opened("catalog")
+    then, now = open_catalog("git:HEAD"), open_catalog("catalog")
 
     assert {"page", "wire"} == set(then.graph.nodes) == set(now.graph.nodes)
     assert ("9 us", "8 us") == tuple(c["wire"].figure("latency").value.text for c in (then, now))
@@ -43,21 +43,21 @@ def test_another_folder_of_a_revision(repository) -> None:
     git(repository, "mv", "catalog", "elsewhere")
     git(repository, "commit", "-q", "-m", "second")
 
-    assert {"wire"} == set(opened("git:HEAD:elsewhere/links").graph.nodes)
+    assert {"wire"} == set(open_catalog("git:HEAD:elsewhere/links").graph.nodes)
     assert of_revision("HEAD", "elsewhere", repository).diff(of_folder(repository / "elsewhere"))
 
 
-def test_the_other_words(repository) -> None:
-    assert "trainium3" in opened("working")
-    assert "trainium3" not in opened("as-of:2023")
+def test_working_and_as_of(repository) -> None:
+    assert "trainium3" in open_catalog("working")
+    assert "trainium3" not in open_catalog("as-of:2023")
 
 
 @pytest.mark.parametrize(
     "word", ["nowhere", "", "git:nowhere", "git:HEAD:nowhere", "as-of:x", "1999.01", "git:", "as-of:"]
 )
-def test_what_means_nothing(repository, word) -> None:
+def test_texts_that_name_no_catalog(repository, word) -> None:
     with pytest.raises(TrnspecError):
-        opened(word)
+        open_catalog(word)
 
 
 def test_an_empty_folder(tmp_path) -> None:
@@ -66,19 +66,19 @@ def test_an_empty_folder(tmp_path) -> None:
 
 
 def test_a_broken_document_is_not_a_removed_one(repository) -> None:
-    then = opened("git:HEAD")
+    then = open_catalog("git:HEAD")
     (repository / "catalog" / "links" / "wire.yaml").write_text("kind: [")
-    made = then.diff(opened("catalog"))
+    made = then.diff(open_catalog("catalog"))
 
     assert {"wire"} == set(made.unread)
     assert () == made.removed
 
 
-def test_called() -> None:
+def test_label() -> None:
     words = ("working", "as-of:2023", "2026.11", "git:HEAD", "some/folder")
 
     assert ["the working edition", "what was published by 2023", "edition 2026.11", "git:HEAD", "some/folder"] == [
-        called(w) for w in words
+        label(w) for w in words
     ]
 
 
@@ -89,4 +89,6 @@ def test_an_edition_by_its_name(repository, monkeypatch) -> None:
     (repository / "2026.11").mkdir()
     (repository / "2026.11" / "wire.yaml").write_text(wire("6 us"))
 
-    assert ("7 us", "6 us") == tuple(opened(w)["wire"].figure("latency").value.text for w in ("2026.11", "./2026.11"))
+    assert ("7 us", "6 us") == tuple(
+        open_catalog(w)["wire"].figure("latency").value.text for w in ("2026.11", "./2026.11")
+    )

@@ -1,0 +1,700 @@
+"""The table "I want to add ..." of CONTRIBUTING.md: its files and tests exist, and each change of the core is made here.
+
+A trial copies the package, makes the change in the files that the row names and in no other, and runs the copy.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+
+import pytest
+from attrs import frozen
+from running import ROOT
+from scratch import Scratch
+
+from trnspec.plugins.scaffold.writer import KINDS, files
+
+REQUIRED = {
+    *("chip generation", "extensive figure", "hardware level (rack)", "kind", "rule", "code", "evaluator"),
+    *("evaluator option", "command", "exporter", "reporter", "unit"),
+}
+MOST_OTHERS = 2
+"""Files that a change touches, except the new one that it is about."""
+
+
+@frozen
+class Row:
+    """A row of the table.
+
+    Attributes:
+        what: What is added.
+        changed: The files of trnspec that change.
+        own: The new files, with NAME in their paths; where there are none, the first file that changes.
+        plugin: The files of a plugin.
+        tests: The tests that make the change.
+    """
+
+    what: str
+    changed: tuple[str, ...]
+    own: tuple[str, ...]
+    plugin: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+def rows() -> dict[str, Row]:
+    """The table, by the first column."""
+    section = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## I want to add ...\n", 1)[1].split("\n## ", 1)[0]
+    table = [line for line in section.splitlines() if line.startswith("| ")]
+    result = {}
+    for line in table[1:]:
+        what, core, plugin, tried = (cell.strip() for cell in line.strip("|").split(" | "))
+        paths = [p for p in re.findall(r"`([^`]+)`", core) if re.search(r"\.(py|md|yaml)$", p)]
+        own = tuple(p for p in paths if "NAME" in p)
+        changed = tuple(p for p in paths if "NAME" not in p)
+        in_plugin = tuple(p for p in re.findall(r"`([^`]+)`", plugin) if re.search(r"\.(py|yaml)$", p))
+        result[what] = Row(what, changed, own, in_plugin, tuple(re.findall(r"`(tests/[^`]+)`", tried)))
+    return result
+
+
+ROWS = rows()
+
+
+# The table.
+
+
+def test_every_row_is_there() -> None:
+    assert set() == REQUIRED - set(ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.what)
+def test_files_of_a_row(row) -> None:
+    """They exist, those that are new are in folders that exist, and few change beside the one that the change is about."""
+    others = row.changed if row.own else row.changed[1:]
+
+    assert [] == [f for f in row.changed if not (ROOT / f).is_file()]
+    assert [] == [f for f in row.own if not (ROOT / f.partition("NAME")[0]).parent.is_dir()]
+    assert row.own + row.changed
+    assert len(others) <= MOST_OTHERS, others
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.what)
+def test_tests_of_a_row(row) -> None:
+    missing = []
+    for test in row.tests:
+        file, _, name = test.partition("::")
+        tree = ast.parse((ROOT / file).read_text("utf-8")) if (ROOT / file).is_file() else ast.Module([], [])
+        if name not in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}:
+            missing.append(test)
+
+    assert row.tests
+    assert [] == missing
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS.values() if r.what in REQUIRED], ids=lambda row: row.what)
+def test_files_of_a_plugin(row) -> None:
+    """A row of which ``plugin new`` writes an example names the files of the example."""
+    written = {_renamed(name, kind) for kind in KINDS for name in files("name", kind)}
+
+    assert row.plugin
+    assert [] == [f for f in row.plugin if f not in written]
+    assert len([f for f in row.plugin if f.endswith(".py")]) <= MOST_OTHERS
+
+
+def _renamed(path: str, kind: str) -> str:
+    """A path of the example as the table has it."""
+    path = path.replace("trnspec_name/", "trnspec_NAME/")
+    return re.sub(r"name-[a-z0-9-]+\.yaml$", "NAME.yaml", path)
+
+
+# The changes of the core.
+
+
+@pytest.fixture
+def scratch(tmp_path) -> Scratch:
+    return Scratch(tmp_path / "checkout")
+
+
+def made_as_stated(scratch: Scratch, what: str) -> None:
+    """The files that were touched are those of the row."""
+    patterns = [re.escape(f).replace("NAME", "[A-Za-z0-9_-]+") for f in ROWS[what].own]
+
+    assert set(ROWS[what].changed) == scratch.changed
+    assert set() == {f for f in scratch.added if not any(re.fullmatch(p, f) for p in patterns)}
+    assert [] == [p for p in patterns if not any(re.fullmatch(p, f) for f in scratch.added)]
+
+
+def test_chip_generation(scratch) -> None:
+    for name, text in files("acme", "generation").items():
+        if "/catalog/" in name:
+            # In the catalog, the schemas are in another folder.
+            own = text.replace("../../../../schemas/", "../../schemas/v1/")
+            scratch.add(f"catalog/{name.partition('/catalog/')[2]}", own)
+    made_as_stated(scratch, "chip generation")
+
+    checked = scratch.json("validate", *sorted(scratch.added))
+    totals = scratch.json("query", "ultraserver where memory.capacity = 2048 GiB", "--columns", "name,peak.dense.bf16")
+
+    assert ([], 4) == (checked["diagnostics"], checked["summary"]["files"])
+    assert {"name": "acme-1-ultraserver", "peak.dense.bf16": 32 * 400 * 10**12} in totals["rows"]
+
+
+def test_figure_and_source(scratch) -> None:
+    """A figure with a source of its own in a document of the catalog."""
+    chip = "catalog/chips/trainium1.yaml"
+    source = next(text for name, text in files("acme-blog", "generation").items() if "/sources/" in name)
+    scratch.add("catalog/sources/acme-blog-data-sheet.yaml", source)
+    scratch.insert(chip, "  memory_pool: 16\n", "  power: {value: 400 W, source: acme-blog-data-sheet}\n")
+    made_as_stated(scratch, "figure, claim or source")
+
+    assert [] == scratch.json("validate", chip, *scratch.added)["diagnostics"]
+    shown = scratch.json("show", "trn1.32xlarge")["rows"]
+    assert [16 * 400] == [r["value"] for r in shown if r["at"] == "power"]
+
+
+MODEL = """\
+# yaml-language-server: $schema=../../schemas/v1/model.schema.json
+api_version: trnspec/v1
+kind: Model
+metadata: {name: acme-lm, title: Acme LM, source: gpt2-2019-11}
+spec:
+  layers: 12
+  hidden: 768
+  vocabulary: 50257
+  context: 1024
+  positions: learned
+  embeddings: tied
+  norm: layer
+  attention: {heads: 12, kv_heads: 12, head_size: 64, bias: all}
+  feed_forward: {width: 3072, form: plain, bias: all}
+  parameters: {total: 124439808}
+claims:
+  - {at: spec.parameters.total, says: 124439808, source: keras-hub-0.32.0}
+"""
+
+
+@pytest.mark.slow
+def test_model(scratch) -> None:
+    scratch.add("catalog/models/acme-lm.yaml", MODEL)
+    made_as_stated(scratch, "model")
+
+    checked = scratch.json("validate", "catalog/models/acme-lm.yaml")
+    memory = scratch.json("eval", "memory", "--model", "acme-lm", "--on", "trn1.2xlarge", "--seq", "1024")
+
+    assert [] == checked["diagnostics"]
+    assert "acme-lm" == memory["inputs"]["model"]
+
+
+CHIP = "{peak: {dense: {bf16: 100 TFLOPS}}, memory: {capacity: 8 GiB, bandwidth: 1 TB/s}, scratchpad: 256 MiB}"
+
+
+@pytest.mark.slow
+def test_extensive_figure(scratch) -> None:
+    """It adds up in every system, in queries, and against the total that a server prints; schemas have it."""
+    chip, server = "trnspec/model/chip.py", "trnspec/model/server.py"
+    scratch.insert(
+        chip, "        other: Further figures by name", "        scratchpad: Memory for software. Example: 256 MiB\n"
+    )
+    scratch.insert(
+        chip,
+        "    power: Annotated[Power, Extensive()]",
+        "    scratchpad: Annotated[Capacity, Extensive()] | None = None\n",
+    )
+    scratch.insert(
+        server,
+        '    """\n\n    __repr__ = short_repr\n\n    cores: Count | None = None\n',
+        "        scratchpad: Memory for software, of all chips. Example: 4 GiB\n",
+    )
+    scratch.insert(server, "    memory: MemoryTotal | None = None\n\n\n", "    scratchpad: Capacity | None = None\n")
+    made_as_stated(scratch, "extensive figure")
+    scratch.document("chips/box-chip.yaml", "Chip", CHIP)
+    file = scratch.document(
+        "servers/box.yaml", "Server", "{chips: {chip: box-chip, count: 16}, stated: {scratchpad: 3 GiB}}"
+    )
+    scratch.document("ultraservers/pod.yaml", "UltraServer", "{servers: {server: box, count: 4}}")
+    mine = ("--catalog", "mine")
+
+    shown = scratch.json("show", "box", *mine)["rows"]
+    query = scratch.json("query", "ultraserver where scratchpad > 8 GiB", "--columns", "name,scratchpad", *mine)
+    checked = json.loads(scratch.run("validate", file, "--format", "json").out)
+    schemas = [scratch.out("schema", kind) for kind in ("Chip", "Server")]
+
+    assert [(4 * 2**30, "total")] == [(r["value"], r["verdict"]) for r in shown if r["at"] == "scratchpad"]
+    assert [{"name": "pod", "scratchpad": 16 * 2**30}] == query["rows"]
+    assert [("TRN402", ["spec", "stated", "scratchpad"])] == [(d["code"], d["path"]) for d in checked["diagnostics"]]
+    assert [True, True] == ["Memory for software" in schema for schema in schemas]
+    value = scratch.python("print(float(trnspec.load(['mine']).servers['box'].total('scratchpad')))")
+    assert 4 * 2**30 == float(value)
+
+
+def add_kind(scratch: Scratch, name: str, module: str, document: str) -> None:
+    lower = name.lower()
+    scratch.add(
+        f"catalog/{lower}s/acme-{lower}.yaml",
+        f"# yaml-language-server: $schema=../../schemas/v1/{lower}.schema.json\napi_version: trnspec/v1\nkind: {name}\n"
+        f"metadata: {{name: acme-{lower}, title: Acme, source: neuron-trn1-2026-08}}\nspec: {document}\n",
+    )
+    scratch.add(f"trnspec/model/{lower}.py", module)
+    scratch.insert("trnspec/model/kinds.py", '    "Cluster": (', f'    "{name}": ("{lower}s", "{lower}"),\n')
+    scratch.replace(".pre-commit-hooks.yaml", "|clusters|", f"|clusters|{lower}s|")
+
+
+RACK = """\
+\"\"\"The kind Rack.\"\"\"
+
+from typing import Annotated
+
+from attrs import frozen
+
+from trnspec.model.annotations import Count, Extensive
+from trnspec.model.fields import Power
+from trnspec.model.parts import Parts
+from trnspec.model.ref import Ref
+from trnspec.model.server import MemoryTotal, Server
+
+
+@frozen(kw_only=True)
+class RackTotals:
+    \"\"\"Totals of a rack as published.
+
+    Attributes:
+        chips: Its chips. Example: 32
+        memory: The memory of all chips.
+    \"\"\"
+
+    chips: Count | None = None
+    memory: MemoryTotal | None = None
+
+
+@frozen(kw_only=True)
+class Rack:
+    \"\"\"A rack of servers.
+
+    Attributes:
+        server: The server. Example: trn1.32xlarge
+        count: The number of servers. Example: 4
+        cooling: The power of its cooling. Example: 2 kW
+        stated: Totals as published.
+    \"\"\"
+
+    server: Ref[Server]
+    count: Count
+    cooling: Annotated[Power, Extensive()] | None = None
+    stated: RackTotals | None = None
+
+    def parts(self) -> Parts[Server]:
+        \"\"\"Its servers.\"\"\"
+        return ((self.count, self.server),)
+"""
+
+
+@pytest.mark.slow
+def test_hardware_level(scratch) -> None:
+    """A rack has totals, a tree, exports and evaluations, and its published totals are checked."""
+    add_kind(scratch, "Rack", RACK, "{server: trn1.32xlarge, count: 2}")
+    made_as_stated(scratch, "hardware level (rack)")
+    file = scratch.document(
+        "racks/rack.yaml", "Rack", "{server: trn1.32xlarge, count: 4, cooling: 2 kW, stated: {chips: 60}}"
+    )
+    mine = ("--catalog", "mine")
+    arguments = ("--model", "llama-3.1-8b", "--tp", "32", "--zero", "1", "--global-batch", "64", "--seq", "2048")
+
+    checked = json.loads(scratch.run("validate", file, "--format", "json").out)
+    tree = scratch.json("tree", "rack", *mine)["rows"]
+    query = scratch.json("query", "rack where memory.capacity > 1.9 TiB", "--columns", "name,memory.capacity", *mine)
+    rack, servers = (
+        scratch.json("eval", "training", "--on", on, *arguments, *mine)["answers"] for on in ("rack", "trn1.32xlarge*4")
+    )
+
+    assert [("TRN402", ["spec", "stated", "chips"])] == [(d["code"], d["path"]) for d in checked["diagnostics"]]
+    assert [("rack", 1), ("trn1.32xlarge", 4), ("trainium1", 64)] == [(r["name"], r["all together"]) for r in tree][:3]
+    assert [{"name": "rack", "memory.capacity": 64 * 32 * 2**30}] == query["rows"]
+    assert rack
+    assert servers == rack
+    assert "trainium1" in scratch.out("export", "json", "rack", *mine)
+
+
+COOLER = """\
+\"\"\"The kind Cooler.\"\"\"
+
+from attrs import frozen
+
+from trnspec.model.fields import Power
+
+
+@frozen(kw_only=True)
+class Cooler:
+    \"\"\"A cooler.
+
+    Attributes:
+        power: Its power. Example: 2 kW
+    \"\"\"
+
+    power: Power
+"""
+
+
+@pytest.mark.slow
+def test_kind(scratch) -> None:
+    add_kind(scratch, "Cooler", COOLER, "{power: 1 kW}")
+    made_as_stated(scratch, "kind")
+    file = scratch.document("coolers/fan.yaml", "Cooler", "{power: 3 kW}")
+
+    assert [] == scratch.json("validate", file)["diagnostics"]
+    found = scratch.json("query", "cooler where power < 2 kW", "--columns", "name,power")
+    assert [{"name": "acme-cooler", "power": 1000}] == found["rows"]
+    assert "Its power." in scratch.out("explain", "Cooler")
+    assert "Cooler" == json.loads(scratch.out("schema", "Cooler"))["properties"]["kind"]["const"]
+    # The hook of pre-commit sees its documents.
+    pattern = re.search(r"files: (.*)", (scratch.folder / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    assert pattern is not None
+    assert re.search(pattern[1], "coolers/fan.yaml")
+
+
+RULE = """\
+\"\"\"The power of a chip.\"\"\"
+
+from collections.abc import Iterator
+
+from trnspec.graph.graph import Graph
+from trnspec.model.chip import Chip
+from trnspec.model.document import Node
+from trnspec.plugins.api import Finding, rule
+
+
+@rule("TRN699", "power-of-a-kettle", over=Chip)
+def power_of_a_kettle(node: Node[Chip], graph: Graph) -> Iterator[Finding]:
+    \"\"\"A chip that takes more power than a kettle.
+
+    Why:
+        No package can be cooled that takes 3 kW; it is the power of a server.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB, bandwidth: 820 GB/s}
+          power: 3.1 kW  #! TRN699
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB, bandwidth: 820 GB/s}
+          power: 310 W
+        ```
+
+    Source:
+        Measured in a kitchen.
+    \"\"\"
+    power = node.spec.power
+    if power is not None and power.value.interval.low > 3000:
+        yield Finding(("spec", "power"), f"{power} is more than 3 kW")
+"""
+
+
+@pytest.mark.slow
+def test_rule(scratch) -> None:
+    """It is explained, it reports, and the example in its explanation is true."""
+    scratch.add("trnspec/checks/rules/kettle.py", RULE)
+    builtin = "trnspec/builtin.py"
+    scratch.insert(builtin, "from trnspec.checks.rules import derived", "from trnspec.checks.rules import kettle\n")
+    scratch.insert(builtin, "        ratios.ratio_mismatch,", "        kettle.power_of_a_kettle,\n")
+    made_as_stated(scratch, "rule")
+    file = scratch.document("chips/hot.yaml", "Chip", f"{CHIP.partition(', scratchpad')[0]}, power: 4 kW}}")
+
+    checked = json.loads(scratch.run("validate", file, "--format", "json").out)
+
+    assert [("TRN699", ["spec", "power"])] == [(d["code"], d["path"]) for d in checked["diagnostics"]]
+    assert "Measured in a kitchen." in scratch.out("explain", "power-of-a-kettle")
+    scratch.python(
+        "from trnspec.api import registry",
+        "from trnspec.testing import check_rule",
+        "from trnspec.checks.rules.kettle import power_of_a_kettle",
+        "check_rule(power_of_a_kettle, registry=registry())",
+    )
+
+
+PAGE = """\
+---
+id: TRN058
+name: trailing-blank
+severity: info
+---
+
+A line that ends in a blank.
+
+## Why
+
+Editors remove it, and the diff has a line that nobody changed.
+
+## Example
+
+```yaml
+api_version: trnspec/v1
+kind: Link  #! TRN058{blank}
+metadata: {{name: example, title: Example}}
+spec: {{connects: chips}}
+```
+
+## Instead
+
+```yaml
+api_version: trnspec/v1
+kind: Link
+metadata: {{name: example, title: Example}}
+spec: {{connects: chips}}
+```
+
+## Source
+
+Experience.
+"""
+
+
+@pytest.mark.slow
+def test_code(scratch) -> None:
+    scratch.add("trnspec/checks/codes/TRN058.md", PAGE.format(blank=" "))
+    scratch.insert(
+        "trnspec/checks/codes/__init__.py",
+        '        "TRN056": "space-before-colon",',
+        '        "TRN058": "trailing-blank",\n',
+    )
+    scratch.insert(
+        "trnspec/yaml/text.py",
+        '    if text and text[-1] not in "\\r\\n":',
+        '    for match in re.finditer(r" +$", text, re.MULTILINE):\n'
+        '        problems.add("TRN058", "The line ends in a blank.", lines.place(match.start()), "delete it")\n',
+    )
+    made_as_stated(scratch, "code")
+    file = scratch.document("links/wire.yaml", "Link", "{connects: chips}  ")
+
+    checked = scratch.json("validate", file)["diagnostics"]
+
+    assert [("TRN058", "trailing-blank", "info", 4)] == [
+        (d["code"], d["name"], d["severity"], d["line"]) for d in checked
+    ]
+    assert "Editors remove it" in scratch.out("explain", "TRN058")
+    scratch.python(
+        "from trnspec.api import registry",
+        "from trnspec.testing import check_code",
+        "check_code(registry().codes['TRN058'], registry=registry())",
+    )
+
+
+EVALUATOR = """\
+\"\"\"The chips for a rate.\"\"\"
+
+import math
+
+from attrs import field, frozen
+
+from trnspec.catalog.catalog import Catalog
+from trnspec.evaluation.questions import Question, axis
+from trnspec.evaluation.result import Answer, Evaluation
+
+
+@frozen(kw_only=True, slots=False)
+class CountQuestion(Question):
+    \"\"\"The inputs.\"\"\"
+
+    chip: str = field(default="trainium1", metadata=axis("Chip.", "CHIP", group="System"))
+    pflops: float = field(default=1.0, metadata=axis("Rate.", "PFLOPS", group="Workload"))
+
+
+def run(catalog: Catalog, question: CountQuestion) -> Evaluation:
+    \"\"\"The number of chips that have a rate together.
+
+    Args:
+        catalog: The catalog.
+        question: The inputs.
+    \"\"\"
+    rate = float(catalog.chips[question.chip].figures["peak.dense.bf16"])
+    return Evaluation(
+        evaluator="count",
+        title=f"chips for {question.pflops} PFLOPS",
+        inputs=question.values(),
+        answers=(Answer("chips", math.ceil(question.pflops * 1e15 / rate)),),
+    )
+"""
+
+
+def test_evaluator(scratch) -> None:
+    scratch.add("trnspec/evaluators/count.py", EVALUATOR)
+    scratch.insert(
+        "trnspec/builtin.py",
+        '        Evaluator(\n            "memory",',
+        '        Evaluator("count", "Chips for a rate.", "trnspec.evaluators.count:run"),\n',
+    )
+    made_as_stated(scratch, "evaluator")
+
+    swept = scratch.json("eval", "count", "--pflops", "1,2")["rows"]
+
+    assert [6, 11] == [row["answers"][0]["value"] for row in swept]
+    assert "Chips for a rate." in scratch.out("eval", "--help")
+    assert "6" == scratch.python("print(trnspec.evaluate('count', trnspec.load())['chips'])").strip()
+
+
+@pytest.mark.slow
+def test_evaluator_option(scratch) -> None:
+    """One field and its formula: an option, a keyword, an axis of a sweep, and another result."""
+    questions, layout = "trnspec/evaluation/questions.py", "trnspec/perf/work/layout.py"
+    scratch.insert(
+        questions,
+        "    host_link: str | None = field(\n",
+        "    bubble_fill: float = field(\n"
+        "        default=0.0,\n"
+        '        metadata=_schedule("Share of the pipeline bubble that is used.", "SHARE", minimum=0, maximum=1),\n'
+        "    )\n",
+    )
+    scratch.insert(layout, "    uneven: bool = False\n", "    bubble_fill: float = 0.0\n")
+    scratch.insert(
+        layout, "        uneven: Whether stages", "        bubble_fill: Share of the pipeline bubble that is used.\n"
+    )
+    scratch.replace(
+        layout,
+        "        return BUBBLES[self.schedule] / self.interleave",
+        "        return BUBBLES[self.schedule] / self.interleave * (1.0 - self.bubble_fill)",
+    )
+    made_as_stated(scratch, "evaluator option")
+    inputs = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*4", "seq": 2048, "global_batch": 64, "tp": 8, "pp": 4}
+    options = [word for name, value in inputs.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+
+    help_ = " ".join(scratch.out("eval", "training", "--help").split())
+    swept = scratch.json("eval", "training", *options, "--zero", "1", "--bubble-fill", "0,0.5,1")["rows"]
+    in_python = scratch.python(
+        "catalog = trnspec.load()",
+        f"result = trnspec.evaluate('training', catalog, bubble_fill=0.5, zero=1, **{inputs!r})",
+        "print(result.inputs['bubble_fill'], result['step_time'])",
+    )
+    bubbles = [{p["name"]: p["value"] for p in row["parts"]}.get("bubble", 0.0) for row in swept]
+    times = [{a["name"]: a["value"] for a in row["answers"]}["step_time"] for row in swept]
+
+    assert "--bubble-fill SHARE Share of the pipeline bubble that is used. [default: 0.0]" in help_
+    assert bubbles[0] > 0
+    assert [pytest.approx(bubbles[0] / 2), 0.0] == bubbles[1:]
+    assert [pytest.approx(times[0] - bubbles[0] / 2), pytest.approx(times[0] - bubbles[0])] == times[1:]
+    assert [0.5, times[1]] == [float(word) for word in in_python.split()]
+    misuse = scratch.run("eval", "training", *options, "--bubble-fill", "2")
+    assert (2, "") == (misuse.status, misuse.out)
+
+
+COMMAND = """\
+\"\"\"``trnspec count``.\"\"\"
+
+import click
+
+from trnspec.cli.common import catalog_options, load_catalog
+from trnspec.cli.help import GroupedCommand
+
+
+@click.command("count", cls=GroupedCommand, examples=(("trnspec count", "The number of chips:"),))
+@catalog_options
+def command(**options: object) -> None:
+    \"\"\"Print the number of chips in the catalog.\"\"\"
+    click.echo(len(load_catalog(**options).chips))
+"""
+
+
+def test_command(scratch) -> None:
+    scratch.add("trnspec/cli/count.py", COMMAND)
+    scratch.insert(
+        "trnspec/plugins/builtin_commands.py", '    "tree": ', '    "count": "Print the number of chips.",\n'
+    )
+    made_as_stated(scratch, "command")
+
+    assert len(list((ROOT / "catalog" / "chips").iterdir())) == int(scratch.out("count"))
+    assert "Print the number of chips." in scratch.out("--help")
+    assert "--as-of" in scratch.out("count", "--help")
+
+
+def test_exporter(scratch) -> None:
+    text = '"""Names."""\n\nfrom trnspec.output.exporters.exported import Export\n\n\n'
+    text += 'def export(node, graph):\n    """The name."""\n    return Export(f"{node.name}\\n")\n'
+    scratch.add("trnspec/output/exporters/names.py", text)
+    scratch.insert(
+        "trnspec/builtin.py",
+        '        Exporter("dot",',
+        '        Exporter("names", ".txt", "the name", one=f"{_EXPORTERS}.names:export"),\n',
+    )
+    made_as_stated(scratch, "exporter")
+
+    assert "trainium1" == scratch.out("export", "names", "trainium1").strip()
+    assert "names" in scratch.out("export", "--help")
+    exported = scratch.python("print(trnspec.load().chips['trainium1'].export('names').text)")
+    assert "trainium1" == exported.strip()
+
+
+def test_reporter(scratch) -> None:
+    text = '"""A number."""\n\n\ndef report(report, **_):\n    """The number of findings."""\n'
+    text += "    return str(len(report.diagnostics))\n"
+    scratch.add("trnspec/output/reporters/number.py", text)
+    scratch.insert(
+        "trnspec/builtin.py",
+        '        Reporter("sarif",',
+        '        Reporter("number", "the number of findings", f"{_REPORTERS}.number:report"),\n',
+    )
+    made_as_stated(scratch, "reporter")
+    file = scratch.document("links/wire.yaml", "Link", "{connects: chips, wrong: 1}")
+
+    assert "1" == scratch.run("validate", file, "--format", "number").out.strip()
+    assert "number" in scratch.out("validate", "--help")
+
+
+def test_unit(scratch) -> None:
+    scratch.insert(
+        "trnspec/quantities/units.py",
+        '    yield Unit("x", Dimension.RATIO',
+        '    yield Unit("hp", Dimension.POWER, Fraction(7457, 10))\n',
+    )
+    made_as_stated(scratch, "unit")
+    file = scratch.document("chips/horse.yaml", "Chip", f"{CHIP.partition(', scratchpad')[0]}, power: 2 hp}}")
+
+    assert [] == scratch.json("validate", file)["diagnostics"]
+    found = scratch.json("query", "chip where power = 2 hp", "--columns", "name,power", "--catalog", "mine")
+    assert [{"name": "horse", "power": pytest.approx(1491.4)}] == found["rows"]
+    assert "hp" in json.dumps(json.loads(scratch.out("schema", "Chip")))
+
+
+def test_hypothesis(scratch) -> None:
+    file = "trnspec/checks/reconcile/hypotheses.py"
+    scratch.insert(
+        file,
+        "_HYPOTHESES: tuple[",
+        'def _moon(case: Case) -> Iterator[Explanation]:\n    yield Explanation("moon", "the moon was full")\n\n\n',
+    )
+    scratch.insert(file, "    _slip,\n", "    _moon,\n")
+    made_as_stated(scratch, "likely cause of a mismatch")
+    server = "{chips: {chip: trainium1, count: 16}, stated: {memory: {capacity: 577 GiB}}}"
+    document = scratch.document("servers/box.yaml", "Server", server)
+
+    checked = json.loads(scratch.run("validate", document, "--format", "json").out)["diagnostics"]
+
+    assert [("TRN402", True)] == [(d["code"], "the moon was full" in d["hint"]) for d in checked]
+
+
+def test_relation(scratch) -> None:
+    scratch.insert(
+        "trnspec/checks/reconcile/relations.py",
+        '    stacks = Term((site(chip, "memory.stacks.count"),)',
+        '    dies = Term((site(chip, "dies"),), site(chip, "other.sbuf_of_die"))\n'
+        '    yield from _relate(site(chip, "sbuf"), [dies], "dies")\n',
+    )
+    made_as_stated(scratch, "relation between figures")
+    file = scratch.document(
+        "chips/pair.yaml",
+        "Chip",
+        f"{CHIP.partition(', scratchpad')[0]}, dies: 2, sbuf: 50 MiB, other: {{sbuf_of_die: 24 MiB}}}}",
+    )
+
+    checked = json.loads(scratch.run("validate", file, "--format", "json").out)["diagnostics"]
+
+    assert {"TRN402"} == {d["code"] for d in checked}
