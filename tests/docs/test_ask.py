@@ -12,7 +12,7 @@ PAGE = ROOT / "docs" / "tutorial" / "ask.md"
 
 QUESTIONS = (
     "Which system has the most HBM per chip?",
-    "How many bf16 FLOPs per byte of HBM bandwidth has each chip?",
+    "How many bf16 FLOPs per byte of HBM bandwidth does each chip have?",
     "What changed for Trn1 between March 2023 and March 2024, and according to which source?",
     "What is the bisection bandwidth of an UltraServer?",
     "Which figures come from third parties?",
