@@ -48,6 +48,15 @@ def test_page_of_one(here) -> None:
     assert f"{adopted} adopted values, {len(found) - adopted} other claims." in result.out
 
 
+def test_json_keeps_the_version_of_the_format(here) -> None:
+    """The version of the source does not replace that of the output."""
+    name = next(n for n, s in sorted(CATALOG.sources.items()) if s.version)
+    data = json.loads(here("source", name, "--format", "json").out)
+
+    assert (data["version"], data["source"]["name"]) == (1, name)
+    assert data["source"]["version"] == CATALOG.sources[name].version
+
+
 def test_list_of_all(here) -> None:
     """Every source with date and rank; the counts are those of the rows of each."""
     found = rows(here)

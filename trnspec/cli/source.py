@@ -141,8 +141,10 @@ def _about(sources: Sequence[Node[Any]], name: str | None) -> dict[str, Any]:
         return {}
     node = sources[0]
     spec = node.spec
-    about = {"source": node.name, "title": node.metadata.title, "publisher": spec.publisher, "as_of": spec.as_of}
-    return {**about, "dating": spec.dating, "rank": spec.rank, "address": spec.address, "version": spec.version}
+    about = {"name": node.name, "title": node.metadata.title, "publisher": spec.publisher, "as_of": spec.as_of}
+    about |= {"dating": spec.dating, "rank": spec.rank, "address": spec.address, "version": spec.version}
+    # Below a key of its own: at the top level, version is that of the output format.
+    return {"source": about}
 
 
 def _head(node: Node[Any]) -> str:
