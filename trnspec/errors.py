@@ -21,7 +21,7 @@ class QuantityError(TrnspecError, ValueError):
     A traceback shows the hint below the message; ``str(error)`` is the message alone.
 
     Attributes:
-        reason: An identifier for programs: ``malformed``, ``no-unit``, ``unknown-unit`` or ``dimension``.
+        reason: An identifier for programs: ``malformed``, ``no-unit``, ``unknown-unit``, ``dimension`` or ``bounds``.
         hint: The suggested correction, or an empty text.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import types
 from pathlib import Path
@@ -16,7 +17,7 @@ from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.runner import run
-from trnspec.errors import UsageError
+from trnspec.errors import QuantityError, UsageError
 from trnspec.graph.composition import chip_count, chips, count_path, members, part_kinds, parts, servers
 from trnspec.graph.fabrics import fabric
 from trnspec.graph.graph import Graph
@@ -372,3 +373,27 @@ def test_arithmetic_of_bounds() -> None:
     # Whole servers: at least 7 of 16 chips for 100 chips, at most 1 for 30.
     assert (CountRange(7), CountRange(0, 1)) == (lower_ // 16, upper // 16)
     assert (">= 100", "<= 30", "5 to 35") == (str(lower_), str(upper), str(upper + 5))
+
+
+def test_comparison_of_counts_by_their_bounds() -> None:
+    """``>= 100`` is more than 99, at least 100, and not below either; ``<= 30`` is the other way round."""
+    lower_, upper = CountRange(100), CountRange(0, 30)
+
+    assert (True, True, False, False) == (lower_ > 99, lower_ >= 100, lower_ < 100, lower_ <= 99)
+    assert (True, True, False, False) == (upper < 31, upper <= 30, upper > 30, upper >= 31)
+    assert (True, False, True) == (1 < lower_, 99 >= lower_, upper < lower_)  # the first two are reflected
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])
+@pytest.mark.parametrize("count", [CountRange(100), CountRange(0, 200)])
+def test_bounds_that_do_not_decide_a_comparison(compare, count) -> None:
+    with pytest.raises(QuantityError) as error:
+        compare(count, 150)
+
+    assert ("bounds", True) == (error.value.reason, bool(error.value.hint))
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])
+def test_a_count_is_compared_with_counts_only(compare) -> None:
+    with pytest.raises(TypeError):
+        compare(CountRange(100), "99")

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from attrs import frozen
 
+from trnspec.errors import QuantityError
 from trnspec.model.ref import Ref
 from trnspec.quantities.quantity import Interval
 
@@ -17,7 +18,8 @@ T = TypeVar("T")
 class CountRange:
     """A count of which only bounds are known: ``over 100,000`` is ``>= 100,000``.
 
-    Multiplication and addition carry the bounds through.
+    Multiplication and addition carry the bounds through. A comparison is decided by the bounds; one that they do not
+    decide raises :class:`~trnspec.errors.QuantityError`, because neither answer is known to be right.
 
     Attributes:
         low: The least count; 0 where there is no lower bound.
@@ -60,6 +62,33 @@ class CountRange:
     def __floordiv__(self, other: int) -> CountRange:
         """The number of units of ``other`` parts each, when all parts are in such units."""
         return CountRange(-(-self.low // other), None if self.high is None else self.high // other)
+
+    def __lt__(self, other: object) -> bool:
+        return self._is_below(other, "<", or_equal=False)
+
+    def __le__(self, other: object) -> bool:
+        return self._is_below(other, "<=", or_equal=True)
+
+    def __gt__(self, other: object) -> bool:
+        return not self._is_below(other, ">", or_equal=True)
+
+    def __ge__(self, other: object) -> bool:
+        return not self._is_below(other, ">=", or_equal=False)
+
+    def _is_below(self, other: object, operator: str, *, or_equal: bool) -> bool:
+        """Whether the count is ``< other``, or ``<= other``; ``operator`` is the one to report.
+
+        Raises:
+            QuantityError: Counts within the bounds give different answers.
+            TypeError: ``other`` is not a count.
+        """
+        low, high = _bounds(other)
+        if self.high is not None and (self.high < low or (or_equal and self.high == low)):
+            return True
+        if high is not None and (self.low > high or (not or_equal and self.low == high)):
+            return False
+        message = f"the bounds do not decide whether a count of {self} is {operator} {other:,}"
+        raise QuantityError("bounds", message, "compare one of its bounds: low, or high, which may be None")
 
     def __str__(self) -> str:
         if self.high is None:
