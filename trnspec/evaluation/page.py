@@ -22,13 +22,12 @@ from trnspec.text_table import (
     folded,
     markdown,
     padded,
-    shortened,
     table,
     wrapped,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from trnspec.evaluation.result import Evaluation, Value
     from trnspec.evaluation.result import Table as Rows
@@ -45,9 +44,8 @@ _JSON = "--format json"
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
 _UPPER_CASE = {"mfu": "MFU", "hfu": "HFU", "ttft": "TTFT", "tpot": "TPOT", "kv": "KV", "hbm": "HBM", "flops": "FLOPs"}
 _SYNONYMS = {"time to first token": "TTFT", "time per output token": "TPOT"}
-_SUMMARY_LINES = 6
+_SUMMARY_ENTRIES = 6
 _SUMMARY_ANSWERS = 3
-_EVIDENCE = "evidence"
 _MAIN = ("step_time", "mfu", "time_to_first_token", "time_per_output_token", "throughput")
 """The answers that a summary prefers, whatever their order."""
 _DETAILS = ("memory", "total", "capacity", "fits")
@@ -144,27 +142,10 @@ def _only(blocks: Sequence[Block], columns: str) -> list[Block]:
 
 
 def _summary(evaluation: Evaluation, width: int) -> list[str]:
-    """At most six lines: main answers, whether it fits, the bottleneck, and the kind of evidence."""
+    """At most six entries: main answers, whether it fits, the bottleneck, and the kind of evidence."""
     items = _summary_items(evaluation)
     size = max((columns_of(name) for name, _ in items), default=0)
-
-    def lines(item: tuple[str, str]) -> list[str]:
-        return wrapped(f"  {padded(item[0], size)}  ", item[1], width).split("\n")
-
-    def short(item: tuple[str, str]) -> tuple[str, str]:
-        return item[0], shortened(item[1], width - size - 4)
-
-    if _count(items, lines) > _SUMMARY_LINES and items[-1][0] == _EVIDENCE:
-        items[-1] = short(items[-1])
-    if _count(items, lines) > _SUMMARY_LINES and len(items) >= _SUMMARY_LINES:
-        del items[_SUMMARY_ANSWERS - 1]
-    if _count(items, lines) > _SUMMARY_LINES:
-        items = [short(item) for item in items]
-    return [line for item in items for line in lines(item)]
-
-
-def _count(items: Sequence[tuple[str, str]], lines: Callable[[tuple[str, str]], list[str]]) -> int:
-    return sum(len(lines(item)) for item in items)
+    return [wrapped(f"  {padded(name, size)}  ", text, width) for name, text in items]
 
 
 def _summary_items(evaluation: Evaluation) -> list[tuple[str, str]]:
@@ -183,8 +164,8 @@ def _summary_items(evaluation: Evaluation) -> list[tuple[str, str]]:
     if evaluation.bottleneck:
         items.append((bottleneck_label(evaluation).lower(), escape(evaluation.bottleneck)))
     evidence = _evidence(evaluation)
-    items += [(_EVIDENCE, escape(evidence))] if evidence else []
-    return items[:_SUMMARY_LINES]
+    items += [("evidence", escape(evidence))] if evidence else []
+    return items[:_SUMMARY_ENTRIES]
 
 
 def bottleneck_label(evaluation: Evaluation) -> str:
