@@ -43,7 +43,7 @@ def test_summary() -> None:
         "  step time   23 s [16, 30] s (80% of measurements)",
         "  MFU         20 % [15, 29] %",
         "  throughput  371 k tokens/s",
-        "  fits        yes, 2.5 GiB of 16 GiB a rank",
+        "  fits        yes, 2.5 GiB of 16 GiB per rank",
         "  bottleneck  compute-bound: matrix multiplication (66% of the step)",
         "  evidence    neuron: 7 rows",
     ] == rendered(page(FOUND, brief=True), 80).splitlines()

@@ -181,7 +181,7 @@ def bottleneck_label(evaluation: Evaluation) -> str:
 def _fits(evaluation: Evaluation) -> tuple[str, str] | None:
     answers = {a.name: a for a in evaluation.answers}
     used, capacity = answers.get("memory") or answers.get("total"), answers.get("capacity")
-    of = f"{measure(used.value, used.unit)} of {measure(capacity.value, capacity.unit)} a rank" if (
+    of = f"{measure(used.value, used.unit)} of {measure(capacity.value, capacity.unit)} per rank" if (
         used is not None and capacity is not None and is_number(used.value) and is_number(capacity.value)
     ) else ""  # fmt: skip
     fits = answers.get("fits")
