@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.output.exporters.ledger import Ledger, in_unit
-from trnspec.output.exporters.wiring import BETWEEN, Wiring, fabrics, latency, out_of_part, wiring
+from trnspec.output.exporters.wiring import BETWEEN, Wiring, either, fabrics, latency, out_of_part, wiring
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Ring, Torus
 from trnspec.topology.switched import Switched
 
@@ -66,7 +66,7 @@ def export(node: Node[Any], graph: Graph) -> Export:
 def _known(ledger: Ledger, index: int, dimension: _Dimension) -> Fraction:
     if dimension.rate is None:
         link = ledger.graph.nodes[ledger.graph.aliases[dimension.link]]
-        raise ledger.unknown(f"bandwidth[{index}]", link, "bandwidth.per_direction")
+        raise ledger.unknown(f"bandwidth[{index}]", link, *either("bandwidth"))
     return dimension.rate
 
 
@@ -104,14 +104,14 @@ def _switched(ledger: Ledger, shape: Switched) -> list[_Dimension]:
     level = shape.levels[0]
     rate = out_of_part(ledger, "bandwidth[0]", "fabric", inner)
     if rate is None:
-        raise ledger.unknown("bandwidth[0]", ledger.node, "fabric.bandwidth")
+        raise ledger.unknown("bandwidth[0]", ledger.node, *either("fabric.bandwidth"))
     dimensions = [_Dimension("Switch", level.size, rate, inner.link.name)]
     if shape.peers:
         if (shape.chips // level.size, shape.peers[0].stride) != (2, level.size):
             raise ledger.refused("not-expressible", "its direct links do not join one switch with one other")
         direct = None if outer is None else out_of_part(ledger, "bandwidth[1]", "between_servers", outer)
         if outer is None or direct is None:
-            raise ledger.unknown("bandwidth[1]", ledger.node, "between_servers.bandwidth")
+            raise ledger.unknown("bandwidth[1]", ledger.node, *either("between_servers.bandwidth"))
         dimensions.append(_Dimension("FullyConnected", 2, direct, outer.link.name))
     elif shape.chips != level.size:
         raise ledger.refused("not-expressible", "its switches are not linked with each other")

@@ -92,18 +92,18 @@ class Ledger:
         """Record an assumption: something that is not in the catalog."""
         self._assumptions[Assumption(field, says)] = None
 
-    def unknown(self, field: str, node: Node[Any], path: str) -> ExportError:
-        """The error for a figure that is not adopted, with its claims."""
+    def unknown(self, field: str, node: Node[Any], *paths: str) -> ExportError:
+        """The error for a figure that is not adopted, with its claims; any one of several paths would do."""
         claimed = [
             f"{r.says} ({r.source}, {r.verdict})"
             for at, values in conflicting(self.graph, node).items()
-            if f"{dotted(at[1:])}.".startswith(f"{path}.")
+            if f"{dotted(at[1:])}.".startswith(tuple(f"{path}." for path in paths))
             for r in values
         ]
         claims = f"; claims: {', '.join(claimed)}" if claimed else ""
         hint = "an overlay can supply it (--overlay FILE)"
         return self.refused(
-            "unknown-figure", f"{field} needs {path} of {node.name}, which is not known{claims}; {hint}"
+            "unknown-figure", f"{field} needs {' or '.join(paths)} of {node.name}, which is not known{claims}; {hint}"
         )
 
     def refused(self, reason: Reason, message: str) -> ExportError:

@@ -194,9 +194,14 @@ def _rate(ledger: Ledger, kind: str, declared: Declared) -> Fraction | None:
     return None if link is None else per_direction(ledger, f"{kind} links", link)
 
 
+def either(at: str) -> tuple[str, str]:
+    """The paths of the two figures that can state a bandwidth: in one direction, or the sum of both directions."""
+    return f"{at}.per_direction", f"{at}.both"
+
+
 def per_direction(ledger: Ledger, field: str, node: Node[Any], at: str = "bandwidth") -> Fraction | None:
     """A rate in one direction, in B/s: as stated, or half of the rate of both directions."""
-    one, both = (ledger.find(node, f"{at}.{name}") for name in ("per_direction", "both"))
+    one, both = (ledger.find(node, path) for path in either(at))
     if one is not None:
         return ledger.use(field, one)
     if both is None:
@@ -216,7 +221,7 @@ def out_of_a_chip(ledger: Ledger, field: str) -> Fraction:
     inner, outer = fabrics(ledger)
     rate = out_of_part(ledger, field, "fabric", inner)
     if rate is None:
-        raise ledger.unknown(field, ledger.node, "fabric.bandwidth")
+        raise ledger.unknown(field, ledger.node, *either("fabric.bandwidth"))
     if outer is None:
         return rate
     more = out_of_part(ledger, field, "between_servers", outer)
