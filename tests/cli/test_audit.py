@@ -52,8 +52,8 @@ def test_at_most_three_causes(here) -> None:
     text = here("audit", "trn2-ultraserver", "stated.peak.dense.fp8").out
 
     assert len(found["causes"]) > 3
-    causes = [line for line in text.splitlines() if line.startswith(("  cause  ", "        or  "))]
-    assert (3, f"        or  {len(found['causes']) - 3} more") == (len(causes) - 1, causes[-1])
+    causes = [line for line in text.splitlines() if line.startswith(("  cause  ", "           or  "))]
+    assert (3, f"           or  {len(found['causes']) - 3} more") == (len(causes) - 1, causes[-1])
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
 
 _VERDICTS = ("found", "unresolved", "rejected", "superseded", "rounded", "other-scope", "coarse", "word")
+_LABEL = max(map(len, _VERDICTS))
 
 
 @click.command(
@@ -163,23 +164,29 @@ def _summary(result: Audit) -> list[str]:
 
 def _entry(each: Disagreement) -> list[str]:
     adopted = "nothing is adopted" if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})"
-    lines = [f"{each.name}  {each.at}", f"  adopted   {adopted}"]
+    lines = [f"{each.name}  {each.at}", _head("adopted") + adopted]
     said = [r.says for r in each.conflicting]
     values = " against ".join(said) if each.is_pair else " = ".join(sorted(set(said)))
-    lines.append(f"  {colored(each.verdict, f'{each.verdict:<9}')} {values}  {_gap(each.gap)}".rstrip())
+    head = _head(each.verdict).replace(each.verdict, colored(each.verdict, each.verdict))
+    lines.append(f"{head}{values}  {_gap(each.gap)}".rstrip())
     for claim in each.conflicting:
         says = f"{claim.says}: " if each.is_pair else ""
         where = f", {claim.where}" if claim.where else ""
-        lines.append(wrapped("            ", f"{says}{_side(claim)}{where}", width()))
+        lines.append(wrapped(_head(""), f"{says}{_side(claim)}{where}", width()))
     if each.rounding != "-":
-        lines.append(f"  rounding  {each.rounding}")
+        lines.append(_head("rounding") + each.rounding)
     for index, cause in enumerate(shown(each.causes)):
-        lines.append(wrapped("  cause     " if index == 0 else "        or  ", cause, width()))
+        lines.append(wrapped(_head("or".rjust(_LABEL) if index else "cause"), cause, width()))
     if each.rounding == "cannot explain it" and not each.causes:
-        lines.append("  cause     none of the usual causes closes the gap")
+        lines.append(_head("cause") + "none of the usual causes closes the gap")
     if each.reason:
-        lines.append(wrapped("  reason    ", each.reason, width()))
+        lines.append(wrapped(_head("reason"), each.reason, width()))
     return lines
+
+
+def _head(label: str) -> str:
+    """The head of a line of an entry, as wide as that of the longest verdict."""
+    return f"  {label:<{_LABEL}}  "
 
 
 def _json(result: Audit, ratios: list[Proportion]) -> str:
