@@ -213,6 +213,7 @@ def test_what_does_not_fit():
     with pytest.raises(RefusalError, match=r"a rank needs .* GiB, most of it for") as refused:
         asked(**big)
     assert ("does-not-fit", "memory") == (refused.value.reason, refused.value.place)
+    assert "must_fit=False" in refused.value.hint
     found = asked(**big, must_fit=False)
     assert found["fits"] is False
     assert found["memory"] > found["capacity"]
@@ -375,6 +376,7 @@ def test_a_refusal_on_the_command_line(here):
     done = here("eval", "training", *options({**ISSUE, "model": "llama-3.1-405b"}))
     assert (1, "") == (done.status, done.out)
     assert "does-not-fit" in done.err
+    assert (True, False) == tuple(name in done.err for name in ("--no-must-fit", "must_fit"))
     (command,) = [line for line in done.err.splitlines() if "trnspec eval memory" in line]
     again = here(*shlex.split(command.partition(": ")[2])[1:], "--format", "json")
     assert (0, False) == (again.status, {a["name"]: a["value"] for a in json.loads(again.out)["answers"]}["fits"])

@@ -202,7 +202,7 @@ def test_what_cannot_be_answered(question, error, message):
 def test_a_refusal_names_the_figure():
     with pytest.raises(RefusalError) as caught:
         run(CATALOG, on="trainium1", sparse=True)
-    assert ("unknown-figure", "trainium1 spec.peak.sparse.bf16", "sparse false") == (
+    assert ("unknown-figure", "trainium1 spec.peak.sparse.bf16", "sparse=False uses the dense rate") == (
         caught.value.reason, caught.value.place, caught.value.hint,
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trnspec.evaluation.result import Suggestion
+
+_FLAG = re.compile(r"\b([a-z][a-z_]*)=(True|False)\b")
 
 
 def command(suggestion: Suggestion, options: Mapping[str, str]) -> str:
@@ -22,12 +25,23 @@ def command(suggestion: Suggestion, options: Mapping[str, str]) -> str:
     for name, value in (*suggestion.inputs.items(), *options.items()):
         if value is None:
             continue
-        option = name.replace("_", "-")
         if isinstance(value, bool):
-            words.append(f"--{'' if value else 'no-'}{option}")
+            words.append(_flag(name, value=value))
             continue
         values = value if isinstance(value, (list, tuple)) else (value,)
         # A comma separates values; one within a value has a backslash.
         separated = name in options
-        words += [f"--{option}", ",".join(str(v) if separated else str(v).replace(",", "\\,") for v in values)]
+        words += [
+            f"--{name.replace('_', '-')}",
+            ",".join(str(v) if separated else str(v).replace(",", "\\,") for v in values),
+        ]
     return shlex.join(words)
+
+
+def hint(text: str) -> str:
+    """A hint for a shell: ``must_fit=False``, as it is written in Python, is the option ``--no-must-fit``."""
+    return _FLAG.sub(lambda m: _flag(m[1], value=m[2] == "True"), text)
+
+
+def _flag(name: str, *, value: bool) -> str:
+    return f"--{'' if value else 'no-'}{name.replace('_', '-')}"

@@ -184,7 +184,7 @@ def _roof(catalog: Catalog, system: Hardware, dtype: str, *, sparse: bool) -> _R
             "unknown-figure",
             f"{system.chip} has no published sparse rate for {dtype}",
             place=f"{system.chip} spec.peak.sparse.{dtype}",
-            hint=f"types with a sparse rate: {known}" if known else "sparse false",
+            hint=f"types with a sparse rate: {known}" if known else "sparse=False uses the dense rate",
         )
     ends = figure.interval
     high = float(ends.high) if ends.high is not None else float(figure.value)

@@ -162,7 +162,7 @@ def _too_large(question: TrainingQuestion, estimator: Estimator, memory: Memory)
         f"a rank needs {float(memory.total) / 2**30:,.1f} GiB, most of it for {largest}, "
         f"and has {estimator.system.capacity / 2**30:,.1f} GiB",
         place="memory",
-        hint="the evaluator memory lists changes that fit; must_fit false reports the step time anyway",
+        hint="the evaluator memory lists changes that fit; must_fit=False reports the step time anyway",
         suggestions=(Suggestion("memory", inputs, "changes that fit"),),
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trnspec.evaluation.suggestion import hint
+
 if TYPE_CHECKING:
     from trnspec.evaluation.result import Evaluation, RefusalError
 
@@ -14,10 +16,10 @@ def refusal(error: RefusalError) -> dict[str, str]:
 
 
 def sentence(evaluator: str, error: RefusalError) -> str:
-    """A refusal as a message: reason, where, and a hint."""
+    """A refusal as a message of the command line: reason, where, and a hint that names options."""
     lines = [f"trnspec: {evaluator}: {error.reason}: {error}"]
     lines += [f"  at: {error.place}"] if error.place else []
-    lines += [f"  hint: {error.hint}"] if error.hint else []
+    lines += [f"  hint: {hint(error.hint)}"] if error.hint else []
     return "\n".join(lines)
 
 
