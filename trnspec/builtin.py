@@ -43,30 +43,7 @@ plugin = Plugin(
     catalogs=(shipped(),),
     evaluators=(
         Evaluator(
-            "accuracy",
-            "Errors of computed times against published measurements.",
-            "trnspec.evaluators.accuracy:run",
-            rows=True,
-        ),
-        Evaluator(
-            "collective",
-            "Time of a collective: each algorithm, and a lower bound.",
-            "trnspec.evaluators.collective:run",
-        ),
-        Evaluator(
-            "memory",
-            "Memory per rank, whether it fits, and changes that fit.",
-            "trnspec.evaluators.memory:run",
-        ),
-        Evaluator(
-            "roofline",
-            "Attainable rate of a kernel or a model on one chip, and its bottleneck.",
-            "trnspec.evaluators.roofline:run",
-        ),
-        Evaluator(
-            "inference",
-            "Serving: TTFT, TPOT, throughput and memory.",
-            "trnspec.evaluators.inference:run",
+            "training", "Time of a training step with its breakdown, MFU and memory.", "trnspec.evaluators.training:run"
         ),
         Evaluator(
             "search",
@@ -75,7 +52,30 @@ plugin = Plugin(
             rows=True,
         ),
         Evaluator(
-            "training", "Time of a training step with its breakdown, MFU and memory.", "trnspec.evaluators.training:run"
+            "memory",
+            "Memory per rank, whether it fits, and changes that fit.",
+            "trnspec.evaluators.memory:run",
+        ),
+        Evaluator(
+            "inference",
+            "Serving: TTFT, TPOT, throughput and memory.",
+            "trnspec.evaluators.inference:run",
+        ),
+        Evaluator(
+            "roofline",
+            "Attainable rate of a kernel or a model on one chip, and its bottleneck.",
+            "trnspec.evaluators.roofline:run",
+        ),
+        Evaluator(
+            "collective",
+            "Time of a collective: each algorithm, and a lower bound.",
+            "trnspec.evaluators.collective:run",
+        ),
+        Evaluator(
+            "accuracy",
+            "Errors of computed times against published measurements.",
+            "trnspec.evaluators.accuracy:run",
+            rows=True,
         ),
     ),
     exporters=(
