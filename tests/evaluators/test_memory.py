@@ -57,6 +57,7 @@ def test_training_on_one_server():
     )
     assert (24 * GIB, False) == (found["capacity"], found["fits"])
     assert 24 * GIB - found["total"] == found["free"]
+    assert found.answer("free").note.startswith("missing ")
     assert (16, 1) == (found.inputs["dp"], found.inputs["microbatches"])
 
 

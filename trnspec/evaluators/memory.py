@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import attrs
 from attrs import field, frozen
 
+from trnspec.evaluation.measures import printed
 from trnspec.evaluation.questions import (
     Schedule,
     ServingPrecision,
@@ -198,11 +199,14 @@ def _answers(system: Hardware, capacity: Capacity, total: float, host: float, *,
     assert system.ends is not None
     slow, fast = (end.capacity for end in system.ends)
     close = "; within the rounding of the capacity" if (total <= slow) != (total <= fast) else ""
+    free = Answer("free", capacity.device - total, "B", slow - total, fast - total)
+    if total > capacity.device:
+        free = attrs.evolve(free, note=f"missing {printed(free).value.removeprefix('-')}")
     answers = (
         Answer("total", total, "B", note="of the rank that needs most"),
         Answer("capacity", capacity.device, "B", slow, fast, "device memory per rank"),
         Answer("fits", fits, note=f"no memory reserved for the runtime{close}"),
-        Answer("free", capacity.device - total, "B", slow - total, fast - total, "negative: missing"),
+        free,
     )
     if not host:
         return answers
