@@ -25,7 +25,6 @@ from trnspec.text_table import (
     lines,
     padded,
     rendered,
-    shortened,
     shown,
     table,
     wrapped,
@@ -177,11 +176,6 @@ def test_styles() -> None:
     assert page.splitlines()[0] == "\x1b[1mTitle\x1b[0m"
     assert "\x1b[31mrejected\x1b[0m  y" in page
     assert re.sub(r"\x1b\[[0-9;]*m", "", page) == rendered([Heading("Title"), found], 80)
-
-
-def test_shortened() -> None:
-    assert shortened("one two three", 13) == "one two three"
-    assert shortened("one two three", 12) == "one two ..."
 
 
 def test_indent_of_a_wrapped_cell_is_kept() -> None:

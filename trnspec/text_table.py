@@ -383,13 +383,6 @@ def wrapped(head: str, text: str, width: int) -> str:
     return "\n".join([head + first, *(" " * indent + line for line in rest)])
 
 
-def shortened(text: str, width: int) -> str:
-    """The words of a text that fit into a line, then ``...`` where some do not."""
-    if columns_of(text) <= width:
-        return text
-    return _wrapped(text, max(width - 4, 1))[0] + " ..."
-
-
 def _longest_word(text: str) -> int:
     """The width that keeps every word of a text whole; long words count by their parts."""
     indent = len(text) - len(text.lstrip(" "))

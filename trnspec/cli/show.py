@@ -15,7 +15,7 @@ from trnspec.graph.facts import Fact, facts, group
 from trnspec.model.chip import Chip
 from trnspec.model.parts import CountRange
 from trnspec.quantities.quantity import render
-from trnspec.text_table import Block, Cell, Column, Table, padded, shortened, table, wrapped
+from trnspec.text_table import Block, Cell, Column, Table, padded, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -133,14 +133,14 @@ def _page(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons:
 
 
 def _summary(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> str:
-    """At most six lines: title and kind, main figures, source."""
+    """Title and kind, then at most five entries: main figures, source."""
     items = list(_main(graph, node, node_facts))[:_MAIN]
     source = node.metadata.source
     if source is not None:
         items.append(("source", f"{source}{f', {node.metadata.where}' if node.metadata.where else ''}"))
     size = max((len(name) for name, _ in items), default=0)
     lines = [f"{node.name}: {node.metadata.title} ({node.kind})"]
-    return "\n".join([*lines, *(shortened(f"  {padded(name, size)}  {text}", width()) for name, text in items)])
+    return "\n".join([*lines, *(wrapped(f"  {padded(name, size)}  ", text, width()) for name, text in items)])
 
 
 def _main(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> Iterator[tuple[str, str]]:
