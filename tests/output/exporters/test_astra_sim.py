@@ -123,7 +123,9 @@ def test_one_chip_is_no_network() -> None:
 
 
 def test_a_rate_that_is_not_known() -> None:
-    with pytest.raises(ExportError, match=r"bandwidth\[0\] needs bandwidth.per_direction of neuronlink-v2") as caught:
+    with pytest.raises(
+        ExportError, match=r"needs bandwidth.per_direction or bandwidth.both of neuronlink-v2"
+    ) as caught:
         CAT.replace("neuronlink-v2", {"bandwidth": None})["trn1.32xlarge"].export("astra-sim")
 
     assert "unknown-figure" == caught.value.reason
