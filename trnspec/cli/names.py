@@ -26,7 +26,7 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
     if any(others.values()):
         loaded = load_catalog(catalog=catalog, **others)
         for name in names:
-            loaded[name]  # a catalog of another day tells why it lacks a document
+            loaded[name]  # a catalog of another date has the reason why it lacks a document
         return loaded.graph
     from trnspec.plugins.entry_points import alone
 

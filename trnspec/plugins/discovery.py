@@ -172,7 +172,7 @@ def discover(
             kept.append(plugin)
             units = with_units(units, plugin)
             owners.update(dict.fromkeys(((what, name) for what, name, _ in unique_names(plugin)), plugin.name))
-            # Two distributions may bring a plugin of one name; only the distribution tells them apart.
+            # Two distributions may bring a plugin of one name; only the distribution distinguishes them.
             owners["plugin", plugin.name] = f"{record.distribution} {record.version}"
         records.append(record)
     return Discovery(tuple(kept), tuple(records))
