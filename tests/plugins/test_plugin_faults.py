@@ -104,7 +104,9 @@ def test_errors_of_other_documents_are_reported(site) -> None:
     """With a plugin, a command reads the whole catalog, also for one document."""
     site.catalog("acme", BROKEN)
 
-    assert ["acme-1.yaml:6:22" in site.run(*args).err for args in (("show", "trainium2"), ("list", "chips"))] == [True] * 2
+    assert ["acme-1.yaml:6:22" in site.run(*args).err for args in (("show", "trainium2"), ("list", "chips"))] == [
+        True
+    ] * 2
 
 
 def test_sound_catalogs_are_silent(site) -> None:
