@@ -53,16 +53,16 @@ def test_what_it_prints(here):
     done = here("calibrate", DATA, "--software", "Neuron", "--rows")
     assert (0, "") == (done.status, done.err)
     lines = words(done.out)
-    assert ["7", "rows", "fitted,", "8", "cannot", "be", "computed"] == lines[0]
+    assert ["7", "rows", "fitted,", "8", "cannot", "be", "evaluated"] == lines[0]
     percent = r"\d+\.\d%"
     assert re.search(rf"^of the fit +{percent} +{percent} +{percent}$", done.out, re.MULTILINE)
-    assert re.search(rf"^of rows left out of it +{percent} +{percent} +{percent}$", done.out, re.MULTILINE)
+    assert re.search(rf"^of rows held out +{percent} +{percent} +{percent}$", done.out, re.MULTILINE)
     told = {line[0]: line[1] for line in lines if len(line) == 2}
     assert {"matmul", "network", "causal", "server"} <= set(told)
     assert re.fullmatch(r"0\.\d+x", told["matmul"])
     # Every row with its error, seen and unseen, and the time that was measured.
     assert 7 == len(re.findall(rf"^ +[+-]{percent} +[+-]{percent} +[\d.]+ s  trn1-", done.out, re.MULTILINE))
-    _, _, skipped = done.out.rpartition("cannot be computed\n")
+    _, _, skipped = done.out.rpartition("cannot be evaluated\n")
     assert 8 == len(skipped.splitlines())
     assert 3 == skipped.count("the row states no seq")
 
@@ -95,7 +95,7 @@ def test_a_document_for_a_chip_without_rows(here, tmp_path):
     asked = ("--only", "^(trn1|inf2)-", "--catalog", ROOT / "catalog", "--catalog", INFERENTIA, "--out", "mine")
     done = here("calibrate", SERVED, *TOLD, *asked, "--document", "trainium2", "--document", "trainium1")
     assert (0, "") == (done.status, done.err)
-    lines = ("of the fit", "of rows left out of it", "of chips left out of it")
+    lines = ("of the fit", "of rows held out", "of chips held out")
     told = re.findall(r"^(of [a-z ]+?)(, first token)? +([\d.]+)% +([\d.]+)% +([\d.]+)%$", done.out, re.MULTILINE)
     assert [*((line, "") for line in lines), *((line, ", first token") for line in lines)] == [t[:2] for t in told]
     graph = load([str(ROOT / "catalog"), str(INFERENTIA), str(tmp_path / "mine")]).graph
@@ -115,9 +115,7 @@ def test_a_document_for_a_chip_without_rows(here, tmp_path):
 def test_rows_of_one_chip_say_nothing_of_another(here, tmp_path):
     done = here("calibrate", DATA, *TOLD, "--document", "trainium2", "--out", "mine")
     assert 2 == done.status
-    assert "with rows of trainium1 only, errors on another chip cannot be estimated to another chip" in " ".join(
-        done.err.split()
-    )
+    assert "with rows of trainium1 only, errors on another chip cannot be estimated" in " ".join(done.err.split())
     assert [] == [f for f in tmp_path.rglob("*") if f.is_file()]
 
 
@@ -130,7 +128,7 @@ def test_it_does_not_write_over_what_is_there(here, tmp_path, monkeypatch):
         patch.setattr("trnspec.perf.calibration.fit_training.fit", None)
         done = here("calibrate", DATA, *TOLD, "--out", "mine")
     assert 2 == done.status
-    assert "trainium1-mine.yaml is there already; --force writes over it" in " ".join(done.err.split())
+    assert "trainium1-mine.yaml exists; --force overwrites it" in " ".join(done.err.split())
     assert "mine\n" == place.read_text()
     assert 0 == here("calibrate", DATA, *TOLD, "--out", "mine", "--force").status
     assert "kind: Calibration" in place.read_text()
@@ -211,8 +209,8 @@ def test_the_help_names_the_columns_that_are_needed(here, kind):
     """These are enough, and a row that lacks any of them cannot be computed."""
     row = {"kind": kind} | NEEDED[kind]
     told = here("calibrate", "--help").out
-    _, _, after = " ".join(told.split()).partition(f"the kind {kind}, and needs ")
-    needed, _, _ = after.partition(";")
+    _, _, after = " ".join(told.split()).partition(f"of kind {kind}: ")
+    needed, _, _ = after.partition(" are required")
     graph = load().graph
     read = {"train": training_cases, "infer": inference_cases}[kind]
 
@@ -235,7 +233,7 @@ def test_why_no_row_can_be_computed_is_said(here, rows):
 def test_some_rows(here):
     done = here("calibrate", DATA, "--software", "x", "--only", "BERT", "--rows")
     assert 0 == done.status
-    assert ["6", "rows", "fitted,", "0", "cannot", "be", "computed"] == words(done.out)[0]
+    assert ["6", "rows", "fitted,", "0", "cannot", "be", "evaluated"] == words(done.out)[0]
     assert "Llama" not in done.out
 
 
