@@ -107,7 +107,7 @@ def test_a_document_for_a_chip_without_rows(here, tmp_path):
         )
     assert own.metadata.note is None
     assert (
-        "No row was measured on this chip; they are from inferentia2, trainium1, and errors those of a chip left out."
+        "No row was measured on this chip; the rows are of inferentia2, trainium1, and the errors those of fits that held out a chip."
         == carried.metadata.note
     )
 
