@@ -352,7 +352,7 @@ def test_an_evaluator_that_cannot_be_used_is_told_with_its_distribution(function
     functions.plugin("one", f"evaluators=(Evaluator('a', 'A.', {run!r}),)")
     done = functions.run("eval", "a", *options)
     if run == "fns:sound" and options:
-        assert (0, "Comes with the plugin one of trnspec-one 1.0." in done.out) == (done.status, True)
+        assert (0, "Provided by the plugin one of trnspec-one 1.0." in done.out) == (done.status, True)
         return
 
     assert (2, "") == (done.status, done.out)
