@@ -178,13 +178,13 @@ def test_claims_that_exclude_each_other_where_nothing_is_adopted(tmp_path: Path)
     result = audited(tmp_path, PAIR)
     expected = """\
 part  spec.memory.bandwidth
-  adopted   nothing is adopted
-  found     820 GiB/s against 820 GB/s  +7.4 %
-            820 GiB/s: old, 2023-02-28
-            820 GB/s: new, 2024-05, line 7
-  rounding  cannot explain it
-  cause     a decimal for a binary unit or the reverse: 820 GB/s was meant
-  reason    neither claim has a verdict
+  adopted      nothing is adopted
+  found        820 GiB/s against 820 GB/s  +7.4 %
+               820 GiB/s: old, 2023-02-28
+               820 GB/s: new, 2024-05, line 7
+  rounding     cannot explain it
+  cause        a decimal for a binary unit or the reverse: 820 GB/s was meant
+  reason       neither claim has a verdict
 
 1 disagreement, 1 of them not recorded
   found      1
