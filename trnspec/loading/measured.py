@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.short_repr import short_repr
@@ -14,7 +15,6 @@ from trnspec.yaml import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from trnspec.model.measurements import Measurements
 
@@ -127,7 +127,7 @@ def is_stated(text: str) -> bool:
 
 
 def table_of(spec: Measurements, document: str) -> MeasuredTable:
-    """The table of a document.
+    """The table of a document, as published.
 
     Args:
         spec: The document.
@@ -136,7 +136,16 @@ def table_of(spec: Measurements, document: str) -> MeasuredTable:
     Raises:
         UsageError: As :func:`read_table`.
     """
-    from pathlib import Path
+    return read_table(Path(document).parent / spec.data)
 
-    path = Path(document).parent / spec.data
-    return read_table(path)
+
+def used_rows(spec: Measurements, table: MeasuredTable) -> tuple[Row, ...]:
+    """The rows of a table without rejected rows; rejected cells are empty."""
+    rejected = {(r.row, r.column) for r in spec.rejected}
+    return tuple(
+        evolve(row, cells={c: "" if (row.id, c) in rejected else text for c, text in row.cells.items()})
+        if any(name == row.id for name, _ in rejected)
+        else row
+        for row in table.rows
+        if (row.id, None) not in rejected
+    )

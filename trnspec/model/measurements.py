@@ -39,16 +39,18 @@ class Column:
 
 @frozen(kw_only=True)
 class RejectedRow:
-    """A row that is kept as published, and used nowhere.
+    """A row, or one cell of it, that is kept as published and not used.
 
     Attributes:
         row: The id of the row. Example: whn09-0-gemm
+        column: The column of the cell; by default the whole row. Example: out_tok_s
         reason: Why it cannot be right.
     """
 
     __repr__ = short_repr
 
     row: Text
+    column: Text | None = None
     reason: Text
 
 
@@ -68,7 +70,7 @@ class Measurements:
         models: The catalog names of models that rows name otherwise. Example: llama-4-scout
         columns: Every column of the table.
         unstated: Settings that change the result and that no row states. Example: recompute
-        rejected: Rows that cannot be right.
+        rejected: Rows and cells that cannot be right.
     """
 
     __repr__ = short_repr

@@ -10,7 +10,7 @@ from attrs import frozen
 from trnspec.diagnostics import Location, Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.composition import chips
-from trnspec.loading.measured import MeasuredTable, is_stated, table_of
+from trnspec.loading.measured import is_stated, table_of, used_rows
 from trnspec.model.document import Node
 from trnspec.model.measurements import Measurements
 from trnspec.plugins.api import Finding, rule
@@ -53,12 +53,11 @@ _AGREE = 0.02
 class _Table:
     node: Node[Measurements]
     table: MeasuredTable
-    unused: frozenset[str]
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> tuple[Row, ...]:
         """The rows that are used."""
-        return [r for r in self.table.rows if r.id not in self.unused]
+        return used_rows(self.node.spec, self.table)
 
     def finding(self, row: Row | None, column: str, message: str, hint: str = "", path: Path = _DATA) -> Finding:
         text = "" if row is None else row.cells.get(column, "")
@@ -72,7 +71,7 @@ def _read(node: Node[Measurements]) -> _Table | None:
         table = table_of(node.spec, node.document.file)
     except UsageError:
         return None
-    return _Table(node, table, frozenset(r.row for r in node.spec.rejected))
+    return _Table(node, table)
 
 
 def _number(row: Row, column: str) -> float | None:
@@ -144,7 +143,7 @@ def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[
     except UsageError as error:
         yield Finding(_DATA, str(error), "the table is in the folder of its document")
         return
-    of = _Table(node, table, frozenset())
+    of = _Table(node, table)
     known = [u.symbol for u in node.units]
     for name, column in spec.columns.items():
         path = ("spec", "columns", name)
@@ -164,6 +163,9 @@ def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[
         if rejected.row not in ids:
             hint = did_you_mean(rejected.row, ids)
             yield Finding(("spec", "rejected", index, "row"), f"{spec.data} has no row {rejected.row!r}", hint)
+        if rejected.column is not None and rejected.column not in table.columns:
+            hint = did_you_mean(rejected.column, table.columns)
+            yield Finding(("spec", "rejected", index, "column"), f"there is no column {rejected.column!r}", hint)
 
 
 @rule("TRN702", "invalid-measurement", over=Measurements)
