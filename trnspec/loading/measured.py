@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -136,11 +137,24 @@ def table_of(spec: Measurements, document: str) -> MeasuredTable:
     Raises:
         UsageError: As :func:`read_table`.
     """
-    return read_table(Path(document).parent / spec.data)
+    path = Path(document).parent / spec.data
+    try:
+        state = path.stat()
+    except OSError:
+        return read_table(path)
+    return _unchanged(path.absolute(), str(path), state.st_mtime_ns, state.st_size)
+
+
+@functools.lru_cache(maxsize=64)
+def _unchanged(path: Path, name: str, _mtime: int, _size: int) -> MeasuredTable:
+    """The table of a file in one state: the rules of a run read it once."""
+    return read_table(path, name)
 
 
 def used_rows(spec: Measurements, table: MeasuredTable) -> tuple[Row, ...]:
     """The rows of a table without rejected rows; rejected cells are empty."""
+    if not spec.rejected:
+        return table.rows
     rejected = {(r.row, r.column) for r in spec.rejected}
     return tuple(
         evolve(row, cells={c: "" if (row.id, c) in rejected else text for c, text in row.cells.items()})

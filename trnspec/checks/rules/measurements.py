@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from attrs import frozen
 from trnspec.diagnostics import Location, Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.composition import chips
-from trnspec.loading.measured import is_stated, table_of, used_rows
+from trnspec.loading.measured import MeasuredTable, is_stated, table_of, used_rows
 from trnspec.model.document import Node
 from trnspec.model.measurements import Measurements
 from trnspec.plugins.api import Finding, rule
@@ -75,13 +76,14 @@ def _read(node: Node[Measurements]) -> _Table | None:
 
 
 def _number(row: Row, column: str) -> float | None:
-    text = row.cells.get(column, "").strip()
-    if not is_stated(text):
+    text = row.cells.get(column)
+    if not text:
         return None
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         return None
+    return None if math.isnan(value) else value
 
 
 @rule("TRN701", "unreadable-measurements", over=Measurements)
@@ -246,7 +248,7 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
         for name in numbers:
             text = row.cells[name]
             value = _number(row, name)
-            if is_stated(text) and (value is None or not 0.0 <= value < 1e18):
+            if (value is None or not 0.0 <= value < 1e18) and is_stated(text):
                 unit = spec.columns[name].unit
                 expected = f"a number in {unit}" if unit else "a number"
                 yield of.finding(row, name, f"{name} is {text!r}; expected {expected}, 0 or more, without its unit")
@@ -320,7 +322,7 @@ def duplicate_measurement(graph: Graph) -> Iterator[Finding]:
         for row in () if of is None else of.rows:
             results = tuple((c, v) for c in _RESULTS if (v := _number(row, c)))
             # A result of one or two digits can be equal by chance.
-            if of is None or not any(len(re.sub(r"\D", "", f"{v:g}").strip("0")) > 2 for _, v in results):
+            if of is None or not any(len(f"{v:g}".replace(".", "").strip("0")) > 2 for _, v in results):
                 continue
             key = (row.cells.get("kind"), node.spec.hardware.get(row.cells.get("hardware", "")), results)
             for other, known in first.setdefault(key, []):
@@ -522,7 +524,7 @@ def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator
         )
         for column, work in rates:
             rate = _number(row, column)
-            if of is not None and rate and step and work and abs(rate * step / work - 1.0) > _AGREE:
+            if of is not None and rate and step and work and step > 0.0 and abs(rate * step / work - 1.0) > _AGREE:
                 message = f"{column} {rate:,.6g} and a step of {step:g} s differ: that step is {work / step:,.6g}"
                 yield of.finding(row, column, message, "one of the two is misread, or of another run")
         tokens, tpot, batch = (_number(row, c) for c in ("out_tok_s", "tpot_ms", "batch_conc"))
