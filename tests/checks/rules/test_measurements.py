@@ -4,24 +4,41 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
+import attrs
 import pytest
-from trnspec_nvidia import plugin as nvidia
+from engine_catalogs import everything
 
-from trnspec.api import validate
-from trnspec.builtin import plugin as builtin
+from trnspec.checks.rules import measurements
+from trnspec.checks.runner import run
+from trnspec.graph.graph import Graph
 from trnspec.loading.files import shipped
-from trnspec.plugins.api import Registry
+from trnspec.model.measurements import Measurements, RejectedRow
+from trnspec.plugins.api import Rule
 
-REGISTRY = Registry.of([builtin, nvidia])
+RULES = tuple(r for r in vars(measurements).values() if isinstance(r, Rule))
 
 
-def findings(folder: Path, name: str) -> set[tuple[str, str, int, int]]:
-    """The findings in the copy of a shipped set: code, file, line and column."""
-    report = validate([str(folder / f"{name.replace('_', '-')}.yaml")], registry=REGISTRY).report
+def findings(folder: Path, name: str, **changes: Any) -> set[tuple[str, str, int, int]]:
+    """The findings in the copy of a shipped set: code, file, line and column.
+
+    Args:
+        folder: The folder of the copy.
+        name: The name of the table.
+        changes: Attributes of the document that are replaced.
+    """
+    everyone = everything()
+    node = everyone.named(name.replace("_", "-"))
+    copied = attrs.evolve(
+        node,
+        document=attrs.evolve(node.document, file=str(folder / f"{node.name}.yaml")),
+        spec=attrs.evolve(node.spec, **changes),
+    )
+    others = {n.name: n for n in everyone if not isinstance(n.spec, Measurements)}
     return {
         (d.code, Path(d.where.file).name, d.where.place.line, d.where.place.column)
-        for d in report.diagnostics
+        for d in run(RULES, Graph({**others, node.name: copied}))
         if d.where.place is not None
     }
 
@@ -71,13 +88,17 @@ def test_a_run_that_another_set_holds(folder: Path) -> None:
 
 def test_a_rejected_row_is_not_checked(folder: Path) -> None:
     change(folder, "training_mpt", 2, ",408,", ",1408,")
-    document = folder / "training-mpt.yaml"
     row = (folder / "training_mpt.csv").read_text("utf-8").split("\n")[1].split(",")[1]
-    document.write_text(
-        document.read_text("utf-8") + f"  rejected:\n    - {{row: {row}, reason: above the peak}}\n", "utf-8"
-    )
 
-    assert set() == findings(folder, "training_mpt")
+    assert set() == findings(folder, "training_mpt", rejected=(RejectedRow(row=row, reason="above the peak"),))
+
+
+def test_a_rejected_row_that_does_not_exist(folder: Path) -> None:
+    rejected = (RejectedRow(row="no-such-row", reason="-"),)
+
+    assert {("TRN701", "training-mpt.yaml")} == {
+        (c, f) for c, f, *_ in findings(folder, "training_mpt", rejected=rejected)
+    }
 
 
 def test_a_missing_table(folder: Path) -> None:
