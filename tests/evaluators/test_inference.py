@@ -232,7 +232,7 @@ def test_experts_are_shared_by_replicas(catalog):
 
     assert parts(found, "time_per_output_token")["expert"] > 0.0
     assert {"network"} == {a.name.removeprefix("link_") for a in found.assumptions if a.why.startswith("efa")}
-    assert {"latent_attention", "experts", "kv_heads"} <= {a.name for a in found.assumptions}
+    assert {"latent_attention", "routing", "kv_heads"} <= {a.name for a in found.assumptions}
     with pytest.raises(RefusalError, match="weights") as refused:
         asked(catalog, **given)
     assert "does-not-fit" == refused.value.reason

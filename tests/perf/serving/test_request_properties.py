@@ -296,7 +296,7 @@ def test_a_window_never_widens(model, plan, tokens):
 def test_loads_together_take_no_longer_than_apart(model, plan, numbers, serving, share):
     """Weights are read once for both, which is what chunks gain."""
     one = token_load(model, plan, IDEAL, 100.0)
-    other = evolve(one, tokens=64.0, pairs=64.0 * 1000 * share, cached=1000 * share, logits=0.0)
+    other = evolve(one, tokens=64.0, scores=64.0 * 1000 * share * model.scores, cached=1000 * share, logits=0.0)
     plain = evolve(serving, additive=0.0)
 
     together = run_forward(model, plan, numbers, plain, one + other).total
