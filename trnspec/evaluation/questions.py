@@ -250,9 +250,7 @@ class ServingSchedule(Question):
 
     framework: ServingFrameworkName | None = field(
         default=None,
-        metadata=_schedule(
-            "Serving framework: sets the options of this group that are not given, and states each.", unset="none"
-        ),
+        metadata=_system("Framework: sets inputs that are not given, and states each as an assumption.", unset="unstated"),
     )
     batching: Literal["continuous", "static"] | None = field(
         default=None,

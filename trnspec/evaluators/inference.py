@@ -74,6 +74,11 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
 
             trnspec eval inference --model llama-3.1-8b --on trn2.48xlarge --tp 8
             --batch 8,16,32 --prompt 4096 --output 512 --chunk 512 --kv-dtype fp8
+
+        Experts and padding as NxD Inference compiles them:
+
+            trnspec eval inference --model qwen3-30b-a3b --on trn2.48xlarge --tp 32 --batch 8
+            --framework nxd-inference
     """
     graph = catalog.graph
     q = question

@@ -64,9 +64,7 @@ def plan_of(x: reference.Request, d, model) -> Deployment:
 def samples():
     draw = random.Random(20261122)
     systems = [draw.choice(SYSTEMS) for _ in range(COUNT)]
-    return [
-        (draw.choice(list(DIMS)), on, draw.choice([IDEAL, FITTED]), request(draw, int(on.ranks))) for on in systems
-    ]
+    return [(draw.choice(list(DIMS)), on, draw.choice([IDEAL, FITTED]), request(draw, int(on.ranks))) for on in systems]
 
 
 def test_samples_cover_everything(samples) -> None:
