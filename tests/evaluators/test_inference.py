@@ -174,7 +174,7 @@ def test_a_framework_sets_what_is_not_given(catalog):
     given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 5, "prompt": 1000, "output": 100}
     found = asked(catalog, framework="nxd-inference", **given)
     explicit = asked(
-        catalog, batching="continuous", prefill_batch=1, prefill_attention="flash", experts="all", tile=128,
+        catalog, batching="continuous", prefill_batch=1, prefill_attention="flash", experts="selective-loading", tile=128,
         context_buckets=(128, 256, 512, 1024, 2048), batch_buckets=(1, 2, 4, 8), **given,
     )  # fmt: skip
 
@@ -454,3 +454,16 @@ def test_half_of_the_bandwidth_doubles_reading(catalog):
     after = answered(catalog, question, Calibrated(efficiency=evolve(Efficiency(), memory=0.5)))
 
     assert 2 * parts(before, "time_per_output_token")["matrices"] == parts(after, "time_per_output_token")["matrices"]
+
+
+def test_all_experts_of_a_batch(catalog):
+    """Of 128 experts two tokens select 16: distinct ones, as many as they select, or all are read."""
+    given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 2}
+    found = [
+        parts(asked(catalog, experts=e, **given), "time_per_output_token")["matrices"]
+        for e in ("selected", "selective-loading", "all")
+    ]
+
+    expert = 48 * 128 * 3 * 2048 * 768 * 2 / 32 / 725e9
+    assert expert * (16 / 128 - (1 - (15 / 16) ** 2)) == pytest.approx(found[1] - found[0], rel=1e-9)
+    assert expert * (1 - 16 / 128) == pytest.approx(found[2] - found[1], rel=1e-9)

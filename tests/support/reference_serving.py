@@ -28,7 +28,7 @@ class Request:
     rounds: int = 1
     cached: int = 0
     attention: str = "calibration"
-    all_experts: bool = False
+    all_experts_from: int = 0
     contexts: tuple[int, ...] = ()
     batches: tuple[int, ...] = ()
     tile: int = 0
@@ -62,7 +62,8 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
         per_rank = width / x.tp
         return (math.ceil(per_rank / x.tile) * x.tile if x.tile else per_rank) * x.tp
 
-    every = x.all_experts and tokens > 1
+    met = math.ceil(tokens) * x.ep
+    every = 0 < x.all_experts_from <= met
     heads = math.ceil(d.heads / x.tp)
     kv_heads = math.ceil(d.kv_heads / x.tp)
     repeated = d.hidden * (heads * x.tp - d.heads) * (d.qk_size + d.v_size)
@@ -88,10 +89,12 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
     routed = sum(d.experts * d.expert_weights for expert, _ in layer_kinds(d) if expert)
     if routed:
         chosen = sum(d.active * d.expert_weights for expert, _ in layer_kinds(d) if expert) / routed
-        missed = 1.0
-        for _ in range(math.ceil(tokens) * x.ep):
+        missed = loaded = 1.0
+        for _ in range(met):
             missed *= 1 - min(chosen, 1.0)
-        read += routed / x.tp / x.ep * (1 if every else 1 - missed)
+        if not every:
+            loaded = min(1.0, met * chosen) if x.all_experts_from else 1 - missed
+        read += routed / x.tp / x.ep * loaded
     return multiplied / d.layers, read / d.layers, copies / d.layers
 
 

@@ -250,7 +250,9 @@ class ServingSchedule(Question):
 
     framework: ServingFrameworkName | None = field(
         default=None,
-        metadata=_system("Framework: sets inputs that are not given, and states each as an assumption.", unset="unstated"),
+        metadata=_system(
+            "Framework: sets inputs that are not given, and states each as an assumption.", unset="unstated"
+        ),
     )
     batching: Literal["continuous", "static"] | None = field(
         default=None,
@@ -293,10 +295,11 @@ class ServingSchedule(Question):
             unset="that of the framework, else of the calibration",
         ),
     )
-    experts: Literal["selected", "all"] | None = field(
+    experts: Literal["selected", "selective-loading", "all"] | None = field(
         default=None,
         metadata=_schedule(
-            "Experts that a pass of more than one token computes and reads: those selected by its tokens, or all.",
+            "Experts that a pass computes and reads: those that its tokens select; all, if together they select as many as "
+            "there are, else those of each token (selective-loading); all, but for a single token (all).",
             unset="that of the framework, else selected",
         ),
     )

@@ -19,7 +19,7 @@ from trnspec.evaluation.questions import (
 )
 from trnspec.evaluation.result import Assumption, RefusalError
 from trnspec.evaluators.data_types import ELEMENT_BYTES, element_bytes
-from trnspec.evaluators.serving_software import Software, narrowed, resolve
+from trnspec.evaluators.serving_software import Software, all_experts_from, narrowed, resolve
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.calibrated import Calibrated
@@ -186,14 +186,14 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
     model = transformer(dims)
     tile = software.tile(graph, system.chip)
     resolved = evolve(resolved, tile=tile)
-    pool = _pool(system, narrowed(dims, model, _plan(resolved, tp, dp), tile), resolved, known, network)
+    pool = _pool(system, narrowed(dims, model, _plan(resolved, dims, tp, dp), tile), resolved, known, network)
     before = None
     if question.prefill_on is not None:
         other = lower(graph, question.prefill_on)
         wide = default_tp(int(dims.heads), domain(other), int(other.ranks) // question.pp)
         copies = max(1, int(other.ranks) // (wide * question.pp))
         check(evolve(resolved, tp=wide, dp=copies, ep=1), dims, int(other.ranks), "prefill_on")
-        plan = evolve(_plan(resolved, wide, copies), ep=1.0)
+        plan = evolve(_plan(resolved, dims, wide, copies), ep=1.0)
         plan = narrowed(dims, model, plan, software.tile(graph, other.chip))
         plan = compiled(model, plan, resolved.context_buckets or ())
         before = _pool(other, plan, resolved, elsewhere or known, _network(graph, other, question.prefill_on))
@@ -274,7 +274,7 @@ def check(question: InferenceQuestion, d: Dimensions, ranks: int, where: str = "
         raise RefusalError("experts-not-divisible", f"dp {dp} is not divisible by ep {ep}", place="ep")
 
 
-def _plan(question: InferenceQuestion, tp: int, dp: int) -> Deployment:
+def _plan(question: InferenceQuestion, d: Dimensions, tp: int, dp: int) -> Deployment:
     # At least one token of a prompt is computed: the first token of the output follows from it.
     cached = min(int(question.prompt * question.prefix_hit), question.prompt - 1)
     computed = question.prompt - cached
@@ -288,7 +288,7 @@ def _plan(question: InferenceQuestion, tp: int, dp: int) -> Deployment:
         output=float(question.output),
         passes=float(-(-computed // chunk)),
         cached=float(cached),
-        all_experts=float(question.experts == "all"),
+        all_experts_from=all_experts_from(question.experts, d),
         flash=float(question.prefill_attention == "flash"),
         materialized=float(question.prefill_attention == "materialized"),
         weight_bytes=ELEMENT_BYTES[question.weight_dtype or question.dtype],

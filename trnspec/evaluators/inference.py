@@ -339,8 +339,8 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
         yield Assumption("heads", "padded", f"{model.heads:g} heads are not divisible by tp {plan.tp:g}")
     if model.routed:
         read = "of E experts 1 - (1 - k/E)^T are read"
-        if plan.all_experts:
-            read = "all are read and computed in passes of more than one token"
+        if plan.all_experts_from:
+            read = f"all are read and computed from {plan.all_experts_from:g} tokens on; with fewer those of each token"
         yield Assumption("routing", "balanced, independent", read)
     if setup.speculation is not None:
         yield Assumption("acceptance", f"{q.acceptance:g}", "the same for each draft token")

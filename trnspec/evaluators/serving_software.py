@@ -114,6 +114,18 @@ def _increasing(buckets: tuple[int, ...] | None) -> tuple[int, ...]:
     return tuple(sorted(set(buckets or ())))
 
 
+def all_experts_from(experts: str | None, d: Dimensions) -> float:
+    """Tokens from which on a pass computes and reads all experts; 0.0 for never.
+
+    Args:
+        experts: The input of that name.
+        d: The model; selective loading ends where its tokens select as many experts as there are, ``T k >= E``.
+    """
+    if not d.experts or experts in (None, "selected"):
+        return 0.0
+    return 2.0 if experts == "all" else float(-(-d.experts // d.active))
+
+
 def narrowed(d: Dimensions, model: Transformer, plan: Deployment, tile: int | None) -> Deployment:
     """A deployment whose narrow shards take the time of whole tiles; the same without a tile."""
     return plan if tile is None else narrow_shards(d, model, plan, float(tile))

@@ -43,7 +43,7 @@ def request(draw: random.Random, ranks: int) -> reference.Request:
         tp=tp, pp=pp, dp=dp, ep=draw.choice([ep for ep in (1, 1, 2, 4) if dp % ep == 0]), batch=batch,
         prompt=prompt, output=output, chunks=chunks, prompts=draw.choice([1, 1, 4]), rounds=draw.choice([1, 1, 3]),
         cached=draw.choice([0, 0, prompt // 2, prompt - chunks]),
-        attention=draw.choice(["calibration", "flash", "materialized"]), all_experts=draw.random() < 0.5,
+        attention=draw.choice(["calibration", "flash", "materialized"]), all_experts_from=draw.choice([0, 0, 2, 32]),
         contexts=tuple(sorted(contexts)) if static else (), batches=draw.choice([(), (1, 2, 4, 64), (40,)]),
         tile=draw.choice([0, 0, 128]), weight_bytes=draw.choice([0.5, 1.0, 2.0]), cache_bytes=draw.choice([1.0, 2.0]),
         drafted=draw.choice([0, 0, 3]),
@@ -53,7 +53,7 @@ def request(draw: random.Random, ranks: int) -> reference.Request:
 def plan_of(x: reference.Request, d, model) -> Deployment:
     plan = Deployment(
         **{n: float(getattr(x, n)) for n in ("tp", "pp", "dp", "ep", "batch", "prompt", "output", "prompts", "rounds", "cached")},
-        passes=float(x.chunks), all_experts=float(x.all_experts), flash=float(x.attention == "flash"),
+        passes=float(x.chunks), all_experts_from=float(x.all_experts_from), flash=float(x.attention == "flash"),
         materialized=float(x.attention == "materialized"), weight_bytes=x.weight_bytes, cache_bytes=x.cache_bytes,
     )  # fmt: skip
     plan = compiled(model, plan, x.contexts, x.batches)
@@ -72,7 +72,7 @@ def test_samples_cover_everything(samples) -> None:
         name
         for model, _, _, x in samples
         for name in (
-            model, x.attention, f"all experts {x.all_experts}", f"graphs {bool(x.contexts)}", f"batches {bool(x.batches)}",
+            model, x.attention, f"all experts {x.all_experts_from > 0}", f"graphs {bool(x.contexts)}", f"batches {bool(x.batches)}",
             f"tile {x.tile}", f"prefix {x.cached > 0}", f"chunks {x.chunks > 1}", f"draft {x.drafted}", f"ep {x.ep > 1}",
         )
     )  # fmt: skip

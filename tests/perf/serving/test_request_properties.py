@@ -92,7 +92,7 @@ def software(draw, prompt, output):
     names = ("tokens", "prompt", "context", "reads", "first", "last")
     return {
         **({attention: 1.0} if attention else {}), **({f"compiled_{n}": longest for n in names} if graphs else {}),
-        "compiled_batch": draw(st.sampled_from([0.0, 0.0, 512.0])), "all_experts": draw(st.sampled_from([0.0, 1.0])),
+        "compiled_batch": draw(st.sampled_from([0.0, 0.0, 512.0])), "all_experts_from": draw(st.sampled_from([0.0, 2.0, 16.0])),
         "narrow_whole": draw(st.sampled_from([0.0, 0.5])), "narrow_routed": draw(st.sampled_from([0.0, 4.5])),
     }  # fmt: skip
 

@@ -114,11 +114,22 @@ def test_a_compiled_graph_reads_its_bucket_and_not_the_allocation(llama, trn2):
     assert 1024.0 == mean_context(llama, plan)
 
 
-@pytest.mark.parametrize(("batch", "share"), [(1.0, Fraction(8, 128)), (2.0, 1), (16.0, 1)])
-def test_all_experts_are_read_but_for_a_single_token(trn2, batch, share):
+@pytest.mark.parametrize(
+    ("start", "batch", "share"),
+    [
+        *((2.0, 1.0, Fraction(8, 128)), (2.0, 2.0, 1), (2.0, 16.0, 1)),
+        *(
+            (16.0, 1.0, Fraction(8, 128)),
+            (16.0, 2.0, Fraction(16, 128)),
+            (16.0, 15.0, Fraction(120, 128)),
+            (16.0, 16.0, 1),
+        ),
+    ],
+)
+def test_experts_that_are_read(trn2, start, batch, share):
     """Qwen3-30B-A3B: 48 layers of 128 experts of three matrices of 2,048 x 768, of which a token selects 8."""
     model = transformer(dims("qwen3-30b-a3b"))
-    plan = Deployment(tp=4.0, batch=batch, all_experts=1.0)
+    plan = Deployment(tp=4.0, batch=batch, all_experts_from=start)
 
     found = decode(model, plan, evolve(trn2, flop=0.0), IDEAL, 100.0).matrices
 
@@ -132,7 +143,7 @@ def test_all_experts_are_computed_in_prefill(trn2):
     plan = Deployment(tp=4.0, prompt=4096.0, output=1.0)
 
     some, every = (
-        prefill(model, evolve(plan, all_experts=a), evolve(trn2, byte=0.0), IDEAL).matrices for a in (0.0, 1.0)
+        prefill(model, evolve(plan, all_experts_from=a), evolve(trn2, byte=0.0), IDEAL).matrices for a in (0.0, 2.0)
     )
 
     more = 48 * (128 - 8) * 3 * 2048 * 768
@@ -142,7 +153,7 @@ def test_all_experts_are_computed_in_prefill(trn2):
 def test_a_dense_model_has_no_experts_to_compute(llama, trn2):
     plan = Deployment(tp=8.0, batch=4.0)
 
-    assert serve(llama, plan, trn2, IDEAL) == serve(llama, evolve(plan, all_experts=1.0), trn2, IDEAL)
+    assert serve(llama, plan, trn2, IDEAL) == serve(llama, evolve(plan, all_experts_from=2.0), trn2, IDEAL)
 
 
 @pytest.mark.parametrize(

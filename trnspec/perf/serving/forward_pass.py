@@ -74,7 +74,8 @@ class Deployment:
         prompts: Prompts that are prefilled in one pass.
         rounds: Passes, or groups of chunks, one after the other, that prefill all prompts of a static batch.
         cached: Tokens of a prompt whose keys and values are cached already: a common prefix.
-        all_experts: 1.0 where every pass of more than one token computes and reads all experts, not the selected ones.
+        all_experts_from: Tokens, of all ep replicas, from which on a pass computes and reads all experts; with fewer it reads
+            what each token selects, an expert of several tokens as often.  0.0 where every pass reads distinct experts.
         flash: 1.0 where prefill keeps scores on chip and computes their causal half, whatever the calibration.
         materialized: 1.0 where prefill writes scores and probabilities to device memory and reads them, all of them.
         compiled_batch: Sequences of the compiled decode graph; 0.0 for those in flight.
@@ -103,7 +104,7 @@ class Deployment:
     prompts: Number = 1.0
     rounds: Number = 1.0
     cached: Number = 0.0
-    all_experts: Number = 0.0
+    all_experts_from: Number = 0.0
     flash: Number = 0.0
     materialized: Number = 0.0
     compiled_batch: Number = 0.0
@@ -207,19 +208,22 @@ def power(base: Number, n: Number) -> Number:
     return result
 
 
+def selected(model: Transformer) -> Number:
+    """Share of a layer's routed experts that a token selects: ``k/E``, the ratio of active to all routed weights."""
+    routed = model.routed > 0.0
+    return smaller(where(routed, (model.weights - model.whole) / where(routed, model.routed, 1.0), 0.0), 1.0)
+
+
 def touched(model: Transformer, tokens: Number) -> Number:
     """Expected share of a layer's routed experts that some tokens are sent to: ``1 - (1 - k/E)^T``.
 
-    Tokens choose their ``k`` of ``E`` experts uniformly and independently of each other.  ``k/E`` is computed as the ratio
-    of active to all routed weights.
+    Tokens choose their ``k`` of ``E`` experts uniformly and independently of each other.
 
     Args:
         model: The transformer.
         tokens: An integer ``T``.
     """
-    routed = model.routed > 0.0
-    probability = where(routed, (model.weights - model.whole) / where(routed, model.routed, 1.0), 0.0)
-    return 1.0 - power(1.0 - smaller(probability, 1.0), smaller(tokens, MOST))
+    return 1.0 - power(1.0 - selected(model), smaller(tokens, MOST))
 
 
 def attended(model: Transformer, tokens: Number) -> Number:
@@ -262,8 +266,10 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     share = 1.0 / plan.tp
     tokens = load.tokens
     # The experts on a rank serve the tokens of all ep replicas, and each rank has 1/ep of the experts.
-    every = both(plan.all_experts > 0.0, tokens > 1.0)
-    used = where(every, 1.0, touched(model, ceil(tokens) * plan.ep))
+    compiled = plan.all_experts_from > 0.0
+    met = ceil(tokens) * plan.ep
+    every = both(compiled, met >= plan.all_experts_from)
+    used = where(every, 1.0, where(compiled, smaller(met * selected(model), 1.0), touched(model, met)))
     routed = model.routed * share / plan.ep * used
     heads = head_share(model, plan.tp)
     # Every rank has whole heads: query heads are padded, KV heads are replicated where there are fewer than ranks.

@@ -45,7 +45,7 @@ FRAMEWORKS: Mapping[str, Framework] = {
             "batching": Setting("continuous", "its vLLM integration, with one prompt per prefill (ctx_batch_size 1)"),
             "prefill_batch": Setting(1, "ctx_batch_size of its vLLM integration"),
             "prefill_attention": Setting("flash", "NKI flash attention kernel of its context encoding"),
-            "experts": Setting("all", "forward_all_experts, as measured; it can select experts in small batches"),
+            "experts": Setting("selective-loading", "its expert_mlps: all experts from a threshold of T k / E = 1 on"),
             "context_buckets": Setting(128, _AUTOBUCKETING),
             "batch_buckets": Setting(1, "vllm-neuron compiles one graph per batch bucket; powers of two assumed"),
             "tile": Setting("core", "compiled shards take whole tiles of the tensor engine's array"),
