@@ -56,7 +56,7 @@ FRAMEWORKS: Mapping[str, Framework] = {
         settings={
             "batching": Setting("static", "generate() of its sampling API"),
             "prefill_attention": Setting("materialized", "measured first tokens of prompts up to 4,096 tokens"),
-            "experts": Setting("all", "its Mixtral and DBRX multiply by all experts"),
+            "experts": Setting("all", "its Mixtral multiplies each token by all experts and masks the rest"),
             "context_buckets": Setting(128, "its bucket lists: powers of two from 128 to n_positions"),
             "batch_buckets": Setting(1, "compiled for the given batch sizes; powers of two assumed"),
             "tile": Setting("core", "compiled shards take whole tiles of the tensor engine's array"),
