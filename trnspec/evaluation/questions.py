@@ -30,6 +30,7 @@ ZeroStage = Literal[0, 1, 2, 3]
 PipelineSchedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"]
 Recompute = Literal["none", "selective", "operators", "full"]
 Offload = Literal["none", "optimizer", "activations", "weights"]
+ServingFrameworkName = Literal["nxd-inference", "transformers-neuronx", "vllm", "trtllm"]
 OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-bf16", "adam-8bit", "sgd-momentum"]
 
 
@@ -240,6 +241,94 @@ class ServingPrecision(Precision):
     )
     kv_dtype: str | None = field(
         default=None, metadata=_precision("KV-cache dtype.", "DTYPE", unset="the compute dtype")
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class ServingSchedule(Question):
+    """How a framework computes prompts and output tokens."""
+
+    framework: ServingFrameworkName | None = field(
+        default=None,
+        metadata=_system(
+            "Framework: sets inputs that are not given, and states each as an assumption.", unset="unstated"
+        ),
+    )
+    batching: Literal["continuous", "static"] | None = field(
+        default=None,
+        metadata=_schedule(
+            "Continuous batching (a request replaces one that has finished), or static batches.",
+            unset="that of the framework, else continuous",
+        ),
+    )
+    chunk: int | None = field(
+        default=None,
+        metadata=_schedule(
+            "Chunked prefill: prompt tokens per decode step.",
+            "TOKENS",
+            unset="that of the framework, else whole prompts, apart from decode steps",
+            minimum=1,
+        ),
+    )
+    prefix_hit: float = field(
+        default=0.0,
+        metadata=_schedule(
+            "Prefix caching: share of the prompt tokens whose keys and values are cached.",
+            "SHARE",
+            minimum=0,
+            maximum=1,
+        ),
+    )
+    prefill_batch: int | None = field(
+        default=None,
+        metadata=_schedule(
+            "Prompts that a static batch computes in one pass; groups follow each other.",
+            "PROMPTS",
+            unset="that of the framework, else all",
+            minimum=1,
+        ),
+    )
+    prefill_attention: Literal["flash", "materialized"] | None = field(
+        default=None,
+        metadata=_schedule(
+            "Attention of prefill: scores stay on chip (flash), or pass through device memory (materialized).",
+            unset="that of the framework, else of the calibration",
+        ),
+    )
+    experts: Literal["selected", "selective-loading", "all"] | None = field(
+        default=None,
+        metadata=_schedule(
+            "Experts that a pass computes and reads: those that its tokens select; all, if together they select as many as "
+            "there are, else those of each token (selective-loading); all, but for a single token (all).",
+            unset="that of the framework, else selected",
+        ),
+    )
+    context_buckets: tuple[int, ...] | None = field(
+        default=None,
+        metadata=_schedule(
+            "Lengths of compiled graphs: a prompt is padded to the next, and decoding reads the cache up to it.",
+            "TOKENS",
+            unset="those of the framework: powers of two from 128; else exact",
+            minimum=1,
+        ),
+    )
+    batch_buckets: tuple[int, ...] | None = field(
+        default=None,
+        metadata=_schedule(
+            "Batch sizes of compiled decode graphs: a batch runs in the next, padded.",
+            "SEQUENCES",
+            unset="those of the framework: powers of two; else exact",
+            minimum=1,
+        ),
+    )
+    tile: int | None = field(
+        default=None,
+        metadata=_schedule(
+            "Columns of a tile of the tensor engine: narrower shards take the time of whole tiles.",
+            "COLUMNS",
+            unset="the core's array with a Neuron framework; else not counted",
+            minimum=1,
+        ),
     )
 
 

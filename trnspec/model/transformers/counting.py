@@ -178,6 +178,7 @@ def _latent(attention: Attention, latent: LatentAttention, h: int) -> dict[str, 
         "qk_size": size,
         "v_size": latent.value_size,
         "kv_elements": squeezed,
+        "rank": latent.rank,
         "attention_weights": queries + keys + heads * latent.value_size * h,
         "attention_small": small,
     }

@@ -22,6 +22,7 @@ class Dimensions:
         qk_size: Size of one query or key in the multiplication.
         v_size: Size of one value in the multiplication.
         kv_elements: Elements of the cache for one token and layer.
+        rank: Elements of the compressed vector of latent attention; 0 without it.
         window: Window of sliding-window attention, in tokens; 0 for none.
         windowed_layers: Layers with sliding-window attention.
         causal: 1.0 if a token attends to the tokens before it only, 0.0 if it attends to all.
@@ -58,6 +59,7 @@ class Dimensions:
     qk_size: float
     v_size: float
     kv_elements: float
+    rank: float = 0.0
     window: float = 0.0
     windowed_layers: float = 0.0
     causal: float = 1.0
