@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from attrs import evolve, fields
-from closed_forms import hierarchical
+from closed_forms import hierarchical_parts
 from engine_catalogs import everything
 from engine_samples import FITTED, INF, SYSTEMS
 from engine_samples import system as made
@@ -46,19 +46,32 @@ DIVISIBLE = [
 ]  # fmt: skip
 
 
+ALPHAS = (1e-6, 2e-6, 4e-6, 2e-5)
+"""The latencies of its levels."""
+
+
 @pytest.mark.parametrize(("n", "stride"), DIVISIBLE)
-def test_group_is_the_hierarchical_collective(n, stride):
-    """What a group costs for each byte and in latency, against rings level by level."""
-    on = machine(NESTED, IDEAL, "bf16")
-    found = group(on, float(n), float(stride))
-    alphas = (1e-6, 2e-6, 4e-6, 2e-5)
+def test_group_is_the_pipelined_hierarchical_collective(n, stride):
+    """The slowest of the levels, and one message at each level that the group spans."""
+    members = spanned(n, stride)
     betas = tuple(level.rate for level in NESTED.levels)
-    for kind, times in (("all-gather", 1.0), ("reduce-scatter", 1.0), ("all-reduce", 2.0)):
-        for size in (0.0, 1e6, 1e9):
-            expected = hierarchical(kind, size, spanned(n, stride), alphas, betas)
-            assert math.isclose(expected, times * (found.latency + size * found.gather), rel_tol=1e-9, abs_tol=1e-18)
-    assert (n > 1) == bool(found.many)
-    assert found.unknown == 0.0
+    on = group(machine(NESTED, IDEAL, "bf16"), float(n), float(stride))
+    parts = [rate for _, rate in hierarchical_parts("all-gather", 1e9, members, (0.0,) * 4, betas)]
+
+    assert math.isclose(max(parts), 1e9 * on.gather, rel_tol=1e-9, abs_tol=1e-18)
+    assert math.isclose(sum(a for a, m in zip(ALPHAS, members, strict=True) if m > 1), on.latency, abs_tol=1e-18)
+    assert (n > 1) == bool(on.many)
+    assert on.unknown == 0.0
+
+
+@pytest.mark.parametrize(("n", "stride"), DIVISIBLE)
+def test_fitted_steps_make_it_a_ring(n, stride):
+    """Where no latency is published, each of the m - 1 steps of a ring takes the fitted time."""
+    bare = evolve(NESTED, levels=tuple(evolve(level, latency=0.0) for level in NESTED.levels))
+    on = group(machine(bare, Efficiency(hop=3e-6, network_hop=2e-5), "bf16"), float(n), float(stride))
+    expected = sum((m - 1.0) * a for m, a in zip(spanned(n, stride), (3e-6, 3e-6, 3e-6, 2e-5), strict=True))
+
+    assert math.isclose(expected, on.latency, rel_tol=1e-9, abs_tol=1e-18)
 
 
 def test_there_are_groups_on_every_level():
@@ -125,8 +138,9 @@ def test_numbers_of_one_rank():
     assert [1.0 / (level.rate * share) for level, share in each] == [
         found.byte_1, found.byte_2, found.byte_3, found.byte_4,
     ]  # fmt: skip
-    # A published latency stands before the fitted one.
-    assert (3e-6, 3e-6, 3e-6, 1.5e-5) == (found.hop_1, found.hop_2, found.hop_3, found.hop_4)
+    # A published latency stands before the fitted one; none is published within a chip and between servers.
+    assert (3e-6, 1.5e-6, 3e-6, 1.5e-5) == (found.hop_1, found.hop_2, found.hop_3, found.hop_4)
+    assert (3e-6, 3e-6, 3e-6, 2.2e-5) == (found.step_1, found.step_2, found.step_3, found.step_4)
     assert [0.0] * 4 == [getattr(found, f"unknown_{i}") for i in range(1, 5)]
     for name in ("forward", "call", "send", "overlap", "exposed", "tensor_overlap", "step", "causal", "head_passes"):
         assert getattr(FITTED, name) == getattr(found, name)
