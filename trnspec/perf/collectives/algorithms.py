@@ -5,7 +5,8 @@ rate; a phase ends before the next begins.  All groups that tile the system like
 they do under tensor or data parallelism; an explicit list of ranks works alone.
 
 Stages, innermost first: the ranks of a chip exchange through device memory, the chips of a fabric over its links, the
-fabrics over the network.  A flat algorithm treats all ranks of a fabric as one stage.
+fabrics over the network.  A flat algorithm treats all ranks of a fabric as one stage.  Where switches reduce and multicast
+(NVLink SHARP in a fabric, SHARP in a network), ``in-network`` is an algorithm of an all-reduce and of a broadcast.
 
 The buffer of one rank, in a broadcast or a send, is sent whole (``tree``, ``pipelined``, ``pipelined-both-ways``,
 ``direct-one-step``, ``send``) or scattered and gathered by one of the other algorithms, so that all ranks of a fabric use
@@ -23,7 +24,7 @@ from attrs import evolve, frozen
 from trnspec.perf import ops
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.groups import routes_of
-from trnspec.perf.collectives.link_rates import NETWORK, Rates
+from trnspec.perf.collectives.link_rates import NETWORK, Rates, fabric_level, level_named
 from trnspec.perf.collectives.routes import Routes
 from trnspec.perf.collectives.schedules import (
     SCATTERS,
@@ -97,6 +98,8 @@ def plans(system: System, of: Group, kind: Kind) -> tuple[Plan, ...]:
     routes = routes_of(system, of)
     n = float(len(of.inside))
     inner = [Plan("", ())] if n == 1 else list(_within(routes, of, kind, Rates(system)))
+    if n > 1:
+        inner += _reduced_in_fabric(system, routes, of, kind)
     if of.units == 1:
         return tuple(inner)
     if kind == "send":
@@ -105,17 +108,48 @@ def plans(system: System, of: Group, kind: Kind) -> tuple[Plan, ...]:
     return tuple(
         plan.then(_network(kind, float(of.units), plan.parts, name))
         for plan in inner
-        for name in _network_names(kind, of.units)
+        for name in _network_names(system, kind, of.units)
     )
 
 
-def _network_names(kind: Kind, units: int) -> tuple[str, ...]:
+def _network_names(system: System, kind: Kind, units: int) -> tuple[str, ...]:
     if kind == "send":
         return ("send",)
+    level = level_named(system, NETWORK)
+    reduced = ("in-network",) if level is not None and level.reduces and kind in IN_NETWORK else ()
     if kind == "broadcast":
         # Scatters over the network send equally much; the direct one has the fewest steps.
-        return ("tree", "pipelined", "direct")
-    return tuple(name for name in ("ring", "recursive", "direct") if name != "recursive" or not units & (units - 1))
+        return ("tree", "pipelined", "direct", *reduced)
+    names = (name for name in ("ring", "recursive", "direct") if name != "recursive" or not units & (units - 1))
+    return (*names, *reduced)
+
+
+IN_NETWORK: tuple[Kind, ...] = ("all-reduce", "broadcast")
+"""Collectives that are faster where switches reduce and multicast."""
+
+
+def _reduced_in_fabric(system: System, routes: Routes, of: Group, kind: Kind) -> Iterator[Plan]:
+    """Reduction and multicast by the switches of a fabric.
+
+    All-reduce: the switches add up one part for each chip, which sends the sum back to be multicast.  A chip sends its
+    buffer once and its part of the sum, 1 + 1/n in all, in two steps.  Broadcast: the first chip sends the buffer once.
+    """
+    level = fabric_level(system)
+    chips = [tuple(dict.fromkeys(rank // routes.per_chip for rank in members)) for members in of.siblings]
+    n = len(chips[0])
+    # All ranks of a chip form one member; they must be equally many on each.
+    each = len(of.inside) // n
+    counts = {tuple(Counter(rank // routes.per_chip for rank in members).values()) for members in of.siblings}
+    if level is None or not level.reduces or kind not in IN_NETWORK or n < 2 or counts != {(each,) * n}:
+        return
+    sharing = float(max(Counter(chip for group in chips for chip in group).values()))
+    if kind == "broadcast":
+        plan = Plan("in-network", (Phase("fabric", 1.0, (("injection", sharing),)),))
+    else:
+        plan = Plan("in-network", (Phase("fabric", 2.0, (("injection", (1.0 + 1.0 / n) * sharing),)),), float(n))
+    if each > 1:
+        plan = _stage(Routes(None, routes.per_chip), [tuple(range(each))], kind, "direct", "chip").then(plan)
+    yield plan
 
 
 def _network(kind: Kind, units: float, parts: float, name: str) -> Plan:
@@ -124,6 +158,9 @@ def _network(kind: Kind, units: float, parts: float, name: str) -> Plan:
         return Plan(name, (Phase("network", 1.0, ((NETWORK, 1.0 / parts),)),))
     if name == "pipelined":
         return Plan(name, (Phase("network", 0.0, ((NETWORK, 1.0 / parts),), units - 2.0),))
+    if name == "in-network":
+        # Switches reduce on the way up and multicast on the way down: each part is sent once and received once.
+        return Plan(name, (Phase("network", 2.0 if kind == "all-reduce" else 1.0, ((NETWORK, 1.0 / parts),)),))
     steps = {"ring": units - 1.0, "recursive": ops.steps(units), "tree": ops.steps(units), "direct": 1.0}[name]
     if name == "tree":
         return Plan(name, (Phase("network", steps, ((NETWORK, steps / parts),)),))

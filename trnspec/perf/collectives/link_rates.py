@@ -74,7 +74,7 @@ class Rates:
         # By convention the first dimension is the one that connects servers.
         return (outer, float(links_by_axis[0])) if number == 0 else (inner, float(sum(links_by_axis[1:])))
 
-    def latency(self, stage: str) -> float:
-        """The published latency [s] of one step of a stage; 0 where none is published."""
-        level = fabric_level(self.system) if stage == "fabric" else level_named(self.system, stage)
+    def latency(self, name: str) -> float:
+        """The published latency [s] of one message over a class of links; 0 where none is published."""
+        level, _ = self._level(name)
         return 0.0 if level is None else level.latency
