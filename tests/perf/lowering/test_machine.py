@@ -138,8 +138,8 @@ def test_numbers_of_one_rank():
     assert [1.0 / (level.rate * share) for level, share in each] == [
         found.byte_1, found.byte_2, found.byte_3, found.byte_4,
     ]  # fmt: skip
-    # A published latency stands before the fitted one; none is published within a chip and between servers.
-    assert (3e-6, 1.5e-6, 3e-6, 1.5e-5) == (found.hop_1, found.hop_2, found.hop_3, found.hop_4)
+    # A published latency stands before the fitted one; none is published within a chip.
+    assert (3e-6, 1.5e-6, 1.5e-6, 1.5e-5) == (found.hop_1, found.hop_2, found.hop_3, found.hop_4)
     assert (3e-6, 3e-6, 3e-6, 2.2e-5) == (found.step_1, found.step_2, found.step_3, found.step_4)
     assert [0.0] * 4 == [getattr(found, f"unknown_{i}") for i in range(1, 5)]
     for name in ("forward", "call", "send", "overlap", "exposed", "tensor_overlap", "step", "causal", "head_passes"):
