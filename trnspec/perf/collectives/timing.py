@@ -129,7 +129,7 @@ def time_plan(plan: Plan, rates: Rates, size: float, launch: Launch = IDEAL) -> 
         return Timing(plan.name, 0.0, 0.0, 0.0, ())
     latency, steps = launch.latency, 0.0
     pipelined = False
-    stages: dict[str, dict[str, float]] = {}
+    stages: dict[tuple[str, bool], dict[str, float]] = {}
     for phase in plan.phases:
         alpha = max(rates.latency(name) for name, _ in phase.loads) + launch.step
         transfer, bottleneck = max(
@@ -143,17 +143,18 @@ def time_plan(plan: Plan, rates: Rates, size: float, launch: Launch = IDEAL) -> 
             latency += closed_forms.pipelined_broadcast(transfer, phase.behind + 2.0, alpha, 1.0) - transfer
         # A flat algorithm can be limited by device memory within a chip: the time counts for those links.
         links = stage_of(bottleneck)
-        of_stage = stages.setdefault(phase.stage, {})
+        of_stage = stages.setdefault((phase.stage, phase.far), {})
         of_stage[links] = of_stage.get(links, 0.0) + transfer
     transfers = {stage: sum(of_stage.values()) for stage, of_stage in stages.items()}
     slowest = max(transfers, key=transfers.__getitem__)
+    others = {stage: max(transfers.get((stage, far), 0.0) for far in (False, True)) for stage, _ in transfers}
     return Timing(
         plan.name,
         latency + transfers[slowest],
         None if pipelined else steps,
         latency,
         tuple(stages[slowest].items()),
-        tuple((stage, seconds) for stage, seconds in transfers.items() if stage != slowest),
+        tuple((stage, seconds) for stage, seconds in others.items() if stage != slowest[0]),
     )
 
 
