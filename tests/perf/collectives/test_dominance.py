@@ -172,9 +172,9 @@ def test_a_scatter_sends_nowhere_more_than_the_all_gather(name, n):
     assert sum(steps for steps, _ in out) == sum(steps for steps, _ in back)
     assert all(share <= sent(back)[at] * (1 + 1e-12) for at, share in sent(out).items())
     # Phases of the scatter that load other links follow each other: none of them sends more over a link than all gather.
-    assert sum(max((share for *_, share in sends), default=0.0) for _, sends in out) <= max(
-        sent(back).values()
-    ) * (1 + 1e-12)
+    assert sum(max((share for *_, share in sends), default=0.0) for _, sends in out) <= max(sent(back).values()) * (
+        1 + 1e-12
+    )
 
 
 @pytest.mark.parametrize(("last", "links"), [(None, 10), (1, 6), (3, 6), (5, 6)])
@@ -255,9 +255,7 @@ def test_the_network_carries_an_equal_part_from_each_rank_of_the_sending_server(
     inner, link, outer = (level.rate for level in where.levels)
     chip = c.direct_all_reduce(GIB, 2.0, 0.0, inner)
     fabric = c.torus_all_reduce(GIB, (4.0, 4.0), 0.0, (link * 2 / 4,) * 2)
-    found = {
-        t.algorithm: dict((*t.transfers, *t.overlapped)) for t in timings(where, group(where), "broadcast", GIB)
-    }
+    found = {t.algorithm: dict((*t.transfers, *t.overlapped)) for t in timings(where, group(where), "broadcast", GIB)}
     expected = {
         "direct": c.direct_all_reduce(GIB / 32, 4.0, 0.0, outer),
         "pipelined": c.pipelined_broadcast(GIB / 32, 4.0, 0.0, outer),

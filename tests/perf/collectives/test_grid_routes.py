@@ -36,7 +36,7 @@ def walked(shape: GridShape, sends: list[tuple[int, int, float]]) -> dict[str, f
     routes = Routes(shape)
     carried = [[0.0, 0.0] for _ in routes.fabric.edges]
     for a, b, share in sends:
-        routes._spread(a, {b: share}, carried)  # noqa: SLF001
+        routes._spread(a, {b: share}, carried)
     busiest: dict[str, float] = {}
     for e, both in zip(routes.fabric.edges, carried, strict=True):
         busiest[e.kind] = max(busiest.get(e.kind, 0.0), *both)
@@ -53,7 +53,9 @@ def test_loads_are_those_of_all_shortest_paths_in_the_graph(shape, data):
 
 
 @pytest.mark.parametrize(
-    "shape", [Torus((4, 4)), Torus((2, 3, 4)), Torus((5, 3)), Mesh((3, 4)), Hypercube(4), Ring(2, double=True), Chain(2)], ids=str
+    "shape",
+    [Torus((4, 4)), Torus((2, 3, 4)), Torus((5, 3)), Mesh((3, 4)), Hypercube(4), Ring(2, double=True), Chain(2)],
+    ids=str,
 )
 def test_one_chip_to_all_and_all_to_one(shape):
     nodes = range(1, shape.nodes)

@@ -257,7 +257,9 @@ def test_a_launch_is_applied_once_for_the_call_and_once_a_step():
     # Two steps within chips, whose latency is not published, and eight of 1.5 us between them.
     published = 8 * 1.5e-6
 
-    assert near(100e-6 + 10 * 2e-6 + published + (ideal - published) / 0.5) == takes(where, "all-reduce", "direct+torus", launch=launch)
+    assert near(100e-6 + 10 * 2e-6 + published + (ideal - published) / 0.5) == takes(
+        where, "all-reduce", "direct+torus", launch=launch
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

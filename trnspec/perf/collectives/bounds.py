@@ -22,17 +22,16 @@ import numpy as np
 from attrs import frozen
 
 from trnspec.perf.collectives import closed_forms
+from trnspec.perf.collectives.closed_forms import Kind
 from trnspec.perf.collectives.groups import Group, routes_of
 from trnspec.perf.collectives.link_rates import NETWORK, Rates, fabric_level, level_named
-from trnspec.perf.collectives.routes import INSIDE
+from trnspec.perf.collectives.routes import INSIDE, Routes
+from trnspec.perf.lowering.system import System
 from trnspec.topology.shapes import GridShape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.perf.collectives.closed_forms import Kind
-    from trnspec.perf.collectives.routes import Routes
-    from trnspec.perf.lowering.system import System
 
 _RUNS = 64
 """Positions of an axis up to which all runs are cuts; of longer ones halves and quarters at this number of places."""

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
+from trnspec.topology.grid import Axis
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from trnspec.topology.grid import Axis
 
 Steps = tuple[int, ...]
 
@@ -177,9 +178,7 @@ class Grid:
 
     def _by_source(self, source: int, passing: Any, carried: Any) -> None:
         """From the farthest chips back: what passes a chip came along each axis in proportion to its hops."""
-        hops, ties = zip(
-            *(self.hops(row - row[source], number) for number, row in enumerate(self.places)), strict=True
-        )
+        hops, ties = zip(*(self.hops(row - row[source], number) for number, row in enumerate(self.places)), strict=True)
         distance = np.sum(np.abs(hops), axis=0)
         for far in range(int(distance.max()), 0, -1):
             chips = np.flatnonzero((distance == far) & (passing > 0.0))
@@ -250,7 +249,5 @@ def _snake(sizes: Sequence[int]) -> list[Steps]:
     """All positions of a box in an order in which each is one hop from the next: a reflected Gray code."""
     order: list[Steps] = [()]
     for k in sizes:
-        order = [
-            (*head, p) for i, head in enumerate(order) for p in (range(k) if i % 2 == 0 else range(k - 1, -1, -1))
-        ]
+        order = [(*head, p) for i, head in enumerate(order) for p in (range(k) if i % 2 == 0 else range(k - 1, -1, -1))]
     return order

@@ -33,7 +33,6 @@ def _named_axes(loads: Sequence[float]) -> dict[str, float]:
     return {f"axis{number}": load for number, load in enumerate(loads) if load}
 
 
-
 @frozen(slots=False)
 class Routes:
     """Routes between the chips of a declared topology.
@@ -51,9 +50,7 @@ class Routes:
     per_chip: int = 1
     # Several algorithms use the same rings, and searching them is slow.
     _rounds: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = field(factory=dict, eq=False, repr=False)
-    _shifted: dict[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]] = field(
-        factory=dict, eq=False, repr=False
-    )
+    _shifted: dict[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]] = field(factory=dict, eq=False, repr=False)
 
     @cached_property
     def switched(self) -> bool:

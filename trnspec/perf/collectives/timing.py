@@ -51,18 +51,34 @@ ALIASES = {**NEURON_NAMES, "nvls": "in-network", "sharp": "in-network"}
 class Launch:
     """Overheads that measurements add to the ideal time; the defaults add nothing.
 
-    Applied only in :func:`time_plan`: ``latency`` once per call, ``step`` once per step in addition to the published
-    latency, ``efficiency`` as the achieved share of every rate.
+    Applied only in :func:`time_plan`: ``latency`` once per call, ``step`` and ``network_step`` once per step in addition to
+    the published latency, the shares to the rates.
 
     Attributes:
         latency: Time of a call [s].
-        step: Time of a step [s].
-        efficiency: Achieved over published rate, above 0 and at most 1.
+        step: Time of a step within a fabric [s].
+        network_step: Time of a step over the network [s]; ``step`` if left out.
+        efficiency: Achieved over published rate of all links, above 0.
+        chip: The same of device memory, in addition.
+        fabric: The same of the links of a fabric.
+        network: The same of the network.
     """
 
     latency: float = 0.0
     step: float = 0.0
+    network_step: float | None = None
     efficiency: float = 1.0
+    chip: float = 1.0
+    fabric: float = 1.0
+    network: float = 1.0
+
+    def share(self, name: str) -> float:
+        """Achieved over published rate of a class of links."""
+        return self.efficiency * float(getattr(self, stage_of(name)))
+
+    def of_step(self, stage: Stage) -> float:
+        """Time of a step of a stage [s]."""
+        return self.step if stage != "network" or self.network_step is None else self.network_step
 
 
 IDEAL = Launch()
@@ -131,9 +147,9 @@ def time_plan(plan: Plan, rates: Rates, size: float, launch: Launch = IDEAL) -> 
     pipelined = False
     stages: dict[tuple[str, bool], dict[str, float]] = {}
     for phase in plan.phases:
-        alpha = max(rates.latency(name) for name, _ in phase.loads) + launch.step
+        alpha = max(rates.latency(name) for name, _ in phase.loads) + launch.of_step(phase.stage)
         transfer, bottleneck = max(
-            ((load * size / (rates(name) * launch.efficiency)), name) for name, load in phase.loads
+            ((load * size / (rates(name) * launch.share(name))), name) for name, load in phase.loads
         )
         if phase.steps:
             latency += phase.steps * alpha

@@ -340,7 +340,9 @@ class _Lowering:
             rate, place = rate * declared.links_per_chip, f"{link.name} spec.bandwidth"
         else:
             place = f"{place}.bandwidth"
-        return _Reach(rate, declared.link.name, place, latency, at_latency or f"{declared.link.name} spec.latency", reduces)
+        return _Reach(
+            rate, declared.link.name, place, latency, at_latency or f"{declared.link.name} spec.latency", reduces
+        )
 
     def _link(self, link: Node[Any] | None) -> tuple[float, str, bool]:
         """The published latency of a link in s, the path that states it, and whether its switches reduce."""

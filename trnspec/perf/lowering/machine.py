@@ -159,6 +159,18 @@ class Group:
     unknown: Number
 
 
+def collective_time(machine: Machine, group: Group, size: Number, passes: Number) -> Number:
+    """Time of a collective as training and inference count it [s].
+
+    Args:
+        machine: Compute and communication of a rank.
+        group: The group.
+        size: The whole buffer [B].
+        passes: 2 for an all-reduce, 1 for an all-gather or a reduce-scatter; a call counts once per all-reduce.
+    """
+    return passes * (0.5 * machine.call * group.many + group.latency + group.gather * size)
+
+
 def always_zero(number: Number) -> bool:
     """Whether a number is the float 0.0, so that what it multiplies can be omitted; arrays are never inspected."""
     return type(number) is float and number == 0.0
