@@ -244,10 +244,11 @@ def _answers(case: _Case) -> tuple[Answer, ...]:
     if timing.time:
         rate = case.size / timing.time
         slowest, highest = (None if not end else case.size / end for end in (high, low))
-        bus = tuple(None if end is None else end * factor for end in (slowest, highest))
+        bus_slowest, bus_highest = (None if end is None else end * factor for end in (slowest, highest))
+        note = f"algorithm bandwidth x {factor:g}"
         answers += [
             Answer("algorithm_bandwidth", rate, "B/s", slowest, highest, "buffer size over time"),
-            Answer("bus_bandwidth", rate * factor, "B/s", *bus, f"algorithm bandwidth x {factor:g}"),
+            Answer("bus_bandwidth", rate * factor, "B/s", bus_slowest, bus_highest, note),
         ]
     why = f"no algorithm is faster: {case.bound.why}"
     answers.append(Answer("bound", case.bound.time, "s", min(case.least, case.bound.time), note=why))

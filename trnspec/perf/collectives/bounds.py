@@ -158,7 +158,7 @@ class _Cuts:
         if self.kind == "all-to-all":
             n = self.chips.shape[1]
             same = sum(float(np.sum(np.unique(g, return_counts=True)[1] ** 2)) for g in self.chips)
-            return (float(self.chips.size) * n * units - same) / (n * units)
+            return float(self.chips.size - same / (n * units))
         if self.kind == "send":
             return float(np.sum(self.chips[:, 0] != self.chips[:, -1])) if units == 1.0 else 0.0
         counts = np.array([len(np.unique(g)) for g in self.chips], float)

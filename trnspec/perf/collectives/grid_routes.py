@@ -123,13 +123,8 @@ class Grid:
 
     def _expanded(self, sources: Any, targets: Any, shares: Any) -> tuple[Any, Any, Any]:
         """Sends with signed hops; where both ways are as short, half of the send goes each way."""
-        steps = []
-        ties = []
-        for number, row in enumerate(self.places):
-            hops, tie = self.hops(row[targets] - row[sources], number)
-            steps.append(hops)
-            ties.append(tie)
-        steps, ties = np.array(steps), np.array(ties)
+        by_axis = [self.hops(row[targets] - row[sources], number) for number, row in enumerate(self.places)]
+        steps, ties = (np.array(column) for column in zip(*by_axis, strict=True))
         for number in range(len(self.axes)):
             both = np.flatnonzero(ties[number])
             if not len(both):

@@ -152,17 +152,14 @@ class Routes:
             box = self.box(group)
             if box is None:
                 return None
-            pattern = []
-            for places, k in zip(box[1], self.grid.sizes, strict=True):
-                step = k // len(places)
+            pattern = tuple(k // len(places) for places, k in zip(box[1], self.grid.sizes, strict=True))
+            for places, k, step in zip(box[1], self.grid.sizes, pattern, strict=True):
                 if k % len(places) or any(b - a != step for a, b in pairwise(places)):
                     return None
-                pattern.append(step)
-            patterns.add(tuple(pattern))
+            patterns.add(pattern)
         if len(patterns) != 1:
             return None
-        (pattern,) = patterns
-        return [tuple(range(0, k, step)) for k, step in zip(self.grid.sizes, pattern, strict=True)]
+        return [tuple(range(0, k, step)) for k, step in zip(self.grid.sizes, patterns.pop(), strict=True)]
 
     def _spread(self, source: int, row: Mapping[int, float], carried: list[list[float]]) -> None:
         hops, ways, order = self._ways(source)
