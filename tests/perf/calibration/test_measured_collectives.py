@@ -148,7 +148,9 @@ def test_no_measurement_is_faster_than_the_bound(name):
 
 def test_there_are_rows_that_an_unpipelined_model_without_switches_that_reduce_would_not_allow():
     """Of two p5.48xlarge at 16 GiB, and of one server of H200."""
-    rows = {r.id: r for r in collective_rows(everything(), records(DATA / "collectives_nccl.csv")) if isinstance(r, Row)}
+    rows = {
+        r.id: r for r in collective_rows(everything(), records(DATA / "collectives_nccl.csv")) if isinstance(r, Row)
+    }
     two, one = rows["nccl-aws-225"], rows["stas-h200-8-17179869184"]
     size = 2.0**34
     # The ring within a server and the network one after the other took 110 ms.

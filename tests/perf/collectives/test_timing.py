@@ -340,3 +340,70 @@ def test_an_algorithm_can_be_named():
         fastest(found, "carousel")
     assert "unknown-algorithm" == caught.value.reason
     assert "direct+torus" in caught.value.hint
+
+
+FACTORS = st.lists(st.sampled_from([1.0, 1.5, 2.0, 16.0]), min_size=4, max_size=4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    name=st.sampled_from(
+        ["trn2.48xlarge", "trn2-ultraserver", "trn2-ultraserver*2", "p5.48xlarge*2", "trn1.32xlarge*4"]
+    ),
+    kind=st.sampled_from(KINDS),
+    size=st.sampled_from([0.0, 1024.0, GIB]),
+    rates=FACTORS,
+    latencies=FACTORS,
+)
+def test_faster_links_and_shorter_latencies_are_never_slower(name, kind, size, rates, latencies):
+    slow = system(name)
+    levels = (
+        evolve(v, rate=v.rate * r, latency=v.latency / a)
+        for v, r, a in zip(slow.levels, rates, latencies, strict=False)
+    )
+    fast = evolve(slow, levels=tuple(levels))
+    of = group(slow)
+
+    before, after = (timings(s, of, kind, size)[0].time for s in (slow, fast))
+    assert after <= before * (1 + 1e-12)
+    assert bound(fast, of, kind, size).time <= bound(slow, of, kind, size).time * (1 + 1e-12)
+
+
+def test_switches_that_reduce_are_used_in_a_fabric_and_in_a_network():
+    made = on(Switched(8, (SwitchLevel(8),)), link=10.0, degree=1.0, latency=2.0)
+    (level,) = made.levels
+    reducing = evolve(made, levels=(evolve(level, reduces=True),))
+
+    assert "in-network" not in {t.algorithm for t in timings(made, group(made), "all-reduce", GIB)}
+    assert near(GIB * 1.125 / 10.0 + 4.0) == takes(reducing, "all-reduce", "in-network")
+    assert near(GIB / 10.0 + 2.0) == takes(reducing, "broadcast", "in-network")
+    assert near(GIB / 10.0 + 2.0) == bound(reducing, group(reducing), "all-reduce", GIB).time
+    assert near(GIB * 1.75 / 10.0 + 2.0) == bound(made, group(made), "all-reduce", GIB).time
+    # The parts of a reduce-scatter and of an all-gather are the same with such switches.
+    for kind in ("all-gather", "reduce-scatter", "all-to-all"):
+        assert timings(made, group(made), kind, GIB) == timings(reducing, group(reducing), kind, GIB)
+    assert {t.algorithm for t in timings(reducing, group(reducing), "all-reduce", GIB)} >= {
+        "in-network",
+        "direct",
+        "ring",
+    }
+
+
+def test_a_network_that_reduces_carries_each_part_once():
+    plain = system("p5.48xlarge*4")
+    *inner, network = plain.levels
+    reducing = evolve(plain, levels=(*inner, evolve(network, reduces=True)))
+    least, most = (bound(s, group(s), "all-reduce", GIB).time for s in (reducing, plain))
+    found = next(t for t in timings(reducing, group(reducing), "all-reduce", GIB) if t.algorithm == "direct+in-network")
+
+    # 400 GB/s of eight ranks: S once, or 2 x 3/4 S; once is less than what the links of a chip carry.
+    assert near(GIB / 400e9) == dict((*found.transfers, *found.overlapped))["network"]
+    assert (near(GIB / 400e9), near(1.5 * GIB / 400e9)) == (least, most)
+
+
+def test_an_ideal_send_from_server_to_server_uses_both_fabrics_at_once():
+    where = system("p5.48xlarge*2")
+    scattered = next(t for t in timings(where, group(where), "send", GIB) if t.algorithm == "direct+send")
+
+    # Scattered in one server while the other gathers.
+    assert near(7 / 8 * GIB / 450e9) == dict((*scattered.transfers, *scattered.overlapped))["fabric"]

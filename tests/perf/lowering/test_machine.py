@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import Group, Machine, always_zero, group, machine
+from trnspec.perf.lowering.machine import Group, Machine, always_zero, collective_time, group, machine
 
 NESTED = made(
     (("chip", 4.0, 3e11, 1e-6), ("server", 64.0, 9e10, 2e-6), ("ultraserver", 256.0, 3e10, 4e-6),
@@ -182,3 +182,33 @@ def test_never():
     assert always_zero(0.0)
     assert not always_zero(1e-300)
     assert not always_zero(np.zeros(3))
+
+
+FACTORS = st.tuples(*[st.sampled_from([1.0, 1.5, 2.0, 16.0])] * 4)
+
+
+@given(st.integers(1, 600), st.integers(1, 64), FACTORS, FACTORS, st.sampled_from([IDEAL, FITTED]))
+def test_faster_links_and_shorter_latencies_are_never_slower(n, stride, rates, latencies, efficiency):
+    better = tuple(
+        evolve(level, rate=level.rate * r, latency=level.latency / a)
+        for level, r, a in zip(NESTED.levels, rates, latencies, strict=True)
+    )
+    slow, fast = (machine(s, efficiency, "bf16") for s in (NESTED, evolve(NESTED, levels=better)))
+    for size, passes in ((0.0, 1.0), (1e3, 2.0), (1e9, 1.0)):
+        before, after = (collective_time(m, group(m, float(n), float(stride)), size, passes) for m in (slow, fast))
+        assert after <= before
+
+
+@given(st.integers(1, 600), st.integers(1, 64))
+def test_twice_the_rates_and_half_the_latencies_take_exactly_half(n, stride):
+    better = tuple(evolve(level, rate=level.rate * 2, latency=level.latency / 2) for level in NESTED.levels)
+    slow, fast = (machine(s, IDEAL, "bf16") for s in (NESTED, evolve(NESTED, levels=better)))
+    before, after = (collective_time(m, group(m, float(n), float(stride)), 1e6, 2.0) for m in (slow, fast))
+    assert before / 2.0 == after
+
+
+def test_a_call_counts_once_for_both_passes_of_an_all_reduce():
+    on = machine(NESTED, Efficiency(call=4e-5), "bf16")
+    cost = group(on, 16.0, 1.0)
+    assert math.isclose(4e-5 + 2.0 * (cost.latency + 1e6 * cost.gather), collective_time(on, cost, 1e6, 2.0))
+    assert math.isclose(2e-5 + cost.latency + 1e6 * cost.gather, collective_time(on, cost, 1e6, 1.0))
