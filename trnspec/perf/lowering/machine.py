@@ -205,4 +205,6 @@ def group(machine: Machine, n: Number, stride: Number) -> Group:
 
 def _latency(others: Number, hop: Number, step: Number) -> Number:
     """Latency of one level with ``others`` further members: the first message, and each further step of a ring."""
+    if always_zero(step):
+        return 0.0 if always_zero(hop) else smaller(others, 1.0) * hop
     return smaller(others, 1.0) * hop + larger(others - 1.0, 0.0) * step
