@@ -81,7 +81,7 @@ def test_there_are_groups_on_every_level():
 
 @given(st.sampled_from(SYSTEMS), st.sampled_from([1.0, 2.0, 3.0, 7.0, 32.0, 1000.0]), st.sampled_from([IDEAL, FITTED]))
 def test_one_rank_costs_exactly_nothing(system, stride, efficiency):
-    assert Group(0.0, 0.0, 0.0, 0.0) == group(machine(system, efficiency, "bf16"), 1.0, stride)
+    assert Group(0.0, 0.0, 0.0, 0.0, 0.0) == group(machine(system, efficiency, "bf16"), 1.0, stride)
 
 
 @given(st.lists(st.tuples(st.integers(1, 300), st.integers(1, 300)), min_size=1, max_size=20), st.sampled_from(SYSTEMS))
@@ -212,3 +212,34 @@ def test_a_call_counts_once_for_both_passes_of_an_all_reduce():
     cost = group(on, 16.0, 1.0)
     assert math.isclose(4e-5 + 2.0 * (cost.latency + 1e6 * cost.gather), collective_time(on, cost, 1e6, 2.0))
     assert math.isclose(2e-5 + cost.latency + 1e6 * cost.gather, collective_time(on, cost, 1e6, 1.0))
+
+
+def test_switches_that_reduce_make_an_all_reduce_faster_from_four_ranks_on():
+    server, network = (
+        evolve(NESTED.levels[i], name=n, ranks=r, latency=0.0) for i, n, r in ((1, "server", 8.0), (3, "network", INF))
+    )
+    plain = evolve(NESTED, levels=(server, network))
+    reducing = evolve(NESTED, levels=(evolve(server, reduces=True), network))
+    for n in (2.0, 3.0, 4.0, 8.0):
+        before, after = (group(machine(s, IDEAL, "bf16"), n, 1.0) for s in (plain, reducing))
+        assert before.gather == after.gather
+        assert math.isclose(min(2.0 * (n - 1.0) / n, 1.0 + 1.0 / n) / server.rate, after.reduce, rel_tol=1e-12)
+        assert before.reduce == 2.0 * before.gather
+    # Over the network an eighth of the buffer passes twice 1/2.
+    before, after = (group(machine(s, IDEAL, "bf16"), 16.0, 1.0) for s in (plain, reducing))
+    assert before.reduce == after.reduce == pytest.approx(2.0 * (1 / 8 - 1 / 16) / network.rate)
+
+
+@given(st.lists(st.tuples(st.integers(1, 300), st.integers(1, 300)), min_size=1, max_size=20))
+@settings(deadline=None)
+def test_arrays_have_the_same_bits_where_switches_reduce(pairs):
+    levels = tuple(evolve(level, reduces=level.name != "chip") for level in NESTED.levels)
+    on = machine(evolve(NESTED, levels=levels), FITTED, "bf16")
+    bare = machine(NESTED, FITTED, "bf16")
+    n, stride = (np.array(column, float) for column in zip(*pairs, strict=True))
+    # A batch has systems with and without such switches.
+    for numbers in (on, bare):
+        flags = {f"reduces_{i}": np.full(len(pairs), getattr(numbers, f"reduces_{i}")) for i in (2, 3, 4)}
+        many = group(evolve(numbers, **flags), n, stride)
+        for i, (x, y) in enumerate(pairs):
+            assert group(numbers, float(x), float(y)).reduce == many.reduce[i]

@@ -43,6 +43,9 @@ class Machine:
         step_2: The same, within a server.
         step_3: The same, within an UltraServer.
         step_4: The same, over the network.
+        reduces_2: 1 where the switches within a server reduce and multicast.
+        reduces_3: The same, within an UltraServer.
+        reduces_4: The same, in the network.
         unknown_1: 1 where the rate within a chip is not published.
         unknown_2: The same, within a server.
         unknown_3: The same, within an UltraServer.
@@ -73,6 +76,9 @@ class Machine:
     step_2: Number = 0.0
     step_3: Number = 0.0
     step_4: Number = 0.0
+    reduces_2: Number = 0.0
+    reduces_3: Number = 0.0
+    reduces_4: Number = 0.0
     matmul_passes: Number = 0.0
     hidden_passes: Number = 0.0
     score_passes: Number = 0.0
@@ -126,6 +132,8 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
         hop = efficiency.hop if slot < 4 else efficiency.network_hop
         figures[f"hop_{slot}"] = (level.latency or hop) if level is not None else 0.0
         figures[f"step_{slot}"] = hop if level is not None else 0.0
+        if slot > 1:
+            figures[f"reduces_{slot}"] = 1.0 if level is not None and level.reduces else 0.0
         figures[f"unknown_{slot}"] = 0.0 if level is not None and level.rate else 1.0
     return Machine(
         ranks=system.ranks,
@@ -149,17 +157,22 @@ class Group:
     Attributes:
         latency: Time of the steps of an all-gather or a reduce-scatter [s]; an all-reduce takes twice that.
         gather: Time of an all-gather or a reduce-scatter per byte of the whole buffer [s].
+        reduce: Time of an all-reduce per byte [s]: twice that, or less where switches reduce.
         many: 1 where there is more than one rank, else 0.
         unknown: Above 0 where it uses a link whose rate is not published.
     """
 
     latency: Number
     gather: Number
+    reduce: Number
     many: Number
     unknown: Number
 
 
-def collective_time(machine: Machine, group: Group, size: Number, passes: Number) -> Number:
+_BOTH = 2.0
+
+
+def collective_time(machine: Machine, group: Group, size: Number, passes: float) -> Number:
     """Time of a collective as training and inference count it [s].
 
     Args:
@@ -168,7 +181,8 @@ def collective_time(machine: Machine, group: Group, size: Number, passes: Number
         size: The whole buffer [B].
         passes: 2 for an all-reduce, 1 for an all-gather or a reduce-scatter; a call counts once per all-reduce.
     """
-    return passes * (0.5 * machine.call * group.many + group.latency + group.gather * size)
+    each = group.reduce if passes == _BOTH else group.gather
+    return passes * (0.5 * machine.call * group.many + group.latency) + each * size
 
 
 def always_zero(number: Number) -> bool:
@@ -183,6 +197,8 @@ def group(machine: Machine, n: Number, stride: Number) -> Group:
     ``m_i = w_i / w_(i-1)`` members (hierarchical collective; Thakur et al. 2005, section 4).  The buffer is cut into pieces that
     pass the levels as a pipeline, so the slowest level decides; the latencies of the levels add up.  At each level one
     message is the least, ``hop_i``; a ring has ``m_i - 2`` further steps, whose time is fitted (``step_i``).
+    Where switches reduce, an all-reduce sends the part ``1/w_(i-1)`` once, and its share of the sum, instead of twice
+    the share of the level.
     Where a unit does not hold an integer number of the group's ranks, the share is the mean.
     """
     inverse = 1.0 / n
@@ -193,6 +209,16 @@ def group(machine: Machine, n: Number, stride: Number) -> Group:
     gather = larger(
         larger(on_1 * machine.byte_1, on_2 * machine.byte_2), larger(on_3 * machine.byte_3, on_4 * machine.byte_4)
     )
+    reduce = 2.0 * gather
+    if not (always_zero(machine.reduces_2) and always_zero(machine.reduces_3) and always_zero(machine.reduces_4)):
+        # 2 on_i less what is saved: 1/w_(i-1) + 1/w_i remain.
+        saved_2 = machine.reduces_2 * larger(share_1 - 3.0 * share_2, 0.0)
+        saved_3 = machine.reduces_3 * larger(share_2 - 3.0 * share_3, 0.0)
+        saved_4 = machine.reduces_4 * larger(share_3 - 3.0 * inverse, 0.0)
+        reduce = larger(
+            larger(2.0 * on_1 * machine.byte_1, (2.0 * on_2 - saved_2) * machine.byte_2),
+            larger((2.0 * on_3 - saved_3) * machine.byte_3, (2.0 * on_4 - saved_4) * machine.byte_4),
+        )
     latency = (
         _latency(1.0 / share_1 - 1.0, machine.hop_1, machine.step_1)
         + _latency(share_1 / share_2 - 1.0, machine.hop_2, machine.step_2)
@@ -200,7 +226,7 @@ def group(machine: Machine, n: Number, stride: Number) -> Group:
         + _latency(share_3 / inverse - 1.0, machine.hop_4, machine.step_4)
     )
     unknown = on_1 * machine.unknown_1 + on_2 * machine.unknown_2 + on_3 * machine.unknown_3 + on_4 * machine.unknown_4
-    return Group(latency, gather, smaller(n - 1.0, 1.0), unknown)
+    return Group(latency, gather, reduce, smaller(n - 1.0, 1.0), unknown)
 
 
 def _latency(others: Number, hop: Number, step: Number) -> Number:
