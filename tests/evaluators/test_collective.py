@@ -285,6 +285,9 @@ def test_a_calibration_adds_a_call_its_steps_and_the_share_of_links(tmp_path):
     answer = large.answer("time")
     assert answer.low == pytest.approx(0.9 * (57e-6 + 2 * ideal["time"] * 384 / 384.5), rel=1e-9)
     assert answer.high == pytest.approx(1.2 * (57e-6 + 2 * ideal["time"] * 384 / 383.5), rel=1e-9)
+    # By level, between the chips of a server: a call for both passes of an all-reduce, and 15 steps of a ring.
+    by_level = float(assumption(large, "time_by_level").value.removesuffix(" ms"))
+    assert by_level == pytest.approx(1e3 * (27.5e-6 + 15 * 2e-6 + 2 * 15 / 16 * GIB / 96e9), rel=1e-3)
     # A bound has no losses.
     assert ideal["bound"] == large["bound"]
     assert [] == list(unsound(large, "collective"))

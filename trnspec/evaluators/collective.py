@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.errors import QuantityError
 from trnspec.evaluation.questions import CalibratedSystem, axis
@@ -26,7 +26,7 @@ from trnspec.perf.collectives.timing import (
 )
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import collective_time, machine
+from trnspec.perf.lowering.machine import SLOTS, collective_time, machine
 from trnspec.perf.lowering.machine import group as by_level
 from trnspec.perf.lowering.system import System as Hardware
 from trnspec.quantities import quantity
@@ -90,7 +90,7 @@ class CollectiveQuestion(CalibratedSystem):
     algorithm: str | None = field(
         default=None,
         metadata=axis(
-            "Algorithm, or one of its stages; Neuron's names mesh, rdh and kangaring are accepted.",
+            "Algorithm, or one of its stages; Neuron's names mesh, rdh and kangaring, and nvls and sharp are accepted.",
             "NAME", group="Schedule", unset="the fastest",
         ),
     )  # fmt: skip
@@ -166,7 +166,7 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
     count = len(of.ranks)
     named = {plan.name: plan for plan in plans(system, of, kind)}
     known = calibrated(catalog.graph, system.chip, "collectives", q.calibration)
-    launch = _launch(system, known)
+    launch = _launch(known)
     rates = Rates(system)
     timings = [time_plan(plan, rates, size, launch) for plan in named.values()]
     best = fastest(timings, q.algorithm)
@@ -212,18 +212,15 @@ def _size(text: str) -> float:
     return float(size)
 
 
-def _launch(system: Hardware, known: Calibrated) -> Launch:
+def _launch(known: Calibrated) -> Launch:
     """What a calibration of collectives adds to the ideal time."""
     efficiency = known.efficiency
-    level = fabric_level(system)
     return Launch(
         latency=efficiency.call,
         step=efficiency.hop,
         network_step=efficiency.network_hop,
         efficiency=known.serving.link,
-        chip=efficiency.chip,
-        fabric=1.0 if level is None else float(getattr(efficiency, level.name)),
-        network=efficiency.network,
+        **{name: float(getattr(efficiency, name)) for name in SLOTS},
     )
 
 
@@ -396,7 +393,10 @@ def _by_level(case: _Case) -> tuple[Assumption, ...]:
     passes = _PASSES.get(case.kind)
     if passes is None or not case.system.rates or not case.system.bandwidth:
         return ()
-    numbers = machine(case.system, case.known.efficiency, next(iter(case.system.rates)))
+    # A calibration of collectives scales all levels by one more share.
+    link, achieved = case.known.serving.link, case.known.efficiency
+    achieved = evolve(achieved, **{name: getattr(achieved, name) * link for name in SLOTS})
+    numbers = machine(case.system, achieved, next(iter(case.system.rates)))
     cost = by_level(numbers, float(len(case.of.ranks)), float(case.stride))
     if cost.unknown > _CLOSE:
         return ()

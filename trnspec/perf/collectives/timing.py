@@ -59,9 +59,10 @@ class Launch:
         step: Time of a step within a fabric [s].
         network_step: Time of a step over the network [s]; ``step`` if left out.
         efficiency: Achieved over published rate of all links, above 0.
-        chip: The same of device memory, in addition.
-        fabric: The same of the links of a fabric.
-        network: The same of the network.
+        chip: The same of the links of the level with this name, in addition.
+        server: The same.
+        ultraserver: The same.
+        network: The same.
     """
 
     latency: float = 0.0
@@ -69,12 +70,13 @@ class Launch:
     network_step: float | None = None
     efficiency: float = 1.0
     chip: float = 1.0
-    fabric: float = 1.0
+    server: float = 1.0
+    ultraserver: float = 1.0
     network: float = 1.0
 
-    def share(self, name: str) -> float:
-        """Achieved over published rate of a class of links."""
-        return self.efficiency * float(getattr(self, stage_of(name)))
+    def share(self, level: str) -> float:
+        """Achieved over published rate of the links of a level."""
+        return self.efficiency * float(getattr(self, level))
 
     def of_step(self, stage: Stage) -> float:
         """Time of a step of a stage [s]."""
@@ -149,7 +151,7 @@ def time_plan(plan: Plan, rates: Rates, size: float, launch: Launch = IDEAL) -> 
     for phase in plan.phases:
         alpha = max(rates.latency(name) for name, _ in phase.loads) + launch.of_step(phase.stage)
         transfer, bottleneck = max(
-            ((load * size / (rates(name) * launch.share(name))), name) for name, load in phase.loads
+            ((load * size / (rates(name) * launch.share(rates.level(name)))), name) for name, load in phase.loads
         )
         if phase.steps:
             latency += phase.steps * alpha
