@@ -66,7 +66,7 @@ def test_a_token_is_bound_by_reading_weights(catalog):
     matrices = 80 * (2 * 8192 * 8192 + 2 * 8192 * 8 * 1024 + 3 * 8192 * 28672) * 2 / 64 / 725e9
     assert matrices == pytest.approx(parts(found, "time_per_output_token")["matrices"], rel=1e-12)
     assert {"matrices", "attention", "head", "tensor"} == set(parts(found, "time_per_output_token"))
-    assert "HBM-bound: reading weights (96% of TPOT)" == found.bottleneck
+    assert "HBM-bound: reading weights (84% of TPOT)" == found.bottleneck
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ def test_what_binds(catalog, given, binds):
 
 
 def test_the_interval_is_that_of_the_printed_digits(catalog):
-    """2.9 TB/s a chip is anything from 2.85 to 2.95: four ranks share it.  Without a calibration it is a bound."""
+    """2.9 TB/s a chip is anything from 2.85 to 2.95, ~1.5 us a hop from 1.4 to 1.6.  Without a calibration it is a bound."""
     found = asked(catalog, calibration="none")
     time, rate = found.answer("time_per_output_token"), found.answer("throughput")
 
-    assert 2.9 / 2.95 * 0.999 < time.low / time.value < 1.0
-    assert 1.0 < rate.high / rate.value < 2.95 / 2.9 * 1.001
+    assert 1.4 / 1.5 < time.low / time.value < 2.9 / 2.95
+    assert 2.95 / 2.9 < rate.high / rate.value < 1.5 / 1.4
     assert (None, None) == (time.high, rate.low)
     times = {a.name: a for a in found.answers if a.low is not None}
     assert {"time_to_first_token", "time_per_output_token", "latency", "step_at_first", "step_at_last"} == times.keys()

@@ -19,39 +19,41 @@ SLOTS = ("chip", "server", "ultraserver", "network")
 
 
 class Links:
-    """The levels of links, each with the ranks of a unit, the time of a byte and the time of a step."""
+    """The levels of links: the ranks of a unit, the time of a byte, of a message, and of each further step of a ring."""
 
     def __init__(self, levels: Any, efficiency: Any) -> None:
         self.levels = []
         for level in levels:
             last = level.name == "network"
-            hop = level.latency or (efficiency.network_hop if last else efficiency.hop)
-            self.levels.append((level.ranks, 1 / (level.rate * getattr(efficiency, level.name)), hop))
+            step = efficiency.network_hop if last else efficiency.hop
+            byte = 1 / (level.rate * getattr(efficiency, level.name))
+            self.levels.append((level.ranks, byte, level.latency or step, step))
 
     def within(self, n: float, stride: float) -> list[float]:
         """How many of a group's ranks lie in one unit of each level."""
-        return [min(n, max(1, ranks / stride)) for ranks, _, _ in self.levels]
+        return [min(n, max(1, ranks / stride)) for ranks, *_ in self.levels]
 
     def gather(self, n: float, stride: float) -> tuple[float, float]:
-        """Latency, and time of a byte, of an all-gather by rings, level after level."""
+        """Latency, and time of a byte, of an all-gather level after level: pieces overlap, so the slowest level counts."""
         before, steps, byte = 1.0, 0.0, 0.0
-        for here, (_, each, hop) in zip(self.within(n, stride), self.levels, strict=True):
-            steps += (here / before - 1) * hop
-            byte += (1 / before - 1 / here) * each
+        for here, (_, each, hop, step) in zip(self.within(n, stride), self.levels, strict=True):
+            others = here / before - 1
+            steps += min(others, 1) * hop + max(others - 1, 0) * step
+            byte = max(byte, (1 / before - 1 / here) * each)
             before = here
         return steps, byte
 
     def exchange(self, n: float, stride: float) -> float:
         """Time of a byte of an all-to-all: what leaves a unit goes over the next level."""
         before, byte = 1.0, 0.0
-        for here, (_, each, _) in zip(self.within(n, stride), self.levels, strict=True):
+        for here, (_, each, *_) in zip(self.within(n, stride), self.levels, strict=True):
             byte += (here - before) / n * each
             before = here
         return byte
 
     def outermost(self, span: float) -> tuple[float, float]:
         """Latency, and time of a byte, of the first level a unit of which holds so many ranks."""
-        for ranks, each, hop in self.levels:
+        for ranks, each, hop, _ in self.levels:
             if span <= ranks:
                 return hop, each
         return self.levels[-1][2], self.levels[-1][1]

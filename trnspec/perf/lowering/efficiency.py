@@ -28,8 +28,8 @@ class Efficiency:
         ultraserver: Share of the rate of the links between the servers of an UltraServer.
         network: Share of the rate of the network between servers.
         call: Fixed time of one collective [s].
-        hop: Time of one step of a collective within a server or an UltraServer [s].
-        network_hop: Time of one step over the network, where the catalog has no latency [s].
+        hop: Time of one step of a ring within a server or an UltraServer [s]; the first takes the published latency, if any.
+        network_hop: The same over the network [s].
         send: Fixed time of one message between pipeline stages [s].
         overlap: Share of the computation that can overlap with communication of gradients and sharded weights.
         exposed: Share of that communication that is exposed in any case.

@@ -291,7 +291,7 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
 
     message = tokens * model.hidden * plan.activation_bytes
     ranks = group(machine, plan.tp, 1.0)
-    reduce = 2.0 * (serving.call + 2.0 * ranks.latency + 2.0 * ranks.gather * message / serving.link)
+    reduce = 2.0 * (serving.call + 2.0 * ranks.latency + ranks.reduce * message / serving.link)
     reduce = where(plan.tp > 1.0, reduce, 0.0)
     exchange, expert_unknown = _expert_time(model, plan, machine, serving, message * share)
     pipeline, pipeline_unknown = _pipeline_time(plan, machine, serving, message)
