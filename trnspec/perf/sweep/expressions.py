@@ -1,0 +1,328 @@
+"""Formulas recorded as graphs of operations, so that each operation is evaluated on as few elements as it depends on.
+
+A formula of :mod:`trnspec.perf` takes floats or arrays.  Called with expressions it returns an expression: the operations that
+it would have applied, each with the columns that it depends on.  Equal operations on equal operands are one expression.
+Operations are evaluated as recorded, so results are bit for bit those of the formula.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import define, field, frozen
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+Operand = Any
+"""An expression, or a scalar."""
+
+
+class Expression(NDArrayOperatorsMixin):
+    """An operation on other expressions, or a column.
+
+    Attributes:
+        function: The operation: a ufunc, or a function of arrays; ``None`` for a column.
+        inputs: Its operands.
+        axes: Names of the columns that it depends on.
+        dtype: Type of its elements.
+    """
+
+    __slots__ = ("_recording", "axes", "dtype", "function", "inputs")
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        recording: Recording,
+        function: Callable[..., Any] | None,
+        inputs: tuple[Operand, ...],
+        axes: frozenset[str],
+        dtype: np.dtype[Any],
+    ) -> None:
+        self._recording = recording
+        self.function = function
+        self.inputs = inputs
+        self.axes = axes
+        self.dtype = dtype
+
+    def __bool__(self) -> bool:
+        raise TypeError("the value of an expression is not known while a formula is recorded; use perf.ops.where")
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand, **options: Any) -> Any:
+        """Record an operation; operators and functions of numpy arrive here."""
+        if method != "__call__" or options or any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
+            return NotImplemented
+        if ufunc is np.frexp:
+            return self._recording.apply(_mantissa, inputs), self._recording.apply(_exponent, inputs)
+        return self._recording.apply(ufunc, inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        """Record ``where``; any condition may hold somewhere."""
+        if function is np.any:
+            return True
+        return self._recording.apply(_where, args) if function is np.where and not options else NotImplemented
+
+    def astype(self, dtype: Any) -> Expression:
+        """The same number as another type."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        return self._recording.apply(_Cast(np.dtype(dtype)), (self,))
+
+    def of(self, table: NDArray[Any]) -> Expression:
+        """The elements of a table at this position."""
+        return self._recording.apply(_Table(table), (self,))
+
+    def records(self, table: NDArray[Any]) -> list[Expression]:
+        """The elements of the record of a table at this position."""
+        record = self.of(table) if table.shape[1] > 1 else self.of(table.reshape(-1))
+        return [record] if table.shape[1] == 1 else [
+            self._recording.apply(_Element(i), (record,)) for i in range(table.shape[1])
+        ]
+
+
+@frozen
+class _Element:
+    """An element of each record, as a view."""
+
+    position: int
+
+    def __call__(self, records: NDArray[Any]) -> NDArray[Any]:
+        return records[:, self.position]
+
+
+class _Table:
+    """A table that is looked up by position."""
+
+    def __init__(self, table: NDArray[Any]) -> None:
+        self.table = table
+
+    def __call__(self, positions: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
+        # Positions are never outside; numpy would buffer the output if it had to check that.
+        return self.table.take(positions, axis=0, out=out, mode="clip")
+
+    def __hash__(self) -> int:
+        return id(self.table)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Table) and self.table is other.table
+
+
+def _mantissa(number: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    return np.frexp(number, out=(out, None))[0]
+
+
+def _exponent(number: NDArray[np.float64], out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+    return np.frexp(number, out=(None, out))[1]
+
+
+@frozen
+class _Cast:
+    """A conversion to another type."""
+
+    dtype: np.dtype[Any]
+
+    def __call__(self, number: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
+        if out is None:
+            return number.astype(self.dtype)
+        np.copyto(out, number)
+        return out
+
+
+def _where(condition: Any, then: Any, otherwise: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    if out is None:
+        return np.where(condition, then, otherwise)
+    chosen = condition
+    if any(x is out for x in (condition, then)):
+        # The output may have the buffer of an operand.
+        otherwise = np.where(condition, then, otherwise)
+        chosen = False
+    np.copyto(out, otherwise)
+    np.copyto(out, then, where=chosen)
+    return out
+
+
+
+
+@define
+class Recording:
+    """The operations of some formulas, in the order in which they were recorded."""
+
+    expressions: list[Expression] = field(factory=list)
+    _known: dict[Any, Expression] = field(factory=dict)
+
+    def column(self, name: str, dtype: Any = np.float64, axis: str = "") -> Expression:
+        """A column, by its name; ``axis`` is the column that it depends on where that is another one."""
+        return self._once(("column", name), None, (name,), frozenset((axis or name,)), np.dtype(dtype))
+
+    def apply(self, function: Callable[..., Any], inputs: Iterable[Operand]) -> Any:
+        """An operation on some operands."""
+        operands = tuple(inputs)
+        if not any(isinstance(x, Expression) for x in operands):
+            number = np.asarray(function(*operands))
+            return number.item() if number.dtype.kind in "bf" else number[()]
+        if (unchanged := _unchanged(function, operands)) is not None:
+            return unchanged
+        axes = frozenset().union(*(x.axes for x in operands if isinstance(x, Expression)))
+        key = (function, *(id(x) if isinstance(x, Expression) else (type(x), x) for x in operands))
+        return self._once(key, function, operands, axes, None)
+
+    def _once(self, key: Any, function: Any, inputs: Any, axes: frozenset[str], dtype: Any) -> Expression:
+        known = self._known.get(key)
+        if known is None:
+            known = Expression(self, function, inputs, axes, dtype or _result_type(function, inputs))
+            self._known[key] = known
+            self.expressions.append(known)
+        return known
+
+
+def _result_type(function: Any, inputs: tuple[Operand, ...]) -> np.dtype[Any]:
+    """The type of the elements of a result, from a call with one element."""
+    if isinstance(function, _Table):
+        return function.table.dtype
+    if isinstance(function, _Element):
+        return inputs[0].dtype
+    ones = [np.ones(1, dtype=x.dtype) if isinstance(x, Expression) else x for x in inputs]
+    return np.asarray(function(*ones)).dtype
+
+
+def _unchanged(function: Any, operands: tuple[Operand, ...]) -> Operand:
+    """The operand that an operation leaves as it is, bit for bit, or the zero that it results in; else ``None``."""
+    if function not in _ARITHMETIC:
+        return None
+    a, b = operands
+    number, scalar, first = (b, a, True) if type(a) is float else (a, b, False)
+    if type(scalar) is not float or number.dtype != np.float64:
+        return None
+    if function is np.add:
+        return number if scalar == 0.0 else None
+    if function is np.subtract:
+        return number if scalar == 0.0 and not first else None
+    # All numbers of formulas are finite, and no divisor is zero.
+    if scalar == 0.0 and (function is np.multiply or first):
+        return 0.0
+    return number if scalar == 1.0 and (function is np.multiply or not first) else None
+
+
+_ARITHMETIC = {np.add, np.subtract, np.multiply, np.true_divide}
+
+
+def required(outputs: Iterable[Operand], recording: Recording) -> list[Expression]:
+    """The expressions that some results need, in the order in which they were recorded."""
+    needed: set[int] = set()
+    stack = [x for x in outputs if isinstance(x, Expression)]
+    while stack:
+        expression = stack.pop()
+        if id(expression) not in needed:
+            needed.add(id(expression))
+            stack += [x for x in expression.inputs if isinstance(x, Expression)]
+    return [x for x in recording.expressions if id(x) in needed]
+
+
+@define
+class Program:
+    """Operations in order, each with the buffer that it writes to.
+
+    A buffer is written again when no later operation reads its number, so that the working set stays in cache.
+
+    Attributes:
+        steps: Functions, with their operands and the register of the result.
+        columns: The registers of columns, by name.
+        outputs: The results.
+        buffers: For each register its buffer, if it has one.
+        kinds: Type and width of each buffer.
+    """
+
+    steps: list[tuple[Callable[..., Any], tuple[_Operand, ...], int]]
+    columns: dict[str, int]
+    outputs: list[_Operand]
+    buffers: dict[int, int]
+    kinds: list[tuple[np.dtype[Any], int]]
+    _bound: _Bound | None = None
+
+    @classmethod
+    def of(cls, outputs: Iterable[Operand], recording: Recording) -> Program:
+        """The operations that some results need."""
+        results = list(outputs)
+        expressions = required(results, recording)
+        register = {id(x): i for i, x in enumerate(expressions)}
+
+        def operand(x: Operand) -> _Operand:
+            return (True, register[id(x)]) if isinstance(x, Expression) else (False, x)
+
+        last = {register[id(i)]: n for n, x in enumerate(expressions) for i in x.inputs if isinstance(i, Expression)}
+        last |= {register[id(x)]: len(expressions) for x in results if isinstance(x, Expression)}
+        for n, x in enumerate(expressions):
+            if isinstance(x.function, _Element):
+                # A view is valid as long as its records.
+                records = register[id(x.inputs[0])]
+                last[records] = max(last[records], last.get(n, n))
+        ends: dict[int, list[int]] = {}
+        for i, n in last.items():
+            ends.setdefault(n, []).append(i)
+        free: dict[tuple[np.dtype[Any], int], list[int]] = {}
+        program = cls([], {}, [operand(x) for x in results], {}, [])
+        for n, x in enumerate(expressions):
+            width = x.function.table.shape[1] if isinstance(x.function, _Table) and x.function.table.ndim > 1 else 1
+            kind = x.dtype, width
+            # An operation may write to the buffer of an operand: elements are computed one by one.
+            for i in ends.get(n, ()):
+                if i in program.buffers:
+                    free.setdefault(program.kinds[program.buffers[i]], []).append(program.buffers[i])
+            if x.function is None:
+                program.columns[x.inputs[0]] = n
+            else:
+                program.steps.append((x.function, tuple(map(operand, x.inputs)), n))
+            if not isinstance(x.function, _Element):
+                spare = free.get(kind) if x.function is not None else None
+                program.buffers[n] = spare.pop() if spare else len(program.kinds)
+                if program.buffers[n] == len(program.kinds):
+                    program.kinds.append(kind)
+        return program
+
+    def bound(self, size: int) -> _Bound:
+        """The operations for some number of rows."""
+        if self._bound is None or self._bound.size != size:
+            arrays = [np.empty((size, width) if width > 1 else size, dtype=dtype) for dtype, width in self.kinds]
+            registers = {register: arrays[buffer] for register, buffer in self.buffers.items()}
+            calls = []
+            for function, operands, register in self.steps:
+                values = [registers[x] if held else x for held, x in operands]
+                if isinstance(function, _Element):
+                    registers[register] = function(*values)
+                else:
+                    calls.append(partial(function, *values, out=registers[register]))
+            columns = {name: registers[register] for name, register in self.columns.items()}
+            self._bound = _Bound(size, columns, calls, [registers[x] if held else x for held, x in self.outputs])
+        return self._bound
+
+
+_Operand = tuple[bool, Any]
+"""A register, or a scalar."""
+
+
+@define
+class _Bound:
+    """The operations for some number of rows.
+
+    Attributes:
+        size: Number of rows.
+        columns: The arrays that columns are read from.
+        calls: The operations.
+        results: The arrays of the results, which every run overwrites.
+    """
+
+    size: int
+    columns: dict[str, NDArray[Any]]
+    calls: list[Callable[[], Any]]
+    results: list[Any]
+
+    def run(self) -> list[Any]:
+        """The results for the rows in the columns."""
+        for call in self.calls:
+            call()
+        return self.results
