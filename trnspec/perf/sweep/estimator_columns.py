@@ -16,7 +16,7 @@ from trnspec.perf.work.layout import longest
 from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -33,7 +33,7 @@ class Figures:
         machine: Fields of :class:`~trnspec.perf.lowering.machine.Machine`, by distinct machine.
         machine_of: For each estimator the position of its machine.
         machines: Number of distinct machines.
-        built: The program that was last compiled for them, by its key.
+        built: The program that was last compiled for them, by its key; by ``None`` the key that was last met without one.
     """
 
     model: dict[str, Number]
@@ -43,10 +43,16 @@ class Figures:
     machines: int
     built: dict[Any, Any] = field(factory=dict, eq=False)
 
-    @property
-    def owners(self) -> dict[str, tuple[str, dict[str, Number]]]:
-        """The numbers by what they belong to, with the axis of those that are arrays."""
-        return {"model": ("which", self.model), "limits": ("which", self.limits), "machine": ("machine", self.machine)}
+    def map(self, function: Callable[[str, str, NDArray[np.float64]], Any]) -> dict[str, dict[str, Any]]:
+        """The numbers by what they belong to: arrays replaced by the result of a function of axis, name and array."""
+        owners = {"model": ("which", self.model), "limits": ("which", self.limits), "machine": ("machine", self.machine)}
+        return {
+            owner: {
+                name: function(axis, f"{owner} {name}", number) if isinstance(number, np.ndarray) else number
+                for name, number in numbers.items()
+            }
+            for owner, (axis, numbers) in owners.items()
+        }
 
     @classmethod
     def of(cls, estimators: Sequence[Estimator]) -> Figures:

@@ -7,7 +7,6 @@ Operations are evaluated as recorded, so results are bit for bit those of the fo
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,18 +74,18 @@ class Expression(NDArrayOperatorsMixin):
 
     def of(self, table: NDArray[Any]) -> Expression:
         """The elements of a table at this position."""
-        return self._recording.apply(_Table(table), (self,))
+        return self._recording.apply(Table(table), (self,))
 
     def records(self, table: NDArray[Any]) -> list[Expression]:
         """The elements of the record of a table at this position."""
         record = self.of(table) if table.shape[1] > 1 else self.of(table.reshape(-1))
         return [record] if table.shape[1] == 1 else [
-            self._recording.apply(_Element(i), (record,)) for i in range(table.shape[1])
+            self._recording.apply(Element(i), (record,)) for i in range(table.shape[1])
         ]
 
 
 @frozen
-class _Element:
+class Element:
     """An element of each record, as a view."""
 
     position: int
@@ -95,7 +94,7 @@ class _Element:
         return records[:, self.position]
 
 
-class _Table:
+class Table:
     """A table that is looked up by position."""
 
     def __init__(self, table: NDArray[Any]) -> None:
@@ -109,7 +108,7 @@ class _Table:
         return id(self.table)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Table) and self.table is other.table
+        return isinstance(other, Table) and self.table is other.table
 
 
 def _mantissa(number: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -150,9 +149,8 @@ def _where(condition: Any, then: Any, otherwise: Any, out: NDArray[Any] | None =
 
 @define
 class Recording:
-    """The operations of some formulas, in the order in which they were recorded."""
+    """The operations of some formulas: equal ones are one expression."""
 
-    expressions: list[Expression] = field(factory=list)
     _known: dict[Any, Expression] = field(factory=dict)
 
     def column(self, name: str, dtype: Any = np.float64, axis: str = "") -> Expression:
@@ -176,15 +174,14 @@ class Recording:
         if known is None:
             known = Expression(self, function, inputs, axes, dtype or _result_type(function, inputs))
             self._known[key] = known
-            self.expressions.append(known)
         return known
 
 
 def _result_type(function: Any, inputs: tuple[Operand, ...]) -> np.dtype[Any]:
     """The type of the elements of a result, from a call with one element."""
-    if isinstance(function, _Table):
+    if isinstance(function, Table):
         return function.table.dtype
-    if isinstance(function, _Element):
+    if isinstance(function, Element):
         return inputs[0].dtype
     ones = [np.ones(1, dtype=x.dtype) if isinstance(x, Expression) else x for x in inputs]
     return np.asarray(function(*ones)).dtype
@@ -211,118 +208,17 @@ def _unchanged(function: Any, operands: tuple[Operand, ...]) -> Operand:
 _ARITHMETIC = {np.add, np.subtract, np.multiply, np.true_divide}
 
 
-def required(outputs: Iterable[Operand], recording: Recording) -> list[Expression]:
-    """The expressions that some results need, in the order in which they were recorded."""
-    needed: set[int] = set()
-    stack = [x for x in outputs if isinstance(x, Expression)]
+def required(outputs: Iterable[Operand]) -> list[Expression]:
+    """The expressions that some results need, each after its operands and as late as possible."""
+    order: dict[int, Expression] = {}
+    stack = [(x, False) for x in reversed(list(outputs)) if isinstance(x, Expression)]
     while stack:
-        expression = stack.pop()
-        if id(expression) not in needed:
-            needed.add(id(expression))
-            stack += [x for x in expression.inputs if isinstance(x, Expression)]
-    return [x for x in recording.expressions if id(x) in needed]
-
-
-@define
-class Program:
-    """Operations in order, each with the buffer that it writes to.
-
-    A buffer is written again when no later operation reads its number, so that the working set stays in cache.
-
-    Attributes:
-        steps: Functions, with their operands and the register of the result.
-        columns: The registers of columns, by name.
-        outputs: The results.
-        buffers: For each register its buffer, if it has one.
-        kinds: Type and width of each buffer.
-    """
-
-    steps: list[tuple[Callable[..., Any], tuple[_Operand, ...], int]]
-    columns: dict[str, int]
-    outputs: list[_Operand]
-    buffers: dict[int, int]
-    kinds: list[tuple[np.dtype[Any], int]]
-    _bound: _Bound | None = None
-
-    @classmethod
-    def of(cls, outputs: Iterable[Operand], recording: Recording) -> Program:
-        """The operations that some results need."""
-        results = list(outputs)
-        expressions = required(results, recording)
-        register = {id(x): i for i, x in enumerate(expressions)}
-
-        def operand(x: Operand) -> _Operand:
-            return (True, register[id(x)]) if isinstance(x, Expression) else (False, x)
-
-        last = {register[id(i)]: n for n, x in enumerate(expressions) for i in x.inputs if isinstance(i, Expression)}
-        last |= {register[id(x)]: len(expressions) for x in results if isinstance(x, Expression)}
-        for n, x in enumerate(expressions):
-            if isinstance(x.function, _Element):
-                # A view is valid as long as its records.
-                records = register[id(x.inputs[0])]
-                last[records] = max(last[records], last.get(n, n))
-        ends: dict[int, list[int]] = {}
-        for i, n in last.items():
-            ends.setdefault(n, []).append(i)
-        free: dict[tuple[np.dtype[Any], int], list[int]] = {}
-        program = cls([], {}, [operand(x) for x in results], {}, [])
-        for n, x in enumerate(expressions):
-            width = x.function.table.shape[1] if isinstance(x.function, _Table) and x.function.table.ndim > 1 else 1
-            kind = x.dtype, width
-            # An operation may write to the buffer of an operand: elements are computed one by one.
-            for i in ends.get(n, ()):
-                if i in program.buffers:
-                    free.setdefault(program.kinds[program.buffers[i]], []).append(program.buffers[i])
-            if x.function is None:
-                program.columns[x.inputs[0]] = n
-            else:
-                program.steps.append((x.function, tuple(map(operand, x.inputs)), n))
-            if not isinstance(x.function, _Element):
-                spare = free.get(kind) if x.function is not None else None
-                program.buffers[n] = spare.pop() if spare else len(program.kinds)
-                if program.buffers[n] == len(program.kinds):
-                    program.kinds.append(kind)
-        return program
-
-    def bound(self, size: int) -> _Bound:
-        """The operations for some number of rows."""
-        if self._bound is None or self._bound.size != size:
-            arrays = [np.empty((size, width) if width > 1 else size, dtype=dtype) for dtype, width in self.kinds]
-            registers = {register: arrays[buffer] for register, buffer in self.buffers.items()}
-            calls = []
-            for function, operands, register in self.steps:
-                values = [registers[x] if held else x for held, x in operands]
-                if isinstance(function, _Element):
-                    registers[register] = function(*values)
-                else:
-                    calls.append(partial(function, *values, out=registers[register]))
-            columns = {name: registers[register] for name, register in self.columns.items()}
-            self._bound = _Bound(size, columns, calls, [registers[x] if held else x for held, x in self.outputs])
-        return self._bound
-
-
-_Operand = tuple[bool, Any]
-"""A register, or a scalar."""
-
-
-@define
-class _Bound:
-    """The operations for some number of rows.
-
-    Attributes:
-        size: Number of rows.
-        columns: The arrays that columns are read from.
-        calls: The operations.
-        results: The arrays of the results, which every run overwrites.
-    """
-
-    size: int
-    columns: dict[str, NDArray[Any]]
-    calls: list[Callable[[], Any]]
-    results: list[Any]
-
-    def run(self) -> list[Any]:
-        """The results for the rows in the columns."""
-        for call in self.calls:
-            call()
-        return self.results
+        expression, ready = stack.pop()
+        if id(expression) in order:
+            continue
+        if ready:
+            order[id(expression)] = expression
+        else:
+            stack.append((expression, True))
+            stack += [(x, False) for x in reversed(expression.inputs) if isinstance(x, Expression)]
+    return list(order.values())

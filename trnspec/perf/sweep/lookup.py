@@ -10,41 +10,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import reduce
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import numpy as np
 from attrs import define, field
 from numpy.typing import NDArray
 
 from trnspec.perf.lowering.machine import Machine
-from trnspec.perf.ops import Number, floor, larger
-from trnspec.perf.sweep.columns import (
-    COUNTS,
-    FLAGS,
-    WORDS,
-    Choices,
-    as_float,
-    caused,
-    invalid_batch,
-    invalid_degrees,
-    invalid_positions,
-    invalid_sequence,
-    invalid_stages,
-    optimized,
-    reason_codes,
-    recomputed,
-    scheduled,
-    turns,
-)
+from trnspec.perf.ops import Number
+from trnspec.perf.sweep.columns import COUNTS, caused, reason_codes
 from trnspec.perf.sweep.estimator_columns import Figures
-from trnspec.perf.sweep.expressions import Expression, Program, Recording, required
-from trnspec.perf.training.communication import links
-from trnspec.perf.training.costs import costs
-from trnspec.perf.training.step import Step, step_from_costs
-from trnspec.perf.work.terms import terms
+from trnspec.perf.sweep.expressions import Expression, Recording, required
+from trnspec.perf.sweep.formulas import COLUMNS, LIMITS, columns_as_choices, formulas
+from trnspec.perf.sweep.program import Program
 from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
@@ -62,40 +41,13 @@ _MAX_SHARED = 1 << 17
 """Most elements of tables that are expanded to the axes of others, so that rows need fewer keys."""
 _RECORD = 4
 """Elements that are looked up together."""
-_MAX_CACHED = 1 << 20
-"""Largest number of values that are cached for the next batch with the same estimators."""
+_COMPILED_ROWS = 1 << 15
+"""Rows of a batch from which on it is faster to make tables for it alone."""
 _VALUE_LIMIT = 1 << 20
 """Values of an axis are below this."""
 
-LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | {"zero": 3} | dict.fromkeys(FLAGS, 1)
-"""The highest value of columns that count from 0."""
-COLUMNS = (*LIMITS, *(name for name in reversed(COUNTS) if name != "dp"))
-"""The columns on which formulas depend; dp follows from the others."""
 AXES = (*COLUMNS, "machine", "which")
 """The axes of the tables; the last one is the fastest, and usually the longest."""
-
-
-def formulas(
-    choices: Choices, model: Transformer, machine: Machine, heads: Number, experts: Number, longest: Number
-) -> tuple[Choices, Step, Number]:
-    """The times of layouts whose dp follows from the ranks of the system, and their codes; see :func:`reason_codes`.
-
-    Returns:
-        The layouts with their dp, times, and codes.
-    """
-    replicas = machine.ranks / (choices.tp * choices.pp)
-    choices = attrs.evolve(choices, dp=larger(1.0, floor(replicas / choices.cp)))
-    microbatches = choices.replicas()
-    plan = choices.plan(microbatches)
-    coefficients = costs(terms(model, machine), plan, links(plan, machine, larger(1.0, floor(replicas))))
-    times = step_from_costs(coefficients, choices.microbatch, microbatches)
-    return choices, times, reduce(np.maximum, (
-        invalid_degrees(choices, machine.ranks, heads, experts, times.unknown),
-        invalid_stages(choices, model.layers),
-        invalid_sequence(choices),
-        invalid_positions(choices, longest),
-        invalid_batch(microbatches, turns(choices)),
-    ))
 
 
 @define
@@ -142,14 +94,14 @@ class Tables:
         rows: Number of rows of the batch.
         axes: The values of each column.
         names: Names of the results: parts of the time.
-        program: The operations of rows.
+        program: The operations of rows; ``None`` where formulas are evaluated as they are.
     """
 
     figures: Figures
     rows: int
     axes: dict[str, _Axis]
     names: tuple[str, ...]
-    program: Program = field(init=False)
+    program: Program | None = field(default=None, init=False)
 
     @classmethod
     def of(cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any], parts: Sequence[str]) -> Tables:
@@ -173,6 +125,8 @@ class Tables:
 
     def evaluate(self, columns: dict[str, Any], size: int) -> list[Any] | None:
         """Times, parts and codes of some rows; ``None`` where :meth:`grow` is needed before."""
+        if self.program is None:
+            return self._direct(columns)
         program = self.program.bound(size)
         for name in COLUMNS:
             column, axis = columns[name], self.axes[name]
@@ -208,10 +162,13 @@ class Tables:
         """Record the formulas, tabulate what depends on few columns, and compile the rest; or take them from the cache."""
         limit = min(_MAX_COMBINATIONS, max(_MIN_COMBINATIONS, int(_COMBINATIONS_PER_ROW * self.rows)))
         key = (limit, self.names, *((a.usable, a.values.tobytes()) for a in self.axes.values()))
-        if key not in self.figures.built:
-            self.figures.built.clear()
-            self.figures.built[key] = self._compiled(limit)
-        self.program = self.figures.built[key]
+        built = self.figures.built
+        if key not in built:
+            # Tables pay for a large batch, and for one that is repeated.
+            pays = self.rows >= _COMPILED_ROWS or built.get(None) == key
+            built.clear()
+            built[key if pays else None] = self._compiled(limit) if pays else key
+        self.program = built.get(key)
 
     def _compiled(self, limit: int) -> Program:
         recording = Recording()
@@ -220,26 +177,34 @@ class Tables:
         for name in COLUMNS:
             values = self.axes[name].values
             columns[name] = recording.column(name, np.int64) if len(values) > 1 else int(values[0])
-            leaves[columns[name]] = values
-        figures: dict[str, dict[str, Number]] = {}
-        for owner, (axis, numbers) in self.figures.owners.items():
-            figures[owner] = {}
-            for name, number in numbers.items():
-                column: Any = number
-                if isinstance(number, np.ndarray):
-                    column = recording.column(f"{owner} {name}", axis=axis)
-                    leaves[column] = number
-                figures[owner][name] = column
+            if len(values) > 1:
+                leaves[columns[name]] = values
+
+        def column(axis: str, name: str, numbers: NDArray[np.float64]) -> Expression:
+            expression = recording.column(name, axis=axis)
+            leaves[expression] = numbers
+            return expression
+
+        results = self._results(columns | {"dp": recording.column("dp", np.int64)}, self.figures.map(column))
+        return self._rowwise(results, self._tabulated(required(results), leaves, limit))
+
+    def _results(self, columns: dict[str, Any], figures: dict[str, dict[str, Number]]) -> list[Number]:
+        """Times, parts and codes."""
         choices, times, causes = formulas(
             columns_as_choices(columns | {"dp": 1}),
             Transformer(**figures["model"]),
             Machine(**figures["machine"]),
             **figures["limits"],
         )
-        code = reason_codes(causes, caused(recording.column("dp", np.int64) != choices.dp, "rank-count"))
-        results = [*(getattr(times, name) for name in self.names), code]
-        tabulated = self._tabulated(required(results, recording), leaves, limit)
-        return self._rowwise(results, recording, tabulated)
+        code = reason_codes(causes, caused(columns["dp"] != choices.dp, "rank-count"))
+        return [*(getattr(times, name) for name in self.names), code]
+
+    def _direct(self, columns: dict[str, Any]) -> list[Any] | None:
+        """Times, parts and codes by the formulas as they are, which is faster than tables where rows are few."""
+        if any(np.min(columns[name]) < 1 for name in COUNTS):
+            return None
+        of_axis = {"which": columns["which"], "machine": self.figures.machine_of[columns["which"]]}
+        return self._results(columns, self.figures.map(lambda axis, _, numbers: numbers[of_axis[axis]]))
 
     def _axes_of(self, expression: Expression) -> tuple[str, ...]:
         """The axes of an expression in their order; a machine is that of an estimator."""
@@ -271,16 +236,14 @@ class Tables:
             return table.take(self.figures.machine_of, axis=-2).swapaxes(-1, -2)
         return table
 
-    def _rowwise(
-        self, results: list[Any], recording: Recording, tables: dict[Expression, NDArray[Any]]
-    ) -> Program:
+    def _rowwise(self, results: list[Any], tables: dict[Expression, NDArray[Any]]) -> Program:
         """The operations that are not tabulated, on numbers that rows look up."""
         rows = Recording()
         rebuilt: dict[Expression, Any] = {}
-        needed = required(results, recording)
-        looked_up = {x for y in needed if y not in tables for x in y.inputs if isinstance(x, Expression) and x in tables}
-        looked_up |= {x for x in results if isinstance(x, Expression) and x in tables}
-        rebuilt |= self._looked_up(rows, {x: tables[x] for x in needed if x in looked_up})
+        needed = required(results)
+        operands = chain(*(x.inputs for x in needed if x not in tables), results)
+        looked_up = dict.fromkeys(x for x in operands if isinstance(x, Expression) and x in tables)
+        rebuilt |= self._looked_up(rows, {x: tables[x] for x in looked_up})
         for expression in needed:
             if expression in tables:
                 continue
@@ -289,7 +252,7 @@ class Tables:
             else:
                 inputs = (rebuilt[x] if isinstance(x, Expression) else x for x in expression.inputs)
                 rebuilt[expression] = rows.apply(expression.function, inputs)
-        return Program.of((rebuilt[x] if isinstance(x, Expression) else x for x in results), rows)
+        return Program.of((rebuilt[x] if isinstance(x, Expression) else x for x in results))
 
     def _looked_up(self, rows: Recording, tables: dict[Expression, NDArray[Any]]) -> dict[Expression, Any]:
         """What rows look up in tables; a number where all elements are equal.
@@ -298,6 +261,7 @@ class Tables:
         what a lookup costs.
         """
         values: dict[Expression, Any] = {}
+        order_of_use = {x: i for i, x in enumerate(tables)}
         by_axes: dict[frozenset[str], list[Expression]] = {}
         for expression, table in tables.items():
             least = table.min()
@@ -323,7 +287,8 @@ class Tables:
             order, key = keys[axes]
             shape = [len(self.axes[name].values) if name in axes else 1 for name in AXES]
             for dtype in dict.fromkeys(x.dtype for x in expressions):
-                members = [x for x in expressions if x.dtype == dtype]
+                # What is needed at about the same time is looked up together.
+                members = sorted((x for x in expressions if x.dtype == dtype), key=order_of_use.__getitem__)
                 for begin in range(0, len(members), _RECORD):
                     part = members[begin : begin + _RECORD]
                     # A record of three would take longer than one of four.
@@ -368,12 +333,3 @@ class Tables:
     def size_of(self, axes: Iterable[str]) -> int:
         """Number of combinations of some axes."""
         return math.prod(len(self.axes[name].values) for name in axes)
-
-
-def columns_as_choices(columns: dict[str, Any]) -> Choices:
-    """Columns of integers as floats, and positions of names as what formulas take."""
-    floats = {n: as_float(columns[n]) for n in (*COUNTS, *FLAGS, "zero") if n != "interleave"}
-    floats["sequence"] = floats.pop("sequence_parallel")
-    floats["recompute"] = recomputed(columns["recompute"])
-    schedule, interleave = columns["schedule"], columns["interleave"]
-    return Choices(**floats, **scheduled(schedule, interleave), **optimized(columns["optimizer"]))

@@ -10,7 +10,8 @@ from attrs import define
 
 from trnspec.errors import UsageError
 from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS
-from trnspec.perf.sweep.lookup import LIMITS, Tables, columns_as_choices
+from trnspec.perf.sweep.formulas import LIMITS, columns_as_choices
+from trnspec.perf.sweep.lookup import Tables
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS
