@@ -43,6 +43,8 @@ COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "in
 """The columns of positive numbers."""
 FLAGS = ("sequence_parallel", "overlap", "flash", "fused_loss")
 """The columns of flags."""
+LEVELS = {"zero": 3}
+"""The other columns that count from 0, with their highest value."""
 
 
 @frozen(kw_only=True)

@@ -45,7 +45,11 @@ class Figures:
 
     def map(self, function: Callable[[str, str, NDArray[np.float64]], Any]) -> dict[str, dict[str, Any]]:
         """The numbers by what they belong to: arrays replaced by the result of a function of axis, name and array."""
-        owners = {"model": ("which", self.model), "limits": ("which", self.limits), "machine": ("machine", self.machine)}
+        owners = {
+            "model": ("which", self.model),
+            "limits": ("which", self.limits),
+            "machine": ("machine", self.machine),
+        }
         return {
             owner: {
                 name: function(axis, f"{owner} {name}", number) if isinstance(number, np.ndarray) else number

@@ -79,9 +79,11 @@ class Expression(NDArrayOperatorsMixin):
     def records(self, table: NDArray[Any]) -> list[Expression]:
         """The elements of the record of a table at this position."""
         record = self.of(table) if table.shape[1] > 1 else self.of(table.reshape(-1))
-        return [record] if table.shape[1] == 1 else [
-            self._recording.apply(Element(i), (record,)) for i in range(table.shape[1])
-        ]
+        return (
+            [record]
+            if table.shape[1] == 1
+            else [self._recording.apply(Element(i), (record,)) for i in range(table.shape[1])]
+        )
 
 
 @frozen
@@ -143,8 +145,6 @@ def _where(condition: Any, then: Any, otherwise: Any, out: NDArray[Any] | None =
     np.copyto(out, otherwise)
     np.copyto(out, then, where=chosen)
     return out
-
-
 
 
 @define

@@ -29,7 +29,7 @@ from trnspec.perf.work.transformer import Transformer
 if TYPE_CHECKING:
     from trnspec.perf.training.estimator import Estimator
 
-_MAX_COMBINATIONS = 1 << 18
+_MAX_COMBINATIONS = 1 << 17
 """Largest table of an operation; beyond that it is evaluated for every row."""
 _COMBINATIONS_PER_ROW = 0.5
 """Largest table of an operation, per row of the batch."""
@@ -108,7 +108,8 @@ class Tables:
         """The tables of a batch; ``columns`` are those of a sample of rows, from which values are collected first."""
         figures = Figures.of(estimators)
         axes: dict[str, _Axis] = {
-            "which": _Axis(np.arange(len(estimators))), "machine": _Axis(np.arange(figures.machines))
+            "which": _Axis(np.arange(len(estimators))),
+            "machine": _Axis(np.arange(figures.machines)),
         }
         for name in COLUMNS:
             column = columns[name]
@@ -147,7 +148,9 @@ class Tables:
 
     def grow(self, columns: dict[str, Any]) -> None:
         """Add the values of these columns, which are at least 1 where they count from 1."""
-        columns_of_axes = [(self.axes[name], columns[name]) for name in COLUMNS if isinstance(columns[name], np.ndarray)]
+        columns_of_axes = [
+            (self.axes[name], columns[name]) for name in COLUMNS if isinstance(columns[name], np.ndarray)
+        ]
         grown = [
             (axis, column)
             for axis, column in columns_of_axes
@@ -161,6 +164,7 @@ class Tables:
     def build(self) -> None:
         """Record the formulas, tabulate what depends on few columns, and compile the rest; or take them from the cache."""
         limit = min(_MAX_COMBINATIONS, max(_MIN_COMBINATIONS, int(_COMBINATIONS_PER_ROW * self.rows)))
+        limit = max(limit, self.size_of(("which",)))
         key = (limit, self.names, *((a.usable, a.values.tobytes()) for a in self.axes.values()))
         built = self.figures.built
         if key not in built:
@@ -296,7 +300,9 @@ class Tables:
                     record = np.zeros((self.size_of(axes), width), dtype=dtype)
                     for i, x in enumerate(part):
                         full = np.broadcast_to(self._expanded(tables[x], axes), shape)
-                        by_order = full.transpose(*map(AXES.index, order), *(i for i, n in enumerate(AXES) if n not in axes))
+                        by_order = full.transpose(
+                            *map(AXES.index, order), *(i for i, n in enumerate(AXES) if n not in axes)
+                        )
                         record[:, i] = by_order.reshape(-1)
                     values |= zip(part, key.records(record), strict=False)
         return values

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from trnspec.perf.sweep.expressions import Operand
 
+
 @define
 class Program:
     """Operations in order, each with the buffer that it writes to.

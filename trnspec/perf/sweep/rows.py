@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +9,9 @@ from attrs import define
 
 from trnspec.errors import UsageError
 from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS
-from trnspec.perf.sweep.formulas import LIMITS, columns_as_choices
+from trnspec.perf.sweep.formulas import DEFAULTS, LIMITS, columns_as_choices
 from trnspec.perf.sweep.lookup import Tables
+from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS
@@ -25,17 +25,8 @@ BLOCK = 16384
 """Configurations per block."""
 _MEMORY_BLOCK = 1 << 17
 """Rows per block when memory is computed."""
-_FREED = 1 << 24
-"""Size of the array that is freed once, see :func:`_keep_pages` [B]."""
 _SAMPLE = 1 << 14
 """Rows, from all over a batch, from which values are collected first."""
-
-DEFAULTS: dict[str, Any] = {
-    "tp": 1, "pp": 1, "dp": 1, "cp": 1, "ep": 1, "microbatch": 1, "interleave": 1, "schedule": "1f1b", "zero": 0,
-    "recompute": "none", "sequence_parallel": False, "overlap": False, "flash": True, "fused_loss": True,
-    "optimizer": "adam",
-}  # fmt: skip
-"""The value of a column that is not given, as in :class:`~trnspec.perf.work.layout.Layout`."""
 
 DOES_NOT_FIT = REASONS.index("does-not-fit")
 
@@ -56,7 +47,7 @@ def compute(  # the inputs of a batch
         raise UsageError("a batch needs an estimator")
     if block < 1:
         raise UsageError(f"block is {block}; expected 1 or more")
-    _keep_pages()
+    keep_pages()
     batch = _Batch.read(estimators, which, columns, parts)
     size = batch.size
     time, code = np.empty(size), np.empty(size, dtype=np.uint8)
@@ -77,16 +68,6 @@ def compute(  # the inputs of a batch
         for column in (time, *chosen.values()):
             np.putmask(column, code == DOES_NOT_FIT, 0.0)
     return Block(0, 0, time, code, memory_bytes, chosen)
-
-
-@cache
-def _keep_pages() -> None:
-    """Free one large array, once.
-
-    The GNU C library gives memory back to the system when more than twice the largest array freed so far is unused at
-    the end of its heap, 256 KiB at first: a batch of some thousand rows would spend half its time getting pages again.
-    """
-    np.empty(_FREED, dtype=np.uint8)
 
 
 @define
