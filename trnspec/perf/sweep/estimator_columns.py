@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 from attrs import field, frozen
+from numpy.typing import NDArray
 
 from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.ops import Number
@@ -17,8 +18,6 @@ from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
 
     from trnspec.perf.training.estimator import Estimator
 

@@ -33,7 +33,7 @@ class Expression(NDArrayOperatorsMixin):
     """
 
     __slots__ = ("_recording", "axes", "dtype", "function", "inputs")
-    __hash__ = object.__hash__  # type: ignore[assignment]
+    __hash__ = object.__hash__
 
     def __init__(
         self,
@@ -70,20 +70,20 @@ class Expression(NDArrayOperatorsMixin):
         """The same number as another type."""
         if np.dtype(dtype) == self.dtype:
             return self
-        return self._recording.apply(_Cast(np.dtype(dtype)), (self,))
+        cast: Expression = self._recording.apply(_Cast(np.dtype(dtype)), (self,))
+        return cast
 
     def of(self, table: NDArray[Any]) -> Expression:
         """The elements of a table at this position."""
-        return self._recording.apply(Table(table), (self,))
+        elements: Expression = self._recording.apply(Table(table), (self,))
+        return elements
 
     def records(self, table: NDArray[Any]) -> list[Expression]:
         """The elements of the record of a table at this position."""
-        record = self.of(table) if table.shape[1] > 1 else self.of(table.reshape(-1))
-        return (
-            [record]
-            if table.shape[1] == 1
-            else [self._recording.apply(Element(i), (record,)) for i in range(table.shape[1])]
-        )
+        if table.shape[1] == 1:
+            return [self.of(table.reshape(-1))]
+        record = self.of(table)
+        return [self._recording.apply(Element(i), (record,)) for i in range(table.shape[1])]
 
 
 @frozen
@@ -93,6 +93,7 @@ class Element:
     position: int
 
     def __call__(self, records: NDArray[Any]) -> NDArray[Any]:
+        """The elements."""
         return records[:, self.position]
 
 
@@ -103,6 +104,7 @@ class Table:
         self.table = table
 
     def __call__(self, positions: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The elements at some positions."""
         # Positions are never outside; numpy would buffer the output if it had to check that.
         return self.table.take(positions, axis=0, out=out, mode="clip")
 
@@ -114,11 +116,11 @@ class Table:
 
 
 def _mantissa(number: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    return np.frexp(number, out=(out, None))[0]
+    return _into(out, np.frexp(number)[0])
 
 
 def _exponent(number: NDArray[np.float64], out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-    return np.frexp(number, out=(None, out))[1]
+    return _into(out, np.frexp(number)[1])
 
 
 @frozen
@@ -128,22 +130,19 @@ class _Cast:
     dtype: np.dtype[Any]
 
     def __call__(self, number: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
-        if out is None:
-            return number.astype(self.dtype)
-        np.copyto(out, number)
-        return out
+        """The numbers as another type."""
+        return number.astype(self.dtype) if out is None else _into(out, number)
 
 
 def _where(condition: Any, then: Any, otherwise: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    return _into(out, np.where(condition, then, otherwise))
+
+
+def _into(out: NDArray[Any] | None, result: NDArray[Any]) -> NDArray[Any]:
+    """A result, in its buffer if it has one."""
     if out is None:
-        return np.where(condition, then, otherwise)
-    chosen = condition
-    if any(x is out for x in (condition, then)):
-        # The output may have the buffer of an operand.
-        otherwise = np.where(condition, then, otherwise)
-        chosen = False
-    np.copyto(out, otherwise)
-    np.copyto(out, then, where=chosen)
+        return result
+    np.copyto(out, result)
     return out
 
 
@@ -182,7 +181,9 @@ def _result_type(function: Any, inputs: tuple[Operand, ...]) -> np.dtype[Any]:
     if isinstance(function, Table):
         return function.table.dtype
     if isinstance(function, Element):
-        return inputs[0].dtype
+        (records,) = inputs
+        dtype: np.dtype[Any] = records.dtype
+        return dtype
     ones = [np.ones(1, dtype=x.dtype) if isinstance(x, Expression) else x for x in inputs]
     return np.asarray(function(*ones)).dtype
 
@@ -206,6 +207,7 @@ def _unchanged(function: Any, operands: tuple[Operand, ...]) -> Operand:
 
 
 _ARITHMETIC = {np.add, np.subtract, np.multiply, np.true_divide}
+"""Operations that may leave an operand as it is."""
 
 
 def required(outputs: Iterable[Operand]) -> list[Expression]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ from attrs import define, field
 from numpy.typing import NDArray
 
 from trnspec.perf.lowering.machine import Machine
-from trnspec.perf.ops import Number
 from trnspec.perf.sweep.columns import COUNTS, caused, reason_codes
 from trnspec.perf.sweep.estimator_columns import Figures
 from trnspec.perf.sweep.expressions import Expression, Recording, required
@@ -27,6 +25,9 @@ from trnspec.perf.sweep.program import Program
 from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from trnspec.perf.ops import Number
     from trnspec.perf.training.estimator import Estimator
 
 _MAX_COMBINATIONS = 1 << 17
@@ -234,7 +235,7 @@ class Tables:
             tables[expression] = np.asarray(expression.function(*operands))
         return tables
 
-    def _expanded(self, table: NDArray[Any], axes: Sequence[str]) -> NDArray[Any]:
+    def _expanded(self, table: NDArray[Any], axes: Iterable[str]) -> NDArray[Any]:
         """A table by machine as one by estimator where other operands are, too."""
         if "which" in axes and table.shape[-2] > 1:
             return table.take(self.figures.machine_of, axis=-2).swapaxes(-1, -2)
@@ -256,7 +257,7 @@ class Tables:
             else:
                 inputs = (rebuilt[x] if isinstance(x, Expression) else x for x in expression.inputs)
                 rebuilt[expression] = rows.apply(expression.function, inputs)
-        return Program.of((rebuilt[x] if isinstance(x, Expression) else x for x in results))
+        return Program.of(rebuilt[x] if isinstance(x, Expression) else x for x in results)
 
     def _looked_up(self, rows: Recording, tables: dict[Expression, NDArray[Any]]) -> dict[Expression, Any]:
         """What rows look up in tables; a number where all elements are equal.

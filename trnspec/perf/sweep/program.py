@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import define
+from numpy.typing import NDArray
 
 from trnspec.perf.sweep.expressions import Element, Expression, Table, required
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterable
 
     from trnspec.perf.sweep.expressions import Operand
 
@@ -84,7 +84,7 @@ class Program:
         if self._bound is None or self._bound.size != size:
             arrays = [np.empty((size, width) if width > 1 else size, dtype=dtype) for dtype, width in self.kinds]
             registers = {register: arrays[buffer] for register, buffer in self.buffers.items()}
-            calls = []
+            calls: list[Callable[[], Any]] = []
             for function, operands, register in self.steps:
                 values = [registers[x] if held else x for held, x in operands]
                 if isinstance(function, Element):
