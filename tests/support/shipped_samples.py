@@ -29,9 +29,7 @@ def estimators() -> tuple[Estimator, ...]:
         prepare(graph, models[0].name, on, calibration=calibration) for on in SYSTEMS for calibration in CALIBRATIONS
     ]
     dims = {node.name: dimensions(node.spec) for node in models}
-    return tuple(
-        evolve(on, name=name, dims=d, model=transformer(d)) for name, d in dims.items() for on in machines
-    )
+    return tuple(evolve(on, name=name, dims=d, model=transformer(d)) for name, d in dims.items() for on in machines)
 
 
 def drawn(draw: random.Random) -> tuple[Estimator, Layout]:
