@@ -6,12 +6,13 @@ A column is a float, or an array that broadcasts with the others.
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import frozen
 
-from trnspec.perf.ops import Number
+from trnspec.perf.ops import Number, where
+from trnspec.perf.sweep.expressions import Expression
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
@@ -42,6 +43,8 @@ COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "in
 """The columns of positive numbers."""
 FLAGS = ("sequence_parallel", "overlap", "flash", "fused_loss")
 """The columns of flags."""
+LEVELS = {"zero": 3}
+"""The other columns that count from 0, with their highest value."""
 
 
 @frozen(kw_only=True)
@@ -164,7 +167,7 @@ def _one(condition: Number) -> Number:
 
 def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
     """The columns of a schedule, by its number, and its model chunks: arrays of whole numbers, or two numbers."""
-    if not isinstance(schedule, np.ndarray) and not isinstance(interleave, np.ndarray):
+    if not isinstance(schedule, _MANY) and not isinstance(interleave, _MANY):
         name, chunks = SCHEDULES[int(schedule)], float(interleave)
         held, folded = STAGES[name]
         return {
@@ -175,16 +178,32 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
             "folded": folded,
             "chunked": float(name == "interleaved"),
         }
-    codes, numbers = np.asarray(schedule), np.asarray(interleave, dtype=np.float64)
-    twice = _FOLDED.take(codes)
+    numbers = as_float(interleave)
+    twice = _at(_FOLDED, schedule)
     return {
         "interleave": numbers,
-        "bubble": _BUBBLE.take(codes) / numbers,
-        "sends": np.where(numbers == 1.0, 1.0 + twice, numbers),
-        "held": _HELD.take(codes),
+        "bubble": _at(_BUBBLE, schedule) / numbers,
+        "sends": where(numbers == 1.0, 1.0 + twice, numbers),
+        "held": _at(_HELD, schedule),
         "folded": twice,
-        "chunked": _CHUNKED.take(codes),
+        "chunked": _at(_CHUNKED, schedule),
     }
+
+
+def _at(table: NDArray[Any], positions: Any) -> Number:
+    """The elements of a table at a position, or at a column of positions."""
+    if isinstance(positions, Expression):
+        return positions.of(table)
+    return table.take(positions) if isinstance(positions, np.ndarray) else float(table[int(positions)])
+
+
+def as_float(column: Any) -> Number:
+    """Integers as floats."""
+    return column.astype(np.float64) if isinstance(column, _MANY) else float(column)
+
+
+_MANY = (np.ndarray, Expression)
+"""Columns, in contrast to single numbers."""
 
 
 _BUBBLE = np.array([BUBBLES[name] for name in SCHEDULES])
@@ -201,16 +220,12 @@ _BYTES = {
 
 def optimized(optimizer: Number) -> dict[str, Number]:
     """The columns of an optimizer, by its number: a number, or an array of whole numbers."""
-    if isinstance(optimizer, np.ndarray):
-        return {name: values.take(optimizer) for name, values in _BYTES.items()}
-    return {name: float(values[int(optimizer)]) for name, values in _BYTES.items()}
+    return {name: _at(values, optimizer) for name, values in _BYTES.items()}
 
 
 def recomputed(recompute: Number) -> Number:
     """The number that formulas take for a kind of recompute, by its place in :data:`RECOMPUTES`: a number, or an array."""
-    if isinstance(recompute, np.ndarray):
-        return _RECOMPUTED.take(recompute)
-    return float(_RECOMPUTED[int(recompute)])
+    return _at(_RECOMPUTED, recompute)
 
 
 def invalid_degrees(c: Choices, ranks: Number, heads: Number, experts: Number, unknown: Number) -> Number:
@@ -261,15 +276,13 @@ def reason_codes(*causes: Number) -> NDArray[np.uint8]:
 
     A cause is 256 minus the code of a reason where its condition holds, else 0, so the first reason is the largest.
     """
-    return np.negative(np.asarray(reduce(np.maximum, causes), dtype=np.uint8))
+    first = reduce(np.maximum, causes)
+    return np.negative(first if isinstance(first, Expression) else np.asarray(first, dtype=np.uint8))
 
 
 def _first(conditions: dict[str, Number]) -> Number:
     """The cause from conditions by reason."""
-    flags = [
-        np.asarray(condition, dtype=np.bool_).view(np.uint8) * np.uint8(256 - REASONS.index(reason))
-        for reason, condition in conditions.items()
-    ]
+    flags = [condition * np.uint8(256 - REASONS.index(reason)) for reason, condition in conditions.items()]
     return reduce(np.maximum, flags)
 
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 from attrs import field, frozen
+from numpy.typing import NDArray
 
 from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.ops import Number
 from trnspec.perf.work.layout import longest
-from trnspec.perf.work.terms import Terms, terms
 from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from trnspec.perf.training.estimator import Estimator
 
@@ -27,15 +27,35 @@ class Figures:
     """The numbers of several estimators as arrays; a single number where all are equal.
 
     Attributes:
-        each: Fields of :class:`~trnspec.perf.work.terms.Terms`, and ``heads``, ``experts`` (1 for a dense model) and
-            ``longest``, the most tokens of a sequence.
-        machine: Fields of :class:`~trnspec.perf.lowering.machine.Machine`.
-        built: The tables that were last built from them, by their key.
+        model: Fields of :class:`~trnspec.perf.work.transformer.Transformer`, by estimator.
+        limits: Query ``heads``, ``experts`` (1 for a dense model) and the ``longest`` sequence, by estimator.
+        machine: Fields of :class:`~trnspec.perf.lowering.machine.Machine`, by distinct machine.
+        machine_of: For each estimator the position of its machine.
+        machines: Number of distinct machines.
+        built: The program that was last compiled for them, by its key; by ``None`` the key that was last met without one.
     """
 
-    each: dict[str, Number]
+    model: dict[str, Number]
+    limits: dict[str, Number]
     machine: dict[str, Number]
+    machine_of: NDArray[np.int32]
+    machines: int
     built: dict[Any, Any] = field(factory=dict, eq=False)
+
+    def map(self, function: Callable[[str, str, NDArray[np.float64]], Any]) -> dict[str, dict[str, Any]]:
+        """The numbers by what they belong to: arrays replaced by the result of a function of axis, name and array."""
+        owners = {
+            "model": ("which", self.model),
+            "limits": ("which", self.limits),
+            "machine": ("machine", self.machine),
+        }
+        return {
+            owner: {
+                name: function(axis, f"{owner} {name}", number) if isinstance(number, np.ndarray) else number
+                for name, number in numbers.items()
+            }
+            for owner, (axis, numbers) in owners.items()
+        }
 
     @classmethod
     def of(cls, estimators: Sequence[Estimator]) -> Figures:
@@ -45,14 +65,23 @@ class Figures:
     @classmethod
     def computed(cls, estimators: Sequence[Estimator]) -> Figures:
         """The numbers of some estimators."""
-        machine = _columns(Machine, [e.machine for e in estimators])
-        model = _columns(Transformer, [e.model for e in estimators])
-        products = terms(Transformer(**model), Machine(**machine))
-        figures = {f.name: getattr(products, f.name) for f in attrs.fields(Terms)}
-        figures["heads"] = np.array([e.dims.heads for e in estimators])
-        figures["longest"] = np.array([longest(e.dims) for e in estimators])
-        figures["experts"] = np.array([max(1.0, e.dims.experts) for e in estimators])
-        return cls({name: collapsed(number) for name, number in figures.items()}, machine)
+        # Comparing machines by value is slow, and most estimators share one.
+        objects = {id(e.machine): e.machine for e in estimators}
+        machines: dict[Machine, int] = {}
+        places = {key: machines.setdefault(value, len(machines)) for key, value in objects.items()}
+        dims = [e.dims for e in estimators]
+        limits = {
+            "heads": np.array([d.heads for d in dims]),
+            "experts": np.maximum(1.0, np.array([d.experts for d in dims])),
+            "longest": np.array([longest(d) for d in dims]),
+        }
+        return cls(
+            _columns(Transformer, [e.model for e in estimators]),
+            {name: collapsed(number) for name, number in limits.items()},
+            _columns(Machine, list(machines)),
+            np.array([places[id(e.machine)] for e in estimators], dtype=np.int32),
+            len(machines),
+        )
 
 
 class _ByIdentity:
@@ -87,21 +116,3 @@ def collapsed(number: Number) -> Number:
         return number
     least = number.min()
     return number if least != number.max() else float(least) if number.dtype == np.float64 else least
-
-
-class Gathered:
-    """Figures of rows, gathered on every access and not stored, so that the working set stays in cache.
-
-    Without rows, the figures of all estimators.
-    """
-
-    def __init__(self, figures: dict[str, Number], which: Any = None) -> None:
-        self._figures = figures
-        self._which = which
-
-    def __getattr__(self, name: str) -> Number:
-        try:
-            figure = self._figures[name]
-        except KeyError:
-            raise AttributeError(name) from None
-        return figure.take(self._which) if isinstance(figure, np.ndarray) and self._which is not None else figure
