@@ -37,11 +37,11 @@ class Costs:
         forward: Least time of a layer forward [s].
         backward: Least time of a layer backward [s].
         tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
-        tensor_each: Tensor-parallel collectives of a layer, fixed time [s].
+        tensor_each: Tensor-parallel collectives of a layer forward, fixed time [s].
         tensor_token: The same, per token.
         ends_each: Tensor-parallel collectives of embedding and output on the slowest stage, fixed time [s].
         ends_token: The same, per token.
-        context_each: Ring exchange of keys and values in a layer, fixed time [s].
+        context_each: Ring exchange of keys and values in a layer forward, fixed time [s].
         context_token: The same, per token.
         expert_each: All-to-all of a layer, fixed time [s].
         expert_token: The same, per token.
@@ -50,7 +50,8 @@ class Costs:
         sends: Such messages per microbatch.
         bubble_microbatches: Least pipeline bubble in microbatches.
         fill: ``pp - 1`` where the backward pass is split into input and weight gradients, else 0.
-        deferred: Weight-gradient passes that fill the bubble; 0 where V-shaped, or not split.
+        ramp: 1 over the microbatches from which on a V-shaped schedule has its whole least bubble; 1 for others.
+        deferred: Weight-gradient passes that fill the bubble, at most.
         folded: 1 where a stage has a chunk from either end of the model.
         stage_layers: Layers of a stage.
         head: Output matrix and loss, per token [s].
@@ -61,8 +62,8 @@ class Costs:
         data_byte: Time of an exchange of one byte per parameter [s].
         gradient_calls: Fixed time of the exchange around a backward pass [s].
         weight_calls: Fixed time of the exchange ahead of a forward pass [s].
-        window: Passes of a stage, forward or backward, that an exchange can overlap with.
-        data_overlap: Share of the computation that these exchanges can overlap with.
+        available: Passes of a stage, forward or backward, that an exchange can overlap with.
+        data_overlap: Share of a pass that these exchanges can overlap with.
         exposed: Share of the exchange that is exposed in any case.
         state: Time of the optimizer per byte of traffic per parameter [s].
         update_bytes: Bytes per parameter that the optimizer reads and writes.
@@ -93,6 +94,7 @@ class Costs:
     sends: Number
     bubble_microbatches: Number
     fill: Number
+    ramp: Number
     deferred: Number
     folded: Number
     stage_layers: Number
@@ -104,7 +106,7 @@ class Costs:
     data_byte: Number
     gradient_calls: Number
     weight_calls: Number
-    window: Number
+    available: Number
     data_overlap: Number
     exposed: Number
     state: Number
@@ -177,10 +179,9 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
 
 
 def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
-    """All-reduces of a layer: two forward, two backward, two more under full recompute."""
-    rounds = 4.0 + 2.0 * plan.full
+    """The two all-reduces of a layer forward."""
     message = terms.hidden * plan.activation_bytes
-    return {"tensor_each": rounds * links.tensor_each, "tensor_token": rounds * (links.tensor_byte * message)}
+    return {"tensor_each": 2.0 * links.tensor_each, "tensor_token": 2.0 * (links.tensor_byte * message)}
 
 
 def _ends(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -195,12 +196,11 @@ def _ends(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
 
 
 def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
-    """Ring exchange of keys and values: once forward; they and their gradients backward; once more under recompute."""
+    """Ring exchange of keys and values, forward."""
     if always_zero(plan.cp - 1.0):
         return {"context_each": 0.0, "context_token": 0.0}
     cache = terms.hidden * plan.activation_bytes * (plan.cp * (terms.keys / smaller(plan.tp, terms.kv_heads)))
-    rounds = 3.0 + plan.full + plan.selective
-    return {"context_each": rounds * links.ring_each, "context_token": rounds * (links.ring_byte * cache)}
+    return {"context_each": links.ring_each, "context_token": links.ring_byte * cache}
 
 
 def _experts(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -238,12 +238,17 @@ def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
         "sends": plan.sends,
         "bubble_microbatches": plan.bubble * others,
         "fill": others * smaller(plan.deferred + plan.folded, 1.0),
-        "deferred": others * plan.deferred,
+        "ramp": 1.0 + plan.folded * (1.0 / plan.pp - 1.0),
+        "deferred": others * plan.deferred + plan.folded * _ALL,
         "folded": plan.folded,
     }
 
 
-def _window(_: Terms, plan: Plan) -> dict[str, Number]:
+_ALL = 2.0**53
+"""More microbatches than any batch has."""
+
+
+def _available(terms: Terms, plan: Plan) -> dict[str, Number]:
     """Passes of a stage from when its first gradients are final, or until its last weights are needed.
 
     The first stage of the interleaved schedule ends with one pass of all its chunks but one for each of ``pp`` microbatches,
@@ -251,7 +256,8 @@ def _window(_: Terms, plan: Plan) -> dict[str, Number]:
     Where every microbatch has exchanges of its own, the other microbatches are not available.
     """
     v = plan.chunks
-    return {"window": 1.0 + (1.0 - plan.scattered) * ((v - 1.0) * (plan.pp - 1.0) / v)}
+    window = 1.0 + (1.0 - plan.scattered) * ((v - 1.0) * (plan.pp - 1.0) / v)
+    return {"available": window * terms.overlap}
 
 
 def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -309,7 +315,7 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
     _scores: ("flash", "seq", "tp", "which"),
     _share: ("overlap", "recompute", "ep", "tp", "which"),
     _schedule: ("interleave", "schedule", "pp"),
-    _window: ("zero", "interleave", "pp"),
+    _available: ("zero", "interleave", "pp", "which"),
 }
 """Functions that compute coefficients without links, and the layout fields that they depend on.
 
@@ -317,9 +323,9 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
 """
 
 LINKED: dict[Callable[[Terms, Plan, Links], dict[str, Number]], tuple[str, ...]] = {
-    _tensor: ("recompute", "tp", "which"),
+    _tensor: ("tp", "which"),
     _ends: ("schedule", "pp", "tp", "which"),
-    _context: ("recompute", "cp", "tp", "which"),
+    _context: ("cp", "tp", "which"),
     _experts: ("recompute", "ep", "tp", "which"),
     _pipeline: ("sequence_parallel", "pp", "tp", "which"),
     _data: ("zero", "pp", "ep", "tp", "which"),

@@ -95,37 +95,35 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     tokens = microbatch * costs.seq_tokens
     full, fill = costs.full, costs.fill
     split = 0.0 if always_zero(fill) else smaller(fill, 1.0)
-    forward, inputs, weights, redone = _layer(costs, tokens)
+    forward, backward, weights, redone = _layer(costs, tokens)
 
-    # Two of the rounds of collectives are forward, two backward, and two more are recomputed.
-    forward_share = 1.0 / (2.0 + full)
-    tensor = _carried(costs.tensor_each, costs.tensor_token, tokens)
-    tensor_forward = forward_share * tensor
-    tensor_backward = tensor - tensor_forward
+    # Of the rounds of collectives two are forward, two backward, and two are recomputed.
+    rounds = 2.0 + full
+    tensor_forward = _carried(costs.tensor_each, costs.tensor_token, tokens)
+    tensor_backward = (1.0 + full) * tensor_forward
     if not always_zero(overlap := costs.tensor_overlap):
         tensor_forward = larger(tensor_forward - overlap * forward, 0.0)
-        # A weight gradient that is computed later does not overlap with the collectives of its layer.
-        beside = inputs + redone + (1.0 - split) * weights
-        tensor_backward = larger(tensor_backward - overlap * beside, 0.0)
-    context = _carried(costs.context_each, costs.context_token, tokens)
-    # Once forward; backward also the gradients; once more where attention is recomputed.
-    context_forward = context if always_zero(context) else context / (3.0 + full + costs.selective)
+        # Gradients of weights that are computed later do not overlap with the collectives of their layer.
+        tensor_backward = larger(tensor_backward - overlap * (backward + redone - split * weights), 0.0)
+    tensor = tensor_forward + tensor_backward
+    # Keys and values go around the ring forward; they and their gradients backward; once more under recompute.
+    context_forward = _carried(costs.context_each, costs.context_token, tokens)
+    context = context_forward
+    if not always_zero(context_forward):
+        context = (rounds + (1.0 + costs.selective)) * context_forward
     expert = _carried(costs.expert_each, costs.expert_token, tokens)
-    expert_forward = forward_share * expert
     pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
 
-    stages = costs.stage_layers
-    stage = Stage(
-        stages * (forward + tensor_forward + context_forward + expert_forward),
-        stages * (inputs + redone + tensor_backward + (context - context_forward) + (expert - expert_forward)),
-        stages * weights,
-    )
+    stages, work = costs.stage_layers, forward + backward
+    on_forward = forward + tensor_forward + context_forward + expert / rounds
+    whole = work + redone + tensor + context + expert
+    stage = Stage(stages * on_forward, stages * whole, stages * weights)
     data = _data(costs, microbatches, stage, split)
     idle = bubble(costs, microbatches, stage, pipeline)
 
     passes = microbatches * stages
-    computed, recompute = passes * (forward + inputs + weights), passes * redone
-    tensor, context, expert = passes * (tensor_forward + tensor_backward), passes * context, passes * expert
+    computed, recompute = passes * work, passes * redone
+    tensor, context, expert = passes * tensor, passes * context, passes * expert
     tensor = tensor + microbatches * _carried(costs.ends_each, costs.ends_token, tokens)
     pipeline, head = microbatches * pipeline, microbatches * (tokens * costs.head)
     optimizer, fixed = costs.state * costs.update_bytes, costs.step
@@ -142,12 +140,12 @@ class Stage:
 
     Attributes:
         forward: Forward.
-        inputs: Gradients of activations, with recompute.
-        weights: Gradients of weights.
+        whole: Forward and backward, with recompute.
+        weights: The part of the backward pass for gradients of weights.
     """
 
     forward: Number
-    inputs: Number
+    whole: Number
     weights: Number
 
 
@@ -157,20 +155,19 @@ def _carried(call: Number, token: Number, tokens: Number) -> Number:
 
 
 def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Number, Number]:
-    """Times of one layer for one microbatch: forward, gradients of activations, gradients of weights, and recompute.
+    """Times of one layer for one microbatch: forward, backward, its part for gradients of weights, and recompute.
 
     A matrix multiplication has two of the same size backward, one for each gradient; attention scores have no weights.
     Neither forward nor backward is shorter than the calibrated least times (kernel launches).
     """
     scores = tokens * costs.scores
     weights = tokens * costs.token + costs.weights
-    forward, inputs = weights + scores, weights + tokens * costs.scores_backward
+    forward = weights + scores
+    backward = 2.0 * weights + tokens * costs.scores_backward
     forward_minimum, backward_minimum = costs.forward, costs.backward
     if not (always_zero(forward_minimum) and always_zero(backward_minimum)):
-        forward = larger(forward, forward_minimum)
-        launched = 0.5 * larger(backward_minimum - (inputs + weights), 0.0)
-        inputs, weights = inputs + launched, weights + launched
-    return forward, inputs, weights, costs.full * forward + costs.selective * scores
+        forward, backward = larger(forward, forward_minimum), larger(backward, backward_minimum)
+    return forward, backward, weights, costs.full * forward + costs.selective * scores
 
 
 def bubble(costs: Costs, microbatches: Number, stage: Stage, pipeline: Number) -> Number:
@@ -191,15 +188,14 @@ def bubble(costs: Costs, microbatches: Number, stage: Stage, pipeline: Number) -
         stage: A microbatch on a stage, without messages.
         pipeline: Messages of a microbatch on a stage.
     """
-    idle = costs.bubble_microbatches * (stage.forward + stage.inputs + stage.weights + pipeline)
+    whole = stage.whole + pipeline
     if always_zero(fill := costs.fill):
-        return idle
-    forward, inputs, folded = stage.forward + 0.5 * pipeline, stage.inputs + 0.5 * pipeline, costs.folded
-    others = microbatches - 1.0
-    idle = idle * (1.0 - folded * (1.0 - smaller(others / larger(fill, 1.0), 1.0)))
-    beside = smaller(others, costs.deferred + folded * microbatches) * stage.weights
-    beside = beside + folded * (others * smaller(forward, inputs) + 0.5 * stage.weights)
-    return larger(idle, fill * (forward + inputs) - beside)
+        return costs.bubble_microbatches * whole
+    idle = costs.bubble_microbatches * smaller(microbatches * costs.ramp, 1.0) * whole
+    others, weights = microbatches - 1.0, stage.weights
+    shorter = smaller(stage.forward, stage.whole - stage.forward - weights) + 0.5 * pipeline
+    filled = smaller(others, costs.deferred) * weights + costs.folded * (others * shorter + 0.5 * weights)
+    return larger(idle, fill * (whole - weights) - filled)
 
 
 def _data(costs: Costs, microbatches: Number, stage: Stage, split: Number) -> Number:
@@ -210,16 +206,15 @@ def _data(costs: Costs, microbatches: Number, stage: Stage, split: Number) -> Nu
     """
     gradients = costs.gradient_bytes * costs.data_byte + costs.gradient_calls
     weights = costs.weight_bytes * costs.data_byte + costs.weight_calls
-    overlap, exposed = costs.data_overlap, costs.exposed
-    available = overlap * costs.window
+    exposed = costs.exposed
+    available, backward = costs.available, stage.whole - stage.forward
     # Where it is split, gradients are final in the pass for weights only.
-    backward = stage.weights + (1.0 - split) * stage.inputs
+    backward = backward - split * (backward - stage.weights)
     time = _exposed(gradients, available * backward, exposed) + _exposed(weights, available * stage.forward, exposed)
     if always_zero(scattered := costs.scattered):
         return time
     repeated = gradients + costs.gathered * weights
-    whole = overlap * (stage.forward + stage.inputs + stage.weights)
-    return time + scattered * (microbatches - 1.0) * _exposed(repeated, whole, exposed)
+    return time + scattered * (microbatches - 1.0) * _exposed(repeated, costs.data_overlap * stage.whole, exposed)
 
 
 def _exposed(time: Number, behind: Number, share: Number) -> Number:
