@@ -203,7 +203,7 @@ def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float
     if x.schedule in FOLDED:
         published = FACTOR[x.schedule] * (p - 1) * stage * min(1, m / p)
         # Down and up again through every stage, forward and backward, after the other microbatches.
-        way = sum(forward + inputs for _ in range(p)) + (m - 1) * max(forward, inputs) + weights / 2
+        way = sum(forward + inputs for _ in range(p)) + (m - 1) * inputs + weights / 2
         return max(published, way - m * stage)
     # The bubble does not grow with more microbatches than that.
     few = min(m, 3 * p)

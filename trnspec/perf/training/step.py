@@ -100,12 +100,15 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
     rounds = 2.0 + full
     tensor_forward = _carried(costs.tensor_each, costs.tensor_token, tokens)
-    tensor_backward = (1.0 + full) * tensor_forward
+    tensor = rounds * tensor_forward
     if not always_zero(overlap := costs.tensor_overlap):
-        tensor_forward = larger(tensor_forward - overlap * forward, 0.0)
+        hidden = smaller(tensor_forward, overlap * forward)
         # Gradients of weights that are computed later do not overlap with the collectives of their layer.
-        tensor_backward = larger(tensor_backward - overlap * (backward + redone - split * weights), 0.0)
-    tensor = tensor_forward + tensor_backward
+        beside = backward + redone - split * weights
+        hidden_backward = smaller((1.0 + full) * tensor_forward, overlap * beside)
+        # Rounding may leave a negative difference where all is hidden.
+        tensor = larger(tensor - (hidden + hidden_backward), 0.0)
+        tensor_forward = tensor_forward - hidden
     # Keys and values go around the ring forward; they and their gradients backward; once more under recompute.
     context_forward = _carried(costs.context_each, costs.context_token, tokens)
     context = context_forward
@@ -178,9 +181,9 @@ def bubble(costs: Costs, microbatches: Number, stage: Stage, pipeline: Number) -
     ``(p - 1) (F + B)`` of the first and the last microbatch's way with weight gradients: of all microbatches in flight but
     one, up to ``p`` for ``zb1p`` and ``2 p - 1`` for ``zb2p`` (Qi et al. 2023, section 3), exact for F, B >= W.
 
-    V-shaped schedules have their published bubble, which limited memory causes, from ``m >= p`` on, and a part that grows
-    with m below; or what remains of ``p (F + B) + (m - 1) max(F, B) + W/2``, if that is longer: every stage is passed
-    twice, the turn by one microbatch after the other, and W of the first chunk remains.
+    V-shaped schedules have their published bubble, which limited memory causes, from ``m >= p`` on, and ``m/p`` of it below;
+    or what remains of ``p (F + B) + (m - 1) B + W/2``, if that is longer: every stage is passed twice, the turn by one
+    microbatch after the other, and W of the first chunk remains.
 
     Args:
         costs: The coefficients.
@@ -193,8 +196,8 @@ def bubble(costs: Costs, microbatches: Number, stage: Stage, pipeline: Number) -
         return costs.bubble_microbatches * whole
     idle = costs.bubble_microbatches * smaller(microbatches * costs.ramp, 1.0) * whole
     others, weights = microbatches - 1.0, stage.weights
-    shorter = smaller(stage.forward, stage.whole - stage.forward - weights) + 0.5 * pipeline
-    filled = smaller(others, costs.deferred) * weights + costs.folded * (others * shorter + 0.5 * weights)
+    forward = stage.forward + 0.5 * pipeline
+    filled = smaller(others, costs.deferred) * weights + costs.folded * (others * forward + 0.5 * weights)
     return larger(idle, fill * (whole - weights) - filled)
 
 
