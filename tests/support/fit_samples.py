@@ -33,9 +33,7 @@ WRITTEN = evolve(TRUE, causal=0.0, score_passes=5.0)
 """The same, where attention writes its scores, and computes all of them."""
 
 
-def cases(
-    count: int, efficiency: Efficiency, *, noise: float = 0.0, seed: int = 7, flash: bool = True
-) -> list[Case]:
+def cases(count: int, efficiency: Efficiency, *, noise: float = 0.0, seed: int = 7, flash: bool = True) -> list[Case]:
     """So many steps at random, the same every time, with times that are off by a normal error of their logarithm."""
     draw = random.Random(seed)
     made = []

@@ -148,9 +148,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
             sent += e.call / 2 + steps + byte * message
         sent = 2 * passes * sent
     on_forward = layers * (forward + reduced_forward + ring + 2 * once)
-    on_inputs = layers * (
-        backward - weight_pass + again + reduced_backward + passed_backward + (rounds - 2) * once
-    )
+    on_inputs = layers * (backward - weight_pass + again + reduced_backward + passed_backward + (rounds - 2) * once)
     on_weights = layers * weight_pass
     bubble = idle(x, m, on_forward + sent / 2, on_inputs + sent / 2, on_weights)
     # Embedding and output exchange their ends of the stream on the stage with the output.
@@ -175,7 +173,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     on_backward = on_weights if in_parts else on_inputs + on_weights
     everything = on_forward + on_inputs + on_weights
     if x.zero == 3:
-        data = exposed([weight, gradient], 2 * layers, late * on_backward) + exposed([weight], layers, early * on_forward)
+        data = exposed([weight, gradient], 2 * layers, late * on_backward) + exposed(
+            [weight], layers, early * on_forward
+        )
         data += (m - 1) * exposed([weight, weight, gradient], 3 * layers, everything)
     elif x.zero:
         data = exposed([gradient], 1, late * on_backward) + exposed([weight], 1, early * on_forward)
