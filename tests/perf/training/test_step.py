@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -26,12 +27,15 @@ def closed_form(schedule: str, p: int, m: int, times: tuple[float, float, float]
     forward, inputs, weights = times
     folded = float(schedule in {"zbv", "v-half", "v-min"})
     deferred = DEFERRED.get(schedule, 0.0) * (p - 1)
-    costs = SimpleNamespace(
-        bubble_microbatches=BUBBLES[schedule] / chunks * (p - 1), fill=(p - 1) * min(1.0, deferred + folded),
-        ramp=1.0 / p if folded else 1.0, deferred=2.0**53 if folded else deferred, folded=folded,
-    )  # fmt: skip
+    costs: Any = SimpleNamespace(
+        bubble_microbatches=BUBBLES[schedule] / chunks * (p - 1),
+        ramp=1.0 / p if folded else 1.0,
+        deferred=2.0**53 if folded else deferred,
+        folded=folded,
+    )
+    fill = (p - 1) * min(1.0, deferred + folded)
     whole = forward + inputs + weights
-    return m * whole + bubble(costs, float(m), Stage(forward, whole, weights), 0.0)  # type: ignore[arg-type]
+    return m * whole + float(bubble(costs, fill, float(m), Stage(forward, whole, weights), 0.0))
 
 
 @pytest.mark.parametrize("times", TIMES)

@@ -30,7 +30,7 @@ class Costs:
         seq_tokens: Tokens of a sequence on a context-parallel rank.
         token: One layer forward without attention scores, per token [s].
         scores: Attention scores of a layer forward, per token [s].
-        scores_backward: The same, backward.
+        scores_backward: Attention scores backward relative to forward.
         weights: Reading the weights of a layer [s].
         selective: 1 where attention scores are recomputed.
         full: Share of a layer that is recomputed.
@@ -39,8 +39,7 @@ class Costs:
         tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
         tensor_each: Tensor-parallel collectives of a layer forward, fixed time [s].
         tensor_token: The same, per token.
-        ends_each: Tensor-parallel collectives of embedding and output on the slowest stage, fixed time [s].
-        ends_token: The same, per token.
+        ends: Those of embedding and output on the slowest stage, relative to a layer forward.
         context_each: Ring exchange of keys and values in a layer forward, fixed time [s].
         context_token: The same, per token.
         expert_each: All-to-all of a layer, fixed time [s].
@@ -63,7 +62,6 @@ class Costs:
         gradient_calls: Fixed time of the exchange around a backward pass [s].
         weight_calls: Fixed time of the exchange ahead of a forward pass [s].
         available: Passes of a stage, forward or backward, that an exchange can overlap with.
-        data_overlap: Share of a pass that these exchanges can overlap with.
         exposed: Share of the exchange that is exposed in any case.
         state: Time of the optimizer per byte of traffic per parameter [s].
         update_bytes: Bytes per parameter that the optimizer reads and writes.
@@ -83,8 +81,7 @@ class Costs:
     tensor_overlap: Number
     tensor_each: Number
     tensor_token: Number
-    ends_each: Number
-    ends_token: Number
+    ends: Number
     context_each: Number
     context_token: Number
     expert_each: Number
@@ -107,7 +104,6 @@ class Costs:
     gradient_calls: Number
     weight_calls: Number
     available: Number
-    data_overlap: Number
     exposed: Number
     state: Number
     update_bytes: Number
@@ -146,16 +142,19 @@ def _layer(terms: Terms, plan: Plan) -> dict[str, Number]:
 
 
 def _scores(terms: Terms, plan: Plan) -> dict[str, Number]:
-    """Time of attention scores of a layer per token, forward and backward.
-
-    Backward is two forward passes where scores are written, and two and a half with flash attention, which computes them
-    again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
-    """
+    """Time of attention scores of a layer forward per token."""
     scores = context(terms, plan.seq, plan.flash) * terms.score
     if not always_zero(score_byte := terms.score_byte):
         scores = scores + (1.0 - plan.flash) * (plan.seq * (score_byte * plan.activation_bytes))
-    scores = scores / plan.tp
-    return {"scores": scores, "scores_backward": (2.0 + 0.5 * plan.flash) * scores}
+    return {"scores": scores / plan.tp}
+
+
+def _scores_backward(_: Terms, plan: Plan) -> dict[str, Number]:
+    """Attention scores backward relative to forward.
+
+    Flash attention computes them again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
+    """
+    return {"scores_backward": 2.0 + 0.5 * plan.flash}
 
 
 def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
@@ -172,7 +171,6 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
         "forward": terms.forward,
         "backward": terms.backward,
         "tensor_overlap": plan.overlap * terms.tensor_overlap,
-        "data_overlap": terms.overlap,
         "exposed": terms.exposed,
         "step": terms.step,
     }
@@ -184,15 +182,13 @@ def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     return {"tensor_each": 2.0 * links.tensor_each, "tensor_token": 2.0 * (links.tensor_byte * message)}
 
 
-def _ends(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
+def _ends(_: Terms, plan: Plan) -> dict[str, Number]:
     """All-reduces of the embedding's output, forward, and of the gradient of the head's input, backward.
 
     With sequence parallelism they are reduce-scatters and all-gathers of the same bytes.  Of several stages the last one is
     the slowest, since it has the head; it has the embedding too where it is the only one, or in a V-shaped schedule.
     """
-    rounds = 1.0 + larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))
-    message = terms.hidden * plan.activation_bytes
-    return {"ends_each": rounds * links.tensor_each, "ends_token": rounds * (links.tensor_byte * message)}
+    return {"ends": 0.5 + 0.5 * larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))}
 
 
 def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -313,6 +309,8 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
     _bytes: ("optimizer", "zero"),
     _layer: ("sequence_parallel", "tp", "which"),
     _scores: ("flash", "seq", "tp", "which"),
+    _scores_backward: ("flash",),
+    _ends: ("schedule", "pp"),
     _share: ("overlap", "recompute", "ep", "tp", "which"),
     _schedule: ("interleave", "schedule", "pp"),
     _available: ("zero", "interleave", "pp", "which"),
@@ -324,7 +322,6 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
 
 LINKED: dict[Callable[[Terms, Plan, Links], dict[str, Number]], tuple[str, ...]] = {
     _tensor: ("tp", "which"),
-    _ends: ("schedule", "pp", "tp", "which"),
     _context: ("cp", "tp", "which"),
     _experts: ("recompute", "ep", "tp", "which"),
     _pipeline: ("sequence_parallel", "pp", "tp", "which"),

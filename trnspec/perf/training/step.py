@@ -93,14 +93,15 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
         microbatches: Microbatches per step and replica.
     """
     tokens = microbatch * costs.seq_tokens
-    full, fill = costs.full, costs.fill
+    full, selective, fill = costs.full, costs.selective, costs.fill
     split = 0.0 if always_zero(fill) else smaller(fill, 1.0)
-    forward, backward, weights, redone = _layer(costs, tokens)
+    forward, backward, weights, scores = _layer(costs, tokens)
+    redone = full * forward + selective * scores
 
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
     rounds = 2.0 + full
     tensor_forward = _carried(costs.tensor_each, costs.tensor_token, tokens)
-    tensor = rounds * tensor_forward
+    tensor, ends = rounds * tensor_forward, costs.ends * tensor_forward
     if not always_zero(overlap := costs.tensor_overlap):
         hidden = smaller(tensor_forward, overlap * forward)
         # Gradients of weights that are computed later do not overlap with the collectives of their layer.
@@ -113,7 +114,7 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     context_forward = _carried(costs.context_each, costs.context_token, tokens)
     context = context_forward
     if not always_zero(context_forward):
-        context = (rounds + (1.0 + costs.selective)) * context_forward
+        context = (rounds + (1.0 + selective)) * context_forward
     expert = _carried(costs.expert_each, costs.expert_token, tokens)
     pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
 
@@ -122,12 +123,11 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     whole = work + redone + tensor + context + expert
     stage = Stage(stages * on_forward, stages * whole, stages * weights)
     data = _data(costs, microbatches, stage, split)
-    idle = bubble(costs, microbatches, stage, pipeline)
+    idle = bubble(costs, fill, microbatches, stage, pipeline)
 
     passes = microbatches * stages
     computed, recompute = passes * work, passes * redone
-    tensor, context, expert = passes * tensor, passes * context, passes * expert
-    tensor = tensor + microbatches * _carried(costs.ends_each, costs.ends_token, tokens)
+    tensor, context, expert = passes * tensor + microbatches * ends, passes * context, passes * expert
     pipeline, head = microbatches * pipeline, microbatches * (tokens * costs.head)
     optimizer, fixed = costs.state * costs.update_bytes, costs.step
     total = computed + recompute + head + tensor + context + expert + pipeline + idle + data + optimizer + fixed
@@ -158,7 +158,7 @@ def _carried(call: Number, token: Number, tokens: Number) -> Number:
 
 
 def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Number, Number]:
-    """Times of one layer for one microbatch: forward, backward, its part for gradients of weights, and recompute.
+    """Times of one layer for one microbatch: forward, backward, its part for gradients of weights, and scores forward.
 
     A matrix multiplication has two of the same size backward, one for each gradient; attention scores have no weights.
     Neither forward nor backward is shorter than the calibrated least times (kernel launches).
@@ -166,14 +166,14 @@ def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Number, Number
     scores = tokens * costs.scores
     weights = tokens * costs.token + costs.weights
     forward = weights + scores
-    backward = 2.0 * weights + tokens * costs.scores_backward
+    backward = 2.0 * weights + costs.scores_backward * scores
     forward_minimum, backward_minimum = costs.forward, costs.backward
     if not (always_zero(forward_minimum) and always_zero(backward_minimum)):
         forward, backward = larger(forward, forward_minimum), larger(backward, backward_minimum)
-    return forward, backward, weights, costs.full * forward + costs.selective * scores
+    return forward, backward, weights, scores
 
 
-def bubble(costs: Costs, microbatches: Number, stage: Stage, pipeline: Number) -> Number:
+def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipeline: Number) -> Number:
     """The time that the first stage is idle [s].
 
     With passes F (forward), B (gradients of activations, recompute included) and W (gradients of weights), messages in F and
@@ -187,12 +187,13 @@ def bubble(costs: Costs, microbatches: Number, stage: Stage, pipeline: Number) -
 
     Args:
         costs: The coefficients.
+        fill: That of ``costs``.
         microbatches: Microbatches per step and replica.
         stage: A microbatch on a stage, without messages.
         pipeline: Messages of a microbatch on a stage.
     """
     whole = stage.whole + pipeline
-    if always_zero(fill := costs.fill):
+    if always_zero(fill):
         return costs.bubble_microbatches * whole
     idle = costs.bubble_microbatches * smaller(microbatches * costs.ramp, 1.0) * whole
     others, weights = microbatches - 1.0, stage.weights
@@ -207,9 +208,9 @@ def _data(costs: Costs, microbatches: Number, stage: Stage, split: Number) -> Nu
     Gradients overlap with the backward passes of a stage from when the first are final, weights of the next step with its
     forward passes; what is exchanged for every microbatch overlaps with all passes of a microbatch.
     """
-    gradients = costs.gradient_bytes * costs.data_byte + costs.gradient_calls
-    weights = costs.weight_bytes * costs.data_byte + costs.weight_calls
-    exposed = costs.exposed
+    byte, exposed = costs.data_byte, costs.exposed
+    gradients = costs.gradient_bytes * byte + costs.gradient_calls
+    weights = costs.weight_bytes * byte + costs.weight_calls
     available, backward = costs.available, stage.whole - stage.forward
     # Where it is split, gradients are final in the pass for weights only.
     backward = backward - split * (backward - stage.weights)
@@ -217,7 +218,7 @@ def _data(costs: Costs, microbatches: Number, stage: Stage, split: Number) -> Nu
     if always_zero(scattered := costs.scattered):
         return time
     repeated = gradients + costs.gathered * weights
-    return time + scattered * (microbatches - 1.0) * _exposed(repeated, costs.data_overlap * stage.whole, exposed)
+    return time + scattered * (microbatches - 1.0) * _exposed(repeated, available * stage.whole, exposed)
 
 
 def _exposed(time: Number, behind: Number, share: Number) -> Number:
