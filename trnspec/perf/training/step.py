@@ -196,9 +196,9 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
     if always_zero(fill):
         return costs.bubble_microbatches * whole
     idle = costs.bubble_microbatches * smaller(microbatches * costs.ramp, 1.0) * whole
-    others, weights = microbatches - 1.0, stage.weights
-    forward = stage.forward + 0.5 * pipeline
-    filled = smaller(others, costs.deferred) * weights + costs.folded * (others * forward + 0.5 * weights)
+    weights, folded = stage.weights, costs.folded
+    each = weights + folded * (stage.forward + 0.5 * pipeline)
+    filled = smaller(microbatches - 1.0, costs.deferred) * each + folded * (0.5 * weights)
     return larger(idle, fill * (whole - weights) - filled)
 
 
@@ -213,7 +213,7 @@ def _data(costs: Costs, microbatches: Number, stage: Stage, split: Number) -> Nu
     weights = costs.weight_bytes * byte + costs.weight_calls
     available, backward = costs.available, stage.whole - stage.forward
     # Where it is split, gradients are final in the pass for weights only.
-    backward = backward - split * (backward - stage.weights)
+    backward = (1.0 - split) * backward + split * stage.weights
     time = _exposed(gradients, available * backward, exposed) + _exposed(weights, available * stage.forward, exposed)
     if always_zero(scattered := costs.scattered):
         return time
