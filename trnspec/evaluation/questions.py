@@ -334,11 +334,14 @@ class ServingSchedule(Question):
 
 @frozen(kw_only=True, slots=False)
 class Kernels(Question):
-    """Kernels that decide how much memory activations take."""
+    """Kernels of attention and loss."""
 
     flash: bool = field(
         default=True,
-        metadata=_schedule("Flash attention: scores are not stored. Changes the memory estimate, not the step time."),
+        metadata=_schedule(
+            "Flash attention: scores are not written to memory, and computed again in the backward pass. Without it they "
+            "are written, read and stored."
+        ),
     )
     fused_loss: bool = field(
         default=True,

@@ -136,7 +136,9 @@ def _layout(row: Record, system: System, assumptions: list[str]) -> Layout:
         schedule="interleaved" if interleave > 1 else "1f1b", interleave=interleave, zero=stage,
         recompute=_recompute((row.get("recompute") or "none").lower()),
         sequence_parallel=tp > 1 and flag(row, "sequence_parallel", not re.search("2104.04473|megatron-deepspeed", source)),
-        overlap=flag(row, "overlap", "async" in text), flash=True,
+        overlap=flag(row, "overlap", "async" in text),
+        # Flash attention is newer than the first two (Dao et al. 2022), and the software of the third does not have it.
+        flash=flag(row, "flash", not re.search("2104.04473|2205.05198|megatron-deepspeed", source)),
         # torchtitan computes the loss with unfused PyTorch operators.
         fused_loss="torchtitan" not in software,
     )  # fmt: skip
