@@ -39,7 +39,7 @@ from trnspec.perf.work.terms import terms
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -91,8 +91,24 @@ class Grid:
         return Layout(dp=dp, schedule=schedule, interleave=interleave, **fields)
 
 
-def grid(**axes: Any) -> Grid:
+def framework_defaults(estimators: Sequence[Estimator]) -> dict[str, Any]:
+    """The values of axes and columns that the framework of some estimators sets.
+
+    Raises:
+        UsageError: They have different frameworks.
+    """
+    frameworks = {estimator.runtime.framework: estimator.runtime for estimator in estimators}
+    if len(frameworks) > 1:
+        raise UsageError(f"estimators of different frameworks: {', '.join(n or 'none' for n in frameworks)}")
+    return {name: value for runtime in frameworks.values() for name, value in runtime.defaults.items()}
+
+
+def grid(default: Mapping[str, Any] | None = None, /, **axes: Any) -> Grid:
     """All combinations of some values: one value per axis, or several; see :func:`trnspec.perf.sweep.batch.sweep`.
+
+    Args:
+        default: Values of axes that are not given, in place of those of a layout; see :func:`framework_defaults`.
+        axes: The values.
 
     Raises:
         UsageError: Unknown axis, or a value that it does not accept.
@@ -100,6 +116,7 @@ def grid(**axes: Any) -> Grid:
     defaults: dict[str, Any] = {
         "tp": 1, "pp": 1, "cp": 1, "ep": 1, "microbatch": 1, "schedule": "1f1b", "sequence_parallel": False,
         "flash": True, "fused_loss": True, "recompute": "none", "overlap": False, "optimizer": "adam", "zero": 0,
+        **(default or {}),
     }  # fmt: skip
     for name in axes:
         if name not in AXES:
@@ -326,7 +343,7 @@ def _evaluated(
     code = np.array(np.broadcast_to(code, shape)).reshape(size)
     memory_bytes = np.zeros(0)
     if memory:
-        memory_bytes = _flat(c.memory(d, microbatches), shape)
+        memory_bytes = _flat(c.memory(d, microbatches, estimator.runtime), shape)
         memory_bytes[code != 0] = 0.0
         code[memory_bytes > system.capacity] = DOES_NOT_FIT
     rejected = code != 0

@@ -11,6 +11,7 @@ from attrs import define
 from trnspec.errors import UsageError
 from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS, caused, invalid_batch, reason_codes
 from trnspec.perf.sweep.lookup import LIMITS, Tables, as_float, columns_as_choices
+from trnspec.perf.sweep.grid import framework_defaults
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS, Step, step_from_costs
@@ -34,7 +35,7 @@ DEFAULTS: dict[str, Any] = {
     "recompute": "none", "sequence_parallel": False, "overlap": False, "flash": True, "fused_loss": True,
     "optimizer": "adam",
 }  # fmt: skip
-"""The value of a column that is not given, as in :class:`~trnspec.perf.work.layout.Layout`."""
+"""The value of a column that is not given, as in :class:`~trnspec.perf.work.layout.Layout`; a framework has its own."""
 
 DOES_NOT_FIT = REASONS.index("does-not-fit")
 
@@ -104,7 +105,8 @@ class _Batch:
             raise UsageError(f"{unknown[0]!r} is not a column of a batch; expected one of {names}")
         if missing := [name for name in ("seq", "global_batch") if name not in columns]:
             raise UsageError(f"a batch needs the column {missing[0]}")
-        values = {name: _read(name, value) for name, value in (DEFAULTS | dict(columns)).items()}
+        defaults = DEFAULTS | framework_defaults(estimators)
+        values = {name: _read(name, value) for name, value in (defaults | dict(columns)).items()}
         index: Any = np.asarray(which)
         if index.dtype.kind not in "iu" or index.ndim > 1:
             raise UsageError("which is the position of an estimator: an integer, or a column of integers")
@@ -157,7 +159,8 @@ class _Batch:
         columns = _rows(self.columns, at)
         which = np.broadcast_to(columns["which"], len(code))
         models: dict[Any, int] = {}
-        model_numbers = np.array([models.setdefault(e.dims, len(models)) for e in self.estimators])
+        # Estimators whose formulas take the same numbers.
+        model_numbers = np.array([models.setdefault((e.dims, e.runtime), len(models)) for e in self.estimators])
         capacity = np.array([e.system.capacity for e in self.estimators])
         feasible = np.flatnonzero(code == 0)
         order = feasible[np.argsort(model_numbers[which[feasible]], kind="stable")]
@@ -165,9 +168,8 @@ class _Batch:
         for positions in np.split(order, edges):
             if len(positions):
                 choices = columns_as_choices(_rows(columns, positions))
-                memory_bytes[positions] = choices.memory(
-                    self.estimators[int(which[positions[0]])].dims, choices.replicas()
-                )
+                estimator = self.estimators[int(which[positions[0]])]
+                memory_bytes[positions] = choices.memory(estimator.dims, choices.replicas(), estimator.runtime)
         code[memory_bytes > capacity[which]] = DOES_NOT_FIT
         return memory_bytes
 

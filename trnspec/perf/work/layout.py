@@ -148,7 +148,7 @@ class Layout:
             selective=selective,
             sequence=self.sequence,
             overlap=float(self.overlap),
-            weight_bytes=float(sizes.weight_bytes),
+            weight_bytes=float(sizes.compute_bytes),
             gradient_bytes=float(sizes.grad_bytes),
             state_bytes=float(sizes.state_bytes),
         )
