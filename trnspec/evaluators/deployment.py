@@ -11,6 +11,7 @@ from trnspec.evaluation.questions import (
     CalibratedSystem,
     Degrees,
     Parallelism,
+    Reserve,
     ServingPrecision,
     ServingWorkload,
     axis,
@@ -27,6 +28,7 @@ from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.request import Speculation
+from trnspec.perf.work import frameworks
 from trnspec.perf.work.layout import check_context
 from trnspec.perf.work.memory import Memory, inference_memory
 from trnspec.perf.work.stages import Split, peak_stages
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @frozen(kw_only=True, slots=False)
-class InferenceQuestion(ServingWorkload, CalibratedSystem, Degrees, ServingPrecision):
+class InferenceQuestion(ServingWorkload, CalibratedSystem, Reserve, Degrees, ServingPrecision):
     """The inputs of the evaluator inference; see :mod:`trnspec.evaluation.questions`."""
 
     tp: int | None = field(
@@ -187,7 +189,7 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
     system = lower(graph, question.on, lnc=question.lnc, chips=question.chips)
     tp = question.tp or default_tp(int(dims.heads), domain(system), int(system.ranks) // question.pp)
     dp = question.dp or max(1, int(system.ranks) // (tp * question.pp))
-    resolved = evolve(question, model=node.name, on=system.name, tp=tp, dp=dp)
+    resolved = evolve(frameworks.resolved(question), model=node.name, on=system.name, tp=tp, dp=dp)
     check(resolved, dims, int(system.ranks))
     network = () if question.prefill_on is None else _network(graph, system, question.on)
     pool = _pool(system, _plan(resolved, tp, dp), resolved, known, network)
@@ -323,7 +325,10 @@ def memory(setup: Setup, pool: Pool) -> Memory:
     # Whole prompts and decode steps take turns; chunks share a step with decoded tokens.
     at_once = tokens + chunk if plan.passes > 1.0 and decodes else max(tokens, chunk)
     context = plan.prompt + plan.output if decodes else plan.prompt
-    total = _held(setup.dims, plan, context, at_once)
+    total = evolve(
+        _held(setup.dims, plan, context, at_once),
+        reserve=frameworks.runtime_of(setup.question, pool.system.capacity).reserve,
+    )
     if decodes and setup.drafting is not None:
         draft = _held(setup.drafting[1], evolve(plan, ep=1.0), context, tokens)
         total = evolve(total, weights=total.weights + draft.weights, cache=total.cache + draft.cache)
