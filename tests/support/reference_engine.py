@@ -8,7 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-FACTOR = {"1f1b": 1, "interleaved": 1, "zb1p": 1 / 3, "zb2p": 0, "zbv": 0, "v-half": 1 / 2, "v-min": 2 / 3}
+from pipeline_simulation import one_forward_one_backward, span, zero_bubble
+
+FACTOR = {"zbv": 0, "v-half": 1 / 2, "v-min": 2 / 3}
+ZERO_BUBBLE = {"zb1p": 1, "zb2p": 2}
 HELD = {"1f1b": 1, "interleaved": 1, "zb1p": 1, "zb2p": 2, "zbv": 1, "v-half": 1 / 2, "v-min": 1 / 3}
 FOLDED = {"zbv", "v-half", "v-min"}
 BYTES = {
@@ -16,6 +19,7 @@ BYTES = {
     "adam-8bit": (2, 2, 6), "sgd-momentum": (2, 2, 8),
 }  # fmt: skip
 SLOTS = ("chip", "server", "ultraserver", "network")
+WITHOUT_MASTER = {"adam-fp32", "adam-bf16"}
 
 
 class Links:
@@ -77,7 +81,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     memory = system.bandwidth * e.memory
     full, selective, operators = (x.recompute == word for word in ("full", "selective", "operators"))
     tokens = x.microbatch * x.seq / x.cp
-    causal = bool(d.causal) and bool(e.causal)
+    causal = bool(d.causal) and (x.flash or bool(e.causal))
     m = x.global_batch // (x.microbatch * x.dp)
 
     # One layer, on average, forward.
@@ -99,31 +103,38 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         matmul += streams * d.hidden * 2 * e.hidden_passes / memory
         context = tokens_met(x.seq, d.window if windowed else 0, causal)
         scores += 2 * context * d.heads * (d.qk_size + d.v_size) * tokens / x.tp / score_rate
-        scores += tokens * x.seq * d.heads / x.tp * 2 * e.score_passes / memory
+        scores += 0 if x.flash else tokens * x.seq * d.heads / x.tp * 2 * e.score_passes / memory
         routed_elements += routed
         kept_elements += own + small
         copies_sent += d.active if expert else 0
     matmul, scores = matmul / d.layers, scores / d.layers
-    forward, backward = max(matmul + scores, e.forward), max(2 * (matmul + scores), e.backward)
+    # Backward: one multiplication for the gradients of each operand; flash attention also computes its scores again.
+    forward, whole = max(matmul + scores, e.forward), 2 * matmul + scores * (5 / 2 if x.flash else 2)
+    backward = max(whole, e.backward)
+    weight_pass = matmul + (backward - whole) / 2
     again = forward if full else forward / 2 if operators else scores if selective else 0.0
 
     # Its collectives.
     message = tokens * d.hidden * 2
     rounds = 6 if full else 5 if operators else 4
     steps, byte = links.gather(x.tp, 1)
-    reduced = sum((e.call if x.tp > 1 else 0) + 2 * (steps + byte * message) for _ in range(rounds))
+    all_reduce = (e.call if x.tp > 1 else 0) + 2 * (steps + byte * message)
+    reduced_forward, reduced_backward = 2 * all_reduce, (rounds - 2) * all_reduce
+    in_parts = x.schedule in {*ZERO_BUBBLE, *FOLDED}
     if x.overlap:
-        reduced = max(0.0, reduced - e.tensor_overlap * (forward + backward + again))
+        reduced_forward = max(0.0, reduced_forward - e.tensor_overlap * forward)
+        beside = again + (backward - weight_pass if in_parts else backward)
+        reduced_backward = max(0.0, reduced_backward - e.tensor_overlap * beside)
+    reduced = reduced_forward + reduced_backward
     steps, byte = links.gather(x.cp, x.tp)
     cache = x.cp * tokens * d.kv_elements * 2 / min(x.tp, d.kv_heads)
-    passed = 0.0
-    for part in (1, 1, 1, 1 if full or selective else 0.5 if operators else 0):
-        passed += part * ((e.call if x.cp > 1 else 0) + steps + byte * cache)
-    exchanged, share = 0.0, copies_sent / d.layers
-    for _ in range(rounds):
-        if x.ep > 1 and share:
-            exchanged += e.call * min(share, 1) + links.exchange(x.ep, x.tp) * message / x.tp * share
-    each = forward + backward + again + reduced + passed + exchanged
+    ring = (e.call if x.cp > 1 else 0) + steps + byte * cache
+    passed_backward = (2 + (1 if full or selective else 0.5 if operators else 0)) * ring
+    passed = ring + passed_backward
+    once, share = 0.0, copies_sent / d.layers
+    if x.ep > 1 and share:
+        once = e.call * min(share, 1) + links.exchange(x.ep, x.tp) * message / x.tp * share
+    exchanged = rounds * once
 
     # The pipeline.
     layers = d.layers / x.pp
@@ -136,7 +147,14 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
             steps, byte = links.gather(x.tp, 1)
             sent += e.call / 2 + steps + byte * message
         sent = 2 * passes * sent
-    bubble = FACTOR[x.schedule] / x.interleave * (x.pp - 1) * (layers * each + sent)
+    on_forward = layers * (forward + reduced_forward + ring + 2 * once)
+    on_inputs = layers * (
+        backward - weight_pass + again + reduced_backward + passed_backward + (rounds - 2) * once
+    )
+    on_weights = layers * weight_pass
+    bubble = idle(x, m, on_forward + sent / 2, on_inputs + sent / 2, on_weights)
+    # Embedding and output exchange their ends of the stream on the stage with the output.
+    at_ends = (2 if x.pp == 1 or x.schedule in FOLDED else 1) * all_reduce
     head = tokens / x.tp * d.vocabulary * (6 * d.hidden / rate + 4 * e.head_passes / memory)
 
     # Gradients, sharded weights, the optimizer.
@@ -147,23 +165,66 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     routed = routed_elements / x.pp / x.tp / x.ep
     steps, byte = links.gather(copies, x.tp)
     part = links.gather(copies / x.ep, x.tp * x.ep)[1] if routed else 0.0
+
+    def exposed(sizes: list[float], calls: float, behind: float) -> float:
+        time = sum(size * (byte * dense + part * routed) for size in sizes)
+        time += calls * ((e.call / 2 if copies > 1 else 0) + steps)
+        return max(time * e.exposed, time - e.overlap * behind)
+
+    late, early = (1.0, 1.0) if x.zero >= 2 else windows(x, m)
+    on_backward = on_weights if in_parts else on_inputs + on_weights
+    everything = on_forward + on_inputs + on_weights
     if x.zero == 3:
-        sizes, calls = [weight, weight, gradient] * m, 3 * m * layers
+        data = exposed([weight, gradient], 2 * layers, late * on_backward) + exposed([weight], layers, early * on_forward)
+        data += (m - 1) * exposed([weight, weight, gradient], 3 * layers, everything)
+    elif x.zero:
+        data = exposed([gradient], 1, late * on_backward) + exposed([weight], 1, early * on_forward)
+        data += (m - 1) * exposed([gradient], 1, everything) if x.zero == 2 else 0
     else:
-        sizes, calls = [gradient, weight if x.zero else gradient], 2
-    time = sum(size * (byte * dense + part * routed) for size in sizes)
-    time += calls * ((e.call / 2 if copies > 1 else 0) + steps)
-    behind = layers * each * (m if x.zero == 3 else 0.5)
-    data = max(time * e.exposed, time - e.overlap * behind)
+        data = exposed([gradient, gradient], 2, late * on_backward)
     mine = dense / copies + routed / (copies / x.ep) if x.zero else dense + routed
-    update = mine * state * (1 + e.optimizer_passes) / memory
+    # Gradients are read, states and weights read and written, but weights are not read where there is a master copy.
+    moved = gradient + 2 * state + (2 if x.optimizer in WITHOUT_MASTER else 1) * weight
+    update = mine * moved * (1 + e.optimizer_passes) / memory
 
     found = {
         "compute": m * layers * (forward + backward), "recompute": m * layers * again, "head": m * head,
-        "tensor": m * layers * reduced, "context": m * layers * passed, "expert": m * layers * exchanged,
+        "tensor": m * (layers * reduced + at_ends), "context": m * layers * passed, "expert": m * layers * exchanged,
         "pipeline": m * sent, "bubble": bubble, "data": data, "optimizer": update, "fixed": e.step,
     }  # fmt: skip
     return found | {"total": sum(found.values())}
+
+
+def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float:
+    """The pipeline bubble: the schedule as it is executed, or for V shapes what their authors publish."""
+    p, stage = x.pp, forward + inputs + weights
+    if p == 1:
+        return 0.0
+    if x.schedule in FOLDED:
+        published = FACTOR[x.schedule] * (p - 1) * stage * min(1, (m - 1) / (p - 1))
+        # Down and up again through every stage, forward and backward, after the other microbatches.
+        way = sum(forward + inputs for _ in range(p)) + (m - 1) * max(forward, inputs) + weights / 2
+        return max(published, way - m * stage)
+    # The bubble does not grow with more microbatches than that.
+    few = min(m, 3 * p)
+    if x.schedule in ZERO_BUBBLE:
+        times = {"F": forward, "B": inputs, "W": weights}
+        return span(zero_bubble(p, few, ZERO_BUBBLE[x.schedule]), times) - few * stage
+    times = {"F": forward / x.interleave, "B": (inputs + weights) / x.interleave}
+    return span(one_forward_one_backward(p, few, x.interleave), times) - few * stage
+
+
+def windows(x: Any, m: int) -> tuple[float, float]:
+    """Backward passes after the first final gradients, and forward passes before the last weights, of the first stage."""
+    if x.interleave == 1:
+        return 1.0, 1.0
+    few = min(m, 2 * x.pp)
+    order = one_forward_one_backward(x.pp, few, x.interleave)[0]
+    backward = [(i, c) for kind, i, c, _ in order if kind == "B"]
+    forward = [(i, c) for kind, i, c, _ in order if kind == "F"]
+    last = x.interleave - 1
+    late, early = len(backward) - backward.index((few - 1, last)), 1 + forward.index((0, last))
+    return late / x.interleave, early / x.interleave
 
 
 def memory(d: Any, x: Any) -> float:

@@ -15,7 +15,7 @@ from trnspec.perf.ops import Number
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
-from trnspec.perf.work.layout import BUBBLES
+from trnspec.perf.work.layout import BUBBLES, DEFERRED
 from trnspec.perf.work.memory import OPTIMIZERS, Optimizer, peak_memory
 from trnspec.perf.work.plan import Plan, computed_again
 from trnspec.perf.work.stages import SCHEDULES as STAGES
@@ -59,7 +59,8 @@ class Choices:
         global_batch: Sequences per step.
         microbatch: Sequences per microbatch.
         interleave: Model chunks per stage.
-        bubble: The pipeline bubble relative to 1F1B.
+        bubble: The least pipeline bubble relative to 1F1B.
+        deferred: Weight-gradient passes that fill the bubble, relative to ``pp - 1``.
         sends: Messages between stages relative to 1F1B.
         held: Activations relative to 1F1B.
         folded: 1 if a stage has a chunk from either end of the model.
@@ -74,6 +75,7 @@ class Choices:
         compute_bytes: Bytes per weight as it is multiplied and gathered.
         gradient_bytes: Bytes per gradient.
         state_bytes: Bytes of optimizer states per parameter.
+        update_bytes: Bytes per parameter that the optimizer reads and writes.
     """
 
     tp: Number
@@ -86,6 +88,7 @@ class Choices:
     microbatch: Number
     interleave: Number
     bubble: Number
+    deferred: Number
     sends: Number
     held: Number
     folded: Number
@@ -100,6 +103,7 @@ class Choices:
     compute_bytes: Number
     gradient_bytes: Number
     state_bytes: Number
+    update_bytes: Number
 
     def replicas(self) -> Number:
         """Microbatches per replica, whole only if the batch is divisible."""
@@ -118,16 +122,21 @@ class Choices:
             microbatch=self.microbatch,
             microbatches=microbatches,
             bubble=self.bubble,
+            deferred=self.deferred,
+            folded=self.folded,
+            chunks=self.interleave,
             sends=self.sends,
             sharded=_one(self.zero >= 1.0),
+            scattered=_one(self.zero >= 2.0),
             gathered=_one(self.zero >= 3.0),
             full=full,
             selective=selective,
+            flash=self.flash,
             sequence=self.sequence,
             overlap=self.overlap,
             weight_bytes=self.compute_bytes,
             gradient_bytes=self.gradient_bytes,
-            state_bytes=self.state_bytes,
+            update_bytes=self.update_bytes,
         )
 
     def memory(self, d: Dimensions, microbatches: Number, runtime: Runtime) -> Number:
@@ -177,6 +186,7 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
         return {
             "interleave": chunks,
             "bubble": BUBBLES[name] / chunks,
+            "deferred": DEFERRED.get(name, 0.0),
             "sends": 1.0 + folded if chunks == 1.0 else chunks,
             "held": held,
             "folded": folded,
@@ -187,6 +197,7 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
     return {
         "interleave": numbers,
         "bubble": _BUBBLE.take(codes) / numbers,
+        "deferred": _DEFERRED.take(codes),
         "sends": np.where(numbers == 1.0, 1.0 + twice, numbers),
         "held": _HELD.take(codes),
         "folded": twice,
@@ -195,6 +206,7 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
 
 
 _BUBBLE = np.array([BUBBLES[name] for name in SCHEDULES])
+_DEFERRED = np.array([DEFERRED.get(name, 0.0) for name in SCHEDULES])
 _HELD = np.array([STAGES[name][0] for name in SCHEDULES])
 _FOLDED = np.array([STAGES[name][1] for name in SCHEDULES])
 _CHUNKED = np.array([float(name == "interleaved") for name in SCHEDULES])
@@ -204,6 +216,7 @@ _BYTES = {
     "compute_bytes": np.array([float(o.compute_bytes) for o in OPTIMIZERS.values()]),
     "gradient_bytes": np.array([float(o.grad_bytes) for o in OPTIMIZERS.values()]),
     "state_bytes": np.array([float(o.state_bytes) for o in OPTIMIZERS.values()]),
+    "update_bytes": np.array([float(o.update_bytes) for o in OPTIMIZERS.values()]),
 }
 
 

@@ -61,8 +61,8 @@ _VALUE_LIMIT = 1 << 20
 """Values of an axis are below this."""
 
 AXES = (
-    *("optimizer", "zero", "interleave", "schedule", "overlap", "recompute", "sequence_parallel", "seq", "cp"),
-    *("pp", "ep", "tp", "which"),
+    *("optimizer", "zero", "interleave", "schedule", "overlap", "recompute", "sequence_parallel", "flash", "seq"),
+    *("cp", "pp", "ep", "tp", "which"),
 )
 """The axes of the tables; the last one is the fastest, and usually the longest."""
 LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | {"zero": 3} | dict.fromkeys(FLAGS, 1)
@@ -275,7 +275,7 @@ class Tables:
             columns[name] = values.reshape(-1, *[1] * trailing) if len(values) > 1 else int(values[0])
         figures, machine = Gathered(self.figures.each), Gathered(self.figures.machine)
         # Formulas do not read the other columns, except dp, which follows from the ranks.
-        unused = ("dp", "microbatch", "global_batch", "flash", "fused_loss")
+        unused = ("dp", "microbatch", "global_batch", "fused_loss")
         choices = columns_as_choices(columns | dict.fromkeys(unused, 1))
         replicas = machine.ranks / (choices.tp * choices.pp)
         dp = larger(1.0, floor(replicas / choices.cp))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, ceil, smaller
+from trnspec.perf.ops import Number, ceil, larger, smaller
 from trnspec.perf.work.terms import context
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Costs:
         seq_tokens: Tokens of a sequence on a context-parallel rank.
         token: One layer forward without attention scores, per token [s].
         scores: Attention scores of a layer forward, per token [s].
+        scores_backward: The same, backward.
         weights: Reading the weights of a layer [s].
         selective: 1 where attention scores are recomputed.
         full: Share of a layer that is recomputed.
@@ -38,6 +39,8 @@ class Costs:
         tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
         tensor_each: Tensor-parallel collectives of a layer, fixed time [s].
         tensor_token: The same, per token.
+        ends_each: Tensor-parallel collectives of embedding and output on the slowest stage, fixed time [s].
+        ends_token: The same, per token.
         context_each: Ring exchange of keys and values in a layer, fixed time [s].
         context_token: The same, per token.
         expert_each: All-to-all of a layer, fixed time [s].
@@ -45,17 +48,24 @@ class Costs:
         send_each: A message to the next stage and one back, fixed time [s].
         send_token: The same, per token.
         sends: Such messages per microbatch.
-        bubble_microbatches: Pipeline bubble in microbatches.
+        bubble_microbatches: Least pipeline bubble in microbatches.
+        fill: ``pp - 1`` where the backward pass is split into input and weight gradients, else 0.
+        deferred: Weight-gradient passes that fill the bubble; 0 where V-shaped, or not split.
+        folded: 1 where a stage has a chunk from either end of the model.
         stage_layers: Layers of a stage.
         head: Output matrix and loss, per token [s].
-        per_microbatch: 1 where replicas exchange weights and gradients for each microbatch, 0 where once per step.
-        exchange_bytes: Bytes per parameter of each exchange.
+        scattered: 1 where gradients are reduced for each microbatch, 0 where once per step.
+        gathered: 1 where weights are gathered for each microbatch.
+        gradient_bytes: Bytes per parameter that are exchanged around a backward pass.
+        weight_bytes: Bytes per parameter that are exchanged ahead of a forward pass.
         data_byte: Time of an exchange of one byte per parameter [s].
-        exchange_calls: Fixed time of each exchange [s].
-        exchange_overlap: Share of a stage's time for one microbatch that the exchange can overlap with.
+        gradient_calls: Fixed time of the exchange around a backward pass [s].
+        weight_calls: Fixed time of the exchange ahead of a forward pass [s].
+        window: Passes of a stage, forward or backward, that an exchange can overlap with.
+        data_overlap: Share of the computation that these exchanges can overlap with.
         exposed: Share of the exchange that is exposed in any case.
-        state: Time of the optimizer per byte of a parameter's states [s].
-        state_bytes: Bytes of the optimizer states per parameter.
+        state: Time of the optimizer per byte of traffic per parameter [s].
+        update_bytes: Bytes per parameter that the optimizer reads and writes.
         step: Fixed time of a step [s].
         unknown: Above 0 where a link is used whose rate is not published.
     """
@@ -63,6 +73,7 @@ class Costs:
     seq_tokens: Number
     token: Number
     scores: Number
+    scores_backward: Number
     weights: Number
     selective: Number
     full: Number
@@ -71,6 +82,8 @@ class Costs:
     tensor_overlap: Number
     tensor_each: Number
     tensor_token: Number
+    ends_each: Number
+    ends_token: Number
     context_each: Number
     context_token: Number
     expert_each: Number
@@ -79,16 +92,23 @@ class Costs:
     send_token: Number
     sends: Number
     bubble_microbatches: Number
+    fill: Number
+    deferred: Number
+    folded: Number
     stage_layers: Number
     head: Number
-    per_microbatch: Number
-    exchange_bytes: Number
+    scattered: Number
+    gathered: Number
+    gradient_bytes: Number
+    weight_bytes: Number
     data_byte: Number
-    exchange_calls: Number
-    exchange_overlap: Number
+    gradient_calls: Number
+    weight_calls: Number
+    window: Number
+    data_overlap: Number
     exposed: Number
     state: Number
-    state_bytes: Number
+    update_bytes: Number
     step: Number
     unknown: Number
 
@@ -124,11 +144,16 @@ def _layer(terms: Terms, plan: Plan) -> dict[str, Number]:
 
 
 def _scores(terms: Terms, plan: Plan) -> dict[str, Number]:
-    """Time of attention scores of a layer forward per token."""
-    scores = context(terms, plan.seq) * terms.score
+    """Time of attention scores of a layer per token, forward and backward.
+
+    Backward is two forward passes where scores are written, and two and a half with flash attention, which computes them
+    again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
+    """
+    scores = context(terms, plan.seq, plan.flash) * terms.score
     if not always_zero(score_byte := terms.score_byte):
-        scores = scores + plan.seq * (score_byte * plan.activation_bytes)
-    return {"scores": scores / plan.tp}
+        scores = scores + (1.0 - plan.flash) * (plan.seq * (score_byte * plan.activation_bytes))
+    scores = scores / plan.tp
+    return {"scores": scores, "scores_backward": (2.0 + 0.5 * plan.flash) * scores}
 
 
 def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
@@ -145,6 +170,7 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
         "forward": terms.forward,
         "backward": terms.backward,
         "tensor_overlap": plan.overlap * terms.tensor_overlap,
+        "data_overlap": terms.overlap,
         "exposed": terms.exposed,
         "step": terms.step,
     }
@@ -155,6 +181,17 @@ def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     rounds = 4.0 + 2.0 * plan.full
     message = terms.hidden * plan.activation_bytes
     return {"tensor_each": rounds * links.tensor_each, "tensor_token": rounds * (links.tensor_byte * message)}
+
+
+def _ends(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
+    """All-reduces of the embedding's output, forward, and of the gradient of the head's input, backward.
+
+    With sequence parallelism they are reduce-scatters and all-gathers of the same bytes.  Of several stages the last one is
+    the slowest, since it has the head; it has the embedding too where it is the only one, or in a V-shaped schedule.
+    """
+    rounds = 1.0 + larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))
+    message = terms.hidden * plan.activation_bytes
+    return {"ends_each": rounds * links.tensor_each, "ends_token": rounds * (links.tensor_byte * message)}
 
 
 def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -195,15 +232,34 @@ def _pipeline(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
 
 
 def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
-    """Number of messages between stages, and the pipeline bubble."""
-    return {"sends": plan.sends, "bubble_microbatches": plan.bubble * (plan.pp - 1.0)}
+    """Number of messages between stages, and what the pipeline bubble depends on."""
+    others = plan.pp - 1.0
+    return {
+        "sends": plan.sends,
+        "bubble_microbatches": plan.bubble * others,
+        "fill": others * smaller(plan.deferred + plan.folded, 1.0),
+        "deferred": others * plan.deferred,
+        "folded": plan.folded,
+    }
+
+
+def _window(_: Terms, plan: Plan) -> dict[str, Number]:
+    """Passes of a stage from when its first gradients are final, or until its last weights are needed.
+
+    The first stage of the interleaved schedule ends with one pass of all its chunks but one for each of ``pp`` microbatches,
+    after the gradients of its last chunk are final, and begins with the same number of forward passes: ``((v-1) pp + 1)/v``.
+    Where every microbatch has exchanges of its own, the other microbatches are not available.
+    """
+    v = plan.chunks
+    return {"window": 1.0 + (1.0 - plan.scattered) * ((v - 1.0) * (plan.pp - 1.0) / v)}
 
 
 def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     """Collectives over gradients and sharded weights, and the optimizer.
 
-    ZeRO 0 all-reduces gradients; 1 and 2 reduce-scatter them and all-gather the new weights; 3 all-gathers weights forward
-    and backward and reduce-scatters gradients for every microbatch (Rajbhandari et al. 2020, section 7).
+    ZeRO 0 all-reduces gradients; 1 reduce-scatters them and all-gathers the new weights; 2 reduce-scatters them for every
+    microbatch, since a rank keeps only its shard; 3 also all-gathers weights forward and backward for every microbatch
+    (Rajbhandari et al. 2020, section 7).
     """
     share, stages = 1.0 / plan.tp, terms.layers / plan.pp
     parameters = (stages * terms.kept + terms.outer + smaller(plan.pp - 1.0, 1.0) * terms.last_extra) * share
@@ -215,10 +271,9 @@ def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
         parameters = parameters + routed + plan.sharded * (plan.ep - 1.0) * routed
     return {
         "data_byte": data_byte,
-        "exchange_calls": (2.0 + plan.gathered * (3.0 * stages - 2.0)) * links.data_each,
+        "gradient_calls": (2.0 - plan.sharded + plan.gathered * (2.0 * stages - 1.0)) * links.data_each,
+        "weight_calls": (plan.sharded + plan.gathered * (stages - 1.0)) * links.data_each,
         "state": parameters * (1.0 + plan.sharded * links.sharded) * terms.state,
-        # Gradients overlap with half of a microbatch, the last one; gathered weights with a whole one.
-        "exchange_overlap": (0.5 + 0.5 * plan.gathered) * terms.overlap,
     }
 
 
@@ -228,13 +283,13 @@ def _seq_tokens(_: Terms, plan: Plan) -> dict[str, Number]:
 
 
 def _bytes(_: Terms, plan: Plan) -> dict[str, Number]:
-    """Bytes per parameter: exchanged and stored."""
-    once = 2.0 * plan.gradient_bytes + plan.sharded * (plan.weight_bytes - plan.gradient_bytes)
-    per_microbatch = plan.gradient_bytes + 2.0 * plan.weight_bytes
+    """Bytes per parameter: exchanged, and read and written by the optimizer."""
     return {
-        "per_microbatch": plan.gathered,
-        "exchange_bytes": once + plan.gathered * (per_microbatch - once),
-        "state_bytes": plan.state_bytes,
+        "scattered": plan.scattered,
+        "gathered": plan.gathered,
+        "gradient_bytes": (2.0 - plan.sharded) * plan.gradient_bytes + plan.gathered * plan.weight_bytes,
+        "weight_bytes": plan.sharded * plan.weight_bytes,
+        "update_bytes": plan.update_bytes,
     }
 
 
@@ -251,9 +306,10 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
     _seq_tokens: ("seq", "cp"),
     _bytes: ("optimizer", "zero"),
     _layer: ("sequence_parallel", "tp", "which"),
-    _scores: ("seq", "tp", "which"),
+    _scores: ("flash", "seq", "tp", "which"),
     _share: ("overlap", "recompute", "ep", "tp", "which"),
     _schedule: ("interleave", "schedule", "pp"),
+    _window: ("zero", "interleave", "pp"),
 }
 """Functions that compute coefficients without links, and the layout fields that they depend on.
 
@@ -262,6 +318,7 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
 
 LINKED: dict[Callable[[Terms, Plan, Links], dict[str, Number]], tuple[str, ...]] = {
     _tensor: ("recompute", "tp", "which"),
+    _ends: ("schedule", "pp", "tp", "which"),
     _context: ("recompute", "cp", "tp", "which"),
     _experts: ("recompute", "ep", "tp", "which"),
     _pipeline: ("sequence_parallel", "pp", "tp", "which"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, larger
+from trnspec.perf.ops import Number, larger, smaller
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.work.terms import terms
@@ -93,30 +93,62 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
         microbatches: Microbatches per step and replica.
     """
     tokens = microbatch * costs.seq_tokens
-    work, redone = _layer(costs, tokens)
-    computed = work + redone
+    full, fill = costs.full, costs.fill
+    split = 0.0 if always_zero(fill) else smaller(fill, 1.0)
+    forward, inputs, weights, redone = _layer(costs, tokens)
+
+    # Two of the rounds of collectives are forward, two backward, and two more are recomputed.
+    forward_share = 1.0 / (2.0 + full)
     tensor = _carried(costs.tensor_each, costs.tensor_token, tokens)
+    tensor_forward = forward_share * tensor
+    tensor_backward = tensor - tensor_forward
     if not always_zero(overlap := costs.tensor_overlap):
-        tensor = larger(tensor - overlap * computed, 0.0)
+        tensor_forward = larger(tensor_forward - overlap * forward, 0.0)
+        # A weight gradient that is computed later does not overlap with the collectives of its layer.
+        beside = inputs + redone + (1.0 - split) * weights
+        tensor_backward = larger(tensor_backward - overlap * beside, 0.0)
     context = _carried(costs.context_each, costs.context_token, tokens)
+    # Once forward; backward also the gradients; once more where attention is recomputed.
+    context_forward = context if always_zero(context) else context / (3.0 + full + costs.selective)
     expert = _carried(costs.expert_each, costs.expert_token, tokens)
+    expert_forward = forward_share * expert
     pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
 
     stages = costs.stage_layers
-    stage = stages * (computed + tensor + context + expert)
-    data = _data(costs, microbatches, stage)
-    bubble = costs.bubble_microbatches * (stage + pipeline)
+    stage = Stage(
+        stages * (forward + tensor_forward + context_forward + expert_forward),
+        stages * (inputs + redone + tensor_backward + (context - context_forward) + (expert - expert_forward)),
+        stages * weights,
+    )
+    data = _data(costs, microbatches, stage, split)
+    idle = bubble(costs, microbatches, stage, pipeline)
 
     passes = microbatches * stages
-    computed, recompute = passes * work, passes * redone
-    tensor, context, expert = passes * tensor, passes * context, passes * expert
+    computed, recompute = passes * (forward + inputs + weights), passes * redone
+    tensor, context, expert = passes * (tensor_forward + tensor_backward), passes * context, passes * expert
+    tensor = tensor + microbatches * _carried(costs.ends_each, costs.ends_token, tokens)
     pipeline, head = microbatches * pipeline, microbatches * (tokens * costs.head)
-    optimizer, fixed = costs.state * costs.state_bytes, costs.step
-    total = computed + recompute + head + tensor + context + expert + pipeline + bubble + data + optimizer + fixed
+    optimizer, fixed = costs.state * costs.update_bytes, costs.step
+    total = computed + recompute + head + tensor + context + expert + pipeline + idle + data + optimizer + fixed
     return Step(
         *(total, computed, recompute, head, tensor, context, expert),
-        *(pipeline, bubble, data, optimizer, fixed, costs.unknown),
+        *(pipeline, idle, data, optimizer, fixed, costs.unknown),
     )
+
+
+@frozen
+class Stage:
+    """The time of one microbatch on one stage, computation and communication, by pass [s].
+
+    Attributes:
+        forward: Forward.
+        inputs: Gradients of activations, with recompute.
+        weights: Gradients of weights.
+    """
+
+    forward: Number
+    inputs: Number
+    weights: Number
 
 
 def _carried(call: Number, token: Number, tokens: Number) -> Number:
@@ -124,27 +156,73 @@ def _carried(call: Number, token: Number, tokens: Number) -> Number:
     return call if always_zero(token) else call + tokens * token
 
 
-def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number]:
-    """Time of one layer for one microbatch, forward and backward, and time of its recompute.
+def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Number, Number]:
+    """Times of one layer for one microbatch: forward, gradients of activations, gradients of weights, and recompute.
 
-    Backward takes twice as long as forward.  Neither is shorter than the calibrated least times (kernel launches).
+    A matrix multiplication has two of the same size backward, one for each gradient; attention scores have no weights.
+    Neither forward nor backward is shorter than the calibrated least times (kernel launches).
     """
     scores = tokens * costs.scores
-    forward = tokens * costs.token + costs.weights + scores
+    weights = tokens * costs.token + costs.weights
+    forward, inputs = weights + scores, weights + tokens * costs.scores_backward
     forward_minimum, backward_minimum = costs.forward, costs.backward
-    if always_zero(forward_minimum) and always_zero(backward_minimum):
-        work = 3.0 * forward
-    else:
-        backward = larger(2.0 * forward, backward_minimum)
+    if not (always_zero(forward_minimum) and always_zero(backward_minimum)):
         forward = larger(forward, forward_minimum)
-        work = forward + backward
-    return work, costs.full * forward + costs.selective * scores
+        launched = 0.5 * larger(backward_minimum - (inputs + weights), 0.0)
+        inputs, weights = inputs + launched, weights + launched
+    return forward, inputs, weights, costs.full * forward + costs.selective * scores
 
 
-def _data(costs: Costs, microbatches: Number, stage: Number) -> Number:
-    """Exposed collectives over gradients and sharded weights, which overlap with the computation of a stage."""
-    time = costs.exchange_bytes * costs.data_byte + costs.exchange_calls
-    excess = time - stage * costs.exchange_overlap
-    exposed = costs.exposed
-    exposed = larger(excess, 0.0) if always_zero(exposed) else larger(time * exposed, excess)
-    return exposed * (1.0 + costs.per_microbatch * (microbatches - 1.0))
+def bubble(costs: Costs, microbatches: Number, stage: Stage, pipeline: Number) -> Number:
+    """The time that the first stage is idle [s].
+
+    With passes F (forward), B (gradients of activations, recompute included) and W (gradients of weights), messages in F and
+    B, and a whole backward pass, it is ``(p - 1) (F + B + W)`` over the chunks per stage.  A split backward pass fills the
+    ``(p - 1) (F + B)`` of the first and the last microbatch's way with weight gradients: of all microbatches in flight but
+    one, up to ``p`` for ``zb1p`` and ``2 p - 1`` for ``zb2p`` (Qi et al. 2023, section 3), exact for F, B >= W.
+
+    V-shaped schedules have their published bubble, which limited memory causes, from ``m >= p`` on, and a part that grows
+    with m below; or what remains of ``p (F + B) + (m - 1) max(F, B) + W/2``, if that is longer: every stage is passed
+    twice, the turn by one microbatch after the other, and W of the first chunk remains.
+
+    Args:
+        costs: The coefficients.
+        microbatches: Microbatches per step and replica.
+        stage: A microbatch on a stage, without messages.
+        pipeline: Messages of a microbatch on a stage.
+    """
+    idle = costs.bubble_microbatches * (stage.forward + stage.inputs + stage.weights + pipeline)
+    if always_zero(fill := costs.fill):
+        return idle
+    forward, inputs, folded = stage.forward + 0.5 * pipeline, stage.inputs + 0.5 * pipeline, costs.folded
+    others = microbatches - 1.0
+    idle = idle * (1.0 - folded * (1.0 - smaller(others / larger(fill, 1.0), 1.0)))
+    beside = smaller(others, costs.deferred + folded * microbatches) * stage.weights
+    beside = beside + folded * (others * smaller(forward, inputs) + 0.5 * stage.weights)
+    return larger(idle, fill * (forward + inputs) - beside)
+
+
+def _data(costs: Costs, microbatches: Number, stage: Stage, split: Number) -> Number:
+    """Exposed collectives over gradients and sharded weights, which overlap with the computation of a stage.
+
+    Gradients overlap with the backward passes of a stage from when the first are final, weights of the next step with its
+    forward passes; what is exchanged for every microbatch overlaps with all passes of a microbatch.
+    """
+    gradients = costs.gradient_bytes * costs.data_byte + costs.gradient_calls
+    weights = costs.weight_bytes * costs.data_byte + costs.weight_calls
+    overlap, exposed = costs.data_overlap, costs.exposed
+    available = overlap * costs.window
+    # Where it is split, gradients are final in the pass for weights only.
+    backward = stage.weights + (1.0 - split) * stage.inputs
+    time = _exposed(gradients, available * backward, exposed) + _exposed(weights, available * stage.forward, exposed)
+    if always_zero(scattered := costs.scattered):
+        return time
+    repeated = gradients + costs.gathered * weights
+    whole = overlap * (stage.forward + stage.inputs + stage.weights)
+    return time + scattered * (microbatches - 1.0) * _exposed(repeated, whole, exposed)
+
+
+def _exposed(time: Number, behind: Number, share: Number) -> Number:
+    """What of a collective does not overlap, and at least a share of it."""
+    excess = time - behind
+    return larger(excess, 0.0) if always_zero(share) else larger(time * share, excess)

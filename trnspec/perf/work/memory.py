@@ -53,6 +53,7 @@ class Optimizer:
         state_bytes: Optimizer states: master copy and moments.
         compute_bytes: Weight as it is multiplied and gathered; as it is stored if left out.
         note: Description.
+        master: 1.0 where a master copy is among the states, so that the update does not read the weights.
     """
 
     weight_bytes: Number
@@ -60,6 +61,12 @@ class Optimizer:
     state_bytes: Number
     compute_bytes: Number = field(default=Factory(lambda self: self.weight_bytes, takes_self=True))
     note: str = ""
+    master: Number = 1.0
+
+    @property
+    def update_bytes(self) -> Number:
+        """Bytes that the update of a parameter reads and writes: states and weight, and the gradient, which is read."""
+        return self.grad_bytes + 2.0 * self.state_bytes + (2.0 - self.master) * self.weight_bytes
 
 
 OPTIMIZERS = {
@@ -69,16 +76,21 @@ OPTIMIZERS = {
     "adam-fp32-grads": Optimizer(
         weight_bytes=2.0, grad_bytes=4.0, state_bytes=12.0, note="as adam, with gradients in 32 bit (Megatron-LM)"
     ),
-    "adam-fp32": Optimizer(weight_bytes=4.0, grad_bytes=4.0, state_bytes=8.0, note="all in 32 bit"),
+    "adam-fp32": Optimizer(weight_bytes=4.0, grad_bytes=4.0, state_bytes=8.0, note="all in 32 bit", master=0.0),
     "adam-fsdp": Optimizer(
         weight_bytes=4.0,
         grad_bytes=4.0,
         state_bytes=8.0,
         compute_bytes=2.0,
         note="all in 32 bit, weights gathered in 16 bit (FSDP with mixed precision)",
+        master=0.0,
     ),
     "adam-bf16": Optimizer(
-        weight_bytes=2.0, grad_bytes=2.0, state_bytes=4.0, note="all in 16 bit, rounded stochastically, no master copy"
+        weight_bytes=2.0,
+        grad_bytes=2.0,
+        state_bytes=4.0,
+        note="all in 16 bit, rounded stochastically, no master copy",
+        master=0.0,
     ),
     "adam-8bit": Optimizer(
         weight_bytes=2.0, grad_bytes=2.0, state_bytes=6.0, note="16 bit; master copy in 32 bit, moments in 8 bit"

@@ -29,11 +29,12 @@ class Terms:
         weight: Time of reading a layer's weights once, without routed experts, per byte of an element [s].
         expert_weight: The same of routed experts.
         stream: Time of norms and residuals per token and byte of an element [s].
-        score_byte: Time of scores in memory per pair of tokens and byte of an element [s].
+        score_byte: Time of scores in memory per pair of tokens and byte of an element, where they are written [s].
         head: Time of the output matrix and the loss, forward and backward, per token [s].
         keys: Elements of keys and values over the hidden size.
         kv_heads: KV heads.
-        causal_half: 0.5 where only the causal half of the scores is computed, else 0.
+        causal_half: 0.5 for causal attention, else 0: the share of the scores that flash attention leaves out.
+        written_half: The same where scores are written to memory.
         window: Attention window in tokens.
         windowed: Share of the layers with a window.
         kept: Elements of a layer that every rank of an expert-parallel group holds.
@@ -42,7 +43,7 @@ class Terms:
         last_extra: Elements outside the layers on the last of several stages, minus ``outer``.
         dispatched: Copies of a token that the all-to-all carries, per layer.
         moe: ``min(dispatched, 1)``: 0 for a dense model.
-        state: Time of the optimizer per byte of its states [s].
+        state: Time of the optimizer per byte that it reads or writes [s].
         forward: Least time of a layer forward [s].
         backward: Least time of a layer backward [s].
         overlap: Share of the computation that gradient communication can overlap with.
@@ -66,6 +67,7 @@ class Terms:
     keys: Number
     kv_heads: Number
     causal_half: Number
+    written_half: Number
     window: Number
     windowed: Number
     kept: Number
@@ -107,7 +109,8 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         head=model.vocabulary * head_time,
         keys=model.kv_elements / model.hidden,
         kv_heads=model.kv_heads,
-        causal_half=0.5 * machine.causal * model.causal,
+        causal_half=0.5 * model.causal,
+        written_half=0.5 * machine.causal * model.causal,
         window=model.window,
         windowed=model.windowed,
         kept=model.whole + model.small,
@@ -127,9 +130,12 @@ def terms(model: Transformer, machine: Machine) -> Terms:
     )
 
 
-def context(terms: Terms, seq: Number) -> Number:
-    """Keys that a query attends to in an average layer, forward, over a sequence of ``seq`` tokens."""
-    causal_half = terms.causal_half
+def context(terms: Terms, seq: Number, flash: Number = 1.0) -> Number:
+    """Keys that a query attends to in an average layer, forward, over a sequence of ``seq`` tokens.
+
+    Flash attention leaves out the blocks beyond the causal half; whether software that writes its scores does is calibrated.
+    """
+    causal_half = flash * terms.causal_half + (1.0 - flash) * terms.written_half
     unwindowed = seq * (1.0 - causal_half)
     if always_zero(windowed := terms.windowed):
         return unwindowed
