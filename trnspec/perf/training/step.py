@@ -32,7 +32,7 @@ class Step:
         total: The sum of the parts [s].
         compute: Layers, forward and backward, of all microbatches of a stage.
         recompute: Recompute in the backward pass.
-        head: Output matrix and loss, on the last stage.
+        head: Output matrix and loss, and multi-token prediction, as far as they make the last stage the slowest.
         tensor: Exposed tensor-parallel collectives.
         context: Exposed ring exchange of keys and values.
         expert: All-to-all of tokens between experts.
@@ -115,19 +115,28 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
 
     stages = costs.stage_layers
-    stage = Stage(
-        stages * (forward + tensor_forward + context_forward + expert_forward),
-        stages * (inputs + redone + tensor_backward + (context - context_forward) + (expert - expert_forward)),
-        stages * weights,
+    layer = Stage(
+        forward + tensor_forward + context_forward + expert_forward,
+        inputs + redone + tensor_backward + (context - context_forward) + (expert - expert_forward),
+        weights,
     )
-    data = _data(costs, microbatches, stage, split)
-    idle = bubble(costs, microbatches, stage, pipeline)
+    head, ends = tokens * costs.head, _carried(costs.ends_each, costs.ends_token, tokens)
+    data = _data(costs, microbatches, layer.times(stages), split)
+    idle = bubble(costs, microbatches, layer.times(costs.other_layers), pipeline)
+    missing, predicted = costs.missing_layers, costs.mtp
+    if not (always_zero(missing) and always_zero(predicted)):
+        each = layer.forward + layer.inputs + layer.weights
+        # The stage with the output is the slowest where the output takes longer than the layers that it has fewer.
+        last = predicted * each + head + ends
+        idle = idle + costs.bubble * smaller(missing * each, last)
+        hidden = (missing - predicted) * each
+        head, ends = larger(head - hidden, 0.0), larger(ends - larger(hidden - head, 0.0), 0.0)
 
     passes = microbatches * stages
     computed, recompute = passes * (forward + inputs + weights), passes * redone
     tensor, context, expert = passes * (tensor_forward + tensor_backward), passes * context, passes * expert
-    tensor = tensor + microbatches * _carried(costs.ends_each, costs.ends_token, tokens)
-    pipeline, head = microbatches * pipeline, microbatches * (tokens * costs.head)
+    tensor = tensor + microbatches * ends
+    pipeline, head = microbatches * pipeline, microbatches * head
     optimizer, fixed = costs.state * costs.update_bytes, costs.step
     total = computed + recompute + head + tensor + context + expert + pipeline + idle + data + optimizer + fixed
     return Step(
@@ -138,7 +147,7 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
 
 @frozen
 class Stage:
-    """The time of one microbatch on one stage, computation and communication, by pass [s].
+    """The time of one microbatch on one stage, or in one layer, computation and communication, by pass [s].
 
     Attributes:
         forward: Forward.
@@ -149,6 +158,10 @@ class Stage:
     forward: Number
     inputs: Number
     weights: Number
+
+    def times(self, layers: Number) -> Stage:
+        """That of several layers."""
+        return Stage(layers * self.forward, layers * self.inputs, layers * self.weights)
 
 
 def _carried(call: Number, token: Number, tokens: Number) -> Number:

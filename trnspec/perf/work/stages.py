@@ -139,7 +139,7 @@ class Deal(NamedTuple):
         )
 
 
-def dealt(layers: Number, split: Split) -> Deal:
+def dealt(layers: Number, pp: Number, interleave: Number = 1.0, folded: Number = 0.0) -> Deal:
     """How layers are dealt to stages and chunks.
 
     Where their number is not a multiple of the chunks, the chunk with the output has a layer less than the longest; if at
@@ -149,9 +149,11 @@ def dealt(layers: Number, split: Split) -> Deal:
 
     Args:
         layers: Layers of the model.
-        split: Degrees of parallelism.
+        pp: Pipeline-parallel degree.
+        interleave: Model chunks per stage.
+        folded: 1.0 for V-shaped schedules, which have two.
     """
-    chunks = split.pp * where(split.folded > 0.0, 2.0, split.interleave)
+    chunks = pp * where(folded > 0.0, 2.0, interleave)
     short = floor(layers / chunks)
     long = layers - short * chunks
     begin = where(chunks - long >= 2.0, 1.0, 0.0)
@@ -165,7 +167,7 @@ def stage_layers(d: Dimensions, split: Split, stage: Number) -> tuple[Number, Nu
     ``(2 p - 1 - k)``-th.  See :func:`dealt` for their layers.  Modules of multi-token prediction count as layers of the
     stage with the output, of the kind of the last layer.
     """
-    deal = dealt(d.layers, split)
+    deal = dealt(d.layers, split.pp, split.interleave, split.folded)
     dense = d.layers - d.expert_layers
     boundary = deal.chunk(dense)
 
@@ -191,25 +193,21 @@ def stage_layers(d: Dimensions, split: Split, stage: Number) -> tuple[Number, Nu
     return dense_layers + (1.0 - expert) * predicting, layers - dense_layers + expert * predicting
 
 
-def most_layers(layers: Number, split: Split) -> Number:
-    """Layers of the stage with the most, without multi-token prediction."""
-    deal = dealt(layers, split)
-    each, long = where(split.folded > 0.0, 2.0, split.interleave), deal.end - deal.begin
-    # In a V-shaped schedule the last stage has the two chunks in the middle.
-    folded = where(deal.end > split.pp, 2.0, smaller(1.0, long))
-    longest = where(split.folded > 0.0, folded, ceil(long / split.pp))
-    return deal.short * each + longest
+def extreme_layers(layers: Number, pp: Number, interleave: Number, folded: Number) -> tuple[Number, Number]:
+    """Layers of the stage with the most, and of the stage with the output, without multi-token prediction.
 
-
-def last_layers(layers: Number, split: Split) -> Number:
-    """Layers of the stage that has the output, without multi-token prediction."""
-    deal = dealt(layers, split)
-    each = where(split.folded > 0.0, 2.0, split.interleave)
-    stage = where(split.folded > 0.0, 0.0, split.pp - 1.0)
-    interleaved = ceil((deal.end - stage) / split.pp) - ceil((deal.begin - stage) / split.pp)
-    # The last chunk is always a short one.
-    folded = where(both(deal.begin == 0.0, deal.end > 0.0), 1.0, 0.0)
-    return deal.short * each + where(split.folded > 0.0, folded, larger(0.0, interleaved))
+    Arguments are those of :func:`dealt`.
+    """
+    deal = dealt(layers, pp, interleave, folded)
+    even = deal.short * where(folded > 0.0, 2.0, interleave)
+    long = deal.end - deal.begin
+    # In a V-shaped schedule the last stage has the two chunks in the middle, and the first one the outermost, of which the
+    # last is short.
+    most = where(folded > 0.0, where(deal.end > pp, 2.0, smaller(1.0, long)), ceil(long / pp))
+    last = pp - 1.0
+    interleaved = larger(0.0, ceil((deal.end - last) / pp) - ceil((deal.begin - last) / pp))
+    first = where(both(deal.begin == 0.0, deal.end > 0.0), 1.0, 0.0)
+    return even + most, even + where(folded > 0.0, first, interleaved)
 
 
 def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
@@ -218,7 +216,7 @@ def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
     Where layers are not divisible, also the first stages with the most layers.
     """
     last = split.pp - 1.0
-    deal = dealt(d.layers, split)
+    deal = dealt(d.layers, split.pp, split.interleave, split.folded)
     boundary = deal.chunk(d.layers - d.expert_layers)
     stages = (0.0 * last, last, smaller(last, boundary), smaller(last, boundary + 1.0))
     if not somewhere(deal.end > deal.begin):
