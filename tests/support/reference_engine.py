@@ -192,7 +192,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     everything = on_forward + on_inputs + on_weights
     gathered = GATHERED.get(x.optimizer, weight)
     if x.zero == 3:
-        data = exposed([gathered, gradient], 2 * most, late * on_backward) + exposed([gathered], most, early * on_forward)
+        data = exposed([gathered, gradient], 2 * most, late * on_backward) + exposed(
+            [gathered], most, early * on_forward
+        )
         data += (m - 1) * exposed([gathered, gathered, gradient], 3 * most, everything)
     elif x.zero:
         data = exposed([gradient], 1, late * on_backward) + exposed([gathered], 1, early * on_forward)
@@ -321,7 +323,12 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
         latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
         # The gathered inputs of attention and network instead of their parts.
         whole = 4 * tokens * d.hidden * (1 - 1 / along) if runtime.gathered_inputs else 0
-        size = whole + tokens * d.hidden * 8 / along + heads * (2 if latent else 1) + tokens * 2 * d.kv_elements * heads_here
+        size = (
+            whole
+            + tokens * d.hidden * 8 / along
+            + heads * (2 if latent else 1)
+            + tokens * 2 * d.kv_elements * heads_here
+        )
         if not expert:
             return size + scores + 2 * d.matrices * d.width * tokens / t
         size += 2 * d.matrices * (d.expert_width * d.active + d.shared_width) * tokens / t
@@ -330,7 +337,9 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
         return size + scores + (4 * d.experts * tokens / along if d.router_weights else 0)
 
     dense = experts = activations = 0.0
-    kinds_here = [expert for i, (expert, _) in enumerate(layer_kinds(d)) if any(i in c for c in chunks(x, stage, int(d.layers)))]
+    kinds_here = [
+        expert for i, (expert, _) in enumerate(layer_kinds(d)) if any(i in c for c in chunks(x, stage, int(d.layers)))
+    ]
     kinds_here += [bool(d.expert_layers)] * int(d.mtp_layers) if last else []
     for expert in kinds_here:
         part = 1

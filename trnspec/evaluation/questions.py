@@ -30,9 +30,7 @@ ZeroStage = Literal[0, 1, 2, 3]
 PipelineSchedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"]
 Recompute = Literal["none", "selective", "operators", "full"]
 Offload = Literal["none", "optimizer", "activations", "weights"]
-OptimizerName = Literal[
-    "adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"
-]
+OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"]
 FrameworkName = Literal["megatron", "torchtitan", "nxd", "deepspeed", "llm-foundry"]
 
 
@@ -348,9 +346,7 @@ class StepSchedule(Schedule):
     )
     overlap: bool | None = field(
         default=None,
-        metadata=_schedule(
-            "Overlap tensor-parallel collectives with computation.", unset="that of framework, else no"
-        ),
+        metadata=_schedule("Overlap tensor-parallel collectives with computation.", unset="that of framework, else no"),
     )
     host_link: str | None = field(
         default=None,

@@ -267,24 +267,22 @@ def _changes(title: str, changes: tuple[Change, ...], capacity: Capacity) -> Tab
     return Table(title, ("change", "total", "free", "fits"), rows, ("", "B", "B", ""))
 
 
-def _assumptions(
-    d: Dimensions, demand: Demand, system: Hardware, question: MemoryQuestion
-) -> tuple[Assumption, ...]:
+def _assumptions(d: Dimensions, demand: Demand, system: Hardware, question: MemoryQuestion) -> tuple[Assumption, ...]:
     sizes = OPTIMIZERS[demand.layout.optimizer]
-    used = frameworks.SETTINGS if demand.mode == "training" else ("reserve",)
+    size = f"{sizes.weight_bytes:g} + {sizes.grad_bytes:g} + {sizes.state_bytes:g} B"
+    described = {"optimizer": (size, f"weight, gradient and state per parameter: {sizes.note}")}
+    used = [n for n in frameworks.SETTINGS if n != "overlap"] if demand.mode == "training" else ["reserve"]
     common: tuple[Assumption, ...] = (
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
-        *frameworks.assumptions(question, [n for n in used if n != "overlap"]),
+        *frameworks.assumptions(question, used, described),
     )
     if system.ranks_per_chip > 1:
         shared = f"{system.ranks_per_chip:g} ranks share the memory of a chip evenly"
         common += (Assumption("rank", f"{system.lnc:g} physical cores", shared),)
     if demand.mode == "inference":
         return (*common, Assumption("activations", "estimate", "twice the residual stream and the widest inner tensor"))
-    size = f"{sizes.weight_bytes:g} + {sizes.grad_bytes:g} + {sizes.state_bytes:g} B"
     return (
         *common,
-        Assumption("parameter_bytes", size, f"weight, gradient and state: {sizes.note}"),
         Assumption("experts", "balanced load", "every expert gets the same number of tokens"),
     )
 

@@ -250,8 +250,7 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
         Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
         Assumption("attention_flops", question.attention, "counted in MFU"),
-        Assumption("parameter_bytes", layout.optimizer, layout.bytes.note),
-        *frameworks.assumptions(question),
+        *frameworks.assumptions(question, described={"optimizer": (layout.optimizer, layout.bytes.note)}),
     ]
     if d.experts:
         active = f"{active_parameters(d):,.0f}"
@@ -265,9 +264,10 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
             Assumption("stages", "embedding and output count as one layer each", "the layers alone do not divide")
         )
     elif int(d.layers) % parts:
-        slowest = -(-int(d.layers) // parts) * parts / d.layers - 1.0
+        chunk = "chunks" if parts > layout.pp else "stages"
+        few = int(d.layers) // parts
         assumptions.append(
-            Assumption("stages", f"mean number of layers; the largest stage has {slowest:.0%} more", "the input uneven")
+            Assumption("stages", f"{chunk} of {few} and {few + 1} layers; the longest decides", "the input uneven")
         )
     for level in system.levels:
         rate = f"{level.rate / 1e9:,.4g} GB/s per rank and direction" if level.rate else "not published"

@@ -70,7 +70,11 @@ def active_parameters(d: Dimensions) -> float:
     The embedding and the whole router count, as in Megatron-LM's figures for Mixtral (46.70 and 12.88 billion); the
     element of an expert in the router's bias is counted with the expert.
     """
-    return parameters(d) - mtp_parameters(d) - d.expert_layers * (d.experts - d.active) * (d.expert_weights + d.expert_small)
+    return (
+        parameters(d)
+        - mtp_parameters(d)
+        - d.expert_layers * (d.experts - d.active) * (d.expert_weights + d.expert_small)
+    )
 
 
 def parameters_of(spec: Model) -> int:

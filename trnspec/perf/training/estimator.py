@@ -14,8 +14,8 @@ from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import UNUSED, Step, step
-from trnspec.perf.work.layout import Layout, check
 from trnspec.perf.work.frameworks import ALLOCATED, Runtime, runtime
+from trnspec.perf.work.layout import Layout, check
 from trnspec.perf.work.memory import Memory, training_memory
 from trnspec.perf.work.stages import peak_stages
 from trnspec.perf.work.transformer import Transformer, transformer
@@ -105,7 +105,7 @@ def peak(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
     return max(by_stage, key=lambda memory: float(memory.total))
 
 
-def prepare(
+def prepare(  # noqa: PLR0913  # the inputs of an estimator
     graph: Graph,
     model: str,
     on: str,
@@ -157,7 +157,5 @@ def prepare(
         dtype,
         machine(system, calibrated_efficiency.efficiency, dtype),
         (slow, fast),
-        runtime(
-            system.capacity, framework=framework, reserve=reserve, gathered_inputs=gathered_inputs, bucket=bucket
-        ),
+        runtime(system.capacity, framework=framework, reserve=reserve, gathered_inputs=gathered_inputs, bucket=bucket),
     )

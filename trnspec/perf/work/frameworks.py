@@ -179,21 +179,30 @@ def resolved(question: Q) -> Q:
     """A question with every unstated input that a framework sets: by its framework, or the default without one."""
     default = profile(getattr(question, "framework", None))
     unstated = {n: getattr(default, n) for n in SETTINGS if getattr(question, n, 0) is None}
-    return attrs.evolve(question, **unstated) if unstated else question  # type: ignore[type-var]  # subclasses are attrs classes
+    return attrs.evolve(question, **unstated) if unstated else question  # type: ignore[misc]  # subclasses are attrs classes
 
 
-def assumptions(question: Question, names: Iterable[str] = SETTINGS) -> tuple[Assumption, ...]:
+def assumptions(
+    question: Question, names: Iterable[str] = SETTINGS, described: Mapping[str, tuple[str, str]] | None = None
+) -> tuple[Assumption, ...]:
     """What a framework sets in a question, each with its origin; without one the reserve.
 
     Args:
         question: The inputs as given.
         names: The settings that the evaluator uses.
+        described: Settings that are assumptions in any case: value and reason, to which the origin is added.
     """
     framework = getattr(question, "framework", None)
     origin = f"framework {framework}" if framework else "default without a framework"
-    default = profile(framework)
-    unstated = [n for n in names if getattr(question, n, 0) is None and (framework or n == "reserve")]
-    return tuple(Assumption(n, _text(getattr(default, n)), origin) for n in unstated)
+    rows, default = [], profile(framework)
+    for name in names:
+        unstated = getattr(question, name, 0) is None
+        if described and name in described:
+            value, why = described[name]
+            rows.append(Assumption(name, value, f"{why}; {origin}" if unstated and framework else why))
+        elif unstated and (framework or name == "reserve"):
+            rows.append(Assumption(name, _text(getattr(default, name)), origin))
+    return tuple(rows)
 
 
 def _text(value: object) -> str:

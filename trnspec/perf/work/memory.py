@@ -368,7 +368,7 @@ def _gathered_weights(d: Dimensions, split: Split, optimizer: Optimizer, zero: N
     return where(zero >= 3.0, where(single_rank, 0.0, 2.0 * optimizer.compute_bytes * layer), 0.0)
 
 
-def peak_memory(
+def peak_memory(  # noqa: PLR0913  # those of training_memory
     d: Dimensions,
     split: Split,
     storing: Storing,
