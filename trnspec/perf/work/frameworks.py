@@ -68,7 +68,7 @@ FRAMEWORKS: Mapping[str, Framework] = {
     # 5e8 elements of 16 bit.
     "deepspeed": Framework(optimizer="adam-fp32-grads", bucket="1 GB"),
     # FSDP with mixed_precision PURE: gradients are reduced in 16 bit.
-    "llm-foundry": Framework(optimizer="adam", zero=3, recompute="full", fused_loss=False),
+    "llm-foundry": Framework(optimizer="adam", zero=3, recompute="full"),
 }
 """The frameworks by name."""
 
@@ -143,6 +143,25 @@ def runtime(
         bucket=size(default.bucket if bucket is None else bucket, "bucket"),
         reserve=size(default.reserve if reserve is None else reserve, "reserve", capacity),
     )
+
+
+def named_in(text: str) -> str:
+    """The framework that a description of software names; empty if none, or if it is a mixture of two."""
+    for name, pattern in _NAMED.items():
+        if re.search(pattern, text.lower()):
+            return name
+    return ""
+
+
+_NAMED = {
+    "": "megatron-deepspeed",
+    "megatron": "megatron",
+    "torchtitan": "torchtitan",
+    "nxd": "neuronx-distributed|nxd",
+    "deepspeed": "deepspeed",
+    "llm-foundry": "llm-foundry",
+}
+"""What names a framework, by framework."""
 
 
 def runtime_of(question: Question, capacity: float) -> Runtime:
