@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import define
+from attrs import define, evolve
 
 from trnspec.errors import UsageError
 from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS, caused, invalid_batch, reason_codes
@@ -159,17 +159,21 @@ class _Batch:
         columns = _rows(self.columns, at)
         which = np.broadcast_to(columns["which"], len(code))
         models: dict[Any, int] = {}
-        # Estimators whose formulas take the same numbers.
-        model_numbers = np.array([models.setdefault((e.dims, e.runtime), len(models)) for e in self.estimators])
+        # The reserve, which systems differ in, is added at the end.
+        runtimes = [evolve(e.runtime, reserve=0.0) for e in self.estimators]
+        keys = zip(self.estimators, runtimes, strict=True)
+        model_numbers = np.array([models.setdefault((e.dims, runtime), len(models)) for e, runtime in keys])
         capacity = np.array([e.system.capacity for e in self.estimators])
+        reserve = np.array([e.runtime.reserve for e in self.estimators])
         feasible = np.flatnonzero(code == 0)
         order = feasible[np.argsort(model_numbers[which[feasible]], kind="stable")]
         edges = np.flatnonzero(np.diff(model_numbers[which[order]])) + 1
         for positions in np.split(order, edges):
             if len(positions):
                 choices = columns_as_choices(_rows(columns, positions))
-                estimator = self.estimators[int(which[positions[0]])]
-                memory_bytes[positions] = choices.memory(estimator.dims, choices.replicas(), estimator.runtime)
+                first = int(which[positions[0]])
+                allocated = choices.memory(self.estimators[first].dims, choices.replicas(), runtimes[first])
+                memory_bytes[positions] = allocated + reserve[which[positions]]
         code[memory_bytes > capacity[which]] = DOES_NOT_FIT
         return memory_bytes
 

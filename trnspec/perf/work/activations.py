@@ -209,6 +209,7 @@ def activations(
     microbatch: Number,
     microbatches: Number,
     stage: Number = 0.0,
+    layers: tuple[Number, Number] | None = None,
 ) -> Activations:
     """Activation memory of one rank of a stage at the peak [B].
 
@@ -224,9 +225,10 @@ def activations(
         microbatch: Sequences of a microbatch.
         microbatches: Microbatches per step and replica; no more than these are in flight.
         stage: The pipeline stage, from 0.
+        layers: The dense and the MoE layers of the stage, where they are known: :func:`stage_layers`.
     """
     microbatches_held = in_flight(split, microbatches, stage)
-    dense, experts = stage_layers(d, split, stage)
+    dense, experts = stage_layers(d, split, stage) if layers is None else layers
     dense_bytes, expert_bytes = (layer_activations(d, split, storing, seq, microbatch, kind) for kind in (0.0, 1.0))
     tokens = seq / split.cp * microbatch
     sequence_split = where(storing.sequence_parallel > 0.0, split.tp, 1.0)

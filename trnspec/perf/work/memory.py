@@ -146,7 +146,11 @@ def spread(parameters: Number, copies: Number, optimizer: Optimizer, zero: Numbe
 
 
 def held_parameters(
-    d: Dimensions, split: Split, stage: Number = 0.0, shares: Literal["stage", "even"] = "stage"
+    d: Dimensions,
+    split: Split,
+    stage: Number = 0.0,
+    shares: Literal["stage", "even"] = "stage",
+    layers: tuple[Number, Number] | None = None,
 ) -> RankParameters:
     """Parameters that a rank of a stage holds.
 
@@ -159,9 +163,10 @@ def held_parameters(
         stage: The pipeline stage, from 0.
         shares: ``stage``: parameters outside the layers count on the stage that uses them. ``even``: every stage has its
             share of the final norm, and no stage has the output unless there is only one, as in Megatron-LM's estimator.
+        layers: The dense and the MoE layers of the stage, where they are known: :func:`stage_layers`.
     """
     tp = split.tp
-    dense, expert = stage_layers(d, split, stage)
+    dense, expert = stage_layers(d, split, stage) if layers is None else layers
     kv_weights = d.hidden * d.kv_elements
     # Query heads are padded where they do not divide, which only serving allows.
     padding = ceil(d.heads / tp) * tp / d.heads
@@ -201,6 +206,7 @@ def model_state(
     zero: Number = 0.0,
     stage: Number = 0.0,
     shares: Literal["stage", "even"] = "stage",
+    layers: tuple[Number, Number] | None = None,
 ) -> State:
     """Bytes of weights, gradients and optimizer states on a rank of a stage.
 
@@ -213,8 +219,9 @@ def model_state(
         zero: ZeRO stage, 0.0 to 3.0.
         stage: The pipeline stage, from 0.
         shares: See :func:`held_parameters`.
+        layers: The same.
     """
-    parameters = held_parameters(d, split, stage, shares)
+    parameters = held_parameters(d, split, stage, shares, layers)
     dense = spread(parameters.dense, split.copies, optimizer, zero)
     experts = spread(parameters.experts, split.expert_copies, optimizer, zero)
     return State(*(a + b for a, b in zip(dense, experts, strict=True)))
@@ -309,8 +316,11 @@ def training_memory(  # noqa: PLR0913  # each is an input of the evaluator
     """
     if runtime.gathered_inputs:
         storing = evolve(storing, gathered_inputs=runtime.gathered_inputs)
-    state = model_state(d, split, optimizer, zero, stage)
-    stored = activations(d, split, storing, seq=seq, microbatch=microbatch, microbatches=microbatches, stage=stage)
+    layers = stage_layers(d, split, stage)
+    state = model_state(d, split, optimizer, zero, stage, layers=layers)
+    stored = activations(
+        d, split, storing, seq=seq, microbatch=microbatch, microbatches=microbatches, stage=stage, layers=layers
+    )
     bucket = smaller(runtime.bucket, state.gradients) if runtime.bucket else 0.0
     return Memory(
         weights=state.weights,
@@ -319,7 +329,7 @@ def training_memory(  # noqa: PLR0913  # each is an input of the evaluator
         activations=stored.layers,
         embeddings_and_logits=stored.embedding + stored.output,
         recomputed=stored.recomputed,
-        transient=transient_gradients(d, split, storing, stage),
+        transient=transient_gradients(d, split, storing, stage, layers),
         buffers=_pipeline_buffers(d, split, storing, seq, microbatch)
         + _gathered_weights(d, split, optimizer, zero)
         + where(split.copies > 1.0, bucket, 0.0),
@@ -327,7 +337,13 @@ def training_memory(  # noqa: PLR0913  # each is an input of the evaluator
     )
 
 
-def transient_gradients(d: Dimensions, split: Split, storing: Storing, stage: Number = 0.0) -> Number:
+def transient_gradients(
+    d: Dimensions,
+    split: Split,
+    storing: Storing,
+    stage: Number = 0.0,
+    layers: tuple[Number, Number] | None = None,
+) -> Number:
     """Gradients that the backward pass has computed and not yet accumulated, on a rank of a stage [B].
 
     They are as wide as activations.  At the peak there are those of the widest matrix of a layer, gate and up together, and
@@ -338,12 +354,15 @@ def transient_gradients(d: Dimensions, split: Split, storing: Storing, stage: Nu
         split: Degrees of parallelism.
         storing: What is stored for the backward pass.
         stage: The pipeline stage, from 0.
+        layers: The dense and the MoE layers of the stage, where they are known: :func:`stage_layers`.
     """
     first, last = split.first(stage), split.last(stage) * where(storing.fused_loss > 0.0, 1.0, 0.0)
     vocabulary = larger(first * (1.0 - split.last(stage)), last) * d.embedding / split.tp
-    dense, _ = stage_layers(d, split, stage)
     inner = d.matrices - 1.0
-    network = larger(where(dense > 0.0, d.width, 0.0), d.shared_width) / split.tp
+    network = d.width / split.tp
+    if somewhere(d.expert_layers > 0.0):
+        dense, _ = stage_layers(d, split, stage) if layers is None else layers
+        network = larger(where(dense > 0.0, d.width, 0.0), d.shared_width) / split.tp
     widest = inner * larger(network, where(d.experts > 0.0, d.expert_width / split.expert_split, 0.0))
     projected = (d.heads * d.qk_size + d.kv_elements) / split.tp
     latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
@@ -385,9 +404,6 @@ def peak_memory(  # noqa: PLR0913  # those of training_memory
     Arguments are those of :func:`training_memory`.
     """
     stages = peak_stages(d, split)
-    if d.expert_layers in {0.0, d.layers}:
-        # With layers of one kind, the boundary of the MoE layers is at either end.
-        stages = (*stages[:2], *stages[4:])
     if all(type(stage) is float for stage in stages):
         stages = tuple(dict.fromkeys(stages))
     peak: Number = 0.0

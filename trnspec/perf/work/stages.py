@@ -9,6 +9,8 @@ from attrs import frozen
 from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, somewhere, where
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trnspec.model.transformers.dimensions import Dimensions
 
 SCHEDULES = {
@@ -118,25 +120,26 @@ class Deal(NamedTuple):
     begin: Number
     end: Number
 
+    @property
+    def unequal(self) -> bool:
+        """Whether any layout has chunks of different length."""
+        return somewhere(self.end > self.begin)
+
     def start(self, chunk: Number) -> Number:
         """Layers before a chunk."""
-        return self.short * chunk + larger(0.0, smaller(chunk, self.end) - self.begin)
+        before = self.short * chunk
+        return before + larger(0.0, smaller(chunk, self.end) - self.begin) if self.unequal else before
 
     def chunk(self, layers: Number) -> Number:
         """The chunk that the layer after the first ``layers`` is in."""
-        long = self.short + 1.0
-        before, within = self.start(self.begin), self.start(self.end)
         # Where there are fewer layers than chunks, short chunks have none.
         short = larger(1.0, self.short)
-        return where(
-            layers < before,
-            floor(layers / short),
-            where(
-                layers < within,
-                self.begin + floor((layers - before) / long),
-                smaller(self.chunks, self.end + floor((layers - within) / short)),
-            ),
-        )
+        if not self.unequal:
+            return floor(layers / short)
+        before, within = self.start(self.begin), self.start(self.end)
+        long = self.begin + floor((layers - before) / (self.short + 1.0))
+        after = smaller(self.chunks, self.end + floor((layers - within) / short))
+        return where(layers < before, floor(layers / short), where(layers < within, long, after))
 
 
 def dealt(layers: Number, pp: Number, interleave: Number = 1.0, folded: Number = 0.0) -> Deal:
@@ -168,29 +171,41 @@ def stage_layers(d: Dimensions, split: Split, stage: Number) -> tuple[Number, Nu
     stage with the output, of the kind of the last layer.
     """
     deal = dealt(d.layers, split.pp, split.interleave, split.folded)
-    dense = d.layers - d.expert_layers
-    boundary = deal.chunk(dense)
+    folded, unequal = split.folded > 0.0, deal.unequal
+    mirrored = deal.chunks - 1.0 - stage if somewhere(folded) else None
 
     def until(chunk: Number) -> Number:
         """Chunks of the stage before a chunk."""
         interleaved = larger(0.0, ceil((chunk - stage) / split.pp))
-        if not somewhere(split.folded > 0.0):
+        if mirrored is None:
             return interleaved
-        mirrored = deal.chunks - 1.0 - stage
-        folded = where(chunk > stage, 1.0, 0.0) + where(chunk > mirrored, 1.0, 0.0)
-        return where(split.folded > 0.0, folded, interleaved)
+        return where(folded, where(chunk > stage, 1.0, 0.0) + where(chunk > mirrored, 1.0, 0.0), interleaved)
 
-    first_long = until(deal.begin)
-    layers = deal.short * until(deal.chunks) + until(deal.end) - first_long
-    before = until(boundary)
-    dense_layers = deal.short * before + until(larger(deal.begin, smaller(boundary, deal.end))) - first_long
-    # Of the chunk in which the first MoE layer is, only what comes before it.
-    dense_layers = dense_layers + (until(boundary + 1.0) - before) * (dense - deal.start(boundary))
+    first_long = until(deal.begin) if unequal else 0.0
+    layers = deal.short * where(folded, 2.0, split.interleave)
+    layers = layers + (until(deal.end) - first_long) if unequal else layers
+    dense_layers = _dense(d, deal, until, first_long, layers)
     if type(d.mtp_layers) is float and not d.mtp_layers:
         return dense_layers, layers - dense_layers
     predicting = split.last(stage) * d.mtp_layers
     expert = where(d.expert_layers > 0.0, 1.0, 0.0)
     return dense_layers + (1.0 - expert) * predicting, layers - dense_layers + expert * predicting
+
+
+def _dense(
+    d: Dimensions, deal: Deal, until: Callable[[Number], Number], first_long: Number, layers: Number
+) -> Number:
+    """Dense layers of a stage with some layers, given its chunks before a chunk, and those before the first long one."""
+    if type(d.expert_layers) is float and d.expert_layers in {0.0, d.layers}:
+        return 0.0 * layers if d.expert_layers else layers
+    dense = d.layers - d.expert_layers
+    boundary = deal.chunk(dense)
+    before = until(boundary)
+    whole = deal.short * before
+    if deal.unequal:
+        whole = whole + until(larger(deal.begin, smaller(boundary, deal.end))) - first_long
+    # Of the chunk in which the first MoE layer is, only what comes before it.
+    return whole + (until(boundary + 1.0) - before) * (dense - deal.start(boundary))
 
 
 def extreme_layers(layers: Number, pp: Number, interleave: Number, folded: Number) -> tuple[Number, Number]:
@@ -217,8 +232,9 @@ def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
     """
     last = split.pp - 1.0
     deal = dealt(d.layers, split.pp, split.interleave, split.folded)
-    boundary = deal.chunk(d.layers - d.expert_layers)
-    stages = (0.0 * last, last, smaller(last, boundary), smaller(last, boundary + 1.0))
-    if not somewhere(deal.end > deal.begin):
-        return stages
-    return (*stages, smaller(last, 0.0 * last + 1.0))
+    stages = (0.0 * last, last)
+    # Layers of one kind have no first MoE layer within.
+    if not (type(d.expert_layers) is float and d.expert_layers in {0.0, d.layers}):
+        boundary = deal.chunk(d.layers - d.expert_layers)
+        stages += (smaller(last, boundary), smaller(last, boundary + 1.0))
+    return (*stages, smaller(last, 0.0 * last + 1.0)) if deal.unequal else stages
