@@ -220,7 +220,8 @@ def assumptions(
             value, why = described[name]
             rows.append(Assumption(name, value, f"{why}; {origin}" if unstated and framework else why))
         elif unstated and (framework or name == "reserve"):
-            rows.append(Assumption(name, _text(getattr(default, name)), origin))
+            why = f"included in memory; {origin}" if name == "reserve" else origin
+            rows.append(Assumption(name, _text(getattr(default, name)), why))
     return tuple(rows)
 
 

@@ -192,9 +192,7 @@ def stage_layers(d: Dimensions, split: Split, stage: Number) -> tuple[Number, Nu
     return dense_layers + (1.0 - expert) * predicting, layers - dense_layers + expert * predicting
 
 
-def _dense(
-    d: Dimensions, deal: Deal, until: Callable[[Number], Number], first_long: Number, layers: Number
-) -> Number:
+def _dense(d: Dimensions, deal: Deal, until: Callable[[Number], Number], first_long: Number, layers: Number) -> Number:
     """Dense layers of a stage with some layers, given its chunks before a chunk, and those before the first long one."""
     if type(d.expert_layers) is float and d.expert_layers in {0.0, d.layers}:
         return 0.0 * layers if d.expert_layers else layers
