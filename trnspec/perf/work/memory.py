@@ -199,7 +199,7 @@ def _biases(elements: Number, hidden: Number, tp: Number) -> Number:
     return replicated + (elements - replicated) / tp
 
 
-def model_state(
+def model_state(  # noqa: PLR0917  # the first six are those of held_parameters
     d: Dimensions,
     split: Split,
     optimizer: Optimizer,

@@ -230,7 +230,7 @@ def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
     """
     last = split.pp - 1.0
     deal = dealt(d.layers, split.pp, split.interleave, split.folded)
-    stages = (0.0 * last, last)
+    stages: tuple[Number, ...] = (0.0 * last, last)
     # Layers of one kind have no first MoE layer within.
     if not (type(d.expert_layers) is float and d.expert_layers in {0.0, d.layers}):
         boundary = deal.chunk(d.layers - d.expert_layers)
