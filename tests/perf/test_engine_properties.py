@@ -53,6 +53,20 @@ def test_no_faster_than_the_work(s) -> None:
 
 @many
 @given(samples)
+def test_no_faster_than_one_microbatch_through_all_stages(s) -> None:
+    """1. No schedule is faster than a microbatch forward and back through all layers, at the peak of the ranks that split it."""
+    e, x = ESTIMATORS[s.which], s.layout
+    layers = evolve(e.dims, vocabulary=0.0, head=0.0, embedding=0.0, tied=0.0)
+    work = model_flops_per_token(layers, float(x.seq), "megatron" if e.dims.causal else "matmul-full")
+    # Forward, and gradients of activations: two passes of three.
+    work *= (3 if x.recompute == "full" else 2) / 3 * x.seq * x.microbatch
+    # A window counts in full for those that count its tokens simply.
+    if not e.dims.windowed_layers:
+        assert e.step(x).total >= work / (x.tp * x.cp * max(e.system.rates.values())) * (1 - 1e-12)
+
+
+@many
+@given(samples)
 def test_parts_sum_to_the_whole(s) -> None:
     """2. The parts sum to the total, in their order; memory's too; nothing is negative, infinite or no number."""
     e = ESTIMATORS[s.which]

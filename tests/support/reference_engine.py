@@ -110,9 +110,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         copies_sent += d.active if expert else 0
     matmul, scores = matmul / d.layers, scores / d.layers
     # Backward: one multiplication for the gradients of each operand; flash attention also computes its scores again.
-    forward, whole = max(matmul + scores, e.forward), 2 * matmul + scores * (5 / 2 if x.flash else 2)
-    backward = max(whole, e.backward)
-    weight_pass = matmul + (backward - whole) / 2
+    forward = max(matmul + scores, e.forward)
+    backward = max(2 * matmul + scores * (5 / 2 if x.flash else 2), e.backward)
+    weight_pass = matmul
     again = forward if full else forward / 2 if operators else scores if selective else 0.0
 
     # Its collectives.
@@ -220,9 +220,9 @@ def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float
     if p == 1:
         return 0.0
     if x.schedule in FOLDED:
-        published = FACTOR[x.schedule] * (p - 1) * stage * min(1, (m - 1) / (p - 1))
+        published = FACTOR[x.schedule] * (p - 1) * stage * min(1, m / p)
         # Down and up again through every stage, forward and backward, after the other microbatches.
-        way = sum(forward + inputs for _ in range(p)) + (m - 1) * max(forward, inputs) + weights / 2
+        way = sum(forward + inputs for _ in range(p)) + (m - 1) * inputs + weights / 2
         return max(published, way - m * stage)
     # The bubble does not grow with more microbatches than that.
     few = min(m, 3 * p)

@@ -251,12 +251,13 @@ class ServingPrecision(Precision):
 
 @frozen(kw_only=True, slots=False)
 class Kernels(Question):
-    """Kernels that decide how much memory activations take."""
+    """Kernels of attention and loss."""
 
     flash: bool | None = field(
         default=None,
         metadata=_schedule(
-            "Flash attention: scores are not stored. Changes the memory estimate, not the step time.",
+            "Flash attention: scores are not written to memory, and computed again in the backward pass. Without it they "
+            "are written, read and stored.",
             unset="that of framework, else yes",
         ),
     )

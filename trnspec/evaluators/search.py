@@ -59,8 +59,8 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
     """Find the fastest layouts of a training step that fit in memory, by evaluating all of them.
 
     Evaluated are all powers of two for tensor, pipeline, context and expert parallelism, all ZeRO stages, recompute
-    none, selective and full, and sequence parallelism with tensor parallelism; data parallelism takes the remaining
-    ranks. The interleaved schedule is evaluated with 2, 4 and 8 model chunks per stage.
+    none and full, without flash attention also selective, and sequence parallelism with tensor parallelism; data
+    parallelism takes the remaining ranks. The interleaved schedule is evaluated with 2, 4 and 8 model chunks per stage.
 
     Args:
         catalog: The catalog.
@@ -91,7 +91,8 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
         "microbatch": list(dict.fromkeys(q.microbatch)),
         "schedule": [pair for name in dict.fromkeys(q.schedule) for pair in _chunked(name)],
         "zero": [0, 1, 2, 3],
-        "recompute": ["none", "selective", "full"],
+        # With flash attention there are no stored scores that selective recompute could save.
+        "recompute": ["none", "full"] if q.flash else ["none", "selective", "full"],
         "sequence_parallel": [False, True],
     }
     names = ("seq", "global_batch", "overlap", "flash", "fused_loss", "optimizer")

@@ -283,6 +283,10 @@ def _resolved(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
     if layout.schedule != question.schedule:
         chunks = f"{question.schedule} with {layout.interleave} chunks per stage"
         yield Assumption("schedule", layout.schedule, chunks)
+    if layout.recompute == "selective" and layout.flash:
+        yield Assumption(
+            "recompute", "selective saves no memory", "flash attention stores no scores; they are recomputed"
+        )
     if layout.offload == "optimizer":
         yield Assumption("update", "on the host", "as fast as on the device; host memory bandwidth is not published")
     if question.host_link is not None and layout.offload == "none":

@@ -160,7 +160,9 @@ def _layout(row: Record, system: System, framework: str, assumptions: list[str])
         schedule="interleaved" if interleave > 1 else "1f1b", interleave=interleave, zero=stage,
         recompute=_recompute(recompute),
         sequence_parallel=tp > 1 and flag(row, "sequence_parallel", not re.search("2104.04473|megatron-deepspeed", source)),
-        overlap=flag(row, "overlap", "async" in text), flash=True,
+        overlap=flag(row, "overlap", "async" in text),
+        # Flash attention is newer than the first two (Dao et al. 2022), and the software of the third does not have it.
+        flash=flag(row, "flash", not re.search("2104.04473|2205.05198|megatron-deepspeed", source)),
         fused_loss=settings.fused_loss, optimizer=settings.optimizer,
     )  # fmt: skip
 

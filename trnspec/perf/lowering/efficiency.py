@@ -17,9 +17,9 @@ class Efficiency:
         attention: Share of the peak rate that attention scores and values achieve.
         matmul_passes: Passes over the operands and results of each matrix multiplication.
         hidden_passes: Passes over the residual stream in a layer's forward pass (norms, residuals, dropout).
-        score_passes: Passes over the matrix of attention scores; 0 where it is never written (FlashAttention).
+        score_passes: Passes over the matrix of attention scores where it is written, so not with flash attention.
         head_passes: Passes over the logits, forward and backward together.
-        optimizer_passes: Passes over the optimizer states in one step, beyond one.
+        optimizer_passes: Passes over what the optimizer reads and writes in one step, beyond one.
         memory: Share of the device-memory bandwidth that is achieved.
         forward: Least time of a layer's forward pass, due to kernel launches by the host [s].
         backward: Least time of a layer's backward pass [s].
@@ -35,7 +35,7 @@ class Efficiency:
         exposed: Share of that communication that is exposed in any case.
         tensor_overlap: Share of a layer's computation that can overlap with its tensor-parallel collectives.
         step: Fixed time of a step [s].
-        causal: 1.0 where attention computes only the causal half, 0.0 where it computes all.
+        causal: 1.0 where attention that writes its scores computes only the causal half, 0.0 where it computes all.
     """
 
     matmul: float = 1.0

@@ -31,18 +31,17 @@ class Costs:
         seq_tokens: Tokens of a sequence on a context-parallel rank.
         token: One layer forward without attention scores, per token [s].
         scores: Attention scores of a layer forward, per token [s].
-        scores_backward: The same, backward.
+        scores_backward: Attention scores backward relative to forward.
         weights: Reading the weights of a layer [s].
         selective: 1 where attention scores are recomputed.
         full: Share of a layer that is recomputed.
         forward: Least time of a layer forward [s].
         backward: Least time of a layer backward [s].
         tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
-        tensor_each: Tensor-parallel collectives of a layer, fixed time [s].
+        tensor_each: Tensor-parallel collectives of a layer forward, fixed time [s].
         tensor_token: The same, per token.
-        ends_each: Tensor-parallel collectives of embedding and output on the slowest stage, fixed time [s].
-        ends_token: The same, per token.
-        context_each: Ring exchange of keys and values in a layer, fixed time [s].
+        ends: Those of embedding and output on the slowest stage, relative to a layer forward.
+        context_each: Ring exchange of keys and values in a layer forward, fixed time [s].
         context_token: The same, per token.
         expert_each: All-to-all of a layer, fixed time [s].
         expert_token: The same, per token.
@@ -51,11 +50,12 @@ class Costs:
         sends: Such messages per microbatch.
         bubble_microbatches: Least pipeline bubble in microbatches.
         fill: ``pp - 1`` where the backward pass is split into input and weight gradients, else 0.
-        deferred: Weight-gradient passes that fill the bubble; 0 where V-shaped, or not split.
+        ramp: 1 over the microbatches from which on a V-shaped schedule has its whole least bubble; 1 for others.
+        deferred: Weight-gradient passes that fill the bubble, at most.
         folded: 1 where a stage has a chunk from either end of the model.
         bubble: Least pipeline bubble relative to 1F1B.
         stage_layers: Layers of the stage with the most.
-        other_layers: Mean number of layers of the other stages.
+        shorter: Layers that the other stages have fewer, on average.
         missing_layers: Layers that the stage with the output has fewer, without multi-token prediction.
         mtp: Modules of multi-token prediction, each a further layer of the stage with the output.
         head: Output matrix and loss, per token [s].
@@ -66,8 +66,7 @@ class Costs:
         data_byte: Time of an exchange of one byte per parameter [s].
         gradient_calls: Fixed time of the exchange around a backward pass [s].
         weight_calls: Fixed time of the exchange ahead of a forward pass [s].
-        window: Passes of a stage, forward or backward, that an exchange can overlap with.
-        data_overlap: Share of the computation that these exchanges can overlap with.
+        available: Passes of a stage, forward or backward, that an exchange can overlap with.
         exposed: Share of the exchange that is exposed in any case.
         state: Time of the optimizer per byte of traffic per parameter [s].
         update_bytes: Bytes per parameter that the optimizer reads and writes.
@@ -87,8 +86,7 @@ class Costs:
     tensor_overlap: Number
     tensor_each: Number
     tensor_token: Number
-    ends_each: Number
-    ends_token: Number
+    ends: Number
     context_each: Number
     context_token: Number
     expert_each: Number
@@ -98,11 +96,12 @@ class Costs:
     sends: Number
     bubble_microbatches: Number
     fill: Number
+    ramp: Number
     deferred: Number
     folded: Number
     bubble: Number
     stage_layers: Number
-    other_layers: Number
+    shorter: Number
     missing_layers: Number
     mtp: Number
     head: Number
@@ -113,8 +112,7 @@ class Costs:
     data_byte: Number
     gradient_calls: Number
     weight_calls: Number
-    window: Number
-    data_overlap: Number
+    available: Number
     exposed: Number
     state: Number
     update_bytes: Number
@@ -153,16 +151,19 @@ def _layer(terms: Terms, plan: Plan) -> dict[str, Number]:
 
 
 def _scores(terms: Terms, plan: Plan) -> dict[str, Number]:
-    """Time of attention scores of a layer per token, forward and backward.
-
-    Backward is two forward passes where scores are written, and two and a half with flash attention, which computes them
-    again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
-    """
+    """Time of attention scores of a layer forward per token."""
     scores = context(terms, plan.seq, plan.flash) * terms.score
     if not always_zero(score_byte := terms.score_byte):
         scores = scores + (1.0 - plan.flash) * (plan.seq * (score_byte * plan.activation_bytes))
-    scores = scores / plan.tp
-    return {"scores": scores, "scores_backward": (2.0 + 0.5 * plan.flash) * scores}
+    return {"scores": scores / plan.tp}
+
+
+def _scores_backward(_: Terms, plan: Plan) -> dict[str, Number]:
+    """Attention scores backward relative to forward.
+
+    Flash attention computes them again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
+    """
+    return {"scores_backward": 2.0 + 0.5 * plan.flash}
 
 
 def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
@@ -179,38 +180,32 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
         "forward": terms.forward,
         "backward": terms.backward,
         "tensor_overlap": plan.overlap * terms.tensor_overlap,
-        "data_overlap": terms.overlap,
         "exposed": terms.exposed,
         "step": terms.step,
     }
 
 
 def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
-    """All-reduces of a layer: two forward, two backward, two more under full recompute."""
-    rounds = 4.0 + 2.0 * plan.full
+    """The two all-reduces of a layer forward."""
     message = terms.hidden * plan.activation_bytes
-    return {"tensor_each": rounds * links.tensor_each, "tensor_token": rounds * (links.tensor_byte * message)}
+    return {"tensor_each": 2.0 * links.tensor_each, "tensor_token": 2.0 * (links.tensor_byte * message)}
 
 
-def _ends(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
+def _ends(_: Terms, plan: Plan) -> dict[str, Number]:
     """All-reduces of the embedding's output, forward, and of the gradient of the head's input, backward.
 
     With sequence parallelism they are reduce-scatters and all-gathers of the same bytes.  Of several stages the last one is
     the slowest, since it has the head; it has the embedding too where it is the only one, or in a V-shaped schedule.
     """
-    rounds = 1.0 + larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))
-    message = terms.hidden * plan.activation_bytes
-    rounds = rounds * (1.0 + terms.mtp)
-    return {"ends_each": rounds * links.tensor_each, "ends_token": rounds * (links.tensor_byte * message)}
+    return {"ends": 0.5 + 0.5 * larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))}
 
 
 def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
-    """Ring exchange of keys and values: once forward; they and their gradients backward; once more under recompute."""
+    """Ring exchange of keys and values, forward."""
     if always_zero(plan.cp - 1.0):
         return {"context_each": 0.0, "context_token": 0.0}
     cache = terms.hidden * plan.activation_bytes * (plan.cp * (terms.keys / smaller(plan.tp, terms.kv_heads)))
-    rounds = 3.0 + plan.full + plan.selective
-    return {"context_each": rounds * links.ring_each, "context_token": rounds * (links.ring_byte * cache)}
+    return {"context_each": links.ring_each, "context_token": links.ring_byte * cache}
 
 
 def _experts(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -248,7 +243,8 @@ def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
         "bubble": plan.bubble,
         "bubble_microbatches": plan.bubble * others,
         "fill": others * smaller(plan.deferred + plan.folded, 1.0),
-        "deferred": others * plan.deferred,
+        "ramp": 1.0 + plan.folded * (1.0 / plan.pp - 1.0),
+        "deferred": others * plan.deferred + plan.folded * _ALL,
         "folded": plan.folded,
     }
 
@@ -258,13 +254,17 @@ def _stages(terms: Terms, plan: Plan) -> dict[str, Number]:
     most, last = extreme_layers(terms.layers, plan.pp, plan.chunks, plan.folded)
     return {
         "stage_layers": most,
-        "other_layers": (terms.layers - most) / larger(plan.pp - 1.0, 1.0),
+        "shorter": (plan.pp * most - terms.layers) / larger(plan.pp - 1.0, 1.0),
         "missing_layers": most - last,
         "mtp": terms.mtp,
     }
 
 
-def _window(_: Terms, plan: Plan) -> dict[str, Number]:
+_ALL = 2.0**53
+"""More microbatches than any batch has."""
+
+
+def _available(terms: Terms, plan: Plan) -> dict[str, Number]:
     """Passes of a stage from when its first gradients are final, or until its last weights are needed.
 
     The first stage of the interleaved schedule ends with one pass of all its chunks but one for each of ``pp`` microbatches,
@@ -272,7 +272,8 @@ def _window(_: Terms, plan: Plan) -> dict[str, Number]:
     Where every microbatch has exchanges of its own, the other microbatches are not available.
     """
     v = plan.chunks
-    return {"window": 1.0 + (1.0 - plan.scattered) * ((v - 1.0) * (plan.pp - 1.0) / v)}
+    window = 1.0 + (1.0 - plan.scattered) * ((v - 1.0) * (plan.pp - 1.0) / v)
+    return {"available": window * terms.overlap}
 
 
 def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -331,10 +332,12 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
     _bytes: ("optimizer", "zero"),
     _layer: ("sequence_parallel", "tp", "which"),
     _scores: ("flash", "seq", "tp", "which"),
+    _scores_backward: ("flash",),
+    _ends: ("schedule", "pp"),
     _share: ("overlap", "recompute", "ep", "tp", "which"),
     _schedule: ("interleave", "schedule", "pp"),
     _stages: ("interleave", "schedule", "pp", "which"),
-    _window: ("zero", "interleave", "pp"),
+    _available: ("zero", "interleave", "pp", "which"),
 }
 """Functions that compute coefficients without links, and the layout fields that they depend on.
 
@@ -342,9 +345,8 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
 """
 
 LINKED: dict[Callable[[Terms, Plan, Links], dict[str, Number]], tuple[str, ...]] = {
-    _tensor: ("recompute", "tp", "which"),
-    _ends: ("schedule", "pp", "tp", "which"),
-    _context: ("recompute", "cp", "tp", "which"),
+    _tensor: ("tp", "which"),
+    _context: ("cp", "tp", "which"),
     _experts: ("recompute", "ep", "tp", "which"),
     _pipeline: ("sequence_parallel", "pp", "tp", "which"),
     _data: ("zero", "pp", "ep", "tp", "which"),

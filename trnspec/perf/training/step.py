@@ -93,49 +93,52 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
         microbatches: Microbatches per step and replica.
     """
     tokens = microbatch * costs.seq_tokens
-    full, fill = costs.full, costs.fill
+    full, selective, fill = costs.full, costs.selective, costs.fill
     split = 0.0 if always_zero(fill) else smaller(fill, 1.0)
-    forward, inputs, weights, redone = _layer(costs, tokens)
+    forward, backward, weights, scores = _layer(costs, tokens)
+    redone = full * forward + selective * scores
 
-    # Two of the rounds of collectives are forward, two backward, and two more are recomputed.
-    forward_share = 1.0 / (2.0 + full)
-    tensor = _carried(costs.tensor_each, costs.tensor_token, tokens)
-    tensor_forward = forward_share * tensor
-    tensor_backward = tensor - tensor_forward
+    # Of the rounds of collectives two are forward, two backward, and two are recomputed.
+    rounds = 2.0 + full
+    tensor_forward = _carried(costs.tensor_each, costs.tensor_token, tokens)
+    tensor, ends = rounds * tensor_forward, costs.ends * tensor_forward
     if not always_zero(overlap := costs.tensor_overlap):
-        tensor_forward = larger(tensor_forward - overlap * forward, 0.0)
-        # A weight gradient that is computed later does not overlap with the collectives of its layer.
-        beside = inputs + redone + (1.0 - split) * weights
-        tensor_backward = larger(tensor_backward - overlap * beside, 0.0)
-    context = _carried(costs.context_each, costs.context_token, tokens)
-    # Once forward; backward also the gradients; once more where attention is recomputed.
-    context_forward = context if always_zero(context) else context / (3.0 + full + costs.selective)
+        hidden = smaller(tensor_forward, overlap * forward)
+        # Gradients of weights that are computed later do not overlap with the collectives of their layer.
+        beside = backward + redone - split * weights
+        hidden_backward = smaller((1.0 + full) * tensor_forward, overlap * beside)
+        # Rounding may leave a negative difference where all is hidden.
+        tensor = larger(tensor - (hidden + hidden_backward), 0.0)
+        tensor_forward = tensor_forward - hidden
+    # Keys and values go around the ring forward; they and their gradients backward; once more under recompute.
+    context_forward = _carried(costs.context_each, costs.context_token, tokens)
+    context = context_forward
+    if not always_zero(context_forward):
+        context = (rounds + (1.0 + selective)) * context_forward
     expert = _carried(costs.expert_each, costs.expert_token, tokens)
-    expert_forward = forward_share * expert
     pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
 
-    stages = costs.stage_layers
-    layer = Stage(
-        forward + tensor_forward + context_forward + expert_forward,
-        inputs + redone + tensor_backward + (context - context_forward) + (expert - expert_forward),
-        weights,
-    )
-    head, ends = tokens * costs.head, _carried(costs.ends_each, costs.ends_token, tokens)
-    data = _data(costs, microbatches, layer.times(stages), split)
-    idle = bubble(costs, microbatches, layer.times(costs.other_layers), pipeline)
-    missing, predicted = costs.missing_layers, costs.mtp
-    if not (always_zero(missing) and always_zero(predicted)):
-        each = layer.forward + layer.inputs + layer.weights
+    stages, work = costs.stage_layers, forward + backward
+    on_forward = forward + tensor_forward + context_forward + expert / rounds
+    whole = work + redone + tensor + context + expert
+    stage = Stage(stages * on_forward, stages * whole, stages * weights)
+    head, data = tokens * costs.head, _data(costs, microbatches, stage, split)
+    shorter, predicted = costs.shorter, costs.mtp
+    if always_zero(shorter) and always_zero(predicted):
+        idle = bubble(costs, fill, microbatches, stage, pipeline)
+    else:
+        others, missing = stages - shorter, costs.missing_layers
         # The stage with the output is the slowest where the output takes longer than the layers that it has fewer.
-        last = predicted * each + head + ends
-        idle = idle + costs.bubble * smaller(missing * each, last)
-        hidden = (missing - predicted) * each
+        ends = (1.0 + predicted) * ends
+        last = predicted * whole + head + ends
+        stage = Stage(others * on_forward, others * whole, others * weights)
+        idle = bubble(costs, fill, microbatches, stage, pipeline) + costs.bubble * smaller(missing * whole, last)
+        hidden = (missing - predicted) * whole
         head, ends = larger(head - hidden, 0.0), larger(ends - larger(hidden - head, 0.0), 0.0)
 
     passes = microbatches * stages
-    computed, recompute = passes * (forward + inputs + weights), passes * redone
-    tensor, context, expert = passes * (tensor_forward + tensor_backward), passes * context, passes * expert
-    tensor = tensor + microbatches * ends
+    computed, recompute = passes * work, passes * redone
+    tensor, context, expert = passes * tensor + microbatches * ends, passes * context, passes * expert
     pipeline, head = microbatches * pipeline, microbatches * head
     optimizer, fixed = costs.state * costs.update_bytes, costs.step
     total = computed + recompute + head + tensor + context + expert + pipeline + idle + data + optimizer + fixed
@@ -147,21 +150,17 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
 
 @frozen
 class Stage:
-    """The time of one microbatch on one stage, or in one layer, computation and communication, by pass [s].
+    """The time of one microbatch on one stage, computation and communication, by pass [s].
 
     Attributes:
         forward: Forward.
-        inputs: Gradients of activations, with recompute.
-        weights: Gradients of weights.
+        whole: Forward and backward, with recompute.
+        weights: The part of the backward pass for gradients of weights.
     """
 
     forward: Number
-    inputs: Number
+    whole: Number
     weights: Number
-
-    def times(self, layers: Number) -> Stage:
-        """That of several layers."""
-        return Stage(layers * self.forward, layers * self.inputs, layers * self.weights)
 
 
 def _carried(call: Number, token: Number, tokens: Number) -> Number:
@@ -170,23 +169,22 @@ def _carried(call: Number, token: Number, tokens: Number) -> Number:
 
 
 def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Number, Number]:
-    """Times of one layer for one microbatch: forward, gradients of activations, gradients of weights, and recompute.
+    """Times of one layer for one microbatch: forward, backward, its part for gradients of weights, and scores forward.
 
     A matrix multiplication has two of the same size backward, one for each gradient; attention scores have no weights.
     Neither forward nor backward is shorter than the calibrated least times (kernel launches).
     """
     scores = tokens * costs.scores
     weights = tokens * costs.token + costs.weights
-    forward, inputs = weights + scores, weights + tokens * costs.scores_backward
+    forward = weights + scores
+    backward = 2.0 * weights + costs.scores_backward * scores
     forward_minimum, backward_minimum = costs.forward, costs.backward
     if not (always_zero(forward_minimum) and always_zero(backward_minimum)):
-        forward = larger(forward, forward_minimum)
-        launched = 0.5 * larger(backward_minimum - (inputs + weights), 0.0)
-        inputs, weights = inputs + launched, weights + launched
-    return forward, inputs, weights, costs.full * forward + costs.selective * scores
+        forward, backward = larger(forward, forward_minimum), larger(backward, backward_minimum)
+    return forward, backward, weights, scores
 
 
-def bubble(costs: Costs, microbatches: Number, stage: Stage, pipeline: Number) -> Number:
+def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipeline: Number) -> Number:
     """The time that the first stage is idle [s].
 
     With passes F (forward), B (gradients of activations, recompute included) and W (gradients of weights), messages in F and
@@ -194,25 +192,25 @@ def bubble(costs: Costs, microbatches: Number, stage: Stage, pipeline: Number) -
     ``(p - 1) (F + B)`` of the first and the last microbatch's way with weight gradients: of all microbatches in flight but
     one, up to ``p`` for ``zb1p`` and ``2 p - 1`` for ``zb2p`` (Qi et al. 2023, section 3), exact for F, B >= W.
 
-    V-shaped schedules have their published bubble, which limited memory causes, from ``m >= p`` on, and a part that grows
-    with m below; or what remains of ``p (F + B) + (m - 1) max(F, B) + W/2``, if that is longer: every stage is passed
-    twice, the turn by one microbatch after the other, and W of the first chunk remains.
+    V-shaped schedules have their published bubble, which limited memory causes, from ``m >= p`` on, and ``m/p`` of it below;
+    or what remains of ``p (F + B) + (m - 1) B + W/2``, if that is longer: every stage is passed twice, the turn by one
+    microbatch after the other, and W of the first chunk remains.
 
     Args:
         costs: The coefficients.
+        fill: That of ``costs``.
         microbatches: Microbatches per step and replica.
         stage: A microbatch on a stage, without messages.
         pipeline: Messages of a microbatch on a stage.
     """
-    idle = costs.bubble_microbatches * (stage.forward + stage.inputs + stage.weights + pipeline)
-    if always_zero(fill := costs.fill):
-        return idle
-    forward, inputs, folded = stage.forward + 0.5 * pipeline, stage.inputs + 0.5 * pipeline, costs.folded
-    others = microbatches - 1.0
-    idle = idle * (1.0 - folded * (1.0 - smaller(others / larger(fill, 1.0), 1.0)))
-    beside = smaller(others, costs.deferred + folded * microbatches) * stage.weights
-    beside = beside + folded * (others * smaller(forward, inputs) + 0.5 * stage.weights)
-    return larger(idle, fill * (forward + inputs) - beside)
+    whole = stage.whole + pipeline
+    if always_zero(fill):
+        return costs.bubble_microbatches * whole
+    idle = costs.bubble_microbatches * smaller(microbatches * costs.ramp, 1.0) * whole
+    weights, folded = stage.weights, costs.folded
+    each = weights + folded * (stage.forward + 0.5 * pipeline)
+    filled = smaller(microbatches - 1.0, costs.deferred) * each + folded * (0.5 * weights)
+    return larger(idle, fill * (whole - weights) - filled)
 
 
 def _data(costs: Costs, microbatches: Number, stage: Stage, split: Number) -> Number:
@@ -221,18 +219,17 @@ def _data(costs: Costs, microbatches: Number, stage: Stage, split: Number) -> Nu
     Gradients overlap with the backward passes of a stage from when the first are final, weights of the next step with its
     forward passes; what is exchanged for every microbatch overlaps with all passes of a microbatch.
     """
-    gradients = costs.gradient_bytes * costs.data_byte + costs.gradient_calls
-    weights = costs.weight_bytes * costs.data_byte + costs.weight_calls
-    overlap, exposed = costs.data_overlap, costs.exposed
-    available = overlap * costs.window
+    byte, exposed = costs.data_byte, costs.exposed
+    gradients = costs.gradient_bytes * byte + costs.gradient_calls
+    weights = costs.weight_bytes * byte + costs.weight_calls
+    available, backward = costs.available, stage.whole - stage.forward
     # Where it is split, gradients are final in the pass for weights only.
-    backward = stage.weights + (1.0 - split) * stage.inputs
+    backward = (1.0 - split) * backward + split * stage.weights
     time = _exposed(gradients, available * backward, exposed) + _exposed(weights, available * stage.forward, exposed)
     if always_zero(scattered := costs.scattered):
         return time
     repeated = gradients + costs.gathered * weights
-    whole = overlap * (stage.forward + stage.inputs + stage.weights)
-    return time + scattered * (microbatches - 1.0) * _exposed(repeated, whole, exposed)
+    return time + scattered * (microbatches - 1.0) * _exposed(repeated, available * stage.whole, exposed)
 
 
 def _exposed(time: Number, behind: Number, share: Number) -> Number:
