@@ -256,7 +256,7 @@ class Kernels(Question):
     flash: bool | None = field(
         default=None,
         metadata=_schedule(
-            "Flash attention: scores are not written to memory, and computed again in the backward pass. Without it they "
+            "Flash attention: scores are not written to memory, and recomputed in the backward pass. Without it they "
             "are written, read and stored.",
             unset="that of framework, else yes",
         ),
