@@ -128,7 +128,8 @@ def test_the_table_ends_where_memory_does(catalog):
 
 
 def test_narrower_weights_and_cache(catalog):
-    wide, narrow = asked(catalog, batch=64), asked(catalog, batch=64, weight_dtype="int8", kv_dtype="fp8")
+    question = {"batch": 64, "reserve": "0 B"}
+    wide, narrow = asked(catalog, **question), asked(catalog, **question, weight_dtype="int8", kv_dtype="fp8")
     before, after = (parts(e, "time_per_output_token") for e in (wide, narrow))
 
     assert before["matrices"] / 2 == after["matrices"]

@@ -15,11 +15,12 @@ ZERO_BUBBLE = {"zb1p": 1, "zb2p": 2}
 HELD = {"1f1b": 1, "interleaved": 1, "zb1p": 1, "zb2p": 2, "zbv": 1, "v-half": 1 / 2, "v-min": 1 / 3}
 FOLDED = {"zbv", "v-half", "v-min"}
 BYTES = {
-    "adam": (2, 2, 12), "adam-fp32-grads": (2, 4, 12), "adam-fp32": (4, 4, 8), "adam-bf16": (2, 2, 4),
+    "adam": (2, 2, 12), "adam-fp32-grads": (2, 4, 12), "adam-fp32": (4, 4, 8), "adam-fsdp": (4, 4, 8), "adam-bf16": (2, 2, 4),
     "adam-8bit": (2, 2, 6), "sgd-momentum": (2, 2, 8),
 }  # fmt: skip
 SLOTS = ("chip", "server", "ultraserver", "network")
-WITHOUT_MASTER = {"adam-fp32", "adam-bf16"}
+GATHERED = {"adam-fsdp": 2}
+WITHOUT_MASTER = {"adam-fp32", "adam-fsdp", "adam-bf16"}
 
 
 class Links:
@@ -140,7 +141,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     exchanged = rounds * once
 
     # The pipeline.
-    layers = d.layers / x.pp
+    each_stage = stages(x, int(d.layers))
+    layers = max(each_stage)
+    with_output = each_stage[0 if x.schedule in FOLDED else -1]
     sent = 0.0
     if x.pp > 1:
         hop, byte = links.outermost(x.tp * x.cp * x.dp * x.pp)
@@ -150,20 +153,35 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
             steps, byte = links.gather(x.tp, 1)
             sent += e.call / 2 + steps + byte * message
         sent = 2 * passes * sent
-    on_forward = layers * (forward + reduced_forward + ring + 2 * once)
-    on_inputs = layers * (backward - weight_pass + again + reduced_backward + passed_backward + (rounds - 2) * once)
-    on_weights = layers * weight_pass
-    bubble = idle(x, m, on_forward + sent / 2, on_inputs + sent / 2, on_weights)
-    # Embedding and output exchange their ends of the stream on the stage with the output.
-    at_ends = (2 if x.pp == 1 or x.schedule in FOLDED else 1) * all_reduce
-    head = tokens / x.tp * d.vocabulary * (6 * d.hidden / rate + 4 * e.head_passes / memory)
+    per_layer = (
+        forward + reduced_forward + ring + 2 * once,
+        backward - weight_pass + again + reduced_backward + passed_backward + (rounds - 2) * once,
+        weight_pass,
+    )
+    on_forward, on_inputs, on_weights = (layers * part for part in per_layer)
+    # The other stages are as long as their mean.
+    others = (d.layers - layers) / (x.pp - 1) if x.pp > 1 else layers
+    bubble = idle(x, m, others * per_layer[0] + sent / 2, others * per_layer[1] + sent / 2, others * per_layer[2])
+    # Embedding and output exchange their ends of the stream on the stage with the output; so does multi-token prediction.
+    at_ends = (2 if x.pp == 1 or x.schedule in FOLDED else 1) * all_reduce * (1 + d.mtp_layers)
+    head = tokens / x.tp * d.vocabulary * (6 * d.hidden / rate + 4 * e.head_passes / memory) * (1 + d.mtp_layers)
+    head += tokens / x.tp * d.mtp_layers * 6 * d.mtp_weights / rate
+    # By this much the stage with the output takes longer than the one with the most layers.  What it does besides its own
+    # layers is otherwise part of the way through all stages.
+    layer = sum(per_layer)
+    longer = max(0, (with_output + d.mtp_layers - layers) * layer + head + at_ends)
+    relative = 0 if x.schedule in ZERO_BUBBLE else FACTOR.get(x.schedule, 1)
+    bubble += relative / x.interleave * (d.mtp_layers * layer + head + at_ends - longer)
+    head, at_ends = longer - min(at_ends, longer), min(at_ends, longer)
 
     # Gradients, sharded weights, the optimizer.
     ends = d.outer_small + d.outer_weights
     ends += d.head if x.pp > 1 else d.embedding + d.positions + (0 if d.tied else d.head)
     copies = x.dp * x.cp
-    dense = (kept_elements / x.pp + ends) / x.tp
-    routed = routed_elements / x.pp / x.tp / x.ep
+    ends += d.mtp_layers * d.mtp_weights
+    kept, fewest, most = kept_elements / d.layers, d.layers // x.pp + d.mtp_layers, -(-d.layers // x.pp)
+    dense = max(most * kept, fewest * kept + ends) / x.tp
+    routed = routed_elements / d.layers * max(most, fewest) / x.tp / x.ep
     steps, byte = links.gather(copies, x.tp)
     part = links.gather(copies / x.ep, x.tp * x.ep)[1] if routed else 0.0
 
@@ -175,13 +193,14 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     late, early = (1.0, 1.0) if x.zero >= 2 else windows(x, m)
     on_backward = on_weights if in_parts else on_inputs + on_weights
     everything = on_forward + on_inputs + on_weights
+    gathered = GATHERED.get(x.optimizer, weight)
     if x.zero == 3:
-        data = exposed([weight, gradient], 2 * layers, late * on_backward) + exposed(
-            [weight], layers, early * on_forward
+        data = exposed([gathered, gradient], 2 * most, late * on_backward) + exposed(
+            [gathered], most, early * on_forward
         )
-        data += (m - 1) * exposed([weight, weight, gradient], 3 * layers, everything)
+        data += (m - 1) * exposed([gathered, gathered, gradient], 3 * most, everything)
     elif x.zero:
-        data = exposed([gradient], 1, late * on_backward) + exposed([weight], 1, early * on_forward)
+        data = exposed([gradient], 1, late * on_backward) + exposed([gathered], 1, early * on_forward)
         data += (m - 1) * exposed([gradient], 1, everything) if x.zero == 2 else 0
     else:
         data = exposed([gradient, gradient], 2, late * on_backward)
@@ -230,18 +249,27 @@ def windows(x: Any, m: int) -> tuple[float, float]:
     return late / x.interleave, early / x.interleave
 
 
-def memory(d: Any, x: Any) -> float:
-    """Bytes on the rank that needs the most, of all stages."""
-    return max(memory_of(d, x, stage) for stage in range(x.pp))
+def memory(d: Any, x: Any, runtime: Any) -> float:
+    """Bytes on the rank that needs the most, of all stages, with the reserve of the software."""
+    return max(memory_of(d, x, stage, runtime) for stage in range(x.pp)) + runtime.reserve
 
 
-def chunks(x: Any, stage: int, layers: float) -> list[tuple[float, float]]:
-    """Where the chunks of a stage begin and end among the layers."""
-    if x.schedule in FOLDED:
-        half = layers / x.pp / 2
-        return [(i * half, (i + 1) * half) for i in (stage, 2 * x.pp - 1 - stage)]
-    size = layers / x.pp / x.interleave
-    return [((j * x.pp + stage) * size, (j * x.pp + stage + 1) * size) for j in range(x.interleave)]
+def chunks(x: Any, stage: int, layers: int) -> list[range]:
+    """The layers of the chunks of a stage."""
+    count = x.pp * (2 if x.schedule in FOLDED else x.interleave)
+    sizes = [layers // count] * count
+    left = layers - sum(sizes)
+    # The rest is handed out one by one, and not to the ends as long as others are short.
+    for chunk in (*range(1, count - 1), 0):
+        if left:
+            sizes[chunk], left = sizes[chunk] + 1, left - 1
+    mine = (stage, count - 1 - stage) if x.schedule in FOLDED else range(stage, count, x.pp)
+    return [range(sum(sizes[:i]), sum(sizes[: i + 1])) for i in mine]
+
+
+def stages(x: Any, layers: int) -> list[int]:
+    """How many layers each stage has."""
+    return [sum(map(len, chunks(x, stage, layers))) for stage in range(x.pp)]
 
 
 def in_flight(x: Any, stage: int) -> float:
@@ -276,7 +304,7 @@ def operators(d: Any, x: Any, *, expert: bool) -> float:
     return 2 * tokens * (whole + shared / t)
 
 
-def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything that a stage holds, one after the other
+def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901  # everything that a stage holds, one after the other
     """Bytes on a rank of a stage."""
     weight, gradient, state = BYTES[x.optimizer]
     t, tokens = x.tp, x.seq / x.cp * x.microbatch
@@ -296,7 +324,14 @@ def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything 
             return operators(d, x, expert=expert)
         heads = tokens * 2 * d.heads * (d.qk_size + d.v_size) / t
         latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
-        size = tokens * d.hidden * 8 / along + heads * (2 if latent else 1) + tokens * 2 * d.kv_elements * heads_here
+        # The gathered inputs of attention and network instead of their parts.
+        whole = 4 * tokens * d.hidden * (1 - 1 / along) if runtime.gathered_inputs else 0
+        size = (
+            whole
+            + tokens * d.hidden * 8 / along
+            + heads * (2 if latent else 1)
+            + tokens * 2 * d.kv_elements * heads_here
+        )
         if not expert:
             return size + scores + 2 * d.matrices * d.width * tokens / t
         size += 2 * d.matrices * (d.expert_width * d.active + d.shared_width) * tokens / t
@@ -305,9 +340,12 @@ def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything 
         return size + scores + (4 * d.experts * tokens / along if d.router_weights else 0)
 
     dense = experts = activations = 0.0
-    for i, (expert, _) in enumerate(layer_kinds(d)):
-        # A layer may lie in two stages where layers are not dealt evenly.
-        part = sum(max(0.0, min(end, i + 1) - max(begin, i)) for begin, end in chunks(x, stage, d.layers))
+    kinds_here = [
+        expert for i, (expert, _) in enumerate(layer_kinds(d)) if any(i in c for c in chunks(x, stage, int(d.layers)))
+    ]
+    kinds_here += [bool(d.expert_layers)] * int(d.mtp_layers) if last else []
+    for expert in kinds_here:
+        part = 1
         keys = d.hidden * d.kv_elements
         dense += part * ((d.attention_weights - keys) / t + keys * heads_here + d.attention_small)
         if expert:
@@ -320,6 +358,7 @@ def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything 
         dense += d.embedding / t + d.positions
     if last:
         dense += (0 if d.tied and first else d.head / t) + d.outer_small + d.outer_weights / t
+        dense += d.mtp_layers * (d.mtp_weights / t + d.mtp_small)
     copies = x.dp * x.cp
     total = activations
     for size, spread in ((weight, x.zero >= 3), (gradient, x.zero >= 2), (state, x.zero >= 1)):
@@ -327,7 +366,18 @@ def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything 
     if first:
         total += held * tokens * 8 / along
     if last:
-        total += 4 * tokens * d.hidden / along + (4 if x.fused_loss else 14) * tokens * d.vocabulary / t
+        outputs = 4 * tokens * d.hidden / along + (4 if x.fused_loss else 14) * tokens * d.vocabulary / t
+        total += outputs + d.mtp_layers * (outputs + 4 * tokens * d.hidden / along)
+    # Gradients in 16 bit before they are accumulated: of the embedding or the output, and of the widest matrix of a layer.
+    widths = [0 if d.kv_elements != d.kv_heads * (d.qk_size + d.v_size) else d.heads * d.qk_size + d.kv_elements]
+    widths += [(d.matrices - 1) * d.width] if False in kinds_here else []
+    widths += [(d.matrices - 1) * max(d.expert_width, d.shared_width)] if d.experts else []
+    # The logits of a loss that is not fused are larger and come before.
+    vocabulary = d.embedding if (x.fused_loss if last else first) else 0
+    total += 2 * (vocabulary + d.hidden * max(widths)) / t
+    if copies > 1 and runtime.bucket:
+        gradients = (dense / copies + experts / (copies / x.ep) if x.zero >= 2 else dense + experts) * gradient
+        total += min(runtime.bucket, gradients)
     kinds = {expert for expert, _ in layer_kinds(d)}
     if x.recompute in {"full", "operators"}:
         total += max(kept(expert, "none") for expert in (False, True))
@@ -340,5 +390,6 @@ def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything 
         inner = (
             d.experts / x.ep * d.expert_weights / t + d.shared_weights / t + d.router_weights if True in kinds else 0
         )
-        total += 2 * weight * (d.attention_weights / t + max(mlp, inner))
+        gathered = GATHERED.get(x.optimizer, weight)
+        total += 2 * gathered * (d.attention_weights / t + max(mlp, inner))
     return total

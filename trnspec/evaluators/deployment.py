@@ -11,6 +11,7 @@ from trnspec.evaluation.questions import (
     CalibratedSystem,
     Degrees,
     Parallelism,
+    Reserve,
     ServingPrecision,
     ServingSchedule,
     ServingWorkload,
@@ -30,6 +31,7 @@ from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.request import Speculation
 from trnspec.perf.serving.static_graphs import compiled
+from trnspec.perf.work import frameworks
 from trnspec.perf.work.layout import check_context
 from trnspec.perf.work.memory import Memory, inference_memory
 from trnspec.perf.work.stages import Split, peak_stages
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @frozen(kw_only=True, slots=False)
-class InferenceQuestion(ServingWorkload, CalibratedSystem, Degrees, ServingPrecision, ServingSchedule):
+class InferenceQuestion(ServingWorkload, CalibratedSystem, Reserve, Degrees, ServingPrecision, ServingSchedule):
     """The inputs of the evaluator inference; see :mod:`trnspec.evaluation.questions`."""
 
     tp: int | None = field(
@@ -180,7 +182,7 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
     check_context(question.prompt + question.output, dims, "output")
     tp = question.tp or default_tp(int(dims.heads), domain(system), int(system.ranks) // question.pp)
     dp = question.dp or max(1, int(system.ranks) // (tp * question.pp))
-    resolved = evolve(question, model=node.name, on=system.name, tp=tp, dp=dp)
+    resolved = evolve(frameworks.resolved(question), model=node.name, on=system.name, tp=tp, dp=dp)
     check(resolved, dims, int(system.ranks))
     network = () if question.prefill_on is None else _network(graph, system, question.on)
     model = transformer(dims)
@@ -332,7 +334,10 @@ def memory(setup: Setup, pool: Pool) -> Memory:
     context = plan.compiled_context or plan.prompt + plan.output
     if not decodes:
         context = plan.compiled_prompt or plan.prompt
-    total = _held(setup.dims, plan, context, at_once)
+    total = evolve(
+        _held(setup.dims, plan, context, at_once),
+        reserve=frameworks.runtime(pool.system.capacity, reserve=setup.question.reserve).reserve,
+    )
     if decodes and setup.drafting is not None:
         draft = _held(setup.drafting[1], evolve(plan, ep=1.0), context, tokens)
         total = evolve(total, weights=total.weights + draft.weights, cache=total.cache + draft.cache)

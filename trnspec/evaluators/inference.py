@@ -324,6 +324,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
     yield Assumption("weights", f"{plan.weight_bytes:g} B per element", q.weight_dtype or f"compute dtype {q.dtype}")
     yield Assumption("cache", f"{plan.cache_bytes:g} B per element", q.kv_dtype or f"compute dtype {q.dtype}")
     yield Assumption("activations", f"{plan.activation_bytes:g} B per element", "at least 16 bit")
+    yield Assumption("reserve", q.reserve or "", "memory of a rank that the model cannot use; included in memory")
     yield Assumption("roofline", "maximum of compute and read time", "of matrices, attention and output, each")
     if cache_share(model, plan.tp) * plan.tp > 1.0:
         yield Assumption(

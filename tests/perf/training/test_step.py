@@ -209,8 +209,8 @@ def test_embedding_and_output_exchange_over_tensor_parallel_ranks(pp, schedule):
 def test_optimizer_reads_and_writes():
     """Bytes per parameter: gradient read; states, and weights without a master copy, read and written."""
     expected = {
-        "adam": 2 + 24 + 2, "adam-fp32-grads": 4 + 24 + 2, "adam-fp32": 4 + 16 + 8, "adam-bf16": 2 + 8 + 4,
-        "adam-8bit": 2 + 12 + 2, "sgd-momentum": 2 + 16 + 2,
+        "adam": 2 + 24 + 2, "adam-fp32-grads": 4 + 24 + 2, "adam-fp32": 4 + 16 + 8, "adam-fsdp": 4 + 16 + 8,
+        "adam-bf16": 2 + 8 + 4, "adam-8bit": 2 + 12 + 2, "sgd-momentum": 2 + 16 + 2,
     }  # fmt: skip
     assert {name: o.update_bytes for name, o in OPTIMIZERS.items()} == expected
     on = estimator("gpt", SYSTEMS[4], IDEAL)

@@ -47,6 +47,10 @@ class Dimensions:
         tied: 1.0 when the output matrix is the embedding again.
         outer_small: Norms and biases outside the layers.
         outer_weights: Matrices outside the layers that are neither embedding nor output (BERT's pooler and transform).
+        latent_norms: Elements of the norms of compressed vectors (latent attention), one layer.
+        mtp_layers: Modules of multi-token prediction, each a further layer of the kind of the last one.
+        mtp_weights: Elements of the matrix of a module that joins hidden state and embedding.
+        mtp_small: Norms of a module besides those of its layer.
     """
 
     layers: float
@@ -84,3 +88,7 @@ class Dimensions:
     tied: float = 0.0
     outer_small: float = 0.0
     outer_weights: float = 0.0
+    latent_norms: float = 0.0
+    mtp_layers: float = 0.0
+    mtp_weights: float = 0.0
+    mtp_small: float = 0.0

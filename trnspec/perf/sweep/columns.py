@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.work.frameworks import Runtime
 
 REASONS = legality.REASONS
 """By code: why a configuration has no time; 0 if it has one. If there are several reasons, it is the first."""
@@ -73,7 +74,8 @@ class Choices:
         overlap: 1 if tensor-parallel collectives overlap with computation.
         flash: 1 with flash attention.
         fused_loss: 1 if the loss keeps 4 bytes per logit.
-        weight_bytes: Bytes per weight.
+        weight_bytes: Bytes per weight as it is stored.
+        compute_bytes: Bytes per weight as it is multiplied and gathered.
         gradient_bytes: Bytes per gradient.
         state_bytes: Bytes of optimizer states per parameter.
         update_bytes: Bytes per parameter that the optimizer reads and writes.
@@ -101,6 +103,7 @@ class Choices:
     flash: Number
     fused_loss: Number
     weight_bytes: Number
+    compute_bytes: Number
     gradient_bytes: Number
     state_bytes: Number
     update_bytes: Number
@@ -134,13 +137,13 @@ class Choices:
             flash=self.flash,
             sequence=self.sequence,
             overlap=self.overlap,
-            weight_bytes=self.weight_bytes,
+            weight_bytes=self.compute_bytes,
             gradient_bytes=self.gradient_bytes,
             update_bytes=self.update_bytes,
         )
 
-    def memory(self, d: Dimensions, microbatches: Number) -> Number:
-        """Bytes on the rank that needs most, for one model."""
+    def memory(self, d: Dimensions, microbatches: Number, runtime: Runtime) -> Number:
+        """Bytes on the rank that needs most, for one model and what software needs besides."""
         split = Split(
             tp=self.tp,
             pp=self.pp,
@@ -155,7 +158,10 @@ class Choices:
             recompute=self.recompute, sequence_parallel=self.sequence, flash=self.flash, fused_loss=self.fused_loss
         )
         optimizer = Optimizer(
-            weight_bytes=self.weight_bytes, grad_bytes=self.gradient_bytes, state_bytes=self.state_bytes
+            weight_bytes=self.weight_bytes,
+            compute_bytes=self.compute_bytes,
+            grad_bytes=self.gradient_bytes,
+            state_bytes=self.state_bytes,
         )
         return peak_memory(
             d,
@@ -166,6 +172,7 @@ class Choices:
             microbatch=self.microbatch,
             microbatches=microbatches,
             zero=self.zero,
+            runtime=runtime,
         )
 
 
@@ -192,16 +199,10 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
     twice = _at(_FOLDED, schedule)
     return {
         "interleave": numbers,
-<<<<<<< HEAD
         "bubble": _at(_BUBBLE, schedule) / numbers,
+        "deferred": _at(_DEFERRED, schedule),
         "sends": where(numbers == 1.0, 1.0 + twice, numbers),
         "held": _at(_HELD, schedule),
-=======
-        "bubble": _BUBBLE.take(codes) / numbers,
-        "deferred": _DEFERRED.take(codes),
-        "sends": np.where(numbers == 1.0, 1.0 + twice, numbers),
-        "held": _HELD.take(codes),
->>>>>>> trainphys
         "folded": twice,
         "chunked": _at(_CHUNKED, schedule),
     }
@@ -231,6 +232,7 @@ _CHUNKED = np.array([float(name == "interleaved") for name in SCHEDULES])
 _RECOMPUTED = np.array(list(RECOMPUTE.values()))
 _BYTES = {
     "weight_bytes": np.array([float(o.weight_bytes) for o in OPTIMIZERS.values()]),
+    "compute_bytes": np.array([float(o.compute_bytes) for o in OPTIMIZERS.values()]),
     "gradient_bytes": np.array([float(o.grad_bytes) for o in OPTIMIZERS.values()]),
     "state_bytes": np.array([float(o.state_bytes) for o in OPTIMIZERS.values()]),
     "update_bytes": np.array([float(o.update_bytes) for o in OPTIMIZERS.values()]),

@@ -20,7 +20,7 @@ from trnspec.perf.work.layout import Layout, longest
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -73,20 +73,37 @@ class Grid:
         return Layout(dp=dp, schedule=schedule, interleave=interleave, **fields)
 
 
-def grid(**axes: Any) -> Grid:
+def framework_defaults(estimators: Sequence[Estimator]) -> dict[str, Any]:
+    """The values of axes and columns that the framework of some estimators sets.
+
+    Raises:
+        UsageError: They have different frameworks.
+    """
+    frameworks = {estimator.runtime.framework: estimator.runtime for estimator in estimators}
+    if len(frameworks) > 1:
+        raise UsageError(f"estimators of different frameworks: {', '.join(n or 'none' for n in frameworks)}")
+    return {name: value for runtime in frameworks.values() for name, value in runtime.defaults.items()}
+
+
+def grid(default: Mapping[str, Any] | None = None, /, **axes: Any) -> Grid:
     """All combinations of some values: one value per axis, or several; see :func:`trnspec.perf.sweep.batch.sweep`.
+
+    Args:
+        default: Values of axes that are not given, in place of those of a layout; see :func:`framework_defaults`.
+        axes: The values.
 
     Raises:
         UsageError: Unknown axis, or a value that it does not accept.
     """
+    defaults = DEFAULTS | dict(default or {})
     for name in axes:
         if name not in AXES:
             raise UsageError(f"{name!r} is not an axis of a sweep; expected one of {', '.join(AXES)}")
     checked: dict[str, tuple[Any, ...]] = {}
     for name in AXES:
-        if name not in axes and name not in DEFAULTS:
+        if name not in axes and name not in defaults:
             raise UsageError(f"a sweep needs the axis {name}")
-        requested = axes.get(name, DEFAULTS.get(name))
+        requested = axes.get(name, defaults.get(name))
         values = tuple(requested) if isinstance(requested, (list, range, np.ndarray, tuple)) else (requested,)
         if name == "schedule" and len(values) == 2 and isinstance(values[1], int):
             values = (values,)
@@ -283,7 +300,7 @@ def _evaluated(
     code = np.array(np.broadcast_to(code, shape)).reshape(size)
     memory_bytes = np.zeros(0)
     if memory:
-        memory_bytes = _flat(c.memory(d, c.replicas()), shape)
+        memory_bytes = _flat(c.memory(d, c.replicas(), estimator.runtime), shape)
         memory_bytes[code != 0] = 0.0
         code[memory_bytes > system.capacity] = DOES_NOT_FIT
     rejected = code != 0

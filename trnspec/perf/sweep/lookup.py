@@ -47,14 +47,7 @@ _COMPILED_ROWS = 1 << 15
 _VALUE_LIMIT = 1 << 20
 """Values of an axis are below this."""
 
-<<<<<<< HEAD
 AXES = (*COLUMNS, "machine", "which")
-=======
-AXES = (
-    *("optimizer", "zero", "interleave", "schedule", "overlap", "recompute", "sequence_parallel", "flash", "seq"),
-    *("cp", "pp", "ep", "tp", "which"),
-)
->>>>>>> trainphys
 """The axes of the tables; the last one is the fastest, and usually the longest."""
 
 
@@ -186,24 +179,11 @@ class Tables:
         recording = Recording()
         leaves: dict[Expression, NDArray[Any]] = {}
         columns: dict[str, Any] = {}
-<<<<<<< HEAD
         for name in COLUMNS:
             values = self.axes[name].values
             columns[name] = recording.column(name, np.int64) if len(values) > 1 else int(values[0])
             if len(values) > 1:
                 leaves[columns[name]] = values
-=======
-        for trailing, name in enumerate(reversed(AXES)):
-            values = self.axes[name].values if self.axes[name].usable else np.ones(1, dtype=np.int64)
-            columns[name] = values.reshape(-1, *[1] * trailing) if len(values) > 1 else int(values[0])
-        figures, machine = Gathered(self.figures.each), Gathered(self.figures.machine)
-        # Formulas do not read the other columns, except dp, which follows from the ranks.
-        unused = ("dp", "microbatch", "global_batch", "fused_loss")
-        choices = columns_as_choices(columns | dict.fromkeys(unused, 1))
-        replicas = machine.ranks / (choices.tp * choices.pp)
-        dp = larger(1.0, floor(replicas / choices.cp))
-        return _Subject(attrs.evolve(choices, dp=dp), figures, machine, larger(1.0, floor(replicas)))
->>>>>>> trainphys
 
         def column(axis: str, name: str, numbers: NDArray[np.float64]) -> Expression:
             expression = recording.column(name, axis=axis)

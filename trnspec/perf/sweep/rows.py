@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import define
+from attrs import define, evolve
 
 from trnspec.errors import UsageError
 from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS
 from trnspec.perf.sweep.formulas import DEFAULTS, LIMITS, columns_as_choices
+from trnspec.perf.sweep.grid import framework_defaults
 from trnspec.perf.sweep.lookup import Tables
 from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.reductions import Block
@@ -89,7 +90,8 @@ class _Batch:
             raise UsageError(f"{unknown[0]!r} is not a column of a batch; expected one of {names}")
         if missing := [name for name in ("seq", "global_batch") if name not in columns]:
             raise UsageError(f"a batch needs the column {missing[0]}")
-        values = {name: _read(name, value) for name, value in (DEFAULTS | dict(columns)).items()}
+        defaults = DEFAULTS | framework_defaults(estimators)
+        values = {name: _read(name, value) for name, value in (defaults | dict(columns)).items()}
         index: Any = np.asarray(which)
         if index.dtype.kind not in "iu" or index.ndim > 1:
             raise UsageError("which is the position of an estimator: an integer, or a column of integers")
@@ -133,17 +135,21 @@ class _Batch:
         columns = _rows(self.columns, at)
         which = np.broadcast_to(columns["which"], len(code))
         models: dict[Any, int] = {}
-        model_numbers = np.array([models.setdefault(e.dims, len(models)) for e in self.estimators])
+        # The reserve, which systems differ in, is added at the end.
+        runtimes = [evolve(e.runtime, reserve=0.0) for e in self.estimators]
+        keys = zip(self.estimators, runtimes, strict=True)
+        model_numbers = np.array([models.setdefault((e.dims, runtime), len(models)) for e, runtime in keys])
         capacity = np.array([e.system.capacity for e in self.estimators])
+        reserve = np.array([e.runtime.reserve for e in self.estimators])
         feasible = np.flatnonzero(code == 0)
         order = feasible[np.argsort(model_numbers[which[feasible]], kind="stable")]
         edges = np.flatnonzero(np.diff(model_numbers[which[order]])) + 1
         for positions in np.split(order, edges):
             if len(positions):
                 choices = columns_as_choices(_rows(columns, positions))
-                memory_bytes[positions] = choices.memory(
-                    self.estimators[int(which[positions[0]])].dims, choices.replicas()
-                )
+                first = int(which[positions[0]])
+                allocated = choices.memory(self.estimators[first].dims, choices.replicas(), runtimes[first])
+                memory_bytes[positions] = allocated + reserve[which[positions]]
         code[memory_bytes > capacity[which]] = DOES_NOT_FIT
         return memory_bytes
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, ceil, larger, smaller
+from trnspec.perf.ops import Number, ceil, floor, larger, smaller
+from trnspec.perf.work.stages import extreme_layers
 from trnspec.perf.work.terms import context
 
 if TYPE_CHECKING:
@@ -52,7 +53,11 @@ class Costs:
         ramp: 1 over the microbatches from which on a V-shaped schedule has its whole least bubble; 1 for others.
         deferred: Weight-gradient passes that fill the bubble, at most.
         folded: 1 where a stage has a chunk from either end of the model.
-        stage_layers: Layers of a stage.
+        bubble: Least pipeline bubble relative to 1F1B.
+        stage_layers: Layers of the stage with the most.
+        shorter: Layers that the other stages have fewer, on average.
+        missing_layers: Layers that the stage with the output has fewer, without multi-token prediction.
+        mtp: Modules of multi-token prediction, each a further layer of the stage with the output.
         head: Output matrix and loss, per token [s].
         scattered: 1 where gradients are reduced for each microbatch, 0 where once per step.
         gathered: 1 where weights are gathered for each microbatch.
@@ -94,7 +99,11 @@ class Costs:
     ramp: Number
     deferred: Number
     folded: Number
+    bubble: Number
     stage_layers: Number
+    shorter: Number
+    missing_layers: Number
+    mtp: Number
     head: Number
     scattered: Number
     gathered: Number
@@ -221,7 +230,6 @@ def _pipeline(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     # Gathering a message and one back takes the time of one all-reduce.
     gathered = (1.0 - plan.sequence) * smaller(plan.pp - 1.0, 1.0)
     return {
-        "stage_layers": terms.layers / plan.pp,
         "send_each": links.send_each + gathered * links.tensor_each,
         "send_token": size * (links.send_byte / plan.tp + gathered * links.tensor_byte),
     }
@@ -232,11 +240,23 @@ def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
     others = plan.pp - 1.0
     return {
         "sends": plan.sends,
+        "bubble": plan.bubble,
         "bubble_microbatches": plan.bubble * others,
         "fill": others * smaller(plan.deferred + plan.folded, 1.0),
         "ramp": 1.0 + plan.folded * (1.0 / plan.pp - 1.0),
         "deferred": others * plan.deferred + plan.folded * _ALL,
         "folded": plan.folded,
+    }
+
+
+def _stages(terms: Terms, plan: Plan) -> dict[str, Number]:
+    """Layers of the stages, which decide how long a microbatch takes on each."""
+    most, last = extreme_layers(terms.layers, plan.pp, plan.chunks, plan.folded)
+    return {
+        "stage_layers": most,
+        "shorter": (plan.pp * most - terms.layers) / larger(plan.pp - 1.0, 1.0),
+        "missing_layers": most - last,
+        "mtp": terms.mtp,
     }
 
 
@@ -263,11 +283,14 @@ def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     microbatch, since a rank keeps only its shard; 3 also all-gathers weights forward and backward for every microbatch
     (Rajbhandari et al. 2020, section 7).
     """
-    share, stages = 1.0 / plan.tp, terms.layers / plan.pp
-    parameters = (stages * terms.kept + terms.outer + smaller(plan.pp - 1.0, 1.0) * terms.last_extra) * share
+    share, stages = 1.0 / plan.tp, ceil(terms.layers / plan.pp)
+    # Of unequal stages, the longest or the one with the output, embedding and multi-token prediction.
+    last = floor(terms.layers / plan.pp) + terms.mtp
+    ends = last * terms.kept + terms.outer + smaller(plan.pp - 1.0, 1.0) * terms.last_extra + terms.joined
+    parameters = larger(stages * terms.kept, ends) * share
     data_byte = links.data_byte * parameters
     if not always_zero(elements := terms.routed):
-        routed = stages * share * (elements / plan.ep)
+        routed = larger(stages, last) * share * (elements / plan.ep)
         data_byte = data_byte + links.part_byte * routed
         # Experts are sharded over fewer ranks, since each expert-parallel rank has its own.
         parameters = parameters + routed + plan.sharded * (plan.ep - 1.0) * routed
@@ -313,6 +336,7 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
     _ends: ("schedule", "pp"),
     _share: ("overlap", "recompute", "ep", "tp", "which"),
     _schedule: ("interleave", "schedule", "pp"),
+    _stages: ("interleave", "schedule", "pp", "which"),
     _available: ("zero", "interleave", "pp", "which"),
 }
 """Functions that compute coefficients without links, and the layout fields that they depend on.

@@ -32,7 +32,7 @@ class Step:
         total: The sum of the parts [s].
         compute: Layers, forward and backward, of all microbatches of a stage.
         recompute: Recompute in the backward pass.
-        head: Output matrix and loss, on the last stage.
+        head: Output matrix and loss, and multi-token prediction, as far as they make the last stage the slowest.
         tensor: Exposed tensor-parallel collectives.
         context: Exposed ring exchange of keys and values.
         expert: All-to-all of tokens between experts.
@@ -122,13 +122,24 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     on_forward = forward + tensor_forward + context_forward + expert / rounds
     whole = work + redone + tensor + context + expert
     stage = Stage(stages * on_forward, stages * whole, stages * weights)
-    data = _data(costs, microbatches, stage, split)
-    idle = bubble(costs, fill, microbatches, stage, pipeline)
+    head, data = tokens * costs.head, _data(costs, microbatches, stage, split)
+    shorter, predicted = costs.shorter, costs.mtp
+    if always_zero(shorter) and always_zero(predicted):
+        idle = bubble(costs, fill, microbatches, stage, pipeline)
+    else:
+        others, missing = stages - shorter, costs.missing_layers
+        # The stage with the output is the slowest where the output takes longer than the layers that it has fewer.
+        ends = (1.0 + predicted) * ends
+        last = predicted * whole + head + ends
+        stage = Stage(others * on_forward, others * whole, others * weights)
+        idle = bubble(costs, fill, microbatches, stage, pipeline) + costs.bubble * smaller(missing * whole, last)
+        hidden = (missing - predicted) * whole
+        head, ends = larger(head - hidden, 0.0), larger(ends - larger(hidden - head, 0.0), 0.0)
 
     passes = microbatches * stages
     computed, recompute = passes * work, passes * redone
     tensor, context, expert = passes * tensor + microbatches * ends, passes * context, passes * expert
-    pipeline, head = microbatches * pipeline, microbatches * (tokens * costs.head)
+    pipeline, head = microbatches * pipeline, microbatches * head
     optimizer, fixed = costs.state * costs.update_bytes, costs.step
     total = computed + recompute + head + tensor + context + expert + pipeline + idle + data + optimizer + fixed
     return Step(

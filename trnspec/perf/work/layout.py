@@ -70,7 +70,7 @@ class Layout:
         fused_loss: Whether the loss keeps 4 bytes per logit instead of 14.
         optimizer: The optimizer, with the precision of its states.
         offload: What is kept in host memory.
-        uneven: Whether stages may have different numbers of layers; times are then those of their mean.
+        uneven: Whether stages may have different numbers of layers, see :func:`trnspec.perf.work.stages.dealt`.
     """
 
     tp: int = 1
@@ -160,7 +160,7 @@ class Layout:
             flash=float(self.flash),
             sequence=self.sequence,
             overlap=float(self.overlap),
-            weight_bytes=float(sizes.weight_bytes),
+            weight_bytes=float(sizes.compute_bytes),
             gradient_bytes=float(sizes.grad_bytes),
             update_bytes=float(sizes.update_bytes),
         )

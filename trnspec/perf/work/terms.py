@@ -30,7 +30,8 @@ class Terms:
         expert_weight: The same of routed experts.
         stream: Time of norms and residuals per token and byte of an element [s].
         score_byte: Time of scores in memory per pair of tokens and byte of an element, where they are written [s].
-        head: Time of the output matrix and the loss, forward and backward, per token [s].
+        head: Time of the output matrix and the loss, forward and backward, per token [s]; multi-token prediction has one
+            more for each module, and a matrix that joins two inputs.
         keys: Elements of keys and values over the hidden size.
         kv_heads: KV heads.
         causal_half: 0.5 for causal attention, else 0: the share of the scores that flash attention leaves out.
@@ -50,6 +51,8 @@ class Terms:
         exposed: Share of that communication that is exposed in any case.
         tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
         step: Fixed time of a step [s].
+        mtp: Modules of multi-token prediction.
+        joined: Elements of the matrices that join their inputs.
     """
 
     layers: Number
@@ -83,6 +86,8 @@ class Terms:
     exposed: Number
     tensor_overlap: Number
     step: Number
+    mtp: Number
+    joined: Number
 
 
 def terms(model: Transformer, machine: Machine) -> Terms:
@@ -106,7 +111,7 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         expert_weight=model.routed * pass_time,
         stream=model.hidden * machine.hidden_passes * machine.byte,
         score_byte=model.heads * machine.score_passes * machine.byte,
-        head=model.vocabulary * head_time,
+        head=(1.0 + model.mtp) * model.vocabulary * head_time + 6.0 * model.mtp * model.joined * machine.flop,
         keys=model.kv_elements / model.hidden,
         kv_heads=model.kv_heads,
         causal_half=0.5 * model.causal,
@@ -127,6 +132,8 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         exposed=machine.exposed,
         tensor_overlap=machine.tensor_overlap,
         step=machine.step,
+        mtp=model.mtp,
+        joined=model.mtp * model.joined,
     )
 
 

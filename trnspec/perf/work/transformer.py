@@ -39,6 +39,8 @@ class Transformer:
         window: Attention window in tokens; 0 for none.
         windowed: Share of the layers with a window.
         causal: 1.0 for causal attention.
+        mtp: Modules of multi-token prediction.
+        joined: Elements of the matrix of such a module that joins two inputs.
     """
 
     layers: Number
@@ -63,6 +65,8 @@ class Transformer:
     window: Number
     windowed: Number
     causal: Number
+    mtp: Number = 0.0
+    joined: Number = 0.0
 
 
 def transformer(d: Dimensions) -> Transformer:
@@ -100,6 +104,8 @@ def transformer(d: Dimensions) -> Transformer:
         window=d.window,
         windowed=d.windowed_layers / d.layers,
         causal=d.causal,
+        mtp=d.mtp_layers,
+        joined=d.mtp_weights,
     )
 
 
