@@ -83,13 +83,15 @@ class Figures:
         axes = {f"machine {name}": "machine" for name in numbers["machine"]}
         positions = {"machine": np.array([places[id(e.machine)] for e in estimators], dtype=np.int32)}
         sizes = {"machine": len(machines)}
-        for owner in ("model", "limits") if len(estimators) > _MANY else ():
-            for name, column in numbers[owner].items():
-                if isinstance(column, np.ndarray) and (few := _few(column)) is not None and len(sizes) <= _FEW_AXES:
-                    axis = f"{owner} {name}"
-                    axes[axis] = axis
-                    numbers[owner][name], positions[axis] = few
-                    sizes[axis] = len(few[0])
+        if len(estimators) > _MANY:
+            columns = {
+                (owner, name): column for owner in ("limits", "model") for name, column in numbers[owner].items()
+            }
+            found = {key: few for key, column in columns.items() if (few := _few(column)) is not None}
+            for owner, name in sorted(found, key=lambda key: len(found[key][0]))[:_FEW_AXES]:
+                axis = axes[f"{owner} {name}"] = f"{owner} {name}"
+                numbers[owner][name], positions[axis] = found[owner, name]
+                sizes[axis] = len(numbers[owner][name])
         return cls(numbers, axes, positions, sizes)
 
 
@@ -101,8 +103,10 @@ _FEW_AXES = 12
 """Most axes of this kind."""
 
 
-def _few(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:
-    """The distinct values of a column and the position of each element; ``None`` where they are too many."""
+def _few(column: Number) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:
+    """The distinct values of a column and the position of each element; ``None`` for one, or for too many."""
+    if not isinstance(column, np.ndarray):
+        return None
     values = np.unique(column[:: max(1, len(column) // 1024)])
     if len(values) > _FEW:
         return None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trnspec.perf.ops import Number
     from trnspec.perf.training.estimator import Estimator
 
-_MAX_COMBINATIONS = 1 << 17
+_MAX_COMBINATIONS = 1 << 18
 """Largest table of an operation; beyond that it is evaluated for every row."""
 _COMBINATIONS_PER_ROW = 0.5
 """Largest table of an operation, per row of the batch."""
@@ -333,7 +333,7 @@ class Tables:
         Those of two parts of a group give those of both.  The two that most groups have in common are combined first.
         """
         names = sorted(frozenset().union(*groups))
-        keys = {
+        keys: dict[frozenset[str], tuple[tuple[str, ...], Expression]] = {
             frozenset([name]): ((name,), rows.column(f"position {name}", np.int32))
             for name in names
             if name not in self.figures.sizes
