@@ -101,7 +101,7 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
     rounds = 2.0 + full
     tensor_forward = _carried(costs.tensor_each, costs.tensor_token, tokens)
-    tensor, ends = rounds * tensor_forward, costs.ends * tensor_forward
+    tensor = rounds * tensor_forward
     if not always_zero(overlap := costs.tensor_overlap):
         hidden = smaller(tensor_forward, overlap * forward)
         # Gradients of weights that are computed later do not overlap with the collectives of their layer.
@@ -127,7 +127,8 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
 
     passes = microbatches * stages
     computed, recompute = passes * work, passes * redone
-    tensor, context, expert = passes * tensor + microbatches * ends, passes * context, passes * expert
+    tensor, context, expert = passes * tensor, passes * context, passes * expert
+    tensor = tensor + microbatches * _carried(costs.ends_each, costs.ends_token, tokens)
     pipeline, head = microbatches * pipeline, microbatches * (tokens * costs.head)
     optimizer, fixed = costs.state * costs.update_bytes, costs.step
     total = computed + recompute + head + tensor + context + expert + pipeline + idle + data + optimizer + fixed
