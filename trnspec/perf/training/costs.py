@@ -40,7 +40,8 @@ class Costs:
         tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
         tensor_each: Tensor-parallel collectives of a layer forward, fixed time [s].
         tensor_token: The same, per token.
-        ends: Those of embedding and output on the slowest stage, relative to a layer forward.
+        ends_each: Tensor-parallel collectives of embedding and output on the slowest stage, fixed time [s].
+        ends_token: The same, per token.
         context_each: Ring exchange of keys and values in a layer forward, fixed time [s].
         context_token: The same, per token.
         expert_each: All-to-all of a layer, fixed time [s].
@@ -86,7 +87,8 @@ class Costs:
     tensor_overlap: Number
     tensor_each: Number
     tensor_token: Number
-    ends: Number
+    ends_each: Number
+    ends_token: Number
     context_each: Number
     context_token: Number
     expert_each: Number
@@ -191,13 +193,15 @@ def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     return {"tensor_each": 2.0 * links.tensor_each, "tensor_token": 2.0 * (links.tensor_byte * message)}
 
 
-def _ends(_: Terms, plan: Plan) -> dict[str, Number]:
+def _ends(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     """All-reduces of the embedding's output, forward, and of the gradient of the head's input, backward.
 
     With sequence parallelism they are reduce-scatters and all-gathers of the same bytes.  Of several stages the last one is
     the slowest, since it has the head; it has the embedding too where it is the only one, or in a V-shaped schedule.
     """
-    return {"ends": 0.5 + 0.5 * larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))}
+    rounds = 1.0 + larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))
+    message = terms.hidden * plan.activation_bytes
+    return {"ends_each": rounds * links.tensor_each, "ends_token": rounds * (links.tensor_byte * message)}
 
 
 def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -333,7 +337,6 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
     _layer: ("sequence_parallel", "tp", "which"),
     _scores: ("flash", "seq", "tp", "which"),
     _scores_backward: ("flash",),
-    _ends: ("schedule", "pp"),
     _share: ("overlap", "recompute", "ep", "tp", "which"),
     _schedule: ("interleave", "schedule", "pp"),
     _stages: ("interleave", "schedule", "pp", "which"),
@@ -346,6 +349,7 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
 
 LINKED: dict[Callable[[Terms, Plan, Links], dict[str, Number]], tuple[str, ...]] = {
     _tensor: ("tp", "which"),
+    _ends: ("schedule", "pp", "tp", "which"),
     _context: ("cp", "tp", "which"),
     _experts: ("recompute", "ep", "tp", "which"),
     _pipeline: ("sequence_parallel", "pp", "tp", "which"),
