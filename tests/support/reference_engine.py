@@ -111,8 +111,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     matmul, scores = matmul / d.layers, scores / d.layers
     # Backward: one multiplication for the gradients of each operand; flash attention also computes its scores again.
     forward = max(matmul + scores, e.forward)
-    backward = max(2 * matmul + scores * (5 / 2 if x.flash else 2), e.backward)
-    weight_pass = matmul
+    products = 2 * matmul + scores * (5 / 2 if x.flash else 2)
+    backward = max(products, e.backward)
+    weight_pass = matmul + (backward - products) / 2
     again = forward if full else forward / 2 if operators else scores if selective else 0.0
 
     # Its collectives.
