@@ -273,11 +273,11 @@ def _bottleneck(case: _Case) -> str:
     timing = case.timing
     if not timing.time:
         return ""
-    if case.latency_is_missing:
-        return "latency-bound: below 1 MiB, but the latency of some links is not published"
     stage, seconds = max(timing.transfers, key=lambda t: t[1])
     if timing.latency >= seconds:
         return f"latency-bound: {timing.steps:g} steps" if timing.steps is not None else "latency-bound"
+    if case.latency_is_missing:
+        return "latency-bound: below 1 MiB, but the latency of some links is not published"
     kind = "HBM-bound" if stage == "chip" else "network-bound"
     return f"{kind}: bandwidth {_COVERS[stage]}"
 
