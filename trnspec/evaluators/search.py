@@ -116,6 +116,7 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
             evolve(step, note=f"of the fastest layout; {step.note}"),
             single.answer("throughput"),
             single.answer("mfu"),
+            *(a for a in single.answers if a.name == "ideal_step_time"),
             Answer("evaluated", evaluated, note="layouts"),
             Answer("feasible", evaluated - rejected.total(), note="layouts that are valid and fit"),
             Answer("rejected", rejected.total(), note="layouts that are invalid or do not fit"),
@@ -130,6 +131,7 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
             b for b in estimator.system.figures_used if ".dense." not in b.at or b.at.endswith(f".{q.dtype}")
         ),
         tables=(Table("Fastest layouts", COLUMNS, rows, UNITS),),
+        evidence=single.evidence,
         suggestions=(Suggestion("training", fastest.given(always=LAYOUT), "the fastest layout"),),
         edition=catalog.edition or "",
     )

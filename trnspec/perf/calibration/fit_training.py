@@ -199,6 +199,11 @@ def fit(cases: Sequence[Case], holdout: Holdout = "model") -> Fitted:
     return Fitted(efficiency, errors, held_out, _free(data, flash=flash))
 
 
+def best(data: Batch) -> Efficiency:
+    """The efficiency of the better of both fits."""
+    return min((_solved(data, flash=flash) for flash in (True, False)), key=lambda solved: solved[1])[0]
+
+
 def holdout_masks(groups: Sequence[str], chips: Sequence[str], holdout: Holdout) -> list[Any]:
     """Masks of the rows that are computed from a fit to the others.
 
