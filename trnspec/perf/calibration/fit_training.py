@@ -9,6 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.perf.calibration.limits import limits
 from trnspec.perf.calibration.solver import fit_parameters, selected, stacked
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
@@ -264,5 +265,5 @@ def _solved(data: Batch, *, flash: bool) -> tuple[Efficiency, float]:
         return np.log(data.times(Efficiency(**parameters, causal=causal)) / data.seconds)
 
     typical = {name: TYPICAL[name] for name in _free(data, flash=flash)}
-    parameters, cost = fit_parameters(typical, SHARES, log_errors, WEIGHT)
+    parameters, cost = fit_parameters(typical, SHARES, log_errors, WEIGHT, limits(s.chip for s, _ in data.systems))
     return Efficiency(**parameters, causal=causal), cost

@@ -19,7 +19,7 @@ from trnspec.perf.calibration.measured_inference import InferenceCase
 from trnspec.perf.calibration.measured_training import Case
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from trnspec.perf.lowering.efficiency import Efficiency
     from trnspec.perf.serving.forward_pass import Serving
@@ -45,6 +45,35 @@ class Elsewhere:
     groups: int
     low: float
     high: float
+
+
+@frozen
+class Beyond:
+    """How far a fit is off beyond its rows.
+
+    Attributes:
+        exponent: The power of the distance from the range of the fit by which the interval widens.
+        elsewhere: The interval on other chips and of other software; ``None`` without such rows.
+    """
+
+    exponent: float
+    elsewhere: Elsewhere | None
+
+
+def beyond(fitted: Fitted, cases: Sequence[AnyCase], others: Mapping[str, Sequence[AnyCase]]) -> tuple[Beyond, Beyond]:
+    """How far a fit is off beyond its rows, for steps or output tokens, and for first tokens.
+
+    Args:
+        fitted: The fit.
+        cases: Its rows.
+        others: Rows that were not fitted, by chip and table.
+    """
+    efficiency = fitted.serving if isinstance(fitted, FittedServing) else fitted.efficiency
+    measured = [computed(some, efficiency) for some in others.values()]
+    groups = [name for name, some in others.items() for _ in some]
+    both = [np.concatenate([m[i] for m in measured]) if measured else np.empty(0) for i in (0, 1)]
+    first, second = (Beyond(k, elsewhere(m, groups)) for k, m in zip(exponents(fitted, cases), both, strict=True))
+    return first, second
 
 
 def computed(cases: Sequence[AnyCase], efficiency: Efficiency | Serving) -> tuple[Any, Any]:
