@@ -192,7 +192,8 @@ def _summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
         note = f" ({answer.note})" if answer.note and len(answer.note) <= _BAR else ""
         ends = f" {shown.interval}" if shown.interval else ""
         texts = (f"{shown.value}{ends}{note}", f"{shown.value}{ends}", shown.value)
-        items.append((label(answer.name), *map(escape, texts)))
+        name = label(answer.name)
+        items.append((_SYNONYMS.get(name, name), *map(escape, texts)))
     fits = _fits(evaluation)
     items += [fits] if fits else []
     if evaluation.bottleneck:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from trnspec.evaluation.evidence import KINDS
 from trnspec.evaluation.measures import bound, common, edge, mark, measure
 from trnspec.evaluation.page import BOUNDS, IDEAL, is_number, label
 from trnspec.text_table import Block, Column, Number, Table, escape, markdown, table, wrapped
@@ -23,7 +22,10 @@ Row = tuple["Mapping[str, Value | None]", "Evaluation | RefusalError"]
 
 _COMPARED = ("step_time", "mfu", "time_to_first_token", "time_per_output_token", "throughput")
 """The answers that people compare; they are the last to be hidden."""
-MIXED = "The rows have different kinds of evidence. A bound is not comparable with an estimate: each kind is ranked by itself."
+MIXED = (
+    "The rows have different kinds of evidence. Ideal rows are bounds, which are not comparable with the others: "
+    "they are ranked by themselves, last."
+)
 _SHORT = {"time_to_first_token": "TTFT", "time_per_output_token": "TPOT"}
 
 
@@ -91,12 +93,13 @@ def sweep_markdown(rows: Sequence[Row], head: str, *, columns: str | None = None
 
 
 def sweep_note(rows: Sequence[Row]) -> str:
-    """What ``>=`` and ``<=`` mean, and that kinds are ranked apart; empty where there is nothing to explain."""
+    """What ``>=`` and ``<=`` mean, and that bounds are ranked apart; empty where there is nothing to explain."""
     bounds = [r for _, r in rows if not isinstance(r, Exception) and any(map(edge, r.answers))]
     notes = [BOUNDS] if bounds else []
     if bounds and all(_calibration(r) == "none" for r in bounds):
         notes.append(IDEAL)
-    return " ".join([*notes, MIXED] if _mixed(rows) else notes)
+    kinds = {_kind(result) for _, result in rows}
+    return " ".join([*notes, MIXED] if _mixed(rows) and "ideal" in kinds else notes)
 
 
 def _kind(result: Evaluation | RefusalError) -> Kind:
@@ -109,13 +112,12 @@ def _mixed(rows: Sequence[Row]) -> bool:
 
 
 def _ranked(rows: Sequence[Row], sort: str | None) -> Table:
-    """The table in an order; rows of different kinds of evidence are not compared, so each kind is sorted by itself."""
+    """The table in an order; bounds are not compared with estimates, so they are sorted by themselves, last."""
     shown = sweep_table(rows).sorted(sort)
     if sort is None or not _mixed(rows):
         return shown
     at = [c.name for c in shown.columns].index("evidence")
-    order: Sequence[Cell] = KINDS
-    return evolve(shown, rows=tuple(sorted(shown.rows, key=lambda row: order.index(row[at]))))
+    return evolve(shown, rows=tuple(sorted(shown.rows, key=lambda row: row[at] == "ideal")))
 
 
 def _column(name: str, values: Sequence[Value | None], within: tuple[float, str] | None) -> Column:

@@ -124,6 +124,9 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
         parts=tuple(Part("rejected", reason, count) for reason, count in rejected.most_common()),
         assumptions=(
             Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
+            Assumption(
+                "selection", f"the fastest of {evaluated:,}", "errors of the model favor the layouts it underestimates"
+            ),
             Assumption("degrees", "powers of two", "the layouts that are evaluated"),
             Assumption("rank_order", "tensor, context, data, pipeline", "neighbors are in one tensor-parallel group"),
         ),

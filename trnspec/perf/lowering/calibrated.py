@@ -267,9 +267,9 @@ def _evidence(node: Node[Calibration], chip: str, framework: str) -> Evidence:
     kind: Kind = "estimate"
     reason = f"{node.name} ({fit})"
     if chip not in chips:
-        kind, reason = "transferred", f"{node.name} is of {' and '.join(chips)}, not of {chip} ({fit})"
+        kind, reason = "transferred", f"{node.name} has no rows of {chip}, only of {', '.join(chips)} ({fit})"
     elif framework and not _runs(spec, framework):
-        kind, reason = "transferred", f"{node.name} is of {spec.software}, not of {framework} ({fit})"
+        kind, reason = "transferred", f"{node.name} has no rows of {framework} ({fit})"
     return Evidence(
         kind=kind,
         reason=reason,
