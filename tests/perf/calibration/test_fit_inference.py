@@ -28,7 +28,7 @@ from trnspec.perf.serving.request import serve
 from trnspec.perf.work.transformer import transformer
 
 TRUE = Serving(
-    matmul=0.4, attention=0.05, weights=0.7, cache=0.4, call=3e-5, step=1e-3, padding=0.6, request=8e-3, sample=2e-3
+    matmul=0.4, attention=0.3, weights=0.7, cache=0.4, call=3e-5, step=1e-3, padding=0.6, request=8e-3, sample=2e-3
 )
 
 

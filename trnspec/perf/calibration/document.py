@@ -35,7 +35,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
     fitted: str,
     schema: str,
     note: str = "",
-    fitted_on: Mapping[str, str],
+    fitted_on: Mapping[str, str] = {},
     beyond: Sequence[Beyond] = (),
 ) -> str:
     """The YAML text of a calibration.
@@ -72,7 +72,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         f"  software: {_text(software)}",
         f"  fitted: {fitted}",
         f"  data: {_text(data)}",
-        "  fitted_on:",
+        *(["  fitted_on:"] if fitted_on else []),
         *(f"    {key}: {value}" for key, value in fitted_on.items()),
         "  achieved:",
         *(f"    {key}: {value}" for key, value in printed_values(result).items()),

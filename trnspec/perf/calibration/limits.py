@@ -31,7 +31,7 @@ class Limit:
 
 _SHARE = "the share of a computation: between nothing and all of it"
 _KERNEL = "unfused kernels read and write each tensor a few times"
-_COLLECTIVE = "measured large collectives reach 0.3 to 0.95 of the links (catalog/measured/collectives_*.csv)"
+_COLLECTIVE = "large collectives reach 0.67 and more of the links (catalog/measured/collectives_nccl.csv), small ones about half of it"
 
 LIMITS: Mapping[str, Limit] = {
     "matmul": Limit(0.05, 0.94, "the best measured kernel of any chip reaches 0.94 (catalog/measured/matmul.csv)"),

@@ -45,10 +45,10 @@ class Interval:
         exponent: The power of the distance from the range of the fit by which the interval widens.
     """
 
-    low: float = 1.0
-    high: float = 1.0
-    transfer: tuple[float, float] = (1.0, 1.0)
-    exponent: float = 0.0
+    low: float
+    high: float
+    transfer: tuple[float, float]
+    exponent: float
 
     def at(self, evidence: Evidence) -> tuple[float, float]:
         """Both ends for an evidence: those of the fit, or wider.
@@ -78,8 +78,8 @@ class Calibrated:
         evidence: The kind of evidence, before the inputs are known.
         ranges: The range of each input of the fit.
         dtypes: The compute dtypes of the fit; empty if unknown.
-        interval: The spread of step times or times per output token.
-        ttft: That of times to first token; ``None`` to use ``interval``.
+        interval: The spread of step times or times per output token; ``None`` to keep ``low`` and ``high``.
+        ttft: That of times to first token; ``None`` to keep ``ttft_interval``.
     """
 
     name: str = ""
@@ -90,11 +90,15 @@ class Calibrated:
     description: str = _UNCALIBRATED
     serving: Serving = IDEAL_SERVING
     ttft_interval: tuple[float, float] | None = None
-    evidence: Evidence = NO_LOSSES
+    evidence: Evidence = field()
     ranges: Mapping[str, tuple[float, float]] = field(factory=dict, repr=False)
     dtypes: tuple[str, ...] = ()
-    interval: Interval = field(default=Interval(), repr=False)
+    interval: Interval | None = field(default=None, repr=False)
     ttft: Interval | None = field(default=None, repr=False)
+
+    @evidence.default
+    def _own(self) -> Evidence:
+        return Evidence(kind="estimate", reason=self.name, calibration=self.name) if self.name else NO_LOSSES
 
     def at(self, inputs: Mapping[str, float], dtype: str = "") -> Calibrated:
         """The calibration for some inputs: the kind of evidence, and intervals as wide as it demands.
@@ -123,8 +127,8 @@ class Calibrated:
             yield Outside(input="dtype", value=dtype, low=", ".join(self.dtypes))
 
     def _with(self, evidence: Evidence) -> Calibrated:
-        low, high = self.interval.at(evidence)
-        ttft = None if self.ttft is None else self.ttft.at(evidence)
+        low, high = (self.low, self.high) if self.interval is None else self.interval.at(evidence)
+        ttft = self.ttft_interval if self.ttft is None else self.ttft.at(evidence)
         return attrs.evolve(self, low=low, high=high, ttft_interval=ttft, evidence=evidence)
 
 
