@@ -73,7 +73,7 @@ def _count(value: float) -> str:
 
 @frozen(kw_only=True)
 class Evidence:
-    """What an evaluation's predictions rest on.
+    """What the predictions of an evaluation are based on.
 
     Attributes:
         kind: The kind of evidence.

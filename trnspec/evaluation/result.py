@@ -184,7 +184,7 @@ class Evaluation:
         suggestions: Evaluations to run next.
         edition: The edition of the catalog; empty for the working edition.
         as_of: The date of the catalog; empty for today.
-        evidence: What its predictions rest on; ``None`` where it has none.
+        evidence: What its predictions are based on; ``None`` where it has none.
     """
 
     evaluator: str

@@ -162,7 +162,7 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
 
 
 def _ideal(catalog: Catalog, question: TrainingQuestion, layout: Layout) -> tuple[Answer, ...]:
-    """The step time without losses, as a bound beside an estimate that is not of this chip or range."""
+    """The step time without losses, as a bound next to an estimate that is not of this chip or range."""
     q = question
     ideal = prepare(catalog.graph, q.model, q.on, dtype=q.dtype, calibration="none", lnc=q.lnc, chips=q.chips)
     note = "no losses: lower bound on time"

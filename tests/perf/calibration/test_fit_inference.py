@@ -15,9 +15,11 @@ from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Achieved, Calibration
 from trnspec.perf.calibration.document import document, printed_values
 from trnspec.perf.calibration.fit_inference import FIRST, LEAST, TOKEN, fit_inference, fitted, runs
+from trnspec.perf.calibration.fit_range import fitted_on
 from trnspec.perf.calibration.fit_training import COVERAGE
 from trnspec.perf.calibration.measured_inference import OPTIMUM, InferenceCase, inference_cases
 from trnspec.perf.calibration.measurements import records
+from trnspec.perf.calibration.transfer import beyond
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import machine
@@ -186,13 +188,14 @@ def test_the_shipped_calibration_is_what_is_fitted(found, carried, others, chip)
         assert (len(of.errors), COVERAGE) == (spread.rows, float(spread.coverage))
 
 
-def test_the_document_is_one_that_the_catalog_reads(wide):
+def test_the_document_is_one_that_the_catalog_reads(wide, vendor, cases):
     (node,) = [n for n in everything().of(Calibration) if n.name == "trainium1-neuron-decode"]
     text = document(
         wide, name=node.name, chip="trainium1", of="inference", software="Transformers NeuronX",
         source="neuron-benchmarks-2026-08", data="inference_neuron.csv", fitted=str(node.spec.fitted),
         schema="../../schemas/v1/calibration.schema.json",
         note="The interval and the errors are also those of 15 rows that were not fitted.",
+        fitted_on=fitted_on(vendor), beyond=beyond(wide, vendor, {"x": [c for c in cases if c.software == OPTIMUM]}),
     )  # fmt: skip
     bare = re.compile(r"[0-9.]+")
     assert bare.sub("N", node.document.text) == bare.sub("N", text)
