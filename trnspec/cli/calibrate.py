@@ -113,6 +113,8 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     --document may name a chip without rows: the document then names the chips of its rows, and its errors and interval
     come from fits that held out one chip at a time, of which there must be at least two.
     """
+    from trnspec.perf.calibration.fit_range import inputs_of
+
     catalog = _catalog(options["catalog"])
     rows, of = _rows(files, options["of"])
     cases, skipped = _cases(catalog, rows, of, chips, only)
@@ -123,7 +125,8 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     fits = {holdout: _fit(cases, holdout) for holdout in _holdouts(targets, own)}
     more = _also(catalog, rows, of, chips, cases, options["also"])
     if more:
-        fits = {holdout: fitted.with_errors(_errors(fitted, more)) for holdout, fitted in fits.items()}
+        scales = [inputs_of(case)["ranks"] for case in more]
+        fits = {holdout: fitted.with_errors(_errors(fitted, more), scales) for holdout, fitted in fits.items()}
     _print(fits, cases, skipped, every=options["every"])
     if targets:
         data = ", ".join(FilePath(file).name for file in files)

@@ -50,7 +50,7 @@ def test_a_cost_that_the_model_lacks_needs_one() -> None:
     sizes = [inputs_of(c)["parameters"] for c in ROWS]
     grown = [evolve(c, seconds=c.seconds * (s / min(sizes)) ** 0.5) for c, s in zip(ROWS, sizes, strict=True)]
 
-    straight, bent = (exponents(Fitted(TRUE, none, none, ()), rows)[0] for rows in (ROWS, grown))
+    straight, bent = (exponents(Fitted(TRUE, none, none, (), scales=none), rows)[0] for rows in (ROWS, grown))
     assert straight < 0.1
     assert bent > 0.2
 

@@ -154,6 +154,7 @@ def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") ->
     if len(cases) < LEAST:
         raise UsageError(f"{len(cases)} rows are too few to fit; expected at least {LEAST}")
     timed = data.ttft > 0.0
+    scales = data.plan.tp * data.plan.pp
     serving = fitted(data)
     held_tpot, held_ttft = np.empty(len(cases)), np.empty(len(cases))
     for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
@@ -171,10 +172,10 @@ def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") ->
     if timed.sum() >= LEAST:
         measured = data.ttft[timed]
         errors = (data.first_token_times(serving)[timed] / measured - 1.0, held_ttft[timed] / measured - 1.0)
-        ttft = Fitted(efficiency, *errors, tuple(FIRST))
+        ttft = Fitted(efficiency, *errors, tuple(FIRST), scales=scales[timed])
     names = (*_free(data), *(FIRST if ttft is not None else ()))
     errors = (data.token_times(serving) / data.tpot - 1.0, held_tpot / data.tpot - 1.0)
-    return FittedServing(efficiency, *errors, names, serving, ttft)
+    return FittedServing(efficiency, *errors, names, serving, ttft, scales=scales)
 
 
 def _free(data: Runs) -> tuple[str, ...]:

@@ -146,16 +146,23 @@ class Fitted:
         errors: Computed over measured time minus 1, one per row, of the fit to all rows.
         held_out: The same, of a fit to the rows outside the row's group.
         names: The fitted parameters.
+        scales: Ranks of each row of ``held_out``.  In the interval every number of ranks has the same weight, so that
+            many rows of one server do not set the width for large systems.
     """
 
     efficiency: Efficiency
     errors: Any
     held_out: Any
     names: tuple[str, ...]
+    scales: Any = field(kw_only=True)
 
-    def with_errors(self, errors: Any) -> Self:
-        """The same fit, with errors of rows that were not part of it added to ``held_out``."""
-        return attrs.evolve(self, held_out=np.concatenate([self.held_out, errors]))
+    def with_errors(self, errors: Any, scales: Any) -> Self:
+        """The same fit, with errors of rows that were not part of it, and their ranks, added to ``held_out``."""
+        return attrs.evolve(
+            self,
+            held_out=np.concatenate([self.held_out, errors]),
+            scales=np.concatenate([self.scales, scales]),
+        )
 
     def summary(self, *, held_out: bool) -> tuple[float, float, float]:
         """Mean, median and worst absolute error, of the fit to all rows or of held-out rows."""
@@ -165,12 +172,27 @@ class Fitted:
     @property
     def low(self) -> float:
         """Measured over computed time of held-out rows, at the lower end of the interval."""
-        return float(np.quantile(1.0 / (1.0 + self.held_out), (1.0 - COVERAGE) / 2.0))
+        return quantile(1.0 / (1.0 + self.held_out), self.scales, (1.0 - COVERAGE) / 2.0)
 
     @property
     def high(self) -> float:
         """The same, at the upper end."""
-        return float(np.quantile(1.0 / (1.0 + self.held_out), 1.0 - (1.0 - COVERAGE) / 2.0))
+        return quantile(1.0 / (1.0 + self.held_out), self.scales, (1.0 + COVERAGE) / 2.0)
+
+
+def quantile(values: Any, groups: Any, share: float) -> float:
+    """The quantile of some values in which every group has the same weight, interpolated between the middles of weights.
+
+    Args:
+        values: The values.
+        groups: The group of each value.
+        share: Share of the weight below the quantile.
+    """
+    _, which = np.unique(groups, return_inverse=True)
+    weights = 1.0 / np.bincount(which)[which]
+    order = np.argsort(values)
+    middles = np.cumsum(weights[order]) - 0.5 * weights[order]
+    return float(np.interp(share * weights.sum(), middles, values[order]))
 
 
 def fit(cases: Sequence[Case], holdout: Holdout = "model") -> Fitted:
@@ -197,7 +219,13 @@ def fit(cases: Sequence[Case], holdout: Holdout = "model") -> Fitted:
     for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
         unseen = data.rows(mask)
         held_out[mask] = unseen.times(_solved(data.rows(~mask), flash=flash)[0]) / unseen.seconds - 1.0
-    return Fitted(efficiency, errors, held_out, _free(data, flash=flash))
+    return Fitted(
+        efficiency,
+        errors,
+        held_out,
+        _free(data, flash=flash),
+        scales=data.plan.tp * data.plan.pp * data.plan.dp * data.plan.cp,
+    )
 
 
 def best(data: Batch) -> Efficiency:

@@ -14,7 +14,7 @@ from trnspec.perf.calibration.fit_inference import LEAST as LEAST_SERVING
 from trnspec.perf.calibration.fit_inference import FittedServing, runs
 from trnspec.perf.calibration.fit_inference import fitted as solved_serving
 from trnspec.perf.calibration.fit_range import EXPONENT, factor, inputs_of, ranges
-from trnspec.perf.calibration.fit_training import COVERAGE, Fitted, batch, best
+from trnspec.perf.calibration.fit_training import COVERAGE, Fitted, batch, best, quantile
 from trnspec.perf.calibration.measured_inference import InferenceCase
 from trnspec.perf.calibration.measured_training import Case
 
@@ -97,17 +97,9 @@ def elsewhere(measured: Any, groups: Sequence[str]) -> Elsewhere | None:
     known = ~np.isnan(measured)
     if not known.any():
         return None
-    names, which = np.unique(np.array(groups)[known], return_inverse=True)
-    weights = 1.0 / np.bincount(which)[which]
-    low, high = (_quantile(measured[known], weights, q) for q in ((1.0 - COVERAGE) / 2.0, (1.0 + COVERAGE) / 2.0))
-    return Elsewhere(int(known.sum()), len(names), low, high)
-
-
-def _quantile(values: Any, weights: Any, share: float) -> float:
-    """The weighted quantile, interpolated between the middles of the weights."""
-    order = np.argsort(values)
-    middles = np.cumsum(weights[order]) - 0.5 * weights[order]
-    return float(np.interp(share * weights.sum(), middles, values[order]))
+    names = np.array(groups)[known]
+    low, high = (quantile(measured[known], names, q) for q in ((1.0 - COVERAGE) / 2.0, (1.0 + COVERAGE) / 2.0))
+    return Elsewhere(int(known.sum()), len(set(names)), low, high)
 
 
 def exponents(fitted: Fitted, cases: Sequence[AnyCase]) -> tuple[float, float]:
