@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from trnspec.catalog.views import DocumentView
     from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity
     from trnspec.errors import EditionError, QuantityError, TrnspecError, UnknownNameError, UsageError
+    from trnspec.evaluation.evidence import Evidence, Outside
     from trnspec.evaluation.result import (
         Answer,
         Assumption,
@@ -71,6 +72,7 @@ __all__ = [
     "EditionError",
     "Evaluation",
     "Evaluator",
+    "Evidence",
     "ExportError",
     "Exporter",
     "Figure",
@@ -80,6 +82,7 @@ __all__ = [
     "Kind",
     "Location",
     "Node",
+    "Outside",
     "Part",
     "Plugin",
     "Quantity",
@@ -110,6 +113,7 @@ __all__ = [
 
 _MODULES = {
     "trnspec.api": ("evaluate", "load", "sweep", "validate"),
+    "trnspec.evaluation.evidence": ("Evidence", "Outside"),
     "trnspec.evaluation.sweep": ("Sweep",),
     "trnspec.catalog.catalog": ("Catalog",),
     "trnspec.catalog.query.run": ("Result",),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from attrs import evolve
 
 from trnspec.errors import TrnspecError, UsageError
+from trnspec.evaluation.evidence import KINDS, Evidence
 from trnspec.evaluation.inputs import Input, bound, call, inputs
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table, UsedFigure
 from trnspec.plugins.failures import print_traceback
@@ -138,7 +139,7 @@ _FORMS: dict[str, type] = {
 
 
 _TEXTS: dict[type, tuple[str, ...]] = {
-    Answer: ("name", "unit", "note"),
+    Answer: ("name", "unit", "note", "kind"),
     Part: ("of", "name", "note"),
     Assumption: ("name", "value", "why"),
     UsedFigure: ("of", "at", "says", "source", "as_of"),
@@ -162,6 +163,9 @@ def _forms(result: Evaluation) -> Iterator[str]:
     for name in ("title", "bottleneck", "edition", "as_of"):
         if not isinstance(getattr(result, name), str):
             yield f"its {name} is not a text"
+    evidence: Any = result.evidence
+    if evidence is not None and not isinstance(evidence, Evidence):
+        yield "its evidence is not an Evidence"
     yield from _mappings(result)
     if not result.answers and not result.tables:
         yield "it has neither answers nor tables"
@@ -201,6 +205,8 @@ def _answers(answers: Iterable[Answer]) -> Iterator[str]:
         if name in seen:
             yield f"it answers {name} twice"
         seen.add(name)
+        if answer.kind not in KINDS:
+            yield f"{name} has the kind {answer.kind!r}; expected one of {', '.join(filter(None, KINDS))}"
         if not _sound(value):
             yield f"{name} is {value!r}; a finite number, a text, true or false is expected"
             continue

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import attrs
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.errors import QuantityError, UsageError
+from trnspec.evaluation.evidence import marked
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     Software,
@@ -20,6 +21,7 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Suggestion, UsedFigure
 from trnspec.evaluators.fit import Demand
 from trnspec.model.transformers.counting import active_parameters, parameters
+from trnspec.perf.calibration.fit_range import training_inputs
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work import frameworks
@@ -133,10 +135,17 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
     _, memory, _ = demand.worst(estimator.dims)
     if q.must_fit and memory.total > estimator.system.capacity:
         raise _too_large(question, estimator, memory)
+    estimator = evolve(
+        estimator, calibration=estimator.calibration.at(training_inputs(estimator.dims, layout), q.dtype)
+    )
     step = estimator.step(layout)
     moved = offload_time(estimator, layout, estimator.memory(layout), step, rate) if q.offload != "none" else 0.0
     low, high = (end + moved for end in estimator.interval(layout))
-    times = (float(step.total) + moved, low, high)
+    evidence = estimator.calibration.evidence
+    ideal = _ideal(catalog, q, layout) if evidence.kind in ("extrapolated", "transferred") else ()
+    # No losses is a bound; the spread of other chips and software may be wider.
+    low = max([low, *(a.low for a in ideal if a.low is not None)])
+    times = (float(step.total) + moved, min(low, float(step.total) + moved), high)
     inputs = {
         **q.values(),
         **attrs.asdict(layout),
@@ -148,13 +157,23 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
         title=f"{estimator.name} on {estimator.system.name}: {int(estimator.system.chips):,} chips, "
         f"{ranks:,} ranks, {layout.tokens:,} tokens per step",
         inputs=inputs,
-        answers=_answers(estimator, layout, times, memory, q),
+        answers=marked((*_answers(estimator, layout, times, memory, q), *ideal), evidence.kind),
+        evidence=evidence,
         parts=(*_parts(step, moved), *_memory_parts(memory)),
         bottleneck=_bottleneck(step, moved, memory, estimator),
         assumptions=(*_assumptions(estimator, layout, question), *_resolved(estimator, layout, q)),
         figures_used=_figures_used(estimator),
         edition=catalog.edition or "",
     )
+
+
+def _ideal(catalog: Catalog, question: TrainingQuestion, layout: Layout) -> tuple[Answer, ...]:
+    """The step time without losses, as a bound next to an estimate that is not of this chip or range."""
+    q = question
+    ideal = prepare(catalog.graph, q.model, q.on, dtype=q.dtype, calibration="none", lnc=q.lnc, chips=q.chips)
+    note = "no losses: lower bound on time"
+    low = ideal.interval(layout)[0]
+    return (Answer("ideal_step_time", float(ideal.step(layout).total), "s", low, note=note, kind="ideal"),)
 
 
 def _too_large(question: TrainingQuestion, estimator: Estimator, memory: Memory) -> RefusalError:
