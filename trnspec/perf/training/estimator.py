@@ -21,6 +21,7 @@ from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
+    from trnspec.perf.ops import Number
 
 
 @frozen
@@ -83,22 +84,23 @@ class Estimator:
 
 def peak(d: Dimensions, layout: Layout) -> Memory:
     """Memory of the rank that needs the most, at the peak of a training step."""
-    split = layout.split()
-    by_stage = [
-        training_memory(
-            d,
-            split,
-            layout.storing(),
-            layout.bytes,
-            seq=float(layout.seq),
-            microbatch=float(layout.microbatch),
-            microbatches=float(layout.microbatches),
-            zero=float(layout.zero),
-            stage=stage,
-        )
-        for stage in dict.fromkeys(peak_stages(d, split))
-    ]
+    by_stage = [stage_memory(d, layout, stage) for stage in dict.fromkeys(peak_stages(d, layout.split()))]
     return max(by_stage, key=lambda memory: float(memory.total))
+
+
+def stage_memory(d: Dimensions, layout: Layout, stage: Number) -> Memory:
+    """Memory of a rank of a stage, at the peak of a training step."""
+    return training_memory(
+        d,
+        layout.split(),
+        layout.storing(),
+        layout.bytes,
+        seq=float(layout.seq),
+        microbatch=float(layout.microbatch),
+        microbatches=float(layout.microbatches),
+        zero=float(layout.zero),
+        stage=stage,
+    )
 
 
 def prepare(
