@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import click
 from attrs import evolve, frozen
 
 from trnspec.cli.help import GroupedOption
@@ -13,6 +12,8 @@ from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import click
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
@@ -142,7 +143,7 @@ def _write(file: str, data: Mapping[str, Any]) -> None:
 
     events = ",\n".join(json.dumps(event) for event in data["traceEvents"])
     others = json.dumps({k: v for k, v in data.items() if k != "traceEvents"})
-    text = f"{others[:-1]}{', ' if len(others) > 2 else ''}\"traceEvents\": [\n{events}\n]}}\n"
+    text = f'{others[:-1]}{", " if len(others) > 2 else ""}"traceEvents": [\n{events}\n]}}\n'
     try:
         write({FilePath(file): text.encode()})
     except OSError as error:

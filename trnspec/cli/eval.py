@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 
 from trnspec.catalog.catalog import Catalog
 from trnspec.cli.analysis import Analysis, analysis_options
@@ -252,7 +252,7 @@ class EvalRequest:
     columns: str | None = None
     sort: str | None = None
     brief: bool = False
-    analysis: Analysis = Analysis()
+    analysis: Analysis = field(factory=Analysis)
 
     @property
     def context(self) -> dict[str, Any]:

@@ -239,7 +239,9 @@ def _over_claims(catalog: Documents, evaluate_: Evaluate) -> Evaluation:
     chosen, evaluation = ordered[len(ordered) // 2]
     every = list(dict.fromkeys(one for combination, _ in results for one in combination))
     places = dict.fromkeys(str(one.path).rsplit(".", 1)[0] for one in every)
-    listed = tuple(Assumption(str(o.path), o.value, o.why + ("" if o in chosen else "; in the interval")) for o in every)
+    listed = tuple(
+        Assumption(str(o.path), o.value, o.why + ("" if o in chosen else "; in the interval")) for o in every
+    )
     note = f"interval over {len(results)} claims about {' and '.join(places)}"
     answers = tuple(_spanned(a, [e for _, e in results], note) for a in evaluation.answers)
     return evolve(evaluation, answers=answers, assumptions=(*listed, *evaluation.assumptions))

@@ -6,6 +6,7 @@ for calibrated parameters alike.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,24 +14,40 @@ import attrs
 from attrs import evolve, frozen
 
 from trnspec.diagnostics import did_you_mean
-from trnspec.errors import UnknownNameError, UsageError
+from trnspec.errors import TrnspecError, UnknownNameError, UsageError
 from trnspec.graph import paths
 from trnspec.graph.totals import terms
 from trnspec.model.calibration import Calibration
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import FigureShape, NumberShape, Shape, dotted, shape_at, value_at
 from trnspec.model.renames import current
+from trnspec.yaml import Path
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from trnspec.evaluation.result import Evaluation
     from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
 
 _FLAGS = ("causal",)
 """Parameters of a calibration that choose between two formulas, 0 or 1; a change of 1 % means nothing for them."""
+
+_SHARES = frozenset(
+    (
+        "matmul",
+        "attention",
+        "memory",
+        "chip",
+        "server",
+        "ultraserver",
+        "network",
+        "overlap",
+        "exposed",
+        "tensor_overlap",
+    )
+) | {"weights", "cache", "link", "additive", "padding"}
+"""Parameters of a calibration that are shares: none is above 1."""
 
 
 class Documents(Protocol):
@@ -76,6 +93,11 @@ class FigurePath:
         """The figure there; ``None`` where the document has none."""
         value = value_at(self.node.spec, self.steps)
         return value if isinstance(value, Figure) else None
+
+    @property
+    def most(self) -> float:
+        """The largest value it can have, in base units: 1 for a calibrated share."""
+        return 1.0 if isinstance(self.node.spec, Calibration) and self.steps[-1] in _SHARES else math.inf
 
     def __str__(self) -> str:
         return f"{self.node.name}.{self.at}"
@@ -126,7 +148,7 @@ def _misspelled(graph: Graph, kind: type[Any], rest: str) -> str:
     return did_you_mean(rest, paths.paths(graph, kind))
 
 
-def _elsewhere(graph: Graph, node: Node[Any], rest: str) -> UsageError:
+def _elsewhere(graph: Graph, node: Node[Any], rest: str) -> TrnspecError:
     """The error for a path that a kind has no figure at: a total, a path of a part, or a spelling mistake."""
     kind = type(node.spec)
     place = paths.place(graph, kind, rest)
@@ -187,8 +209,8 @@ def scaled(catalog: Any, path: FigurePath, factor: Fraction, text: str = "") -> 
     figure = path.figure
     assert figure is not None
     quantity = figure.value
-    scaled_ = {"number": quantity.number * factor, "ulp": quantity.ulp * factor}
-    quantity = evolve(quantity, text=text or quantity.text, **scaled_)
+    number, ulp = quantity.number * factor, quantity.ulp * factor
+    quantity = evolve(quantity, text=text or quantity.text, number=number, ulp=ulp)
     graph = catalog.graph
     node = graph.named(path.node.name)
     spec = _with(node.spec, path.steps, evolve(figure, value=quantity))

@@ -1,14 +1,16 @@
 """The value that a figure needs for an answer to reach a target: ``step_time=20 s`` by ``trn2.48xlarge.network.bandwidth``.
 
 The figure is multiplied by 2, 4, 16, ... up to :data:`FARTHEST`, then divided by the same, until the target lies between
-two answers; bisection in log space then narrows the bracket to :data:`CLOSE`. Between the two ends the answer is taken to be
-monotone in the figure. Where no value suffices, the refusal has the answer at the farthest value, the limit.
+two answers; a calibrated share is not above 1. Bisection in log space then narrows the bracket to :data:`CLOSE`, for which
+the answer is taken to be monotone in the figure. Where no value suffices, the refusal has the answer at the farthest value,
+the limit.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -24,7 +26,7 @@ from trnspec.quantities.quantity import Qualifier, Quantity, parse, render
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from trnspec.evaluation.figure_path import Documents
@@ -180,10 +182,29 @@ def _used(graph: Graph, vary: str, evaluation: Evaluation) -> FigurePath:
     known = figures_of(evaluation, graph)
     if path not in known and str(path) not in {str(p) for p in known}:
         uses = ", ".join(str(p) for p in known) or "no figures"
-        kind = "calibration" if path.node.kind == "Calibration" and path.node not in calibrations(evaluation, graph) else ""
+        kind = (
+            "calibration"
+            if path.node.kind == "Calibration" and path.node not in calibrations(evaluation, graph)
+            else ""
+        )
         what = f"the calibration {path.node.name}" if kind else str(path)
         raise UsageError(f"vary: the evaluation does not use {what}; it uses {uses}")
     return path
+
+
+@frozen
+class _Limit:
+    """How far an answer comes in one direction.
+
+    Attributes:
+        factor: The farthest factor on the figure that has an answer.
+        answer: The answer there.
+        refusal: Why there is none farther away; empty where there is.
+    """
+
+    factor: float
+    answer: float
+    refusal: str
 
 
 @frozen
@@ -199,12 +220,10 @@ class _Search:
     def factor(self, present: Evaluation) -> float:
         if self.now == self.goal:
             return 1.0
-        limits: list[tuple[float, float, str]] = []
-        for direction in (1.0, -1.0):
-            near, last, refusal = (1.0, self.now), 1.0, ""
-            exponent = 1.0
-            while 2.0**exponent <= FARTHEST:
-                factor = 2.0 ** (direction * exponent)
+        limits: list[_Limit] = []
+        for factors in self._factors():
+            near, refusal = (1.0, self.now), ""
+            for factor in factors:
                 try:
                     value = self.answer(factor)
                 except RefusalError as error:
@@ -212,10 +231,17 @@ class _Search:
                     break
                 if (near[1] - self.goal) * (value - self.goal) <= 0.0:
                     return self._bisected(near, (factor, value), present)
-                near, last = (factor, value), factor
-                exponent = exponent * 2.0 if exponent < 32.0 else exponent + 8.0
-            limits.append((near[1], last, refusal))
+                near = (factor, value)
+            limits.append(_Limit(*near, refusal))
         raise self._out_of_reach(limits, present)
+
+    def _factors(self) -> tuple[list[float], list[float]]:
+        """The factors to try, ever farther from 1: above and below."""
+        figure = self.path.figure
+        assert figure is not None
+        most = max(1.0, min(self.path.most / float(figure.value.value), FARTHEST))
+        down = [2.0**-exponent for exponent in (1, 2, 4, 8, 16, 32)]
+        return [*(1.0 / f for f in down if f * most > 1.0), most], [*down, 1.0 / FARTHEST]
 
     def _bisected(self, one: tuple[float, float], two: tuple[float, float], present: Evaluation) -> float:
         (low, at_low), (high, at_high) = sorted((one, two))
@@ -237,17 +263,23 @@ class _Search:
             )
         return factor
 
-    def _out_of_reach(self, limits: list[tuple[float, float, str]], present: Evaluation) -> RefusalError:
-        name, now = self.wanted.answer, self._text(self.now, present)
-        nearest, factor, refusal = min(limits, key=lambda limit: abs(math.log(limit[0] / self.goal)) if limit[0] else 1e9)
-        sentence = f"no value of {self.path} gives {name} = {self.wanted.text}: it is {now} at present"
-        if all(math.isclose(value, self.now, rel_tol=1e-9) for value, _, _ in limits):
+    def _out_of_reach(self, limits: list[_Limit], present: Evaluation) -> RefusalError:
+        name = self.wanted.answer
+        nearest = min(limits, key=lambda limit: abs(math.log(limit.answer / self.goal)) if limit.answer else math.inf)
+        there = self._text(nearest.answer, present)
+        sentence = f"no value of {self.path} gives {name} = {self.wanted.text}: it is {self._text(self.now, present)} at present"
+        if all(math.isclose(limit.answer, self.now, rel_tol=_REACHED) for limit in limits):
             sentence += ", and the figure does not change it"
-        elif refusal:
-            sentence += f" and {self._text(nearest, present)} at {factor:.4g} times the present figure; beyond, {refusal}"
+        elif nearest.refusal:
+            sentence += (
+                f", {there} at {nearest.factor:.4g} times the present figure, and refused beyond: {nearest.refusal}"
+            )
+        elif math.isfinite(self.path.most) and nearest.factor >= 1.0:
+            sentence += f" and {there} at {self.path.most:g}x, the largest share there is"
         else:
-            end = "infinity" if factor > 1.0 else "zero"
-            sentence += f" and approaches {self._text(nearest, present)} as the figure goes to {end}"
+            sentence += (
+                f" and approaches {there} as the figure goes to {'infinity' if nearest.factor > 1.0 else 'zero'}"
+            )
         return RefusalError("out-of-reach", sentence, place=str(self.path))
 
     def _text(self, value: float, present: Evaluation) -> str:

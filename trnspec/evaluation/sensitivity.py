@@ -18,7 +18,7 @@ from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.assumptions import applied
-from trnspec.evaluation.figure_path import figures_of, scaled
+from trnspec.evaluation.figure_path import FigurePath, figures_of, scaled
 from trnspec.evaluation.result import Evaluation, RefusalError, Table
 from trnspec.evaluation.runner import run
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from trnspec.evaluation.assumptions import Evaluate
-    from trnspec.evaluation.figure_path import Documents, FigurePath
+    from trnspec.evaluation.figure_path import Documents
     from trnspec.plugins.api import Evaluator
 
 STEP = 1e-4

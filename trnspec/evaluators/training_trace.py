@@ -63,18 +63,12 @@ def trace(catalog: Catalog, question: TrainingQuestion) -> dict[str, Any]:
     )
     layout = q.layout(int(estimator.system.ranks))
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
-    plan = layout.plan()
     passes = passes_of(
         parts,
-        schedule=layout.schedule,
-        stages=layout.pp,
-        microbatches=int(layout.microbatches),
-        chunks=layout.interleave,
+        layout,
         # Full recompute repeats the forward pass, selective recompute its attention scores.
         forward=float(estimator.step(evolve(layout, recompute="full")).recompute),
         scores=float(estimator.step(evolve(layout, recompute="selective")).recompute),
-        full=float(plan.full),
-        selective=float(plan.selective),
     )
     total = evaluation.number("step_time")
     drawn = timeline(passes, total)

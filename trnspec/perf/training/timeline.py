@@ -15,7 +15,7 @@ to the step time.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,9 @@ from attrs import field, frozen
 from trnspec.evaluation.result import RefusalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+
+    from trnspec.perf.work.layout import Layout
 
 COMPUTE, COMMUNICATION = "compute", "communication"
 """The two threads of a stage."""
@@ -306,32 +308,17 @@ def _executed(orders: Sequence[Sequence[Pass]], passes: Passes) -> list[list[Eve
 # The parts of the passes of a step.
 
 
-def passes_of(
-    parts: Mapping[str, float],
-    *,
-    schedule: str,
-    stages: int,
-    microbatches: int,
-    chunks: int,
-    forward: float,
-    scores: float,
-    full: float,
-    selective: float,
-) -> Passes:
+def passes_of(parts: Mapping[str, float], layout: Layout, *, forward: float, scores: float) -> Passes:
     """The passes of a step from the parts of its time.
 
     Args:
         parts: The parts of the step time [s].
-        schedule: The schedule.
-        stages: Pipeline stages.
-        microbatches: Microbatches.
-        chunks: Model chunks per stage.
+        layout: The layout.
         forward: Computation of all forward passes of a stage [s].
         scores: Attention scores in it [s].
-        full: Share of a layer that is recomputed.
-        selective: 1.0 where attention scores are recomputed.
     """
-    m = float(microbatches)
+    plan = layout.plan()
+    schedule, stages, chunks, m = layout.schedule, layout.pp, layout.interleave, float(layout.microbatches)
     each = {name: value / m for name, value in parts.items()}
     stage = math.fsum(each.get(n, 0.0) for n in ("compute", "recompute", "tensor", "context", "expert"))
     pipeline = each.get("pipeline", 0.0)
@@ -345,7 +332,7 @@ def passes_of(
     weights = forward - scores if schedule in SPLIT else 0.0
     # Collectives per layer: two forward and two backward, two more for recompute; keys and values once forward, twice
     # backward with their gradients, and once more where attention is recomputed.
-    rounds, rings = 1.0 / (2.0 + full), 1.0 / (3.0 + full + selective)
+    rounds, rings = 1.0 / (2.0 + float(plan.full)), 1.0 / (3.0 + float(plan.full) + float(plan.selective))
     before: list[Work] = [
         (COMPUTE, "forward", forward),
         (COMMUNICATION, "context", rings * each.get("context", 0.0)),
@@ -365,7 +352,7 @@ def passes_of(
     return Passes(
         schedule=schedule,
         stages=stages,
-        microbatches=microbatches,
+        microbatches=int(m),
         chunks=chunks,
         parts={"F": before, "B": after, "W": [(COMPUTE, "weight gradients", weights)]},
         last={
