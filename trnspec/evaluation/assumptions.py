@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 
 from trnspec.errors import QuantityError, UsageError
 from trnspec.evaluation.figure_path import FigurePath, figure_path
+from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError
 from trnspec.graph.graph import figure_at
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at, spread
@@ -238,11 +239,11 @@ def _over_claims(catalog: Documents, evaluate_: Evaluate) -> Evaluation:
     ordered = sorted(results, key=lambda row: _first(row[1]))
     chosen, evaluation = ordered[len(ordered) // 2]
     every = list(dict.fromkeys(one for combination, _ in results for one in combination))
-    places = dict.fromkeys(str(one.path).rsplit(".", 1)[0] for one in every)
+    places = dict.fromkeys(f"{one.path.node.name}.{one.path.steps[0]}" for one in every)
     listed = tuple(
         Assumption(str(o.path), o.value, o.why + ("" if o in chosen else "; in the interval")) for o in every
     )
-    note = f"interval over {len(results)} claims about {' and '.join(places)}"
+    note = f"over the claims about {' and '.join(places)}"
     answers = tuple(_spanned(a, [e for _, e in results], note) for a in evaluation.answers)
     return evolve(evaluation, answers=answers, assumptions=(*listed, *evaluation.assumptions))
 
@@ -272,7 +273,7 @@ def _combinations(catalog: Documents, evaluate_: Evaluate) -> Iterator[tuple[tup
         yield combination, evaluation
     if not answered and first is not None:
         if first.reason == "unknown-figure" and count == 1:
-            first.hint = first.hint or "no source claims a value for it; assume gives one"
+            first.hint = first.hint or "no source claims a value for it; assume one"
         raise first
 
 
@@ -287,6 +288,7 @@ def _spanned(answer: Answer, evaluations: Sequence[Evaluation], note: str) -> An
     values = [float(a.value) for a in others if not isinstance(a.value, (bool, str))]
     if len(values) < len(evaluations) or min(values) == max(values):
         return answer
+    note = f"{measure(min(values), answer.unit)} to {measure(max(values), answer.unit)} {note}"
     bounded = answer.low is not None or answer.high is not None
     lows = [a.low for a in others] if bounded else values
     highs = [a.high for a in others] if bounded else values

@@ -22,6 +22,7 @@ from trnspec.evaluation.figure_path import FigurePath, calibrations, figure_path
 from trnspec.evaluation.measures import measure, multiples
 from trnspec.evaluation.result import Answer, Evaluation, RefusalError
 from trnspec.evaluation.runner import run
+from trnspec.quantities.grammar import PARTS
 from trnspec.quantities.quantity import Qualifier, Quantity, parse, render
 from trnspec.quantities.units import Dimension
 
@@ -141,7 +142,7 @@ def solve(
     figure = path.figure
     assert figure is not None
     quantity = figure.value
-    needed = render(quantity.value * Fraction(factor), quantity.unit, _DIGITS)
+    needed = _spelled(quantity, Fraction(factor))
     result = run(evaluator, provider, scaled(used, path, Fraction(factor), needed), rest)
     assumed = {a.name for a in result.assumptions}
     return evolve(
@@ -152,6 +153,13 @@ def solve(
         assumptions=(*(a for a in present.assumptions if a.name not in assumed), *result.assumptions),
         suggestions=(),
     )
+
+
+def _spelled(quantity: Quantity, factor: Fraction) -> str:
+    """A multiple of a quantity, in its unit as it is spelled there: ``Gbps``, not ``Gbit/s``."""
+    text = render(quantity.value * factor, quantity.unit, _DIGITS)
+    match = PARTS.match(quantity.text)
+    return text if match is None else text.removesuffix(quantity.unit.symbol) + match[6]
 
 
 def _times(factor: float) -> str:

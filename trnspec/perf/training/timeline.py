@@ -37,6 +37,8 @@ CLOSE = 1e-9
 """How far the events may be from the step time, relative to it."""
 MOST = 2_000_000
 """The most events of a timeline."""
+_ROUNDING = 1e-14
+"""A gap that is shorter, relative to the step time, is rounding and not a bubble."""
 
 SPLIT = {"zb1p": 1, "zb2p": 2}
 """Schedules whose backward pass is split: how far gradients of weights fall behind, in microbatches per stage."""
@@ -202,16 +204,17 @@ def _complete(events: Sequence[Event], start: float, common: float, total: float
     """The events of a stage with bubbles between them, and the end of the step."""
     stage, now = events[0].stage, start
     for event in events:
-        if event.start > now:
+        if event.start - now > _ROUNDING * total:
             yield Event(stage, COMPUTE, BUBBLE, now, event.start - now)
         yield event
         now = event.end
-    if start + common - now > CLOSE * CLOSE * total:
+    if start + common - now > _ROUNDING * total:
         yield Event(stage, COMPUTE, BUBBLE, now, start + common - now)
         now = start + common
     for thread, name, duration in passes.end:
-        yield Event(stage, thread, name, now, duration)
-        now += duration
+        if duration:
+            yield Event(stage, thread, name, now, duration)
+            now += duration
     if start + total - now > CLOSE * total:
         yield Event(stage, COMPUTE, SLACK, now, start + total - now)
 
