@@ -222,8 +222,9 @@ def _with_hint(catalog: Documents, evaluate_: Evaluate) -> Evaluation:
         return evaluate_(catalog)
     except RefusalError as refusal:
         known = claims(catalog.graph, refusal.place) if refusal.reason == "unknown-figure" else ()
-        if known and not refusal.hint:
-            refusal.hint = f"use_claims=True evaluates it at {_values(known)}, which sources claim"
+        if known:
+            hint = f"use_claims=True evaluates it at {_values(known)}, which sources claim"
+            refusal.hint = f"{hint}; or {refusal.hint}" if refusal.hint else hint
         raise
 
 

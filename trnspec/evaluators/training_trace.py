@@ -12,7 +12,7 @@ from attrs import evolve
 
 from trnspec.evaluators.training import TrainingQuestion, run
 from trnspec.perf.training.estimator import prepare, stage_memory
-from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, passes_of, timeline
+from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, only_last, passes_of, timeline
 from trnspec.perf.work.stages import in_flight
 
 if TYPE_CHECKING:
@@ -63,12 +63,14 @@ def trace(catalog: Catalog, question: TrainingQuestion) -> dict[str, Any]:
     )
     layout = q.layout(int(estimator.system.ranks))
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
+    fused = estimator.step(evolve(layout, schedule="1f1b", interleave=1))
     passes = passes_of(
         parts,
         layout,
         # Full recompute repeats the forward pass, selective recompute its attention scores.
         forward=float(estimator.step(evolve(layout, recompute="full")).recompute),
         scores=float(estimator.step(evolve(layout, recompute="selective")).recompute),
+        ends=only_last(fused, layout.pp, int(layout.microbatches)),
     )
     total = evaluation.number("step_time")
     drawn = timeline(passes, total)

@@ -26,6 +26,7 @@ from trnspec.evaluation.result import RefusalError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from trnspec.perf.training.step import Step
     from trnspec.perf.work.layout import Layout
 
 COMPUTE, COMMUNICATION = "compute", "communication"
@@ -311,7 +312,7 @@ def _executed(orders: Sequence[Sequence[Pass]], passes: Passes) -> list[list[Eve
 # The parts of the passes of a step.
 
 
-def passes_of(parts: Mapping[str, float], layout: Layout, *, forward: float, scores: float) -> Passes:
+def passes_of(parts: Mapping[str, float], layout: Layout, *, forward: float, scores: float, ends: float) -> Passes:
     """The passes of a step from the parts of its time.
 
     Args:
@@ -319,17 +320,12 @@ def passes_of(parts: Mapping[str, float], layout: Layout, *, forward: float, sco
         layout: The layout.
         forward: Computation of all forward passes of a stage [s].
         scores: Attention scores in it [s].
+        ends: Of the tensor-parallel collectives those of the last stage only [s]; see :func:`only_last`.
     """
     plan = layout.plan()
     schedule, stages, chunks, m = layout.schedule, layout.pp, layout.interleave, float(layout.microbatches)
     each = {name: value / m for name, value in parts.items()}
-    stage = math.fsum(each.get(n, 0.0) for n in ("compute", "recompute", "tensor", "context", "expert"))
-    pipeline = each.get("pipeline", 0.0)
-    ends = 0.0
-    if stages > 1 and schedule in FUSED:
-        # The bubble has a microbatch of a stage without what only the last stage does, such as collectives of the head.
-        inner = parts.get("bubble", 0.0) * chunks / (stages - 1) - pipeline
-        ends = stage - inner if stage - inner > CLOSE * stage else 0.0
+    pipeline, ends = each.get("pipeline", 0.0), ends / m
     tensor = each.get("tensor", 0.0) - ends
     forward, scores = forward / m, scores / m
     weights = forward - scores if schedule in SPLIT else 0.0
@@ -350,7 +346,6 @@ def passes_of(parts: Mapping[str, float], layout: Layout, *, forward: float, sco
         (COMMUNICATION, "pipeline", 0.5 * pipeline),
     ]
     head = each.get("head", 0.0)
-    last_tensor = ends if stages > 1 else 0.0
     known = {"compute", "recompute", "tensor", "context", "expert", "pipeline", "head", "bubble"}
     return Passes(
         schedule=schedule,
@@ -359,14 +354,29 @@ def passes_of(parts: Mapping[str, float], layout: Layout, *, forward: float, sco
         chunks=chunks,
         parts={"F": before, "B": after, "W": [(COMPUTE, "weight gradients", weights)]},
         last={
-            "F": [(COMPUTE, "head", head / 3.0), (COMMUNICATION, "tensor", 0.5 * last_tensor)],
-            "B": [(COMPUTE, "head", head - head / 3.0), (COMMUNICATION, "tensor", 0.5 * last_tensor)],
+            "F": [(COMPUTE, "head", head / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
+            "B": [(COMPUTE, "head", head - head / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
         },
         end=[(_THREADS.get(n, COMPUTE), n, value) for n, value in parts.items() if n not in known and value],
     )
 
 
 _THREADS = {"data": COMMUNICATION, "offload": COMMUNICATION}
+
+
+def only_last(step: Step, stages: int, microbatches: int) -> float:
+    """What only the last of several stages does, apart from the head [s].
+
+    Args:
+        step: The step with the schedule 1F1B, whose bubble has ``p - 1`` microbatches of another stage.
+        stages: Pipeline stages.
+        microbatches: Microbatches.
+    """
+    if stages == 1:
+        return 0.0
+    last = float(step.compute + step.recompute + step.tensor + step.context + step.expert + step.pipeline)
+    others = float(step.bubble) * microbatches / (stages - 1)
+    return last - others if last - others > CLOSE * last else 0.0
 
 
 def _rest(name: str, each: Mapping[str, float], tensor: float) -> float:
