@@ -53,7 +53,7 @@ def _option(name: str, metavar: str, text: str, *, group: str = "Assumptions", *
 
 @frozen
 class Analysis:
-    """What one command asks for beyond the inputs of its evaluator.
+    """What one command computes beyond the evaluation.
 
     Attributes:
         assume: ``PATH=VALUE``.
@@ -73,7 +73,7 @@ class Analysis:
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> Analysis:
-        """The analysis that the options of a command ask for; they are taken out of the options."""
+        """The analysis that the options of a command request; they are removed from the options."""
         return cls(**{name: options.pop(name) for name in _NAMES if name in options})
 
     def check(self, format_: str, *, swept: bool) -> None:
@@ -85,7 +85,7 @@ class Analysis:
         if (self.target is None) != (self.vary is None):
             raise UsageError("--target and --vary belong together: --target 'step_time=20 s' --vary NAME.PATH")
         if self.target is not None and self.sensitivity is not None:
-            raise UsageError("--target and --sensitivity are two questions; ask one at a time")
+            raise UsageError("--target and --sensitivity exclude each other")
         if swept and self.sensitivity is not None and format_ not in ("csv", "json"):
             raise UsageError("--sensitivity is a table for each combination; use --format csv or json, or no sweep")
         if self.trace is not None and (swept or self.target is not None):
@@ -115,7 +115,7 @@ class Analysis:
         return assume | ({"use_claims": True} if self.use_claims else {})
 
     def run(self, evaluator: Evaluator, provider: str, catalog: Catalog, given: Mapping[str, Any]) -> Evaluation:
-        """Runs an evaluator, with what else is asked for."""
+        """Runs an evaluator, and the requested analysis."""
         from trnspec.evaluation.runner import run, timeline
 
         inputs = {**given, **self.inputs}

@@ -102,7 +102,7 @@ class Target:
 
 
 def _factor(symbol: str, unit: str) -> float | None:
-    """How many units a symbol stands for; ``None`` where it is not a multiple of the unit."""
+    """How many units a symbol is; ``None`` where it is not a multiple of the unit."""
     symbol = " ".join(symbol.split())
     return next((size for size, known in multiples(unit) if known == symbol), None)
 
@@ -280,7 +280,7 @@ class _Search:
             sentence += ", and the figure does not change it"
         elif nearest.refusal:
             sentence += (
-                f", {there} at {nearest.factor:.4g} times the present figure, and refused beyond: {nearest.refusal}"
+                f", {there} at {nearest.factor:.4g} times the present figure, and none beyond: {nearest.refusal}"
             )
         elif math.isfinite(self.path.most) and nearest.factor >= 1.0:
             sentence += f" and {there} at {self.path.most:g}x, the largest share there is"
