@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from trnspec.plugins.api import loaded
 from trnspec.plugins.failures import print_traceback
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from trnspec.evaluation.figure_path import Documents
     from trnspec.plugins.api import Evaluator
@@ -51,13 +52,8 @@ def _run(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping
     who = f"the evaluator {evaluator.name} of {provider}"
     function, inputs_ = resolved(evaluator, provider)
     values = bound(inputs_, given, evaluator.name)
-    try:
+    with _errors_of(who):
         evaluation: Evaluation = call(function, catalog, values)
-    except (TrnspecError, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # a plugin may raise anything; it becomes one message
-        print_traceback(error)
-        raise UsageError(f"{who} raised an error: {_message(error)}") from error
     try:
         fault = next(unsound(evaluation, evaluator.name), "")
     except Exception as error:
@@ -93,7 +89,8 @@ def timeline(evaluator: Evaluator, provider: str, catalog: Documents, given: Map
         raise UsageError("a timeline is that of one value of each figure; give assume instead of use_claims")
     inputs_ = resolved(evaluator, provider)[1]
     values = bound(inputs_, rest, evaluator.name)
-    result: dict[str, Any] = call(loaded(evaluator.name, evaluator.trace), used, values)
+    with _errors_of(f"the timeline of {evaluator.name} of {provider}"):
+        result: dict[str, Any] = call(loaded(evaluator.name, evaluator.trace), used, values)
     return result
 
 
@@ -108,6 +105,18 @@ def resolved(evaluator: Evaluator, provider: str) -> tuple[Callable[..., Any], t
         return function, _inputs(function, evaluator.name)
     except UsageError as error:
         raise UsageError(f"the evaluator {evaluator.name} of {provider} cannot be used: {error}") from error
+
+
+@contextmanager
+def _errors_of(who: str) -> Iterator[None]:
+    """Makes one message of whatever a plugin raises."""
+    try:
+        yield
+    except (TrnspecError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        print_traceback(error)
+        raise UsageError(f"{who} raised an error: {_message(error)}") from error
 
 
 _cached = functools.lru_cache(64)(inputs)
