@@ -100,6 +100,13 @@ def test_assume(here) -> None:
     assert [NETWORK, "trainium2.memory.bandwidth"] == [a["name"] for a in data["assumptions"][:2]]
 
 
+def test_the_heading_of_a_sweep_names_assumptions(here) -> None:
+    found = here(*TRAINING, "--zero", "0,1", "--assume", f"{NETWORK}=6,400 Gbps", "--use-claims")
+    heading = " ".join(found.out.partition("\n\n")[0].split())
+
+    assert f"assume {NETWORK}=6,400 Gbps, use claims yes" in heading
+
+
 def test_suggested_commands_repeat_assumptions(here) -> None:
     """The layout does not fit; the suggested evaluation assumes the same figures."""
     options = [o for o in TRAINING if o != "--no-must-fit"]

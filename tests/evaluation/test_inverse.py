@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import trnspec
 from trnspec.errors import TrnspecError, UnknownNameError, UsageError
-from trnspec.evaluation.inverse import Target
-from trnspec.evaluation.result import Answer, RefusalError
+from trnspec.evaluation.inverse import Target, solve
+from trnspec.evaluation.result import Answer, Evaluation, RefusalError, UsedFigure
+from trnspec.plugins.api import Evaluator
 
 CATALOG = trnspec.load()
 TRAINING: dict[str, Any] = {
@@ -163,3 +166,71 @@ def test_errors(target, vary, error, part) -> None:
 )
 def test_targets(text, answer, value) -> None:
     assert value == pytest.approx(Target.parse(text).value(answer), rel=1e-12)
+
+
+# Evaluators with a closed form.
+
+
+def formula(catalog: trnspec.Catalog, *, kind: str) -> Evaluation:
+    """A time of the memory bandwidth ``x``, relative to 1 TB/s."""
+    x = float(catalog.chips["trainium2"].memory.bandwidth) / 1e12
+    if kind == "refused" and x > 4.0:
+        raise RefusalError("too-fast", "too fast")
+    value = {
+        "inverse": 1.0 / x,
+        "refused": 1.0 / x,
+        "offset": 1.0 + 1.0 / x,
+        "maximum": max(0.1, 1.0 / x),
+        "jump": 1.0 if x > 5.0 else 2.0,
+        "falling": x**2,
+    }[kind]
+    used = UsedFigure("trainium2", "memory.bandwidth", "2.9 TB/s", "")
+    return Evaluation(evaluator="formula", title="t", answers=(Answer("time", value, "s"),), figures_used=(used,))
+
+
+FORMULA = Evaluator("formula", "A time.", formula)
+BANDWIDTH = "trainium2.memory.bandwidth"
+
+
+def solved(kind: str, target: str) -> Evaluation:
+    return solve(FORMULA, "the plugin acme", CATALOG, {"kind": kind}, f"time={target}", BANDWIDTH)
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "needed"),
+    [
+        ("inverse", "100 ms", 10e12),
+        ("inverse", "1000 s", 1e9),
+        ("offset", "1.001 s", 1e15),
+        ("maximum", "0.1 s", 10e12),
+        ("falling", "1 s", 1e12),
+        ("falling", "9 s", 3e12),
+        ("refused", "0.3 s", 1e13 / 3),
+    ],
+)
+def test_formulas(kind, target, needed) -> None:
+    assert needed == pytest.approx(solved(kind, target).number("needed"), rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "reason", "part"),
+    [
+        ("offset", "1 s", "out-of-reach", "approaches 1.000 s as the figure goes to infinity"),
+        ("maximum", "50 ms", "out-of-reach", "approaches 100 ms"),
+        ("refused", "0.2 s", "out-of-reach", "250.0 ms at 1.379 times the present figure"),
+        ("jump", "1.5 s", "jump", "from 2 s to 1 s at 1.724 times"),
+    ],
+)
+def test_formulas_out_of_reach(kind, target, reason, part) -> None:
+    with pytest.raises(RefusalError) as caught:
+        solved(kind, target)
+
+    assert reason == caught.value.reason
+    assert part in str(caught.value)
+
+
+@given(ratio=st.floats(-20.0, 20.0).map(lambda e: 2.0**e))
+def test_any_ratio_is_found(ratio) -> None:
+    found = solved("inverse", f"{1.0 / 2.9 / ratio!r} s")
+
+    assert ratio == pytest.approx(found.number("ratio"), rel=1e-8)

@@ -103,6 +103,12 @@ class Analysis:
         return ({"assume": self.assume} if self.assume else {}) | ({"use_claims": True} if self.use_claims else {})
 
     @property
+    def shown(self) -> dict[str, str]:
+        """What the heading of a sweep names: assumptions, a target."""
+        shown = {"assume": "; ".join(self.assume), "use_claims": "yes" if self.use_claims else ""}
+        return {name: text for name, text in {**shown, "target": self.target, "vary": self.vary}.items() if text}
+
+    @property
     def inputs(self) -> dict[str, Any]:
         """The inputs that every evaluator takes in addition to its own.
 

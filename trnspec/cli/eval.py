@@ -347,7 +347,9 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
     else:
         fixed = ", ".join(f"{n} {measure(v)}" for n, v in flat(given).items())
         head = f"{evaluator.name}: {len(rows)} combinations" + (f", {fixed}" if fixed else "")
-        source = ", ".join(f"{n.replace('_', ' ')} {v}" for n, v in request.options.items())
+        source = ", ".join(
+            f"{n.replace('_', ' ')} {v}" for n, v in {**request.options, **request.analysis.shown}.items()
+        )
         head = f"{head}; {source}" if source else head
         if format_ == "markdown":
             click.echo(sweep_markdown(rows, head, columns=request.columns, sort=request.sort), nl=False)

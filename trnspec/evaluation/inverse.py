@@ -41,6 +41,8 @@ CLOSE = 1e-10
 
 _REACHED = 1e-6
 """How near the answer at the value found must be to the target, relative to it; farther away, it jumps there."""
+_EDGE = 1e-6
+"""How closely, in log space, the last value before a refusal is found."""
 _DIGITS = 4
 _NUMBER = re.compile(r"(?P<number>\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d{1,3})?)\s*(?P<unit>.*)", re.ASCII)
 _DIMENSIONS = {
@@ -216,6 +218,14 @@ class _Limit:
 
 
 @frozen
+class _Bracket:
+    """Two factors on the figure with their answers, between which the target lies."""
+
+    near: tuple[float, float]
+    far: tuple[float, float]
+
+
+@frozen
 class _Search:
     """The search of the factor on a figure at which an answer has a value."""
 
@@ -230,18 +240,29 @@ class _Search:
             return 1.0
         limits: list[_Limit] = []
         for factors in self._factors():
-            near, refusal = (1.0, self.now), ""
-            for factor in factors:
-                try:
-                    value = self.answer(factor)
-                except RefusalError as error:
-                    refusal = f"{error.reason}: {error}"
-                    break
-                if (near[1] - self.goal) * (value - self.goal) <= 0.0:
-                    return self._bisected(near, (factor, value), present)
-                near = (factor, value)
-            limits.append(_Limit(*near, refusal))
+            limit = self._toward(factors)
+            if isinstance(limit, _Bracket):
+                return self._bisected(limit, present)
+            limits.append(limit)
         raise self._out_of_reach(limits, present)
+
+    def _toward(self, factors: list[float]) -> _Bracket | _Limit:
+        """The bracket of the target in one direction; or, without one, the farthest answer."""
+        near, refusal = (1.0, self.now), ""
+        while factors:
+            factor, *factors = factors
+            try:
+                value = self.answer(factor)
+            except RefusalError as error:
+                refusal = f"{error.reason}: {error}"
+                middle = math.sqrt(near[0] * factor)
+                # The edge of what is refused is approached by halves.
+                factors = [] if abs(math.log(factor / near[0])) < _EDGE else [middle, factor]
+                continue
+            if (near[1] - self.goal) * (value - self.goal) <= 0.0:
+                return _Bracket(near, (factor, value))
+            near = (factor, value)
+        return _Limit(*near, refusal)
 
     def _factors(self) -> tuple[list[float], list[float]]:
         """The factors to try, ever farther from 1: above and below."""
@@ -251,8 +272,8 @@ class _Search:
         down = [2.0**-exponent for exponent in (1, 2, 4, 8, 16, 32)]
         return [*(1.0 / f for f in down if f * most > 1.0), most], [*down, 1.0 / FARTHEST]
 
-    def _bisected(self, one: tuple[float, float], two: tuple[float, float], present: Evaluation) -> float:
-        (low, at_low), (high, at_high) = sorted((one, two))
+    def _bisected(self, bracket: _Bracket, present: Evaluation) -> float:
+        (low, at_low), (high, at_high) = sorted((bracket.near, bracket.far))
         rising = at_high > at_low
         while high > low * (1.0 + CLOSE):
             middle = math.sqrt(low * high)
