@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import trnspec
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.assumptions import as_mapping, claims
+from trnspec.evaluation.page import label
 from trnspec.evaluation.result import RefusalError
 
 CATALOG = trnspec.load()
@@ -73,6 +74,13 @@ def test_an_assumption_that_is_not_used_is_marked() -> None:
 def test_invalid_assumptions(assume, error) -> None:
     with pytest.raises(error):
         trnspec.evaluate("training", CATALOG, on="trn2.48xlarge", assume=assume, **TRAINING)
+
+
+def test_paths_are_printed_as_they_are_written() -> None:
+    """A name of several words loses its underscores, a path of a figure does not."""
+    assert ["attention FLOPs", "trn2.48xlarge.fabric.links_per_chip"] == [
+        label(n) for n in ("attention_flops", "trn2.48xlarge.fabric.links_per_chip")
+    ]
 
 
 def test_as_mapping() -> None:

@@ -172,7 +172,8 @@ def _found(path: FigurePath, factor: float, needed: str) -> Iterator[Answer]:
     figure = path.figure
     assert figure is not None
     quantity: Quantity = figure.value
-    unit = _UNITS.get(quantity.dimension, quantity.unit.symbol if quantity.dimension is Dimension.PRICE else "")
+    dimension = quantity.dimension
+    unit = _UNITS.get(dimension, "" if dimension is Dimension.RATIO else dimension.base)
     now = float(quantity.value)
     yield Answer("needed", now * factor, unit, note=f"{path}: {needed}")
     yield Answer("present", now, unit, note=f"{path}: {quantity.text}")
@@ -189,16 +190,11 @@ def _used(graph: Graph, vary: str, evaluation: Evaluation) -> FigurePath:
         raise UsageError(f"vary: {path} has no value; assume gives one")
     if not path.figure.value.value:
         raise UsageError(f"vary: {path} is 0; a share of it is 0 too")
-    known = figures_of(evaluation, graph)
-    if path not in known and str(path) not in {str(p) for p in known}:
-        uses = ", ".join(str(p) for p in known) or "no figures"
-        kind = (
-            "calibration"
-            if path.node.kind == "Calibration" and path.node not in calibrations(evaluation, graph)
-            else ""
-        )
-        what = f"the calibration {path.node.name}" if kind else str(path)
-        raise UsageError(f"vary: the evaluation does not use {what}; it uses {uses}")
+    known = [str(p) for p in figures_of(evaluation, graph)]
+    if str(path) not in known:
+        calibration = path.node.kind == "Calibration" and path.node not in calibrations(evaluation, graph)
+        what = f"the calibration {path.node.name}" if calibration else str(path)
+        raise UsageError(f"vary: the evaluation does not use {what}; it uses {', '.join(known) or 'no figures'}")
     return path
 
 
@@ -294,7 +290,7 @@ class _Search:
 
     def _out_of_reach(self, limits: list[_Limit], present: Evaluation) -> RefusalError:
         name = self.wanted.answer
-        nearest = min(limits, key=lambda limit: abs(math.log(limit.answer / self.goal)) if limit.answer else math.inf)
+        nearest = min(limits, key=lambda limit: abs(limit.answer - self.goal))
         there = self._text(nearest.answer, present)
         sentence = f"no value of {self.path} gives {name} = {self.wanted.text}: it is {self._text(self.now, present)} at present"
         if all(math.isclose(limit.answer, self.now, rel_tol=_REACHED) for limit in limits):
