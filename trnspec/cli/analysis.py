@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from trnspec.cli.complete import figure_of_document
 from trnspec.cli.help import GroupedOption
 from trnspec.errors import UsageError
 
@@ -26,7 +27,7 @@ def analysis_options(*, traced: bool) -> list[click.Option]:
     """The options; ``--trace`` only for an evaluator that has a trace."""
     assumptions = (
         _option("--assume", "PATH=VALUE", "Assume a figure, such as 'trainium2.memory.bandwidth=3 TB/s'; repeatable.",
-                multiple=True),
+                multiple=True, shell_complete=figure_of_document),
         GroupedOption(
             ["--use-claims"], is_flag=True, group="Assumptions",
             help="Evaluate a figure that is not published at every value that a source claims for it.",
@@ -38,7 +39,8 @@ def analysis_options(*, traced: bool) -> list[click.Option]:
                 is_flag=False, flag_value="", group="Analysis"),
         _option("--target", "ANSWER=VALUE", "Find the value of --vary at which an answer has this value: 'step_time=20 s'.",
                 group="Analysis"),
-        _option("--vary", "PATH", "The figure or calibrated parameter that --target changes.", group="Analysis"),
+        _option("--vary", "PATH", "The figure or calibrated parameter that --target changes.", group="Analysis",
+                shell_complete=figure_of_document),
     )  # fmt: skip
     trace = (
         _option("--trace", "FILE", "Also write a timeline in the Chrome trace event format, for Perfetto.",
