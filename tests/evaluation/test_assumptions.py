@@ -115,6 +115,16 @@ def test_claims_of_the_server_link() -> None:
     }
 
 
+def test_claims_with_one_value_count_once() -> None:
+    """2.9 TB/sec and 2.9 TByte/s are one value; a rejected claim is none, nor is one about another figure."""
+    gap = CATALOG.replace("trainium2", {"memory.bandwidth": None}).graph
+    values = [c.value for c in claims(gap, "trainium2 spec.memory.bandwidth")]
+
+    assert ["3 TB/s", "2.9 TB/sec"] == values
+    assert () == claims(gap, "trainium2 spec.memory.stacks")
+    assert () == claims(gap, "trainium2 spec.peak.dense.mxfp8")
+
+
 def test_claims_about_an_adopted_figure_are_not_used() -> None:
     assert () == claims(CATALOG.graph, "trn2.48xlarge spec.network.bandwidth")
     assert () == claims(CATALOG.graph, "tp")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import trnspec
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluation.figure_path import figure_path
+from trnspec.evaluation.figure_path import figure_path, figures_of, scaled
 from trnspec.evaluation.result import Answer, Evaluation, RefusalError, UsedFigure
 from trnspec.evaluation.sensitivity import COLUMNS, elasticities
 from trnspec.quantities.units import Dimension
@@ -150,3 +153,33 @@ def test_nothing_is_lost_to_rounding() -> None:
     row = _elasticity(lambda _: math.pi)
 
     assert 0.0 == row.value
+
+
+@given(
+    tp=st.sampled_from([4, 8, 16]),
+    pp=st.sampled_from([1, 2, 4]),
+    zero=st.integers(0, 3),
+    recompute=st.sampled_from(["none", "selective", "full"]),
+    overlap=st.booleans(),
+    on=st.sampled_from(["trn1.32xlarge*4", "trn2.48xlarge*4", "trn2-ultraserver"]),
+    calibration=st.sampled_from(["none", "trainium1-neuron"]),
+)
+@settings(max_examples=12)
+def test_any_layout_is_homogeneous(tp, pp, zero, recompute, overlap, on, calibration) -> None:
+    """All rates times two, and all latencies over two, make half the time, to the last bits."""
+    inputs: dict[str, Any] = {
+        "model": "llama-3.1-8b", "on": on, "seq": 4096, "global_batch": 512, "tp": tp, "pp": pp, "zero": zero,
+        "recompute": recompute, "overlap": overlap, "calibration": calibration, "must_fit": False,
+    }  # fmt: skip
+    evaluation = trnspec.evaluate("training", CATALOG, **inputs)
+    changed: Any = CATALOG
+    for path in figures_of(evaluation, CATALOG.graph):
+        figure = path.figure
+        assert figure is not None
+        dimension = figure.value.dimension
+        power = 1 if dimension in RATES else -1 if dimension is Dimension.TIME else 0
+        changed = scaled(changed, figure_path(changed.graph, str(path)), Fraction(2) ** power)
+
+    assert evaluation.number("step_time") / 2 == pytest.approx(
+        trnspec.evaluate("training", changed, **inputs).number("step_time"), rel=1e-12
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -17,7 +18,7 @@ from trnspec.evaluation.figure_path import FigurePath, figure_path
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError
 from trnspec.graph.graph import figure_at
-from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at, spread
+from trnspec.model.reflection import FigureShape, NumberShape, shape_at, spread
 from trnspec.quantities.quantity import Quantity, parse
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from trnspec.evaluation.figure_path import Documents
     from trnspec.graph.graph import Graph
+    from trnspec.model.reflection import Shape
+    from trnspec.yaml import Path
 
 Evaluate = Callable[[Any], Evaluation]
 """Runs one evaluator with fixed inputs on a catalog."""
@@ -173,48 +176,48 @@ def _listed(one: Assumed, evaluation: Evaluation) -> Assumption:
 
 
 def claims(graph: Graph, place: str) -> tuple[Assumed, ...]:
-    """The values that sources claim for a missing figure, or for another figure of the same group.
+    """The values that sources claim for a missing figure, or for a count beside it, such as that of links.
 
     Args:
         graph: The catalog.
         place: The place of a refusal: ``trn3-gen2-server spec.fabric.bandwidth``.
 
     Returns:
-        Each value once, with its source. Claims that were rejected, superseded or are about something else are left out,
-        and so are those of a path that has an adopted value.
+        Each value once, with its first source. Claims that were rejected, superseded or are about something else are left
+        out, and so are those of a path that has an adopted value.
     """
     match = _PLACE.fullmatch(place)
     if match is None or match["of"] not in graph:
         return ()
     node = graph.named(match["of"])
-    group = ("spec", *match["at"].split("."))[:2]
-    result: dict[tuple[str, str], Assumed] = {}
+    missing: Path = ("spec", *match["at"].split("."))
+    result: dict[tuple[Path, Fraction], Assumed] = {}
     for claim in node.claims:
         if (claim.verdict or "agrees") not in _USABLE:
             continue
         for path in spread(claim.at):
-            shape = shape_at(type(node.spec), path[1:])
-            if path[:2] != group or shape is None or figure_at(node, path) is not None:
-                continue
-            text = str(claim.says)
-            if not _readable(shape, text):
+            shape, text = shape_at(type(node.spec), path[1:]), str(claim.says)
+            beside = isinstance(shape, NumberShape) and path[:-1] == missing[:-1]
+            value = _value(shape, text) if beside or path[: len(missing)] == missing else None
+            if shape is None or value is None or figure_at(node, path) is not None:
                 continue
             source = graph.find(claim.source)
             date = "" if source is None else f", {source.spec.as_of}"
             why = f"claimed by {claim.source.name}{date}, {claim.verdict or 'agrees'}"
-            result.setdefault((dotted(path), text), Assumed(FigurePath(node, path[1:], shape), text, why))
+            result.setdefault((path, value), Assumed(FigurePath(node, path[1:], shape), text, why))
     return tuple(result.values())
 
 
-def _readable(shape: object, text: str) -> bool:
+def _value(shape: Shape | None, text: str) -> Fraction | None:
+    """The value of a claim in base units; ``None`` where it is not a positive quantity or count."""
     if isinstance(shape, NumberShape):
-        return _INTEGER.fullmatch(text) is not None
+        return Fraction(text.replace(",", "")) or None if _INTEGER.fullmatch(text) else None
     if not isinstance(shape, FigureShape):
-        return False
+        return None
     try:
-        return bool(Quantity.parse(text, shape.dimension).value)
+        return Quantity.parse(text, shape.dimension).value or None
     except QuantityError:
-        return False
+        return None
 
 
 def _with_hint(catalog: Documents, evaluate_: Evaluate) -> Evaluation:
