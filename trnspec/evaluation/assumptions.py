@@ -176,7 +176,7 @@ def _listed(one: Assumed, evaluation: Evaluation) -> Assumption:
 
 
 def claims(graph: Graph, place: str) -> tuple[Assumed, ...]:
-    """The values that sources claim for a missing figure, or for a count beside it, such as that of links.
+    """The values that sources claim for a missing figure, or for a count of its group, such as that of links.
 
     Args:
         graph: The catalog.
@@ -197,8 +197,8 @@ def claims(graph: Graph, place: str) -> tuple[Assumed, ...]:
             continue
         for path in spread(claim.at):
             shape, text = shape_at(type(node.spec), path[1:]), str(claim.says)
-            beside = isinstance(shape, NumberShape) and path[:-1] == missing[:-1]
-            value = _value(shape, text) if beside or path[: len(missing)] == missing else None
+            sibling = isinstance(shape, NumberShape) and path[:-1] == missing[:-1]
+            value = _value(shape, text) if sibling or path[: len(missing)] == missing else None
             if shape is None or value is None or figure_at(node, path) is not None:
                 continue
             source = graph.find(claim.source)
