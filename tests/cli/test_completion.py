@@ -100,6 +100,8 @@ def test_options() -> None:
         (("eval", "training", "--calibration", "trainium1-n"), ["trainium1-neuron"]),
         (("eval", "training", "--calibration", "no"), ["none"]),
         (("explain", "TRN40"), ["TRN402", "TRN403", "TRN404", "TRN405", "TRN406"]),
+        (("explain", "chip.memory.ba"), ["chip.memory.bandwidth"]),
+        (("explain", "ultra"), ["ultraserver"]),
         (("audit", "trainium1", "memory.ba"), ["memory.bandwidth"]),
         (("query", "chip", "--columns", "name,memory.ba"), ["name,memory.bandwidth"]),
         (("audit", "--verdict", "rej"), ["rejected"]),
@@ -135,3 +137,31 @@ def test_documents_of_plugins(tmp_path) -> None:
     )  # fmt: skip
 
     assert (done.stdout, done.stderr) == ("plain,acme-9\n", "")
+
+
+def test_codes_of_plugins(tmp_path) -> None:
+    """A plugin is imported for its codes; what it prints does not reach the shell."""
+    (tmp_path / "acme.py").write_text(
+        "import sys, warnings\n"
+        "from trnspec.diagnostics import Code, Severity\n"
+        "from trnspec.plugins.api import API, Plugin\n"
+        "print('imported'); print('imported', file=sys.stderr); warnings.warn('imported')\n"
+        "plugin = Plugin(name='acme', api=API, codes=(Code('ACM001', 'acme-rule', Severity.WARNING, 'A rule.'),))\n"
+    )
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[trnspec.plugins]\nacme = acme:plugin\n")
+    done = subprocess.run(
+        command(),
+        cwd=ROOT,
+        env=environment(
+            _TRNSPEC_COMPLETE="bash_complete", COMP_WORDS="trnspec explain ACM", COMP_CWORD="2",
+            PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}",
+        ),
+        capture_output=True,
+        check=True,
+        text=True,
+    )  # fmt: skip
+
+    assert (done.stdout, done.stderr) == ("plain,ACM001\n", "")

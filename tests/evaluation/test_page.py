@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from engine_catalogs import everything
 
+from trnspec.api import evaluate
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
-from trnspec.evaluation.page import BOUNDS, bottleneck_label, label, markdown_page, page
+from trnspec.evaluation.page import BOUNDS, bottleneck_label, label, markdown_page, page, shortened
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, UsedFigure
 from trnspec.text_table import Heading, lines, rendered
 from trnspec.text_table import Table as TextTable
@@ -49,8 +52,8 @@ def test_summary() -> None:
     ] == rendered(page(FOUND, brief=True), 80).splitlines()
 
 
-def test_a_summary_is_wrapped() -> None:
-    """At most six entries, however long their texts are; none of them is cut."""
+def test_a_summary_has_six_lines() -> None:
+    """However long the texts are; the page has them whole."""
     long = Evaluation(
         evaluator="x",
         title="x",
@@ -59,11 +62,57 @@ def test_a_summary_is_wrapped() -> None:
         assumptions=(Assumption("calibration", "neuron", "why " * 60),),
     )
     summary = rendered(page(long, brief=True), 80).splitlines()[1:]
-    text = " ".join(summary)
 
-    assert len([line for line in summary if line[2] != " "]) == 6
+    assert [True] * 6 == [line[2] != " " for line in summary]
     assert max(map(len, summary)) <= 80
-    assert (60, 60, 0) == (text.count("word"), text.count("why"), text.count("..."))
+    assert "..." not in " ".join(summary)
+    assert ("word " * 60).split() == [word for word in str(long).split("Bottleneck")[1].split() if word == "word"]
+    assert 60 == str(long).split("Assumptions")[1].count("why")
+
+
+_8B = {"model": "llama-3.1-8b", "seq": 8192}
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "inputs"),
+    [
+        ("training", {**_8B, "on": "trn1.32xlarge*32", "global_batch": 1024, "tp": 32, "zero": 1}),
+        ("training", {**_8B, "on": "trn2.48xlarge*16", "global_batch": 1024, "tp": 8, "must_fit": False}),
+        ("training", {**_8B, "on": "p5.48xlarge*16", "global_batch": 1024, "tp": 8, "recompute": "full"}),
+        ("training", {**_8B, "on": "p5.48xlarge", "global_batch": 8, "calibration": "none", "must_fit": False}),
+        ("search", {**_8B, "on": "trn2.48xlarge", "global_batch": 64}),
+        ("inference", {"model": "llama-3.1-8b", "on": "trn1.32xlarge"}),
+        ("inference", {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "prompt": 100_000}),
+        ("inference", {"model": "llama-3.1-8b", "on": "p5.48xlarge"}),
+        ("memory", {**_8B, "on": "trn1.32xlarge*32", "tp": 32}),
+        ("collective", {"kind": "all-reduce", "size": "1 GiB", "on": "trn2.48xlarge"}),
+        ("collective", {"kind": "all-to-all", "size": "1 GiB", "on": "p5.48xlarge*2"}),
+        ("roofline", {"on": "trn2.48xlarge"}),
+    ],
+)
+def test_summaries_have_six_lines(evaluator, inputs) -> None:
+    evaluation = evaluate(evaluator, Catalog(everything()), **inputs)
+    head = page(Evaluation(evaluator=evaluation.evaluator, title=evaluation.title), brief=True)
+    summary = rendered(page(evaluation, brief=True), 80).splitlines()[len(rendered(head, 80).splitlines()) :]
+
+    assert 1 <= len(summary) <= 6
+    assert max(map(len, summary)) <= 80
+    assert [True] * len(summary) == [line[2] != " " for line in summary]
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "short"),
+    [
+        ("compute-bound: all layers (69% of step time)", 60, "compute-bound: all layers (69% of step time)"),
+        ("compute-bound: all layers (69% of step time)", 40, "compute-bound (69% of step time)"),
+        ("compute-bound: recompute; memory saves it (4%)", 40, "compute-bound: recompute"),
+        ("none: no losses, so that times are bounds; more", 45, "none: no losses, so that times are bounds"),
+        ("none: no losses, so that times are bounds; more", 30, "none: no losses"),
+        ("one two three four", 9, "one two"),
+    ],
+)
+def test_a_text_ends_with_a_clause(text, size, short) -> None:
+    assert short == shortened(text, size)
 
 
 def test_headings() -> None:

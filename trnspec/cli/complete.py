@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import click
     from click.shell_completion import CompletionItem
 
+    from trnspec.plugins.api import Registry
+
     Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 _FOLDER = "catalog"
@@ -101,6 +103,12 @@ def figure_of_document(ctx: click.Context, param: click.Parameter, incomplete: s
 def paths(folders: Iterable[str] = _PARTS) -> list[str]:
     """The paths of documents in some folders, by default chips, servers, UltraServers and clusters: ``memory.capacity``."""
     from trnspec.model.kinds import BUILTIN, spec_of
+
+    return _paths_of(spec_of(kind) for kind, (folder, _) in BUILTIN.items() if folder in folders)
+
+
+def _paths_of(specs: Iterable[type]) -> list[str]:
+    """The paths of the figures of some classes of documents, sorted."""
     from trnspec.model.reflection import ObjectShape, dotted
 
     dotted_paths: set[str] = set()
@@ -113,9 +121,8 @@ def paths(folders: Iterable[str] = _PARTS) -> list[str]:
             if name not in _NO_FIGURES:
                 walk(field.shape, (*path, name))
 
-    for kind, (folder, _) in BUILTIN.items():
-        if folder in folders:
-            walk(ObjectShape(spec_of(kind)), ())
+    for spec in specs:
+        walk(ObjectShape(spec), ())
     return sorted(dotted_paths)
 
 
@@ -127,12 +134,36 @@ def kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 
 
 def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
-    """Completes codes and names of findings: ``TRN402``, ``aggregate-mismatch``."""
-    from trnspec.builtin import plugin
-    from trnspec.plugins.api import Registry
-
-    known = Registry.of([plugin]).codes.values()
+    """Completes codes and names of findings, those of plugins included: ``TRN402``, ``aggregate-mismatch``."""
+    known = _registry().codes.values()
     return _items([*(c.id for c in known), *(c.name for c in known)], incomplete)
+
+
+def topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes what ``explain`` takes: codes, kinds in lower case, and fields of a kind after a dot."""
+    kind, dot, _ = incomplete.partition(".")
+    known = {k.name.lower(): k for k in _registry().kinds.values()}
+    if not dot:
+        return codes(ctx, param, incomplete) + _items(sorted(known), incomplete.lower())
+    if kind.lower() not in known:
+        return []
+    return _items([f"{kind}.{path}" for path in _paths_of([known[kind.lower()].spec])], incomplete)
+
+
+def _registry() -> Registry:
+    """What trnspec and the plugins define. A plugin that prints or warns on import does not disturb the shell."""
+    import contextlib
+    import io
+    import warnings
+
+    from trnspec.api import registry
+
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        warnings.catch_warnings(action="ignore"),
+    ):
+        return registry()
 
 
 def of_input(name: str) -> Completer | None:

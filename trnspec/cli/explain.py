@@ -12,7 +12,7 @@ import click
 
 from trnspec.api import registry
 from trnspec.builtin import plugin
-from trnspec.cli.complete import codes
+from trnspec.cli.complete import topics
 from trnspec.cli.help import GroupedCommand
 from trnspec.cli.render import emit, format_option, width
 from trnspec.diagnostics import did_you_mean
@@ -41,7 +41,7 @@ _FIXED = re.compile(r"\s*([-*|>#`]|\d+\. |\w+:$)")
         ("trnspec explain --format json", "All codes, for programs:"),
     ),
 )
-@click.argument("topic", required=False, metavar="[CODE|KIND|KIND.FIELD]", shell_complete=codes)
+@click.argument("topic", required=False, metavar="[CODE|KIND|KIND.FIELD]", shell_complete=topics)
 @format_option
 def command(topic: str | None, format_: str) -> None:
     """Explain a code, or list the fields of a kind of document. Without argument, list all codes.

@@ -106,7 +106,7 @@ def markdown_page(
 ) -> str:
     """The same page in Markdown."""
     lines = [f"## {escape(f'{evaluation.evaluator}: {evaluation.title}')}\n"]
-    lines += [*(f"- {name}: {text}" for name, text in _summary_items(evaluation)), ""]
+    lines += [*(f"- {name}: {text}" for name, text, *_ in _summary_items(evaluation)), ""]
     if brief:
         return "\n".join(lines)
     for heading, block in _sections(evaluation, None, options):
@@ -144,23 +144,57 @@ def _only(blocks: Sequence[Block], columns: str) -> list[Block]:
 
 
 def _summary(evaluation: Evaluation, width: int) -> list[str]:
-    """At most six entries: main answers, whether it fits, the bottleneck, and the kind of evidence."""
+    """At most six lines: main answers, whether it fits, the bottleneck, and the kind of evidence, one line each.
+
+    The sections that follow have the full texts.
+    """
     items = _summary_items(evaluation)
-    size = max((columns_of(name) for name, _ in items), default=0)
-    return [wrapped(f"  {padded(name, size)}  ", text, width) for name, text in items]
+    size = max((columns_of(name) for name, *_ in items), default=0)
+    lines = []
+    for name, *texts in items:
+        head = f"  {padded(name, size)}  "
+        available = width - columns_of(head)
+        fitting = next((text for text in texts if columns_of(text) <= available), texts[-1])
+        lines.append(head + shortened(fitting, available))
+    return lines
 
 
-def _summary_items(evaluation: Evaluation) -> list[tuple[str, str]]:
+_CLAUSE = re.compile(r"[;:,.] ")
+_SHARE = re.compile(r" \([^()]*\)\Z")
+
+
+def shortened(text: str, size: int) -> str:
+    """The longest beginning of a text that fits in some columns and ends with a clause, or else with a word.
+
+    A share in parentheses at the end of a sentence is kept: ``compute-bound: all layers (69 %)`` becomes
+    ``compute-bound (69 %)``.
+    """
+    if columns_of(text) <= size:
+        return text
+    first = text.partition("; ")[0]
+    share = _SHARE.search(first)
+    whole, tail = (first, "") if share is None else (first[: share.start()], share[0])
+    ends = [len(first) - len(tail), *reversed([m.start() for m in _CLAUSE.finditer(whole)])]
+    for end in ends:
+        if columns_of(whole[:end] + tail) <= size:
+            return whole[:end] + tail
+    return wrapped("", whole, size).partition("\n")[0]
+
+
+def _summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
+    """For each line its name and its text, followed by shorter texts for where that does not fit."""
     numbers = [a for a in evaluation.answers if is_number(a.value)]
     preferred = [a for name in _MAIN for a in numbers if a.name == name]
     others = [a for a in numbers if a not in preferred and a.name not in _DETAILS]
     chosen = [*preferred, *(others if not preferred else ())][:_SUMMARY_ANSWERS]
     chosen = chosen or numbers[:_SUMMARY_ANSWERS]
-    items = []
+    items: list[tuple[str, ...]] = []
     for answer in chosen:
         shown = printed(answer)
         note = f" ({answer.note})" if answer.note and len(answer.note) <= _BAR else ""
-        items.append((label(answer.name), escape(" ".join(filter(None, (shown.value, shown.interval))) + note)))
+        ends = f" {shown.interval}" if shown.interval else ""
+        texts = (f"{shown.value}{ends}{note}", f"{shown.value}{ends}", shown.value)
+        items.append((label(answer.name), *map(escape, texts)))
     fits = _fits(evaluation)
     items += [fits] if fits else []
     if evaluation.bottleneck:
