@@ -1,27 +1,30 @@
 """Throughput of the performance engine: training steps per second.
 
-    python benchmarks/engine.py [ROWS]
+    python benchmarks/engine.py [--rows ROWS] [--processes N] [NAME ...]
 
-One process, one core.  Batches of up to ROWS rows (10 million by default) of unrelated configurations: models, systems and all
-columns of a layout drawn at random; a sweep of as many; single calls.  Rates are of processor time, since the machine may be
-shared; wall clock is printed too.  The time of a numpy multiplication in cache is measured after each line and shows how busy
-the machine is.  Finally llm-analysis 0.2.2 from PyPI on the same configurations, in a process of its own; it is installed into
-a cache folder the first time.
+One core.  Each measurement runs in processes of its own (3 by default), so that none profits from what another has cached or
+from the memory that it has freed.  A process calls once, which includes the tables of a batch, and then repeatedly.  The
+table has the first call, the median and the fastest of the others, in processor time, since the machine may be shared.
+The time of a numpy multiplication in cache, measured in the same process, shows how busy the machine is.  Last,
+llm-analysis 0.2.2 from PyPI on the same configurations; it is installed into a cache folder the first time.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from attrs import evolve
+from attrs import evolve, frozen
 
 import trnspec
 from trnspec.perf.sweep.batch import RECOMPUTES, SCHEDULES, Top, estimators, rows, sweep
@@ -29,9 +32,7 @@ from trnspec.perf.sweep.columns import WORDS
 from trnspec.perf.sweep.grid import grid
 from trnspec.perf.training.step import step
 from trnspec.perf.work.layout import Layout
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from trnspec.perf.work.transformer import transformer
 
 MODELS = (
     *("gpt-3-175b", "gpt-22b", "gpt-145.6b", "gpt-7.5b", "gpt-39.1b", "gpt2-xl", "mpt-30b", "mpt-70b", "llama-2-7b"),
@@ -85,27 +86,143 @@ def mixed(prepared: tuple[Any, ...], size: int) -> dict[str, Any]:
     }
 
 
-def measured(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
-    """Medians of processor time and of wall clock [s]."""
-    cpu, wall = [], []
-    for _ in range(repeats):
-        began, clock = time.process_time(), time.perf_counter()
-        call()
-        cpu.append(time.process_time() - began)
-        wall.append(time.perf_counter() - clock)
-    return statistics.median(cpu), statistics.median(wall)
+def processor_time(call: Callable[[], Any]) -> float:
+    """Processor time of one call [s]."""
+    began = time.process_time()
+    call()
+    return time.process_time() - began
 
 
 def multiplication() -> float:
     """Time of one numpy multiplication in cache [ns]: a quarter of a nanosecond on an idle machine."""
     a, b, c = (np.full(8192, 1.5) for _ in range(3))
-    return 1e9 * measured(lambda: [np.multiply(a, b, out=c) for _ in range(100)], 15)[0] / 819200
+    times = [processor_time(lambda: [np.multiply(a, b, out=c) for _ in range(100)]) for _ in range(15)]
+    return 1e9 * statistics.median(times) / 819200
 
 
-def report(what: str, count: int, cpu: float, wall: float) -> None:
-    """Print one line of the table."""
-    each = 1e9 * cpu / count
-    print(f"{what:52} {each:9,.0f} ns {count / cpu:14,.0f}/s {count / wall:14,.0f}/s   {multiplication():.2f} ns")
+@frozen
+class Measurement:
+    """What is called, and how many configurations a call evaluates.
+
+    Attributes:
+        count: Configurations of one call.
+        call: The call.
+        repeats: Calls after the first one.
+        goal: Configurations per second that the project wants; 0 for no goal.
+    """
+
+    count: int
+    call: Callable[[], Any]
+    repeats: int = 5
+    goal: float = 0.0
+
+
+def mixed_rows(size: int) -> Measurement:
+    """All models on all systems."""
+    prepared = estimators(trnspec.load().graph, MODELS, SYSTEMS)
+    columns = mixed(prepared, size)
+    return Measurement(size, lambda: rows(prepared, **columns), 9 if size <= 1_000_000 else 3, 1e7 if size > 1e5 else 0)
+
+
+def mixed_lengths(size: int) -> Measurement:
+    """The same with 1,024 sequence lengths, which are too many for tables."""
+    prepared = estimators(trnspec.load().graph, MODELS, SYSTEMS)
+    columns = mixed(prepared, size) | {"seq": 128 * np.random.default_rng(2).integers(1, 1025, size)}
+    return Measurement(size, lambda: rows(prepared, **columns))
+
+
+def mixed_memory(size: int) -> Measurement:
+    """The same with memory."""
+    prepared = estimators(trnspec.load().graph, MODELS, SYSTEMS)
+    columns = mixed(prepared, size)
+    return Measurement(size, lambda: rows(prepared, **columns, memory=True), 3)
+
+
+def distinct_models(models: int, size: int) -> Measurement:
+    """Random rows over many models, none of which is another one's."""
+    prepared = estimators(trnspec.load().graph, MODELS, SYSTEMS)
+    draw = np.random.default_rng(3)
+    several = []
+    for i, which in enumerate(draw.integers(0, len(prepared), models).tolist()):
+        e = prepared[which]
+        width = e.dims.width + 64.0 * (i + 1)
+        dims = evolve(e.dims, width=width, mlp_weights=e.dims.matrices * e.dims.hidden * width)
+        several.append(evolve(e, dims=dims, model=transformer(dims)))
+    distinct = tuple(several)
+    columns = mixed(distinct, size)
+    return Measurement(size, lambda: rows(distinct, **columns), 5, 8e6 if models >= 10_000 else 1e7)
+
+
+def swept(*, memory: bool) -> Measurement:
+    """Every combination of some values, of which the ten fastest are kept."""
+    prepared = estimators(trnspec.load().graph, ("llama-3.1-70b",), SYSTEMS[:2])
+    size = len(prepared) * grid(**SWEPT).size
+    return Measurement(size, lambda: sweep(prepared, keep=Top(10), memory=memory, **SWEPT), 3)
+
+
+def single_layouts() -> list[tuple[Any, Layout]]:
+    """2,000 feasible configurations."""
+    prepared = estimators(trnspec.load().graph, MODELS, SYSTEMS)
+    return layouts(prepared, mixed(prepared, 400_000), 2000)
+
+
+def single_calls() -> Measurement:
+    """The public call, which checks the layout."""
+    single = single_layouts()
+    return Measurement(len(single), lambda: [e.step(x) for e, x in single], 9, 2e4)
+
+
+def single_steps() -> Measurement:
+    """The formulas alone."""
+    plans = [(e.model, x.plan(), e.machine) for e, x in single_layouts()]
+    return Measurement(len(plans), lambda: [step(*plan) for plan in plans], 9)
+
+
+def measurements(limit: int) -> dict[str, Callable[[], Measurement]]:
+    """All measurements by name."""
+    million = min(limit, 1_000_000)
+    sizes = [size for size in (10_000, 100_000, 1_000_000, 10_000_000) if size <= limit]
+    return {
+        **{f"rows, mixed, {size:,}": partial(mixed_rows, size) for size in sizes},
+        f"rows, mixed, {million:,}, 1,024 sequence lengths": partial(mixed_lengths, million),
+        **{
+            f"rows, {million:,}, {models:,} distinct models": partial(distinct_models, models, million)
+            for models in (1_000, 10_000, 100_000)
+        },
+        f"rows, mixed, {min(limit, 100_000):,}, with memory": partial(mixed_memory, min(limit, 100_000)),
+        "sweep, the ten fastest, without memory": partial(swept, memory=False),
+        "sweep, the ten fastest, with memory": partial(swept, memory=True),
+        "Estimator.step, one call each": single_calls,
+        "step, one call each": single_steps,
+    }
+
+
+def measure(name: str, limit: int) -> None:
+    """Print the times of one measurement as JSON; runs in a process of its own."""
+    measurement = measurements(limit)[name]()
+    times = [processor_time(measurement.call) for _ in range(1 + measurement.repeats)]
+    each = [1e9 * t / measurement.count for t in times]
+    print(json.dumps({
+        "count": measurement.count, "goal": measurement.goal, "first": each[0], "others": each[1:],
+        "multiplication": multiplication(),
+    }))  # fmt: skip
+
+
+def report(name: str, limit: int, processes: int) -> None:
+    """Measure in several processes, and print one line of the table."""
+    command = [sys.executable, __file__, "--rows", str(limit), "--measure", name]
+    results = [
+        json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(processes)
+    ]
+    others = [t for result in results for t in result["others"]]
+    first, median, best = statistics.median(r["first"] for r in results), statistics.median(others), min(others)
+    goal = results[0]["goal"]
+    verdict = f"{'met' if 1e9 / median >= goal else 'missed'}: {goal:,.0f}/s" if goal else ""
+    busy = statistics.median(r["multiplication"] for r in results)
+    print(
+        f"{name:50} {first:9,.0f} ns {median:9,.0f} ns {best:9,.0f} ns {1e9 / median:14,.0f}/s   {busy:.2f} ns  {verdict}",
+        flush=True,
+    )
 
 
 def layouts(prepared: tuple[Any, ...], columns: dict[str, Any], count: int) -> list[tuple[Any, Layout]]:
@@ -198,67 +315,14 @@ def run_llm_analysis(cat: Any, single: list[tuple[Any, Layout]]) -> tuple[list[i
     return supported, seconds
 
 
-def unusual(prepared: tuple[Any, ...], columns: dict[str, Any]) -> None:
-    """Batches that reuse fewer tables: the first with some estimators, and one with many distinct values."""
-    size = min(len(columns["which"]), 10_000)
-    batch = {name: column[:size] for name, column in columns.items()}
-    # Tables are cached by identity of the estimators.
-    copies = iter([[evolve(e) for e in prepared] for _ in range(9)])
-    report(f"rows, mixed, {size:,}, the first with them", size, *measured(lambda: rows(next(copies), **batch), 9))
-    size = min(len(columns["which"]), 1_000_000)
-    batch = {name: column[:size] for name, column in columns.items()}
-    lengths = 128 * np.random.default_rng(2).integers(1, 1025, size)
-    report(
-        f"rows, mixed, {size:,}, 1,024 sequence lengths",
-        size,
-        *measured(lambda: rows(prepared, **batch | {"seq": lengths}), 5),
-    )
-
-
-def main() -> None:
-    """Run all measurements and print the results."""
-    limit = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
+def compare(limit: int) -> None:
+    """Print the throughput of llm-analysis, and of the engine on the same configurations."""
     cat = trnspec.load()
     prepared = estimators(cat.graph, MODELS, SYSTEMS)
-    kinds = len({e.machine for e in prepared})
-    print(f"{len(MODELS)} models on {len(SYSTEMS)} systems, {kinds} of them distinct; one core")
-    print(f"{'':52} {'each':>12} {'processor time':>16} {'wall clock':>16}   numpy's *")
-
     columns = mixed(prepared, limit)
-    for size in (s for s in (10_000, 100_000, 1_000_000, 10_000_000) if s <= limit):
-        some = {name: column[:size] for name, column in columns.items()}
-        repeats = 9 if size <= 1_000_000 else 3
-        report(f"rows, mixed, {size:,}", size, *measured(lambda some=some: rows(prepared, **some), repeats))
-    unusual(prepared, columns)
-    sample = rows(prepared, **{n: c[:1_000_000] for n, c in columns.items()})
-    feasible = float((sample.code == 0).mean())
-    size = min(limit, 100_000)
-    some = {name: column[:size] for name, column in columns.items()}
-    report(f"rows, mixed, {size:,}, with memory", size, *measured(lambda: rows(prepared, **some, memory=True), 3))
-
-    swept = estimators(cat.graph, ("llama-3.1-70b",), SYSTEMS[:2])
-    count = 2 * grid(**SWEPT).size
-    report(
-        f"sweep, {count:,}, the ten fastest",
-        count,
-        *measured(lambda: sweep(swept, keep=Top(10), memory=False, **SWEPT), 3),
-    )
-    report(f"sweep, {count:,}, that fit into memory", count, *measured(lambda: sweep(swept, keep=Top(10), **SWEPT), 3))
-
-    single = layouts(prepared, columns, 2000)
-    report("Estimator.step, one call each", len(single), *measured(lambda: [e.step(x) for e, x in single], 5))
-    plans = [(e.model, x.plan(), e.machine) for e, x in single]
-    report("step, one call each", len(plans), *measured(lambda: [step(*plan) for plan in plans], 5))
-    print(f"{feasible:.0%} of the mixed rows are feasible")
-
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import engine; engine.peak({limit})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    used = json.loads(done.stdout)
-    print(f"a sweep of {used['evaluated']:,}, ten kept: peak memory of the process {used['MiB']:.0f} MiB")
-
     dense = [
         (e, x)
-        for e, x in single
+        for e, x in layouts(prepared, columns, 2000)
         if not e.dims.experts and x.cp == 1 and x.schedule == "1f1b" and x.recompute != "operators"
     ]
     try:
@@ -267,21 +331,49 @@ def main() -> None:
         print(f"llm-analysis {VERSION} could not be run: {error} {getattr(error, 'stderr', '')}")
         return
     dense = [dense[i] for i in supported]
-    ours, _ = measured(lambda: [(e.step(x), e.memory(x)) for e, x in dense], 5)
     at = {id(e): i for i, e in enumerate(prepared)}
     same = {n: np.tile([_position(n, getattr(x, n)) for _, x in dense], 25_000) for n in columns if n != "which"}
     which = np.tile([at[id(e)] for e, _ in dense], 25_000)
-    batch, _ = measured(lambda: rows(prepared, which, **same, memory=True), 3)
-    alone, _ = measured(lambda: rows(prepared, which, **same), 3)
     n = len(dense)
     print(f"\n{n} configurations, dense models with 1F1B, also asked of llm-analysis {VERSION}")
     print(f"{'llm-analysis, training()':52} {n / other:14,.0f}/s   ratio 1")
-    for what, seconds, times in (
-        ("Estimator.step and memory, one call each", ours, 1),
-        ("rows with memory, each configuration 25,000 times", batch, 25_000),
-        ("rows, each configuration 25,000 times", alone, 25_000),
-    ):
+    calls: tuple[tuple[str, Callable[[], Any], int], ...] = (
+        ("Estimator.step and memory, one call each", lambda: [(e.step(x), e.memory(x)) for e, x in dense], 1),
+        (
+            "rows with memory, each configuration 25,000 times",
+            lambda: rows(prepared, which, **same, memory=True),
+            25_000,
+        ),
+        ("rows, each configuration 25,000 times", lambda: rows(prepared, which, **same), 25_000),
+    )
+    for what, call, times in calls:
+        seconds = statistics.median(processor_time(call) for _ in range(3))
         print(f"{what:52} {n * times / seconds:14,.0f}/s   ratio {other * times / seconds:,.0f}")
+
+
+def main() -> None:
+    """Run all measurements and print the results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="measure only what has this in its name")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the largest batch (default: 10,000,000)")
+    parser.add_argument("--processes", type=int, default=3, help="processes per measurement (default: 3)")
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        measure(options.measure, options.rows)
+        return
+    print(f"{len(MODELS)} models on {len(SYSTEMS)} systems; one core, processor time")
+    print(f"{'':50} {'first':>12} {'median':>12} {'best':>12} {'median':>16}   numpy's *  goal")
+    for name in measurements(options.rows):
+        if not options.names or any(part in name for part in options.names):
+            report(name, options.rows, options.processes)
+    if options.names:
+        return
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import engine; engine.peak({options.rows})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    used = json.loads(done.stdout)
+    print(f"a sweep of {used['evaluated']:,}, ten kept: peak memory of the process {used['MiB']:.0f} MiB")
+    compare(min(options.rows, 1_000_000))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from trnspec.checks.codes import CODES
-from trnspec.checks.rules import derived, names, plausibility, provenance, ratios, topology, totals, transformers, units
+from trnspec.checks.rules import (
+    derived,
+    measurements,
+    names,
+    plausibility,
+    provenance,
+    ratios,
+    topology,
+    totals,
+    transformers,
+    units,
+)
 from trnspec.loading.files import shipped
 from trnspec.plugins.api import API, Command, Evaluator, Exporter, Plugin, Reporter
 from trnspec.plugins.builtin_commands import COMMANDS
@@ -38,6 +49,11 @@ plugin = Plugin(
         plausibility.implausible_ridge,
         ratios.ratio_mismatch,
         plausibility.tensor_above_chip,
+        measurements.unreadable_measurements,
+        measurements.invalid_measurement,
+        measurements.duplicate_measurement,
+        measurements.above_peak,
+        measurements.throughput_time_mismatch,
     ),
     codes=CODES,
     catalogs=(shipped(),),

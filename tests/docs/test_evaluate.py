@@ -69,6 +69,7 @@ REFUSING = (
     *(
         "evaluators/inference",
         "evaluators/deployment",
+        "evaluators/serving_software",
         "perf/work/layout",
         "perf/training/estimator",
         "perf/lowering/lower",

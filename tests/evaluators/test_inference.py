@@ -20,6 +20,7 @@ from trnspec.loading.files import shipped as folder
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.serving.forward_pass import Serving
+from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.plugins.api import Evaluator
 
 run = keywords(inference_)
@@ -65,7 +66,7 @@ def test_a_token_is_bound_by_reading_weights(catalog):
     matrices = 80 * (2 * 8192 * 8192 + 2 * 8192 * 8 * 1024 + 3 * 8192 * 28672) * 2 / 64 / 725e9
     assert matrices == pytest.approx(parts(found, "time_per_output_token")["matrices"], rel=1e-12)
     assert {"matrices", "attention", "head", "tensor"} == set(parts(found, "time_per_output_token"))
-    assert "HBM-bound: reading weights (96% of TPOT)" == found.bottleneck
+    assert "HBM-bound: reading weights (84% of TPOT)" == found.bottleneck
 
 
 @pytest.mark.parametrize(
@@ -88,12 +89,12 @@ def test_what_binds(catalog, given, binds):
 
 
 def test_the_interval_is_that_of_the_printed_digits(catalog):
-    """2.9 TB/s a chip is anything from 2.85 to 2.95: four ranks share it.  Without a calibration it is a bound."""
+    """2.9 TB/s a chip is anything from 2.85 to 2.95, ~1.5 us a hop from 1.4 to 1.6.  Without a calibration it is a bound."""
     found = asked(catalog, calibration="none")
     time, rate = found.answer("time_per_output_token"), found.answer("throughput")
 
-    assert 2.9 / 2.95 * 0.999 < time.low / time.value < 1.0
-    assert 1.0 < rate.high / rate.value < 2.95 / 2.9 * 1.001
+    assert 1.4 / 1.5 < time.low / time.value < 2.9 / 2.95
+    assert 2.95 / 2.9 < rate.high / rate.value < 1.5 / 1.4
     assert (None, None) == (time.high, rate.low)
     times = {a.name: a for a in found.answers if a.low is not None}
     assert {"time_to_first_token", "time_per_output_token", "latency", "step_at_first", "step_at_last"} == times.keys()
@@ -127,7 +128,8 @@ def test_the_table_ends_where_memory_does(catalog):
 
 
 def test_narrower_weights_and_cache(catalog):
-    wide, narrow = asked(catalog, batch=64), asked(catalog, batch=64, weight_dtype="int8", kv_dtype="fp8")
+    question = {"batch": 64, "reserve": "0 B"}
+    wide, narrow = asked(catalog, **question), asked(catalog, **question, weight_dtype="int8", kv_dtype="fp8")
     before, after = (parts(e, "time_per_output_token") for e in (wide, narrow))
 
     assert before["matrices"] / 2 == after["matrices"]
@@ -163,6 +165,108 @@ def test_chunks(catalog):
     assert chunked["throughput"] > at_once["throughput"]
     assert chunked["time_to_first_token"] > at_once["time_to_first_token"]
     assert at_once.answers == asked(catalog, batch=32, chunk=4096).answers
+
+
+def assumed(found):
+    return {a.name: a for a in found.assumptions}
+
+
+def test_a_framework_sets_what_is_not_given(catalog):
+    given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 5, "prompt": 1000, "output": 100}
+    found = asked(catalog, framework="nxd-inference", **given)
+    explicit = asked(
+        catalog, batching="continuous", prefill_batch=1, prefill_attention="flash", experts="selective-loading", tile=128,
+        context_buckets=(128, 256, 512, 1024, 2048), batch_buckets=(1, 2, 4, 8), **given,
+    )  # fmt: skip
+
+    assert explicit.answers[:-1] == found.answers[:-1]
+    assert {n: v for n, v in explicit.inputs.items() if n != "framework"} == {
+        n: v for n, v in found.inputs.items() if n != "framework"
+    }
+    settings = FRAMEWORKS["nxd-inference"].settings
+    assert {n: f"nxd-inference: {s.origin}" for n, s in settings.items()} == {
+        n: assumed(found)[n].why for n in settings
+    }
+    assert set() == set(settings) & assumed(explicit).keys()
+    assert "8 sequences" == assumed(found)["compiled_batch"].value
+
+
+def test_an_option_replaces_that_of_the_framework(catalog):
+    given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 4}
+    found = asked(catalog, framework="nxd-inference", experts="selected", **given)
+
+    assert "selected" == found.inputs["experts"]
+    assert "experts" not in assumed(found)
+    assert found["time_per_output_token"] < asked(catalog, framework="nxd-inference", **given)["time_per_output_token"]
+
+
+def test_without_a_framework_a_bound_has_no_padding(catalog):
+    """Bounds are those of any software; what compiled graphs add is in the answer only if it is asked for."""
+    given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 5, "prompt": 1000, "output": 100}
+    plain, found = asked(catalog, **given), asked(catalog, framework="nxd-inference", **given)
+
+    assert (None, None, None) == tuple(plain.inputs[n] for n in ("context_buckets", "batch_buckets", "tile"))
+    assert ("continuous", "selected") == (plain.inputs["batching"], plain.inputs["experts"])
+    for name in ("time_to_first_token", "time_per_output_token", "memory", "latency"):
+        assert plain[name] < found[name]
+    assert plain["throughput"] > found["throughput"]
+
+
+def test_a_compiled_cache_is_allocated_whole(catalog):
+    """Eight sequences of 2,048 tokens, of which five of 1,100 are in use."""
+    given = {"model": "llama-3.1-8b", "tp": 8, "batch": 5, "prompt": 1000, "output": 100}
+    found = asked(catalog, context_buckets=(2048,), batch_buckets=(8,), **given)
+
+    assert 8 * 2048 * 131072 / 8 == parts(found, "memory")["cache"]
+    assert 5 * 1100 * 131072 / 8 == parts(asked(catalog, **given), "memory")["cache"]
+    assert 8 == found["max_batch"]
+    assert [1, 2, 4, 8] == [row[0] for row in found.tables[0].rows]
+
+
+def test_a_tile_is_that_of_the_core(catalog):
+    tile = catalog.graph.named("neuroncore-v3").spec.engines.tensor.array.columns
+    found = asked(catalog, framework="nxd-inference", model="qwen3-30b-a3b", tp=32)
+
+    assert (tile, 64) == (
+        found.inputs["tile"],
+        asked(catalog, framework="nxd-inference", model="qwen3-30b-a3b", tp=32, tile=64).inputs["tile"],
+    )
+    # A GPU has no core that states an array.
+    whole = load([*PLUGINS, str(folder())])
+    assert asked(whole, on="p5.48xlarge", framework="vllm").inputs["tile"] is None
+
+
+def test_a_static_batch_is_prefilled_in_groups(catalog):
+    given = {"batch": 8, "batching": "static"}
+    each, pairs, together = (asked(catalog, prefill_batch=n, **given)["time_to_first_token"] for n in (1, 2, 8))
+
+    assert each > pairs > together == asked(catalog, **given)["time_to_first_token"]
+    assert 8 * asked(catalog)["time_to_first_token"] == pytest.approx(each)
+
+
+def test_a_prefix_in_the_cache(catalog):
+    whole, half, all_of_it = (asked(catalog, prompt=4096, prefix_hit=hit) for hit in (0.0, 0.5, 1.0))
+
+    assert whole["time_to_first_token"] > half["time_to_first_token"] > all_of_it["time_to_first_token"] > 0.0
+    assert "2,048 of 4,096 tokens" == assumed(half)["prefix"].value
+    # The last token is computed in any case.
+    assert "4,095 of 4,096 tokens" == assumed(all_of_it)["prefix"].value
+    assert whole["time_per_output_token"] == half["time_per_output_token"]
+
+
+def test_attention_paths_of_prefill(catalog):
+    flash, found = (asked(catalog, prompt=8192, prefill_attention=a) for a in ("flash", "materialized"))
+
+    first = [parts(e, "time_to_first_token")["attention"] for e in (flash, found)]
+    # 80 layers, one head of 64 on each rank: 4 passes of 2 B over 8,192 x 8,192 scores, and the other half of their FLOP.
+    assert 80 * 8192 * 8192 * 8 / 725e9 == pytest.approx(first[1] - 2 * first[0], rel=1e-9)
+    assert asked(catalog, prompt=8192).answers == flash.answers
+
+
+def test_latent_attention_is_absorbed_in_decoding(catalog):
+    found = asked(catalog, model="deepseek-v3", on="trn2.48xlarge*4", tp=32, ep=8)
+
+    assert "1088 elements per pair and head in decoding" == assumed(found)["latent_attention"].value
 
 
 def test_a_draft(catalog):
@@ -232,7 +336,7 @@ def test_experts_are_shared_by_replicas(catalog):
 
     assert parts(found, "time_per_output_token")["expert"] > 0.0
     assert {"network"} == {a.name.removeprefix("link_") for a in found.assumptions if a.why.startswith("efa")}
-    assert {"latent_attention", "experts", "kv_heads"} <= {a.name for a in found.assumptions}
+    assert {"latent_attention", "routing", "kv_heads"} <= {a.name for a in found.assumptions}
     with pytest.raises(RefusalError, match="weights") as refused:
         asked(catalog, **given)
     assert "does-not-fit" == refused.value.reason
@@ -269,6 +373,10 @@ def test_what_is_achieved(catalog):
         ({"model": "bert-large", "tp": 1}, "not-a-decoder", "model"),
         ({"draft": "llama-2-7b"}, "vocabulary", "draft"),
         ({"prefill_on": "trn2.48xlarge", "batching": "static"}, "batching", "batching"),
+        ({"prefill_on": "trn2.48xlarge", "framework": "transformers-neuronx"}, "batching", "batching"),
+        ({"framework": "vllm"}, "framework", "framework"),
+        ({"context_buckets": (128, 2047)}, "no-bucket", "context_buckets"),
+        ({"batch": 9, "batch_buckets": (8,)}, "no-bucket", "batch_buckets"),
         ({"prefill_on": "trn1.2xlarge"}, "does-not-fit", "prefill_on"),
         ({"tp": 1}, "does-not-fit", "tp"),
         ({"on": "trn3-gen1-server"}, "unknown-figure", "trn3-gen1-server spec.fabric.bandwidth"),
@@ -287,6 +395,8 @@ def test_refusals(catalog, given, reason, place):
         ({"batch": 0}, "batch: a whole number of at least 1 is expected, not 0"),
         ({"tp": 0}, "tp: a whole number of at least 1 is expected, not 0"),
         ({"chunk": -1}, "chunk: a whole number of at least 1 is expected, not -1"),
+        ({"prefix_hit": 1.5}, "prefix_hit: a finite number from 0 to 1 is expected, not 1.5"),
+        ({"context_buckets": (0,)}, "context_buckets: a whole number of at least 1 is expected, not 0"),
         ({"acceptance": 1.5}, "acceptance: a finite number from 0 to 1 is expected, not 1.5"),
     ],
 )
@@ -345,3 +455,16 @@ def test_half_of_the_bandwidth_doubles_reading(catalog):
     after = answered(catalog, question, Calibrated(efficiency=evolve(Efficiency(), memory=0.5)))
 
     assert 2 * parts(before, "time_per_output_token")["matrices"] == parts(after, "time_per_output_token")["matrices"]
+
+
+def test_all_experts_of_a_batch(catalog):
+    """Of 128 experts two tokens select 16: distinct ones, as many as they select, or all are read."""
+    given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 2}
+    found = [
+        parts(asked(catalog, experts=e, **given), "time_per_output_token")["matrices"]
+        for e in ("selected", "selective-loading", "all")
+    ]
+
+    expert = 48 * 128 * 3 * 2048 * 768 * 2 / 32 / 725e9
+    assert expert * (16 / 128 - (1 - (15 / 16) ** 2)) == pytest.approx(found[1] - found[0], rel=1e-9)
+    assert expert * (1 - 16 / 128) == pytest.approx(found[2] - found[1], rel=1e-9)

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
 import attrs
 import numpy as np
 import pytest
+import reference_engine
 from attrs import evolve
 from engine_samples import ESTIMATORS, FITTED, MODELS, SYSTEMS, estimator, possible, sample
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from shipped_samples import drawn
+from shipped_samples import estimators as shipped
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.sweep.batch import REASONS
+from trnspec.perf.collectives.bounds import bound
+from trnspec.perf.collectives.timing import group
+from trnspec.perf.lowering.machine import Machine
+from trnspec.perf.ops import larger
+from trnspec.perf.serving.decode import decode, mean_context
+from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
+from trnspec.perf.serving.forward_pass import Deployment
+from trnspec.perf.serving.prefill import prefill
+from trnspec.perf.sweep import lookup
+from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, SCHEDULES, Top, rows, sweep
+from trnspec.perf.training.communication import links
 from trnspec.perf.training.step import PARTS, step
-from trnspec.perf.work.flops import model_flops_per_token
-from trnspec.perf.work.transformer import transformer
+from trnspec.perf.work.flops import layer_flops, model_flops_per_token, span
+from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.plan import Plan
+from trnspec.perf.work.transformer import parameters, transformer
 
 samples = st.integers(0, 2**48).map(lambda seed: possible(random.Random(seed)))
 any_samples = st.integers(0, 2**48).map(lambda seed: sample(random.Random(seed), strange=0.5))
@@ -49,6 +65,20 @@ def test_no_faster_than_the_work(s) -> None:
     # A window counts in full for those that count its tokens simply.
     if not e.dims.windowed_layers:
         assert total >= work * s.layout.tokens / (e.system.ranks * max(e.system.rates.values())) * (1 - 1e-12)
+
+
+@many
+@given(samples)
+def test_no_faster_than_one_microbatch_through_all_stages(s) -> None:
+    """1. No schedule is faster than a microbatch forward and back through all layers, at the peak of the ranks that split it."""
+    e, x = ESTIMATORS[s.which], s.layout
+    layers = evolve(e.dims, vocabulary=0.0, head=0.0, embedding=0.0, tied=0.0)
+    work = model_flops_per_token(layers, float(x.seq), "megatron" if e.dims.causal else "matmul-full")
+    # Forward, and gradients of activations: two passes of three.
+    work *= (3 if x.recompute == "full" else 2) / 3 * x.seq * x.microbatch
+    # A window counts in full for those that count its tokens simply.
+    if not e.dims.windowed_layers:
+        assert e.step(x).total >= work / (x.tp * x.cp * max(e.system.rates.values())) * (1 - 1e-12)
 
 
 @many
@@ -92,7 +122,7 @@ def test_twice_as_fast_takes_half(s) -> None:
     assert [getattr(after, name) for name in PARTS] == [getattr(before, name) / 2.0 for name in PARTS]
 
 
-@many
+@settings(max_examples=1000, deadline=None)
 @given(samples, st.sampled_from(["rates", "bandwidth", "levels", "latency"]), st.floats(1.0, 8.0))
 def test_better_is_never_slower(s, what, factor) -> None:
     """4. More of any rate never makes a step slower, more latency never faster."""
@@ -210,3 +240,219 @@ def test_levels_are_used_inside_out() -> None:
         assert a.tensor == b.tensor
         assert (a.context == b.context) == (x.cp == 1 or x.tp * x.cp <= 32)
     assert checked > 20
+
+
+shipped_layouts = st.integers(0, 2**48).map(lambda seed: drawn(random.Random(seed)))
+RATES = ("flop", "score", "byte", *(f"{kind}_{i}" for kind in ("byte", "hop") for i in (1, 2, 3, 4)))
+"""The times per unit of a machine: one over each of its rates, and latencies."""
+
+
+def forward(e, layout) -> tuple[float, float]:
+    """FLOP of a microbatch forward in all layers: of matrices, and of attention scores."""
+    d, tokens = e.dims, float(layout.seq * layout.microbatch)
+    convention = "causal" if d.causal else "full"
+    parts = [
+        (count, layer_flops(d, tokens, span(float(layout.seq), 0.0, d.causal, convention), expert))
+        for count, expert in ((d.layers - d.expert_layers, 0.0), (d.expert_layers, 1.0))
+    ]
+    windowed = d.windowed_layers / d.layers
+    inside = span(float(layout.seq), d.window, d.causal, convention) / span(
+        float(layout.seq), 0.0, d.causal, convention
+    )
+    scores = sum(count * part.scores for count, part in parts) * (1.0 - windowed + windowed * inside)
+    return sum(count * part.matrices for count, part in parts), scores
+
+
+@many
+@given(shipped_layouts)
+def test_no_step_is_faster_than_its_flops(case) -> None:
+    """Model FLOP at the peak of all ranks, the output matrix included."""
+    e, layout = case
+    matrices, scores = forward(e, layout)
+    tokens = float(layout.seq * layout.microbatch)
+    flops = 3.0 * (matrices + scores + 2.0 * tokens * e.dims.head) * layout.microbatches * layout.dp
+    assert e.step(layout).total >= flops / (e.system.ranks * e.system.rate(e.dtype)) * (1 - 1e-12)
+
+
+@many
+@given(shipped_layouts)
+def test_no_step_is_faster_than_its_bytes(case) -> None:
+    """Optimizer states are read once a step, and the weights that every token meets once forward and once backward."""
+    e, layout = case
+    d, optimizer = e.dims, layout.bytes
+    routed = d.expert_layers * d.experts * d.expert_weights
+    dense = parameters(e.model) - routed
+    copies = 1.0 if layout.zero else layout.dp * layout.cp
+    states = optimizer.state_bytes * (dense * copies + routed * (copies / layout.ep if copies > 1.0 else 1.0))
+    met = (
+        d.layers * d.attention_weights
+        + (d.layers - d.expert_layers) * d.mlp_weights
+        + d.expert_layers * d.shared_weights
+    )
+    weights = 2.0 * layout.microbatches * optimizer.compute_bytes * met / (layout.tp * layout.pp)
+    total = e.step(layout).total
+    assert total >= states / (e.system.ranks * e.system.bandwidth) * (1 - 1e-12)
+    assert total >= weights / e.system.bandwidth * (1 - 1e-12)
+
+
+@many
+@given(shipped_layouts)
+def test_no_step_is_faster_than_one_microbatch_through_all_stages(case) -> None:
+    """P (F + B) + W, with full recompute p (2 F + B) + W: forward, gradients of inputs B, gradients of weights W."""
+    e, layout = case
+    matrices, scores = (
+        flops / (layout.tp * layout.cp * layout.pp * e.system.rate(e.dtype)) for flops in forward(e, layout)
+    )
+    ahead, inputs, weights = matrices + scores, matrices + 2.0 * scores, matrices
+    passes = 2.0 if layout.recompute == "full" else 1.0
+    least = layout.pp * (passes * ahead + inputs) + weights
+    assert e.step(layout).total >= least * (1 - 1e-12), (layout.schedule, layout.pp, layout.microbatches)
+
+
+@pytest.mark.parametrize("collective", ["tensor", "data", "context", "expert"])
+def test_no_collective_is_faster_than_its_bound(collective) -> None:
+    """No collective of a training step takes less than what must cross some cut of the declared topology."""
+    ideal = {e.system.name: e for e in shipped() if not e.calibration.name}
+    size, below = 2.0**30, []
+    for e, tp, other in itertools.product(ideal.values(), (1, 2, 4, 8, 16, 32), (2, 4, 8)):
+        ranks = int(e.system.ranks)
+        if ranks % (tp * other):
+            continue
+        use = links(Plan(tp=float(tp), cp=float(other), ep=float(other), dp=float(ranks // tp // other)), e.machine)
+        kind, count, stride, time = {
+            "tensor": ("all-reduce", tp, 1, use.tensor_each + size * use.tensor_byte),
+            "data": ("all-reduce", ranks // tp, tp, 2.0 * (use.data_each + size * use.data_byte)),
+            "context": ("all-gather", other, tp, use.ring_each + size * use.ring_byte),
+            "expert": ("all-to-all", other, tp, use.expert_each + size * use.expert_byte),
+        }[collective]
+        try:
+            least = bound(e.system, group(e.system, count, stride), kind, size).time
+        except RefusalError:
+            continue
+        if time < least * (1 - 1e-9):
+            below.append((e.system.name, count, stride, round(time / least, 3)))
+    assert sorted(set(below)) == []
+
+
+@many
+@given(shipped_layouts)
+def test_twice_any_rate_is_never_slower(case) -> None:
+    """Each time per unit of a machine halved in turn."""
+    e, layout = case
+    plan, before = layout.plan(), e.step(layout).total
+    for name in RATES:
+        faster = evolve(e.machine, **{name: getattr(e.machine, name) / 2.0})
+        assert step(e.model, plan, faster).total <= before * (1 + 1e-12), name
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(shipped_layouts, min_size=1, max_size=30), st.sampled_from([0, 1 << 30]))
+def test_a_batch_is_its_single_calls(cases, compiled_rows) -> None:
+    """Bit for bit, by tables and by the formulas as they are."""
+    made = tuple(e for e, _ in cases)
+    names = [f.name for f in attrs.fields(Layout) if f.name not in {"offload", "uneven"}]
+    columns = {name: np.array([getattr(layout, name) for _, layout in cases]) for name in names}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookup, "_COMPILED_ROWS", compiled_rows)
+        found = rows(made, np.arange(len(made)), parts=PARTS, memory=True, **columns)
+    for i, (e, layout) in enumerate(cases):
+        needs = e.memory(layout).total
+        assert found.memory[i] == needs
+        assert REASONS[found.code[i]] == ("does-not-fit" if needs > e.system.capacity else "")
+        if not found.code[i]:
+            expected = e.step(layout)
+            assert found.time[i] == expected.total
+            assert [found.parts[name][i] for name in PARTS] == [getattr(expected, name) for name in PARTS]
+
+
+@many
+@given(shipped_layouts)
+def test_a_second_implementation_agrees(case) -> None:
+    e, layout = case
+    expected = reference_engine.step(e.dims, e.system, e.calibration.efficiency, e.dtype, layout)
+    assert e.step(layout).total == pytest.approx(expected["total"], rel=1e-12)
+    assert e.memory(layout).total == pytest.approx(reference_engine.memory(e.dims, layout, e.runtime), rel=1e-12)
+
+
+def subsets(values):
+    return st.lists(st.sampled_from(values), min_size=1, max_size=3, unique=True)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    st.integers(0, 2**48),
+    st.fixed_dictionaries({
+        "tp": subsets([1, 2, 4, 8]), "pp": subsets([1, 2, 4]), "cp": subsets([1, 2]), "microbatch": subsets([1, 2, 4]),
+        "zero": subsets([0, 1, 2, 3]), "recompute": subsets(list(RECOMPUTES)),
+        "schedule": subsets([name for name in SCHEDULES if name != "interleaved"] + [("interleaved", 2)]),
+        "sequence_parallel": subsets([False, True]), "overlap": subsets([False, True]),
+    }),
+)  # fmt: skip
+def test_the_optimum_is_that_of_brute_force(seed, axes) -> None:
+    """Over every combination, by single calls."""
+    e = random.Random(seed).choice(shipped())
+    axes = axes | {"seq": [512], "global_batch": [512]}
+    found = sweep(e, keep=Top(1), **axes)
+    best = (math.inf, 0)
+    for number in range(found.grid.size):
+        layout = found.layout(0, number)
+        try:
+            total = e.step(layout).total
+        except RefusalError:
+            continue
+        if e.memory(layout).total <= e.system.capacity:
+            best = min(best, (total, number))
+    assert list(zip(found.result.time.tolist(), found.result.number.tolist(), strict=True)) == (
+        [best] if best[0] < math.inf else []
+    )
+
+
+@st.composite
+def deployments(draw):
+    e = shipped()[draw(st.integers(0, len(shipped()) - 1))]
+    # Tensor parallelism that splits all heads evenly, so that nothing is padded or replicated.
+    tp = draw(st.sampled_from([n for n in (1.0, 2.0, 4.0, 8.0) if e.dims.heads % n == 0.0]))
+    plan = Deployment(
+        tp=tp, pp=1.0, dp=1.0, batch=float(draw(st.integers(1, 256))), prompt=float(draw(st.integers(1, 8192))),
+        output=float(draw(st.integers(1, 2048))), prompts=float(draw(st.integers(1, 4))),
+    )  # fmt: skip
+    return e, plan
+
+
+@many
+@given(deployments())
+def test_serving_is_no_faster_than_flops_and_bytes(case) -> None:
+    """Of decoding and prefill: matrices and scores at the peak, weights and KV cache at the bandwidth."""
+    e, plan = case
+    d, model, rate, bandwidth = e.dims, e.model, e.system.rate(e.dtype), e.system.bandwidth
+    context = mean_context(model, plan)
+    always = model.whole - d.expert_layers / d.layers * d.router_weights
+    weights = (model.layers * always + model.output) * plan.weight_bytes / plan.tp
+    cache = model.layers * plan.batch * context * d.kv_elements / larger(d.kv_heads, plan.tp) * plan.cache_bytes
+    flops = plan.batch * (2.0 * model.layers * (model.weights + context * model.scores) + 2.0 * model.output) / plan.tp
+    token = decode(model, plan, e.machine, IDEAL_SERVING, context).total
+    assert token >= max(flops / rate, (weights + cache / d.kv_heads) / bandwidth) * (1 - 1e-12)
+
+    keys = 0.5 * plan.prompt if not model.window and model.causal else 0.0
+    flops = plan.prompts * plan.prompt * 2.0 * model.layers * (model.weights + keys * model.scores) / plan.tp
+    first = prefill(model, plan, e.machine, IDEAL_SERVING).total
+    assert first >= max(flops / rate, weights / bandwidth) * (1 - 1e-12)
+
+
+@many
+@given(deployments())
+def test_serving_with_twice_any_rate_is_never_slower(case) -> None:
+    e, plan = case
+    context = mean_context(e.model, plan)
+
+    def times(machine: Machine) -> tuple[float, float]:
+        return (
+            decode(e.model, plan, machine, IDEAL_SERVING, context).total,
+            prefill(e.model, plan, machine, IDEAL_SERVING).total,
+        )
+
+    before = times(e.machine)
+    for name in RATES:
+        after = times(evolve(e.machine, **{name: getattr(e.machine, name) / 2.0}))
+        assert after[0] <= before[0] * (1 + 1e-12), name
+        assert after[1] <= before[1] * (1 + 1e-12), name

@@ -51,4 +51,6 @@ def test_memory(samples) -> None:
     for s in samples:
         e = ESTIMATORS[s.which]
 
-        assert e.memory(s.layout).total == pytest.approx(reference_engine.memory(e.dims, s.layout), rel=1e-12), s
+        assert e.memory(s.layout).total == pytest.approx(
+            reference_engine.memory(e.dims, s.layout, e.runtime), rel=1e-12
+        ), s

@@ -162,6 +162,16 @@ def test_parts_of_a_mixture_of_experts():
     }
 
 
+@pytest.mark.parametrize(
+    ("phase", "width", "keys"), [("decode", 576 + 512, 4096), ("prefill", 192 + 128, 4096 * 4096 // 2)]
+)
+def test_latent_attention_is_absorbed_in_decoding(phase, width, keys):
+    """DeepSeek-V3: each of 128 heads multiplies the compressed vector of 512 and the positional key of 64."""
+    rows = table(asked(on="trainium2", model="deepseek-v3", seq=4096, phase=phase), "Parts of the model")
+
+    assert 2 * 128 * width * keys == rows["scores"]["flops"]
+
+
 @pytest.mark.parametrize("phase", ["prefill", "decode"])
 def test_every_model_of_the_catalog(phase):
     for name in CATALOG.models:

@@ -14,6 +14,7 @@ from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.training.estimator import Estimator
+from trnspec.perf.work.frameworks import ALLOCATED, Runtime
 from trnspec.perf.work.layout import Layout, check
 from trnspec.perf.work.transformer import transformer
 
@@ -30,6 +31,11 @@ MODELS = {
     "latent": evolve(
         experts(llama(60, 7168, 128, 128, 2048, 129280), 256, 8), kv_heads=1.0, kv_elements=576.0, expert_layers=57.0,
         mlp_weights=3.0 * 7168 * 18432, width=18432.0, shared_weights=3.0 * 7168 * 2048, shared_width=2048.0,
+    ),
+    # Its layers are two short of a multiple of most stages.
+    "predicting": evolve(
+        experts(llama(30, 2048, 16, 4, 1408, 64000), 64, 6), expert_layers=28.0, mlp_weights=3.0 * 2048 * 8192, width=8192.0,
+        mtp_layers=1.0, mtp_weights=2.0 * 2048 * 2048, mtp_small=3.0 * 2048,
     ),
     "encoder": evolve(gpt(24, 1024, 16, 30522.0, 4096.0), causal=0.0),
 }  # fmt: skip
@@ -67,17 +73,23 @@ FITTED = Efficiency(
 """Every number differs from what it is when nothing is lost."""
 
 
-def estimator(name: str, on: System, efficiency: Efficiency = IDEAL, dtype: str = "bf16") -> Estimator:
+SOFTWARE = Runtime(gathered_inputs=1.0, bucket=3e8, reserve=5e8)
+"""Needs all that software can need of memory."""
+
+
+def estimator(
+    name: str, on: System, efficiency: Efficiency = IDEAL, dtype: str = "bf16", runtime: Runtime = ALLOCATED
+) -> Estimator:
     """A model on a system."""
     made, d = machine(on, efficiency, dtype), MODELS[name]
-    return Estimator(name, d, transformer(d), on, Calibrated("", efficiency), dtype, made, (made, made))
+    return Estimator(name, d, transformer(d), on, Calibrated("", efficiency), dtype, made, (made, made), runtime)
 
 
 ESTIMATORS = tuple(
-    estimator(name, on, efficiency, dtype)
+    estimator(name, on, efficiency, dtype, runtime)
     for name in MODELS
     for on in SYSTEMS
-    for efficiency, dtype in ((IDEAL, "bf16"), (FITTED, "fp8"))
+    for efficiency, dtype, runtime in ((IDEAL, "bf16", ALLOCATED), (FITTED, "fp8", SOFTWARE))
 )
 
 CHOICES: dict[str, list[Any]] = {
@@ -86,7 +98,7 @@ CHOICES: dict[str, list[Any]] = {
     "schedule": ["1f1b", "interleaved", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"], "zero": [0, 1, 2, 3],
     "recompute": ["none", "selective", "operators", "full"], "sequence_parallel": [False, True], "overlap": [False, True],
     "flash": [False, True], "fused_loss": [False, True],
-    "optimizer": ["adam", "adam-fp32-grads", "adam-fp32", "adam-bf16", "adam-8bit", "sgd-momentum"],
+    "optimizer": ["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"],
 }  # fmt: skip
 
 

@@ -30,10 +30,10 @@ TRUE = Efficiency(
 """What is achieved; none of it is where a fit begins."""
 
 WRITTEN = evolve(TRUE, causal=0.0, score_passes=5.0)
-"""The same, but attention writes its scores, and computes all of them."""
+"""The same, where attention writes its scores, and computes all of them."""
 
 
-def cases(count: int, efficiency: Efficiency, *, noise: float = 0.0, seed: int = 7) -> list[Case]:
+def cases(count: int, efficiency: Efficiency, *, noise: float = 0.0, seed: int = 7, flash: bool = True) -> list[Case]:
     """So many steps at random, the same every time, with times that are off by a normal error of their logarithm."""
     draw = random.Random(seed)
     made = []
@@ -47,7 +47,7 @@ def cases(count: int, efficiency: Efficiency, *, noise: float = 0.0, seed: int =
         layout = Layout(
             tp=tp, pp=pp, dp=dp, zero=draw.choice([0, 1, 3]), seq=draw.choice([1024, 2048, 8192]),
             global_batch=dp * draw.choice([4, 8, 16]), recompute=draw.choice(["none", "selective", "full"]),
-            sequence_parallel=tp > 1, overlap=draw.random() < 0.5, uneven=True,
+            sequence_parallel=tp > 1, overlap=draw.random() < 0.5, uneven=True, flash=flash,
         )  # fmt: skip
         made.append(
             Case(id=f"{i}", model=name, dims=MODELS[name], system=system, layout=layout, dtype="bf16", seconds=1.0)

@@ -8,50 +8,57 @@ from __future__ import annotations
 import math
 from typing import Any
 
-FACTOR = {"1f1b": 1, "interleaved": 1, "zb1p": 1 / 3, "zb2p": 0, "zbv": 0, "v-half": 1 / 2, "v-min": 2 / 3}
+from pipeline_simulation import one_forward_one_backward, span, zero_bubble
+
+FACTOR = {"zbv": 0, "v-half": 1 / 2, "v-min": 2 / 3}
+ZERO_BUBBLE = {"zb1p": 1, "zb2p": 2}
 HELD = {"1f1b": 1, "interleaved": 1, "zb1p": 1, "zb2p": 2, "zbv": 1, "v-half": 1 / 2, "v-min": 1 / 3}
 FOLDED = {"zbv", "v-half", "v-min"}
 BYTES = {
-    "adam": (2, 2, 12), "adam-fp32-grads": (2, 4, 12), "adam-fp32": (4, 4, 8), "adam-bf16": (2, 2, 4),
+    "adam": (2, 2, 12), "adam-fp32-grads": (2, 4, 12), "adam-fp32": (4, 4, 8), "adam-fsdp": (4, 4, 8), "adam-bf16": (2, 2, 4),
     "adam-8bit": (2, 2, 6), "sgd-momentum": (2, 2, 8),
 }  # fmt: skip
 SLOTS = ("chip", "server", "ultraserver", "network")
+GATHERED = {"adam-fsdp": 2}
+WITHOUT_MASTER = {"adam-fp32", "adam-fsdp", "adam-bf16"}
 
 
 class Links:
-    """The levels of links, each with the ranks of a unit, the time of a byte and the time of a step."""
+    """The levels of links: the ranks of a unit, the time of a byte, of a message, and of each further step of a ring."""
 
     def __init__(self, levels: Any, efficiency: Any) -> None:
         self.levels = []
         for level in levels:
             last = level.name == "network"
-            hop = level.latency or (efficiency.network_hop if last else efficiency.hop)
-            self.levels.append((level.ranks, 1 / (level.rate * getattr(efficiency, level.name)), hop))
+            step = efficiency.network_hop if last else efficiency.hop
+            byte = 1 / (level.rate * getattr(efficiency, level.name))
+            self.levels.append((level.ranks, byte, level.latency or step, step))
 
     def within(self, n: float, stride: float) -> list[float]:
         """How many of a group's ranks lie in one unit of each level."""
-        return [min(n, max(1, ranks / stride)) for ranks, _, _ in self.levels]
+        return [min(n, max(1, ranks / stride)) for ranks, *_ in self.levels]
 
     def gather(self, n: float, stride: float) -> tuple[float, float]:
-        """Latency, and time of a byte, of an all-gather by rings, level after level."""
+        """Latency, and time of a byte, of an all-gather level after level: pieces overlap, so the slowest level counts."""
         before, steps, byte = 1.0, 0.0, 0.0
-        for here, (_, each, hop) in zip(self.within(n, stride), self.levels, strict=True):
-            steps += (here / before - 1) * hop
-            byte += (1 / before - 1 / here) * each
+        for here, (_, each, hop, step) in zip(self.within(n, stride), self.levels, strict=True):
+            others = here / before - 1
+            steps += min(others, 1) * hop + max(others - 1, 0) * step
+            byte = max(byte, (1 / before - 1 / here) * each)
             before = here
         return steps, byte
 
     def exchange(self, n: float, stride: float) -> float:
         """Time of a byte of an all-to-all: what leaves a unit goes over the next level."""
         before, byte = 1.0, 0.0
-        for here, (_, each, _) in zip(self.within(n, stride), self.levels, strict=True):
+        for here, (_, each, *_) in zip(self.within(n, stride), self.levels, strict=True):
             byte += (here - before) / n * each
             before = here
         return byte
 
     def outermost(self, span: float) -> tuple[float, float]:
         """Latency, and time of a byte, of the first level a unit of which holds so many ranks."""
-        for ranks, each, hop in self.levels:
+        for ranks, each, hop, _ in self.levels:
             if span <= ranks:
                 return hop, each
         return self.levels[-1][2], self.levels[-1][1]
@@ -77,7 +84,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     memory = system.bandwidth * e.memory
     full, selective, operators = (x.recompute == word for word in ("full", "selective", "operators"))
     tokens = x.microbatch * x.seq / x.cp
-    causal = bool(d.causal) and bool(e.causal)
+    causal = bool(d.causal) and (x.flash or bool(e.causal))
     m = x.global_batch // (x.microbatch * x.dp)
 
     # One layer, on average, forward.
@@ -99,34 +106,44 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         matmul += streams * d.hidden * 2 * e.hidden_passes / memory
         context = tokens_met(x.seq, d.window if windowed else 0, causal)
         scores += 2 * context * d.heads * (d.qk_size + d.v_size) * tokens / x.tp / score_rate
-        scores += tokens * x.seq * d.heads / x.tp * 2 * e.score_passes / memory
+        scores += 0 if x.flash else tokens * x.seq * d.heads / x.tp * 2 * e.score_passes / memory
         routed_elements += routed
         kept_elements += own + small
         copies_sent += d.active if expert else 0
     matmul, scores = matmul / d.layers, scores / d.layers
-    forward, backward = max(matmul + scores, e.forward), max(2 * (matmul + scores), e.backward)
+    # Backward: one multiplication for the gradients of each operand; flash attention also computes its scores again.
+    forward = max(matmul + scores, e.forward)
+    products = 2 * matmul + scores * (5 / 2 if x.flash else 2)
+    backward = max(products, e.backward)
+    weight_pass = matmul + (backward - products) / 2
     again = forward if full else forward / 2 if operators else scores if selective else 0.0
 
     # Its collectives.
     message = tokens * d.hidden * 2
     rounds = 6 if full else 5 if operators else 4
     steps, byte = links.gather(x.tp, 1)
-    reduced = sum((e.call if x.tp > 1 else 0) + 2 * (steps + byte * message) for _ in range(rounds))
+    all_reduce = (e.call if x.tp > 1 else 0) + 2 * (steps + byte * message)
+    reduced_forward, reduced_backward = 2 * all_reduce, (rounds - 2) * all_reduce
+    in_parts = x.schedule in {*ZERO_BUBBLE, *FOLDED}
     if x.overlap:
-        reduced = max(0.0, reduced - e.tensor_overlap * (forward + backward + again))
+        reduced_forward = max(0.0, reduced_forward - e.tensor_overlap * forward)
+        beside = again + (backward - weight_pass if in_parts else backward)
+        reduced_backward = max(0.0, reduced_backward - e.tensor_overlap * beside)
+    reduced = reduced_forward + reduced_backward
     steps, byte = links.gather(x.cp, x.tp)
     cache = x.cp * tokens * d.kv_elements * 2 / min(x.tp, d.kv_heads)
-    passed = 0.0
-    for part in (1, 1, 1, 1 if full or selective else 0.5 if operators else 0):
-        passed += part * ((e.call if x.cp > 1 else 0) + steps + byte * cache)
-    exchanged, share = 0.0, copies_sent / d.layers
-    for _ in range(rounds):
-        if x.ep > 1 and share:
-            exchanged += e.call * min(share, 1) + links.exchange(x.ep, x.tp) * message / x.tp * share
-    each = forward + backward + again + reduced + passed + exchanged
+    ring = (e.call if x.cp > 1 else 0) + steps + byte * cache
+    passed_backward = (2 + (1 if full or selective else 0.5 if operators else 0)) * ring
+    passed = ring + passed_backward
+    once, share = 0.0, copies_sent / d.layers
+    if x.ep > 1 and share:
+        once = e.call * min(share, 1) + links.exchange(x.ep, x.tp) * message / x.tp * share
+    exchanged = rounds * once
 
     # The pipeline.
-    layers = d.layers / x.pp
+    each_stage = stages(x, int(d.layers))
+    layers = max(each_stage)
+    with_output = each_stage[0 if x.schedule in FOLDED else -1]
     sent = 0.0
     if x.pp > 1:
         hop, byte = links.outermost(x.tp * x.cp * x.dp * x.pp)
@@ -136,48 +153,123 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
             steps, byte = links.gather(x.tp, 1)
             sent += e.call / 2 + steps + byte * message
         sent = 2 * passes * sent
-    bubble = FACTOR[x.schedule] / x.interleave * (x.pp - 1) * (layers * each + sent)
-    head = tokens / x.tp * d.vocabulary * (6 * d.hidden / rate + 4 * e.head_passes / memory)
+    per_layer = (
+        forward + reduced_forward + ring + 2 * once,
+        backward - weight_pass + again + reduced_backward + passed_backward + (rounds - 2) * once,
+        weight_pass,
+    )
+    on_forward, on_inputs, on_weights = (layers * part for part in per_layer)
+    # The other stages are as long as their mean.
+    others = (d.layers - layers) / (x.pp - 1) if x.pp > 1 else layers
+    bubble = idle(x, m, others * per_layer[0] + sent / 2, others * per_layer[1] + sent / 2, others * per_layer[2])
+    # Embedding and output exchange their ends of the stream on the stage with the output; so does multi-token prediction.
+    at_ends = (2 if x.pp == 1 or x.schedule in FOLDED else 1) * all_reduce * (1 + d.mtp_layers)
+    head = tokens / x.tp * d.vocabulary * (6 * d.hidden / rate + 4 * e.head_passes / memory) * (1 + d.mtp_layers)
+    head += tokens / x.tp * d.mtp_layers * 6 * d.mtp_weights / rate
+    # By this much the stage with the output takes longer than the one with the most layers.  What it does besides its own
+    # layers is otherwise part of the way through all stages.
+    layer = sum(per_layer)
+    longer = max(0, (with_output + d.mtp_layers - layers) * layer + head + at_ends)
+    relative = 0 if x.schedule in ZERO_BUBBLE else FACTOR.get(x.schedule, 1)
+    bubble += relative / x.interleave * (d.mtp_layers * layer + head + at_ends - longer)
+    head, at_ends = longer - min(at_ends, longer), min(at_ends, longer)
 
     # Gradients, sharded weights, the optimizer.
     ends = d.outer_small + d.outer_weights
     ends += d.head if x.pp > 1 else d.embedding + d.positions + (0 if d.tied else d.head)
     copies = x.dp * x.cp
-    dense = (kept_elements / x.pp + ends) / x.tp
-    routed = routed_elements / x.pp / x.tp / x.ep
+    ends += d.mtp_layers * d.mtp_weights
+    kept, fewest, most = kept_elements / d.layers, d.layers // x.pp + d.mtp_layers, -(-d.layers // x.pp)
+    dense = max(most * kept, fewest * kept + ends) / x.tp
+    routed = routed_elements / d.layers * max(most, fewest) / x.tp / x.ep
     steps, byte = links.gather(copies, x.tp)
     part = links.gather(copies / x.ep, x.tp * x.ep)[1] if routed else 0.0
+
+    def exposed(sizes: list[float], calls: float, behind: float) -> float:
+        time = sum(size * (byte * dense + part * routed) for size in sizes)
+        time += calls * ((e.call / 2 if copies > 1 else 0) + steps)
+        return max(time * e.exposed, time - e.overlap * behind)
+
+    late, early = (1.0, 1.0) if x.zero >= 2 else windows(x, m)
+    on_backward = on_weights if in_parts else on_inputs + on_weights
+    everything = on_forward + on_inputs + on_weights
+    gathered = GATHERED.get(x.optimizer, weight)
     if x.zero == 3:
-        sizes, calls = [weight, weight, gradient] * m, 3 * m * layers
+        data = exposed([gathered, gradient], 2 * most, late * on_backward) + exposed(
+            [gathered], most, early * on_forward
+        )
+        data += (m - 1) * exposed([gathered, gathered, gradient], 3 * most, everything)
+    elif x.zero:
+        data = exposed([gradient], 1, late * on_backward) + exposed([gathered], 1, early * on_forward)
+        data += (m - 1) * exposed([gradient], 1, everything) if x.zero == 2 else 0
     else:
-        sizes, calls = [gradient, weight if x.zero else gradient], 2
-    time = sum(size * (byte * dense + part * routed) for size in sizes)
-    time += calls * ((e.call / 2 if copies > 1 else 0) + steps)
-    behind = layers * each * (m if x.zero == 3 else 0.5)
-    data = max(time * e.exposed, time - e.overlap * behind)
+        data = exposed([gradient, gradient], 2, late * on_backward)
     mine = dense / copies + routed / (copies / x.ep) if x.zero else dense + routed
-    update = mine * state * (1 + e.optimizer_passes) / memory
+    # Gradients are read, states and weights read and written, but weights are not read where there is a master copy.
+    moved = gradient + 2 * state + (2 if x.optimizer in WITHOUT_MASTER else 1) * weight
+    update = mine * moved * (1 + e.optimizer_passes) / memory
 
     found = {
         "compute": m * layers * (forward + backward), "recompute": m * layers * again, "head": m * head,
-        "tensor": m * layers * reduced, "context": m * layers * passed, "expert": m * layers * exchanged,
+        "tensor": m * (layers * reduced + at_ends), "context": m * layers * passed, "expert": m * layers * exchanged,
         "pipeline": m * sent, "bubble": bubble, "data": data, "optimizer": update, "fixed": e.step,
     }  # fmt: skip
     return found | {"total": sum(found.values())}
 
 
-def memory(d: Any, x: Any) -> float:
-    """Bytes on the rank that needs the most, of all stages."""
-    return max(memory_of(d, x, stage) for stage in range(x.pp))
-
-
-def chunks(x: Any, stage: int, layers: float) -> list[tuple[float, float]]:
-    """Where the chunks of a stage begin and end among the layers."""
+def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float:
+    """The pipeline bubble: the schedule as it is executed, or for V shapes what their authors publish."""
+    p, stage = x.pp, forward + inputs + weights
+    if p == 1:
+        return 0.0
     if x.schedule in FOLDED:
-        half = layers / x.pp / 2
-        return [(i * half, (i + 1) * half) for i in (stage, 2 * x.pp - 1 - stage)]
-    size = layers / x.pp / x.interleave
-    return [((j * x.pp + stage) * size, (j * x.pp + stage + 1) * size) for j in range(x.interleave)]
+        published = FACTOR[x.schedule] * (p - 1) * stage * min(1, m / p)
+        # Down and up again through every stage, forward and backward, after the other microbatches.
+        way = sum(forward + inputs for _ in range(p)) + (m - 1) * inputs + weights / 2
+        return max(published, way - m * stage)
+    # The bubble does not grow with more microbatches than that.
+    few = min(m, 3 * p)
+    if x.schedule in ZERO_BUBBLE:
+        times = {"F": forward, "B": inputs, "W": weights}
+        return span(zero_bubble(p, few, ZERO_BUBBLE[x.schedule]), times) - few * stage
+    times = {"F": forward / x.interleave, "B": (inputs + weights) / x.interleave}
+    return span(one_forward_one_backward(p, few, x.interleave), times) - few * stage
+
+
+def windows(x: Any, m: int) -> tuple[float, float]:
+    """Backward passes after the first final gradients, and forward passes before the last weights, of the first stage."""
+    if x.interleave == 1:
+        return 1.0, 1.0
+    few = min(m, 2 * x.pp)
+    order = one_forward_one_backward(x.pp, few, x.interleave)[0]
+    backward = [(i, c) for kind, i, c, _ in order if kind == "B"]
+    forward = [(i, c) for kind, i, c, _ in order if kind == "F"]
+    last = x.interleave - 1
+    late, early = len(backward) - backward.index((few - 1, last)), 1 + forward.index((0, last))
+    return late / x.interleave, early / x.interleave
+
+
+def memory(d: Any, x: Any, runtime: Any) -> float:
+    """Bytes on the rank that needs the most, of all stages, with the reserve of the software."""
+    return max(memory_of(d, x, stage, runtime) for stage in range(x.pp)) + runtime.reserve
+
+
+def chunks(x: Any, stage: int, layers: int) -> list[range]:
+    """The layers of the chunks of a stage."""
+    count = x.pp * (2 if x.schedule in FOLDED else x.interleave)
+    sizes = [layers // count] * count
+    left = layers - sum(sizes)
+    # The rest is handed out one by one, and not to the ends as long as others are short.
+    for chunk in (*range(1, count - 1), 0):
+        if left:
+            sizes[chunk], left = sizes[chunk] + 1, left - 1
+    mine = (stage, count - 1 - stage) if x.schedule in FOLDED else range(stage, count, x.pp)
+    return [range(sum(sizes[:i]), sum(sizes[: i + 1])) for i in mine]
+
+
+def stages(x: Any, layers: int) -> list[int]:
+    """How many layers each stage has."""
+    return [sum(map(len, chunks(x, stage, layers))) for stage in range(x.pp)]
 
 
 def in_flight(x: Any, stage: int) -> float:
@@ -212,7 +304,7 @@ def operators(d: Any, x: Any, *, expert: bool) -> float:
     return 2 * tokens * (whole + shared / t)
 
 
-def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything that a stage holds, one after the other
+def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901  # everything that a stage holds, one after the other
     """Bytes on a rank of a stage."""
     weight, gradient, state = BYTES[x.optimizer]
     t, tokens = x.tp, x.seq / x.cp * x.microbatch
@@ -232,7 +324,14 @@ def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything 
             return operators(d, x, expert=expert)
         heads = tokens * 2 * d.heads * (d.qk_size + d.v_size) / t
         latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
-        size = tokens * d.hidden * 8 / along + heads * (2 if latent else 1) + tokens * 2 * d.kv_elements * heads_here
+        # The gathered inputs of attention and network instead of their parts.
+        whole = 4 * tokens * d.hidden * (1 - 1 / along) if runtime.gathered_inputs else 0
+        size = (
+            whole
+            + tokens * d.hidden * 8 / along
+            + heads * (2 if latent else 1)
+            + tokens * 2 * d.kv_elements * heads_here
+        )
         if not expert:
             return size + scores + 2 * d.matrices * d.width * tokens / t
         size += 2 * d.matrices * (d.expert_width * d.active + d.shared_width) * tokens / t
@@ -241,9 +340,12 @@ def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything 
         return size + scores + (4 * d.experts * tokens / along if d.router_weights else 0)
 
     dense = experts = activations = 0.0
-    for i, (expert, _) in enumerate(layer_kinds(d)):
-        # A layer may lie in two stages where layers are not dealt evenly.
-        part = sum(max(0.0, min(end, i + 1) - max(begin, i)) for begin, end in chunks(x, stage, d.layers))
+    kinds_here = [
+        expert for i, (expert, _) in enumerate(layer_kinds(d)) if any(i in c for c in chunks(x, stage, int(d.layers)))
+    ]
+    kinds_here += [bool(d.expert_layers)] * int(d.mtp_layers) if last else []
+    for expert in kinds_here:
+        part = 1
         keys = d.hidden * d.kv_elements
         dense += part * ((d.attention_weights - keys) / t + keys * heads_here + d.attention_small)
         if expert:
@@ -256,6 +358,7 @@ def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything 
         dense += d.embedding / t + d.positions
     if last:
         dense += (0 if d.tied and first else d.head / t) + d.outer_small + d.outer_weights / t
+        dense += d.mtp_layers * (d.mtp_weights / t + d.mtp_small)
     copies = x.dp * x.cp
     total = activations
     for size, spread in ((weight, x.zero >= 3), (gradient, x.zero >= 2), (state, x.zero >= 1)):
@@ -263,7 +366,18 @@ def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything 
     if first:
         total += held * tokens * 8 / along
     if last:
-        total += 4 * tokens * d.hidden / along + (4 if x.fused_loss else 14) * tokens * d.vocabulary / t
+        outputs = 4 * tokens * d.hidden / along + (4 if x.fused_loss else 14) * tokens * d.vocabulary / t
+        total += outputs + d.mtp_layers * (outputs + 4 * tokens * d.hidden / along)
+    # Gradients in 16 bit before they are accumulated: of the embedding or the output, and of the widest matrix of a layer.
+    widths = [0 if d.kv_elements != d.kv_heads * (d.qk_size + d.v_size) else d.heads * d.qk_size + d.kv_elements]
+    widths += [(d.matrices - 1) * d.width] if False in kinds_here else []
+    widths += [(d.matrices - 1) * max(d.expert_width, d.shared_width)] if d.experts else []
+    # The logits of a loss that is not fused are larger and come before.
+    vocabulary = d.embedding if (x.fused_loss if last else first) else 0
+    total += 2 * (vocabulary + d.hidden * max(widths)) / t
+    if copies > 1 and runtime.bucket:
+        gradients = (dense / copies + experts / (copies / x.ep) if x.zero >= 2 else dense + experts) * gradient
+        total += min(runtime.bucket, gradients)
     kinds = {expert for expert, _ in layer_kinds(d)}
     if x.recompute in {"full", "operators"}:
         total += max(kept(expert, "none") for expert in (False, True))
@@ -276,5 +390,6 @@ def memory_of(d: Any, x: Any, stage: int) -> float:  # noqa: C901  # everything 
         inner = (
             d.experts / x.ep * d.expert_weights / t + d.shared_weights / t + d.router_weights if True in kinds else 0
         )
-        total += 2 * weight * (d.attention_weights / t + max(mlp, inner))
+        gathered = GATHERED.get(x.optimizer, weight)
+        total += 2 * gathered * (d.attention_weights / t + max(mlp, inner))
     return total

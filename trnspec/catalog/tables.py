@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.graph.provenance import ConflictingValue
     from trnspec.model.document import Node
+    from trnspec.quantities.quantity import Interval
     from trnspec.quantities.units import UnitTable
     from trnspec.yaml import Path
 
@@ -231,7 +232,7 @@ def _figures(graph: Graph) -> Table:
 
 def _figure(node: Node[Any], figure: Stated) -> tuple[Cell, ...]:
     quantity = figure.value
-    value, low, high = _bounds(quantity)
+    value, low, high = _bounds(quantity, figure.interval)
     return (
         node.name, node.kind, figure.at, figure.scope, value, quantity.dimension.base, quantity.text,
         quantity.unit.symbol, low, high, quantity.digits, quantity.qualifier.value, figure.source_name or None,
@@ -239,8 +240,7 @@ def _figure(node: Node[Any], figure: Stated) -> tuple[Cell, ...]:
     )  # fmt: skip
 
 
-def _bounds(quantity: Quantity) -> tuple[float, float, float | None]:
-    interval = quantity.interval
+def _bounds(quantity: Quantity, interval: Interval) -> tuple[float, float, float | None]:
     return float(quantity.value), float(interval.low), None if interval.high is None else float(interval.high)
 
 
@@ -276,7 +276,7 @@ def _numbers(text: str, units: UnitTable) -> tuple[float | None, str | None, flo
         quantity = parse(text, None, units)
     except QuantityError:
         return None, None, None, None
-    value, low, high = _bounds(quantity)
+    value, low, high = _bounds(quantity, quantity.interval)
     return value, quantity.dimension.base, low, high
 
 

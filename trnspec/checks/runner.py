@@ -106,7 +106,10 @@ def _of_finding(rule: Rule, finding: Finding, node: Node[Any] | None) -> Diagnos
         place = document.place(finding.path, key=finding.key)
         text = text_at(document, Problem(rule.code.id, finding.message, place, path=finding.path))
         where = Location(document.file, place, finding.path, text)
-    return Diagnostic(rule.code.id, rule.code.severity, finding.message, where, finding.hint, finding.see)
+    see = finding.see
+    if finding.where is not None:
+        where, see = finding.where, (where, *see)
+    return Diagnostic(rule.code.id, rule.code.severity, finding.message, where, finding.hint, see)
 
 
 def apply_waivers(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnostic], list[Diagnostic]]:

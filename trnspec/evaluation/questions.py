@@ -30,7 +30,9 @@ ZeroStage = Literal[0, 1, 2, 3]
 PipelineSchedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"]
 Recompute = Literal["none", "selective", "operators", "full"]
 Offload = Literal["none", "optimizer", "activations", "weights"]
-OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-bf16", "adam-8bit", "sgd-momentum"]
+ServingFrameworkName = Literal["nxd-inference", "transformers-neuronx", "vllm", "trtllm"]
+OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"]
+FrameworkName = Literal["megatron", "torchtitan", "nxd", "deepspeed", "llm-foundry"]
 
 
 def axis(help: str, metavar: str = "", *, group: str = "", unset: str = "", **more: Any) -> dict[str, Axis]:
@@ -205,7 +207,9 @@ class TrainingParallelism(Parallelism):
     """The degrees and kinds of sharding that only training has."""
 
     cp: int = field(default=1, metadata=_parallelism("Context-parallel degree (CP).", "RANKS", minimum=1))
-    zero: ZeroStage = field(default=0, metadata=_parallelism("ZeRO stage; 3 is the sharding of FSDP."))
+    zero: ZeroStage | None = field(
+        default=None, metadata=_parallelism("ZeRO stage; 3 is the sharding of FSDP.", unset="that of framework, else 0")
+    )
     sequence_parallel: bool | None = field(
         default=None,
         metadata=_parallelism(
@@ -226,8 +230,11 @@ class Precision(Question):
 class TrainingPrecision(Precision):
     """The optimizer, whose name says the precision of its states."""
 
-    optimizer: OptimizerName = field(
-        default="adam", metadata=_precision("Optimizer, with the precision of weights, gradients and states.")
+    optimizer: OptimizerName | None = field(
+        default=None,
+        metadata=_precision(
+            "Optimizer, with the precision of weights, gradients and states.", unset="that of framework, else adam"
+        ),
     )
 
 
@@ -244,17 +251,152 @@ class ServingPrecision(Precision):
 
 
 @frozen(kw_only=True, slots=False)
-class Kernels(Question):
-    """Kernels that decide how much memory activations take."""
+class ServingSchedule(Question):
+    """How a framework computes prompts and output tokens."""
 
-    flash: bool = field(
-        default=True,
-        metadata=_schedule("Flash attention: scores are not stored. Changes the memory estimate, not the step time."),
+    framework: ServingFrameworkName | None = field(
+        default=None,
+        metadata=_system(
+            "Framework: sets inputs that are not given, and states each as an assumption.", unset="unstated"
+        ),
     )
-    fused_loss: bool = field(
-        default=True,
+    batching: Literal["continuous", "static"] | None = field(
+        default=None,
         metadata=_schedule(
-            "Fused cross-entropy loss: 4 bytes per logit instead of 14. Changes the memory estimate only."
+            "Continuous batching (a request replaces one that has finished), or static batches.",
+            unset="that of the framework, else continuous",
+        ),
+    )
+    chunk: int | None = field(
+        default=None,
+        metadata=_schedule(
+            "Chunked prefill: prompt tokens per decode step.",
+            "TOKENS",
+            unset="that of the framework, else whole prompts, apart from decode steps",
+            minimum=1,
+        ),
+    )
+    prefix_hit: float = field(
+        default=0.0,
+        metadata=_schedule(
+            "Prefix caching: share of the prompt tokens whose keys and values are cached.",
+            "SHARE",
+            minimum=0,
+            maximum=1,
+        ),
+    )
+    prefill_batch: int | None = field(
+        default=None,
+        metadata=_schedule(
+            "Prompts that a static batch computes in one pass; groups follow each other.",
+            "PROMPTS",
+            unset="that of the framework, else all",
+            minimum=1,
+        ),
+    )
+    prefill_attention: Literal["flash", "materialized"] | None = field(
+        default=None,
+        metadata=_schedule(
+            "Attention of prefill: scores stay on chip (flash), or pass through device memory (materialized).",
+            unset="that of the framework, else of the calibration",
+        ),
+    )
+    experts: Literal["selected", "selective-loading", "all"] | None = field(
+        default=None,
+        metadata=_schedule(
+            "Experts that a pass computes and reads: those that its tokens select; all, if together they select as many as "
+            "there are, else those of each token (selective-loading); all, but for a single token (all).",
+            unset="that of the framework, else selected",
+        ),
+    )
+    context_buckets: tuple[int, ...] | None = field(
+        default=None,
+        metadata=_schedule(
+            "Lengths of compiled graphs: a prompt is padded to the next, and decoding reads the cache up to it.",
+            "TOKENS",
+            unset="those of the framework: powers of two from 128; else exact",
+            minimum=1,
+        ),
+    )
+    batch_buckets: tuple[int, ...] | None = field(
+        default=None,
+        metadata=_schedule(
+            "Batch sizes of compiled decode graphs: a batch runs in the next, padded.",
+            "SEQUENCES",
+            unset="those of the framework: powers of two; else exact",
+            minimum=1,
+        ),
+    )
+    tile: int | None = field(
+        default=None,
+        metadata=_schedule(
+            "Columns of a tile of the tensor engine: narrower shards take the time of whole tiles.",
+            "COLUMNS",
+            unset="the core's array with a Neuron framework; else not counted",
+            minimum=1,
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class Kernels(Question):
+    """Kernels of attention and loss."""
+
+    flash: bool | None = field(
+        default=None,
+        metadata=_schedule(
+            "Flash attention: scores are not written to memory, and recomputed in the backward pass. Without it they "
+            "are written, read and stored.",
+            unset="that of framework, else yes",
+        ),
+    )
+    fused_loss: bool | None = field(
+        default=None,
+        metadata=_schedule(
+            "Fused cross-entropy loss: 4 bytes per logit instead of 14. Changes the memory estimate only.",
+            unset="that of framework, else yes",
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class Reserve(Question):
+    """The memory that the model cannot use."""
+
+    reserve: str | None = field(
+        default=None,
+        metadata=_system(
+            'Memory of a rank kept for the runtime, communication and fragmentation, such as "4 GiB" or "5%".',
+            "SIZE",
+            unset="5%",
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class Software(Reserve):
+    """The training framework, and what it needs of memory besides the layout."""
+
+    framework: FrameworkName | None = field(
+        default=None,
+        metadata=_system(
+            "Training framework. Sets optimizer, zero, recompute, overlap, flash, fused_loss, gathered_inputs, bucket and "
+            "reserve where they are not given.",
+            unset="unstated",
+        ),
+    )
+    reserve: str | None = field(default=None, metadata=like(Reserve, "reserve", unset="that of framework, else 5%"))
+    gathered_inputs: bool | None = field(
+        default=None,
+        metadata=_schedule(
+            "Store the inputs that sequence parallelism gathers, instead of gathering them again in the backward pass.",
+            unset="that of framework, else no",
+        ),
+    )
+    bucket: str | None = field(
+        default=None,
+        metadata=_schedule(
+            'Buffers of gradients that are being reduced, such as "1 GB".', "SIZE", unset="that of framework, else 0 B"
         ),
     )
 
@@ -273,11 +415,12 @@ class Schedule(Kernels):
             minimum=1,
         ),
     )
-    recompute: Recompute = field(
-        default="none",
+    recompute: Recompute | None = field(
+        default=None,
         metadata=_schedule(
             "Activation recomputation in the backward pass: attention scores (selective), all but attention and every "
-            "second matrix multiplication (operators, as PyTorch does), or whole layers (full)."
+            "second matrix multiplication (operators, as PyTorch does), or whole layers (full).",
+            unset="that of framework, else none",
         ),
     )
     offload: Offload = field(default="none", metadata=_schedule("What is kept in host memory."))
@@ -289,9 +432,12 @@ class StepSchedule(Schedule):
 
     uneven: bool = field(
         default=False,
-        metadata=_schedule("Allow stages with different numbers of layers; step time is that of their mean."),
+        metadata=_schedule("Allow stages with different numbers of layers; the longest decides the step time."),
     )
-    overlap: bool = field(default=False, metadata=_schedule("Overlap tensor-parallel collectives with computation."))
+    overlap: bool | None = field(
+        default=None,
+        metadata=_schedule("Overlap tensor-parallel collectives with computation.", unset="that of framework, else no"),
+    )
     host_link: str | None = field(
         default=None,
         metadata=_schedule(

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.errors import QuantityError
-from trnspec.evaluation.questions import System, axis
+from trnspec.evaluation.questions import CalibratedSystem, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.bounds import Bound, bound
 from trnspec.perf.collectives.groups import Group
 from trnspec.perf.collectives.link_rates import Rates, fabric_level
-from trnspec.perf.collectives.timing import ALIASES, IDEAL, Plan, Timing, fastest, group, plans, stage_of, time_plan
+from trnspec.perf.collectives.timing import (
+    NEURON_NAMES,
+    Launch,
+    Plan,
+    Timing,
+    fastest,
+    group,
+    plans,
+    stage_of,
+    time_plan,
+)
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.machine import SLOTS, collective_time, machine
+from trnspec.perf.lowering.machine import group as by_level
 from trnspec.perf.lowering.system import System as Hardware
 from trnspec.quantities import quantity
 from trnspec.quantities.units import Dimension
@@ -27,10 +40,13 @@ Kind = closed_forms.Kind
 
 _FIGURES = {
     "chip": ("memory.bandwidth",),
-    "fabric": tuple(
-        f"{group}bandwidth.{rate}"
-        for group in ("fabric.", "between_servers.", "")
-        for rate in ("per_direction", "both")
+    "fabric": (
+        *(
+            f"{group}bandwidth.{rate}"
+            for group in ("fabric.", "between_servers.", "")
+            for rate in ("per_direction", "both")
+        ),
+        "latency",
     ),
     "network": ("network.bandwidth", "network.peak", "latency"),
 }
@@ -47,7 +63,7 @@ _SPREAD = {
 
 
 @frozen(kw_only=True, slots=False)
-class CollectiveQuestion(System):
+class CollectiveQuestion(CalibratedSystem):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     kind: Kind = field(
@@ -74,7 +90,7 @@ class CollectiveQuestion(System):
     algorithm: str | None = field(
         default=None,
         metadata=axis(
-            "Algorithm, or one of its stages; Neuron's names mesh, rdh and kangaring are accepted.",
+            "Algorithm, or one of its stages; Neuron's names mesh, rdh and kangaring, and nvls and sharp are accepted.",
             "NAME", group="Schedule", unset="the fastest",
         ),
     )  # fmt: skip
@@ -82,20 +98,47 @@ class CollectiveQuestion(System):
 
 @frozen
 class _Case:
-    """What the answers are computed from."""
+    """What the answers are computed from.
+
+    Attributes:
+        ends: The time with every figure at its slow end and at its fast end, including the spread of a calibration.
+        least: The lower bound with every figure at its fast end [s].
+    """
 
     system: Hardware
     of: Group
     kind: Kind
     size: float
+    stride: int
+    known: Calibrated
     plan: Plan
     timing: Timing
-    fast: Timing
+    ends: tuple[float, float]
     bound: Bound
+    least: float
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether no algorithm is faster than the one that is timed."""
+        return not self.known.name and self.timing.time <= self.bound.time * (1.0 + _CLOSE)
+
+    @property
+    def latency_is_missing(self) -> bool:
+        """Whether the size is so small that the latencies decide, and not all of them are known."""
+        return not self.known.name and self.size < SMALL and bool(_unpublished(self))
+
+
+_CLOSE = 1e-9
+"""Relative difference of a time from its bound that is due to rounding."""
+
+SMALL = 2.0**20
+"""Sizes [B] below which the time of a collective is that of its latencies, to an order of magnitude."""
 
 
 def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
-    """Compute the time of a collective, uncalibrated: links at their published rate, latency where published.
+    """Compute the time of a collective: by every algorithm, and a lower bound for all of them.
+
+    Without a calibration links have their published rate, and steps take the published latency of their links.
 
     Args:
         catalog: The catalog.
@@ -122,11 +165,19 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
     of = group(system, q.ranks, q.stride)
     count = len(of.ranks)
     named = {plan.name: plan for plan in plans(system, of, kind)}
+    known = calibrated(catalog.graph, system.chip, "collectives", q.calibration)
+    launch = _launch(known)
     rates = Rates(system)
-    timings = [time_plan(plan, rates, size, IDEAL) for plan in named.values()]
+    timings = [time_plan(plan, rates, size, launch) for plan in named.values()]
     best = fastest(timings, q.algorithm)
     plan = named[best.algorithm]
-    case = _Case(system, of, kind, size, plan, best, _fast(system, plan, size), bound(system, of, kind, size))
+    slow, fast = system.ends or (system, system)
+    ends = (
+        time_plan(plan, Rates(slow), size, launch).time * known.high,
+        time_plan(plan, Rates(fast), size, launch).time * known.low,
+    )
+    least = bound(fast, of, kind, size).time
+    case = _Case(system, of, kind, size, q.stride, known, plan, best, ends, bound(system, of, kind, size), least)
     return Evaluation(
         evaluator="collective",
         title=f"{kind} of {q.size} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
@@ -161,24 +212,43 @@ def _size(text: str) -> float:
     return float(size)
 
 
-def _fast(system: Hardware, plan: Plan, size: float) -> Timing:
-    """The same algorithm with every figure at its fast end."""
-    _, fast = system.ends or (system, system)
-    return time_plan(plan, Rates(fast), size, IDEAL)
+def _launch(known: Calibrated) -> Launch:
+    """What a calibration of collectives adds to the ideal time."""
+    efficiency = known.efficiency
+    return Launch(
+        latency=efficiency.call,
+        step=efficiency.hop,
+        network_step=efficiency.network_hop,
+        efficiency=known.serving.link,
+        **{name: float(getattr(efficiency, name)) for name in SLOTS},
+    )
 
 
 def _answers(case: _Case) -> tuple[Answer, ...]:
-    timing, fast = case.timing, case.fast
+    timing, known = case.timing, case.known
+    slow, fast = case.ends
     factor = float(closed_forms.bus_factor(case.kind, float(len(case.of.ranks))))
-    answers = [Answer("time", timing.time, "s", fast.time, note="ideal (no losses): lower bound on time")]
+    # Without a calibration only the bound is one: another algorithm may be faster than the fastest that is modelled.
+    low, high, note = None, None, "ideal (no losses), by this algorithm"
+    if known.name:
+        low, high, note = fast, slow, f"{known.coverage:.0%} of measurements"
+    elif case.is_bound:
+        low, note = fast, "ideal (no losses): lower bound on time"
+    if case.latency_is_missing:
+        note += "; a bound only: below 1 MiB latency decides, and part of it is not published"
+    answers = [Answer("time", timing.time, "s", low, high, note)]
     # One rank, or nothing to send without latency: no time, so no bandwidth.
     if timing.time:
-        rate, high = (case.size / t for t in (timing.time, fast.time))
+        rate = case.size / timing.time
+        slowest, highest = (None if not end else case.size / end for end in (high, low))
+        bus_slowest, bus_highest = (None if end is None else end * factor for end in (slowest, highest))
+        note = f"algorithm bandwidth x {factor:g}"
         answers += [
-            Answer("algorithm_bandwidth", rate, "B/s", None, high, "buffer size over time"),
-            Answer("bus_bandwidth", rate * factor, "B/s", None, high * factor, f"algorithm bandwidth x {factor:g}"),
+            Answer("algorithm_bandwidth", rate, "B/s", slowest, highest, "buffer size over time"),
+            Answer("bus_bandwidth", rate * factor, "B/s", bus_slowest, bus_highest, note),
         ]
-    answers.append(Answer("bound", case.bound.time, "s", note=f"lower bound of all algorithms: {case.bound.why}"))
+    why = f"no algorithm is faster: {case.bound.why}"
+    answers.append(Answer("bound", case.bound.time, "s", min(case.least, case.bound.time), note=why))
     if timing.time:
         share = 100.0 * case.bound.time / timing.time
         answers.append(Answer("share_of_bound", share, "%", note="bound over time"))
@@ -189,9 +259,13 @@ def _answers(case: _Case) -> tuple[Answer, ...]:
 
 
 def _parts(timing: Timing) -> tuple[Part, ...]:
+    hidden = "; ".join(f"{_COVERS[stage]}: {1e3 * seconds:.4g} ms" for stage, seconds in timing.overlapped)
     return (
-        Part("time", "latency", timing.latency, "of all steps, where published"),
-        *(Part("time", f"{stage}_bandwidth", seconds, _COVERS[stage]) for stage, seconds in timing.transfers),
+        Part("time", "latency", timing.latency, "of the call and of all steps, as far as published or calibrated"),
+        *(
+            Part("time", f"{stage}_bandwidth", seconds, _COVERS[stage] + (f"; overlapped: {hidden}" if hidden else ""))
+            for stage, seconds in timing.transfers
+        ),
     )
 
 
@@ -199,6 +273,8 @@ def _bottleneck(case: _Case) -> str:
     timing = case.timing
     if not timing.time:
         return ""
+    if case.latency_is_missing:
+        return "latency-bound: below 1 MiB, but the latency of some links is not published"
     stage, seconds = max(timing.transfers, key=lambda t: t[1])
     if timing.latency >= seconds:
         return f"latency-bound: {timing.steps:g} steps" if timing.steps is not None else "latency-bound"
@@ -209,9 +285,8 @@ def _bottleneck(case: _Case) -> str:
 def _table(case: _Case, timings: list[Timing], named: dict[str, Plan]) -> Table:
     rows: list[tuple[Value | None, ...]] = []
     for t in sorted(timings, key=lambda t: t.time):
-        transfer = sum((s for _, s in t.transfers), 0.0)
         share = 100.0 * case.bound.time / t.time if t.time else None
-        rows.append((t.algorithm, t.time, t.steps, t.latency, transfer, share, _neuron_name(named[t.algorithm])))
+        rows.append((t.algorithm, t.time, t.steps, t.latency, t.transfer, share, _neuron_name(named[t.algorithm])))
     return Table(
         "Algorithms",
         ("algorithm", "time", "steps", "latency", "transfer", "share_of_bound", "neuron_name"),
@@ -222,7 +297,7 @@ def _table(case: _Case, timings: list[Timing], named: dict[str, Plan]) -> Table:
 
 def _neuron_name(plan: Plan) -> str | None:
     """The names of the algorithms between chips in the Neuron documentation; ``None`` if it has none."""
-    neuron = {name: alias for alias, name in ALIASES.items()}
+    neuron = {name: alias for alias, name in NEURON_NAMES.items()}
     staged = len({phase.stage for phase in plan.phases}) > 1 and plan.phases[0].stage == "chip"
     names = plan.name.split("+")[1 if staged else 0 :]
     return ", ".join(neuron[name] for name in names if name in neuron) or None
@@ -237,13 +312,15 @@ def _assumptions(case: _Case) -> tuple[Assumption, ...]:
     system, of = case.system, case.of
     stages = _stages(case.plan)
     assumptions = [
-        Assumption("calibration", "none: full rate of links, no latency of a call", "the default"),
+        Assumption("calibration", case.known.name or "none", case.known.description),
         Assumption(
             "groups_at_once",
             str(len(of.siblings)),
             "all groups of the same size and stride in one fabric run concurrently and share its links",
         ),
     ]
+    if len(of.ranks) > 1:
+        assumptions += [_latency(case), *_overlapping(case), *_in_network(case), *_by_level(case)]
     if system.lnc:
         assumptions.append(Assumption("lnc", f"{system.lnc:g}", "physical cores per logical core, which is a rank"))
     level = fabric_level(system)
@@ -266,6 +343,68 @@ def _assumptions(case: _Case) -> tuple[Assumption, ...]:
     if case.kind == "all-to-all":
         assumptions.append(Assumption("size", "what one rank sends, all blocks", "as in nccom-test"))
     return tuple(assumptions)
+
+
+def _unpublished(case: _Case) -> list[str]:
+    """The links that are used and whose latency is not published."""
+    rates = Rates(case.system)
+    missing = {stage_of(name) for phase in case.plan.phases for name, _ in phase.loads if not rates.latency(name)}
+    places = {level.name: level.latency_place for level in case.system.levels}
+    fabric = fabric_level(case.system)
+    names = {"chip": "chip", "network": "network", "fabric": "" if fabric is None else fabric.name}
+    return [
+        places.get(names[stage]) or f"{case.system.chip}, between its ranks" for stage in _COVERS if stage in missing
+    ]
+
+
+def _latency(case: _Case) -> Assumption:
+    rates = Rates(case.system)
+    classes = sorted({name for phase in case.plan.phases for name, _ in phase.loads})
+    stages: dict[str, float] = {}
+    for name in classes:
+        stages[stage_of(name)] = max(stages.get(stage_of(name), 0.0), rates.latency(name))
+    values = [f"{stage} {1e6 * seconds:g} us" for stage, seconds in stages.items() if seconds]
+    missing = _unpublished(case)
+    why = "published, per step" if values else "no latency is published for these links"
+    if missing:
+        why += f"; taken as 0, not published: {', '.join(missing)}"
+    return Assumption("latency", ", ".join(values) or "0", why)
+
+
+def _overlapping(case: _Case) -> tuple[Assumption, ...]:
+    if not case.timing.overlapped:
+        return ()
+    return (
+        Assumption("stages", "overlapped", "pieces of the buffer pass the stages as a pipeline; the slowest counts"),
+    )
+
+
+def _in_network(case: _Case) -> tuple[Assumption, ...]:
+    reducing = [level.link for level in case.system.levels if level.reduces]
+    if case.kind != "all-reduce":
+        return ()
+    value = ", ".join(reducing) or "none"
+    return (Assumption("in_network_reduction", value, "as declared by the links; the bound holds for these switches"),)
+
+
+_PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0}
+
+
+def _by_level(case: _Case) -> tuple[Assumption, ...]:
+    """The same collective as training and inference count it."""
+    passes = _PASSES.get(case.kind)
+    if passes is None or not case.system.rates or not case.system.bandwidth:
+        return ()
+    # A calibration of collectives scales all levels by one more share.
+    link, achieved = case.known.serving.link, case.known.efficiency
+    achieved = evolve(achieved, **{name: getattr(achieved, name) * link for name in SLOTS})
+    numbers = machine(case.system, achieved, next(iter(case.system.rates)))
+    cost = by_level(numbers, float(len(case.of.ranks)), float(case.stride))
+    if cost.unknown > _CLOSE:
+        return ()
+    time = float(collective_time(numbers, cost, case.size, passes))
+    text = "in training and inference: one message per level, and the slowest level at its rate, whatever its topology"
+    return (Assumption("time_by_level", f"{1e3 * time:.4g} ms", f"{text}; here {1e3 * case.timing.time:.4g} ms"),)
 
 
 def _figures_used(case: _Case) -> tuple[UsedFigure, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
@@ -11,13 +11,16 @@ from trnspec.evaluation.questions import (
     CalibratedSystem,
     Degrees,
     Parallelism,
+    Reserve,
     ServingPrecision,
+    ServingSchedule,
     ServingWorkload,
     axis,
     like,
 )
 from trnspec.evaluation.result import Assumption, RefusalError
 from trnspec.evaluators.data_types import ELEMENT_BYTES, element_bytes
+from trnspec.evaluators.serving_software import Software, all_experts_from, narrowed, resolve
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.calibrated import Calibrated
@@ -27,6 +30,8 @@ from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.request import Speculation
+from trnspec.perf.serving.static_graphs import compiled
+from trnspec.perf.work import frameworks
 from trnspec.perf.work.layout import check_context
 from trnspec.perf.work.memory import Memory, inference_memory
 from trnspec.perf.work.stages import Split, peak_stages
@@ -40,28 +45,12 @@ if TYPE_CHECKING:
 
 
 @frozen(kw_only=True, slots=False)
-class InferenceQuestion(ServingWorkload, CalibratedSystem, Degrees, ServingPrecision):
+class InferenceQuestion(ServingWorkload, CalibratedSystem, Reserve, Degrees, ServingPrecision, ServingSchedule):
     """The inputs of the evaluator inference; see :mod:`trnspec.evaluation.questions`."""
 
     tp: int | None = field(
         default=None,
         metadata=like(Parallelism, "tp", unset="the largest that divides the heads without crossing a network"),
-    )
-    batching: Literal["continuous", "static"] = field(
-        default="continuous",
-        metadata=axis(
-            "Continuous batching (a request replaces one that has finished), or static batches.", group="Schedule"
-        ),
-    )
-    chunk: int | None = field(
-        default=None,
-        metadata=axis(
-            "Chunked prefill: prompt tokens per decode step.",
-            "TOKENS",
-            group="Schedule",
-            unset="whole prompts, apart from decode steps",
-            minimum=1,
-        ),
     )
     prefill_on: str | None = field(
         default=None,
@@ -133,6 +122,7 @@ class Setup:
         pool: The pool that decodes, and prefills unless another pool does.
         before: The pool that prefills, if it is another.
         drafting: The draft model, and its dimensions.
+        software: What the framework sets, and the buckets of its graphs.
     """
 
     question: InferenceQuestion
@@ -142,6 +132,7 @@ class Setup:
     pool: Pool
     before: Pool | None = None
     drafting: tuple[Speculation, Dimensions] | None = field(default=None, repr=False)
+    software: Software = field(factory=Software, repr=False)
 
     @property
     def speculation(self) -> Speculation | None:
@@ -149,10 +140,13 @@ class Setup:
         return None if self.drafting is None else self.drafting[0]
 
     def with_batch(self, batch: int) -> Setup:
-        """The same deployment with another batch size."""
-        together = float(batch) if self.question.batching == "static" else 1.0
-        plan = evolve(self.pool.plan, batch=float(batch), prompts=together)
-        return evolve(self, question=evolve(self.question, batch=batch), pool=evolve(self.pool, plan=plan))
+        """The same deployment with another batch size, which a compiled graph must hold."""
+        q = self.question
+        together = min(q.prefill_batch or batch, batch) if q.batching == "static" else 1
+        rounds = -(-batch // together) if q.batching == "static" else 1
+        plan = evolve(self.pool.plan, batch=float(batch), prompts=float(together), rounds=float(rounds))
+        plan = compiled(self.model, plan, q.context_buckets or (), self.software.batches)
+        return evolve(self, question=evolve(q, batch=batch), pool=evolve(self.pool, plan=plan))
 
 
 def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewhere: Calibrated | None = None) -> Setup:
@@ -171,6 +165,8 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
     """
     for name in ("dtype", "weight_dtype", "kv_dtype"):
         element_bytes(getattr(question, name) or question.dtype, name)
+    system = lower(graph, question.on, lnc=question.lnc, chips=question.chips)
+    question, software = resolve(question, neuron=bool(system.lnc))
     if question.prefill_on is not None and question.batching == "static":
         raise RefusalError(
             "batching",
@@ -184,20 +180,24 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
         raise RefusalError("not-a-decoder", f"{node.name} is not a decoder: it generates no tokens", place="model")
     check_context(question.prompt, dims, "prompt")
     check_context(question.prompt + question.output, dims, "output")
-    system = lower(graph, question.on, lnc=question.lnc, chips=question.chips)
     tp = question.tp or default_tp(int(dims.heads), domain(system), int(system.ranks) // question.pp)
     dp = question.dp or max(1, int(system.ranks) // (tp * question.pp))
-    resolved = evolve(question, model=node.name, on=system.name, tp=tp, dp=dp)
+    resolved = evolve(frameworks.resolved(question), model=node.name, on=system.name, tp=tp, dp=dp)
     check(resolved, dims, int(system.ranks))
     network = () if question.prefill_on is None else _network(graph, system, question.on)
-    pool = _pool(system, _plan(resolved, tp, dp), resolved, known, network)
+    model = transformer(dims)
+    tile = software.tile(graph, system.chip)
+    resolved = evolve(resolved, tile=tile)
+    pool = _pool(system, narrowed(dims, model, _plan(resolved, dims, tp, dp), tile), resolved, known, network)
     before = None
     if question.prefill_on is not None:
         other = lower(graph, question.prefill_on)
         wide = default_tp(int(dims.heads), domain(other), int(other.ranks) // question.pp)
         copies = max(1, int(other.ranks) // (wide * question.pp))
         check(evolve(resolved, tp=wide, dp=copies, ep=1), dims, int(other.ranks), "prefill_on")
-        plan = evolve(_plan(resolved, wide, copies), ep=1.0, batch=1.0, prompts=1.0)
+        plan = evolve(_plan(resolved, dims, wide, copies), ep=1.0)
+        plan = narrowed(dims, model, plan, software.tile(graph, other.chip))
+        plan = compiled(model, plan, resolved.context_buckets or ())
         before = _pool(other, plan, resolved, elsewhere or known, _network(graph, other, question.prefill_on))
     drafting = None
     if question.draft is not None:
@@ -215,7 +215,8 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
             model=transformer(small), drafted=float(question.speculate), acceptance=question.acceptance
         )
         drafting = (drafted, small)
-    return Setup(resolved, node.name, dims, transformer(dims), pool, before, drafting).with_batch(question.batch)
+    setup = Setup(resolved, node.name, dims, model, pool, before, drafting, software)
+    return setup.with_batch(question.batch)
 
 
 def idle(setup: Setup) -> Iterator[Assumption]:
@@ -275,8 +276,11 @@ def check(question: InferenceQuestion, d: Dimensions, ranks: int, where: str = "
         raise RefusalError("experts-not-divisible", f"dp {dp} is not divisible by ep {ep}", place="ep")
 
 
-def _plan(question: InferenceQuestion, tp: int, dp: int) -> Deployment:
-    chunk = min(question.chunk or question.prompt, question.prompt)
+def _plan(question: InferenceQuestion, d: Dimensions, tp: int, dp: int) -> Deployment:
+    # At least one token of a prompt is computed: the first token of the output follows from it.
+    cached = min(int(question.prompt * question.prefix_hit), question.prompt - 1)
+    computed = question.prompt - cached
+    chunk = min(question.chunk or computed, computed)
     return Deployment(
         tp=float(tp),
         pp=float(question.pp),
@@ -284,7 +288,11 @@ def _plan(question: InferenceQuestion, tp: int, dp: int) -> Deployment:
         ep=float(question.ep),
         prompt=float(question.prompt),
         output=float(question.output),
-        passes=float(-(-question.prompt // chunk)),
+        passes=float(-(-computed // chunk)),
+        cached=float(cached),
+        all_experts_from=all_experts_from(question.experts, d),
+        flash=float(question.prefill_attention == "flash"),
+        materialized=float(question.prefill_attention == "materialized"),
         weight_bytes=ELEMENT_BYTES[question.weight_dtype or question.dtype],
         cache_bytes=ELEMENT_BYTES[question.kv_dtype or question.dtype],
         # Activations are in 16 bit if weights are narrower.
@@ -318,12 +326,18 @@ def memory(setup: Setup, pool: Pool) -> Memory:
     plan = pool.plan
     decodes = pool is setup.pool
     drafted = setup.speculation.drafted if decodes and setup.speculation is not None else 0.0
-    chunk = plan.prompts * plan.prompt / plan.passes if not decodes or setup.before is None else 0.0
-    tokens = plan.batch * (drafted + 1.0) if decodes else 0.0
+    computed = plan.compiled_tokens or (plan.prompt - plan.cached) / plan.passes
+    chunk = plan.prompts * computed if not decodes or setup.before is None else 0.0
+    tokens = (plan.compiled_batch or plan.batch) * (drafted + 1.0) if decodes else 0.0
     # Whole prompts and decode steps take turns; chunks share a step with decoded tokens.
     at_once = tokens + chunk if plan.passes > 1.0 and decodes else max(tokens, chunk)
-    context = plan.prompt + plan.output if decodes else plan.prompt
-    total = _held(setup.dims, plan, context, at_once)
+    context = plan.compiled_context or plan.prompt + plan.output
+    if not decodes:
+        context = plan.compiled_prompt or plan.prompt
+    total = evolve(
+        _held(setup.dims, plan, context, at_once),
+        reserve=frameworks.runtime(pool.system.capacity, reserve=setup.question.reserve).reserve,
+    )
     if decodes and setup.drafting is not None:
         draft = _held(setup.drafting[1], evolve(plan, ep=1.0), context, tokens)
         total = evolve(total, weights=total.weights + draft.weights, cache=total.cache + draft.cache)
@@ -334,7 +348,7 @@ def _held(d: Dimensions, plan: Deployment, context: float, at_once: float) -> Me
     split = Split(tp=plan.tp, pp=plan.pp, dp=plan.dp, ep=plan.ep)
     stages = [
         inference_memory(
-            d, split, context=context, batch=plan.batch * plan.dp, step_tokens=at_once, stage=stage,
+            d, split, context=context, batch=(plan.compiled_batch or plan.batch) * plan.dp, step_tokens=at_once, stage=stage,
             weight_bytes=plan.weight_bytes, kv_bytes=plan.cache_bytes, activation_bytes=plan.activation_bytes,
         )
         for stage in dict.fromkeys(peak_stages(d, split))
@@ -346,6 +360,8 @@ def max_batch(setup: Setup, capacity: float) -> int:
     """The largest batch size per replica that fits in a number of bytes per rank; 0 if not even one does."""
 
     def fits(batch: int) -> bool:
+        if setup.software.batches and batch > setup.software.batches[-1]:
+            return False
         one = setup.with_batch(batch)
         return float(memory(one, one.pool).total) <= capacity
 

@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.work.activations import layer_activations
+from trnspec.perf.work.frameworks import ALLOCATED, Runtime
 from trnspec.perf.work.layout import Layout, check, check_context
 from trnspec.perf.work.memory import Memory, inference_memory, training_memory
 
@@ -27,8 +28,10 @@ PARTS = {
     "activations": "activations of the layers",
     "embeddings_and_logits": "activations of embedding, final norm and output; logits",
     "recomputed": "activations of one layer during recompute",
+    "transient": "gradients before they are accumulated",
     "cache": "KV cache",
-    "buffers": "messages between stages, gathered weights",
+    "buffers": "messages between stages, gathered weights, buckets of gradients",
+    "reserve": "runtime, communication, fragmentation",
 }
 """The parts of the memory of a rank."""
 
@@ -57,6 +60,7 @@ class Demand:
         batch: Sequences of inference per replica.
         context: Tokens per sequence in the KV cache.
         prefill: Tokens of a prompt that a rank computes at once.
+        runtime: What software needs besides, the reserve included.
     """
 
     mode: Literal["training", "inference"]
@@ -68,6 +72,7 @@ class Demand:
     batch: int = 1
     context: int = 0
     prefill: int = 1
+    runtime: Runtime = ALLOCATED
 
     @property
     def split(self) -> Layout:
@@ -106,13 +111,13 @@ class Demand:
             memory = inference_memory(
                 d, split, context=float(self.context), batch=float(self.batch * self.layout.dp),
                 step_tokens=self._step_tokens, weight_bytes=self.element_bytes, kv_bytes=self.kv_bytes,
-                activation_bytes=self.element_bytes, stage=float(stage),
+                activation_bytes=self.element_bytes, stage=float(stage), reserve=self.runtime.reserve,
             )  # fmt: skip
         else:
             memory = training_memory(
                 d, split, self._storing, self.layout.bytes, seq=float(self.layout.seq),
                 microbatch=float(self.layout.microbatch), microbatches=float(self.microbatches),
-                zero=float(self.layout.zero), stage=float(stage),
+                zero=float(self.layout.zero), stage=float(stage), runtime=self.runtime,
             )  # fmt: skip
         return self._offloaded(d, memory)
 

@@ -74,6 +74,11 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
 
             trnspec eval inference --model llama-3.1-8b --on trn2.48xlarge --tp 8
             --batch 8,16,32 --prompt 4096 --output 512 --chunk 512 --kv-dtype fp8
+
+        Experts and padding as NxD Inference compiles them:
+
+            trnspec eval inference --model qwen3-30b-a3b --on trn2.48xlarge --tp 32 --batch 8
+            --framework nxd-inference
     """
     graph = catalog.graph
     q = question
@@ -149,7 +154,7 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
     q = setup.question
     served = serve(
         setup.model, pool.plan, _numbers(pool, end), serving,
-        schedule="separate" if before is not None else q.batching, speculation=setup.speculation,
+        schedule="separate" if before is not None else q.batching or "continuous", speculation=setup.speculation,
     )  # fmt: skip
     _known(served, pool)
     given, replicas = served.throughput, float(pool.plan.dp)
@@ -308,21 +313,36 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
     ranks = f"a logical core of {int(system.lnc)} physical cores" if system.lnc else "a chip"
     yield Assumption("rank", f"{ranks}, {int(system.ranks_per_chip)} per chip", "the input lnc, or the chip's default")
     yield from idle(setup)
+    yield from setup.software.assumptions(q)
+    if plan.compiled_batch > plan.batch:
+        yield Assumption("compiled_batch", f"{plan.compiled_batch:g} sequences", "the batch is padded to its bucket")
+    if plan.cached:
+        yield Assumption(
+            "prefix", f"{plan.cached:,.0f} of {plan.prompt:,.0f} tokens", "cached; not computed in prefill"
+        )
     yield Assumption("calibration", known.name or "none", known.description)
     yield Assumption("weights", f"{plan.weight_bytes:g} B per element", q.weight_dtype or f"compute dtype {q.dtype}")
     yield Assumption("cache", f"{plan.cache_bytes:g} B per element", q.kv_dtype or f"compute dtype {q.dtype}")
     yield Assumption("activations", f"{plan.activation_bytes:g} B per element", "at least 16 bit")
+    yield Assumption("reserve", q.reserve or "", "memory of a rank that the model cannot use; included in memory")
     yield Assumption("roofline", "maximum of compute and read time", "of matrices, attention and output, each")
     if cache_share(model, plan.tp) * plan.tp > 1.0:
         yield Assumption(
             "kv_heads", f"{model.kv_heads:g} over tp {plan.tp:g}", "a rank stores whole heads: replicated, or padded"
         )
-    if model.kv_elements != model.kv_heads * (setup.dims.qk_size + setup.dims.v_size):
-        yield Assumption("latent_attention", "score FLOP of full keys", "absorbed latent attention takes more FLOP")
+    if setup.dims.rank:
+        yield Assumption(
+            "latent_attention",
+            f"{model.absorbed / model.heads:g} elements per pair and head in decoding",
+            f"absorbed up-projections; {model.scores / model.heads:g} in prefill, which expands keys and values",
+        )
     if head_share(model, plan.tp) * plan.tp > 1.0:
         yield Assumption("heads", "padded", f"{model.heads:g} heads are not divisible by tp {plan.tp:g}")
     if model.routed:
-        yield Assumption("experts", "balanced, independent routing", "of E experts 1 - (1 - k/E)^T are read")
+        read = "of E experts 1 - (1 - k/E)^T are read"
+        if plan.all_experts_from:
+            read = f"all are read and computed from {plan.all_experts_from:g} tokens on; with fewer those of each token"
+        yield Assumption("routing", "balanced, independent", read)
     if setup.speculation is not None:
         yield Assumption("acceptance", f"{q.acceptance:g}", "the same for each draft token")
     if setup.dims.context < q.prompt + q.output:

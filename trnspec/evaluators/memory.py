@@ -6,13 +6,14 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 import attrs
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.evaluation.measures import printed
 from trnspec.evaluation.questions import (
     Schedule,
     ServingPrecision,
     ServingWorkload,
+    Software,
     System,
     TrainingParallelism,
     TrainingPrecision,
@@ -25,6 +26,7 @@ from trnspec.evaluators.data_types import element_bytes
 from trnspec.evaluators.fit import MAX_CHANGES, PARTS, Capacity, Change, Demand, nearest, neighbors
 from trnspec.model.transformers.counting import dimensions, parameters
 from trnspec.perf.lowering.lower import lower
+from trnspec.perf.work import frameworks
 from trnspec.perf.work.layout import Layout, splits_sequence
 from trnspec.perf.work.memory import OPTIMIZERS, Memory
 
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 _TRAINING = (
     *("zero", "sequence_parallel", "recompute", "microbatch", "microbatches", "schedule", "interleave", "flash"),
-    *("fused_loss", "dropout", "optimizer"),
+    *("fused_loss", "dropout", "optimizer", "gathered_inputs", "bucket"),
 )
 """The inputs that only training uses."""
 _INFERENCE = ("batch", "context", "prefill", "kv_dtype")
@@ -46,7 +48,7 @@ _INFERENCE = ("batch", "context", "prefill", "kv_dtype")
 
 
 @frozen(kw_only=True, slots=False)
-class MemoryQuestion(Workload, System, TrainingParallelism, TrainingPrecision, Schedule):
+class MemoryQuestion(Workload, System, Software, TrainingParallelism, TrainingPrecision, Schedule):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     mode: Literal["training", "inference"] = field(
@@ -78,7 +80,7 @@ class MemoryQuestion(Workload, System, TrainingParallelism, TrainingPrecision, S
         interleaved = self.interleave > 1 and self.schedule == "1f1b"
         split = splits_sequence(self.seq, self.tp, self.cp, wanted=self.sequence_parallel)
         layout: dict[str, Any] = {
-            **self.common(Layout),
+            **frameworks.resolved(self).common(Layout),
             "dp": max(1, ranks // max(1, self.tp * self.pp * self.cp)) if self.dp is None else self.dp,
             "global_batch": 1,
             "schedule": "interleaved" if interleaved else self.schedule,
@@ -117,7 +119,7 @@ def run(catalog: Catalog, question: MemoryQuestion) -> Evaluation:
             trnspec eval memory --model llama-3.1-70b --on trn2.48xlarge --seq 8192
             --mode inference --tp 16 --batch 32
     """
-    q = question
+    q = frameworks.resolved(question)
     node = catalog.models[q.model].node
     d = dimensions(node.spec)
     system = lower(catalog.graph, q.on, lnc=q.lnc, chips=q.chips)
@@ -125,7 +127,7 @@ def run(catalog: Catalog, question: MemoryQuestion) -> Evaluation:
         place = f"{system.chip} spec.memory.capacity"
         raise RefusalError("unknown-figure", f"{system.chip} has no published memory capacity", place=place)
     ranks = int(system.ranks)
-    demand = q.demand(ranks)
+    demand = evolve(q.demand(ranks), runtime=frameworks.runtime_of(q, system.capacity))
     demand.check(d, ranks)
     _check_offload(demand)
     capacity = Capacity(ranks, system.capacity, _host(system, demand))
@@ -147,7 +149,7 @@ def run(catalog: Catalog, question: MemoryQuestion) -> Evaluation:
         answers=_answers(system, capacity, total, host, fits=fits),
         parts=tuple(Part("total", name, float(getattr(memory, name)), note) for name, note in PARTS.items()),
         bottleneck=_bottleneck(memory, stage, total, capacity, host, _advice(d, demand, capacity, changes)),
-        assumptions=(*_assumptions(d, demand, system), *_resolved(d, demand, q)),
+        assumptions=(*_assumptions(d, demand, system, question), *_resolved(d, demand, question)),
         figures_used=system.figures_used_for("capacity", "memory"),
         tables=tables,
         edition=catalog.edition or "",
@@ -201,11 +203,11 @@ def _answers(system: Hardware, capacity: Capacity, total: float, host: float, *,
     close = "; within the rounding of the capacity" if (total <= slow) != (total <= fast) else ""
     free = Answer("free", capacity.device - total, "B", slow - total, fast - total)
     if total > capacity.device:
-        free = attrs.evolve(free, note=f"missing {printed(free).value.removeprefix('-')}")
+        free = evolve(free, note=f"missing {printed(free).value.removeprefix('-')}")
     answers = (
-        Answer("total", total, "B", note="of the rank that needs most"),
+        Answer("total", total, "B", note="of the rank that needs most, reserve included"),
         Answer("capacity", capacity.device, "B", slow, fast, "device memory per rank"),
-        Answer("fits", fits, note=f"no memory reserved for the runtime{close}"),
+        Answer("fits", fits, note=f"reserve included{close}"),
         free,
     )
     if not host:
@@ -265,22 +267,22 @@ def _changes(title: str, changes: tuple[Change, ...], capacity: Capacity) -> Tab
     return Table(title, ("change", "total", "free", "fits"), rows, ("", "B", "B", ""))
 
 
-def _assumptions(d: Dimensions, demand: Demand, system: Hardware) -> tuple[Assumption, ...]:
+def _assumptions(d: Dimensions, demand: Demand, system: Hardware, question: MemoryQuestion) -> tuple[Assumption, ...]:
     sizes = OPTIMIZERS[demand.layout.optimizer]
+    size = f"{sizes.weight_bytes:g} + {sizes.grad_bytes:g} + {sizes.state_bytes:g} B"
+    described = {"optimizer": (size, f"weight, gradient and state per parameter: {sizes.note}")}
+    used = [n for n in frameworks.SETTINGS if n != "overlap"] if demand.mode == "training" else ["reserve"]
     common: tuple[Assumption, ...] = (
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
-        Assumption("reserved", "0 B", "runtime reservation is not published"),
-        Assumption("fragmentation", "none", "all device memory is usable"),
+        *frameworks.assumptions(question, used, described),
     )
     if system.ranks_per_chip > 1:
         shared = f"{system.ranks_per_chip:g} ranks share the memory of a chip evenly"
         common += (Assumption("rank", f"{system.lnc:g} physical cores", shared),)
     if demand.mode == "inference":
         return (*common, Assumption("activations", "estimate", "twice the residual stream and the widest inner tensor"))
-    size = f"{sizes.weight_bytes:g} + {sizes.grad_bytes:g} + {sizes.state_bytes:g} B"
     return (
         *common,
-        Assumption("optimizer", size, f"weight, gradient and state per parameter: {sizes.note}"),
         Assumption("experts", "balanced load", "every expert gets the same number of tokens"),
     )
 

@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.questions import (
@@ -257,6 +257,9 @@ def _pieces(catalog: Catalog, name: str, question: RooflineQuestion) -> list[Pie
     d = dimensions(catalog.models[name].node.spec)
     decode, batch, seq = question.phase == "decode", question.batch, question.seq
     size = element_bytes(question.dtype, "dtype")
+    if decode and d.rank:
+        # Decoding absorbs the up-projections: heads multiply compressed vectors and the positional key.
+        d = evolve(d, qk_size=d.kv_elements, v_size=d.rank)
     return list(
         pieces(
             d,

@@ -12,6 +12,7 @@ from trnspec.evaluation.questions import (
     Kernels,
     PipelineSchedule,
     Schedule,
+    Software,
     StepSchedule,
     TrainingPrecision,
     TrainingWorkload,
@@ -23,6 +24,7 @@ from trnspec.evaluators import training
 from trnspec.evaluators.training import TrainingQuestion
 from trnspec.perf.sweep.batch import Top, sweep
 from trnspec.perf.training.estimator import prepare
+from trnspec.perf.work import frameworks
 from trnspec.perf.work.flops import model_flops_per_token
 
 if TYPE_CHECKING:
@@ -44,12 +46,12 @@ CHUNKS = (2, 4, 8)
 
 
 @frozen(kw_only=True, slots=False)
-class SearchQuestion(TrainingWorkload, CalibratedSystem, TrainingPrecision, Kernels):
+class SearchQuestion(TrainingWorkload, CalibratedSystem, Software, TrainingPrecision, Kernels):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     microbatch: tuple[int, ...] = field(default=(1, 2, 4, 8), metadata=like(Schedule, "microbatch"))
     schedule: tuple[PipelineSchedule, ...] = field(default=("1f1b", "interleaved"), metadata=like(Schedule, "schedule"))
-    overlap: bool = field(default=False, metadata=like(StepSchedule, "overlap"))
+    overlap: bool | None = field(default=None, metadata=like(StepSchedule, "overlap"))
     top: int = field(default=10, metadata=axis("Number of layouts to list.", "LAYOUTS", group="Output", minimum=1))
 
 
@@ -57,8 +59,8 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
     """Find the fastest layouts of a training step that fit in memory, by evaluating all of them.
 
     Evaluated are all powers of two for tensor, pipeline, context and expert parallelism, all ZeRO stages, recompute
-    none, selective and full, and sequence parallelism with tensor parallelism; data parallelism takes the remaining
-    ranks. The interleaved schedule is evaluated with 2, 4 and 8 model chunks per stage.
+    none and full, without flash attention also selective, and sequence parallelism with tensor parallelism; data
+    parallelism takes the remaining ranks. The interleaved schedule is evaluated with 2, 4 and 8 model chunks per stage.
 
     Args:
         catalog: The catalog.
@@ -73,11 +75,12 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
             trnspec eval search --model llama-3.1-70b --on 'trn2.48xlarge*16' --seq 8192
             --global-batch 1024 --top 3
     """
-    q = question
+    q = frameworks.resolved(question)
     top = q.top
     estimator = prepare(
-        catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips
-    )
+        catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips,
+        framework=q.framework, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
+    )  # fmt: skip
     ranks = int(estimator.system.ranks)
     powers = [2**i for i in range(ranks.bit_length())]
     axes: dict[str, Any] = {
@@ -88,7 +91,8 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
         "microbatch": list(dict.fromkeys(q.microbatch)),
         "schedule": [pair for name in dict.fromkeys(q.schedule) for pair in _chunked(name)],
         "zero": [0, 1, 2, 3],
-        "recompute": ["none", "selective", "full"],
+        # With flash attention there are no stored scores that selective recompute could save.
+        "recompute": ["none", "full"] if q.flash else ["none", "selective", "full"],
         "sequence_parallel": [False, True],
     }
     names = ("seq", "global_batch", "overlap", "flash", "fused_loss", "optimizer")
@@ -105,7 +109,7 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
         raise RefusalError("no-layout", f"none of {evaluated:,} layouts is feasible: {counts}", place="on")
     work = model_flops_per_token(estimator.dims, float(q.seq), "megatron" if q.attention == "causal" else "matmul-full")
     rows = tuple(_row(estimator, layout, time, needs, work) for time, needs, layout in best)
-    fastest = _training_question(q, best[0][2])
+    fastest = _training_question(question, best[0][2])
     single = training.run(catalog, fastest)
     step = single.answer("step_time")
     return Evaluation(
@@ -125,6 +129,7 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
             Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
             Assumption("degrees", "powers of two", "the layouts that are evaluated"),
             Assumption("rank_order", "tensor, context, data, pipeline", "neighbors are in one tensor-parallel group"),
+            *frameworks.assumptions(question, [n for n in frameworks.SETTINGS if n not in axes]),
         ),
         figures_used=tuple(
             b for b in estimator.system.figures_used if ".dense." not in b.at or b.at.endswith(f".{q.dtype}")

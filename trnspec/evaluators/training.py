@@ -10,6 +10,7 @@ from attrs import field, frozen
 from trnspec.errors import QuantityError, UsageError
 from trnspec.evaluation.questions import (
     CalibratedSystem,
+    Software,
     StepSchedule,
     TrainingParallelism,
     TrainingPrecision,
@@ -21,6 +22,7 @@ from trnspec.evaluators.fit import Demand
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
+from trnspec.perf.work import frameworks
 from trnspec.perf.work.activations import RECOMPUTE
 from trnspec.perf.work.flops import model_flops_per_token, recomputed_flops_per_token
 from trnspec.perf.work.layout import Layout, check, splits_sequence
@@ -70,7 +72,9 @@ BOTTLENECKS = {
 
 
 @frozen(kw_only=True, slots=False)
-class TrainingQuestion(TrainingWorkload, CalibratedSystem, TrainingParallelism, TrainingPrecision, StepSchedule):
+class TrainingQuestion(
+    TrainingWorkload, CalibratedSystem, Software, TrainingParallelism, TrainingPrecision, StepSchedule
+):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     must_fit: bool = field(
@@ -86,7 +90,7 @@ class TrainingQuestion(TrainingWorkload, CalibratedSystem, TrainingParallelism, 
         interleaved = self.interleave > 1 and self.schedule == "1f1b"
         split = splits_sequence(self.seq, self.tp, self.cp, wanted=self.sequence_parallel)
         resolved: dict[str, Any] = {
-            **self.common(Layout),
+            **frameworks.resolved(self).common(Layout),
             "dp": max(1, ranks // others) if self.dp is None else self.dp,
             "schedule": "interleaved" if interleaved else self.schedule,
             "sequence_parallel": split,
@@ -115,18 +119,20 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
             trnspec eval training --model llama-3.1-8b --on 'trn1.32xlarge*32' --seq 8192
                 --global-batch 1024 --tp 8,16,32 --zero 1 --no-must-fit
     """
-    q = question
+    q = frameworks.resolved(question)
     estimator = prepare(
-        catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips
-    )
+        catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips,
+        framework=q.framework, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
+    )  # fmt: skip
     ranks = int(estimator.system.ranks)
     layout = q.layout(ranks)
     check(layout, estimator.dims, ranks)
     # A text that is not a rate is an error even if the rate is not used.
     rate = host_rate(q.host_link) if q.offload != "none" or q.host_link is not None else 0.0
-    _, memory, _ = Demand(mode="training", layout=layout, microbatches=layout.microbatches).worst(estimator.dims)
+    demand = Demand(mode="training", layout=layout, microbatches=layout.microbatches, runtime=estimator.runtime)
+    _, memory, _ = demand.worst(estimator.dims)
     if q.must_fit and memory.total > estimator.system.capacity:
-        raise _too_large(q, estimator, memory)
+        raise _too_large(question, estimator, memory)
     step = estimator.step(layout)
     moved = offload_time(estimator, layout, estimator.memory(layout), step, rate) if q.offload != "none" else 0.0
     low, high = (end + moved for end in estimator.interval(layout))
@@ -145,7 +151,7 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
         answers=_answers(estimator, layout, times, memory, q),
         parts=(*_parts(step, moved), *_memory_parts(memory)),
         bottleneck=_bottleneck(step, moved, memory, estimator),
-        assumptions=(*_assumptions(estimator, layout, q), *_resolved(estimator, layout, q)),
+        assumptions=(*_assumptions(estimator, layout, question), *_resolved(estimator, layout, q)),
         figures_used=_figures_used(estimator),
         edition=catalog.edition or "",
     )
@@ -155,7 +161,8 @@ def _too_large(question: TrainingQuestion, estimator: Estimator, memory: Memory)
     parts = {f.name: float(getattr(memory, f.name)) for f in attrs.fields(type(memory))}
     largest = max(parts, key=lambda name: parts[name])
     names = ("model", "on", "seq", "tp", "pp", "dp", "cp", "ep", "zero", "sequence_parallel", "microbatch", "lnc", "chips",
-             "schedule", "interleave", "recompute", "optimizer", "flash", "fused_loss")  # fmt: skip
+             "schedule", "interleave", "recompute", "optimizer", "flash", "fused_loss", "framework", "reserve",
+             "gathered_inputs", "bucket")  # fmt: skip
     inputs = {n: v for n, v in question.given().items() if n in names}
     return RefusalError(
         "does-not-fit",
@@ -202,7 +209,7 @@ def _answers(
                100.0 * (work + again) / (high * peak) if covered else None, 100.0 * (work + again) / (low * peak),
                "including recompute"),
         Answer("work", work, "FLOP", note="model FLOP per step"),
-        Answer("memory", used, "B", note="of the rank that needs most"),
+        Answer("memory", used, "B", note="of the rank that needs most, reserve included"),
         Answer("capacity", system.capacity, "B", note="per rank"),
         Answer("fits", used <= system.capacity),
     )  # fmt: skip
@@ -243,7 +250,7 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
         Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
         Assumption("attention_flops", question.attention, "counted in MFU"),
-        Assumption("optimizer", layout.optimizer, layout.bytes.note),
+        *frameworks.assumptions(question, described={"optimizer": (layout.optimizer, layout.bytes.note)}),
     ]
     if d.experts:
         active = f"{active_parameters(d):,.0f}"
@@ -257,9 +264,10 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
             Assumption("stages", "embedding and output count as one layer each", "the layers alone do not divide")
         )
     elif int(d.layers) % parts:
-        slowest = -(-int(d.layers) // parts) * parts / d.layers - 1.0
+        chunk = "chunks" if parts > layout.pp else "stages"
+        few = int(d.layers) // parts
         assumptions.append(
-            Assumption("stages", f"mean number of layers; the largest stage has {slowest:.0%} more", "the input uneven")
+            Assumption("stages", f"{chunk} of {few} and {few + 1} layers; the longest decides", "the input uneven")
         )
     for level in system.levels:
         rate = f"{level.rate / 1e9:,.4g} GB/s per rank and direction" if level.rate else "not published"
@@ -275,6 +283,10 @@ def _resolved(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
     if layout.schedule != question.schedule:
         chunks = f"{question.schedule} with {layout.interleave} chunks per stage"
         yield Assumption("schedule", layout.schedule, chunks)
+    if layout.recompute == "selective" and layout.flash:
+        yield Assumption(
+            "recompute", "selective saves no memory", "flash attention stores no scores; they are recomputed"
+        )
     if layout.offload == "optimizer":
         yield Assumption("update", "on the host", "as fast as on the device; host memory bandwidth is not published")
     if question.host_link is not None and layout.offload == "none":

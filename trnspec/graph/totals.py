@@ -121,7 +121,7 @@ class Total:
         """The interval that the rounding of the parts leaves, in base units."""
         total = Interval.point(0)
         for term, figure in zip(self.terms, self.figures, strict=True):
-            total += figure.value.interval.times(_interval(term.count))
+            total += figure.interval.times(_interval(term.count))
         return total
 
     @property

@@ -26,7 +26,7 @@ class Achieved:
         hidden_passes: Passes over the residual stream in a layer's forward computation. Example: 13x
         score_passes: Passes over the matrix of attention scores, where it is written at all. Example: 4x
         head_passes: Passes over the logits, forward and backward together. Example: 46x
-        optimizer_passes: Passes over the optimizer's states in a step, beyond the first. Example: 2x
+        optimizer_passes: Passes over what the optimizer reads and writes in a step, beyond the first. Example: 2x
         memory: Share of the peak rate of device memory. Example: 0.8x
         forward: Least time of a layer's forward computation: the host launches it no faster. Example: 1.1 ms
         backward: Least time of a layer's backward computation. Example: 0.75 ms

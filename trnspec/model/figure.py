@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from trnspec.model.annotations import Text
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.arithmetic import Measured
-from trnspec.quantities.quantity import Interval, Quantity
+from trnspec.quantities.formula import FormulaError, evaluate
+from trnspec.quantities.quantity import Interval, Qualifier, Quantity
 from trnspec.short_repr import short_repr
 
 
@@ -66,12 +67,28 @@ class Figure(Measured):
     @property
     def amount(self) -> Amount:
         """The exact value with its dimension and interval."""
-        return Amount.of(self.value)
+        return evolve(Amount.of(self.value), interval=self.interval)
 
     @property
     def interval(self) -> Interval:
-        """The values that are printed with these digits, in base units."""
-        return self.value.interval
+        """The values that the figure may have, in base units.
+
+        Of a printed figure those that are printed with these digits; of a derived one those that its formula gives for
+        the digits of its operands (interval arithmetic), however many digits it is printed with.
+        """
+        own = self.value.interval
+        # A bound or an approximate value is stated as such, whatever its formula gives.
+        if self.derived is None or self.value.qualifier is not Qualifier.EXACT:
+            return own
+        try:
+            inputs = evaluate(self.derived, self.value.table)
+        except FormulaError:
+            return own
+        if not inputs.overlaps(own):
+            return own
+        # The value itself is rounded, and a formula of counts is exact.
+        high = None if inputs.high is None else max(inputs.high, self.value.value)
+        return Interval(min(inputs.low, self.value.value), high)
 
     @property
     def of(self) -> str:

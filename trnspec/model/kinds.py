@@ -14,6 +14,7 @@ BUILTIN = {
     "Cluster": ("clusters", "cluster"),
     "Model": ("models", "transformers.model"),
     "Calibration": ("calibrations", "calibration"),
+    "Measurements": ("measured", "measurements"),
     "Source": ("sources", "source"),
 }
 """The folder of a catalog that holds the documents of a kind, and the module here that holds its class."""

@@ -55,6 +55,7 @@ class Link:
         lanes: The lanes of one link.
         bandwidth: The rate of one link.
         latency: Time for the smallest message from memory to memory. Example: 15 us
+        in_network_reduction: The protocol by which switches of these links reduce and multicast data. Example: SHARP
         note: A remark for readers of the figures.
         other: Figures that have no attribute of their own, by a name in snake case.
     """
@@ -69,5 +70,6 @@ class Link:
     lanes: Lanes | None = None
     bandwidth: LinkRate | None = None
     latency: Duration | None = None
+    in_network_reduction: Text | None = None
     note: Text | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)

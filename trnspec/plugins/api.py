@@ -56,6 +56,7 @@ class Finding:
         see: Related places.
         node: The document; needed only from a rule over the whole graph.
         key: Whether the place is the key instead of the value.
+        where: A place in a file beside the document, such as a table; the place of ``path`` is then a related one.
     """
 
     path: Path
@@ -64,6 +65,7 @@ class Finding:
     see: tuple[Location, ...] = ()
     node: Node[Any] | None = None
     key: bool = False
+    where: Location | None = None
 
     __repr__ = short_repr
 

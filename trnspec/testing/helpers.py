@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
+import tempfile
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from trnspec.api import plugins, validate
@@ -11,7 +14,7 @@ from trnspec.api import registry as installed
 from trnspec.builtin import plugin as builtin
 from trnspec.checks.runner import check
 from trnspec.errors import UsageError
-from trnspec.loading.files import documents_in, shipped
+from trnspec.loading.files import SUFFIXES, documents_in, shipped
 from trnspec.loading.pipeline import Reading, read
 from trnspec.loading.settings import Settings
 from trnspec.plugins.api import API, Plugin, Registry, Rule, loaded
@@ -52,9 +55,24 @@ def report(
         registry = Registry.of([builtin, *plugins])
     known = registry if registry is not None else installed()
     texts = dict(split(files, known)) if isinstance(files, str) else files
-    readings = [read(read_text(text, name), known) for name, text in texts.items()]
+    documents = {name: text for name, text in texts.items() if name.endswith(SUFFIXES)}
+    readings = [read(read_text(text, name), known) for name, text in documents.items()]
     readings += _shipped() if registry is None else _context(known)
-    return check(readings, known, settings if settings is not None else Settings()).report
+    with _beside({name: text for name, text in texts.items() if name not in documents}):
+        return check(readings, known, settings if settings is not None else Settings()).report
+
+
+@contextlib.contextmanager
+def _beside(tables: Mapping[str, str]) -> Iterator[None]:
+    """Files beside the documents, such as tables of measurements, on disk, without marks of expected findings."""
+    if not tables:
+        yield
+        return
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, text in tables.items():
+            FilePath(name).parent.mkdir(parents=True, exist_ok=True)
+            FilePath(name).write_text(re.sub(r" *#! [A-Z0-9, ]+$", "", text, flags=re.MULTILINE), "utf-8")
+        yield
 
 
 def _context(known: Registry) -> tuple[Reading, ...]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rules_world import beside, findings
 
-from trnspec.checks.rules.derived import MOST_BRACKETS, MOST_CHARACTERS, FormulaError, evaluate
+from trnspec.quantities.formula import MOST_BRACKETS, MOST_CHARACTERS, FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, parse
 
 LINK = """\

@@ -93,6 +93,10 @@ def test_a_collective_is_timed_by_its_time():
         ("4x P6-B200 (EFA v4)", 32, "p6-b200.48xlarge*4"),
         ("1x P6-B200", 8, "p6-b200.48xlarge"),
         ("8xH200", 5, "dgx-h200"),
+        ("8x H100 SXM (HGX, NVSwitch)", 4, "hgx-h100"),
+        ("8x B200 SXM (HGX, NVSwitch)", 8, "hgx-b200"),
+        ("8x H200 SXM (HGX, NVSwitch)", 2, "dgx-h200"),
+        ("GB200 NVL72 (4 GPUs per tray)", 4, "gb200-nvl72"),
         ("2x trn1.32xlarge", 64, "trn1.32xlarge*2"),
     ],
 )
@@ -103,10 +107,56 @@ def test_what_words_mean(words, ranks, on):
     assert timings(system, group(system, ranks, 1), "all-reduce", 2.0**30)[0].time == one.ideal
 
 
-def test_switches_that_reduce_are_a_group_of_their_own():
+def test_switches_that_reduce_are_a_group_of_their_own_and_are_not_used_where_they_are_off():
     alone, off, on = (collective(hardware="8xH200", note=note) for note in ("", "Ring (NVLS off)", "NVLS"))
     assert [alone.group, alone.group, f"{alone.group} NVLS"] == [alone.group, off.group, on.group]
-    assert "switches reduce; the ideal time is that of the links alone" in on.assumptions
+    # 1 + 1/8 of 1 GiB, or 2 x 7/8, at 450 GB/s.
+    assert alone.ideal == on.ideal == pytest.approx(1.125 * 2**30 / 450e9)
+    assert off.ideal == pytest.approx(1.75 * 2**30 / 450e9)
+    assert alone.bound == off.bound == on.bound == pytest.approx(2**30 / 450e9)
+
+
+def test_ranks_and_logical_cores_that_a_row_states():
+    one = collective(hardware="trn2.48xlarge", n_chips="16", ranks="64", lnc="2", size_bytes="1048576")
+    chips = collective(hardware="trn2.48xlarge", n_chips="16", size_bytes="1048576")
+    system = lower(everything(), "trn2.48xlarge", lnc=2)
+    assert isinstance(one, Row)
+    assert timings(system, group(system, 64), "all-reduce", 2.0**20)[0].time == one.ideal
+    assert timings(system, group(system, 16), "all-reduce", 2.0**20)[0].time == chips.ideal
+
+
+def test_kernels_are_groups_of_their_own():
+    assert {"all-reduce 8xH200", "all-reduce 8xH200, NCCL"} == {
+        collective(hardware="8xH200", kernel=kernel).group for kernel in ("", "NCCL")
+    }
+
+
+FASTER: dict[str, str] = {}
+"""Rows that are faster than the bound of all algorithms, each with the reason why the row cannot be right."""
+
+TABLES = sorted(f.name for f in DATA.glob("collectives_*.csv"))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_measurement_is_faster_than_the_bound(name):
+    rows = [r for r in collective_rows(everything(), records(DATA / name)) if isinstance(r, Row)]
+    assert [] == [(r.id, r.measured, r.bound) for r in rows if r.measured < r.bound and r.id not in FASTER]
+    # Nor is any faster than the fastest algorithm at full rates.
+    assert [] == [(r.id, r.measured, r.ideal) for r in rows if r.measured < r.ideal and r.id not in FASTER]
+    assert all(0.0 < r.bound <= r.ideal * (1 + 1e-12) for r in rows)
+
+
+def test_there_are_rows_that_an_unpipelined_model_without_switches_that_reduce_would_not_allow():
+    """Of two p5.48xlarge at 16 GiB, and of one server of H200."""
+    rows = {
+        r.id: r for r in collective_rows(everything(), records(DATA / "collectives_nccl.csv")) if isinstance(r, Row)
+    }
+    two, one = rows["nccl-aws-225"], rows["stas-h200-8-17179869184"]
+    size = 2.0**34
+    # The ring within a server and the network one after the other took 110 ms.
+    assert two.measured < 2 * 15 / 16 * size / 450e9 + 2 * 1 / 2 * size / 400e9
+    assert one.measured < 2 * 7 / 8 * size / 450e9
+    assert (pytest.approx(size / 400e9), pytest.approx(size / 450e9)) == (two.bound, one.bound)
 
 
 @pytest.mark.parametrize(

@@ -314,3 +314,28 @@ def test_columns_and_cells_that_are_missing(tmp_path):
     rows = records(written(tmp_path, "kind,id,model\ntrain,a\ntrain\ninfer,b,m\n"))
     found = list(training_cases(shipped().graph, rows))
     assert [Skipped("a", "the row states no n_chips"), Skipped("line 3", "the row states no n_chips")] == found
+
+
+@pytest.mark.parametrize(
+    ("told", "framework", "optimizer"),
+    [
+        ({}, "", "adam"),
+        ({"source": "NVIDIA-NeMo+Megatron-Bridge:docs/x.md"}, "megatron", "adam-fp32-grads"),
+        ({"note": "Megatron-LM 23e00ed, TE 2.11"}, "megatron", "adam-fp32-grads"),
+        ({"source": "VIA-Research+vTrain:data (Megatron-DeepSpeed; 2022)"}, "", "adam"),
+        ({"software": "torchtitan 0.2"}, "torchtitan", "adam-fsdp"),
+        ({"source": "mosaicml+llm-foundry:scripts/train/benchmarking/README.md"}, "llm-foundry", "adam"),
+        ({"framework": "nxd", "source": "Megatron-LM"}, "nxd", "adam-fp32-grads"),
+    ],
+)
+def test_the_framework_of_a_row(told, framework, optimizer):
+    case = one(**told)
+    assert (framework, optimizer, 0.0) == (case.runtime.framework, case.layout.optimizer, case.runtime.reserve)
+
+
+def test_recompute_that_is_unstated_is_that_of_the_framework():
+    case = one(framework="torchtitan", recompute="")
+    assert "operators" == case.layout.recompute
+    assert "recompute: operators, the default of torchtitan" in case.assumptions
+    assert "none" == one(framework="torchtitan", recompute="none").layout.recompute
+    assert "framework" in one(framework="jax").reason

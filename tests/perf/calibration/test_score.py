@@ -119,9 +119,9 @@ def test_collectives():
     assert 0.210 == pytest.approx(statistics.mean(errors(fitted, "held_out")), rel=0.02)
     assert 0.75 <= statistics.mean(s.low <= s.measured <= s.high for s in fitted) <= 0.95
     assert {"nccl-aws-273", "nccl-aws-278"} < {s.id for s in found if s.calibrated is None}
-    # Switches that reduce are faster than links alone allow, and the fit follows.
+    # Switches that reduce are faster than links alone allow, 2 x 7/8 S at 450 GB/s.
     (fast,) = [s for s in found if s.id == NVLS]
-    assert fast.ideal > fast.measured
+    assert fast.ideal < fast.measured < 1.75 * 2**34 / 450e9
     assert fast.calibrated == pytest.approx(fast.measured, rel=0.1)
 
 

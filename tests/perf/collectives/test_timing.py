@@ -122,14 +122,18 @@ def test_two_rounds_without_a_common_link_attain_all_links_of_a_torus():
     assert near(c.injection_bound("all-reduce", GIB, 16.0, 40.0)) == takes(torus, "all-reduce", "rings-both-ways")
 
 
-def test_stages_add_up():
+def test_stages_overlap_and_the_slowest_counts():
     where = system("trn1.32xlarge*4")
     inner, link, outer = (level.rate for level in where.levels)
     fabric = c.torus_all_reduce(GIB, (4.0, 4.0), 0.0, (link * 2 / 4,) * 2)
     chip = c.direct_all_reduce(GIB, 2.0, 0.0, inner)
     network = c.ring_all_reduce(GIB / 32, 4.0, 0.0, outer)
 
-    assert near(chip + fabric + network) == takes(where, "all-reduce", "direct+torus+ring")
+    found = next(t for t in timings(where, group(where), "all-reduce", GIB) if t.algorithm == "direct+torus+ring")
+
+    assert near(max(chip, fabric, network)) == found.time == found.transfer
+    assert (("network", near(network)),) == found.transfers
+    assert (("chip", near(chip)), ("fabric", near(fabric))) == found.overlapped
     assert near(network * 32) == takes(where, "all-reduce", "ring", of=group(where, 4, 32))
 
 
@@ -158,7 +162,13 @@ def test_groups_at_the_same_time_share_links_and_a_list_works_alone():
     together, alone = group(where, 16, 4), explicit_group(where, range(0, 64, 4))
 
     assert 4 == len(together.siblings)
-    assert near(4 * takes(where, "all-reduce", "torus", of=alone)) == takes(where, "all-reduce", "torus", of=together)
+    one, four = (
+        next(t for t in timings(where, of, "all-reduce", GIB) if t.algorithm == "torus") for of in (alone, together)
+    )
+
+    assert near(4 * one.transfer) == four.transfer
+    # Eight steps of 1 to 2 us.
+    assert near(8 * 1.5e-6) == one.latency == four.latency
 
 
 @pytest.mark.parametrize(
@@ -178,9 +188,8 @@ def test_groups_of_neighbours_keep_to_their_own_row():
     of = group(where, 16, 1)
 
     assert [tuple(range(b, b + 16)) for b in (0, 16, 32, 48)] == list(of.siblings)
-    expected = c.direct_all_reduce(GIB, 4.0, 0.0, where.levels[0].rate) + c.bidirectional_ring_all_reduce(
-        GIB, 4.0, 0.0, 128e9
-    )
+    chip = c.direct_all_reduce(GIB, 4.0, 0.0, where.levels[0].rate)
+    expected = max(chip, c.bidirectional_ring_all_reduce(GIB, 4.0, 0.0, 128e9)) + 4 * 1.5e-6
     assert near(expected) == takes(where, "all-reduce", "direct+bidirectional-ring", of=of)
 
 
@@ -245,8 +254,12 @@ def test_a_launch_is_applied_once_for_the_call_and_once_a_step():
     where = system("trn2.48xlarge")
     ideal = takes(where, "all-reduce", "direct+torus")
     launch = Launch(latency=100e-6, step=2e-6, efficiency=0.5)
+    # Two steps within chips, whose latency is not published, and eight of 1.5 us between them.
+    published = 8 * 1.5e-6
 
-    assert near(100e-6 + 10 * 2e-6 + ideal / 0.5) == takes(where, "all-reduce", "direct+torus", launch=launch)
+    assert near(100e-6 + 10 * 2e-6 + published + (ideal - published) / 0.5) == takes(
+        where, "all-reduce", "direct+torus", launch=launch
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -327,3 +340,70 @@ def test_an_algorithm_can_be_named():
         fastest(found, "carousel")
     assert "unknown-algorithm" == caught.value.reason
     assert "direct+torus" in caught.value.hint
+
+
+FACTORS = st.lists(st.sampled_from([1.0, 1.5, 2.0, 16.0]), min_size=4, max_size=4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    name=st.sampled_from(
+        ["trn2.48xlarge", "trn2-ultraserver", "trn2-ultraserver*2", "p5.48xlarge*2", "trn1.32xlarge*4"]
+    ),
+    kind=st.sampled_from(KINDS),
+    size=st.sampled_from([0.0, 1024.0, GIB]),
+    rates=FACTORS,
+    latencies=FACTORS,
+)
+def test_faster_links_and_shorter_latencies_are_never_slower(name, kind, size, rates, latencies):
+    slow = system(name)
+    levels = (
+        evolve(v, rate=v.rate * r, latency=v.latency / a)
+        for v, r, a in zip(slow.levels, rates, latencies, strict=False)
+    )
+    fast = evolve(slow, levels=tuple(levels))
+    of = group(slow)
+
+    before, after = (timings(s, of, kind, size)[0].time for s in (slow, fast))
+    assert after <= before * (1 + 1e-12)
+    assert bound(fast, of, kind, size).time <= bound(slow, of, kind, size).time * (1 + 1e-12)
+
+
+def test_switches_that_reduce_are_used_in_a_fabric_and_in_a_network():
+    made = on(Switched(8, (SwitchLevel(8),)), link=10.0, degree=1.0, latency=2.0)
+    (level,) = made.levels
+    reducing = evolve(made, levels=(evolve(level, reduces=True),))
+
+    assert "in-network" not in {t.algorithm for t in timings(made, group(made), "all-reduce", GIB)}
+    assert near(GIB * 1.125 / 10.0 + 4.0) == takes(reducing, "all-reduce", "in-network")
+    assert near(GIB / 10.0 + 2.0) == takes(reducing, "broadcast", "in-network")
+    assert near(GIB / 10.0 + 2.0) == bound(reducing, group(reducing), "all-reduce", GIB).time
+    assert near(GIB * 1.75 / 10.0 + 2.0) == bound(made, group(made), "all-reduce", GIB).time
+    # The parts of a reduce-scatter and of an all-gather are the same with such switches.
+    for kind in ("all-gather", "reduce-scatter", "all-to-all"):
+        assert timings(made, group(made), kind, GIB) == timings(reducing, group(reducing), kind, GIB)
+    assert {t.algorithm for t in timings(reducing, group(reducing), "all-reduce", GIB)} >= {
+        "in-network",
+        "direct",
+        "ring",
+    }
+
+
+def test_a_network_that_reduces_carries_each_part_once():
+    plain = system("p5.48xlarge*4")
+    *inner, network = plain.levels
+    reducing = evolve(plain, levels=(*inner, evolve(network, reduces=True)))
+    least, most = (bound(s, group(s), "all-reduce", GIB).time for s in (reducing, plain))
+    found = next(t for t in timings(reducing, group(reducing), "all-reduce", GIB) if t.algorithm == "direct+in-network")
+
+    # 400 GB/s of eight ranks: S once, or 2 x 3/4 S; once is less than what the links of a chip carry.
+    assert near(GIB / 400e9) == dict((*found.transfers, *found.overlapped))["network"]
+    assert (near(GIB / 400e9), near(1.5 * GIB / 400e9)) == (least, most)
+
+
+def test_an_ideal_send_from_server_to_server_uses_both_fabrics_at_once():
+    where = system("p5.48xlarge*2")
+    scattered = next(t for t in timings(where, group(where), "send", GIB) if t.algorithm == "direct+send")
+
+    # Scattered in one server while the other gathers.
+    assert near(7 / 8 * GIB / 450e9) == dict((*scattered.transfers, *scattered.overlapped))["fabric"]

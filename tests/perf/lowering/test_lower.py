@@ -32,12 +32,12 @@ BY_HAND = {
         ("chip", 2, 820e9 / 2 / 2, 0), ("server", 32, 384e9 / 2 / 2, 0), ("network", INF, 800e9 / 8 / 32, 0)]),
     "trn1n.32xlarge*2": (32, 64, 91.75e12, 95e12, 16 * GIB, 410e9, [
         ("chip", 2, 820e9 / 2 / 2, 0), ("server", 32, 384e9 / 2 / 2, 0), ("network", INF, 1600e9 / 8 / 32, 0)]),
-    # Logical cores of two: four ranks a chip; 1,024 GB/s a chip.
+    # Logical cores of two: four ranks a chip; 1,024 GB/s a chip, 1 to 2 us a hop.
     "trn2.48xlarge": (16, 64, 8 * 128 * 128 * 2 * 2.4e9 / 4, 667e12 / 4, 24 * GIB, 725e9, [
-        ("chip", 4, 2.9e12 / 4 / 2, 0), ("server", 64, 1024e9 / 2 / 4, 0)]),
+        ("chip", 4, 2.9e12 / 4 / 2, 0), ("server", 64, 1024e9 / 2 / 4, 1.5e-6)]),
     # Beyond: 256 GB/s a chip between servers, 3.2 Tbit/s of a server's 64 ranks at 15 us.
     "trn2-ultraserver*2": (128, 512, 8 * 128 * 128 * 2 * 2.4e9 / 4, 667e12 / 4, 24 * GIB, 725e9, [
-        ("chip", 4, 2.9e12 / 4 / 2, 0), ("server", 64, 1024e9 / 2 / 4, 0), ("ultraserver", 256, 256e9 / 2 / 4, 0),
+        ("chip", 4, 2.9e12 / 4 / 2, 0), ("server", 64, 1024e9 / 2 / 4, 1.5e-6), ("ultraserver", 256, 256e9 / 2 / 4, 1.5e-6),
         ("network", INF, 3.2e12 / 8 / 64, 15e-6)]),
     # One switched fabric for the whole UltraServer: 2,048 GB/s a chip.
     "trn3-gen1-ultraserver": (64, 256, 8 * 128 * 128 * 2 * 2.4e9 / 4, 671e12 / 4, 36 * GIB, 1.225e12, [

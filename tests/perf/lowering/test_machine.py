@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from attrs import evolve, fields
-from closed_forms import hierarchical
+from closed_forms import hierarchical_parts
 from engine_catalogs import everything
 from engine_samples import FITTED, INF, SYSTEMS
 from engine_samples import system as made
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import Group, Machine, always_zero, group, machine
+from trnspec.perf.lowering.machine import Group, Machine, always_zero, collective_time, group, machine
 
 NESTED = made(
     (("chip", 4.0, 3e11, 1e-6), ("server", 64.0, 9e10, 2e-6), ("ultraserver", 256.0, 3e10, 4e-6),
@@ -46,19 +46,32 @@ DIVISIBLE = [
 ]  # fmt: skip
 
 
+ALPHAS = (1e-6, 2e-6, 4e-6, 2e-5)
+"""The latencies of its levels."""
+
+
 @pytest.mark.parametrize(("n", "stride"), DIVISIBLE)
-def test_group_is_the_hierarchical_collective(n, stride):
-    """What a group costs for each byte and in latency, against rings level by level."""
-    on = machine(NESTED, IDEAL, "bf16")
-    found = group(on, float(n), float(stride))
-    alphas = (1e-6, 2e-6, 4e-6, 2e-5)
+def test_group_is_the_pipelined_hierarchical_collective(n, stride):
+    """The slowest of the levels, and one message at each level that the group spans."""
+    members = spanned(n, stride)
     betas = tuple(level.rate for level in NESTED.levels)
-    for kind, times in (("all-gather", 1.0), ("reduce-scatter", 1.0), ("all-reduce", 2.0)):
-        for size in (0.0, 1e6, 1e9):
-            expected = hierarchical(kind, size, spanned(n, stride), alphas, betas)
-            assert math.isclose(expected, times * (found.latency + size * found.gather), rel_tol=1e-9, abs_tol=1e-18)
-    assert (n > 1) == bool(found.many)
-    assert found.unknown == 0.0
+    on = group(machine(NESTED, IDEAL, "bf16"), float(n), float(stride))
+    parts = [rate for _, rate in hierarchical_parts("all-gather", 1e9, members, (0.0,) * 4, betas)]
+
+    assert math.isclose(max(parts), 1e9 * on.gather, rel_tol=1e-9, abs_tol=1e-18)
+    assert math.isclose(sum(a for a, m in zip(ALPHAS, members, strict=True) if m > 1), on.latency, abs_tol=1e-18)
+    assert (n > 1) == bool(on.many)
+    assert on.unknown == 0.0
+
+
+@pytest.mark.parametrize(("n", "stride"), DIVISIBLE)
+def test_fitted_steps_make_it_a_ring(n, stride):
+    """Where no latency is published, each of the m - 1 steps of a ring takes the fitted time."""
+    bare = evolve(NESTED, levels=tuple(evolve(level, latency=0.0) for level in NESTED.levels))
+    on = group(machine(bare, Efficiency(hop=3e-6, network_hop=2e-5), "bf16"), float(n), float(stride))
+    expected = sum((m - 1.0) * a for m, a in zip(spanned(n, stride), (3e-6, 3e-6, 3e-6, 2e-5), strict=True))
+
+    assert math.isclose(expected, on.latency, rel_tol=1e-9, abs_tol=1e-18)
 
 
 def test_there_are_groups_on_every_level():
@@ -68,7 +81,7 @@ def test_there_are_groups_on_every_level():
 
 @given(st.sampled_from(SYSTEMS), st.sampled_from([1.0, 2.0, 3.0, 7.0, 32.0, 1000.0]), st.sampled_from([IDEAL, FITTED]))
 def test_one_rank_costs_exactly_nothing(system, stride, efficiency):
-    assert Group(0.0, 0.0, 0.0, 0.0) == group(machine(system, efficiency, "bf16"), 1.0, stride)
+    assert Group(0.0, 0.0, 0.0, 0.0, 0.0) == group(machine(system, efficiency, "bf16"), 1.0, stride)
 
 
 @given(st.lists(st.tuples(st.integers(1, 300), st.integers(1, 300)), min_size=1, max_size=20), st.sampled_from(SYSTEMS))
@@ -125,8 +138,9 @@ def test_numbers_of_one_rank():
     assert [1.0 / (level.rate * share) for level, share in each] == [
         found.byte_1, found.byte_2, found.byte_3, found.byte_4,
     ]  # fmt: skip
-    # A published latency stands before the fitted one.
-    assert (3e-6, 3e-6, 3e-6, 1.5e-5) == (found.hop_1, found.hop_2, found.hop_3, found.hop_4)
+    # A published latency stands before the fitted one; none is published within a chip.
+    assert (3e-6, 1.5e-6, 1.5e-6, 1.5e-5) == (found.hop_1, found.hop_2, found.hop_3, found.hop_4)
+    assert (3e-6, 3e-6, 3e-6, 2.2e-5) == (found.step_1, found.step_2, found.step_3, found.step_4)
     assert [0.0] * 4 == [getattr(found, f"unknown_{i}") for i in range(1, 5)]
     for name in ("forward", "call", "send", "overlap", "exposed", "tensor_overlap", "step", "causal", "head_passes"):
         assert getattr(FITTED, name) == getattr(found, name)
@@ -168,3 +182,64 @@ def test_never():
     assert always_zero(0.0)
     assert not always_zero(1e-300)
     assert not always_zero(np.zeros(3))
+
+
+FACTORS = st.tuples(*[st.sampled_from([1.0, 1.5, 2.0, 16.0])] * 4)
+
+
+@given(st.integers(1, 600), st.integers(1, 64), FACTORS, FACTORS, st.sampled_from([IDEAL, FITTED]))
+def test_faster_links_and_shorter_latencies_are_never_slower(n, stride, rates, latencies, efficiency):
+    better = tuple(
+        evolve(level, rate=level.rate * r, latency=level.latency / a)
+        for level, r, a in zip(NESTED.levels, rates, latencies, strict=True)
+    )
+    slow, fast = (machine(s, efficiency, "bf16") for s in (NESTED, evolve(NESTED, levels=better)))
+    for size, passes in ((0.0, 1.0), (1e3, 2.0), (1e9, 1.0)):
+        before, after = (collective_time(m, group(m, float(n), float(stride)), size, passes) for m in (slow, fast))
+        assert after <= before
+
+
+@given(st.integers(1, 600), st.integers(1, 64))
+def test_twice_the_rates_and_half_the_latencies_take_exactly_half(n, stride):
+    better = tuple(evolve(level, rate=level.rate * 2, latency=level.latency / 2) for level in NESTED.levels)
+    slow, fast = (machine(s, IDEAL, "bf16") for s in (NESTED, evolve(NESTED, levels=better)))
+    before, after = (collective_time(m, group(m, float(n), float(stride)), 1e6, 2.0) for m in (slow, fast))
+    assert before / 2.0 == after
+
+
+def test_a_call_counts_once_for_both_passes_of_an_all_reduce():
+    on = machine(NESTED, Efficiency(call=4e-5), "bf16")
+    cost = group(on, 16.0, 1.0)
+    assert math.isclose(4e-5 + 2.0 * (cost.latency + 1e6 * cost.gather), collective_time(on, cost, 1e6, 2.0))
+    assert math.isclose(2e-5 + cost.latency + 1e6 * cost.gather, collective_time(on, cost, 1e6, 1.0))
+
+
+def test_switches_that_reduce_make_an_all_reduce_faster_from_four_ranks_on():
+    server, network = (
+        evolve(NESTED.levels[i], name=n, ranks=r, latency=0.0) for i, n, r in ((1, "server", 8.0), (3, "network", INF))
+    )
+    plain = evolve(NESTED, levels=(server, network))
+    reducing = evolve(NESTED, levels=(evolve(server, reduces=True), network))
+    for n in (2.0, 3.0, 4.0, 8.0):
+        before, after = (group(machine(s, IDEAL, "bf16"), n, 1.0) for s in (plain, reducing))
+        assert before.gather == after.gather
+        assert math.isclose(min(2.0 * (n - 1.0) / n, 1.0 + 1.0 / n) / server.rate, after.reduce, rel_tol=1e-12)
+        assert before.reduce == 2.0 * before.gather
+    # Over the network an eighth of the buffer passes twice 1/2.
+    before, after = (group(machine(s, IDEAL, "bf16"), 16.0, 1.0) for s in (plain, reducing))
+    assert before.reduce == after.reduce == pytest.approx(2.0 * (1 / 8 - 1 / 16) / network.rate)
+
+
+@given(st.lists(st.tuples(st.integers(1, 300), st.integers(1, 300)), min_size=1, max_size=20))
+@settings(deadline=None)
+def test_arrays_have_the_same_bits_where_switches_reduce(pairs):
+    levels = tuple(evolve(level, reduces=level.name != "chip") for level in NESTED.levels)
+    on = machine(evolve(NESTED, levels=levels), FITTED, "bf16")
+    bare = machine(NESTED, FITTED, "bf16")
+    n, stride = (np.array(column, float) for column in zip(*pairs, strict=True))
+    # A batch has systems with and without such switches.
+    for numbers in (on, bare):
+        flags = {f"reduces_{i}": np.full(len(pairs), getattr(numbers, f"reduces_{i}")) for i in (2, 3, 4)}
+        many = group(evolve(numbers, **flags), n, stride)
+        for i, (x, y) in enumerate(pairs):
+            assert group(numbers, float(x), float(y)).reduce == many.reduce[i]

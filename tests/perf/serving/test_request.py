@@ -128,13 +128,82 @@ def test_a_prefill_is_bound_by_computing(models, trn1):
     assert (found.tensor, found.expert, found.pipeline) == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize(("kv", "ratio"), [(2.0, 1.883), (1.0, 3.4)])
+def test_decoding_with_latent_attention_absorbs_the_projections(models, kv, ratio):
+    """A pair and head is 2 (512 + 64) + 2 x 512 FLOP, not 2 (128 + 64) + 2 x 128: 3.4 times as many."""
+    model = transformer(models["deepseek-v3"])
+    numbers = machine(lower(load().graph, "trn3-gen2-ultraserver"), RATES, "bf16")
+    plan = Deployment(batch=128.0, prompt=32768.0, cache_bytes=kv)
+
+    found = decode(model, plan, numbers, IDEAL, 32768.0).attention
+
+    flop = Fraction(61 * 128 * 32768 * 2 * 128 * (576 + 512))
+    assert pytest.approx(float(flop) * numbers.score, rel=CLOSE) == found
+    expanded = decode(evolve(model, absorbed=model.scores), plan, numbers, IDEAL, 32768.0).attention
+    assert ratio == pytest.approx(found / expanded, rel=1e-3)
+
+
+def test_prefill_with_latent_attention_expands_keys_and_values(models, trn1):
+    model = transformer(models["deepseek-v3"])
+
+    found = prefill(model, Deployment(prompt=4096.0, output=1.0), evolve(trn1, byte=0.0), IDEAL)
+
+    assert pytest.approx(61 * 4096 * 2048 * 2 * 128 * (192 + 128) * trn1.score, rel=CLOSE) == found.attention
+
+
+def test_a_cached_prefix_is_read_and_not_computed(models, trn1):
+    """768 of 1,024 tokens are cached: 256 tokens that attend to 896 keys on average."""
+    model = transformer(models["llama-2-7b"])
+    plan = Deployment(prompt=1024.0, output=1.0, cached=768.0)
+
+    found = prefill(model, plan, evolve(trn1, byte=0.0), IDEAL)
+
+    rate = Fraction("91.75e12")
+    weights = 32 * (4 * 4096 * 4096 + 3 * 4096 * 11008)
+    assert pytest.approx(float(256 * 2 * weights / rate), rel=CLOSE) == found.matrices
+    assert pytest.approx(float(32 * 2 * 256 * 896 * 2 * 4096 / rate), rel=CLOSE) == found.attention
+    read = prefill(model, plan, evolve(trn1, score=0.0), IDEAL).attention
+    assert pytest.approx(32 * 1024 * 2 * 4096 * 2 * trn1.byte, rel=CLOSE) == read
+
+
+def test_materialized_scores_pass_through_memory(models, trn1):
+    """Scores and probabilities of 2 B, each written and read; all of them, and not the causal half."""
+    model = transformer(models["llama-2-7b"])
+    plan = Deployment(prompt=1024.0, output=1.0)
+
+    flash, found = (prefill(model, evolve(plan, **{a: 1.0}), trn1, IDEAL) for a in ("flash", "materialized"))
+
+    scores = 32 * 32 * 1024 * 1024
+    assert pytest.approx(scores * 4 * 128 * trn1.score + scores * 8 * trn1.byte, rel=CLOSE) == found.attention
+    assert flash == prefill(model, plan, trn1, IDEAL)
+    # Both replace what a calibration says.
+    spilling = Serving(score_passes=3.0, causal=0.0)
+    assert flash == prefill(model, evolve(plan, flash=1.0), trn1, spilling)
+    assert found == prefill(model, evolve(plan, materialized=1.0), trn1, spilling)
+
+
+def test_one_prefill_at_a_time(models, trn1):
+    """Eight prompts in eight passes: the requests' fixed times add up, and weights are read again."""
+    model = transformer(models["llama-2-7b"])
+    plan = Deployment(tp=32.0, batch=8.0, prompt=16.0, output=8.0, prompts=8.0)
+    serving = Serving(request=1e-2)
+
+    at_once = prefill(model, plan, trn1, serving)
+    each = prefill(model, evolve(plan, prompts=1.0), trn1, serving)
+    found = serve(model, evolve(plan, prompts=1.0, rounds=8.0), trn1, serving, schedule="static")
+
+    assert 8 * each.total == pytest.approx(found.prefill.total, rel=CLOSE)
+    assert 7 * 1e-2 < found.prefill.total - at_once.total
+    assert 1 / each.total == pytest.approx(found.prefill_rate, rel=CLOSE)
+
+
 def test_all_reduces_of_a_prefill(models, trn1):
-    """Two a layer over 32 ranks: 2 (n-1)/n of the residual stream, between two cores and sixteen chips."""
+    """Two a layer over 32 ranks: 2 (n-1)/n of the residual stream, between two cores and, meanwhile, sixteen chips."""
     model = transformer(models["llama-2-7b"])
 
     found = prefill(model, Deployment(tp=32.0, prompt=1024.0, output=1.0), trn1, IDEAL)
 
-    each = Fraction(1, 2) / (205 * 10**9) + (Fraction(1, 2) - Fraction(1, 32)) / (96 * 10**9)
+    each = max(Fraction(1, 2) / (205 * 10**9), (Fraction(1, 2) - Fraction(1, 32)) / (96 * 10**9))
     logits = 4 * 32000
     assert pytest.approx(float(32 * 2 * 2 * 1024 * 4096 * 2 * each + logits * each), rel=CLOSE) == found.tensor
 

@@ -84,14 +84,29 @@ def machines(draw):
 
 
 @st.composite
+def software(draw, prompt, output):
+    """What a framework sets; a graph has one bucket, whether or not it is a whole one for the request."""
+    attention = draw(st.sampled_from(["", "flash", "materialized"]))
+    longest = prompt + output + float(draw(st.integers(0, 4096)))
+    graphs = draw(st.booleans())
+    names = ("tokens", "prompt", "context", "reads", "first", "last")
+    return {
+        **({attention: 1.0} if attention else {}), **({f"compiled_{n}": longest for n in names} if graphs else {}),
+        "compiled_batch": draw(st.sampled_from([0.0, 0.0, 512.0])), "all_experts_from": draw(st.sampled_from([0.0, 2.0, 16.0])),
+        "narrow_whole": draw(st.sampled_from([0.0, 0.5])), "narrow_routed": draw(st.sampled_from([0.0, 4.5])),
+    }  # fmt: skip
+
+
+@st.composite
 def plans(draw, degrees=POWERS):
-    prompt = float(draw(st.integers(1, 16384)))
+    prompt, output = float(draw(st.integers(1, 16384))), float(draw(st.integers(1, 4096)))
     share = draw(st.sampled_from([1.0, 2.0, 4.0]))
     return Deployment(
         tp=draw(degrees), pp=draw(st.sampled_from([1.0, 2.0, 4.0])) if degrees is POWERS else 1.0,
         dp=4.0 * share, ep=share if degrees is POWERS else 1.0, batch=float(draw(st.integers(1, 512))),
-        prompt=prompt, output=float(draw(st.integers(1, 4096))), passes=draw(st.sampled_from([1.0, 1.0, 2.0, 7.0])),
-        prompts=draw(COUNTS), weight_bytes=draw(st.sampled_from([0.5, 1.0, 2.0])),
+        prompt=prompt, output=output, passes=draw(st.sampled_from([1.0, 1.0, 2.0, 7.0])),
+        prompts=draw(COUNTS), rounds=draw(COUNTS), cached=float(draw(st.integers(0, int(prompt) - 1))),
+        **draw(software(prompt, output)), weight_bytes=draw(st.sampled_from([0.5, 1.0, 2.0])),
         cache_bytes=draw(st.sampled_from([1.0, 2.0])), activation_bytes=2.0,
     )  # fmt: skip
 
@@ -163,6 +178,41 @@ def test_a_larger_batch_or_context_takes_no_less(model, plan, numbers, serving, 
     assert decode(model, evolve(plan, batch=plan.batch + more), numbers, serving, met).total >= before.total
     assert decode(model, plan, numbers, serving, met + more).total >= before.total
     assert decode(model, plan, numbers, serving, met, 1.0 + more).total >= before.total
+
+
+@CASES
+@given(models(), plans(), machines(), servings())
+def test_what_a_compiled_graph_does_besides_takes_no_less(model, plan, numbers, serving):
+    """A bound stays one: padding, all experts and narrow shards only add to the exact request."""
+    exactly = evolve(serving, padding=0.0)
+    exact = Deployment(
+        **{
+            f.name: getattr(plan, f.name)
+            for f in attrs.fields(Deployment)
+            if not f.name.startswith(("comp", "narrow", "all"))
+        }
+    )
+    found, least = (
+        (
+            decode(model, p, numbers, exactly, mean_context(model, p)).total,
+            prefill(model, p, numbers, exactly).total,
+        )
+        for p in (plan, evolve(exact, batch=min(plan.batch, plan.compiled_batch or plan.batch)))
+    )
+
+    assert all(a >= b * (1 - 1e-12) for a, b in zip(found, least, strict=True))
+
+
+@CASES
+@given(models(), plans(), machines(), servings(), st.floats(0.0, 1.0))
+def test_a_longer_prefix_in_the_cache_takes_no_longer(model, plan, numbers, serving, share):
+    """In one pass; of several, each reads the prefix again."""
+    exact = evolve(plan, compiled_tokens=0.0, passes=1.0)
+    longer = evolve(exact, cached=float(int(plan.cached + share * (plan.prompt - 1.0 - plan.cached))))
+
+    before, after = (prefill(model, p, numbers, serving).total for p in (exact, longer))
+
+    assert after <= before * (1 + 1e-12)
 
 
 @CASES
@@ -238,7 +288,7 @@ def test_one_expert_is_a_dense_network(model, plan, numbers, serving):
     network = 1024.0 * model.hidden
     dense = evolve(model, whole=model.whole + network, weights=model.weights + network)
     expert = evolve(model, routed=network, weights=model.weights + network, dispatched=1.0)
-    one = evolve(plan, ep=1.0)
+    one = evolve(plan, ep=1.0, narrow_whole=0.0, narrow_routed=0.0)
 
     assert serve(dense, one, numbers, serving) == serve(expert, one, numbers, serving)
 
@@ -284,6 +334,7 @@ def test_power_is_a_product(base, n):
 @given(models(), plans(), st.integers(1, 1 << 17))
 def test_a_window_never_widens(model, plan, tokens):
     wide = evolve(model, window=float(1 << 20), windowed=1.0)
+    plan = evolve(plan, compiled_reads=0.0)
 
     assert float(tokens) == attended(wide, float(tokens))
     assert 0.0 < attended(model, float(tokens)) <= tokens
@@ -296,7 +347,7 @@ def test_a_window_never_widens(model, plan, tokens):
 def test_loads_together_take_no_longer_than_apart(model, plan, numbers, serving, share):
     """Weights are read once for both, which is what chunks gain."""
     one = token_load(model, plan, IDEAL, 100.0)
-    other = evolve(one, tokens=64.0, pairs=64.0 * 1000 * share, cached=1000 * share, logits=0.0)
+    other = evolve(one, tokens=64.0, scores=64.0 * 1000 * share * model.scores, cached=1000 * share, logits=0.0)
     plain = evolve(serving, additive=0.0)
 
     together = run_forward(model, plan, numbers, plain, one + other).total

@@ -17,6 +17,7 @@ from trnspec.evaluation.result import RefusalError
 from trnspec.perf.sweep import lookup
 from trnspec.perf.sweep import rows as flat
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, Best, Block, Pareto, Top, rows, sweep
+from trnspec.perf.sweep.estimator_columns import Figures
 from trnspec.perf.sweep.grid import AXES, grid
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.layout import Layout
@@ -50,7 +51,15 @@ def samples():
     return [possible(draw) if i % 2 else sample(draw, strange=0.5) for i in range(5000)]
 
 
-def test_rows_are_single_calls(samples) -> None:
+@pytest.fixture
+def compiled(monkeypatch):
+    """Tables for every batch, however small."""
+    monkeypatch.setattr(lookup, "_COMPILED_ROWS", 0)
+
+
+@pytest.mark.parametrize("compiled_rows", [0, 1 << 30])
+def test_rows_are_single_calls(samples, compiled_rows, monkeypatch) -> None:
+    monkeypatch.setattr(lookup, "_COMPILED_ROWS", compiled_rows)
     which = np.array([s.which for s in samples])
     found = rows(ESTIMATORS, which, memory=True, parts=PARTS, **columns(samples))
 
@@ -66,7 +75,7 @@ def test_rows_are_single_calls(samples) -> None:
 
 
 @pytest.mark.parametrize("block", [1, 7, 1000, 100_000])
-def test_order_and_blocks_change_nothing(samples, block, monkeypatch) -> None:
+def test_order_and_blocks_change_nothing(samples, block, compiled, monkeypatch) -> None:
     which, given_ = np.array([s.which for s in samples]), columns(samples)
     whole = rows(ESTIMATORS, which, **given_)
     order = np.random.default_rng(block).permutation(len(samples))[: 300 if block == 1 else None]
@@ -75,14 +84,15 @@ def test_order_and_blocks_change_nothing(samples, block, monkeypatch) -> None:
     assert (mixed.time == whole.time[order]).all()
     assert (mixed.code == whole.code[order]).all()
 
-    # Without remembering what links cost, every row is computed.
+    # Without tables of more than one column, nearly every operation is evaluated for every row.
     monkeypatch.setattr(lookup, "_MAX_COMBINATIONS", 1)
+    monkeypatch.setattr(lookup, "_MIN_COMBINATIONS", 1)
     direct = rows(ESTIMATORS, which, block=max(block, 100), **given_)
     assert (direct.time == whole.time).all()
     assert (direct.code == whole.code).all()
 
 
-def test_columns_of_many_numbers(samples) -> None:
+def test_columns_of_many_numbers(samples, compiled) -> None:
     """Lengths of sequence of which there are too many for tables, and numbers that occur late, take other routes."""
     chosen = [s for s in samples if not s.reason and s.layout.cp == 1 and not s.layout.sequence_parallel][:600]
     which, given_ = np.array([s.which for s in chosen]), columns(chosen)
@@ -97,7 +107,7 @@ def test_columns_of_many_numbers(samples) -> None:
         assert [(REASONS[c], t, 0.0) for c, t in zip(found.code, found.time.tolist(), strict=True)] == expected
 
 
-def test_numbers_that_occur_late(samples, monkeypatch) -> None:
+def test_numbers_that_occur_late(samples, compiled, monkeypatch) -> None:
     """Tables grow when a block has numbers that none before it had."""
     which, given_ = np.array([s.which for s in samples]), columns(samples)
     whole = rows(ESTIMATORS, which, **given_)
@@ -109,19 +119,40 @@ def test_numbers_that_occur_late(samples, monkeypatch) -> None:
     assert (found.code == whole.code[order]).all()
 
 
-def test_formulas_depend_on_what_they_say(samples) -> None:
-    """A formula that looked at an axis that it does not name would be wrong where that one has too many numbers."""
-    chosen = columns(samples) | {"which": np.array([s.which for s in samples])}
-    words = {name: np.zeros(len(samples), dtype=np.int64) for name in lookup.LIMITS}
-    counted = {name: np.maximum(column, 1) for name, column in chosen.items() if name not in words}
-    made = lookup.Tables.of(ESTIMATORS, 1 << 20, counted | words | {"which": chosen["which"]})
-    asked = made._combinations()
-    told = 0
-    for formula, names in lookup._FORMULAS:
-        for name, number in formula(asked).items():
-            told += 1
-            assert {*lookup._with_axes(number)[0]} <= {*names}, name
-    assert told == len(made.values) > 30
+def test_tables_of_few_and_of_many_combinations(samples, compiled, monkeypatch) -> None:
+    """A smaller limit moves operations from tables to rows, and the bits stay."""
+    which, given_ = np.array([s.which for s in samples]), columns(samples)
+    results, steps = [], []
+    for limit in (1 << 20, 1 << 12, 1):
+        monkeypatch.setattr(lookup, "_MAX_COMBINATIONS", limit)
+        monkeypatch.setattr(lookup, "_MIN_COMBINATIONS", limit)
+        monkeypatch.setattr(lookup, "_COMBINATIONS_PER_ROW", limit)
+        results.append(rows(ESTIMATORS, which, parts=PARTS, **given_))
+        (program,) = Figures.of(ESTIMATORS).built.values()
+        steps.append(len(program.steps))
+    assert steps == sorted(set(steps))
+    for other in results[1:]:
+        assert (other.time == results[0].time).all()
+        assert (other.code == results[0].code).all()
+        assert all((other.parts[name] == results[0].parts[name]).all() for name in PARTS)
+
+
+def test_many_models(compiled) -> None:
+    """More models than a column may have values: each has its own numbers."""
+    draw, size = np.random.default_rng(4), 2000
+    made = tuple(
+        evolve(e, model=evolve(e.model, weights=e.model.weights + i, scores=e.model.scores + i % 7))
+        for i, e in enumerate(itertools.islice(itertools.cycle(SWEPT), 1500))
+    )
+    which = draw.integers(0, len(made), size)
+    given_ = {"tp": draw.choice([4, 8], size), "pp": draw.choice([1, 2, 4], size), "seq": 4096, "global_batch": 512}
+    ranks = np.array([int(e.system.ranks) for e in made])[which]
+    dp = ranks // (given_["tp"] * given_["pp"])
+    found = rows(made, which, dp=dp, **given_)
+    for i in range(size):
+        layout = Layout(tp=int(given_["tp"][i]), pp=int(given_["pp"][i]), dp=int(dp[i]), seq=4096, global_batch=512)
+        expected = single(made[which[i]], layout, memory=False)
+        assert (REASONS[found.code[i]], found.time[i], 0.0) == expected
 
 
 def test_one_value_for_all_rows(samples) -> None:

@@ -23,7 +23,7 @@ SWEPT = tuple(estimator(name, SYSTEMS[0]) for name in ("llama-8b", "latent", "gp
         ({"tp": True}, "tp is True; expected an integer"),
         ({"tp": []}, "the axis tp has no values"),
         ({"tp": [2, 2]}, "the axis tp has duplicate values"),
-        ({"zero": 4}, "zero is 4; expected a ZeRO stage from 0 to 3"),
+        ({"zero": 4}, "zero is 4; expected an integer from 0 to 3"),
         ({"schedule": "2f2b"}, "'2f2b' is not a schedule; expected one of 1f1b"),
         ({"schedule": "interleaved"}, "the schedule interleaved needs the number of chunks: ('interleaved', 2)"),
         ({"recompute": "some"}, "recompute is 'some'; expected one of none, selective, full"),

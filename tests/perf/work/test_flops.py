@@ -26,12 +26,13 @@ from dims_by_hand import (
     gpt,
     llama,
 )
+from engine_catalogs import shipped
 from forward_flops import forward_flops
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trnspec.errors import UsageError
-from trnspec.model.transformers.counting import active_parameters, parameters
+from trnspec.model.transformers.counting import active_parameters, dimensions, parameters
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.work import flops as work
 
@@ -290,3 +291,29 @@ def test_no_count_is_negative_or_infinite(d, tokens):
         each = (parts.projections, parts.scores, parts.mlp, parts.experts, parts.shared, parts.router, parts.head)
         assert all(math.isfinite(p) and p >= 0 for p in each)
         assert math.isclose(sum(each), parts.total, rel_tol=1e-12)
+
+
+def test_megatron_counts_multi_token_prediction_and_latent_norms():
+    spec = shipped().models["deepseek-v3"].node.spec
+    without, with_ = (
+        work.model_flops_per_token(dimensions(s), 4096.0, "megatron") for s in (spec, evolve(spec, mtp=1))
+    )
+    near(2.498121e11, without, 7)
+    near(2.599930e11, with_, 7)
+    # A layer with its eight experts and the shared one, the joining matrix, the norms that are counted, and an output.
+    d = dimensions(spec)
+    layer = d.attention_weights + 9 * 3 * 7168 * 2048 + 1536 + 512
+    module = layer + 2 * 7168**2 + 3 * 7168 + 129280 * 7168
+    assert with_ - without == 6 * module + 3 * 2 * 128 * (192 + 128) * 4096 / 2
+
+
+def test_every_convention_counts_multi_token_prediction():
+    d = LLAMA_3_8B
+    module = evolve(d, mtp_layers=1.0, mtp_weights=2.0 * 4096**2, mtp_small=3.0 * 4096)
+    layer, joined, output = 218_103_808, 2 * 4096**2, 128256 * 4096
+    for name, each in {"megatron": 8192 / 2, "matmul-full": 8192, "nemo": 8192, "palm": 8192}.items():
+        more = work.model_flops_per_token(module, 8192.0, name) - work.model_flops_per_token(d, 8192.0, name)
+        small = {"megatron": 3 * 4096, "matmul-full": 0}.get(name, 5 * 4096)
+        # Conventions that count parameters do not count the output again, which is shared.
+        matrices = layer + joined + (output if name in {"megatron", "matmul-full"} else 0) + small
+        assert more == 6 * matrices + 12 * 4096 * each, name

@@ -23,30 +23,30 @@ def test_counts():
 def test_plan():
     assert Plan(
         tp=8.0, pp=4.0, dp=16.0, cp=2.0, ep=1.0, seq=8192.0, microbatch=2.0, microbatches=8.0, bubble=1.0, sends=1.0,
-        weight_bytes=2.0, gradient_bytes=2.0, state_bytes=12.0,
+        weight_bytes=2.0, gradient_bytes=2.0, update_bytes=28.0,
     ) == BASE.plan()  # fmt: skip
     assert {float} == {type(getattr(BASE.plan(), f.name)) for f in fields(Plan)}
 
 
 PLANS = {
     "zero 1": ({"zero": 1}, {"sharded": 1.0}),
-    "zero 2": ({"zero": 2}, {"sharded": 1.0}),
-    "zero 3": ({"zero": 3}, {"sharded": 1.0, "gathered": 1.0}),
+    "zero 2": ({"zero": 2}, {"sharded": 1.0, "scattered": 1.0}),
+    "zero 3": ({"zero": 3}, {"sharded": 1.0, "scattered": 1.0, "gathered": 1.0}),
     "full": ({"recompute": "full"}, {"full": 1.0}),
     "selective": ({"recompute": "selective"}, {"selective": 1.0}),
     "operators": ({"recompute": "operators"}, {"full": 0.5}),
     "sequence": ({"sequence_parallel": True}, {"sequence": 1.0}),
     "overlap": ({"overlap": True}, {"overlap": 1.0}),
-    "interleaved": ({"schedule": "interleaved", "interleave": 4}, {"bubble": 0.25, "sends": 4.0}),
-    "zb1p": ({"schedule": "zb1p"}, {"bubble": 1.0 / 3.0}),
-    "zb2p": ({"schedule": "zb2p"}, {"bubble": 0.0}),
+    "interleaved": ({"schedule": "interleaved", "interleave": 4}, {"bubble": 0.25, "chunks": 4.0, "sends": 4.0}),
+    "zb1p": ({"schedule": "zb1p"}, {"bubble": 0.0, "deferred": 1.0}),
+    "zb2p": ({"schedule": "zb2p"}, {"bubble": 0.0, "deferred": 2.0}),
     # In the shape of a V every stage is passed twice.
-    "zbv": ({"schedule": "zbv"}, {"bubble": 0.0, "sends": 2.0}),
-    "v-half": ({"schedule": "v-half"}, {"bubble": 0.5, "sends": 2.0}),
-    "v-min": ({"schedule": "v-min"}, {"bubble": 2.0 / 3.0, "sends": 2.0}),
-    "32 bit": ({"optimizer": "adam-fp32"}, {"weight_bytes": 4.0, "gradient_bytes": 4.0, "state_bytes": 8.0}),
-    "momentum": ({"optimizer": "sgd-momentum"}, {"state_bytes": OPTIMIZERS["sgd-momentum"].state_bytes}),
-    "not flash": ({"flash": False}, {}),
+    "zbv": ({"schedule": "zbv"}, {"bubble": 0.0, "folded": 1.0, "sends": 2.0}),
+    "v-half": ({"schedule": "v-half"}, {"bubble": 0.5, "folded": 1.0, "sends": 2.0}),
+    "v-min": ({"schedule": "v-min"}, {"bubble": 2.0 / 3.0, "folded": 1.0, "sends": 2.0}),
+    "32 bit": ({"optimizer": "adam-fp32"}, {"weight_bytes": 4.0, "gradient_bytes": 4.0, "update_bytes": 28.0}),
+    "momentum": ({"optimizer": "sgd-momentum"}, {"update_bytes": OPTIMIZERS["sgd-momentum"].update_bytes}),
+    "not flash": ({"flash": False}, {"flash": 0.0}),
     "not fused": ({"fused_loss": False}, {}),
 }
 

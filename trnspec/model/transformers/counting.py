@@ -34,7 +34,7 @@ def dimensions(spec: Model) -> Dimensions:
 
 
 def parameters(d: Dimensions) -> float:
-    """All parameters, a tied matrix counted once.
+    """All parameters, a tied matrix counted once, multi-token prediction included.
 
     For GPT-2's form this is ``12 L h^2 + 13 L h + (V + s) h + 2 h`` (Narayanan et al. 2021, equation 2, with the final
     norm), for Llama's ``2 V h + L (2 h a d + 2 h g d + 3 h f + 2 h) + h``.
@@ -49,16 +49,32 @@ def parameters(d: Dimensions) -> float:
         + (0 if d.tied else d.head)
         + d.outer_small
         + d.outer_weights
+        + mtp_parameters(d)
     )
 
 
+def mtp_parameters(d: Dimensions) -> float:
+    """Parameters of the modules of multi-token prediction, which share embedding and output with the model.
+
+    Each has a layer of the kind of the last one, a matrix of ``2 h`` by ``h``, and norms of its two inputs and of its output
+    (DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 2.2).
+    """
+    experts = d.experts * (d.expert_weights + d.expert_small) + d.shared_weights + d.shared_small + d.router_weights
+    network = experts if d.expert_layers else d.mlp_weights + d.mlp_small
+    return d.mtp_layers * (d.attention_weights + d.attention_small + network + d.mtp_weights + d.mtp_small)
+
+
 def active_parameters(d: Dimensions) -> float:
-    """The active parameters: all but those of the experts that a token is not routed to.
+    """The active parameters: all but those of the experts that a token is not routed to, and of multi-token prediction.
 
     The embedding and the whole router count, as in Megatron-LM's figures for Mixtral (46.70 and 12.88 billion); the
     element of an expert in the router's bias is counted with the expert.
     """
-    return parameters(d) - d.expert_layers * (d.experts - d.active) * (d.expert_weights + d.expert_small)
+    return (
+        parameters(d)
+        - mtp_parameters(d)
+        - d.expert_layers * (d.experts - d.active) * (d.expert_weights + d.expert_small)
+    )
 
 
 def parameters_of(spec: Model) -> int:
@@ -128,6 +144,9 @@ def sizes(spec: Model) -> Dimensions:
         "outer_small": outer + (4 * h + spec.vocabulary + 2 if bert else 0),
         # BERT: pooler and transform, and the matrix of next-sentence prediction.
         "outer_weights": 2 * h * h + 2 * h if bert else 0,
+        "mtp_layers": spec.mtp or 0,
+        "mtp_weights": 2 * h * h if spec.mtp else 0,
+        "mtp_small": 3 * norm if spec.mtp else 0,
     }
     return Dimensions(**counts)
 
@@ -169,7 +188,8 @@ def _latent(attention: Attention, latent: LatentAttention, h: int) -> dict[str, 
     queries = h * heads * size if rank is None else h * rank + rank * heads * size
     squeezed = latent.rank + latent.rope_size
     keys = h * squeezed + latent.rank * heads * (latent.nope_size + latent.value_size)
-    small = (rank or 0) + latent.rank
+    norms = (rank or 0) + latent.rank
+    small = norms
     small += heads if attention.sinks == "head" else 0
     small += (rank or heads * size) + squeezed if attention.bias != "none" else 0
     small += h if attention.bias == "all" else 0
@@ -178,8 +198,10 @@ def _latent(attention: Attention, latent: LatentAttention, h: int) -> dict[str, 
         "qk_size": size,
         "v_size": latent.value_size,
         "kv_elements": squeezed,
+        "rank": latent.rank,
         "attention_weights": queries + keys + heads * latent.value_size * h,
         "attention_small": small,
+        "latent_norms": norms,
     }
 
 

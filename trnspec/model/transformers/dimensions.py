@@ -22,6 +22,7 @@ class Dimensions:
         qk_size: Size of one query or key in the multiplication.
         v_size: Size of one value in the multiplication.
         kv_elements: Elements of the cache for one token and layer.
+        rank: Elements of the compressed vector of latent attention; 0 without it.
         window: Window of sliding-window attention, in tokens; 0 for none.
         windowed_layers: Layers with sliding-window attention.
         causal: 1.0 if a token attends to the tokens before it only, 0.0 if it attends to all.
@@ -46,6 +47,10 @@ class Dimensions:
         tied: 1.0 when the output matrix is the embedding again.
         outer_small: Norms and biases outside the layers.
         outer_weights: Matrices outside the layers that are neither embedding nor output (BERT's pooler and transform).
+        latent_norms: Elements of the norms of compressed vectors (latent attention), one layer.
+        mtp_layers: Modules of multi-token prediction, each a further layer of the kind of the last one.
+        mtp_weights: Elements of the matrix of a module that joins hidden state and embedding.
+        mtp_small: Norms of a module besides those of its layer.
     """
 
     layers: float
@@ -58,6 +63,7 @@ class Dimensions:
     qk_size: float
     v_size: float
     kv_elements: float
+    rank: float = 0.0
     window: float = 0.0
     windowed_layers: float = 0.0
     causal: float = 1.0
@@ -82,3 +88,7 @@ class Dimensions:
     tied: float = 0.0
     outer_small: float = 0.0
     outer_weights: float = 0.0
+    latent_norms: float = 0.0
+    mtp_layers: float = 0.0
+    mtp_weights: float = 0.0
+    mtp_small: float = 0.0

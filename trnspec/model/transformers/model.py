@@ -142,6 +142,8 @@ class Model:
         feed_forward: The feed-forward network of the dense layers; absent where every layer has experts.
         experts: The experts, where there are any.
         head: The output head of BERT, for masked-language modelling and next-sentence prediction.
+        mtp: Modules of multi-token prediction, trained with the model and left out in inference. Each is a layer of the kind
+            of the last one, with a matrix that joins the hidden state with the embedding of the next token. Example: 1
         precision: The number format the weights are published in. Example: bf16
         parameters: Parameter counts as published.
     """
@@ -166,5 +168,6 @@ class Model:
     feed_forward: FeedForward | None = None
     experts: Experts | None = None
     head: Literal["none", "bert"] = "none"
+    mtp: Count | None = None
     precision: Text | None = None
     parameters: Parameters | None = None

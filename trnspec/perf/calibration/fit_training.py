@@ -175,8 +175,7 @@ class Fitted:
 def fit(cases: Sequence[Case], holdout: Holdout = "model") -> Fitted:
     """Fits efficiency to cases, and for held-out errors to the cases outside each group.
 
-    Attention that writes its scores and computes them in full, and flash attention that computes the causal half, are both
-    fitted; the better fit is used.
+    Passes over attention scores are fitted to the rows without flash attention, which compute all scores.
 
     Args:
         cases: The measurements.
@@ -188,15 +187,13 @@ def fit(cases: Sequence[Case], holdout: Holdout = "model") -> Fitted:
     data = batch(cases)
     if len(cases) < 3:
         raise UsageError(f"{len(cases)} rows are too few to fit; expected at least 3")
-    (written, written_cost), (fused, fused_cost) = (_solved(data, flash=flash) for flash in (False, True))
-    flash = fused_cost <= written_cost
-    efficiency = fused if flash else written
+    efficiency = _solved(data)
     errors = data.times(efficiency) / data.seconds - 1.0
     held_out = np.array(errors)
     for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
         unseen = data.rows(mask)
-        held_out[mask] = unseen.times(_solved(data.rows(~mask), flash=flash)[0]) / unseen.seconds - 1.0
-    return Fitted(efficiency, errors, held_out, _free(data, flash=flash))
+        held_out[mask] = unseen.times(_solved(data.rows(~mask))) / unseen.seconds - 1.0
+    return Fitted(efficiency, errors, held_out, _free(data))
 
 
 def holdout_masks(groups: Sequence[str], chips: Sequence[str], holdout: Holdout) -> list[Any]:
@@ -234,11 +231,11 @@ def folds(groups: Sequence[str]) -> list[Any]:
     return [by_row == k for k in range(count)]
 
 
-def _free(data: Batch, *, flash: bool) -> tuple[str, ...]:
+def _free(data: Batch) -> tuple[str, ...]:
     """The parameters that the rows depend on."""
     plan = data.plan
     names = [n for n in TYPICAL if n not in ("score_passes", "tensor_overlap", "send", "overlap", "exposed", "network")]
-    if not flash:
+    if (plan.flash == 0.0).any():
         names.append("score_passes")
     if plan.overlap.any():
         names.append("tensor_overlap")
@@ -251,13 +248,13 @@ def _free(data: Batch, *, flash: bool) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _solved(data: Batch, *, flash: bool) -> tuple[Efficiency, float]:
-    """The best efficiency, and its cost."""
-    causal = 1.0 if flash else 0.0
+def _solved(data: Batch) -> Efficiency:
+    """The best efficiency."""
+    causal = 0.0 if (data.plan.flash == 0.0).any() else 1.0
 
     def log_errors(parameters: dict[str, float]) -> Any:
         return np.log(data.times(Efficiency(**parameters, causal=causal)) / data.seconds)
 
-    typical = {name: TYPICAL[name] for name in _free(data, flash=flash)}
-    parameters, cost = fit_parameters(typical, SHARES, log_errors, WEIGHT)
-    return Efficiency(**parameters, causal=causal), cost
+    typical = {name: TYPICAL[name] for name in _free(data)}
+    parameters, _ = fit_parameters(typical, SHARES, log_errors, WEIGHT)
+    return Efficiency(**parameters, causal=causal)

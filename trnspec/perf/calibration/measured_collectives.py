@@ -17,8 +17,12 @@ from trnspec.perf.calibration.fit_inference import WEIGHT
 from trnspec.perf.calibration.fit_training import COVERAGE
 from trnspec.perf.calibration.measurements import Skipped, cases, cell, document_name, dtype_of, integer, number
 from trnspec.perf.calibration.solver import minimize
-from trnspec.perf.collectives.timing import group, timings
+from trnspec.perf.collectives.bounds import bound
+from trnspec.perf.collectives.groups import Group
+from trnspec.perf.collectives.link_rates import Rates
+from trnspec.perf.collectives.timing import Plan, fastest, group, plans, time_plan
 from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.system import System
 from trnspec.perf.roofline import ELEMENT_BYTES, least_time
 
 if TYPE_CHECKING:
@@ -33,11 +37,17 @@ SERVERS = (
     (r"p4d\.24xlarge", ("p4d.24xlarge",), ""),
     (r"p5\.48xlarge", ("p5.48xlarge",), ""),
     (r"p6-b200", ("p6-b200.48xlarge",), ""),
+    (r"8x b200 sxm", ("hgx-b200", "p6-b200.48xlarge"), ""),
+    (r"8x h100 sxm", ("hgx-h100", "p5.48xlarge"), ""),
+    (r"gb200 nvl72", ("gb200-nvl72",), ""),
     (r"8x ?h200", ("dgx-h200", "p5en.48xlarge"), "eight H200 with NVSwitch"),
     (r"8x ?a100", ("dgx-a100-80gb",), "eight A100 of 80 GB with NVSwitch"),
     (r"trn[123][a-z]*\.[0-9]*xlarge", (), ""),
 )
 """Servers as tables name them: a pattern, the documents it names (the matched text if none), and what is assumed."""
+
+_COUNT = re.compile(r"([1-9][0-9]*)x (?=\S)(?![abh][12]00 )")
+"""How many servers a description begins with; ``8x H100 SXM`` are the chips of one."""
 
 KINDS: dict[str, Kind] = {
     "all_reduce": "all-reduce",
@@ -75,6 +85,7 @@ class Row:
         group: Rows of a group are fitted together.
         measured: Measured time [s].
         ideal: Time computed from published figures only [s].
+        bound: Lower bound for all algorithms [s]; 0 for a multiplication.
         fixed: The part of it that no fit changes: published latency [s].
         terms: Coefficients of the fitted numbers: 1 for the call; time of the links, or of the multiplication; for a
             multiplication also time of device memory [s].
@@ -88,6 +99,7 @@ class Row:
     fixed: float
     terms: tuple[float, ...] = field(repr=False)
     assumptions: tuple[str, ...] = ()
+    bound: float = 0.0
 
 
 @frozen
@@ -96,7 +108,7 @@ class FittedRows:
 
     Attributes:
         numbers: Time of a call [s]; inverse of the achieved share of the rate; for a multiplication passes over operands
-            and result. The share of link rates is above 1 where switches reduce, or where phases overlap.
+            and result.
         calibrated: Computed times [s], one per row.
         held_out: The same, each from a fit to the other rows.
     """
@@ -114,7 +126,7 @@ class FittedRows:
 
 def collective_rows(graph: Graph, rows: Sequence[Record]) -> Iterator[Row | Skipped]:
     """Every row of a collective: a call, and transfers at a share of the link rates."""
-    return cases(rows, "collective", partial(_collective, graph))
+    return cases(rows, "collective", partial(_collective, graph, {}))
 
 
 def matmul_rows(graph: Graph, rows: Sequence[Record]) -> Iterator[Row | Skipped]:
@@ -122,32 +134,54 @@ def matmul_rows(graph: Graph, rows: Sequence[Record]) -> Iterator[Row | Skipped]
     return cases(rows, "matmul", partial(_matmul, graph))
 
 
-def _collective(graph: Graph, row: Record, name: str) -> Row:
+@frozen
+class _Among:
+    """A collective among the ranks of a system, for any size."""
+
+    system: System
+    of: Group
+    plans: tuple[Plan, ...]
+
+
+def _among(graph: Graph, on: str, lnc: int | None, ranks: int, kind: Kind) -> _Among:
+    system = lower(graph, on, lnc=lnc)
+    of = group(system, ranks, 1)
+    return _Among(system, of, plans(system, of, kind))
+
+
+def _collective(graph: Graph, known: dict[tuple[object, ...], _Among], row: Record, name: str) -> Row:
     kind = KINDS.get(cell(row, "collective"))
     if kind is None:
         raise UsageError(f"{row['collective']!r} is not a known collective")
     assumptions: list[str] = []
     text = cell(row, "hardware")
     on = _server(graph, text, assumptions)
-    ranks = integer(row, "n_chips", needed=True)
-    system = lower(graph, on)
+    ranks = integer(row, "ranks") or integer(row, "n_chips", needed=True)
+    lnc = integer(row, "lnc") or None
+    key = (on, lnc, ranks, kind)
+    if key not in known:
+        # Algorithms depend on no size, and a table has many sizes.
+        known[key] = _among(graph, on, lnc, ranks, kind)
+    among = known[key]
     size, measured = float(integer(row, "size_bytes", needed=True)), number(row, "time_us") * 1e-6
     if not measured:
         raise UsageError("the row states no time_us")
-    best = timings(system, group(system, ranks, 1), kind, size)[0]
-    transfer = sum(seconds for _, seconds in best.transfers)
-    note = row.get("note") or ""
-    # In-network reduction exceeds what the links alone allow.
-    switched = "NVLS off" not in note and "NVLS" in f"{note} {text}"
-    if switched:
-        assumptions.append("switches reduce; the ideal time is that of the links alone")
+    note = f"{row.get('note') or ''} {text}"
+    off = "NVLS off" in note or "Ring" in note
+    rates = Rates(among.system)
+    # Where the row excludes it, the switches do not reduce.
+    used = [plan for plan in among.plans if not (off and "in-network" in plan.name)]
+    best = fastest([time_plan(plan, rates, size) for plan in used])
+    switched = "NVLS" in note and not off
+    kernel = row.get("kernel") or ""
     return Row(
         id=name,
-        group=f"{kind} {text}{' NVLS' if switched else ''}",
+        group=f"{kind} {text}{' NVLS' if switched else ''}{f', {kernel}' if kernel else ''}",
         measured=measured,
         ideal=best.time,
+        bound=bound(among.system, among.of, kind, size).time,
         fixed=best.latency,
-        terms=(1.0, transfer),
+        terms=(1.0, best.transfer),
         assumptions=tuple(assumptions),
     )
 
@@ -164,7 +198,7 @@ def _server(graph: Graph, text: str, assumptions: list[str]) -> str:
     name = document_name(graph, SERVERS, text, assumptions)
     if name is None:
         raise UsageError(f"{text!r} does not state the instance type")
-    count = re.match(r"([1-9][0-9]*)x (?=\S)", lower_text)
+    count = _COUNT.match(lower_text)
     return f"{name}*{count[1]}" if count else name
 
 

@@ -27,6 +27,7 @@ from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import UNUSED, step
 from trnspec.perf.work.flops import model_flops_per_token
+from trnspec.perf.work.frameworks import ALLOCATED, Runtime, named_in, profile, runtime
 from trnspec.perf.work.layout import Layout, Recompute, check, longest
 from trnspec.perf.work.transformer import transformer
 
@@ -52,6 +53,7 @@ class Case:
         memory: Measured memory of a rank [B]; 0 where none was published.
         assumptions: What the row does not state, and what is assumed.
         source_text: Source, note and precision of the row.
+        runtime: What the framework needs of memory besides the layout; measured memory has no reserve.
     """
 
     id: str
@@ -64,6 +66,7 @@ class Case:
     memory: float = 0.0
     assumptions: tuple[str, ...] = ()
     source_text: str = ""
+    runtime: Runtime = ALLOCATED
 
 
 def training_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[Case | Skipped]:
@@ -76,7 +79,8 @@ def _case(graph: Graph, row: Record, name: str) -> Case:
     chips = integer(row, "n_chips", needed=True)
     model, dims = model_of(graph, row, assumptions)
     system = hardware(graph, cell(row, "hardware"), chips, assumptions)
-    layout = _layout(row, system, assumptions)
+    framework = _framework(row)
+    layout = _layout(row, system, framework, assumptions)
     chunks = layout.pp * layout.interleave
     if layout.pp > 1 and dims.layers % chunks and (dims.layers + 2) % chunks:
         assumptions.append("stages: different numbers of layers; computed with their mean")
@@ -99,10 +103,27 @@ def _case(graph: Graph, row: Record, name: str) -> Case:
         memory=number(row, "mem_gib") * 2**30,
         assumptions=tuple(assumptions),
         source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision")),
+        # Asynchronous tensor parallelism gathers the inputs once more in the backward pass.
+        runtime=runtime(
+            system.capacity, framework=framework, reserve="0 B", gathered_inputs=False if layout.overlap else None
+        ),
     )
 
 
-def _layout(row: Record, system: System, assumptions: list[str]) -> Layout:
+def _framework(row: Record) -> str:
+    """The framework of a row: its column, or the one that its source or note names; empty if unstated.
+
+    Raises:
+        UsageError: The column names an unknown framework.
+    """
+    stated = (row.get("framework") or "").strip().lower()
+    if stated not in UNSTATED:
+        profile(stated)
+        return stated
+    return named_in(" ".join(row.get(column) or "" for column in ("source", "note", "software")))
+
+
+def _layout(row: Record, system: System, framework: str, assumptions: list[str]) -> Layout:
     ranks = int(system.ranks)
     tp, pp, cp, ep = (integer(row, name) or 1 for name in ("tp", "pp", "cp", "ep"))
     dp = integer(row, "dp") or max(1, ranks // (tp * pp * cp))
@@ -129,16 +150,20 @@ def _layout(row: Record, system: System, assumptions: list[str]) -> Layout:
     text = f"{row.get('precision', '')} {row.get('note', '')}".lower()
     # Sequence parallelism is newer than both (Korthikanti et al. 2022); later software enables it by default.
     source = (row.get("source") or "").lower()
-    software = source + (row.get("software") or "").lower()
+    settings, recompute = profile(framework), (row.get("recompute") or "").lower()
+    if recompute.strip() in UNSTATED and settings.recompute != "none":
+        assumptions.append(f"recompute: {settings.recompute}, the default of {framework}")
+        recompute = settings.recompute
     return Layout(
         tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, seq=integer(row, "seq", needed=True),
         global_batch=integer(row, "global_batch", needed=True), microbatch=microbatch,
         schedule="interleaved" if interleave > 1 else "1f1b", interleave=interleave, zero=stage,
-        recompute=_recompute((row.get("recompute") or "none").lower()),
+        recompute=_recompute(recompute),
         sequence_parallel=tp > 1 and flag(row, "sequence_parallel", not re.search("2104.04473|megatron-deepspeed", source)),
-        overlap=flag(row, "overlap", "async" in text), flash=True,
-        # torchtitan computes the loss with unfused PyTorch operators.
-        fused_loss="torchtitan" not in software,
+        overlap=flag(row, "overlap", "async" in text),
+        # Flash attention is newer than the first two (Dao et al. 2022), and the software of the third does not have it.
+        flash=flag(row, "flash", not re.search("2104.04473|2205.05198|megatron-deepspeed", source)),
+        fused_loss=settings.fused_loss, optimizer=settings.optimizer,
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def score_training(
         if case.memory and _ASSUMED in case.assumptions:
             scored.append(Skipped(case.id, "its memory: the row does not state the microbatch"))
         elif case.memory:
-            ideal = float(peak(case.dims, case.layout).total)
+            ideal = float(peak(case.dims, case.layout, case.runtime).total)
             scored.append(Scored(dataset=dataset, id=case.id, what="memory", measured=case.memory, ideal=ideal))
     return scored
 

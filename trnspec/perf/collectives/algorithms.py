@@ -5,7 +5,8 @@ rate; a phase ends before the next begins.  All groups that tile the system like
 they do under tensor or data parallelism; an explicit list of ranks works alone.
 
 Stages, innermost first: the ranks of a chip exchange through device memory, the chips of a fabric over its links, the
-fabrics over the network.  A flat algorithm treats all ranks of a fabric as one stage.
+fabrics over the network.  A flat algorithm treats all ranks of a fabric as one stage.  Where switches reduce and multicast
+(NVLink SHARP in a fabric, SHARP in a network), ``in-network`` is an algorithm of an all-reduce and of a broadcast.
 
 The buffer of one rank, in a broadcast or a send, is sent whole (``tree``, ``pipelined``, ``pipelined-both-ways``,
 ``direct-one-step``, ``send``) or scattered and gathered by one of the other algorithms, so that all ranks of a fabric use
@@ -20,10 +21,11 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import evolve, frozen
 
+from trnspec.evaluation.result import RefusalError
 from trnspec.perf import ops
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.groups import routes_of
-from trnspec.perf.collectives.link_rates import NETWORK, Rates
+from trnspec.perf.collectives.link_rates import NETWORK, Rates, fabric_level, level_named
 from trnspec.perf.collectives.routes import Routes
 from trnspec.perf.collectives.schedules import (
     SCATTERS,
@@ -57,12 +59,14 @@ class Phase:
         steps: Number of steps.
         loads: For each link class the load of its busiest link, as a share of the buffer, over all steps.
         behind: Members that wait for the first piece of a pipeline; 0 where the buffer is not cut into pieces.
+        far: Whether it takes place in another fabric than the phases of its stage that are not far.
     """
 
     stage: Stage
     steps: float
     loads: tuple[tuple[str, float], ...]
     behind: float = 0.0
+    far: bool = False
 
 
 @frozen
@@ -97,25 +101,70 @@ def plans(system: System, of: Group, kind: Kind) -> tuple[Plan, ...]:
     routes = routes_of(system, of)
     n = float(len(of.inside))
     inner = [Plan("", ())] if n == 1 else list(_within(routes, of, kind, Rates(system)))
+    if n > 1:
+        inner += _reduced_in_fabric(system, routes, of, kind)
     if of.units == 1:
         return tuple(inner)
     if kind == "send":
         # Either unscattered from the first rank to the last, or one part per rank.
-        inner = [Plan("", ()), *(plan for plan in inner if plan.parts > 1.0)]
+        inner = [Plan("", ()), *(_from_fabric_to_fabric(plan) for plan in inner if plan.parts > 1.0)]
     return tuple(
         plan.then(_network(kind, float(of.units), plan.parts, name))
         for plan in inner
-        for name in _network_names(kind, of.units)
+        for name in _network_names(system, kind, of.units)
     )
 
 
-def _network_names(kind: Kind, units: int) -> tuple[str, ...]:
+def _network_names(system: System, kind: Kind, units: int) -> tuple[str, ...]:
     if kind == "send":
         return ("send",)
+    level = level_named(system, NETWORK)
+    reduced = ("in-network",) if level is not None and level.reduces and kind in IN_NETWORK else ()
     if kind == "broadcast":
         # Scatters over the network send equally much; the direct one has the fewest steps.
-        return ("tree", "pipelined", "direct")
-    return tuple(name for name in ("ring", "recursive", "direct") if name != "recursive" or not units & (units - 1))
+        return ("tree", "pipelined", "direct", *reduced)
+    names = (name for name in ("ring", "recursive", "direct") if name != "recursive" or not units & (units - 1))
+    return (*names, *reduced)
+
+
+def _from_fabric_to_fabric(plan: Plan) -> Plan:
+    """A send whose second pass at every stage, the gather, takes place in the fabric of the last rank."""
+    phases: list[Phase] = []
+    for stage in dict.fromkeys(phase.stage for phase in plan.phases):
+        own = [phase for phase in plan.phases if phase.stage == stage]
+        phases += [evolve(phase, far=2 * i >= len(own)) for i, phase in enumerate(own)]
+    return evolve(plan, phases=tuple(phases))
+
+
+IN_NETWORK: tuple[Kind, ...] = ("all-reduce", "broadcast")
+"""Collectives that are faster where switches reduce and multicast."""
+
+
+def _reduced_in_fabric(system: System, routes: Routes, of: Group, kind: Kind) -> Iterator[Plan]:
+    """Reduction and multicast by the switches of a fabric.
+
+    All-reduce: the switches add up one part for each chip, which sends the sum back to be multicast.  A chip sends its
+    buffer once and its part of the sum, 1 + 1/n in all, in two steps.  Broadcast: the first chip sends the buffer once, or over
+    several fabrics a part to every chip, which multicast them in each.
+    """
+    level = fabric_level(system)
+    chips = [tuple(dict.fromkeys(rank // routes.per_chip for rank in members)) for members in of.siblings]
+    n = len(chips[0])
+    # All ranks of a chip form one member; they must be equally many on each.
+    each = len(of.inside) // n
+    counts = {tuple(Counter(rank // routes.per_chip for rank in members).values()) for members in of.siblings}
+    if level is None or not level.reduces or kind not in IN_NETWORK or n < 2 or counts != {(each,) * n}:
+        return
+    sharing = float(max(Counter(chip for group in chips for chip in group).values()))
+    if kind == "broadcast" and of.units == 1:
+        plan = Plan("in-network", (Phase("fabric", 1.0, (("injection", sharing),)),))
+    elif kind == "broadcast":
+        plan = Plan("in-network", (Phase("fabric", 2.0, (("injection", sharing),)),), float(n))
+    else:
+        plan = Plan("in-network", (Phase("fabric", 2.0, (("injection", (1.0 + 1.0 / n) * sharing),)),), float(n))
+    if each > 1:
+        plan = _stage(Routes(None, routes.per_chip), [tuple(range(each))], kind, "direct", "chip").then(plan)
+    yield plan
 
 
 def _network(kind: Kind, units: float, parts: float, name: str) -> Plan:
@@ -124,6 +173,9 @@ def _network(kind: Kind, units: float, parts: float, name: str) -> Plan:
         return Plan(name, (Phase("network", 1.0, ((NETWORK, 1.0 / parts),)),))
     if name == "pipelined":
         return Plan(name, (Phase("network", 0.0, ((NETWORK, 1.0 / parts),), units - 2.0),))
+    if name == "in-network":
+        # Switches reduce on the way up and multicast on the way down: each part is sent once and received once.
+        return Plan(name, (Phase("network", 2.0 if kind == "all-reduce" else 1.0, ((NETWORK, 1.0 / parts),)),))
     steps = {"ring": units - 1.0, "recursive": ops.steps(units), "tree": ops.steps(units), "direct": 1.0}[name]
     if name == "tree":
         return Plan(name, (Phase("network", steps, ((NETWORK, steps / parts),)),))
@@ -184,6 +236,13 @@ def _stage(
 ) -> Plan:
     """One stage with one schedule."""
     n = len(groups[0])
+    # Among all members no order matters, and the number of sends grows with the square.
+    every = {"direct": _passes(kind), "direct-one-step": 1}.get(name, 0) if kind not in ("broadcast", "send") else 0
+    loads = routes.exchange(groups, (1.0 if name == "direct-one-step" else 1.0 / n) * buffers) if every else None
+    if loads is not None:
+        return Plan(name, (Phase(stage, 1.0, tuple(sorted(loads.items()))),) * every, _parts(name, n))
+    if every:
+        _limit(len(groups) * n * n, f"{name} {kind}", n)
     orders = [_ordered(routes, g, name, g[0]) for g in groups]
 
     def place(schedule: Schedule, members: Sequence[Members] = orders) -> tuple[Phase, ...]:
@@ -196,13 +255,37 @@ def _stage(
             return Plan(name, _place(routes, pruned, orders, stage, buffers))
         return Plan(name, place(SCHEDULES[name](kind, n)))
     if kind == "broadcast":
-        return Plan(name, place(SCATTERS[name](n)) + place(SCHEDULES[name]("all-gather", n)), float(n))
+        gather = _stage(routes, groups, "all-gather", name, stage, buffers)
+        return Plan(name, place(SCATTERS[name](n)) + gather.phases, float(n))
     if kind == "send":
         gather_orders = [_ordered(routes, g, name, g[-1]) for g in groups]
         return Plan(
             name, place(SCATTERS[name](n)) + place(reversed_schedule(SCATTERS[name](n)), gather_orders), float(n)
         )
     return Plan(name, place(SCHEDULES[name](kind, n)), float(n))
+
+
+def _parts(name: str, n: int) -> float:
+    return float(n) if name in SCATTERS else 1.0
+
+
+def _limit(sends: int, what: str, n: int) -> None:
+    """Refuses groups that would take too long.
+
+    Raises:
+        RefusalError: ``too-large``.
+    """
+    if sends > MOST_SENDS:
+        raise RefusalError(
+            "too-large",
+            f"{what} among {n:,} ranks that are not placed evenly around a torus: {sends:,} sends; the limit is {MOST_SENDS:,}",
+            place="ranks",
+            hint="use whole dimensions of the torus, or fewer ranks",
+        )
+
+
+MOST_SENDS = 2_000_000
+"""Sends of one algorithm that are placed one by one."""
 
 
 def _ordered(routes: Routes, members: Members, name: str, first: int) -> Members:

@@ -3,30 +3,38 @@
 For a cut of the chips into two sides, the bound counts what must cross it in each direction, for all groups that work at
 once: for an all-gather the parts of one side (the other needs them), for a reduce-scatter the sums for the other side, for
 an all-reduce the whole buffer, for an all-to-all a block per pair, for a broadcast the buffer once.  The cuts are: each
-single chip, every run of positions along an axis of a grid, the bisection.  In addition, a buffer of c chips has to arrive
+single chip, runs of positions along an axis of a grid, the bisection.  In addition, a buffer of c chips has to arrive
 c - 1 times, twice that in an all-reduce, over all links into them (E. Chan et al., Collective communication: theory,
-practice, and experience, 2007).  In-network reduction is not considered.
+practice, and experience, 2007).  Where switches reduce, a sum arrives only once at each chip, and an all-reduce need not
+send more than the buffer.
+
+A group that spans several fabrics has the same cuts in each, with the network as further links, and the cut around a
+whole fabric.  All stages can work at once, so the largest of the bounds holds, not their sum.  What crosses a cut last is one
+message late: the published latency of the fastest link that can carry it is added.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from attrs import frozen
 
 from trnspec.perf.collectives import closed_forms
+from trnspec.perf.collectives.closed_forms import Kind
 from trnspec.perf.collectives.groups import Group, routes_of
-from trnspec.perf.collectives.link_rates import NETWORK, Rates
-from trnspec.perf.collectives.routes import INSIDE
+from trnspec.perf.collectives.link_rates import NETWORK, Rates, fabric_level, level_named
+from trnspec.perf.collectives.routes import INSIDE, Routes
+from trnspec.perf.lowering.system import System
 from trnspec.topology.shapes import GridShape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.perf.collectives.closed_forms import Kind
-    from trnspec.perf.collectives.routes import Routes
-    from trnspec.perf.lowering.system import System
+
+_RUNS = 64
+"""Positions of an axis up to which all runs are cuts; of longer ones halves and quarters at this number of places."""
 
 
 @frozen
@@ -45,124 +53,211 @@ class Bound:
 def bound(system: System, of: Group, kind: Kind, size: float) -> Bound:
     """The largest lower bound on the time of a collective of S = ``size`` [B].
 
-    For a group that spans several fabrics, only what a fabric sends over the network is counted.
-
     Raises:
         RefusalError: ``unknown-figure``: a rate that every algorithm needs is not published; ``unknown-topology``.
     """
-    n = len(of.ranks)
-    if n == 1:
+    if len(of.ranks) == 1:
         return Bound(0.0, "one rank sends nothing")
     rates = Rates(system)
-    if of.units > 1:
-        return Bound(_network(of, kind, size) / rates(NETWORK), "what a fabric sends over the network")
     routes = routes_of(system, of)
-    groups = [[r // routes.per_chip for r in s] for s in of.siblings]
-    if all(len(set(g)) == 1 for g in groups):
-        return Bound(
-            closed_forms.injection_bound(kind, size, float(n), rates(INSIDE)),
-            "what a rank sends to others of its chip",
-        )
-    if routes.switched:
-        cuts: Iterator[tuple[str, frozenset[int]]] = (
-            (f"chip {c}", frozenset({c})) for c in sorted({c for g in groups for c in g})
-        )
-        bounds = [
-            Bound(_crossing(kind, side, groups) * size / rates("injection"), f"the links of {name}")
-            for name, side in cuts
-        ]
+    chips = np.array(of.siblings) // routes.per_chip
+    bounds: list[Bound] = []
+    if of.units > 1:
+        seconds = _network(system, of, kind) / rates(NETWORK)
+        bounds.append(Bound(seconds * size + rates.latency(NETWORK), "what a fabric sends over the network"))
+    if np.all(chips == chips[:, :1]):
+        if of.units == 1:
+            seconds = float(closed_forms.injection_bound(kind, 1.0, float(len(of.ranks)), rates(INSIDE)))
+            bounds.append(Bound(seconds * size + rates.latency(INSIDE), "what a rank sends to others of its chip"))
     else:
-        bounds = [
-            Bound(_crossing(kind, side, groups) * size / _carried(routes, side, rates), f"the links of {name}")
-            for name, side in _cuts(routes)
-            if _crossing(kind, side, groups)
-        ]
-    arrivals = _arrivals(routes, kind, groups, rates) * size
-    return max([Bound(arrivals, "all links into the chips of the group"), *bounds], key=lambda b: b.time)
+        cuts = _Cuts(system, routes, of, kind, chips, rates)
+        latency = min(map(rates.latency, (*cuts.classes(), *((NETWORK,) if of.units > 1 else ()))))
+        bounds += [Bound(seconds * size + latency, why) for seconds, why in cuts.bounds()]
+    return max(bounds, key=lambda b: b.time)
 
 
-def _network(of: Group, kind: Kind, size: float) -> float:
-    """The least that a rank sends over the network [B], with all groups at work."""
+def _network(system: System, of: Group, kind: Kind) -> float:
+    """The least that a rank sends over the network with all groups at work, as a share of the buffer."""
     units, inside = float(of.units), float(len(of.inside))
-    share = closed_forms.bus_factor(kind, units)
-    return float(share * size / (1.0 if kind == "all-to-all" else inside))
+    level = level_named(system, NETWORK)
+    reduces = level is not None and level.reduces and kind == "all-reduce"
+    share = 1.0 if reduces else float(closed_forms.bus_factor(kind, units))
+    return share / (1.0 if kind == "all-to-all" else inside)
 
 
-def _cuts(routes: Routes) -> Iterator[tuple[str, frozenset[int]]]:
-    shape = routes.shape
-    assert shape is not None
-    for chip in range(shape.nodes):
-        yield f"chip {chip}", frozenset({chip})
-    if not isinstance(shape, GridShape):
-        cut = shape.bisection().cut
-        yield "the bisection", frozenset(v for v in cut if v < shape.nodes)
-        return
-    stride = shape.nodes
-    for number, axis in enumerate(shape.axes):
-        stride //= axis.size
-        for first in range(axis.size):
-            for last in range(first, min(axis.size, first + axis.size // 2 + 1)):
-                side = frozenset(v for v in range(shape.nodes) if first <= v // stride % axis.size <= last)
-                if len(side) < shape.nodes:
-                    yield f"a cut across axis {number}", side
+@frozen
+class _Cuts:
+    """The cuts of a fabric, in seconds per byte of the buffer.
 
+    Attributes:
+        chips: The chips of the members of each group, one row per group.
+    """
 
-def _carried(routes: Routes, side: frozenset[int], rates: Rates) -> float:
-    """Rate of the links of a cut in one direction [B/s]; a switch counts on the side where it contributes less."""
-    total = 0.0
-    fabric = routes.fabric
-    for e in fabric.edges:
-        if not (fabric.is_switch(e.a) or fabric.is_switch(e.b)) and (e.a in side) != (e.b in side):
-            total += rates(e.kind)
-    for switch in range(fabric.nodes, fabric.size):
-        neighbours = [e.other(switch) for e in fabric.links[switch]]
-        inside = sum(neighbour in side for neighbour in neighbours)
-        total += min(inside, len(neighbours) - inside) * rates("link")
-    return total or math.inf
+    system: System
+    routes: Routes
+    of: Group
+    kind: Kind
+    chips: Any
+    rates: Rates
 
+    def classes(self) -> tuple[str, ...]:
+        """The classes of links within the fabric."""
+        shape = self.routes.shape
+        if self.routes.switched:
+            return ("injection",)
+        if isinstance(shape, GridShape):
+            return tuple(f"axis{number}" for number, axis in enumerate(shape.axes) if axis.links)
+        return ("link",)
 
-def _crossing(kind: Kind, side: frozenset[int], groups: list[list[int]]) -> float:
-    """The least that crosses a cut in the busier direction, as a share of the buffer."""
-    outgoing = incoming = 0.0
-    for g in groups:
-        n = len(g)
-        a = sum(chip in side for chip in g)
-        b = n - a
+    def bounds(self) -> Iterator[tuple[float, str]]:
+        """Every bound, and what it counts."""
+        rates = self._chip_rates()
+        used = np.unique(self.chips)
+        network = self.network
+        yield self._arrivals() / float(np.sum(rates[used] + network)), "all links into the chips of the group"
+        seconds = self._crossing_chips() / (rates + network)
+        chip = int(np.argmax(seconds))
+        yield float(seconds[chip]), f"the links of chip {chip}"
+        shape = self.routes.shape
+        if isinstance(shape, GridShape):
+            yield from self._runs(shape)
+        elif not self.routes.switched:
+            assert shape is not None
+            side = np.zeros(shape.nodes, bool)
+            side[[v for v in shape.bisection().cut if v < shape.nodes]] = True
+            carried = self._carried(side) + network * float(side.sum())
+            yield self._crossing(side[self.chips].sum(axis=1), side) / carried, "the links of the bisection"
+
+    @property
+    def network(self) -> float:
+        """What a chip sends over the network [B/s]; 0 for a group within one fabric."""
+        return self.rates(NETWORK) * self.routes.per_chip if self.of.units > 1 else 0.0
+
+    def _chip_rates(self) -> Any:
+        """What each chip sends over its links in the fabric [B/s]."""
+        shape = self.routes.shape
+        assert shape is not None
+        total = np.zeros(shape.nodes)
+        if self.routes.switched:
+            return total + self.rates("injection")
+        if not isinstance(shape, GridShape):
+            degree = np.array([len(at) for at in self.routes.fabric.links[: shape.nodes]], float)
+            return degree * self.rates("link")
+        for number, places in enumerate(_places(shape)):
+            axis = shape.axes[number]
+            if axis.links:
+                ends = np.full(axis.size, 2.0 if axis.size > 2 else float(axis.links))
+                if not axis.wrap and axis.size > 2:
+                    ends[[0, -1]] = 1.0
+                total += ends[places] * self.rates(f"axis{number}")
+        return total
+
+    def _arrivals(self) -> float:
+        """What must arrive at the chips of all groups in one fabric, as a share of the buffer."""
+        units = float(self.of.units)
+        if self.kind == "all-to-all":
+            n = self.chips.shape[1]
+            same = sum(float(np.sum(np.unique(g, return_counts=True)[1] ** 2)) for g in self.chips)
+            return float(self.chips.size - same / (n * units))
+        if self.kind == "send":
+            return float(np.sum(self.chips[:, 0] != self.chips[:, -1])) if units == 1.0 else 0.0
+        counts = np.array([len(np.unique(g)) for g in self.chips], float)
+        if self.kind in ("all-reduce", "reduce-scatter") and self.reduces:
+            return float(np.sum(counts)) if self.kind == "all-reduce" else 0.0
+        return float(np.sum((2.0 if self.kind == "all-reduce" else 1.0) * (counts * units - 1.0) / units))
+
+    @property
+    def reduces(self) -> bool:
+        """Whether some switch between the members reduces."""
+        levels = (fabric_level(self.system), level_named(self.system, NETWORK) if self.of.units > 1 else None)
+        return any(level is not None and level.reduces for level in levels)
+
+    def _crossing_chips(self) -> Any:
+        """What must cross the cut around each chip in the busier direction, as a share of the buffer."""
+        shape = self.routes.shape
+        assert shape is not None
+        nodes = shape.nodes
+        numbers = np.arange(len(self.chips))[:, None]
+        keys, members = np.unique(numbers * nodes + self.chips, return_counts=True)
+        number, chip = keys // nodes, keys % nodes
+        first = self.chips[number, 0] == chip
+        last = (self.chips[number, -1] == chip) & (self.of.units == 1)
+        outgoing, incoming = self._by_group(members, first, last)
+        return np.maximum(np.bincount(chip, outgoing, nodes), np.bincount(chip, incoming, nodes))
+
+    def _crossing(self, members: Any, side: Any) -> float:
+        """What must cross a cut in the busier direction, of which each group has some members on one side."""
+        last = side[self.chips[:, -1]] & (self.of.units == 1)
+        outgoing, incoming = self._by_group(members, side[self.chips[:, 0]], last)
+        return float(max(np.sum(outgoing), np.sum(incoming)))
+
+    def _by_group(self, inside: Any, first: Any, last: Any) -> tuple[Any, Any]:
+        """What goes out of a side and into it, for each group, as a share of the buffer.
+
+        Args:
+            inside: Members on the side.
+            first: Whether the first member is on the side.
+            last: Whether the last member is.
+        """
+        kind, n = self.kind, float(self.chips.shape[1] * self.of.units)
+        rest = n - inside
+        both = (inside > 0) & (rest > 0)
         if kind == "send":
-            starts_inside, ends_inside = g[0] in side, g[-1] in side
-            outgoing, incoming = (
-                outgoing + (starts_inside and not ends_inside),
-                incoming + (ends_inside and not starts_inside),
-            )
-        elif not (a and b):
-            continue
-        elif kind == "broadcast":
-            outgoing, incoming = outgoing + (g[0] in side), incoming + (g[0] not in side)
-        elif kind == "all-to-all":
-            outgoing, incoming = outgoing + a * b / n, incoming + a * b / n
-        elif kind == "all-reduce":
-            outgoing, incoming = outgoing + 1.0, incoming + 1.0
-        else:
-            sending, receiving = (a, b) if kind == "all-gather" else (b, a)
-            outgoing, incoming = outgoing + sending / n, incoming + receiving / n
-    return max(outgoing, incoming)
-
-
-def _arrivals(routes: Routes, kind: Kind, groups: list[list[int]], rates: Rates) -> float:
-    """What must arrive at the chips of all groups, over the rate of their links: time [s] for a buffer of 1 B."""
-    arriving = 0.0
-    for g in groups:
-        chips = len(set(g))
+            return (first & ~last) * 1.0, (last & ~first) * 1.0
+        if kind == "broadcast":
+            return (both & first) * 1.0, (both & ~first) * 1.0
         if kind == "all-to-all":
-            arriving += sum(g[i] != g[j] for i in range(len(g)) for j in range(len(g))) / len(g)
-        elif kind == "send":
-            arriving += float(g[0] != g[-1])
-        else:
-            arriving += (2.0 if kind == "all-reduce" else 1.0) * (chips - 1)
-    chips_used = {chip for g in groups for chip in g}
-    if routes.switched:
-        return arriving / (len(chips_used) * rates("injection"))
-    total = 0.0
-    for chip in chips_used:
-        total += sum(rates(e.kind) for e in routes.fabric.links[chip])
-    return arriving / total
+            return inside * rest / n, inside * rest / n
+        if kind == "all-reduce":
+            return both * 1.0, both * 1.0
+        sending, receiving = (inside, rest) if kind == "all-gather" else (rest, inside)
+        return both * sending / n, both * receiving / n
+
+    def _runs(self, shape: GridShape) -> Iterator[tuple[float, str]]:
+        """For each axis the worst of the cuts around a run of positions."""
+        for number, places in enumerate(_places(shape)):
+            axis = shape.axes[number]
+            k = axis.size
+            if not axis.links:
+                continue
+            counts = np.zeros((len(self.chips), k + 1))
+            np.add.at(counts, (np.arange(len(self.chips))[:, None], places[self.chips] + 1), 1.0)
+            before = np.cumsum(counts, axis=1)
+            lines, rate = shape.nodes // k, self.rates(f"axis{number}")
+            worst = 0.0
+            for start, end in _ends(k):
+                edges = axis.cut if axis.wrap else float(start > 0) + float(end < k)
+                run = (np.arange(k) >= start) & (np.arange(k) < end)
+                crossing = self._crossing(before[:, end] - before[:, start], run[places])
+                worst = max(worst, crossing / (lines * (edges * rate + (end - start) * self.network)))
+            yield worst, f"a cut across axis {number}"
+
+    def _carried(self, side: Any) -> float:
+        """Rate of the links of a cut in one direction [B/s]; a switch counts on the side where it contributes less."""
+        total = 0.0
+        fabric = self.routes.fabric
+        for e in fabric.edges:
+            if not (fabric.is_switch(e.a) or fabric.is_switch(e.b)) and side[e.a] != side[e.b]:
+                total += self.rates(e.kind)
+        for switch in range(fabric.nodes, fabric.size):
+            neighbours = [e.other(switch) for e in fabric.links[switch]]
+            inside = sum(bool(side[neighbour]) for neighbour in neighbours)
+            total += min(inside, len(neighbours) - inside) * self.rates("link")
+        return total or math.inf
+
+
+def _places(shape: GridShape) -> list[Any]:
+    """The position of every chip along each axis."""
+    return list(np.unravel_index(np.arange(shape.nodes), tuple(axis.size for axis in shape.axes))) if shape.axes else []
+
+
+def _ends(k: int) -> Iterator[tuple[int, int]]:
+    """Start and end of runs of positions, up to half of an axis and one more."""
+    if k <= _RUNS:
+        for start in range(k):
+            for end in range(start + 1, min(k, start + k // 2 + 1) + 1):
+                if end - start < k:
+                    yield start, end
+        return
+    for length in (k // 4, k // 2):
+        yield from ((start, start + length) for start in range(0, k - length + 1, k // _RUNS))

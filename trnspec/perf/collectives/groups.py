@@ -9,11 +9,20 @@ from attrs import frozen
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.collectives.link_rates import NETWORK, fabric_level, level_named
 from trnspec.perf.collectives.routes import INSIDE, Routes
+from trnspec.topology.shapes import GridShape
+from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.perf.lowering.system import System
+
+
+MOST_RANKS = 2**20
+"""Ranks of a group, and of a fabric, up to which times are computed."""
+
+MOST_CHIPS = 256
+"""Chips of a fabric that is neither a grid nor switched, whose routes are searched chip by chip."""
 
 
 @frozen
@@ -48,7 +57,7 @@ def group(system: System, size: int | None = None, stride: int = 1) -> Group:
         stride: Distance between consecutive ranks.
 
     Raises:
-        RefusalError: ``rank-count``: more ranks than the system has, or unequal numbers in its fabrics.
+        RefusalError: ``rank-count``: more ranks than the system has, or unequal numbers in its fabrics; ``too-large``.
     """
     total, unit = int(system.ranks), unit_ranks(system)
     if stride < 1:
@@ -60,6 +69,16 @@ def group(system: System, size: int | None = None, stride: int = 1) -> Group:
             f"{n} ranks with stride {stride} do not fit into the {total} ranks of {system.name}",
             place="ranks",
             hint=f"at most {max(1, (total - 1) // stride + 1)}",
+        )
+    # Before anything is built whose size is that of the system.
+    large = max(n, unit)
+    if large > MOST_RANKS:
+        what = "a group" if n >= unit else f"a fabric of {system.name}"
+        raise RefusalError(
+            "too-large",
+            f"{what} has {large:,} ranks; the limit is {MOST_RANKS:,}",
+            place="ranks",
+            hint="use fewer ranks or chips",
         )
     ranks = tuple(range(0, n * stride, stride))
     first_group = _split(system, ranks)
@@ -106,7 +125,7 @@ def routes_of(system: System, of: Group) -> Routes:
     """The routes between the members of a group within a fabric.
 
     Raises:
-        RefusalError: ``unknown-topology``: the group spans chips whose links are not declared.
+        RefusalError: ``unknown-topology``: the group spans chips whose links are not declared; ``too-large``.
     """
     level, per_chip = fabric_level(system), int(system.ranks_per_chip)
     unit = unit_ranks(system)
@@ -118,4 +137,12 @@ def routes_of(system: System, of: Group) -> Routes:
             place=undeclared[0].place if undeclared else "on",
             hint="declare the topology of the fabric, or use ranks within a declared one",
         )
-    return Routes(None if level is None else level.shape, per_chip)
+    shape = None if level is None else level.shape
+    if shape is not None and not isinstance(shape, GridShape | Switched) and shape.nodes > MOST_CHIPS:
+        raise RefusalError(
+            "too-large",
+            f"the fabric of {system.name} has {shape.nodes:,} chips in a shape without symmetry; the limit is {MOST_CHIPS:,}",
+            place="on",
+            hint="rings, tori, meshes and switched fabrics have no such limit",
+        )
+    return Routes(shape, per_chip)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -13,6 +14,7 @@ from trnspec.topology.shapes import GridShape, Hypercube
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.system import Level
+    from trnspec.topology.shapes import Shape
 
 NETWORK = "network"
 
@@ -25,6 +27,13 @@ def fabric_level(system: System) -> Level | None:
 def level_named(system: System, name: str) -> Level | None:
     """The level of that name; ``None`` if the system does not have it."""
     return next((level for level in system.levels if level.name == name), None)
+
+
+@cache
+def _degree(shape: Shape) -> float:
+    """Links of the chip that has most."""
+    built = shape.build()
+    return float(max(len(at) for at in built.links[: built.nodes]))
 
 
 @frozen
@@ -61,8 +70,7 @@ class Rates:
             return outer, 1.0
         assert outer.shape is not None
         if not isinstance(outer.shape, GridShape):
-            built = outer.shape.build()
-            return outer, float(max(len(at) for at in built.links[: built.nodes]))
+            return outer, _degree(outer.shape)
         axes = outer.shape.axes
         links_by_axis = [
             0 if dimension.size == 1 else dimension.links if dimension.size == 2 else 2 for dimension in axes
@@ -74,7 +82,12 @@ class Rates:
         # By convention the first dimension is the one that connects servers.
         return (outer, float(links_by_axis[0])) if number == 0 else (inner, float(sum(links_by_axis[1:])))
 
-    def latency(self, stage: str) -> float:
-        """The published latency [s] of one step of a stage; 0 where none is published."""
-        level = fabric_level(self.system) if stage == "fabric" else level_named(self.system, stage)
+    def level(self, name: str) -> str:
+        """The name of the level that a class of links belongs to."""
+        level, _ = self._level(name)
+        return "server" if level is None else level.name
+
+    def latency(self, name: str) -> float:
+        """The published latency [s] of one message over a class of links; 0 where none is published."""
+        level, _ = self._level(name)
         return 0.0 if level is None else level.latency

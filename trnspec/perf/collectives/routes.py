@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
 from attrs import evolve, field, frozen
 
+from trnspec.perf.collectives.grid_routes import Grid, ring
 from trnspec.topology import grid
-from trnspec.topology.fabric import Fabric
+from trnspec.topology.fabric import Edge, Fabric
 from trnspec.topology.shapes import GridShape, Shape
 from trnspec.topology.switched import Switched
 
@@ -21,6 +24,13 @@ Send = tuple[int, int, float]
 
 INSIDE = "chip"
 """The class of traffic that stays on a chip: it goes through device memory and is counted per rank."""
+
+SEARCHED = 512
+"""Chips of a grid up to which several edge-disjoint rings are searched; beyond, one is walked."""
+
+
+def _named_axes(loads: Sequence[float]) -> dict[str, float]:
+    return {f"axis{number}": load for number, load in enumerate(loads) if load}
 
 
 @frozen(slots=False)
@@ -40,6 +50,7 @@ class Routes:
     per_chip: int = 1
     # Several algorithms use the same rings, and searching them is slow.
     _rounds: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = field(factory=dict, eq=False, repr=False)
+    _shifted: dict[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]] = field(factory=dict, eq=False, repr=False)
 
     @cached_property
     def switched(self) -> bool:
@@ -78,19 +89,27 @@ class Routes:
                     ways[u] += ways[v]
         return hops, ways, order
 
+    @cached_property
+    def grid(self) -> Grid | None:
+        """The grid of the chips; ``None`` for other shapes."""
+        return Grid(self.shape.axes) if isinstance(self.shape, GridShape) else None
+
     def loads(self, sends: Iterable[Send]) -> dict[str, float]:
         """Load of the busiest link of each class in one direction, for sends between chips, as a share of the buffer."""
-        demand: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-        for a, b, share in sends:
-            if a != b:
-                demand[a][b] += share
+        between = [send for send in sends if send[0] != send[1]]
+        if not between:
+            return {}
+        table = np.array(between)
+        sources, targets, shares = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2]
+        assert self.shape is not None
         if self.switched:
-            received: dict[int, float] = defaultdict(float)
-            for row in demand.values():
-                for b, share in row.items():
-                    received[b] += share
-            injected = max([*(sum(row.values()) for row in demand.values()), *received.values()], default=0.0)
-            return {"injection": injected} if injected else {}
+            injected = max(np.max(np.bincount(ends, shares)) for ends in (sources, targets))
+            return {"injection": float(injected)} if injected else {}
+        if self.grid is not None:
+            return _named_axes(self.grid.loads(sources, targets, shares))
+        demand: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        for a, b, share in between:
+            demand[a][b] += share
         carried = [[0.0, 0.0] for _ in self.fabric.edges]
         for source, row in demand.items():
             self._spread(source, row, carried)
@@ -98,6 +117,49 @@ class Routes:
         for e, directions in zip(self.fabric.edges, carried, strict=True):
             busiest[e.kind] = max(busiest.get(e.kind, 0.0), *directions)
         return {kind: load for kind, load in busiest.items() if load}
+
+    def exchange(self, groups: Sequence[tuple[int, ...]], share: float) -> dict[str, float] | None:
+        """As :meth:`rank_loads`, if every rank of every group sends a share to every other member of its group.
+
+        By symmetry: on a switched fabric every chip sends to the others of its groups; on a torus whose chips all have
+        the same place in equal groups, every chip sends by the same displacements.  ``None`` for other groups.
+        """
+        ranks = np.array(groups)
+        chips = ranks // self.per_chip
+        number = np.arange(len(chips))[:, None]
+        nodes = 1 if self.shape is None else self.shape.nodes
+        keys, members = np.unique(number * nodes + chips, return_counts=True)
+        inside = float(np.max(members)) - 1.0
+        loads = {INSIDE: inside * share} if inside else {}
+        if self.switched:
+            sent = np.bincount(keys % nodes, members * (ranks.shape[1] - members), nodes)
+            return loads | ({"injection": float(np.max(sent)) * share} if np.any(sent) else {})
+        if self.grid is None or not self.grid.symmetric or np.any(members != members[0]):
+            return None
+        steps = self._lattice([tuple(dict.fromkeys(row)) for row in chips.tolist()])
+        times = np.bincount(keys % nodes, minlength=nodes)
+        if steps is None or np.any(times != times[0]):
+            return None
+        # Every member of a chip sends to every member of the other.
+        each = float(times[0]) * float(members[0]) ** 2 * share
+        return loads | _named_axes([load * each for load in self.grid.exchange(steps)])
+
+    def _lattice(self, groups: list[tuple[int, ...]]) -> list[tuple[int, ...]] | None:
+        """Differences of position along each axis, if the members of all groups repeat evenly around the whole torus."""
+        assert self.grid is not None
+        patterns = set()
+        for group in groups:
+            box = self.box(group)
+            if box is None:
+                return None
+            pattern = tuple(k // len(places) for places, k in zip(box[1], self.grid.sizes, strict=True))
+            for places, k, step in zip(box[1], self.grid.sizes, pattern, strict=True):
+                if k % len(places) or any(b - a != step for a, b in pairwise(places)):
+                    return None
+            patterns.add(pattern)
+        if len(patterns) != 1:
+            return None
+        return [tuple(range(0, k, step)) for k, step in zip(self.grid.sizes, patterns.pop(), strict=True)]
 
     def _spread(self, source: int, row: Mapping[int, float], carried: list[list[float]]) -> None:
         hops, ways, order = self._ways(source)
@@ -141,10 +203,58 @@ class Routes:
 
         if self.shape is None or self.switched or len(chips) < 3:
             return ()
+        if self.grid is not None:
+            return self._grid_rings(self.grid, chips)
         number = {chip: i for i, chip in enumerate(chips)}
         inside = [evolve(e, a=number[e.a], b=number[e.b]) for e in self.fabric.edges if {e.a, e.b} <= number.keys()]
         rings = hamiltonian_rings(Fabric(len(chips), tuple(inside))).rings
         return tuple(tuple(chips[i] for i in ring) for ring in rings)
+
+    def _grid_rings(self, grid: Grid, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        """Rings through chips of a grid; those of equally placed chips differ only by a shift, and are searched once."""
+        places = grid.places[:, list(chips)]
+        ends = np.array([[axis.size if axis.wrap else 0] for axis in grid.axes])
+        # Along a chain the first and the last position are unlike the others.
+        shift = np.where(ends > 0, places - places[:, :1], places)
+        shift = np.where(ends > 0, shift % np.maximum(ends, 1), shift)
+        key = tuple(map(tuple, shift.tolist()))
+        if key not in self._shifted:
+            self._shifted[key] = self._rings_of(grid, chips)
+        return tuple(tuple(chips[i] for i in ring) for ring in self._shifted[key])
+
+    def _rings_of(self, grid: Grid, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        """Rings, as positions in a list of chips of a grid."""
+        from trnspec.topology.rings import hamiltonian_rings
+
+        if len(chips) > SEARCHED:
+            return self._walked(chips)
+        number = {chip: i for i, chip in enumerate(chips)}
+        edges = []
+        for i, chip in enumerate(chips):
+            for axis_number, axis in enumerate(grid.axes):
+                ahead = grid.places[:, chip].copy()
+                if ahead[axis_number] == axis.size - 1 and not (axis.wrap and axis.size > 2):
+                    continue
+                ahead[axis_number] += 1
+                other = number.get(int(grid.number(ahead)))
+                if other is not None:
+                    edges += [Edge(i, other)] * (axis.links if axis.size == 2 else 1)
+        return hamiltonian_rings(Fabric(len(chips), tuple(edges))).rings
+
+    def _walked(self, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        """One ring through a large box of neighbours; the search for several would take too long."""
+        box = self.box(chips)
+        assert self.grid is not None
+        if box is None or any(b - a != 1 for places in box[1] for a, b in pairwise(places)):
+            return ()
+        closed = [axis.wrap and size == axis.size for axis, size in zip(self.grid.axes, box[0], strict=True)]
+        number = {chip: i for i, chip in enumerate(chips)}
+        first = [places[0] for places in box[1]]
+        walk = ring(box[0], closed)
+        if not walk:
+            return ()
+        along = self.grid.number(np.array(walk).T + np.array(first)[:, None])
+        return (tuple(number[int(chip)] for chip in along),)
 
     def box(self, chips: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]] | None:
         """The box that some chips of a grid fill; ``None`` if they do not fill one.

@@ -42,16 +42,12 @@ def recursive(kind: Kind, n: int) -> Schedule:
     """Recursive halving and doubling: members whose numbers differ in one bit exchange.
 
     The buffer is split into as many parts as bits, and each part starts with another bit, so that all links of a
-    hypercube are used at once, as in the exchanges along four axes that Neuron documents.
+    hypercube are used at once, as in the exchanges along four axes that Neuron documents.  Every step then sends over the same
+    links, so all of them are one phase.
     """
     bits = n.bit_length() - 1
-    phases = []
-    for step in range(bits):
-        share = (0.5 if kind == "all-to-all" else 2**step / n) / bits
-        phases.append(
-            (1.0, tuple((i, i ^ (1 << (step + part) % bits), share) for i in range(n) for part in range(bits)))
-        )
-    return tuple(phases) * _times(kind)
+    share = 0.5 if kind == "all-to-all" else (n - 1) / n / max(bits, 1)
+    return ((float(bits), tuple((i, i ^ (1 << bit), share) for i in range(n) for bit in range(bits))),) * _times(kind)
 
 
 def direct(kind: Kind, n: int) -> Schedule:

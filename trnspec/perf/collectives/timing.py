@@ -1,6 +1,8 @@
 """Times of the collectives of a group of ranks on the declared topology of a system.
 
 The algorithms are those of ``trnspec.perf.collectives.algorithms``; here their loads are combined with rates and a size.
+Stages (device memory, fabric, network) work on different pieces of the buffer at the same time, so the slowest counts; the
+phases of one stage follow each other.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALIASES",
+    "NEURON_NAMES",
     "Group",
     "Launch",
     "Phase",
@@ -37,26 +40,47 @@ __all__ = [
     "timings",
 ]
 
-ALIASES = {"mesh": "direct", "rdh": "recursive", "kangaring": "rings-both-ways"}
+NEURON_NAMES = {"mesh": "direct", "rdh": "recursive", "kangaring": "rings-both-ways"}
 """Neuron's names of algorithms: for small, medium and large sizes within a server."""
+
+ALIASES = {**NEURON_NAMES, "nvls": "in-network", "sharp": "in-network"}
+"""Other names of algorithms."""
 
 
 @frozen(kw_only=True)
 class Launch:
     """Overheads that measurements add to the ideal time; the defaults add nothing.
 
-    Applied only in :func:`time_plan`: ``latency`` once per call, ``step`` once per step in addition to the published
-    latency, ``efficiency`` as the achieved share of every rate.
+    Applied only in :func:`time_plan`: ``latency`` once per call, ``step`` and ``network_step`` once per step in addition to
+    the published latency, the shares to the rates.
 
     Attributes:
         latency: Time of a call [s].
-        step: Time of a step [s].
-        efficiency: Achieved over published rate, above 0 and at most 1.
+        step: Time of a step within a fabric [s].
+        network_step: Time of a step over the network [s]; ``step`` if left out.
+        efficiency: Achieved over published rate of all links, above 0.
+        chip: The same of the links of the level with this name, in addition.
+        server: The same.
+        ultraserver: The same.
+        network: The same.
     """
 
     latency: float = 0.0
     step: float = 0.0
+    network_step: float | None = None
     efficiency: float = 1.0
+    chip: float = 1.0
+    server: float = 1.0
+    ultraserver: float = 1.0
+    network: float = 1.0
+
+    def share(self, level: str) -> float:
+        """Achieved over published rate of the links of a level."""
+        return self.efficiency * float(getattr(self, level))
+
+    def of_step(self, stage: Stage) -> float:
+        """Time of a step of a stage [s]."""
+        return self.step if stage != "network" or self.network_step is None else self.network_step
 
 
 IDEAL = Launch()
@@ -71,7 +95,9 @@ class Timing:
         time: Total [s].
         steps: Number of steps; ``None`` for a pipeline, whose number of pieces is free.
         latency: The part that does not depend on the size [s].
-        transfers: Transfer time [s] by the stage that is the bottleneck.
+        transfers: Transfer time [s] of the slowest stage, by the kind of links that is the bottleneck; with the latency it
+            sums to the total.
+        overlapped: Transfer time [s] of each other stage.
     """
 
     algorithm: str
@@ -79,6 +105,12 @@ class Timing:
     steps: float | None
     latency: float
     transfers: tuple[tuple[str, float], ...]
+    overlapped: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def transfer(self) -> float:
+        """Transfer time [s] of the slowest stage."""
+        return sum((seconds for _, seconds in self.transfers), 0.0)
 
 
 def timings(system: System, of: Group, kind: Kind, size: float, launch: Launch = IDEAL) -> tuple[Timing, ...]:
@@ -115,11 +147,11 @@ def time_plan(plan: Plan, rates: Rates, size: float, launch: Launch = IDEAL) -> 
         return Timing(plan.name, 0.0, 0.0, 0.0, ())
     latency, steps = launch.latency, 0.0
     pipelined = False
-    transfers: dict[str, float] = {}
+    stages: dict[tuple[str, bool], dict[str, float]] = {}
     for phase in plan.phases:
-        alpha = rates.latency(phase.stage) + launch.step
+        alpha = max(rates.latency(name) for name, _ in phase.loads) + launch.of_step(phase.stage)
         transfer, bottleneck = max(
-            ((load * size / (rates(name) * launch.efficiency)), name) for name, load in phase.loads
+            ((load * size / (rates(name) * launch.share(rates.level(name)))), name) for name, load in phase.loads
         )
         if phase.steps:
             latency += phase.steps * alpha
@@ -127,11 +159,21 @@ def time_plan(plan: Plan, rates: Rates, size: float, launch: Launch = IDEAL) -> 
         else:
             pipelined = True
             latency += closed_forms.pipelined_broadcast(transfer, phase.behind + 2.0, alpha, 1.0) - transfer
-        # A flat algorithm can be limited by device memory within a chip: the time counts for that stage.
-        stage = stage_of(bottleneck)
-        transfers[stage] = transfers.get(stage, 0.0) + transfer
-    time = latency + sum(transfers.values())
-    return Timing(plan.name, time, None if pipelined else steps, latency, tuple(transfers.items()))
+        # A flat algorithm can be limited by device memory within a chip: the time counts for those links.
+        links = stage_of(bottleneck)
+        of_stage = stages.setdefault((phase.stage, phase.far), {})
+        of_stage[links] = of_stage.get(links, 0.0) + transfer
+    transfers = {stage: sum(of_stage.values()) for stage, of_stage in stages.items()}
+    slowest = max(transfers, key=transfers.__getitem__)
+    others = {stage: max(transfers.get((stage, far), 0.0) for far in (False, True)) for stage, _ in transfers}
+    return Timing(
+        plan.name,
+        latency + transfers[slowest],
+        None if pipelined else steps,
+        latency,
+        tuple(stages[slowest].items()),
+        tuple((stage, seconds) for stage, seconds in others.items() if stage != slowest[0]),
+    )
 
 
 def fastest(candidates: Sequence[Timing], algorithm: str | None = None) -> Timing:

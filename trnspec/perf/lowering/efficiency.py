@@ -17,9 +17,9 @@ class Efficiency:
         attention: Share of the peak rate that attention scores and values achieve.
         matmul_passes: Passes over the operands and results of each matrix multiplication.
         hidden_passes: Passes over the residual stream in a layer's forward pass (norms, residuals, dropout).
-        score_passes: Passes over the matrix of attention scores; 0 where it is never written (FlashAttention).
+        score_passes: Passes over the matrix of attention scores where it is written, so not with flash attention.
         head_passes: Passes over the logits, forward and backward together.
-        optimizer_passes: Passes over the optimizer states in one step, beyond one.
+        optimizer_passes: Passes over what the optimizer reads and writes in one step, beyond one.
         memory: Share of the device-memory bandwidth that is achieved.
         forward: Least time of a layer's forward pass, due to kernel launches by the host [s].
         backward: Least time of a layer's backward pass [s].
@@ -28,14 +28,14 @@ class Efficiency:
         ultraserver: Share of the rate of the links between the servers of an UltraServer.
         network: Share of the rate of the network between servers.
         call: Fixed time of one collective [s].
-        hop: Time of one step of a collective within a server or an UltraServer [s].
-        network_hop: Time of one step over the network, where the catalog has no latency [s].
+        hop: Time of one step of a ring within a server or an UltraServer [s]; the first takes the published latency, if any.
+        network_hop: The same over the network [s].
         send: Fixed time of one message between pipeline stages [s].
         overlap: Share of the computation that can overlap with communication of gradients and sharded weights.
         exposed: Share of that communication that is exposed in any case.
         tensor_overlap: Share of a layer's computation that can overlap with its tensor-parallel collectives.
         step: Fixed time of a step [s].
-        causal: 1.0 where attention computes only the causal half, 0.0 where it computes all.
+        causal: 1.0 where attention that writes its scores computes only the causal half, 0.0 where it computes all.
     """
 
     matmul: float = 1.0

@@ -6,7 +6,7 @@ import re
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from trnspec.diagnostics import nearest
 from trnspec.errors import UsageError
@@ -17,6 +17,7 @@ from trnspec.graph.provenance import Stated, figures
 from trnspec.model.chip import Chip
 from trnspec.perf.lowering.system import UNKNOWN, Level, System
 from trnspec.topology.fabric import TopologyError
+from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,6 +112,27 @@ def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
         shares.append(share // few)
         whole = unit
     return shares if chips > 0 else []
+
+
+@frozen
+class _Reach:
+    """The links of one chip in a fabric, all together, in one direction.
+
+    Attributes:
+        rate: The rate in B/s; :data:`UNKNOWN` if it is not published.
+        link: The name of the link; empty if no fabric is declared.
+        place: The document and the attribute that state the rate.
+        latency: Time of the smallest message over the link in s; 0 if none is published.
+        latency_place: The document and the attribute that state the latency.
+        reduces: Whether switches between such links can reduce and multicast.
+    """
+
+    rate: float
+    link: str
+    place: str
+    latency: float = 0.0
+    latency_place: str = ""
+    reduces: bool = False
 
 
 class _Lowering:
@@ -287,11 +309,11 @@ class _Lowering:
         inner = self._fabric(self.server, "fabric")
         if units > 1:
             whole, outer = (self._fabric(self.unit, name) for name in _FABRICS)
-            if outer[0]:
-                inner = inner if inner[0] else whole
-            if inner[0] and outer[0] and in_server > 1:
+            if outer.rate:
+                inner = inner if inner.rate else whole
+            if inner.rate and outer.rate and in_server > 1:
                 levels.append(self._level("server", ranks, inner, per_chip, self.server))
-            reach = outer if outer[0] else whole
+            reach = outer if outer.rate else whole
             levels.append(self._level("ultraserver", ranks * units, reach, per_chip, self.unit))
         elif in_server > 1:
             levels.append(self._level("server", ranks, inner, per_chip, self.server))
@@ -299,22 +321,35 @@ class _Lowering:
             levels.append(self._network(ranks))
         return tuple(levels)
 
-    def _fabric(self, node: Node[Any], name: str) -> tuple[float, str, str]:
-        """The rate of one chip over a fabric in one direction in B/s, the link, and the path that states it.
+    def _fabric(self, node: Node[Any], name: str) -> _Reach:
+        """What one chip sends over a fabric in one direction.
 
         It is the fabric's rate per direction, or half of its rate in both; else the number of links of a chip times the rate of one.
         """
+        place = f"{node.name} spec.{name}"
         declared = getattr(node.spec, name, None)
         if declared is None:
-            return UNKNOWN, "", f"{node.name} spec.{name}"
+            return _Reach(UNKNOWN, "", place)
+        link = self.graph.find(declared.link)
+        latency, at_latency, reduces = self._link(link)
         rate, at = self._one_direction(node, f"{name}.bandwidth")
         if rate:
-            return rate, declared.link.name, f"{node.name} spec.{at}"
-        link = self.graph.find(declared.link)
-        if link is not None and declared.links_per_chip:
+            place = f"{node.name} spec.{at}"
+        elif link is not None and declared.links_per_chip:
             rate, _ = self._one_direction(link, "bandwidth")
-            return rate * declared.links_per_chip, declared.link.name, f"{link.name} spec.bandwidth"
-        return UNKNOWN, declared.link.name, f"{node.name} spec.{name}.bandwidth"
+            rate, place = rate * declared.links_per_chip, f"{link.name} spec.bandwidth"
+        else:
+            place = f"{place}.bandwidth"
+        return _Reach(
+            rate, declared.link.name, place, latency, at_latency or f"{declared.link.name} spec.latency", reduces
+        )
+
+    def _link(self, link: Node[Any] | None) -> tuple[float, str, bool]:
+        """The published latency of a link in s, the path that states it, and whether its switches reduce."""
+        if link is None:
+            return 0.0, "", False
+        latency = self.read(link, "latency", slow_is_high=True)
+        return latency, f"{link.name} spec.latency", bool(link.spec.in_network_reduction)
 
     def _one_direction(self, node: Node[Any], at: str) -> tuple[float, str]:
         """A rate in one direction in B/s, and the path of the figure that states it; :data:`UNKNOWN` without one."""
@@ -324,17 +359,26 @@ class _Lowering:
                 return rate / directions, path
         return UNKNOWN, at
 
-    def _level(self, name: str, ranks: float, links: tuple[float, str, str], per_chip: float, node: Node[Any]) -> Level:
-        rate, link, place = links
+    def _level(self, name: str, ranks: float, reach: _Reach, per_chip: float, node: Node[Any]) -> Level:
         try:
             shape = shape_of(self.graph, node)
         except TopologyError:
             shape = None
-        return Level(name=name, ranks=ranks, rate=rate / per_chip, link=link, place=place, shape=shape)
+        return Level(
+            name=name,
+            ranks=ranks,
+            rate=reach.rate / per_chip,
+            latency=reach.latency,
+            link=reach.link,
+            place=reach.place,
+            latency_place=reach.latency_place,
+            shape=shape,
+            # Without switches there is nothing between the chips that could reduce.
+            reduces=reach.reduces and isinstance(shape, Switched),
+        )
 
     def _network(self, ranks: float) -> Level:
         assert self.server is not None
-        latency = 0.0
         for at in ("network.bandwidth", "network.peak"):
             rate = self.read(self.server, at)
             if rate:
@@ -343,8 +387,7 @@ class _Lowering:
             at = "network.bandwidth"
         network = getattr(self.server.spec, "network", None)
         link = None if network is None or network.link is None else self.graph.find(network.link)
-        if link is not None:
-            latency = self.read(link, "latency", slow_is_high=True)
+        latency, at_latency, reduces = self._link(link)
         return Level(
             name="network",
             ranks=float("inf"),
@@ -352,6 +395,8 @@ class _Lowering:
             latency=latency,
             link="network" if link is None else link.name,
             place=f"{self.server.name} spec.{at}",
+            latency_place=at_latency or f"{self.server.name} spec.network.link",
+            reduces=reduces,
         )
 
 

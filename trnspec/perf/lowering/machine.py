@@ -35,10 +35,17 @@ class Machine:
         byte_2: The same, within a server.
         byte_3: The same, within an UltraServer.
         byte_4: The same, over the network.
-        hop_1: Time of one step over the links within a chip [s].
+        hop_1: Time of one message over the links within a chip [s]: the published latency, or else the fitted one.
         hop_2: The same, within a server.
         hop_3: The same, within an UltraServer.
         hop_4: The same, over the network.
+        step_1: Time of each further step of a ring within a chip [s], as fitted; 0 without a calibration.
+        step_2: The same, within a server.
+        step_3: The same, within an UltraServer.
+        step_4: The same, over the network.
+        reduces_2: 1 where the switches within a server reduce and multicast.
+        reduces_3: The same, within an UltraServer.
+        reduces_4: The same, in the network.
         unknown_1: 1 where the rate within a chip is not published.
         unknown_2: The same, within a server.
         unknown_3: The same, within an UltraServer.
@@ -65,6 +72,13 @@ class Machine:
     unknown_2: Number
     unknown_3: Number
     unknown_4: Number
+    step_1: Number = 0.0
+    step_2: Number = 0.0
+    step_3: Number = 0.0
+    step_4: Number = 0.0
+    reduces_2: Number = 0.0
+    reduces_3: Number = 0.0
+    reduces_4: Number = 0.0
     matmul_passes: Number = 0.0
     hidden_passes: Number = 0.0
     score_passes: Number = 0.0
@@ -117,6 +131,9 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
         figures[f"byte_{slot}"] = 1.0 / (level.rate * share) if level is not None and level.rate else 0.0
         hop = efficiency.hop if slot < 4 else efficiency.network_hop
         figures[f"hop_{slot}"] = (level.latency or hop) if level is not None else 0.0
+        figures[f"step_{slot}"] = hop if level is not None else 0.0
+        if slot > 1:
+            figures[f"reduces_{slot}"] = 1.0 if level is not None and level.reduces else 0.0
         figures[f"unknown_{slot}"] = 0.0 if level is not None and level.rate else 1.0
     return Machine(
         ranks=system.ranks,
@@ -140,14 +157,32 @@ class Group:
     Attributes:
         latency: Time of the steps of an all-gather or a reduce-scatter [s]; an all-reduce takes twice that.
         gather: Time of an all-gather or a reduce-scatter per byte of the whole buffer [s].
+        reduce: Time of an all-reduce per byte [s]: twice that, or less where switches reduce.
         many: 1 where there is more than one rank, else 0.
         unknown: Above 0 where it uses a link whose rate is not published.
     """
 
     latency: Number
     gather: Number
+    reduce: Number
     many: Number
     unknown: Number
+
+
+_BOTH = 2.0
+
+
+def collective_time(machine: Machine, group: Group, size: Number, passes: float) -> Number:
+    """Time of a collective as training and inference count it [s].
+
+    Args:
+        machine: Compute and communication of a rank.
+        group: The group.
+        size: The whole buffer [B].
+        passes: 2 for an all-reduce, 1 for an all-gather or a reduce-scatter; a call counts once per all-reduce.
+    """
+    each = group.reduce if passes == _BOTH else group.gather
+    return passes * (0.5 * machine.call * group.many + group.latency) + each * size
 
 
 def always_zero(number: Number) -> bool:
@@ -156,10 +191,14 @@ def always_zero(number: Number) -> bool:
 
 
 def group(machine: Machine, n: Number, stride: Number) -> Group:
-    """A group of ``n`` ranks with a stride, on the levels it spans: rings within each level, innermost first.
+    """A group of ``n`` ranks with a stride, on the levels it spans, innermost first.
 
-    ``w_i`` of its ranks are within a unit of level i; that level then carries ``1/w_(i-1) - 1/w_i`` of the buffer in
-    ``w_i / w_(i-1) - 1`` steps (hierarchical ring, the sum of the levels' rings; Thakur et al. 2005, section 4).
+    ``w_i`` of its ranks are within a unit of level i; that level then carries ``1/w_(i-1) - 1/w_i`` of the buffer among
+    ``m_i = w_i / w_(i-1)`` members (hierarchical collective; Thakur et al. 2005, section 4).  The buffer is cut into pieces that
+    pass the levels as a pipeline, so the slowest level decides; the latencies of the levels add up.  At each level one
+    message is the least, ``hop_i``; a ring has ``m_i - 2`` further steps, whose time is fitted (``step_i``).
+    Where switches reduce, an all-reduce sends the part ``1/w_(i-1)`` once, and its share of the sum, instead of twice
+    the share of the level.
     Where a unit does not hold an integer number of the group's ranks, the share is the mean.
     """
     inverse = 1.0 / n
@@ -167,12 +206,31 @@ def group(machine: Machine, n: Number, stride: Number) -> Group:
     share_2 = larger(inverse, smaller(1.0, stride * machine.inverse_2))
     share_3 = larger(inverse, smaller(1.0, stride * machine.inverse_3))
     on_1, on_2, on_3, on_4 = 1.0 - share_1, share_1 - share_2, share_2 - share_3, share_3 - inverse
-    gather = on_1 * machine.byte_1 + on_2 * machine.byte_2 + on_3 * machine.byte_3 + on_4 * machine.byte_4
+    gather = larger(
+        larger(on_1 * machine.byte_1, on_2 * machine.byte_2), larger(on_3 * machine.byte_3, on_4 * machine.byte_4)
+    )
+    reduce = 2.0 * gather
+    if not (always_zero(machine.reduces_2) and always_zero(machine.reduces_3) and always_zero(machine.reduces_4)):
+        # 2 on_i less what is saved: 1/w_(i-1) + 1/w_i remain.
+        saved_2 = machine.reduces_2 * larger(share_1 - 3.0 * share_2, 0.0)
+        saved_3 = machine.reduces_3 * larger(share_2 - 3.0 * share_3, 0.0)
+        saved_4 = machine.reduces_4 * larger(share_3 - 3.0 * inverse, 0.0)
+        reduce = larger(
+            larger(2.0 * on_1 * machine.byte_1, (2.0 * on_2 - saved_2) * machine.byte_2),
+            larger((2.0 * on_3 - saved_3) * machine.byte_3, (2.0 * on_4 - saved_4) * machine.byte_4),
+        )
     latency = (
-        (1.0 / share_1 - 1.0) * machine.hop_1
-        + (share_1 / share_2 - 1.0) * machine.hop_2
-        + (share_2 / share_3 - 1.0) * machine.hop_3
-        + (share_3 / inverse - 1.0) * machine.hop_4
+        _latency(1.0 / share_1 - 1.0, machine.hop_1, machine.step_1)
+        + _latency(share_1 / share_2 - 1.0, machine.hop_2, machine.step_2)
+        + _latency(share_2 / share_3 - 1.0, machine.hop_3, machine.step_3)
+        + _latency(share_3 / inverse - 1.0, machine.hop_4, machine.step_4)
     )
     unknown = on_1 * machine.unknown_1 + on_2 * machine.unknown_2 + on_3 * machine.unknown_3 + on_4 * machine.unknown_4
-    return Group(latency, gather, smaller(n - 1.0, 1.0), unknown)
+    return Group(latency, gather, reduce, smaller(n - 1.0, 1.0), unknown)
+
+
+def _latency(others: Number, hop: Number, step: Number) -> Number:
+    """Latency of one level with ``others`` further members: the first message, and each further step of a ring."""
+    if always_zero(step):
+        return 0.0 if always_zero(hop) else smaller(others, 1.0) * hop
+    return smaller(others, 1.0) * hop + larger(others - 1.0, 0.0) * step

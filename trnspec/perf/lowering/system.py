@@ -22,9 +22,11 @@ class Level:
         ranks: Ranks within one unit of this level.
         rate: Rate of one rank over this level in one direction, when all ranks send and receive concurrently, in B/s;
             :data:`UNKNOWN` where it is not published.
-        latency: Time of one step of a collective over this level, in s, as published; 0 if none is.
+        latency: Time of the smallest message over this level, in s, as published; 0 if none is.
         link: The name of the link.
         place: The document and the attribute of the rate, whether or not it is stated.
+        latency_place: The document and the attribute of the latency, whether or not it is stated.
+        reduces: Whether its switches can reduce and multicast (in-network reduction).
         shape: The declared topology among the chips; ``None`` for a network, a chip, or if not declared.
     """
 
@@ -34,6 +36,8 @@ class Level:
     latency: float = 0.0
     link: str = ""
     place: str = ""
+    latency_place: str = ""
+    reduces: bool = False
     shape: Shape | None = field(default=None, repr=False)
 
 

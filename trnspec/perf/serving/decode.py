@@ -16,13 +16,24 @@ if TYPE_CHECKING:
 def mean_context(model: Transformer, plan: Deployment) -> Number:
     """Keys that a query attends to in an average layer, averaged over the output: ``S + O/2`` without windows.
 
-    With a window ``w`` the mean of ``min(w, c)`` for ``c`` from ``S`` to ``S + O``.
+    With a window ``w`` the mean of ``min(w, c)`` for ``c`` from ``S`` to ``S + O``.  A compiled graph reads whole buckets.
     """
     start, end = plan.prompt, plan.prompt + plan.output
     middle = plan.prompt + 0.5 * plan.output
     low, high = smaller(start, model.window), smaller(end, model.window)
     windowed = (0.5 * (high - low) * (high + low) + model.window * (plan.output - (high - low))) / plan.output
-    return middle + where(model.window > 0.0, model.windowed * (windowed - middle), 0.0)
+    exact = middle + where(model.window > 0.0, model.windowed * (windowed - middle), 0.0)
+    return where(plan.compiled_reads > 0.0, plan.compiled_reads, exact)
+
+
+def contexts_of_ends(model: Transformer, plan: Deployment) -> tuple[Number, Number]:
+    """Keys that a query attends to in an average layer at the second and at the last token of the output."""
+    first = attended(model, plan.prompt)
+    last = attended(model, plan.prompt + plan.output - 1.0)
+    return (
+        where(plan.compiled_first > 0.0, plan.compiled_first, first),
+        where(plan.compiled_last > 0.0, plan.compiled_last, last),
+    )
 
 
 def token_load(
@@ -37,12 +48,14 @@ def token_load(
         context: Keys that a query attends to in an average layer.
         new_tokens: Tokens of a sequence that are computed together: more than one when a draft is verified.
     """
-    sequences = ceil(plan.batch / plan.pp)
+    sequences = ceil(where(plan.compiled_batch > 0.0, plan.compiled_batch, plan.batch) / plan.pp)
     capacity = attended(model, plan.prompt + plan.output)
-    read = context + serving.padding * (capacity - context)
-    return Load(
-        sequences * new_tokens, sequences * new_tokens * read, sequences * (read + new_tokens), sequences * new_tokens
-    )
+    # A compiled graph reads exactly the keys that it was compiled for.
+    read = where(plan.compiled_context > 0.0, context, context + serving.padding * (capacity - context))
+    tokens = sequences * new_tokens
+    pairs = tokens * read
+    spilled = pairs * (serving.score_passes * 4.0)
+    return Load(tokens, pairs * model.absorbed, spilled, sequences * (read + new_tokens), tokens)
 
 
 def decode(

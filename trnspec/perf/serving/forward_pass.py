@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.lowering.machine import group
-from trnspec.perf.ops import Number, ceil, floor, larger, smaller, where
+from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
@@ -71,7 +71,23 @@ class Deployment:
         prompt: Tokens of a prompt.
         output: Output tokens of a request, the first included.
         passes: Passes in which a prompt is computed: 1.0, or the number of its chunks.
-        prompts: Prompts that are prefilled together.
+        prompts: Prompts that are prefilled in one pass.
+        rounds: Passes, or groups of chunks, one after the other, that prefill all prompts of a static batch.
+        cached: Tokens of a prompt whose keys and values are cached already: a common prefix.
+        all_experts_from: Tokens, of all ep replicas, from which on a pass computes and reads all experts; with fewer it reads
+            what each token selects, an expert of several tokens as often.  0.0 where every pass reads distinct experts.
+        flash: 1.0 where prefill keeps scores on chip and computes their causal half, whatever the calibration.
+        materialized: 1.0 where prefill writes scores and probabilities to device memory and reads them, all of them.
+        compiled_batch: Sequences of the compiled decode graph; 0.0 for those in flight.
+        compiled_tokens: Tokens of a prompt in the compiled prefill graph; 0.0 for those of the chunk.
+        compiled_prompt: Keys that it attends to where some are cached: of a prefix, or of earlier chunks.
+        compiled_context: Longest context of a sequence in the compiled decode graph; 0.0 for that of the request.
+        compiled_reads: Keys that the compiled decode graph reads in an average layer, averaged over the output; 0.0 for
+            those of the context.
+        compiled_first: The same for the second token.
+        compiled_last: The same for the last token.
+        narrow_whole: Further time of the matrices in ``whole``, relative to theirs, in shards narrower than tiles.
+        narrow_routed: The same of routed experts.
         weight_bytes: Bytes of a stored weight.
         cache_bytes: Bytes of a KV-cache element.
         activation_bytes: Bytes of an activation.
@@ -86,6 +102,20 @@ class Deployment:
     output: Number = 1024.0
     passes: Number = 1.0
     prompts: Number = 1.0
+    rounds: Number = 1.0
+    cached: Number = 0.0
+    all_experts_from: Number = 0.0
+    flash: Number = 0.0
+    materialized: Number = 0.0
+    compiled_batch: Number = 0.0
+    compiled_tokens: Number = 0.0
+    compiled_prompt: Number = 0.0
+    compiled_context: Number = 0.0
+    compiled_reads: Number = 0.0
+    compiled_first: Number = 0.0
+    compiled_last: Number = 0.0
+    narrow_whole: Number = 0.0
+    narrow_routed: Number = 0.0
     weight_bytes: Number = 2.0
     cache_bytes: Number = 2.0
     activation_bytes: Number = 2.0
@@ -97,13 +127,15 @@ class Load:
 
     Attributes:
         tokens: Tokens, over all sequences.
-        pairs: Query-key pairs, over all tokens.
+        scores: Elements of queries and values that are multiplied with keys and weights, over all pairs and heads.
+        spilled: Bytes of scores that pass through device memory, over all pairs, for one head.
         cached: Tokens whose keys and values are read or written, over all sequences.
         logits: Tokens that get logits.
     """
 
     tokens: Number
-    pairs: Number
+    scores: Number
+    spilled: Number
     cached: Number
     logits: Number
 
@@ -111,7 +143,8 @@ class Load:
         """Both loads in one pass."""
         return Load(
             self.tokens + other.tokens,
-            self.pairs + other.pairs,
+            self.scores + other.scores,
+            self.spilled + other.spilled,
             self.cached + other.cached,
             self.logits + other.logits,
         )
@@ -175,19 +208,22 @@ def power(base: Number, n: Number) -> Number:
     return result
 
 
+def selected(model: Transformer) -> Number:
+    """Share of a layer's routed experts that a token selects: ``k/E``, the ratio of active to all routed weights."""
+    routed = model.routed > 0.0
+    return smaller(where(routed, (model.weights - model.whole) / where(routed, model.routed, 1.0), 0.0), 1.0)
+
+
 def touched(model: Transformer, tokens: Number) -> Number:
     """Expected share of a layer's routed experts that some tokens are sent to: ``1 - (1 - k/E)^T``.
 
-    Tokens choose their ``k`` of ``E`` experts uniformly and independently of each other.  ``k/E`` is computed as the ratio
-    of active to all routed weights.
+    Tokens choose their ``k`` of ``E`` experts uniformly and independently of each other.
 
     Args:
         model: The transformer.
         tokens: An integer ``T``.
     """
-    routed = model.routed > 0.0
-    probability = where(routed, (model.weights - model.whole) / where(routed, model.routed, 1.0), 0.0)
-    return 1.0 - power(1.0 - smaller(probability, 1.0), smaller(tokens, MOST))
+    return 1.0 - power(1.0 - selected(model), smaller(tokens, MOST))
 
 
 def attended(model: Transformer, tokens: Number) -> Number:
@@ -215,7 +251,8 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     """The time of one pass of a load through all layers, one stage after the other.
 
     A matrix of ``w`` elements costs ``2 w`` FLOP per token and is read once; scores and values cost ``2 c (q + v)`` per
-    token that attends to ``c`` keys, which are read once per sequence.  Each takes the longer of compute and memory time
+    token that attends to ``c`` keys, which are read once per sequence; in decoding with latent attention, whose up-projections
+    are absorbed into queries and outputs, ``q`` is ``rank + rope`` and ``v`` is ``rank`` (DeepSeek-V2, section 2.1).  Each takes the longer of compute and memory time
     (the roofline, Williams et al. 2009) plus the share ``additive`` of the shorter.  Two all-reduces per layer carry the
     residual stream (Shoeybi et al. 2019, section 3).
 
@@ -229,27 +266,34 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     share = 1.0 / plan.tp
     tokens = load.tokens
     # The experts on a rank serve the tokens of all ep replicas, and each rank has 1/ep of the experts.
-    routed = model.routed * share / plan.ep * touched(model, ceil(tokens) * plan.ep)
+    compiled = plan.all_experts_from > 0.0
+    met = ceil(tokens) * plan.ep
+    every = both(compiled, met >= plan.all_experts_from)
+    used = where(every, 1.0, where(compiled, smaller(met * selected(model), 1.0), touched(model, met)))
+    routed = model.routed * share / plan.ep * used
     heads = head_share(model, plan.tp)
     # Every rank has whole heads: query heads are padded, KV heads are replicated where there are fewer than ranks.
     padding = model.scores * (heads * plan.tp - 1.0) + model.kv_elements * (cache_share(model, plan.tp) * plan.tp - 1.0)
     padding = model.hidden * padding
-    flops = 2.0 * tokens * (model.weights + padding) * share
+    expert = where(every, model.routed, model.weights - model.whole)
+    multiplied = where(every, model.whole + model.routed, model.weights)
+    narrow = model.whole * plan.narrow_whole + expert * plan.narrow_routed
+    flops = 2.0 * tokens * (multiplied + narrow + padding) * share
     compute = flops * machine.flop / serving.matmul
     weight_time = ((model.whole + padding) * share + routed) * plan.weight_bytes * machine.byte / serving.weights
     matrices = _overlapped(compute, weight_time, serving)
 
-    score_time = 2.0 * load.pairs * model.scores * heads * machine.score / serving.attention
+    score_time = 2.0 * load.scores * heads * machine.score / serving.attention
     cached = load.cached * model.kv_elements * cache_share(model, plan.tp) * plan.cache_bytes
     cache_time = cached * machine.byte / serving.cache
-    spill_time = load.pairs * model.heads * heads * serving.score_passes * 4.0 * machine.byte
+    spill_time = load.spilled * model.heads * heads * machine.byte
     attention = _overlapped(score_time, cache_time, serving) + spill_time
 
     message = tokens * model.hidden * plan.activation_bytes
     ranks = group(machine, plan.tp, 1.0)
-    reduce = 2.0 * (serving.call + 2.0 * ranks.latency + 2.0 * ranks.gather * message / serving.link)
+    reduce = 2.0 * (serving.call + 2.0 * ranks.latency + ranks.reduce * message / serving.link)
     reduce = where(plan.tp > 1.0, reduce, 0.0)
-    expert, expert_unknown = _expert_time(model, plan, machine, serving, message * share)
+    exchange, expert_unknown = _expert_time(model, plan, machine, serving, message * share)
     pipeline, pipeline_unknown = _pipeline_time(plan, machine, serving, message)
 
     logits = load.logits * model.vocabulary * share
@@ -270,7 +314,7 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
         layers * attention,
         head,
         layers * reduce + gathered,
-        layers * expert,
+        layers * exchange,
         pipeline,
         layers * serving.launch,
         serving.step + 0.0 * tokens,

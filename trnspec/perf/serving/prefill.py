@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trnspec.perf.ops import Number, smaller, where
+from trnspec.perf.ops import Number, both, smaller, where
 from trnspec.perf.serving.forward_pass import PARTS, Deployment, Load, Pass, Serving, run_forward
 
 if TYPE_CHECKING:
@@ -12,24 +12,52 @@ if TYPE_CHECKING:
     from trnspec.perf.work.transformer import Transformer
 
 
-def prompt_load(model: Transformer, plan: Deployment, serving: Serving) -> Load:
-    """The mean load of a pass when prompts of ``S`` tokens are prefilled in ``n`` passes (chunks).
+MATERIALIZED_PASSES = 4.0
+"""Passes over a score matrix in device memory without flash attention: scores and probabilities, each written and read.
 
-    Passes differ only in their context.  A token attends to ``S/2`` keys on average; where causality is not used within a
-    pass, to ``(S + S/n)/2``.  A pass reads the KV cache of all earlier chunks and its own, ``(n + 1)/2`` chunks on average.
+Source: Dao et al. 2022, algorithm 0.
+"""
+
+
+def prompt_load(model: Transformer, plan: Deployment, serving: Serving) -> Load:
+    """The mean load of a pass when prompts of ``S`` tokens, ``p`` of them cached, are prefilled in ``n`` passes (chunks).
+
+    Passes differ only in their context.  A token attends to ``p + (S - p)/2`` keys on average; where causality is not used
+    within a pass, to half a chunk more.  A pass reads the KV cache of the cached tokens, of all earlier chunks and of its own.
     In a windowed layer neither exceeds the window plus the chunk.
+
+    A compiled graph computes its own number of tokens, padding included; with earlier tokens in the cache it multiplies
+    and reads the longest prompt that it was compiled for.
     """
-    chunk = plan.prompt / plan.passes
-    keys = 0.5 * (plan.prompt + chunk * (1.0 - serving.causal * model.causal))
+    computed = plan.prompt - plan.cached
+    chunk = computed / plan.passes
+    within = where(plan.flash > 0.0, 1.0, where(plan.materialized > 0.0, 0.0, serving.causal))
+    keys = plan.cached + 0.5 * (computed + chunk * (1.0 - within * model.causal))
     keys = where(model.causal > 0.0, keys, plan.prompt)
-    read = 0.5 * (plan.prompt + chunk)
-    reach = where(model.window > 0.0, smaller(model.window, plan.prompt), plan.prompt)
+    read = plan.cached + 0.5 * (computed + chunk)
     # With a window w a token attends to w keys, but for the first w tokens of the prompt, which attend to w/2 on average.
-    windowed_keys = smaller(keys, reach * (1.0 - 0.5 * reach / plan.prompt) + 0.5 * chunk * (1.0 - serving.causal))
+    attended = (_attended_before(model, plan.prompt) - _attended_before(model, plan.cached)) / computed
+    reach = where(model.window > 0.0, smaller(model.window, plan.prompt), plan.prompt)
+    windowed_keys = smaller(keys, attended + 0.5 * chunk * (1.0 - within))
+    compiled = plan.compiled_tokens > 0.0
+    earlier = both(compiled, plan.cached + computed > chunk)
+    padded = where(compiled, plan.compiled_tokens, chunk)
+    keys = where(compiled, padded * (1.0 - 0.5 * within * model.causal), keys)
+    keys = where(earlier, plan.compiled_prompt, keys)
+    read = where(earlier, plan.compiled_prompt, where(compiled, padded, read))
+    windowed_keys = where(compiled, smaller(keys, reach + padded), windowed_keys)
     keys = keys + model.windowed * (windowed_keys - keys)
-    read = read + model.windowed * (smaller(read, reach + chunk) - read)
-    tokens = plan.prompts * chunk
-    return Load(tokens, tokens * keys, plan.prompts * read, plan.prompts / plan.passes)
+    read = read + model.windowed * (smaller(read, reach + padded) - read)
+    tokens = plan.prompts * padded
+    passes = where(plan.materialized > 0.0, MATERIALIZED_PASSES * plan.activation_bytes, serving.score_passes * 4.0)
+    spilled = tokens * keys * where(plan.flash > 0.0, 0.0, passes)
+    return Load(tokens, tokens * keys * model.scores, spilled, plan.prompts * read, plan.prompts / plan.passes)
+
+
+def _attended_before(model: Transformer, tokens: Number) -> Number:
+    """Keys that the first tokens of a sequence attend to in a windowed layer, all together: the integral of ``min(w, c)``."""
+    reach = where(model.window > 0.0, smaller(model.window, tokens), tokens)
+    return reach * (tokens - 0.5 * reach)
 
 
 def prefill(model: Transformer, plan: Deployment, machine: Machine, serving: Serving) -> Pass:
@@ -37,12 +65,12 @@ def prefill(model: Transformer, plan: Deployment, machine: Machine, serving: Ser
 
     Args:
         model: The transformer.
-        plan: The deployment: ``prompts`` prompts of ``prompt`` tokens in ``passes`` passes.
+        plan: The deployment: ``prompts`` prompts of ``prompt`` tokens in ``passes`` passes, ``rounds`` times.
         machine: Compute and communication of a rank.
         serving: Achieved efficiency.
     """
     forward = run_forward(model, plan, machine, serving, prompt_load(model, plan, serving))
-    return repeat(forward, plan.passes, serving.request)
+    return repeat(forward, plan.passes * plan.rounds, serving.request * plan.rounds)
 
 
 def repeat(forward: Pass, n: Number, fixed: Number = 0.0) -> Pass:

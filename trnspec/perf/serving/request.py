@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from trnspec.perf.ops import Number, larger, smaller, where
-from trnspec.perf.serving.decode import decode, mean_context, speculate, token_load
-from trnspec.perf.serving.forward_pass import PARTS, Deployment, Pass, Serving, attended, run_forward
+from trnspec.perf.serving.decode import contexts_of_ends, decode, mean_context, speculate, token_load
+from trnspec.perf.serving.forward_pass import PARTS, Deployment, Pass, Serving, run_forward
 from trnspec.perf.serving.prefill import prefill, prompt_load, repeat
 from trnspec.perf.work.transformer import Transformer
 
@@ -100,8 +100,7 @@ def serve(
     steps = where(has_decode, decoded, 1.0)
     token, draft, unknown = _token(model, plan, machine, serving, speculation, mean_context(model, plan))
     extremes = [
-        _token(model, plan, machine, serving, speculation, attended(model, context))
-        for context in (plan.prompt, plan.prompt + plan.output - 1.0)
+        _token(model, plan, machine, serving, speculation, context) for context in contexts_of_ends(model, plan)
     ]
     own_time = token.total + draft
     interruption = prefilled.total
@@ -138,7 +137,7 @@ def serve(
         token_time_at_end=extremes[1][0].total + extremes[1][1],
         latency=latency,
         throughput=throughput,
-        prefill_rate=plan.pp * plan.prompts / prefilled.total,
+        prefill_rate=plan.pp * plan.prompts * plan.rounds / prefilled.total,
         decode_rate=plan.batch / (steps * own_time),
         unknown=prefilled.unknown + unknown,
     )
@@ -164,7 +163,9 @@ def _token(
         step = decode(model, plan, machine, serving, context)
         return step, 0.0 * step.total, step.unknown
     verification = decode(model, plan, machine, serving, context, speculation.drafted + 1.0)
-    draft_step = decode(speculation.model, plan, machine, serving, context)
+    # The excess of narrow shards is that of the model; the draft's is not counted.
+    drafting = evolve(plan, narrow_whole=0.0, narrow_routed=0.0)
+    draft_step = decode(speculation.model, drafting, machine, serving, context)
     token, draft = speculate(verification, draft_step, speculation.drafted, speculation.acceptance)
     return token, draft, verification.unknown + draft_step.unknown
 

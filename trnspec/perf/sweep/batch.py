@@ -49,6 +49,8 @@ def estimators(  # the inputs of an estimator
     dtypes: Sequence[str] = ("bf16",),
     calibration: str = "auto",
     lnc: int | None = None,
+    framework: str | None = None,
+    reserve: str | None = None,
 ) -> tuple[Estimator, ...]:
     """One estimator for every model, system and dtype; dtypes vary fastest, then systems.
 
@@ -59,6 +61,9 @@ def estimators(  # the inputs of an estimator
         dtypes: Compute dtypes of matrix multiplications.
         calibration: As in :func:`~trnspec.perf.training.estimator.prepare`.
         lnc: Physical cores per logical core.
+        framework: Training framework, as in :func:`~trnspec.perf.training.estimator.prepare`; it sets the defaults of
+            :func:`sweep` and :func:`rows`.
+        reserve: Memory of a rank that the model cannot use, such as ``4 GiB`` or ``5%``; included in all memory.
 
     Raises:
         UsageError: A name is that of a document of another kind.
@@ -66,11 +71,14 @@ def estimators(  # the inputs of an estimator
         RefusalError: A figure is not published.
     """
     return tuple(
-        prepare(graph, model, system, dtype=dtype, calibration=calibration, lnc=lnc)
+        prepare(
+            graph, model, system,
+            dtype=dtype, calibration=calibration, lnc=lnc, framework=framework, reserve=reserve,
+        )
         for model in models
         for system in systems
         for dtype in dtypes
-    )
+    )  # fmt: skip
 
 
 @overload
@@ -131,7 +139,8 @@ def sweep(  # the inputs of a sweep
         UsageError: Unknown axis or part, or a value that it does not accept.
     """
     all_prepared = (prepared,) if isinstance(prepared, Estimator) else tuple(prepared)
-    return grid.over(all_prepared, grid.grid(**axes), keep=keep, parts=parts, memory=memory, block=block)
+    axes_ = grid.grid(grid.framework_defaults(all_prepared), **axes)
+    return grid.over(all_prepared, axes_, keep=keep, parts=parts, memory=memory, block=block)
 
 
 def rows(  # the inputs of a batch

@@ -6,16 +6,17 @@ A column is a float, or an array that broadcasts with the others.
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import frozen
 
-from trnspec.perf.ops import Number
+from trnspec.perf.ops import Number, where
+from trnspec.perf.sweep.expressions import Expression
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
-from trnspec.perf.work.layout import BUBBLES
+from trnspec.perf.work.layout import BUBBLES, DEFERRED
 from trnspec.perf.work.memory import OPTIMIZERS, Optimizer, peak_memory
 from trnspec.perf.work.plan import Plan, computed_again
 from trnspec.perf.work.stages import SCHEDULES as STAGES
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.work.frameworks import Runtime
 
 REASONS = legality.REASONS
 """By code: why a configuration has no time; 0 if it has one. If there are several reasons, it is the first."""
@@ -42,6 +44,8 @@ COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "in
 """The columns of positive numbers."""
 FLAGS = ("sequence_parallel", "overlap", "flash", "fused_loss")
 """The columns of flags."""
+LEVELS = {"zero": 3}
+"""The other columns that count from 0, with their highest value."""
 
 
 @frozen(kw_only=True)
@@ -58,7 +62,8 @@ class Choices:
         global_batch: Sequences per step.
         microbatch: Sequences per microbatch.
         interleave: Model chunks per stage.
-        bubble: The pipeline bubble relative to 1F1B.
+        bubble: The least pipeline bubble relative to 1F1B.
+        deferred: Weight-gradient passes that fill the bubble, relative to ``pp - 1``.
         sends: Messages between stages relative to 1F1B.
         held: Activations relative to 1F1B.
         folded: 1 if a stage has a chunk from either end of the model.
@@ -69,9 +74,11 @@ class Choices:
         overlap: 1 if tensor-parallel collectives overlap with computation.
         flash: 1 with flash attention.
         fused_loss: 1 if the loss keeps 4 bytes per logit.
-        weight_bytes: Bytes per weight.
+        weight_bytes: Bytes per weight as it is stored.
+        compute_bytes: Bytes per weight as it is multiplied and gathered.
         gradient_bytes: Bytes per gradient.
         state_bytes: Bytes of optimizer states per parameter.
+        update_bytes: Bytes per parameter that the optimizer reads and writes.
     """
 
     tp: Number
@@ -84,6 +91,7 @@ class Choices:
     microbatch: Number
     interleave: Number
     bubble: Number
+    deferred: Number
     sends: Number
     held: Number
     folded: Number
@@ -95,8 +103,10 @@ class Choices:
     flash: Number
     fused_loss: Number
     weight_bytes: Number
+    compute_bytes: Number
     gradient_bytes: Number
     state_bytes: Number
+    update_bytes: Number
 
     def replicas(self) -> Number:
         """Microbatches per replica, whole only if the batch is divisible."""
@@ -115,20 +125,25 @@ class Choices:
             microbatch=self.microbatch,
             microbatches=microbatches,
             bubble=self.bubble,
+            deferred=self.deferred,
+            folded=self.folded,
+            chunks=self.interleave,
             sends=self.sends,
             sharded=_one(self.zero >= 1.0),
+            scattered=_one(self.zero >= 2.0),
             gathered=_one(self.zero >= 3.0),
             full=full,
             selective=selective,
+            flash=self.flash,
             sequence=self.sequence,
             overlap=self.overlap,
-            weight_bytes=self.weight_bytes,
+            weight_bytes=self.compute_bytes,
             gradient_bytes=self.gradient_bytes,
-            state_bytes=self.state_bytes,
+            update_bytes=self.update_bytes,
         )
 
-    def memory(self, d: Dimensions, microbatches: Number) -> Number:
-        """Bytes on the rank that needs most, for one model."""
+    def memory(self, d: Dimensions, microbatches: Number, runtime: Runtime) -> Number:
+        """Bytes on the rank that needs most, for one model and what software needs besides."""
         split = Split(
             tp=self.tp,
             pp=self.pp,
@@ -143,7 +158,10 @@ class Choices:
             recompute=self.recompute, sequence_parallel=self.sequence, flash=self.flash, fused_loss=self.fused_loss
         )
         optimizer = Optimizer(
-            weight_bytes=self.weight_bytes, grad_bytes=self.gradient_bytes, state_bytes=self.state_bytes
+            weight_bytes=self.weight_bytes,
+            compute_bytes=self.compute_bytes,
+            grad_bytes=self.gradient_bytes,
+            state_bytes=self.state_bytes,
         )
         return peak_memory(
             d,
@@ -154,6 +172,7 @@ class Choices:
             microbatch=self.microbatch,
             microbatches=microbatches,
             zero=self.zero,
+            runtime=runtime,
         )
 
 
@@ -164,53 +183,70 @@ def _one(condition: Number) -> Number:
 
 def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
     """The columns of a schedule, by its number, and its model chunks: arrays of whole numbers, or two numbers."""
-    if not isinstance(schedule, np.ndarray) and not isinstance(interleave, np.ndarray):
+    if not isinstance(schedule, _MANY) and not isinstance(interleave, _MANY):
         name, chunks = SCHEDULES[int(schedule)], float(interleave)
         held, folded = STAGES[name]
         return {
             "interleave": chunks,
             "bubble": BUBBLES[name] / chunks,
+            "deferred": DEFERRED.get(name, 0.0),
             "sends": 1.0 + folded if chunks == 1.0 else chunks,
             "held": held,
             "folded": folded,
             "chunked": float(name == "interleaved"),
         }
-    codes, numbers = np.asarray(schedule), np.asarray(interleave, dtype=np.float64)
-    twice = _FOLDED.take(codes)
+    numbers = as_float(interleave)
+    twice = _at(_FOLDED, schedule)
     return {
         "interleave": numbers,
-        "bubble": _BUBBLE.take(codes) / numbers,
-        "sends": np.where(numbers == 1.0, 1.0 + twice, numbers),
-        "held": _HELD.take(codes),
+        "bubble": _at(_BUBBLE, schedule) / numbers,
+        "deferred": _at(_DEFERRED, schedule),
+        "sends": where(numbers == 1.0, 1.0 + twice, numbers),
+        "held": _at(_HELD, schedule),
         "folded": twice,
-        "chunked": _CHUNKED.take(codes),
+        "chunked": _at(_CHUNKED, schedule),
     }
 
 
+def _at(table: NDArray[Any], positions: Any) -> Number:
+    """The elements of a table at a position, or at a column of positions."""
+    if isinstance(positions, Expression):
+        return positions.of(table)
+    return table.take(positions) if isinstance(positions, np.ndarray) else float(table[int(positions)])
+
+
+def as_float(column: Any) -> Number:
+    """Integers as floats."""
+    return column.astype(np.float64) if isinstance(column, _MANY) else float(column)
+
+
+_MANY = (np.ndarray, Expression)
+"""Columns, in contrast to single numbers."""
+
+
 _BUBBLE = np.array([BUBBLES[name] for name in SCHEDULES])
+_DEFERRED = np.array([DEFERRED.get(name, 0.0) for name in SCHEDULES])
 _HELD = np.array([STAGES[name][0] for name in SCHEDULES])
 _FOLDED = np.array([STAGES[name][1] for name in SCHEDULES])
 _CHUNKED = np.array([float(name == "interleaved") for name in SCHEDULES])
 _RECOMPUTED = np.array(list(RECOMPUTE.values()))
 _BYTES = {
     "weight_bytes": np.array([float(o.weight_bytes) for o in OPTIMIZERS.values()]),
+    "compute_bytes": np.array([float(o.compute_bytes) for o in OPTIMIZERS.values()]),
     "gradient_bytes": np.array([float(o.grad_bytes) for o in OPTIMIZERS.values()]),
     "state_bytes": np.array([float(o.state_bytes) for o in OPTIMIZERS.values()]),
+    "update_bytes": np.array([float(o.update_bytes) for o in OPTIMIZERS.values()]),
 }
 
 
 def optimized(optimizer: Number) -> dict[str, Number]:
     """The columns of an optimizer, by its number: a number, or an array of whole numbers."""
-    if isinstance(optimizer, np.ndarray):
-        return {name: values.take(optimizer) for name, values in _BYTES.items()}
-    return {name: float(values[int(optimizer)]) for name, values in _BYTES.items()}
+    return {name: _at(values, optimizer) for name, values in _BYTES.items()}
 
 
 def recomputed(recompute: Number) -> Number:
     """The number that formulas take for a kind of recompute, by its place in :data:`RECOMPUTES`: a number, or an array."""
-    if isinstance(recompute, np.ndarray):
-        return _RECOMPUTED.take(recompute)
-    return float(_RECOMPUTED[int(recompute)])
+    return _at(_RECOMPUTED, recompute)
 
 
 def invalid_degrees(c: Choices, ranks: Number, heads: Number, experts: Number, unknown: Number) -> Number:
@@ -261,15 +297,13 @@ def reason_codes(*causes: Number) -> NDArray[np.uint8]:
 
     A cause is 256 minus the code of a reason where its condition holds, else 0, so the first reason is the largest.
     """
-    return np.negative(np.asarray(reduce(np.maximum, causes), dtype=np.uint8))
+    first = reduce(np.maximum, causes)
+    return np.negative(first if isinstance(first, Expression) else np.asarray(first, dtype=np.uint8))
 
 
 def _first(conditions: dict[str, Number]) -> Number:
     """The cause from conditions by reason."""
-    flags = [
-        np.asarray(condition, dtype=np.bool_).view(np.uint8) * np.uint8(256 - REASONS.index(reason))
-        for reason, condition in conditions.items()
-    ]
+    flags = [condition * np.uint8(256 - REASONS.index(reason)) for reason, condition in conditions.items()]
     return reduce(np.maximum, flags)
 
 

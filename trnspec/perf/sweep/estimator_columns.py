@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 from attrs import field, frozen
+from numpy.typing import NDArray
 
 from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.ops import Number
 from trnspec.perf.work.layout import longest
-from trnspec.perf.work.terms import Terms, terms
 from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from trnspec.perf.training.estimator import Estimator
 
@@ -26,16 +26,36 @@ if TYPE_CHECKING:
 class Figures:
     """The numbers of several estimators as arrays; a single number where all are equal.
 
+    An array has an axis: ``which``, the estimators; or another one, with fewer elements, on which each estimator has a
+    position: its ``machine``, or one axis for each number with few distinct values among many estimators.
+
     Attributes:
-        each: Fields of :class:`~trnspec.perf.work.terms.Terms`, and ``heads``, ``experts`` (1 for a dense model) and
-            ``longest``, the most tokens of a sequence.
-        machine: Fields of :class:`~trnspec.perf.lowering.machine.Machine`.
-        built: The tables that were last built from them, by their key.
+        numbers: By owner: ``model``, fields of :class:`~trnspec.perf.work.transformer.Transformer`; ``machine``, fields of
+            :class:`~trnspec.perf.lowering.machine.Machine`; and ``limits``: query ``heads``, ``experts`` (1 for a dense
+            model) and the ``longest`` sequence.
+        axes: The axes of those arrays that are not by estimator, by owner and name.
+        positions: By axis, for each estimator its position.
+        sizes: The elements of each axis.
+        built: The program that was last compiled for them, by its key; by ``None`` the key that was last met without one.
     """
 
-    each: dict[str, Number]
-    machine: dict[str, Number]
+    numbers: dict[str, dict[str, Number]]
+    axes: dict[str, str]
+    positions: dict[str, NDArray[np.int32]]
+    sizes: dict[str, int]
     built: dict[Any, Any] = field(factory=dict, eq=False)
+
+    def map(self, function: Callable[[str, str, NDArray[np.float64]], Any]) -> dict[str, dict[str, Any]]:
+        """The numbers by owner: arrays replaced by the result of a function of axis, owner and name, and array."""
+        return {
+            owner: {
+                name: function(self.axes.get(f"{owner} {name}", "which"), f"{owner} {name}", number)
+                if isinstance(number, np.ndarray)
+                else number
+                for name, number in numbers.items()
+            }
+            for owner, numbers in self.numbers.items()
+        }
 
     @classmethod
     def of(cls, estimators: Sequence[Estimator]) -> Figures:
@@ -45,14 +65,57 @@ class Figures:
     @classmethod
     def computed(cls, estimators: Sequence[Estimator]) -> Figures:
         """The numbers of some estimators."""
-        machine = _columns(Machine, [e.machine for e in estimators])
-        model = _columns(Transformer, [e.model for e in estimators])
-        products = terms(Transformer(**model), Machine(**machine))
-        figures = {f.name: getattr(products, f.name) for f in attrs.fields(Terms)}
-        figures["heads"] = np.array([e.dims.heads for e in estimators])
-        figures["longest"] = np.array([longest(e.dims) for e in estimators])
-        figures["experts"] = np.array([max(1.0, e.dims.experts) for e in estimators])
-        return cls({name: collapsed(number) for name, number in figures.items()}, machine)
+        # Comparing machines by value is slow, and most estimators share one.
+        objects = {id(e.machine): e.machine for e in estimators}
+        machines: dict[Machine, int] = {}
+        places = {key: machines.setdefault(value, len(machines)) for key, value in objects.items()}
+        dims = [e.dims for e in estimators]
+        limits = {
+            "heads": np.array([d.heads for d in dims]),
+            "experts": np.maximum(1.0, np.array([d.experts for d in dims])),
+            "longest": np.array([longest(d) for d in dims]),
+        }
+        numbers = {
+            "model": _columns(Transformer, [e.model for e in estimators]),
+            "limits": {name: collapsed(number) for name, number in limits.items()},
+            "machine": _columns(Machine, list(machines)),
+        }
+        axes = {f"machine {name}": "machine" for name in numbers["machine"]}
+        positions = {"machine": np.array([places[id(e.machine)] for e in estimators], dtype=np.int32)}
+        sizes = {"machine": len(machines)}
+        if len(estimators) > _MANY:
+            columns = {
+                (owner, name): column for owner in ("limits", "model") for name, column in numbers[owner].items()
+            }
+            found = {key: few for key, column in columns.items() if (few := _few(column)) is not None}
+            for owner, name in sorted(found, key=lambda key: len(found[key][0]))[:_FEW_AXES]:
+                axis = axes[f"{owner} {name}"] = f"{owner} {name}"
+                numbers[owner][name], positions[axis] = found[owner, name]
+                sizes[axis] = len(numbers[owner][name])
+        return cls(numbers, axes, positions, sizes)
+
+
+_MANY = 256
+"""Estimators among which numbers with few distinct values have axes of their own."""
+_FEW = 64
+"""Most distinct values of such a number."""
+_FEW_AXES = 12
+"""Most axes of this kind."""
+
+
+def _few(column: Number) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:
+    """The distinct values of a column and the position of each element; ``None`` for one, or for too many."""
+    if not isinstance(column, np.ndarray):
+        return None
+    values = np.unique(column[:: max(1, len(column) // 1024)])
+    if len(values) > _FEW:
+        return None
+    positions = np.searchsorted(values, column)
+    if positions.max() < len(values) and (values[positions] == column).all():
+        return values, positions.astype(np.int32)
+    # A rare value is not in the sample.
+    values, positions = np.unique(column, return_inverse=True)
+    return (values, positions.astype(np.int32)) if len(values) <= _FEW else None
 
 
 class _ByIdentity:
@@ -87,21 +150,3 @@ def collapsed(number: Number) -> Number:
         return number
     least = number.min()
     return number if least != number.max() else float(least) if number.dtype == np.float64 else least
-
-
-class Gathered:
-    """Figures of rows, gathered on every access and not stored, so that the working set stays in cache.
-
-    Without rows, the figures of all estimators.
-    """
-
-    def __init__(self, figures: dict[str, Number], which: Any = None) -> None:
-        self._figures = figures
-        self._which = which
-
-    def __getattr__(self, name: str) -> Number:
-        try:
-            figure = self._figures[name]
-        except KeyError:
-            raise AttributeError(name) from None
-        return figure.take(self._which) if isinstance(figure, np.ndarray) and self._which is not None else figure

@@ -9,37 +9,18 @@ import numpy as np
 from attrs import asdict, evolve, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.ops import Number, floor, larger
-from trnspec.perf.sweep.columns import (
-    COUNTS,
-    FLAGS,
-    OPTIMIZER_NAMES,
-    REASONS,
-    RECOMPUTES,
-    SCHEDULES,
-    Choices,
-    invalid_batch,
-    invalid_degrees,
-    invalid_positions,
-    invalid_sequence,
-    invalid_stages,
-    optimized,
-    reason_codes,
-    recomputed,
-    scheduled,
-    turns,
-)
+from trnspec.perf.ops import Number, larger
+from trnspec.perf.sweep.columns import COUNTS, FLAGS, LEVELS, REASONS, SCHEDULES, WORDS, Choices, reason_codes
+from trnspec.perf.sweep.formulas import DEFAULTS, columns_as_choices, formulas, replicated
+from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept
-from trnspec.perf.training.communication import links
-from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.training.step import PARTS, Step, step_from_costs
+from trnspec.perf.training.step import PARTS, Step
 from trnspec.perf.work.layout import Layout, longest
-from trnspec.perf.work.terms import terms
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -47,15 +28,16 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-BLOCK = 16384
+BLOCK = 65536
 """Configurations per block: their arrays fit into a core's cache."""
 _INNER = 64
 """Combinations of the innermost axes that justify an array axis of their own."""
 
 AXES = (
-    *("tp", "pp", "cp", "ep", "seq", "microbatch", "schedule", "sequence_parallel", "flash", "fused_loss"),
-    *("recompute", "overlap"),
-    *("optimizer", "zero", "global_batch"),
+    *(name for name in COUNTS if name not in {"dp", "interleave", "global_batch"}),
+    *("schedule", *FLAGS),
+    *(name for name in (*WORDS, *LEVELS) if name != "schedule"),
+    "global_batch",
 )
 """The axes in the order in which configurations are numbered, the last one fastest: few quantities depend on the last."""
 
@@ -91,16 +73,29 @@ class Grid:
         return Layout(dp=dp, schedule=schedule, interleave=interleave, **fields)
 
 
-def grid(**axes: Any) -> Grid:
+def framework_defaults(estimators: Sequence[Estimator]) -> dict[str, Any]:
+    """The values of axes and columns that the framework of some estimators sets.
+
+    Raises:
+        UsageError: They have different frameworks.
+    """
+    frameworks = {estimator.runtime.framework: estimator.runtime for estimator in estimators}
+    if len(frameworks) > 1:
+        raise UsageError(f"estimators of different frameworks: {', '.join(n or 'none' for n in frameworks)}")
+    return {name: value for runtime in frameworks.values() for name, value in runtime.defaults.items()}
+
+
+def grid(default: Mapping[str, Any] | None = None, /, **axes: Any) -> Grid:
     """All combinations of some values: one value per axis, or several; see :func:`trnspec.perf.sweep.batch.sweep`.
+
+    Args:
+        default: Values of axes that are not given, in place of those of a layout; see :func:`framework_defaults`.
+        axes: The values.
 
     Raises:
         UsageError: Unknown axis, or a value that it does not accept.
     """
-    defaults: dict[str, Any] = {
-        "tp": 1, "pp": 1, "cp": 1, "ep": 1, "microbatch": 1, "schedule": "1f1b", "sequence_parallel": False,
-        "flash": True, "fused_loss": True, "recompute": "none", "overlap": False, "optimizer": "adam", "zero": 0,
-    }  # fmt: skip
+    defaults = DEFAULTS | dict(default or {})
     for name in axes:
         if name not in AXES:
             raise UsageError(f"{name!r} is not an axis of a sweep; expected one of {', '.join(AXES)}")
@@ -129,18 +124,17 @@ def _value(name: str, value: Any) -> Any:
         if value == "interleaved":
             raise UsageError("the schedule interleaved needs the number of chunks: ('interleaved', 2)")
         return schedule, _integer("interleave", chunks)
-    names = {"recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES}.get(name)
-    if names is not None:
-        if value not in names:
-            raise UsageError(f"{name} is {value!r}; expected one of {', '.join(names)}")
+    if name in WORDS:
+        if value not in WORDS[name]:
+            raise UsageError(f"{name} is {value!r}; expected one of {', '.join(WORDS[name])}")
         return value
     if name in FLAGS:
         if not isinstance(value, (bool, np.bool_)):
             raise UsageError(f"{name} is {value!r}; expected True or False")
         return bool(value)
     number = _integer(name, value)
-    if name == "zero" and number not in {0, 1, 2, 3}:
-        raise UsageError(f"zero is {number}; expected a ZeRO stage from 0 to 3")
+    if name in LEVELS and not 0 <= number <= LEVELS[name]:
+        raise UsageError(f"{name} is {number}; expected an integer from 0 to {LEVELS[name]}")
     return number
 
 
@@ -223,18 +217,19 @@ def over(  # the inputs of a sweep
         raise UsageError(f"a step has no part {unknown[0]!r}; expected some of {', '.join(PARTS)}")
     if block < 1:
         raise UsageError(f"block is {block}; expected 1 or more")
+    keep_pages()
     reduction: Any = Everything() if keep is None else keep if hasattr(keep, "take") else Each(keep)
     counts = np.zeros(len(REASONS), dtype=np.int64)
     for which, estimator in enumerate(estimators):
-        for start, columns, shape in _blocks(axes, int(estimator.system.ranks), block):
-            evaluated_block = _evaluated(estimator, columns, shape, tuple(parts), memory=memory)
+        for start, choices, shape in _blocks(axes, block):
+            evaluated_block = _evaluated(estimator, choices, shape, tuple(parts), memory=memory)
             counts += np.bincount(evaluated_block.code, minlength=len(REASONS))
             reduction.take(evolve(evaluated_block, which=which, start=start))
     rejected = {reason: int(number) for reason, number in zip(REASONS, counts, strict=True) if reason and number}
     return SweepResult(tuple(estimators), axes, reduction.result(), int(counts.sum()), rejected)
 
 
-def _blocks(axes: Grid, ranks: int, block: int) -> Iterator[tuple[int, Choices, tuple[int, int]]]:
+def _blocks(axes: Grid, block: int) -> Iterator[tuple[int, Choices, tuple[int, int]]]:
     """The blocks in order: number of the first combination, columns, and their shape.
 
     The last axes together form one array axis, those before them another, and the first are single numbers: numpy is
@@ -261,10 +256,10 @@ def _blocks(axes: Grid, ranks: int, block: int) -> Iterator[tuple[int, Choices, 
         for begin in range(0, period, rows):
             end = min(period, begin + rows)
             varying = _combined(axes, AXES[fixed_axes:inner], begin, end)
-            columns = {name: float(column[0]) for name, column in fixed.items()}
+            columns: dict[str, Any] = {name: int(column[0]) for name, column in fixed.items()}
             columns |= {name: _column(column[:, None]) for name, column in varying.items()}
             columns |= {name: _column(column[None, :]) for name, column in last.items()}
-            yield (first * period + begin) * row_size, _choices(columns, ranks), (end - begin, row_size)
+            yield (first * period + begin) * row_size, columns_as_choices(columns | {"dp": 1}), (end - begin, row_size)
 
 
 def _combined(axes: Grid, names: Sequence[str], begin: int, end: int) -> dict[str, Any]:
@@ -278,31 +273,14 @@ def _combined(axes: Grid, names: Sequence[str], begin: int, end: int) -> dict[st
             columns["schedule"] = np.array([SCHEDULES.index(schedule) for schedule, _ in values])[position]
             columns["interleave"] = np.array([chunks for _, chunks in values])[position]
         else:
-            options = {"recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES}.get(name)
+            options = WORDS.get(name)
             columns[name] = np.array([options.index(value) if options else int(value) for value in values])[position]
     return columns
 
 
 def _column(column: Any) -> Any:
     """A column, or a single number where all its elements are equal."""
-    return column if column.size > 1 and (column != column.flat[0]).any() else float(column.flat[0])
-
-
-def _choices(columns: dict[str, Any], ranks: int) -> Choices:
-    names = ("schedule", "interleave", "optimizer", "recompute")
-    schedule, interleave, optimizer, recompute = (columns.pop(name) for name in names)
-    if isinstance(schedule, np.ndarray) or isinstance(interleave, np.ndarray):
-        shape = np.broadcast_shapes(np.shape(schedule), np.shape(interleave))
-        schedule = np.broadcast_to(np.asarray(schedule).astype(np.intp), shape)
-        interleave = np.broadcast_to(np.asarray(interleave), shape)
-    floats = {
-        name: column.astype(np.float64) if isinstance(column, np.ndarray) else column
-        for name, column in columns.items()
-    }
-    floats["sequence"] = floats.pop("sequence_parallel")
-    floats["recompute"] = recomputed(recompute)
-    dp = larger(1.0, floor(float(ranks) / (floats["tp"] * floats["pp"] * floats["cp"])))
-    return Choices(dp=dp, **floats, **scheduled(schedule, interleave), **optimized(optimizer))
+    return column if column.size > 1 and (column != column.flat[0]).any() else int(column.flat[0])
 
 
 def _evaluated(
@@ -311,22 +289,18 @@ def _evaluated(
     """One evaluated block, flattened."""
     system, d, machine = estimator.system, estimator.dims, estimator.machine
     size = math.prod(shape)
-    if _wrong_rank_count(c, system.ranks):
+    if _wrong_rank_count(replicated(c, machine.ranks), system.ranks):
         code = np.full(size, REASONS.index("rank-count"), dtype=np.uint8)
         zeros = np.zeros(size)
         return Block(0, 0, zeros, code, zeros if memory else zeros[:0], dict.fromkeys(parts, zeros))
-    microbatches = c.replicas()
-    plan = c.plan(microbatches)
-    times = step_from_costs(
-        costs(terms(estimator.model, machine), plan, links(plan, machine)), c.microbatch, microbatches
+    c, times, causes = formulas(
+        c, estimator.model, machine, heads=d.heads, experts=larger(1.0, d.experts), longest=longest(d)
     )
-    by_degrees = invalid_degrees(c, system.ranks, d.heads, larger(1.0, d.experts), times.unknown)
-    by_shape = (invalid_stages(c, d.layers), invalid_sequence(c), invalid_positions(c, longest(d)))
-    code = reason_codes(by_degrees, *by_shape, invalid_batch(microbatches, turns(c)))
+    code = reason_codes(causes)
     code = np.array(np.broadcast_to(code, shape)).reshape(size)
     memory_bytes = np.zeros(0)
     if memory:
-        memory_bytes = _flat(c.memory(d, microbatches), shape)
+        memory_bytes = _flat(c.memory(d, c.replicas(), estimator.runtime), shape)
         memory_bytes[code != 0] = 0.0
         code[memory_bytes > system.capacity] = DOES_NOT_FIT
     rejected = code != 0

@@ -1,128 +1,53 @@
-"""Tables of coefficients for batches: computed once per combination of field values that occurs, and looked up by rows.
+"""Tables for batches: operations are evaluated once per combination of values that occurs, and looked up by rows.
 
-A formula that depends on few fields is evaluated on arrays with an axis for each of them.  Its result has the axes that it
-actually depends on; a row finds its element by the positions of its own values.  With too many combinations, a formula is
-evaluated for every row instead, with the same bits.
+The formulas are recorded (:mod:`trnspec.perf.sweep.expressions`).  An operation that depends on few columns is evaluated on an
+array with an axis for each of them; a row finds its element by the positions of its own values.  With too many
+combinations, an operation is evaluated for every row, with the same bits.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from functools import cached_property
-from itertools import chain
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import numpy as np
 from attrs import define, field
 from numpy.typing import NDArray
 
-from trnspec.perf.ops import Number, floor, larger
-from trnspec.perf.sweep.columns import (
-    COUNTS,
-    FLAGS,
-    WORDS,
-    Choices,
-    invalid_degrees,
-    invalid_positions,
-    invalid_sequence,
-    invalid_stages,
-    optimized,
-    recomputed,
-    scheduled,
-    turns,
-)
-from trnspec.perf.sweep.estimator_columns import Figures, Gathered, collapsed
-from trnspec.perf.training import costs
-from trnspec.perf.training.communication import Links, links
+from trnspec.perf.lowering.machine import Machine
+from trnspec.perf.sweep.columns import COUNTS, caused, reason_codes
+from trnspec.perf.sweep.estimator_columns import Figures
+from trnspec.perf.sweep.expressions import Expression, Recording, required
+from trnspec.perf.sweep.formulas import COLUMNS, LIMITS, columns_as_choices, formulas
+from trnspec.perf.sweep.program import Program
+from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import TypeAlias
+    from collections.abc import Iterable, Sequence
 
+    from trnspec.perf.ops import Number
     from trnspec.perf.training.estimator import Estimator
-    from trnspec.perf.work.plan import Plan
-    from trnspec.perf.work.terms import Terms
 
-    _Formula: TypeAlias = Callable[["_Subject"], dict[str, Number]]
-
-_MAX_COMBINATIONS = 1 << 20
-"""Largest table of a formula; beyond that it is evaluated for every row."""
-_COMBINATIONS_PER_ROW = 4
-"""Largest table of a formula, per row of the batch."""
+_MAX_COMBINATIONS = 1 << 18
+"""Largest table of an operation; beyond that it is evaluated for every row."""
+_COMBINATIONS_PER_ROW = 0.5
+"""Largest table of an operation, per row of the batch."""
+_MIN_COMBINATIONS = 1 << 12
+"""Largest table of an operation where rows are few."""
 _MAX_VALUES = 256
 """Largest number of distinct values of a column that is an axis."""
-_MAX_SHARED = 1 << 13
-"""Largest size to which a table is expanded to the axes of another, so that rows need fewer keys."""
-_MAX_CACHED = 1 << 18
-"""Largest number of values that are cached for the next batch with the same estimators."""
+_MAX_SHARED = 1 << 17
+"""Most elements of tables that are expanded to the axes of others, so that rows need fewer keys."""
+_ESTIMATORS = 8
+"""A table by numbers of estimators is one by estimator if it has more than one over this of their elements."""
+_RECORD = 4
+"""Elements that are looked up together."""
+_COMPILED_ROWS = 1 << 15
+"""Rows of a batch from which on it is faster to make tables for it alone."""
 _VALUE_LIMIT = 1 << 20
 """Values of an axis are below this."""
-
-AXES = (
-    *("optimizer", "zero", "interleave", "schedule", "overlap", "recompute", "sequence_parallel", "seq", "cp"),
-    *("pp", "ep", "tp", "which"),
-)
-"""The axes of the tables; the last one is the fastest, and usually the longest."""
-LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | {"zero": 3} | dict.fromkeys(FLAGS, 1)
-"""The highest value of columns that count from 0."""
-
-
-@define(slots=False)
-class _Subject:
-    """What formulas are evaluated on: rows, or combinations of field values."""
-
-    choices: Choices
-    each: Any
-    machine: Any
-    replicas: Number | None = None
-
-    @cached_property
-    def plan(self) -> Plan:
-        return self.choices.plan(1.0)
-
-    @cached_property
-    def use(self) -> Links:
-        return links(self.plan, self.machine, self.replicas)
-
-
-def _unfit(subject: _Subject) -> dict[str, Number]:
-    """Reasons for rejection that follow from the degrees of parallelism, and the dp that follows from the others."""
-    unknown = costs.missing(subject.each, subject.plan, subject.use)["unknown"]
-    cause = invalid_degrees(subject.choices, subject.machine.ranks, subject.each.heads, subject.each.experts, unknown)
-    return {"unfit": cause, "dp": subject.choices.dp}
-
-
-def _undealt(subject: _Subject) -> dict[str, Number]:
-    return {"undealt": invalid_stages(subject.choices, subject.each.layers), "turns": turns(subject.choices)}
-
-
-def _unsplit(subject: _Subject) -> dict[str, Number]:
-    return {"unsplit": invalid_sequence(subject.choices)}
-
-
-def _unlearned(subject: _Subject) -> dict[str, Number]:
-    return {"unlearned": invalid_positions(subject.choices, subject.each.longest)}
-
-
-def _local(compute: Callable[[Terms, Plan], dict[str, Number]]) -> _Formula:
-    return lambda subject: compute(subject.each, subject.plan)
-
-
-def _linked(compute: Callable[[Terms, Plan, Links], dict[str, Number]]) -> _Formula:
-    return lambda subject: compute(subject.each, subject.plan, subject.use)
-
-
-_FORMULAS: tuple[tuple[_Formula, tuple[str, ...]], ...] = (
-    (_unfit, ("cp", "pp", "ep", "tp", "which")),
-    (_undealt, ("interleave", "schedule", "pp", "which")),
-    (_unsplit, ("sequence_parallel", "seq", "cp", "tp")),
-    (_unlearned, ("seq", "which")),
-    # Unknown links are a reason for rejection already, so they need no table of their own.
-    *((_linked(f), axes) for f, axes in costs.LINKED.items() if f is not costs.missing),
-    *((_local(f), axes) for f, axes in costs.LOCAL.items()),
-)
 
 
 @define
@@ -130,22 +55,21 @@ class _Axis:
     """The values of a column, and the position of each; without a lookup each value is its own position."""
 
     values: NDArray[np.int64]
-    lookup: NDArray[np.intp] | None = None
+    lookup: NDArray[np.int32] | None = None
 
     @property
     def usable(self) -> bool:
         """Whether there are few enough values."""
         return self.lookup is None or len(self.values) <= _MAX_VALUES
 
-    def find(self, column: NDArray[np.int64]) -> NDArray[np.intp] | None:
-        """The positions of values from 1 on; ``None`` where one of them is new, or there are too many."""
+    def find(self, column: NDArray[np.int64], positions: NDArray[np.int32]) -> bool:
+        """Write the positions of values from 1 on; ``False`` where one of them is new."""
         if self.lookup is None:
-            return column.astype(np.intp, copy=False)
-        if not self.usable:
-            return None
+            np.copyto(positions, column, casting="unsafe")
+            return True
         # Values that are too small find the first position, too large ones the last: both are empty.
-        positions: NDArray[np.intp] = self.lookup.take(column, mode="clip")
-        return positions if np.minimum.reduce(positions) >= 0 else None
+        self.lookup.take(column, mode="clip", out=positions)
+        return bool(np.minimum.reduce(positions) >= 0)
 
     def grow(self, column: NDArray[np.int64]) -> None:
         """Add new values; with too many or too large ones the column is not an axis any more."""
@@ -157,199 +81,291 @@ class _Axis:
         else:
             self.values = np.arange(_MAX_VALUES + 1)
         if self.usable:
-            self.lookup = np.full(int(self.values[-1]) + 2, -1, dtype=np.intp)
+            self.lookup = np.full(int(self.values[-1]) + 2, -1, dtype=np.int32)
             self.lookup[self.values] = np.arange(len(self.values))
 
 
 @define
 class Tables:
-    """The values of all formulas on the combinations that occurred so far.
+    """The values of operations on the combinations that occurred so far, and the program that rows need in addition.
 
     Attributes:
         figures: The numbers of the estimators.
         rows: Number of rows of the batch.
         axes: The values of each column.
-        values: Values by name, each with its axes; a single number where there are none.
-        rowwise: The formulas that are evaluated for every row, with the columns that they read.
-        keys: By axes: the number of combinations of all but the first, and how often a block needs the key.
+        names: Names of the results: parts of the time.
+        program: The operations of rows; ``None`` where formulas are evaluated as they are.
     """
 
     figures: Figures
     rows: int
     axes: dict[str, _Axis]
-    values: dict[str, tuple[tuple[str, ...], Number]] = field(factory=dict)
-    rowwise: dict[_Formula, tuple[str, ...]] = field(factory=dict)
-    keys: dict[tuple[str, ...], tuple[int, int]] = field(factory=dict)
+    names: tuple[str, ...]
+    program: Program | None = field(default=None, init=False)
 
     @classmethod
-    def of(cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any]) -> Tables:
+    def of(cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any], parts: Sequence[str]) -> Tables:
         """The tables of a batch; ``columns`` are those of a sample of rows, from which values are collected first."""
-        axes: dict[str, _Axis] = {}
-        for name in AXES:
+        figures = Figures.of(estimators)
+        axes = {name: _Axis(np.arange(size)) for name, size in figures.sizes.items()}
+        axes["which"] = _Axis(np.arange(len(estimators)))
+        for name in COLUMNS:
             column = columns[name]
             if not isinstance(column, np.ndarray):
                 axes[name] = _Axis(np.array([column]))
             elif name in COUNTS:
-                axes[name] = _Axis(column[:0], np.zeros(0, dtype=np.intp))
+                axes[name] = _Axis(column[:0], np.zeros(0, dtype=np.int32))
                 axes[name].grow(column)
             else:
-                axes[name] = _Axis(np.arange(len(estimators) if name == "which" else LIMITS[name] + 1))
-        tables = cls(Figures.of(estimators), rows, axes)
+                axes[name] = _Axis(np.arange(LIMITS[name] + 1))
+        tables = cls(figures, rows, axes, ("total", *parts))
         tables.build()
         return tables
 
-    def lookup_rows(self, columns: dict[str, Any]) -> RowValues | None:
-        """A lookup for rows with these columns; ``None`` where :meth:`grow` is needed before."""
-        positions: dict[str, NDArray[np.intp]] = {}
-        for name, axis in self.axes.items():
-            column = columns[name]
+    def evaluate(self, columns: dict[str, Any], size: int) -> list[Any] | None:
+        """Times, parts and codes of some rows; ``None`` where :meth:`grow` is needed before."""
+        if self.program is None:
+            return self._direct(columns)
+        program = self.program.bound(size)
+        for name in COLUMNS:
+            column, axis = columns[name], self.axes[name]
             if not isinstance(column, np.ndarray):
                 continue
-            axis_positions = axis.find(column)
-            if axis_positions is not None:
-                positions[name] = axis_positions
-            elif axis.usable or np.minimum.reduce(column) < 1:
+            positions = program.columns.get(f"position {name}")
+            if positions is not None:
+                if not axis.find(column, positions):
+                    return None
+            elif name in COUNTS and np.minimum.reduce(column) < 1:
                 return None
-        return RowValues(self, columns, positions)
+        for name, array in program.columns.items():
+            if not name.startswith("position "):
+                np.copyto(array, columns[name])
+        if "position which" in program.columns:
+            np.copyto(program.columns["position which"], columns["which"], casting="unsafe")
+        return program.run()
 
     def grow(self, columns: dict[str, Any]) -> None:
         """Add the values of these columns, which are at least 1 where they count from 1."""
         columns_of_axes = [
-            (axis, columns[name]) for name, axis in self.axes.items() if isinstance(columns[name], np.ndarray)
+            (self.axes[name], columns[name]) for name in COLUMNS if isinstance(columns[name], np.ndarray)
         ]
-        grown = [(axis, column) for axis, column in columns_of_axes if axis.usable and axis.find(column) is None]
+        grown = [
+            (axis, column)
+            for axis, column in columns_of_axes
+            if axis.usable and not axis.find(column, np.empty(len(column), dtype=np.int32))
+        ]
         for axis, column in grown:
             axis.grow(column)
         if grown:
             self.build()
 
     def build(self) -> None:
-        """Tabulate every formula whose table is small enough; tables for the same values are taken from the cache."""
-        limit = min(_MAX_COMBINATIONS, _COMBINATIONS_PER_ROW * self.rows)
-        tabulated = tuple(
-            all(self.axes[name].usable for name in names) and self.size_of(names) <= limit for _, names in _FORMULAS
+        """Record the formulas, tabulate what depends on few columns, and compile the rest; or take them from the cache."""
+        limit = min(_MAX_COMBINATIONS, max(_MIN_COMBINATIONS, int(_COMBINATIONS_PER_ROW * self.rows)))
+        limit = max(limit, self.size_of(("which",)))
+        key = (limit, self.names, *((a.usable, a.values.tobytes()) for a in self.axes.values()))
+        built = self.figures.built
+        if key not in built:
+            # Tables pay for a large batch, and for one that is repeated.
+            pays = self.rows >= _COMPILED_ROWS or built.get(None) == key
+            built.clear()
+            built[key if pays else None] = self._compiled(limit) if pays else key
+        self.program = built.get(key)
+
+    def _compiled(self, limit: int) -> Program:
+        recording = Recording()
+        leaves: dict[Expression, NDArray[Any]] = {}
+        columns: dict[str, Any] = {}
+        for name in COLUMNS:
+            values = self.axes[name].values
+            columns[name] = recording.column(name, np.int64) if len(values) > 1 else int(values[0])
+            if len(values) > 1:
+                leaves[columns[name]] = values
+
+        def column(axis: str, name: str, numbers: NDArray[np.float64]) -> Expression:
+            expression = recording.column(name, axis=axis)
+            leaves[expression] = numbers
+            return expression
+
+        results = self._results(columns | {"dp": recording.column("dp", np.int64)}, self.figures.map(column))
+        return self._rowwise(results, self._tabulated(required(results), leaves, limit))
+
+    def _results(self, columns: dict[str, Any], figures: dict[str, dict[str, Number]]) -> list[Number]:
+        """Times, parts and codes."""
+        choices, times, causes = formulas(
+            columns_as_choices(columns | {"dp": 1}),
+            Transformer(**figures["model"]),
+            Machine(**figures["machine"]),
+            **figures["limits"],
         )
-        key = (tabulated, *(axis.values.tobytes() for axis in self.axes.values()))
-        if key in self.figures.built:
-            self.values, self.keys, self.rowwise = self.figures.built[key]
-            return
-        subject = self._combinations()
-        self.values, self.rowwise = {}, {}
-        for (formula, names), in_table in zip(_FORMULAS, tabulated, strict=True):
-            if in_table:
-                self.values |= {name: _with_axes(number) for name, number in formula(subject).items()}
+        code = reason_codes(causes, caused(columns["dp"] != choices.dp, "rank-count"))
+        return [*(getattr(times, name) for name in self.names), code]
+
+    def _direct(self, columns: dict[str, Any]) -> list[Any] | None:
+        """Times, parts and codes by the formulas as they are, which is faster than tables where rows are few."""
+        if any(np.min(columns[name]) < 1 for name in COUNTS):
+            return None
+        positions = {name: of_estimators[columns["which"]] for name, of_estimators in self.figures.positions.items()}
+        positions["which"] = columns["which"]
+        return self._results(columns, self.figures.map(lambda axis, _, numbers: numbers[positions[axis]]))
+
+    @property
+    def _order(self) -> tuple[str, ...]:
+        """The axes of the tables; the last one is the fastest, and usually the longest."""
+        return (*COLUMNS, *self.figures.sizes, "which")
+
+    def _of(self, axes: Iterable[str]) -> frozenset[str]:
+        """Some axes, without those that an estimator determines where it is among them, or where it has no more values."""
+        names = frozenset(axes)
+        determined = names & self.figures.sizes.keys()
+        if determined and ("which" in names or self.size_of(determined) > self.size_of(("which",)) // _ESTIMATORS):
+            return names - determined | {"which"}
+        return names
+
+    def _axes_of(self, expression: Expression) -> tuple[str, ...]:
+        """The axes of the table of an expression, in their order."""
+        axes = expression.axes if expression.function is None else self._of(expression.axes)
+        return tuple(name for name in self._order if name in axes)
+
+    def _tabulated(
+        self, expressions: list[Expression], leaves: dict[Expression, NDArray[Any]], limit: int
+    ) -> dict[Expression, NDArray[Any]]:
+        """The values of expressions on all combinations, in arrays with all axes, where those are few."""
+        tables: dict[Expression, NDArray[Any]] = {}
+        for expression in expressions:
+            axes = self._axes_of(expression)
+            if not all(name in self.axes and self.axes[name].usable for name in expression.axes):
+                continue
+            if expression.function is None:
+                tables[expression] = leaves[expression].reshape([-1 if name in axes else 1 for name in self._order])
+                continue
+            inputs = [x for x in expression.inputs if isinstance(x, Expression)]
+            if self.size_of(axes) > limit or not all(x in tables for x in inputs):
+                continue
+            operands = [self._expanded(tables[x], axes) if isinstance(x, Expression) else x for x in expression.inputs]
+            tables[expression] = np.asarray(expression.function(*operands))
+        return tables
+
+    def _expanded(self, table: NDArray[Any], axes: Iterable[str]) -> NDArray[Any]:
+        """A table with the axis of estimators in place of those that it determines, where other operands have it."""
+        if "which" not in axes:
+            return table
+        order = self._order
+        dims = [i for i, name in enumerate(order) if name in self.figures.sizes and table.shape[i] > 1]
+        if not dims:
+            return table
+        positions = np.zeros(len(self.axes["which"].values), dtype=np.intp)
+        for i in dims:
+            positions = positions * table.shape[i] + self.figures.positions[order[i]]
+        moved = np.moveaxis(table, dims, range(-len(dims), 0))
+        taken = moved.reshape(*moved.shape[: -len(dims)], -1).take(positions, axis=-1)
+        shape = [1 if i in dims else size for i, size in enumerate(table.shape)]
+        return taken.reshape(*shape[:-1], len(positions))
+
+    def _rowwise(self, results: list[Any], tables: dict[Expression, NDArray[Any]]) -> Program:
+        """The operations that are not tabulated, on numbers that rows look up."""
+        rows = Recording()
+        rebuilt: dict[Expression, Any] = {}
+        needed = required(results)
+        operands = chain(*(x.inputs for x in needed if x not in tables), results)
+        looked_up = dict.fromkeys(x for x in operands if isinstance(x, Expression) and x in tables)
+        rebuilt |= self._looked_up(rows, {x: tables[x] for x in looked_up})
+        for expression in needed:
+            if expression in tables:
+                continue
+            if expression.function is None:
+                rebuilt[expression] = rows.column(expression.inputs[0], expression.dtype)
             else:
-                self.rowwise[formula] = names
-        self._share()
-        self.figures.built.clear()
-        if sum(np.size(values) for _, values in self.values.values()) <= _MAX_CACHED:
-            self.figures.built[key] = self.values, self.keys, self.rowwise
+                inputs = (rebuilt[x] if isinstance(x, Expression) else x for x in expression.inputs)
+                rebuilt[expression] = rows.apply(expression.function, inputs)
+        return Program.of(rebuilt[x] if isinstance(x, Expression) else x for x in results)
 
-    def _share(self) -> None:
-        """Expand small tables to the axes of larger ones, so that rows need fewer keys; count the uses of each key."""
-        shared: dict[tuple[str, ...], int] = {}
-        for name, (axes, values) in sorted(self.values.items(), key=lambda item: -np.size(item[1][1])):
-            containers = {size: other for other, size in shared.items() if size <= _MAX_SHARED and {*axes} <= {*other}}
-            if len(axes) > 1 and axes not in shared and containers:
-                container = containers[min(containers)]
-                shape = [len(self.axes[axis].values) if axis in axes else 1 for axis in container]
-                expanded = np.broadcast_to(values.reshape(shape), [len(self.axes[axis].values) for axis in container])
-                self.values[name] = container, expanded.reshape(-1)
-            shared |= {axes[i:]: self.size_of(axes[i:]) for i in range(len(axes)) if axes[i:] not in shared}
-        uses = Counter(axes for axes, _ in self.values.values())
-        # The key of some axes is computed from that of all but the first.
-        for count in range(len(AXES), 1, -1):
-            for axes in [axes for axes in uses if len(axes) == count]:
-                uses[axes[1:]] += 1
-        self.keys = {axes: (self.size_of(axes[1:]), used) for axes, used in uses.items()}
+    def _looked_up(self, rows: Recording, tables: dict[Expression, NDArray[Any]]) -> dict[Expression, Any]:
+        """What rows look up in tables; a number where all elements are equal.
 
-    def size_of(self, axes: tuple[str, ...]) -> int:
+        Tables with the same axes are looked up together, and small ones get the axes of others: keys and cache misses are
+        what a lookup costs.
+        """
+        values: dict[Expression, Any] = {}
+        order_of_use = {x: i for i, x in enumerate(tables)}
+        by_axes: dict[frozenset[str], list[Expression]] = {}
+        for expression, table in tables.items():
+            least = table.min()
+            if least == table.max():
+                values[expression] = least.item() if table.dtype.kind in "bf" else least
+            else:
+                axes = frozenset(name for name, size in zip(self._order, table.shape, strict=True) if size > 1)
+                by_axes.setdefault(axes, []).append(expression)
+        groups: list[tuple[frozenset[str], list[Expression]]] = []
+        for axes, expressions in sorted(by_axes.items(), key=lambda item: -self.size_of(item[0])):
+            unions = []
+            for i, (other, members) in enumerate(groups):
+                size = self.size_of(union := self._of(axes | other))
+                if size * (len(members) + len(expressions)) <= _MAX_SHARED:
+                    unions.append((size, i, union))
+            if unions:
+                _, i, union = min(unions, key=lambda item: item[:2])
+                groups[i] = union, groups[i][1] + expressions
+            else:
+                groups.append((axes, expressions))
+        keys = self._keys(rows, [axes for axes, _ in groups])
+        for axes, expressions in groups:
+            order, key = keys[axes]
+            shape = [len(self.axes[name].values) if name in axes else 1 for name in self._order]
+            transposed = [*map(self._order.index, order), *(i for i, n in enumerate(self._order) if n not in axes)]
+            for dtype in dict.fromkeys(x.dtype for x in expressions):
+                # What is needed at about the same time is looked up together.
+                members = sorted((x for x in expressions if x.dtype == dtype), key=order_of_use.__getitem__)
+                for begin in range(0, len(members), _RECORD):
+                    part = members[begin : begin + _RECORD]
+                    flat = [
+                        np.broadcast_to(self._expanded(tables[x], axes), shape).transpose(transposed).reshape(-1)
+                        for x in part
+                    ]
+                    values |= zip(part, key.records(_records(flat)), strict=False)
+        return values
+
+    def _keys(
+        self, rows: Recording, groups: list[frozenset[str]]
+    ) -> dict[frozenset[str], tuple[tuple[str, ...], Expression]]:
+        """For each group of axes an order, the last one fastest, and the positions of rows among the combinations.
+
+        Those of two parts of a group give those of both.  The two that most groups have in common are combined first.
+        """
+        names = sorted(frozenset().union(*groups))
+        keys: dict[frozenset[str], tuple[tuple[str, ...], Expression]] = {
+            frozenset([name]): ((name,), rows.column(f"position {name}", np.int32))
+            for name in names
+            if name not in self.figures.sizes
+        }
+        determined = [name for name in names if name in self.figures.sizes]
+        for begin in range(0, len(determined), _RECORD):
+            part = determined[begin : begin + _RECORD]
+            record = _records([self.figures.positions[name] for name in part])
+            elements = rows.column("position which", np.int32).records(record)
+            keys |= {frozenset([name]): ((name,), x) for name, x in zip(part, elements, strict=False)}
+        parts = {group: {frozenset([name]) for name in group} for group in groups}
+        while any(len(of_group) > 1 for of_group in parts.values()):
+            pairs = Counter(
+                pair for of_group in parts.values() for pair in combinations(sorted(of_group, key=sorted), 2)
+            )
+            a, b = max(pairs, key=lambda pair: (pairs[pair], -self.size_of(pair[0] | pair[1])))
+            (slow, first), (fast, second) = keys[a], keys[b]
+            keys[a | b] = slow + fast, first * np.int32(self.size_of(fast)) + second
+            for group, of_group in parts.items():
+                if a in of_group and b in of_group:
+                    parts[group] = of_group - {a, b} | {a | b}
+        return {group: (order, key.astype(np.intp)) for group in groups for order, key in [keys[group]]}
+
+    def size_of(self, axes: Iterable[str]) -> int:
         """Number of combinations of some axes."""
         return math.prod(len(self.axes[name].values) for name in axes)
 
-    def _combinations(self) -> _Subject:
-        """All combinations: every field has an axis of its own, and formulas broadcast."""
-        columns: dict[str, Any] = {}
-        for trailing, name in enumerate(reversed(AXES)):
-            values = self.axes[name].values if self.axes[name].usable else np.ones(1, dtype=np.int64)
-            columns[name] = values.reshape(-1, *[1] * trailing) if len(values) > 1 else int(values[0])
-        figures, machine = Gathered(self.figures.each), Gathered(self.figures.machine)
-        # Formulas do not read the other columns, except dp, which follows from the ranks.
-        unused = ("dp", "microbatch", "global_batch", "flash", "fused_loss")
-        choices = columns_as_choices(columns | dict.fromkeys(unused, 1))
-        replicas = machine.ranks / (choices.tp * choices.pp)
-        dp = larger(1.0, floor(replicas / choices.cp))
-        return _Subject(attrs.evolve(choices, dp=dp), figures, machine, larger(1.0, floor(replicas)))
 
-
-def _with_axes(number: Number) -> tuple[tuple[str, ...], Number]:
-    """The axes that values depend on, and the values as a flat array."""
-    number = collapsed(number)
-    if not isinstance(number, np.ndarray):
-        return (), number
-    names = AXES[len(AXES) - number.ndim :]
-    return tuple(name for name, size in zip(names, number.shape, strict=True) if size > 1), number.reshape(-1)
-
-
-class RowValues:
-    """The values of formulas for some rows, by name: looked up on every access, and not stored."""
-
-    unknown = 0.0
-
-    def __init__(self, tables: Tables, columns: dict[str, Any], positions: dict[str, NDArray[np.intp]]) -> None:
-        self._tables = tables
-        self._columns = columns
-        self._positions = positions
-        self._keys: dict[tuple[str, ...], NDArray[np.intp]] = {}
-        self._uses_left: dict[tuple[str, ...], int] = {}
-
-    def __getattr__(self, name: str) -> Number:
-        if name not in self._tables.values:
-            try:
-                return self._rowwise[name]
-            except KeyError:
-                raise AttributeError(name) from None
-        axes, values = self._tables.values[name]
-        return values.take(self._key(axes)) if axes else values
-
-    def _key(self, axes: tuple[str, ...]) -> NDArray[np.intp]:
-        """The positions of rows among all combinations of some axes; stored while further uses are expected."""
-        key, uses_left = self._keys.get(axes), self._uses_left.get(axes, 0)
-        if key is None:
-            step, uses_left = self._tables.keys[axes]
-            key = self._positions[axes[0]]
-            if len(axes) > 1:
-                key = key * step
-                key += self._key(axes[1:])
-        if uses_left > 1:
-            self._keys[axes], self._uses_left[axes] = key, uses_left - 1
-        else:
-            self._keys.pop(axes, None)
-        return key
-
-    @cached_property
-    def _rowwise(self) -> dict[str, Number]:
-        """The values that are in no table."""
-        figures, which = self._tables.figures, self._columns["which"]
-        # Columns that no formula reads need not be converted to floats.
-        needed = {"dp", *chain.from_iterable(self._tables.rowwise.values())}
-        columns = {name: column if name in needed else 1 for name, column in self._columns.items()}
-        subject = _Subject(columns_as_choices(columns), Gathered(figures.each, which), Gathered(figures.machine, which))
-        values: dict[str, Number] = {}
-        for formula in self._tables.rowwise:
-            values |= formula(subject)
-        return values
-
-
-def columns_as_choices(columns: dict[str, Any]) -> Choices:
-    """Columns of integers as floats, and positions of names as what formulas take."""
-    floats = {n: as_float(columns[n]) for n in (*COUNTS, *FLAGS, "zero") if n != "interleave"}
-    floats["sequence"] = floats.pop("sequence_parallel")
-    floats["recompute"] = recomputed(columns["recompute"])
-    schedule, interleave = columns["schedule"], columns["interleave"]
-    return Choices(**floats, **scheduled(schedule, interleave), **optimized(columns["optimizer"]))
-
-
-def as_float(column: Any) -> Number:
-    """Integers as floats."""
-    return column.astype(np.float64) if isinstance(column, np.ndarray) else float(column)
+def _records(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Columns of one type side by side, so that a row is looked up at once: one, two or four elements."""
+    # A record of three would take longer than one of four.
+    records = np.zeros((len(columns[0]), 1 << (len(columns) - 1).bit_length()), dtype=columns[0].dtype)
+    for i, column in enumerate(columns):
+        records[:, i] = column
+    return records

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import define
+from attrs import define, evolve
 
 from trnspec.errors import UsageError
-from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS, caused, invalid_batch, reason_codes
-from trnspec.perf.sweep.lookup import LIMITS, Tables, as_float, columns_as_choices
+from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS
+from trnspec.perf.sweep.formulas import DEFAULTS, LIMITS, columns_as_choices
+from trnspec.perf.sweep.grid import framework_defaults
+from trnspec.perf.sweep.lookup import Tables
+from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.training.step import PARTS, Step, step_from_costs
+from trnspec.perf.training.step import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-BLOCK = 16384
+BLOCK = 8192
 """Configurations per block."""
 _MEMORY_BLOCK = 1 << 17
 """Rows per block when memory is computed."""
-_FREED = 1 << 24
-"""Size of the array that is freed once, see :func:`_keep_pages` [B]."""
 _SAMPLE = 1 << 14
 """Rows, from all over a batch, from which values are collected first."""
-
-DEFAULTS: dict[str, Any] = {
-    "tp": 1, "pp": 1, "dp": 1, "cp": 1, "ep": 1, "microbatch": 1, "interleave": 1, "schedule": "1f1b", "zero": 0,
-    "recompute": "none", "sequence_parallel": False, "overlap": False, "flash": True, "fused_loss": True,
-    "optimizer": "adam",
-}  # fmt: skip
-"""The value of a column that is not given, as in :class:`~trnspec.perf.work.layout.Layout`."""
 
 DOES_NOT_FIT = REASONS.index("does-not-fit")
 
@@ -55,18 +48,19 @@ def compute(  # the inputs of a batch
         raise UsageError("a batch needs an estimator")
     if block < 1:
         raise UsageError(f"block is {block}; expected 1 or more")
-    _keep_pages()
-    batch = _Batch.read(estimators, which, columns)
+    keep_pages()
+    batch = _Batch.read(estimators, which, columns, parts)
     size = batch.size
     time, code = np.empty(size), np.empty(size, dtype=np.uint8)
     memory_bytes = np.empty(size if memory else 0)
     chosen = {name: np.empty(size) for name in parts}
     for begin in range(0, size, block):
         at = slice(begin, min(size, begin + block))
-        times, code[at] = batch.block(at)
+        *times, code[at] = batch.block(at)
         rejected = code[at] != 0
-        for column, values in ((time, times.total), *((chosen[name], getattr(times, name)) for name in parts)):
-            column[at] = np.where(rejected, 0.0, values)
+        for column, values in zip((time, *chosen.values()), times, strict=True):
+            column[at] = values
+            np.putmask(column[at], rejected, 0.0)
     # Memory is computed model by model, and many rows at once leave enough of each.
     for begin in range(0, size if memory else 0, max(block, _MEMORY_BLOCK)):
         at = slice(begin, min(size, begin + max(block, _MEMORY_BLOCK)))
@@ -75,16 +69,6 @@ def compute(  # the inputs of a batch
         for column in (time, *chosen.values()):
             np.putmask(column, code == DOES_NOT_FIT, 0.0)
     return Block(0, 0, time, code, memory_bytes, chosen)
-
-
-@cache
-def _keep_pages() -> None:
-    """Free one large array, once.
-
-    The GNU C library gives memory back to the system when more than twice the largest array freed so far is unused at
-    the end of its heap, 256 KiB at first: a batch of some thousand rows would spend half its time getting pages again.
-    """
-    np.empty(_FREED, dtype=np.uint8)
 
 
 @define
@@ -98,13 +82,16 @@ class _Batch:
     tables: Tables
 
     @classmethod
-    def read(cls, estimators: Sequence[Estimator], which: Any, columns: Mapping[str, Any]) -> _Batch:
+    def read(
+        cls, estimators: Sequence[Estimator], which: Any, columns: Mapping[str, Any], parts: Sequence[str]
+    ) -> _Batch:
         if unknown := [name for name in columns if name not in {*DEFAULTS, "seq", "global_batch"}]:
             names = ", ".join((*DEFAULTS, "seq", "global_batch"))
             raise UsageError(f"{unknown[0]!r} is not a column of a batch; expected one of {names}")
         if missing := [name for name in ("seq", "global_batch") if name not in columns]:
             raise UsageError(f"a batch needs the column {missing[0]}")
-        values = {name: _read(name, value) for name, value in (DEFAULTS | dict(columns)).items()}
+        defaults = DEFAULTS | framework_defaults(estimators)
+        values = {name: _read(name, value) for name, value in (defaults | dict(columns)).items()}
         index: Any = np.asarray(which)
         if index.dtype.kind not in "iu" or index.ndim > 1:
             raise UsageError("which is the position of an estimator: an integer, or a column of integers")
@@ -125,31 +112,22 @@ class _Batch:
             if not isinstance(values[name], np.ndarray):
                 below, values[name] = below or values[name] < 1, max(values[name], 1)
         sample = _rows(values, slice(0, size, -(-size // _SAMPLE))) if size else dict.fromkeys(values, 1)
-        return cls(size, tuple(estimators), values, below, Tables.of(estimators, size, _positive(sample)[0]))
+        return cls(size, tuple(estimators), values, below, Tables.of(estimators, size, _positive(sample)[0], parts))
 
-    def block(self, at: slice) -> tuple[Step, Any]:
-        """Times of some rows, and their codes without memory."""
+    def block(self, at: slice) -> list[Any]:
+        """Times of some rows and their parts, and their codes without memory; arrays are valid until the next block."""
         columns, below = _rows(self.columns, at), self.below
         for name, limit in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
             _check(name, columns[name], limit)
-        coefficients: Any = self.tables.lookup_rows(columns)
-        if coefficients is None or any(np.min(columns[name]) < 1 for name in ("dp", "microbatch", "global_batch")):
+        results = self.tables.evaluate(columns, at.stop - at.start) if np.min(columns["dp"]) > 0 else None
+        if results is None:
             columns, non_positive = _positive(columns)
             below = np.logical_or(below, non_positive)
             self.tables.grow(columns)
-            coefficients = self.tables.lookup_rows(columns)
-        microbatch, dp = as_float(columns["microbatch"]), as_float(columns["dp"])
-        microbatches = as_float(columns["global_batch"]) / (microbatch * dp)
-        times = step_from_costs(coefficients, microbatch, microbatches)
-        causes = (
-            coefficients.unfit,
-            coefficients.undealt,
-            coefficients.unsplit,
-            coefficients.unlearned,
-            invalid_batch(microbatches, coefficients.turns),
-        )
-        code = reason_codes(*causes, caused(dp != coefficients.dp, "rank-count"))
-        return times, code if below is False else np.where(below, REASONS.index("not-positive"), code)
+            results = self.tables.evaluate(columns, at.stop - at.start)
+        assert results is not None
+        *times, code = results
+        return [*times, code if below is False else np.where(below, REASONS.index("not-positive"), code)]
 
     def memory(self, at: slice, code: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Memory [B] of the feasible rows, model by model; sets the codes of those that do not fit."""
@@ -157,17 +135,21 @@ class _Batch:
         columns = _rows(self.columns, at)
         which = np.broadcast_to(columns["which"], len(code))
         models: dict[Any, int] = {}
-        model_numbers = np.array([models.setdefault(e.dims, len(models)) for e in self.estimators])
+        # The reserve, which systems differ in, is added at the end.
+        runtimes = [evolve(e.runtime, reserve=0.0) for e in self.estimators]
+        keys = zip(self.estimators, runtimes, strict=True)
+        model_numbers = np.array([models.setdefault((e.dims, runtime), len(models)) for e, runtime in keys])
         capacity = np.array([e.system.capacity for e in self.estimators])
+        reserve = np.array([e.runtime.reserve for e in self.estimators])
         feasible = np.flatnonzero(code == 0)
         order = feasible[np.argsort(model_numbers[which[feasible]], kind="stable")]
         edges = np.flatnonzero(np.diff(model_numbers[which[order]])) + 1
         for positions in np.split(order, edges):
             if len(positions):
                 choices = columns_as_choices(_rows(columns, positions))
-                memory_bytes[positions] = choices.memory(
-                    self.estimators[int(which[positions[0]])].dims, choices.replicas()
-                )
+                first = int(which[positions[0]])
+                allocated = choices.memory(self.estimators[first].dims, choices.replicas(), runtimes[first])
+                memory_bytes[positions] = allocated + reserve[which[positions]]
         code[memory_bytes > capacity[which]] = DOES_NOT_FIT
         return memory_bytes
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, ceil, smaller
+from trnspec.perf.ops import Number, ceil, floor, larger, smaller
+from trnspec.perf.work.stages import extreme_layers
 from trnspec.perf.work.terms import context
 
 if TYPE_CHECKING:
@@ -30,32 +31,45 @@ class Costs:
         seq_tokens: Tokens of a sequence on a context-parallel rank.
         token: One layer forward without attention scores, per token [s].
         scores: Attention scores of a layer forward, per token [s].
+        scores_backward: Attention scores backward relative to forward.
         weights: Reading the weights of a layer [s].
         selective: 1 where attention scores are recomputed.
         full: Share of a layer that is recomputed.
         forward: Least time of a layer forward [s].
         backward: Least time of a layer backward [s].
         tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
-        tensor_each: Tensor-parallel collectives of a layer, fixed time [s].
+        tensor_each: Tensor-parallel collectives of a layer forward, fixed time [s].
         tensor_token: The same, per token.
-        context_each: Ring exchange of keys and values in a layer, fixed time [s].
+        ends: Those of embedding and output on the slowest stage, relative to a layer forward.
+        context_each: Ring exchange of keys and values in a layer forward, fixed time [s].
         context_token: The same, per token.
         expert_each: All-to-all of a layer, fixed time [s].
         expert_token: The same, per token.
         send_each: A message to the next stage and one back, fixed time [s].
         send_token: The same, per token.
         sends: Such messages per microbatch.
-        bubble_microbatches: Pipeline bubble in microbatches.
-        stage_layers: Layers of a stage.
+        bubble_microbatches: Least pipeline bubble in microbatches.
+        fill: ``pp - 1`` where the backward pass is split into input and weight gradients, else 0.
+        ramp: 1 over the microbatches from which on a V-shaped schedule has its whole least bubble; 1 for others.
+        deferred: Weight-gradient passes that fill the bubble, at most.
+        folded: 1 where a stage has a chunk from either end of the model.
+        bubble: Least pipeline bubble relative to 1F1B.
+        stage_layers: Layers of the stage with the most.
+        shorter: Layers that the other stages have fewer, on average.
+        missing_layers: Layers that the stage with the output has fewer, without multi-token prediction.
+        mtp: Modules of multi-token prediction, each a further layer of the stage with the output.
         head: Output matrix and loss, per token [s].
-        per_microbatch: 1 where replicas exchange weights and gradients for each microbatch, 0 where once per step.
-        exchange_bytes: Bytes per parameter of each exchange.
+        scattered: 1 where gradients are reduced for each microbatch, 0 where once per step.
+        gathered: 1 where weights are gathered for each microbatch.
+        gradient_bytes: Bytes per parameter that are exchanged around a backward pass.
+        weight_bytes: Bytes per parameter that are exchanged ahead of a forward pass.
         data_byte: Time of an exchange of one byte per parameter [s].
-        exchange_calls: Fixed time of each exchange [s].
-        exchange_overlap: Share of a stage's time for one microbatch that the exchange can overlap with.
+        gradient_calls: Fixed time of the exchange around a backward pass [s].
+        weight_calls: Fixed time of the exchange ahead of a forward pass [s].
+        available: Passes of a stage, forward or backward, that an exchange can overlap with.
         exposed: Share of the exchange that is exposed in any case.
-        state: Time of the optimizer per byte of a parameter's states [s].
-        state_bytes: Bytes of the optimizer states per parameter.
+        state: Time of the optimizer per byte of traffic per parameter [s].
+        update_bytes: Bytes per parameter that the optimizer reads and writes.
         step: Fixed time of a step [s].
         unknown: Above 0 where a link is used whose rate is not published.
     """
@@ -63,6 +77,7 @@ class Costs:
     seq_tokens: Number
     token: Number
     scores: Number
+    scores_backward: Number
     weights: Number
     selective: Number
     full: Number
@@ -71,6 +86,7 @@ class Costs:
     tensor_overlap: Number
     tensor_each: Number
     tensor_token: Number
+    ends: Number
     context_each: Number
     context_token: Number
     expert_each: Number
@@ -79,16 +95,27 @@ class Costs:
     send_token: Number
     sends: Number
     bubble_microbatches: Number
+    fill: Number
+    ramp: Number
+    deferred: Number
+    folded: Number
+    bubble: Number
     stage_layers: Number
+    shorter: Number
+    missing_layers: Number
+    mtp: Number
     head: Number
-    per_microbatch: Number
-    exchange_bytes: Number
+    scattered: Number
+    gathered: Number
+    gradient_bytes: Number
+    weight_bytes: Number
     data_byte: Number
-    exchange_calls: Number
-    exchange_overlap: Number
+    gradient_calls: Number
+    weight_calls: Number
+    available: Number
     exposed: Number
     state: Number
-    state_bytes: Number
+    update_bytes: Number
     step: Number
     unknown: Number
 
@@ -125,10 +152,18 @@ def _layer(terms: Terms, plan: Plan) -> dict[str, Number]:
 
 def _scores(terms: Terms, plan: Plan) -> dict[str, Number]:
     """Time of attention scores of a layer forward per token."""
-    scores = context(terms, plan.seq) * terms.score
+    scores = context(terms, plan.seq, plan.flash) * terms.score
     if not always_zero(score_byte := terms.score_byte):
-        scores = scores + plan.seq * (score_byte * plan.activation_bytes)
+        scores = scores + (1.0 - plan.flash) * (plan.seq * (score_byte * plan.activation_bytes))
     return {"scores": scores / plan.tp}
+
+
+def _scores_backward(_: Terms, plan: Plan) -> dict[str, Number]:
+    """Attention scores backward relative to forward.
+
+    Flash attention computes them again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
+    """
+    return {"scores_backward": 2.0 + 0.5 * plan.flash}
 
 
 def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
@@ -151,19 +186,26 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
 
 
 def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
-    """All-reduces of a layer: two forward, two backward, two more under full recompute."""
-    rounds = 4.0 + 2.0 * plan.full
+    """The two all-reduces of a layer forward."""
     message = terms.hidden * plan.activation_bytes
-    return {"tensor_each": rounds * links.tensor_each, "tensor_token": rounds * (links.tensor_byte * message)}
+    return {"tensor_each": 2.0 * links.tensor_each, "tensor_token": 2.0 * (links.tensor_byte * message)}
+
+
+def _ends(_: Terms, plan: Plan) -> dict[str, Number]:
+    """All-reduces of the embedding's output, forward, and of the gradient of the head's input, backward.
+
+    With sequence parallelism they are reduce-scatters and all-gathers of the same bytes.  Of several stages the last one is
+    the slowest, since it has the head; it has the embedding too where it is the only one, or in a V-shaped schedule.
+    """
+    return {"ends": 0.5 + 0.5 * larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))}
 
 
 def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
-    """Ring exchange of keys and values: once forward; they and their gradients backward; once more under recompute."""
+    """Ring exchange of keys and values, forward."""
     if always_zero(plan.cp - 1.0):
         return {"context_each": 0.0, "context_token": 0.0}
     cache = terms.hidden * plan.activation_bytes * (plan.cp * (terms.keys / smaller(plan.tp, terms.kv_heads)))
-    rounds = 3.0 + plan.full + plan.selective
-    return {"context_each": rounds * links.ring_each, "context_token": rounds * (links.ring_byte * cache)}
+    return {"context_each": links.ring_each, "context_token": links.ring_byte * cache}
 
 
 def _experts(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -188,37 +230,75 @@ def _pipeline(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     # Gathering a message and one back takes the time of one all-reduce.
     gathered = (1.0 - plan.sequence) * smaller(plan.pp - 1.0, 1.0)
     return {
-        "stage_layers": terms.layers / plan.pp,
         "send_each": links.send_each + gathered * links.tensor_each,
         "send_token": size * (links.send_byte / plan.tp + gathered * links.tensor_byte),
     }
 
 
 def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
-    """Number of messages between stages, and the pipeline bubble."""
-    return {"sends": plan.sends, "bubble_microbatches": plan.bubble * (plan.pp - 1.0)}
+    """Number of messages between stages, and what the pipeline bubble depends on."""
+    others = plan.pp - 1.0
+    return {
+        "sends": plan.sends,
+        "bubble": plan.bubble,
+        "bubble_microbatches": plan.bubble * others,
+        "fill": others * smaller(plan.deferred + plan.folded, 1.0),
+        "ramp": 1.0 + plan.folded * (1.0 / plan.pp - 1.0),
+        "deferred": others * plan.deferred + plan.folded * _ALL,
+        "folded": plan.folded,
+    }
+
+
+def _stages(terms: Terms, plan: Plan) -> dict[str, Number]:
+    """Layers of the stages, which decide how long a microbatch takes on each."""
+    most, last = extreme_layers(terms.layers, plan.pp, plan.chunks, plan.folded)
+    return {
+        "stage_layers": most,
+        "shorter": (plan.pp * most - terms.layers) / larger(plan.pp - 1.0, 1.0),
+        "missing_layers": most - last,
+        "mtp": terms.mtp,
+    }
+
+
+_ALL = 2.0**53
+"""More microbatches than any batch has."""
+
+
+def _available(terms: Terms, plan: Plan) -> dict[str, Number]:
+    """Passes of a stage from when its first gradients are final, or until its last weights are needed.
+
+    The first stage of the interleaved schedule ends with one pass of all its chunks but one for each of ``pp`` microbatches,
+    after the gradients of its last chunk are final, and begins with the same number of forward passes: ``((v-1) pp + 1)/v``.
+    Where every microbatch has exchanges of its own, the other microbatches are not available.
+    """
+    v = plan.chunks
+    window = 1.0 + (1.0 - plan.scattered) * ((v - 1.0) * (plan.pp - 1.0) / v)
+    return {"available": window * terms.overlap}
 
 
 def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     """Collectives over gradients and sharded weights, and the optimizer.
 
-    ZeRO 0 all-reduces gradients; 1 and 2 reduce-scatter them and all-gather the new weights; 3 all-gathers weights forward
-    and backward and reduce-scatters gradients for every microbatch (Rajbhandari et al. 2020, section 7).
+    ZeRO 0 all-reduces gradients; 1 reduce-scatters them and all-gathers the new weights; 2 reduce-scatters them for every
+    microbatch, since a rank keeps only its shard; 3 also all-gathers weights forward and backward for every microbatch
+    (Rajbhandari et al. 2020, section 7).
     """
-    share, stages = 1.0 / plan.tp, terms.layers / plan.pp
-    parameters = (stages * terms.kept + terms.outer + smaller(plan.pp - 1.0, 1.0) * terms.last_extra) * share
+    share, stages = 1.0 / plan.tp, ceil(terms.layers / plan.pp)
+    # Of unequal stages, the longest or the one with the output, embedding and multi-token prediction.
+    last = floor(terms.layers / plan.pp) + terms.mtp
+    ends = last * terms.kept + terms.outer + smaller(plan.pp - 1.0, 1.0) * terms.last_extra + terms.joined
+    parameters = larger(stages * terms.kept, ends) * share
     data_byte = links.data_byte * parameters
     if not always_zero(elements := terms.routed):
-        routed = stages * share * (elements / plan.ep)
+        routed = larger(stages, last) * share * (elements / plan.ep)
         data_byte = data_byte + links.part_byte * routed
         # Experts are sharded over fewer ranks, since each expert-parallel rank has its own.
         parameters = parameters + routed + plan.sharded * (plan.ep - 1.0) * routed
     return {
         "data_byte": data_byte,
-        "exchange_calls": (2.0 + plan.gathered * (3.0 * stages - 2.0)) * links.data_each,
+        "gradient_calls": (2.0 - plan.sharded + plan.gathered * (2.0 * stages - 1.0)) * links.data_each,
+        "weight_calls": (plan.sharded + plan.gathered * (stages - 1.0)) * links.data_each,
         "state": parameters * (1.0 + plan.sharded * links.sharded) * terms.state,
-        # Gradients overlap with half of a microbatch, the last one; gathered weights with a whole one.
-        "exchange_overlap": (0.5 + 0.5 * plan.gathered) * terms.overlap,
     }
 
 
@@ -228,13 +308,13 @@ def _seq_tokens(_: Terms, plan: Plan) -> dict[str, Number]:
 
 
 def _bytes(_: Terms, plan: Plan) -> dict[str, Number]:
-    """Bytes per parameter: exchanged and stored."""
-    once = 2.0 * plan.gradient_bytes + plan.sharded * (plan.weight_bytes - plan.gradient_bytes)
-    per_microbatch = plan.gradient_bytes + 2.0 * plan.weight_bytes
+    """Bytes per parameter: exchanged, and read and written by the optimizer."""
     return {
-        "per_microbatch": plan.gathered,
-        "exchange_bytes": once + plan.gathered * (per_microbatch - once),
-        "state_bytes": plan.state_bytes,
+        "scattered": plan.scattered,
+        "gathered": plan.gathered,
+        "gradient_bytes": (2.0 - plan.sharded) * plan.gradient_bytes + plan.gathered * plan.weight_bytes,
+        "weight_bytes": plan.sharded * plan.weight_bytes,
+        "update_bytes": plan.update_bytes,
     }
 
 
@@ -251,9 +331,13 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
     _seq_tokens: ("seq", "cp"),
     _bytes: ("optimizer", "zero"),
     _layer: ("sequence_parallel", "tp", "which"),
-    _scores: ("seq", "tp", "which"),
+    _scores: ("flash", "seq", "tp", "which"),
+    _scores_backward: ("flash",),
+    _ends: ("schedule", "pp"),
     _share: ("overlap", "recompute", "ep", "tp", "which"),
     _schedule: ("interleave", "schedule", "pp"),
+    _stages: ("interleave", "schedule", "pp", "which"),
+    _available: ("zero", "interleave", "pp", "which"),
 }
 """Functions that compute coefficients without links, and the layout fields that they depend on.
 
@@ -261,8 +345,8 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
 """
 
 LINKED: dict[Callable[[Terms, Plan, Links], dict[str, Number]], tuple[str, ...]] = {
-    _tensor: ("recompute", "tp", "which"),
-    _context: ("recompute", "cp", "tp", "which"),
+    _tensor: ("tp", "which"),
+    _context: ("cp", "tp", "which"),
     _experts: ("recompute", "ep", "tp", "which"),
     _pipeline: ("sequence_parallel", "pp", "tp", "which"),
     _data: ("zero", "pp", "ep", "tp", "which"),

@@ -14,6 +14,7 @@ from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import UNUSED, Step, step
+from trnspec.perf.work.frameworks import ALLOCATED, Runtime, runtime
 from trnspec.perf.work.layout import Layout, check
 from trnspec.perf.work.memory import Memory, training_memory
 from trnspec.perf.work.stages import peak_stages
@@ -37,6 +38,7 @@ class Estimator:
         dtype: Compute dtype of matrix multiplications.
         machine: The numbers of one rank.
         ends: The same at the slow and at the fast end of the published figures.
+        runtime: What software needs of memory besides the layout, the reserve included.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Estimator:
     dtype: str
     machine: Machine = field(repr=False)
     ends: tuple[Machine, Machine] = field(repr=False)
+    runtime: Runtime = ALLOCATED
 
     def step(self, layout: Layout) -> Step:
         """The time of one training step.
@@ -70,8 +73,8 @@ class Estimator:
         return fast * min(calibration.low, 1.0), slow * max(calibration.high, 1.0)
 
     def memory(self, layout: Layout) -> Memory:
-        """Memory of the rank that needs the most."""
-        return peak(self.dims, layout)
+        """Memory of the rank that needs the most, the reserve included."""
+        return peak(self.dims, layout, self.runtime)
 
     def _unknown(self) -> RefusalError:
         missing = next((level for level in self.system.levels if not level.rate), None)
@@ -82,13 +85,13 @@ class Estimator:
         )
 
 
-def peak(d: Dimensions, layout: Layout) -> Memory:
-    """Memory of the rank that needs the most, at the peak of a training step."""
-    by_stage = [stage_memory(d, layout, stage) for stage in dict.fromkeys(peak_stages(d, layout.split()))]
+def peak(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
+    """Memory of the rank that needs the most, at the peak of a training step; without a runtime what is allocated."""
+    by_stage = [stage_memory(d, layout, stage, runtime) for stage in dict.fromkeys(peak_stages(d, layout.split()))]
     return max(by_stage, key=lambda memory: float(memory.total))
 
 
-def stage_memory(d: Dimensions, layout: Layout, stage: Number) -> Memory:
+def stage_memory(d: Dimensions, layout: Layout, stage: Number, runtime: Runtime = ALLOCATED) -> Memory:
     """Memory of a rank of a stage, at the peak of a training step."""
     return training_memory(
         d,
@@ -100,10 +103,11 @@ def stage_memory(d: Dimensions, layout: Layout, stage: Number) -> Memory:
         microbatches=float(layout.microbatches),
         zero=float(layout.zero),
         stage=stage,
+        runtime=runtime,
     )
 
 
-def prepare(
+def prepare(  # noqa: PLR0913  # the inputs of an estimator
     graph: Graph,
     model: str,
     on: str,
@@ -112,6 +116,10 @@ def prepare(
     calibration: str = "auto",
     lnc: int | None = None,
     chips: int | None = None,
+    framework: str | None = None,
+    reserve: str | None = None,
+    gathered_inputs: bool | None = None,
+    bucket: str | None = None,
 ) -> Estimator:
     """The estimator of a model on a system.
 
@@ -123,9 +131,14 @@ def prepare(
         calibration: Name of a calibration; ``auto`` for the chip's with the most rows, ``none`` for ideal times.
         lnc: Physical cores per logical core.
         chips: Use only this many chips; all by default.
+        framework: Training framework, of :data:`trnspec.perf.work.frameworks.FRAMEWORKS`; sets the others and the
+            defaults of :func:`trnspec.perf.sweep.batch.sweep` and :func:`~trnspec.perf.sweep.batch.rows`.
+        reserve: Memory of a rank that the model cannot use: a size or a share, such as ``4 GiB`` or ``5%``.
+        gathered_inputs: Whether inputs gathered over tensor-parallel ranks are stored.
+        bucket: Buffers of gradients that are being reduced, such as ``1 GB``.
 
     Raises:
-        UsageError: A name is that of a document of another kind.
+        UsageError: A name is that of a document of another kind, or a size is not one.
         UnknownNameError: No document of that name.
         RefusalError: A figure is not published.
     """
@@ -146,4 +159,5 @@ def prepare(
         dtype,
         machine(system, calibrated_efficiency.efficiency, dtype),
         (slow, fast),
+        runtime(system.capacity, framework=framework, reserve=reserve, gathered_inputs=gathered_inputs, bucket=bucket),
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, larger
+from trnspec.perf.ops import Number, larger, smaller
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.work.terms import terms
@@ -32,7 +32,7 @@ class Step:
         total: The sum of the parts [s].
         compute: Layers, forward and backward, of all microbatches of a stage.
         recompute: Recompute in the backward pass.
-        head: Output matrix and loss, on the last stage.
+        head: Output matrix and loss, and multi-token prediction, as far as they make the last stage the slowest.
         tensor: Exposed tensor-parallel collectives.
         context: Exposed ring exchange of keys and values.
         expert: All-to-all of tokens between experts.
@@ -93,30 +93,74 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
         microbatches: Microbatches per step and replica.
     """
     tokens = microbatch * costs.seq_tokens
-    work, redone = _layer(costs, tokens)
-    computed = work + redone
-    tensor = _carried(costs.tensor_each, costs.tensor_token, tokens)
+    full, selective, fill = costs.full, costs.selective, costs.fill
+    split = 0.0 if always_zero(fill) else smaller(fill, 1.0)
+    forward, backward, weights, scores = _layer(costs, tokens)
+    redone = full * forward + selective * scores
+
+    # Of the rounds of collectives two are forward, two backward, and two are recomputed.
+    rounds = 2.0 + full
+    tensor_forward = _carried(costs.tensor_each, costs.tensor_token, tokens)
+    tensor, ends = rounds * tensor_forward, costs.ends * tensor_forward
     if not always_zero(overlap := costs.tensor_overlap):
-        tensor = larger(tensor - overlap * computed, 0.0)
-    context = _carried(costs.context_each, costs.context_token, tokens)
+        hidden = smaller(tensor_forward, overlap * forward)
+        # Gradients of weights that are computed later do not overlap with the collectives of their layer.
+        beside = backward + redone - split * weights
+        hidden_backward = smaller((1.0 + full) * tensor_forward, overlap * beside)
+        # Rounding may leave a negative difference where all is hidden.
+        tensor = larger(tensor - (hidden + hidden_backward), 0.0)
+        tensor_forward = tensor_forward - hidden
+    # Keys and values go around the ring forward; they and their gradients backward; once more under recompute.
+    context_forward = _carried(costs.context_each, costs.context_token, tokens)
+    context = context_forward
+    if not always_zero(context_forward):
+        context = (rounds + (1.0 + selective)) * context_forward
     expert = _carried(costs.expert_each, costs.expert_token, tokens)
     pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
 
-    stages = costs.stage_layers
-    stage = stages * (computed + tensor + context + expert)
-    data = _data(costs, microbatches, stage)
-    bubble = costs.bubble_microbatches * (stage + pipeline)
+    stages, work = costs.stage_layers, forward + backward
+    on_forward = forward + tensor_forward + context_forward + expert / rounds
+    whole = work + redone + tensor + context + expert
+    stage = Stage(stages * on_forward, stages * whole, stages * weights)
+    head, data = tokens * costs.head, _data(costs, microbatches, stage, split)
+    shorter, predicted = costs.shorter, costs.mtp
+    if always_zero(shorter) and always_zero(predicted):
+        idle = bubble(costs, fill, microbatches, stage, pipeline)
+    else:
+        others, missing = stages - shorter, costs.missing_layers
+        # The stage with the output is the slowest where the output takes longer than the layers that it has fewer.
+        ends = (1.0 + predicted) * ends
+        last = predicted * whole + head + ends
+        stage = Stage(others * on_forward, others * whole, others * weights)
+        idle = bubble(costs, fill, microbatches, stage, pipeline) + costs.bubble * smaller(missing * whole, last)
+        hidden = (missing - predicted) * whole
+        head, ends = larger(head - hidden, 0.0), larger(ends - larger(hidden - head, 0.0), 0.0)
 
     passes = microbatches * stages
     computed, recompute = passes * work, passes * redone
-    tensor, context, expert = passes * tensor, passes * context, passes * expert
-    pipeline, head = microbatches * pipeline, microbatches * (tokens * costs.head)
-    optimizer, fixed = costs.state * costs.state_bytes, costs.step
-    total = computed + recompute + head + tensor + context + expert + pipeline + bubble + data + optimizer + fixed
+    tensor, context, expert = passes * tensor + microbatches * ends, passes * context, passes * expert
+    pipeline, head = microbatches * pipeline, microbatches * head
+    optimizer, fixed = costs.state * costs.update_bytes, costs.step
+    total = computed + recompute + head + tensor + context + expert + pipeline + idle + data + optimizer + fixed
     return Step(
         *(total, computed, recompute, head, tensor, context, expert),
-        *(pipeline, bubble, data, optimizer, fixed, costs.unknown),
+        *(pipeline, idle, data, optimizer, fixed, costs.unknown),
     )
+
+
+@frozen
+class Stage:
+    """The time of one microbatch on one stage, computation and communication, by pass [s].
+
+    Attributes:
+        forward: Forward.
+        whole: Forward and backward, with recompute.
+        weights: The part of the backward pass for gradients of weights.
+    """
+
+    forward: Number
+    whole: Number
+    weights: Number
 
 
 def _carried(call: Number, token: Number, tokens: Number) -> Number:
@@ -124,27 +168,73 @@ def _carried(call: Number, token: Number, tokens: Number) -> Number:
     return call if always_zero(token) else call + tokens * token
 
 
-def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number]:
-    """Time of one layer for one microbatch, forward and backward, and time of its recompute.
+def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Number, Number]:
+    """Times of one layer for one microbatch: forward, backward, its part for gradients of weights, and scores forward.
 
-    Backward takes twice as long as forward.  Neither is shorter than the calibrated least times (kernel launches).
+    A matrix multiplication has two of the same size backward, one for each gradient; attention scores have no weights.
+    Neither forward nor backward is shorter than the calibrated least times (kernel launches); both parts of the backward
+    pass take the same time more.
     """
     scores = tokens * costs.scores
-    forward = tokens * costs.token + costs.weights + scores
+    weights = tokens * costs.token + costs.weights
+    forward = weights + scores
+    backward = 2.0 * weights + costs.scores_backward * scores
     forward_minimum, backward_minimum = costs.forward, costs.backward
-    if always_zero(forward_minimum) and always_zero(backward_minimum):
-        work = 3.0 * forward
-    else:
-        backward = larger(2.0 * forward, backward_minimum)
-        forward = larger(forward, forward_minimum)
-        work = forward + backward
-    return work, costs.full * forward + costs.selective * scores
+    if not (always_zero(forward_minimum) and always_zero(backward_minimum)):
+        forward, launched = larger(forward, forward_minimum), larger(backward, backward_minimum)
+        weights, backward = weights + 0.5 * (launched - backward), launched
+    return forward, backward, weights, scores
 
 
-def _data(costs: Costs, microbatches: Number, stage: Number) -> Number:
-    """Exposed collectives over gradients and sharded weights, which overlap with the computation of a stage."""
-    time = costs.exchange_bytes * costs.data_byte + costs.exchange_calls
-    excess = time - stage * costs.exchange_overlap
-    exposed = costs.exposed
-    exposed = larger(excess, 0.0) if always_zero(exposed) else larger(time * exposed, excess)
-    return exposed * (1.0 + costs.per_microbatch * (microbatches - 1.0))
+def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipeline: Number) -> Number:
+    """The time that the first stage is idle [s].
+
+    With passes F (forward), B (gradients of activations, recompute included) and W (gradients of weights), messages in F and
+    B, and a whole backward pass, it is ``(p - 1) (F + B + W)`` over the chunks per stage.  A split backward pass fills the
+    ``(p - 1) (F + B)`` of the first and the last microbatch's way with weight gradients: of all microbatches in flight but
+    one, up to ``p`` for ``zb1p`` and ``2 p - 1`` for ``zb2p`` (Qi et al. 2023, section 3), exact for F, B >= W.
+
+    V-shaped schedules have their published bubble, which limited memory causes, from ``m >= p`` on, and ``m/p`` of it below;
+    or what remains of ``p (F + B) + (m - 1) B + W/2``, if that is longer: every stage is passed twice, the turn by one
+    microbatch after the other, and W of the first chunk remains.
+
+    Args:
+        costs: The coefficients.
+        fill: That of ``costs``.
+        microbatches: Microbatches per step and replica.
+        stage: A microbatch on a stage, without messages.
+        pipeline: Messages of a microbatch on a stage.
+    """
+    whole = stage.whole + pipeline
+    if always_zero(fill):
+        return costs.bubble_microbatches * whole
+    idle = costs.bubble_microbatches * smaller(microbatches * costs.ramp, 1.0) * whole
+    weights, folded = stage.weights, costs.folded
+    each = weights + folded * (stage.forward + 0.5 * pipeline)
+    filled = smaller(microbatches - 1.0, costs.deferred) * each + folded * (0.5 * weights)
+    return larger(idle, fill * (whole - weights) - filled)
+
+
+def _data(costs: Costs, microbatches: Number, stage: Stage, split: Number) -> Number:
+    """Exposed collectives over gradients and sharded weights, which overlap with the computation of a stage.
+
+    Gradients overlap with the backward passes of a stage from when the first are final, weights of the next step with its
+    forward passes; what is exchanged for every microbatch overlaps with all passes of a microbatch.
+    """
+    byte, exposed = costs.data_byte, costs.exposed
+    gradients = costs.gradient_bytes * byte + costs.gradient_calls
+    weights = costs.weight_bytes * byte + costs.weight_calls
+    available, backward = costs.available, stage.whole - stage.forward
+    # Where it is split, gradients are final in the pass for weights only.
+    backward = (1.0 - split) * backward + split * stage.weights
+    time = _exposed(gradients, available * backward, exposed) + _exposed(weights, available * stage.forward, exposed)
+    if always_zero(scattered := costs.scattered):
+        return time
+    repeated = gradients + costs.gathered * weights
+    return time + scattered * (microbatches - 1.0) * _exposed(repeated, available * stage.whole, exposed)
+
+
+def _exposed(time: Number, behind: Number, share: Number) -> Number:
+    """What of a collective does not overlap, and at least a share of it."""
+    excess = time - behind
+    return larger(excess, 0.0) if always_zero(share) else larger(time * share, excess)

@@ -52,6 +52,8 @@ class Storing:
             :func:`logit_bytes`.
         dropout: 1.0 when dropout masks are stored, one byte per element.
         element_bytes: Bytes of an activation.
+        gathered_inputs: 1.0 where the inputs of attention and network that sequence parallelism gathers are stored, as
+            DTensor does; 0.0 where each rank stores its part and gathers them again in the backward pass.
         form: ``counted`` from the dimensions, or ``published``: attention as wide as the hidden size, as many KV heads as
             query heads, two tensors in the feed-forward network even with a gate, as in ``18 + 4 f/h`` of
             NVIDIA/Megatron-LM, megatron/training/theoretical_memory_usage.py.
@@ -63,6 +65,7 @@ class Storing:
     fused_loss: Number = 1.0
     dropout: Number = 0.0
     element_bytes: Number = 2.0
+    gathered_inputs: Number = 0.0
     form: Literal["counted", "published"] = "counted"
 
 
@@ -111,6 +114,9 @@ def layer_activations(
     tokens = seq / split.cp * microbatch
     sequence_split = where(storing.sequence_parallel > 0.0, split.tp, 1.0)
     unsplit = tokens * d.hidden * (4.0 * storing.element_bytes + 2.0 * storing.dropout) / sequence_split
+    if somewhere(storing.gathered_inputs > 0.0):
+        gathered = 2.0 * tokens * d.hidden * storing.element_bytes
+        unsplit = unsplit + storing.gathered_inputs * (gathered - gathered / sequence_split)
     stored_full = unsplit + _attention(d, split, storing, tokens) + _feed_forward(d, split, storing, tokens, expert)
     full = tokens * d.hidden * storing.element_bytes / sequence_split
     scored = where(storing.recompute >= 1.0, 0.0, _scores(d, split, storing, seq, microbatch))
@@ -203,6 +209,7 @@ def activations(
     microbatch: Number,
     microbatches: Number,
     stage: Number = 0.0,
+    layers: tuple[Number, Number] | None = None,
 ) -> Activations:
     """Activation memory of one rank of a stage at the peak [B].
 
@@ -218,14 +225,19 @@ def activations(
         microbatch: Sequences of a microbatch.
         microbatches: Microbatches per step and replica; no more than these are in flight.
         stage: The pipeline stage, from 0.
+        layers: The dense and the MoE layers of the stage, where they are known: :func:`stage_layers`.
     """
     microbatches_held = in_flight(split, microbatches, stage)
-    dense, experts = stage_layers(d, split, stage)
+    dense, experts = stage_layers(d, split, stage) if layers is None else layers
     dense_bytes, expert_bytes = (layer_activations(d, split, storing, seq, microbatch, kind) for kind in (0.0, 1.0))
     tokens = seq / split.cp * microbatch
     sequence_split = where(storing.sequence_parallel > 0.0, split.tp, 1.0)
     logits = logit_bytes(storing) * tokens * d.vocabulary / split.tp
     output = 2.0 * storing.element_bytes * tokens * d.hidden / sequence_split + logits
+    if somewhere(d.mtp_layers > 0.0):
+        # Each module of multi-token prediction has an output and logits of its own, and joins two inputs.
+        joined = 2.0 * storing.element_bytes * tokens * d.hidden / sequence_split
+        output = output + d.mtp_layers * (output + joined)
     return Activations(
         layers=microbatches_held * (dense * dense_bytes + experts * expert_bytes),
         embedding=split.first(stage) * microbatches_held * tokens * (8.0 + storing.dropout * d.hidden) / sequence_split,
@@ -255,6 +267,7 @@ def _recomputed(d: Dimensions, split: Split, storing: Storing, seq: Number, micr
         flash=storing.flash,
         dropout=storing.dropout,
         element_bytes=storing.element_bytes,
+        gathered_inputs=storing.gathered_inputs,
         form=storing.form,
     )
     dense, expert = (layer_activations(d, split, full_storage, seq, microbatch, kind) for kind in (0.0, 1.0))

@@ -111,10 +111,11 @@ def attention_flops(d: Dimensions, seq: Number, convention: AttentionConvention)
 
 
 def _scores_all(d: Dimensions, seq: Number, convention: AttentionConvention) -> Number:
-    """FLOP of scores and values per token, all layers, forward."""
+    """FLOP of scores and values per token, all layers, forward; those of multi-token prediction are not windowed."""
     everywhere = span(seq, 0.0, d.causal, convention)
     windowed = span(seq, d.window, d.causal, convention)
-    return (d.layers - d.windowed_layers) * scores_flops(d, everywhere) + d.windowed_layers * scores_flops(d, windowed)
+    whole = d.layers - d.windowed_layers + d.mtp_layers
+    return whole * scores_flops(d, everywhere) + d.windowed_layers * scores_flops(d, windowed)
 
 
 def layer_flops(d: Dimensions, tokens: Number, context: Number, expert: Number = 0.0) -> Parts:
@@ -229,13 +230,15 @@ def model_flops_per_token(
     - ``llm-foundry``: ``6 N + 12 L h s``, all parameters, the hidden size in place of the heads' width
       (mosaicml/llm-foundry, scripts/train/benchmarking/README.md).
     - ``megatron``: three passes through the matrices of attention, feed-forward network, active and shared experts and
-      output, and the causal half of the scores; without router, norms and embedding (NVIDIA/Megatron-LM,
-      megatron/training/training.py, num_floating_point_operations; the norms of latent attention, which it counts as
-      matrix elements, are not included).
+      output, and the causal half of the scores; without router and embedding, and of norms only those of latent attention
+      and of multi-token prediction, as if they were matrices (NVIDIA/Megatron-LM, megatron/training/training.py,
+      num_floating_point_operations).
     - ``nemo``: ``6 (N - V h) + 12 L h s``: all parameters but the embedding; of routed experts the active ones.
     - ``matmul-full``: three passes through every matrix, router included, and the full scores.
 
     The GPT formulas above are these sums for ``12 h^2`` elements per layer; the implementation holds for every form.
+    Modules of multi-token prediction count as further layers and outputs where matrices are counted, and as parameters
+    where those are.
 
     Args:
         d: The transformer.
@@ -253,12 +256,14 @@ def model_flops_per_token(
         layers, router = _multiplied(d)
         through, again = _PASSES[convention]
         matrices = layers + router if convention == "matmul-full" else layers
-        return through * (2.0 * matrices) + again * scores + 3.0 * head_flops(d, 1.0)
+        if convention == "megatron":
+            matrices = matrices + (d.layers + d.mtp_layers) * d.latent_norms + d.mtp_layers * d.mtp_small
+        return through * (2.0 * matrices) + again * scores + 3.0 * (1.0 + d.mtp_layers) * head_flops(d, 1.0)
     n = all_parameters(d) if parameters is None else parameters
     if convention == "llm-foundry":
         return 6.0 * n + 12.0 * d.layers * d.hidden * seq
     if convention == "nemo":
-        idle = d.expert_layers * (d.experts - d.active) * (d.expert_weights + d.expert_small)
+        idle = _layers(d)[1] * (d.experts - d.active) * (d.expert_weights + d.expert_small)
         return 6.0 * (n - idle - d.embedding) + 3.0 * scores
     return 6.0 * n + 3.0 * scores
 
@@ -275,10 +280,16 @@ _PASSES = {
 
 def _multiplied(d: Dimensions) -> tuple[Number, Number]:
     """Elements of the layers' matrices that a token is multiplied by: without routers, and of the routers."""
-    dense = d.layers - d.expert_layers
+    dense, routed = _layers(d)
     experts = d.active * d.expert_weights + d.shared_weights
-    layers = d.layers * d.attention_weights + dense * d.mlp_weights + d.expert_layers * experts
-    return layers, d.expert_layers * d.router_weights
+    layers = (dense + routed) * d.attention_weights + dense * d.mlp_weights + routed * experts
+    return layers + d.mtp_layers * d.mtp_weights, routed * d.router_weights
+
+
+def _layers(d: Dimensions) -> tuple[Number, Number]:
+    """Dense and MoE layers, those of multi-token prediction included, which are of the kind of the last layer."""
+    routed = where(d.expert_layers > 0.0, d.mtp_layers, 0.0)
+    return d.layers - d.expert_layers + (d.mtp_layers - routed), d.expert_layers + routed
 
 
 def recomputed_flops_per_token(

@@ -27,16 +27,23 @@ Recompute = questions.Recompute
 BUBBLES = {
     "1f1b": 1.0,
     "interleaved": 1.0,
-    "zb1p": 1.0 / 3.0,
+    "zb1p": 0.0,
     "zb2p": 0.0,
     "zbv": 0.0,
     "v-half": 0.5,
     "v-min": 2.0 / 3.0,
 }
-"""The pipeline bubble of each schedule relative to 1F1B; of the interleaved one divided by the chunks per stage.
+"""The least pipeline bubble of each schedule relative to 1F1B; of the interleaved one divided by the chunks per stage.
 
-1F1B and interleaved: Narayanan et al. 2021, section 2.2. The others: Qi et al. 2023 and 2024, and the table of
-github.com/sail-sg/zero-bubble-pipeline-parallelism.
+1F1B and interleaved: Narayanan et al. 2021, section 2.2. ``v-half`` and ``v-min``: Qi et al. 2024, and the table of
+github.com/sail-sg/zero-bubble-pipeline-parallelism. With few microbatches, or unequal passes, schedules with a split
+backward pass have a longer bubble, see :func:`trnspec.perf.training.step.bubble`.
+"""
+
+DEFERRED = {"zb1p": 1.0, "zb2p": 2.0}
+"""Weight-gradient passes that fill the bubble of the first stage, relative to ``pp - 1``: all but one of the microbatches
+that the schedule has in flight (Qi et al. 2023, section 3).  V-shaped schedules defer all; the others do not split the
+backward pass.
 """
 
 
@@ -59,11 +66,11 @@ class Layout:
         recompute: Activation recomputation.
         sequence_parallel: Whether norms and residuals are split over the tensor-parallel ranks.
         overlap: Whether tensor-parallel collectives overlap with computation.
-        flash: Flash attention: scores are not stored.
+        flash: Flash attention: scores are not written to memory.
         fused_loss: Whether the loss keeps 4 bytes per logit instead of 14.
         optimizer: The optimizer, with the precision of its states.
         offload: What is kept in host memory.
-        uneven: Whether stages may have different numbers of layers; times are then those of their mean.
+        uneven: Whether stages may have different numbers of layers, see :func:`trnspec.perf.work.stages.dealt`.
     """
 
     tp: int = 1
@@ -140,17 +147,22 @@ class Layout:
             microbatch=float(self.microbatch),
             microbatches=float(self.microbatches),
             bubble=self.bubble,
+            deferred=DEFERRED.get(self.schedule, 0.0),
+            folded=self.folded,
+            chunks=float(self.interleave),
             # A V-shaped schedule passes every stage twice; each model chunk passes every stage once.
             sends=1.0 + self.folded if self.interleave == 1 else float(self.interleave),
             sharded=float(self.zero >= 1),
+            scattered=float(self.zero >= 2),
             gathered=float(self.zero >= 3),
             full=full,
             selective=selective,
+            flash=float(self.flash),
             sequence=self.sequence,
             overlap=float(self.overlap),
-            weight_bytes=float(sizes.weight_bytes),
+            weight_bytes=float(sizes.compute_bytes),
             gradient_bytes=float(sizes.grad_bytes),
-            state_bytes=float(sizes.state_bytes),
+            update_bytes=float(sizes.update_bytes),
         )
 
     def split(self) -> Split:

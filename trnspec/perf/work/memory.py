@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from attrs import frozen
+from attrs import Factory, evolve, field, frozen
 
-from trnspec.perf.ops import Number, ceil, larger, smaller, where
+from trnspec.perf.ops import Number, ceil, larger, smaller, somewhere, where
 from trnspec.perf.work.activations import Activations, Storing, activations, recompute_code, shared_heads
+from trnspec.perf.work.frameworks import ALLOCATED
 from trnspec.perf.work.stages import Split, in_flight, peak_stages, stage_layers
 
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.work.frameworks import Runtime
 
 __all__ = [
     "OPTIMIZERS",
@@ -46,16 +48,25 @@ class Optimizer:
     """Bytes per parameter in training.
 
     Attributes:
-        weight_bytes: Weight in the compute dtype.
+        weight_bytes: Weight as it is stored.
         grad_bytes: Gradient.
         state_bytes: Optimizer states: master copy and moments.
+        compute_bytes: Weight as it is multiplied and gathered; as it is stored if left out.
         note: Description.
+        master: 1.0 where a master copy is among the states, so that the update does not read the weights.
     """
 
     weight_bytes: Number
     grad_bytes: Number
     state_bytes: Number
+    compute_bytes: Number = field(default=Factory(lambda self: self.weight_bytes, takes_self=True))
     note: str = ""
+    master: Number = 1.0
+
+    @property
+    def update_bytes(self) -> Number:
+        """Bytes that the update of a parameter reads and writes: states and weight, and the gradient, which is read."""
+        return self.grad_bytes + 2.0 * self.state_bytes + (2.0 - self.master) * self.weight_bytes
 
 
 OPTIMIZERS = {
@@ -65,9 +76,21 @@ OPTIMIZERS = {
     "adam-fp32-grads": Optimizer(
         weight_bytes=2.0, grad_bytes=4.0, state_bytes=12.0, note="as adam, with gradients in 32 bit (Megatron-LM)"
     ),
-    "adam-fp32": Optimizer(weight_bytes=4.0, grad_bytes=4.0, state_bytes=8.0, note="all in 32 bit"),
+    "adam-fp32": Optimizer(weight_bytes=4.0, grad_bytes=4.0, state_bytes=8.0, note="all in 32 bit", master=0.0),
+    "adam-fsdp": Optimizer(
+        weight_bytes=4.0,
+        grad_bytes=4.0,
+        state_bytes=8.0,
+        compute_bytes=2.0,
+        note="all in 32 bit, weights gathered in 16 bit (FSDP with mixed precision)",
+        master=0.0,
+    ),
     "adam-bf16": Optimizer(
-        weight_bytes=2.0, grad_bytes=2.0, state_bytes=4.0, note="all in 16 bit, rounded stochastically, no master copy"
+        weight_bytes=2.0,
+        grad_bytes=2.0,
+        state_bytes=4.0,
+        note="all in 16 bit, rounded stochastically, no master copy",
+        master=0.0,
     ),
     "adam-8bit": Optimizer(
         weight_bytes=2.0, grad_bytes=2.0, state_bytes=6.0, note="16 bit; master copy in 32 bit, moments in 8 bit"
@@ -123,7 +146,11 @@ def spread(parameters: Number, copies: Number, optimizer: Optimizer, zero: Numbe
 
 
 def held_parameters(
-    d: Dimensions, split: Split, stage: Number = 0.0, shares: Literal["stage", "even"] = "stage"
+    d: Dimensions,
+    split: Split,
+    stage: Number = 0.0,
+    shares: Literal["stage", "even"] = "stage",
+    layers: tuple[Number, Number] | None = None,
 ) -> RankParameters:
     """Parameters that a rank of a stage holds.
 
@@ -136,9 +163,10 @@ def held_parameters(
         stage: The pipeline stage, from 0.
         shares: ``stage``: parameters outside the layers count on the stage that uses them. ``even``: every stage has its
             share of the final norm, and no stage has the output unless there is only one, as in Megatron-LM's estimator.
+        layers: The dense and the MoE layers of the stage, where they are known: :func:`stage_layers`.
     """
     tp = split.tp
-    dense, expert = stage_layers(d, split, stage)
+    dense, expert = stage_layers(d, split, stage) if layers is None else layers
     kv_weights = d.hidden * d.kv_elements
     # Query heads are padded where they do not divide, which only serving allows.
     padding = ceil(d.heads / tp) * tp / d.heads
@@ -159,7 +187,8 @@ def held_parameters(
         + expert * (shared + d.router_weights)
         + first * (d.embedding / tp + d.positions)
         + head
-        + outer,
+        + outer
+        + last * d.mtp_layers * (d.mtp_weights / tp + d.mtp_small),
         experts=expert * (d.experts / split.ep) * expert_weights,
     )
 
@@ -170,13 +199,14 @@ def _biases(elements: Number, hidden: Number, tp: Number) -> Number:
     return replicated + (elements - replicated) / tp
 
 
-def model_state(
+def model_state(  # noqa: PLR0917  # the first six are those of held_parameters
     d: Dimensions,
     split: Split,
     optimizer: Optimizer,
     zero: Number = 0.0,
     stage: Number = 0.0,
     shares: Literal["stage", "even"] = "stage",
+    layers: tuple[Number, Number] | None = None,
 ) -> State:
     """Bytes of weights, gradients and optimizer states on a rank of a stage.
 
@@ -189,8 +219,9 @@ def model_state(
         zero: ZeRO stage, 0.0 to 3.0.
         stage: The pipeline stage, from 0.
         shares: See :func:`held_parameters`.
+        layers: The same.
     """
-    parameters = held_parameters(d, split, stage, shares)
+    parameters = held_parameters(d, split, stage, shares, layers)
     dense = spread(parameters.dense, split.copies, optimizer, zero)
     experts = spread(parameters.experts, split.expert_copies, optimizer, zero)
     return State(*(a + b for a, b in zip(dense, experts, strict=True)))
@@ -231,8 +262,10 @@ class Memory:
         activations: Activations of the layers: stored for the backward pass; in inference, in use.
         embeddings_and_logits: Activations of embedding, final norm and output; logits.
         recomputed: Held temporarily during recompute.
+        transient: Gradients before they are accumulated, see :func:`transient_gradients`.
         cache: KV cache.
         buffers: Communication buffers, and weights gathered for the current layer.
+        reserve: Memory kept for the runtime, communication and fragmentation.
     """
 
     weights: Number = 0.0
@@ -241,14 +274,17 @@ class Memory:
     activations: Number = 0.0
     embeddings_and_logits: Number = 0.0
     recomputed: Number = 0.0
+    transient: Number = 0.0
     cache: Number = 0.0
     buffers: Number = 0.0
+    reserve: Number = 0.0
 
     @property
     def total(self) -> Number:
         """The sum of all parts."""
         state = self.weights + self.gradients + self.optimizer
-        return state + self.activations + self.embeddings_and_logits + self.recomputed + self.cache + self.buffers
+        stored = state + self.activations + self.embeddings_and_logits + self.recomputed + self.transient
+        return stored + self.cache + self.buffers + self.reserve
 
 
 def training_memory(  # noqa: PLR0913  # each is an input of the evaluator
@@ -262,6 +298,7 @@ def training_memory(  # noqa: PLR0913  # each is an input of the evaluator
     microbatches: Number,
     zero: Number = 0.0,
     stage: Number = 0.0,
+    runtime: Runtime = ALLOCATED,
 ) -> Memory:
     """Memory of a rank of a stage at the peak of a training step [B].
 
@@ -275,9 +312,16 @@ def training_memory(  # noqa: PLR0913  # each is an input of the evaluator
         microbatches: Microbatches per step and replica.
         zero: ZeRO stage, 0.0 to 3.0.
         stage: The pipeline stage, from 0.
+        runtime: What software needs besides; nothing by default.
     """
-    state = model_state(d, split, optimizer, zero, stage)
-    stored = activations(d, split, storing, seq=seq, microbatch=microbatch, microbatches=microbatches, stage=stage)
+    if runtime.gathered_inputs:
+        storing = evolve(storing, gathered_inputs=runtime.gathered_inputs)
+    layers = stage_layers(d, split, stage)
+    state = model_state(d, split, optimizer, zero, stage, layers=layers)
+    stored = activations(
+        d, split, storing, seq=seq, microbatch=microbatch, microbatches=microbatches, stage=stage, layers=layers
+    )
+    bucket = smaller(runtime.bucket, state.gradients) if runtime.bucket else 0.0
     return Memory(
         weights=state.weights,
         gradients=state.gradients,
@@ -285,8 +329,45 @@ def training_memory(  # noqa: PLR0913  # each is an input of the evaluator
         activations=stored.layers,
         embeddings_and_logits=stored.embedding + stored.output,
         recomputed=stored.recomputed,
-        buffers=_pipeline_buffers(d, split, storing, seq, microbatch) + _gathered_weights(d, split, optimizer, zero),
+        transient=transient_gradients(d, split, storing, stage, layers),
+        buffers=_pipeline_buffers(d, split, storing, seq, microbatch)
+        + _gathered_weights(d, split, optimizer, zero)
+        + where(split.copies > 1.0, bucket, 0.0),
+        reserve=runtime.reserve,
     )
+
+
+def transient_gradients(
+    d: Dimensions,
+    split: Split,
+    storing: Storing,
+    stage: Number = 0.0,
+    layers: tuple[Number, Number] | None = None,
+) -> Number:
+    """Gradients that the backward pass has computed and not yet accumulated, on a rank of a stage [B].
+
+    They are as wide as activations.  At the peak there are those of the widest matrix of a layer, gate and up together, and
+    of the embedding or the output.  With a loss that is not fused, the logits are larger and are freed before.
+
+    Args:
+        d: The transformer.
+        split: Degrees of parallelism.
+        storing: What is stored for the backward pass.
+        stage: The pipeline stage, from 0.
+        layers: The dense and the MoE layers of the stage, where they are known: :func:`stage_layers`.
+    """
+    first, last = split.first(stage), split.last(stage) * where(storing.fused_loss > 0.0, 1.0, 0.0)
+    vocabulary = larger(first * (1.0 - split.last(stage)), last) * d.embedding / split.tp
+    inner = d.matrices - 1.0
+    network = d.width / split.tp
+    if somewhere(d.expert_layers > 0.0):
+        dense, _ = stage_layers(d, split, stage) if layers is None else layers
+        network = larger(where(dense > 0.0, d.width, 0.0), d.shared_width) / split.tp
+    widest = inner * larger(network, where(d.experts > 0.0, d.expert_width / split.expert_split, 0.0))
+    projected = (d.heads * d.qk_size + d.kv_elements) / split.tp
+    latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
+    widest = larger(widest, where(latent, 0.0, projected))
+    return storing.element_bytes * (vocabulary + d.hidden * widest)
 
 
 def _pipeline_buffers(d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number) -> Number:
@@ -303,10 +384,10 @@ def _gathered_weights(d: Dimensions, split: Split, optimizer: Optimizer, zero: N
     expert = where(d.expert_layers > 0.0, routed + d.shared_weights / split.tp + d.router_weights, 0.0)
     layer = d.attention_weights / split.tp + larger(dense, expert)
     single_rank = split.copies * split.expert_copies <= 1.0
-    return where(zero >= 3.0, where(single_rank, 0.0, 2.0 * optimizer.weight_bytes * layer), 0.0)
+    return where(zero >= 3.0, where(single_rank, 0.0, 2.0 * optimizer.compute_bytes * layer), 0.0)
 
 
-def peak_memory(
+def peak_memory(  # noqa: PLR0913  # those of training_memory
     d: Dimensions,
     split: Split,
     storing: Storing,
@@ -316,15 +397,13 @@ def peak_memory(
     microbatch: Number,
     microbatches: Number,
     zero: Number = 0.0,
+    runtime: Runtime = ALLOCATED,
 ) -> Number:
     """Memory of the rank that needs the most [B]: the largest total among :func:`peak_stages`.
 
     Arguments are those of :func:`training_memory`.
     """
     stages = peak_stages(d, split)
-    if d.expert_layers in {0.0, d.layers}:
-        # With layers of one kind, the boundary of the MoE layers is at either end.
-        stages = stages[:2]
     if all(type(stage) is float for stage in stages):
         stages = tuple(dict.fromkeys(stages))
     peak: Number = 0.0
@@ -339,6 +418,7 @@ def peak_memory(
             microbatches=microbatches,
             zero=zero,
             stage=stage,
+            runtime=runtime,
         )
         peak = larger(peak, memory.total)
     return peak
@@ -355,6 +435,7 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
     kv_bytes: Number = 2.0,
     activation_bytes: Number = 2.0,
     stage: Number = 0.0,
+    reserve: Number = 0.0,
 ) -> Memory:
     """Memory of a rank of a stage in inference [B].
 
@@ -371,7 +452,9 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
         kv_bytes: Bytes of a KV-cache element.
         activation_bytes: Bytes of an activation.
         stage: The pipeline stage, from 0.
+        reserve: Memory kept for the runtime, communication and fragmentation.
     """
+    d = evolve(d, mtp_layers=0.0) if somewhere(d.mtp_layers > 0.0) else d
     parameters = held_parameters(d, split, stage)
     tp = split.tp
     queries = d.heads * (d.qk_size + d.v_size) / tp + d.kv_elements * shared_heads(d, tp)
@@ -382,4 +465,5 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
         embeddings_and_logits=split.last(stage) * 4.0 * ceil(batch / split.dp) * d.vocabulary / tp,
         cache=cache(d, split, context, batch, kv_bytes),
         buffers=where(split.pp > 1.0, 2.0 * step_tokens * d.hidden * activation_bytes, 0.0),
+        reserve=reserve,
     )

@@ -20,17 +20,22 @@ class Plan:
         seq: Tokens of a sequence.
         microbatch: Sequences of a microbatch.
         microbatches: Microbatches per step and replica.
-        bubble: Pipeline bubble relative to 1F1B.
+        bubble: Least pipeline bubble relative to 1F1B, with many microbatches.
+        deferred: Weight-gradient passes that fill the bubble, relative to ``pp - 1``; 0 where V-shaped, or not split.
+        folded: 1 where a stage has a chunk from either end of the model.
+        chunks: Model chunks per stage.
         sends: Messages between stages relative to 1F1B.
         sharded: 1 where the optimizer states are sharded over the replicas: ZeRO 1, 2 and 3.
+        scattered: 1 where gradients are sharded too, and reduced after every microbatch: ZeRO 2 and 3.
         gathered: 1 where weights are sharded too, and gathered for every use: ZeRO 3, as in FSDP.
         full: Share of a layer that is recomputed in the backward pass, 1 for all; see :func:`computed_again`.
         selective: 1 where only attention scores are recomputed.
+        flash: 1 for flash attention, 0 where scores are written to memory.
         sequence: 1 for sequence parallelism: norms and residuals are split over the tensor-parallel ranks.
         overlap: 1 where tensor-parallel collectives can overlap with computation.
         weight_bytes: Bytes of a weight as it is communicated and read.
         gradient_bytes: Bytes of a gradient as it is communicated.
-        state_bytes: Bytes of master weight and optimizer states per parameter, as read and written.
+        update_bytes: Bytes per parameter that the optimizer reads and writes.
         activation_bytes: Bytes of an activation.
     """
 
@@ -43,16 +48,21 @@ class Plan:
     microbatch: Number = 1.0
     microbatches: Number = 1.0
     bubble: Number = 1.0
+    deferred: Number = 0.0
+    folded: Number = 0.0
+    chunks: Number = 1.0
     sends: Number = 1.0
     sharded: Number = 0.0
+    scattered: Number = 0.0
     gathered: Number = 0.0
     full: Number = 0.0
     selective: Number = 0.0
+    flash: Number = 1.0
     sequence: Number = 0.0
     overlap: Number = 0.0
     weight_bytes: Number = 2.0
     gradient_bytes: Number = 2.0
-    state_bytes: Number = 12.0
+    update_bytes: Number = 28.0
     activation_bytes: Number = 2.0
 
 

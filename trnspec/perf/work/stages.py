@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import frozen
 
-from trnspec.perf.ops import Number, ceil, floor, larger, smaller, where
+from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, somewhere, where
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trnspec.model.transformers.dimensions import Dimensions
 
 SCHEDULES = {
@@ -103,33 +105,134 @@ def in_flight(split: Split, microbatches: Number, stage: Number = 0.0) -> Number
     return where(v > 1.0, interleaved, non_interleaved)
 
 
+class Deal(NamedTuple):
+    """How layers are dealt to the chunks of a pipeline, in order: short chunks, long ones of one layer more, short ones.
+
+    Attributes:
+        chunks: Number of chunks: ``p v``, or ``2 p`` in V-shaped schedules.
+        short: Layers of a short chunk.
+        begin: First long chunk.
+        end: Chunk after the last long one; ``begin`` where layers are divisible.
+    """
+
+    chunks: Number
+    short: Number
+    begin: Number
+    end: Number
+
+    @property
+    def unequal(self) -> bool:
+        """Whether any layout has chunks of different length."""
+        return somewhere(self.end > self.begin)
+
+    def start(self, chunk: Number) -> Number:
+        """Layers before a chunk."""
+        before = self.short * chunk
+        return before + larger(0.0, smaller(chunk, self.end) - self.begin) if self.unequal else before
+
+    def chunk(self, layers: Number) -> Number:
+        """The chunk that the layer after the first ``layers`` is in."""
+        # Where there are fewer layers than chunks, short chunks have none.
+        short = larger(1.0, self.short)
+        if not self.unequal:
+            return floor(layers / short)
+        before, within = self.start(self.begin), self.start(self.end)
+        long = self.begin + floor((layers - before) / (self.short + 1.0))
+        after = smaller(self.chunks, self.end + floor((layers - within) / short))
+        return where(layers < before, floor(layers / short), where(layers < within, long, after))
+
+
+def dealt(layers: Number, pp: Number, interleave: Number = 1.0, folded: Number = 0.0) -> Deal:
+    """How layers are dealt to stages and chunks.
+
+    Where their number is not a multiple of the chunks, the chunk with the output has a layer less than the longest; if at
+    least two have, so does the chunk with the embedding.  With two layers fewer than a multiple this counts embedding and
+    output as a layer each, as ``--account-for-embedding-in-pipeline-split`` and ``--account-for-loss-in-pipeline-split`` of
+    NVIDIA/Megatron-LM do.
+
+    Args:
+        layers: Layers of the model.
+        pp: Pipeline-parallel degree.
+        interleave: Model chunks per stage.
+        folded: 1.0 for V-shaped schedules, which have two.
+    """
+    chunks = pp * where(folded > 0.0, 2.0, interleave)
+    short = floor(layers / chunks)
+    long = layers - short * chunks
+    begin = where(chunks - long >= 2.0, 1.0, 0.0)
+    return Deal(chunks, short, begin, begin + long)
+
+
 def stage_layers(d: Dimensions, split: Split, stage: Number) -> tuple[Number, Number]:
     """The dense and the MoE layers of a stage; dense layers are the first of the model.
 
-    Layers are distributed evenly in chunks of ``L/(p v)``; interleaved, chunk ``j`` of stage ``k`` is the ``(j p + k)``-th.
+    Interleaved, chunk ``j`` of stage ``k`` is the ``(j p + k)``-th; in a V-shaped schedule a stage has the ``k``-th and the
+    ``(2 p - 1 - k)``-th.  See :func:`dealt` for their layers.  Modules of multi-token prediction count as layers of the
+    stage with the output, of the kind of the last layer.
     """
+    deal = dealt(d.layers, split.pp, split.interleave, split.folded)
+    folded, unequal = split.folded > 0.0, deal.unequal
+    mirrored = deal.chunks - 1.0 - stage if somewhere(folded) else None
+
+    def until(chunk: Number) -> Number:
+        """Chunks of the stage before a chunk."""
+        interleaved = larger(0.0, ceil((chunk - stage) / split.pp))
+        if mirrored is None:
+            return interleaved
+        return where(folded, where(chunk > stage, 1.0, 0.0) + where(chunk > mirrored, 1.0, 0.0), interleaved)
+
+    first_long = until(deal.begin) if unequal else 0.0
+    layers = deal.short * where(folded, 2.0, split.interleave)
+    layers = layers + (until(deal.end) - first_long) if unequal else layers
+    dense_layers = _dense(d, deal, until, first_long, layers)
+    if type(d.mtp_layers) is float and not d.mtp_layers:
+        return dense_layers, layers - dense_layers
+    predicting = split.last(stage) * d.mtp_layers
+    expert = where(d.expert_layers > 0.0, 1.0, 0.0)
+    return dense_layers + (1.0 - expert) * predicting, layers - dense_layers + expert * predicting
+
+
+def _dense(d: Dimensions, deal: Deal, until: Callable[[Number], Number], first_long: Number, layers: Number) -> Number:
+    """Dense layers of a stage with some layers, given its chunks before a chunk, and those before the first long one."""
+    if type(d.expert_layers) is float and d.expert_layers in {0.0, d.layers}:
+        return 0.0 * layers if d.expert_layers else layers
     dense = d.layers - d.expert_layers
-    layers = d.layers / split.pp
-    half = layers / 2.0
-    mirrored = 2.0 * split.pp - 1.0 - stage
-    folded = _within(dense, stage * half, half) + _within(dense, mirrored * half, half)
-    chunk = layers / split.interleave
-    rounds = floor(dense / layers / split.pp * split.interleave)
-    remainder = dense - rounds * (chunk * split.pp)
-    dense_layers = where(split.folded > 0.0, folded, rounds * chunk + _within(remainder, stage * chunk, chunk))
-    # Where layers are not distributed evenly, rounding may put the sum above the total.
-    dense_layers = smaller(dense_layers, layers)
-    return dense_layers, layers - dense_layers
+    boundary = deal.chunk(dense)
+    before = until(boundary)
+    whole = deal.short * before
+    if deal.unequal:
+        whole = whole + until(larger(deal.begin, smaller(boundary, deal.end))) - first_long
+    # Of the chunk in which the first MoE layer is, only what comes before it.
+    return whole + (until(boundary + 1.0) - before) * (dense - deal.start(boundary))
 
 
-def _within(length: Number, start: Number, size: Number) -> Number:
-    """Length of the intersection of ``[0, length)`` and ``[start, start + size)``."""
-    return larger(0.0, smaller(length - start, size))
+def extreme_layers(layers: Number, pp: Number, interleave: Number, folded: Number) -> tuple[Number, Number]:
+    """Layers of the stage with the most, and of the stage with the output, without multi-token prediction.
+
+    Arguments are those of :func:`dealt`.
+    """
+    deal = dealt(layers, pp, interleave, folded)
+    even = deal.short * where(folded > 0.0, 2.0, interleave)
+    long = deal.end - deal.begin
+    # In a V-shaped schedule the last stage has the two chunks in the middle, and the first one the outermost, of which the
+    # last is short.
+    most = where(folded > 0.0, where(deal.end > pp, 2.0, smaller(1.0, long)), ceil(long / pp))
+    last = pp - 1.0
+    interleaved = larger(0.0, ceil((deal.end - last) / pp) - ceil((deal.begin - last) / pp))
+    first = where(both(deal.begin == 0.0, deal.end > 0.0), 1.0, 0.0)
+    return even + most, even + where(folded > 0.0, first, interleaved)
 
 
 def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
-    """Stages that may need the most memory: the first, the last, and those around the first MoE layer."""
-    dense = d.layers - d.expert_layers
+    """Stages that may need the most memory: the first, the last, and those around the first MoE layer.
+
+    Where layers are not divisible, also the first stages with the most layers.
+    """
     last = split.pp - 1.0
-    boundary = dense / (d.layers / (split.pp * split.interleave))
-    return (0.0 * last, last, smaller(last, floor(boundary)), smaller(last, ceil(boundary)))
+    deal = dealt(d.layers, split.pp, split.interleave, split.folded)
+    stages: tuple[Number, ...] = (0.0 * last, last)
+    # Layers of one kind have no first MoE layer within.
+    if not (type(d.expert_layers) is float and d.expert_layers in {0.0, d.layers}):
+        boundary = deal.chunk(d.layers - d.expert_layers)
+        stages += (smaller(last, boundary), smaller(last, boundary + 1.0))
+    return (*stages, smaller(last, 0.0 * last + 1.0)) if deal.unequal else stages

@@ -29,11 +29,13 @@ class Terms:
         weight: Time of reading a layer's weights once, without routed experts, per byte of an element [s].
         expert_weight: The same of routed experts.
         stream: Time of norms and residuals per token and byte of an element [s].
-        score_byte: Time of scores in memory per pair of tokens and byte of an element [s].
-        head: Time of the output matrix and the loss, forward and backward, per token [s].
+        score_byte: Time of scores in memory per pair of tokens and byte of an element, where they are written [s].
+        head: Time of the output matrix and the loss, forward and backward, per token [s]; multi-token prediction has one
+            more for each module, and a matrix that joins two inputs.
         keys: Elements of keys and values over the hidden size.
         kv_heads: KV heads.
-        causal_half: 0.5 where only the causal half of the scores is computed, else 0.
+        causal_half: 0.5 for causal attention, else 0: the share of the scores that flash attention leaves out.
+        written_half: The same where scores are written to memory.
         window: Attention window in tokens.
         windowed: Share of the layers with a window.
         kept: Elements of a layer that every rank of an expert-parallel group holds.
@@ -42,13 +44,15 @@ class Terms:
         last_extra: Elements outside the layers on the last of several stages, minus ``outer``.
         dispatched: Copies of a token that the all-to-all carries, per layer.
         moe: ``min(dispatched, 1)``: 0 for a dense model.
-        state: Time of the optimizer per byte of its states [s].
+        state: Time of the optimizer per byte that it reads or writes [s].
         forward: Least time of a layer forward [s].
         backward: Least time of a layer backward [s].
         overlap: Share of the computation that gradient communication can overlap with.
         exposed: Share of that communication that is exposed in any case.
         tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
         step: Fixed time of a step [s].
+        mtp: Modules of multi-token prediction.
+        joined: Elements of the matrices that join their inputs.
     """
 
     layers: Number
@@ -66,6 +70,7 @@ class Terms:
     keys: Number
     kv_heads: Number
     causal_half: Number
+    written_half: Number
     window: Number
     windowed: Number
     kept: Number
@@ -81,6 +86,8 @@ class Terms:
     exposed: Number
     tensor_overlap: Number
     step: Number
+    mtp: Number
+    joined: Number
 
 
 def terms(model: Transformer, machine: Machine) -> Terms:
@@ -104,10 +111,11 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         expert_weight=model.routed * pass_time,
         stream=model.hidden * machine.hidden_passes * machine.byte,
         score_byte=model.heads * machine.score_passes * machine.byte,
-        head=model.vocabulary * head_time,
+        head=(1.0 + model.mtp) * model.vocabulary * head_time + 6.0 * model.mtp * model.joined * machine.flop,
         keys=model.kv_elements / model.hidden,
         kv_heads=model.kv_heads,
-        causal_half=0.5 * machine.causal * model.causal,
+        causal_half=0.5 * model.causal,
+        written_half=0.5 * machine.causal * model.causal,
         window=model.window,
         windowed=model.windowed,
         kept=model.whole + model.small,
@@ -124,12 +132,17 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         exposed=machine.exposed,
         tensor_overlap=machine.tensor_overlap,
         step=machine.step,
+        mtp=model.mtp,
+        joined=model.mtp * model.joined,
     )
 
 
-def context(terms: Terms, seq: Number) -> Number:
-    """Keys that a query attends to in an average layer, forward, over a sequence of ``seq`` tokens."""
-    causal_half = terms.causal_half
+def context(terms: Terms, seq: Number, flash: Number = 1.0) -> Number:
+    """Keys that a query attends to in an average layer, forward, over a sequence of ``seq`` tokens.
+
+    Flash attention leaves out the blocks beyond the causal half; whether software that writes its scores does is calibrated.
+    """
+    causal_half = flash * terms.causal_half + (1.0 - flash) * terms.written_half
     unwindowed = seq * (1.0 - causal_half)
     if always_zero(windowed := terms.windowed):
         return unwindowed

@@ -28,6 +28,7 @@ class Transformer:
         routed: Elements of the matrices of all routed experts of a layer.
         small: Elements of a layer's norms and biases.
         scores: Width of queries and values of all heads: half of the FLOP of a query-key pair.
+        absorbed: The same in decoding: with latent attention each head multiplies compressed vectors.
         wide: Elements per token that matrix multiplications read from and write to the residual stream.
         split: Elements per token that they read and write where tensor parallelism splits them.
         dispatched: Copies of a token that the all-to-all carries, per layer: active experts times share of MoE layers.
@@ -38,6 +39,8 @@ class Transformer:
         window: Attention window in tokens; 0 for none.
         windowed: Share of the layers with a window.
         causal: 1.0 for causal attention.
+        mtp: Modules of multi-token prediction.
+        joined: Elements of the matrix of such a module that joins two inputs.
     """
 
     layers: Number
@@ -51,6 +54,7 @@ class Transformer:
     routed: Number
     small: Number
     scores: Number
+    absorbed: Number
     wide: Number
     split: Number
     dispatched: Number
@@ -61,6 +65,8 @@ class Transformer:
     window: Number
     windowed: Number
     causal: Number
+    mtp: Number = 0.0
+    joined: Number = 0.0
 
 
 def transformer(d: Dimensions) -> Transformer:
@@ -87,6 +93,7 @@ def transformer(d: Dimensions) -> Transformer:
         routed=experts * d.experts * d.expert_weights,
         small=d.attention_small + dense * d.mlp_small + experts * (d.experts * d.expert_small + d.shared_small),
         scores=d.heads * (d.qk_size + d.v_size),
+        absorbed=d.heads * (d.kv_elements + d.rank if d.rank else d.qk_size + d.v_size),
         wide=2.0 * d.hidden + networks * 2.0 * d.hidden,
         split=qkv + d.heads * d.v_size + feed_forward_width * (gated + 1.0),
         dispatched=experts * d.active,
@@ -97,6 +104,8 @@ def transformer(d: Dimensions) -> Transformer:
         window=d.window,
         windowed=d.windowed_layers / d.layers,
         causal=d.causal,
+        mtp=d.mtp_layers,
+        joined=d.mtp_weights,
     )
 
 

@@ -1,0 +1,115 @@
+"""trnspec.checks.rules.measurements: changes of shipped tables are found at their line and column."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from engine_catalogs import everything
+
+from trnspec.checks.rules import measurements
+from trnspec.checks.runner import run
+from trnspec.graph.graph import Graph
+from trnspec.loading.files import shipped
+from trnspec.model.measurements import Measurements, RejectedRow
+from trnspec.plugins.api import Rule
+
+RULES = tuple(r for r in vars(measurements).values() if isinstance(r, Rule))
+
+
+def findings(folder: Path, name: str, **changes: Any) -> set[tuple[str, str, int, int]]:
+    """The findings in the copy of a shipped set: code, file, line and column.
+
+    Args:
+        folder: The folder of the copy.
+        name: The name of the table.
+        changes: Attributes of the document that are replaced.
+    """
+    everyone = everything()
+    node = everyone.named(name.replace("_", "-"))
+    copied = attrs.evolve(
+        node,
+        document=attrs.evolve(node.document, file=str(folder / f"{node.name}.yaml")),
+        spec=attrs.evolve(node.spec, **changes),
+    )
+    others = {n.name: n for n in everyone if not isinstance(n.spec, Measurements)}
+    return {
+        (d.code, Path(d.where.file).name, d.where.place.line, d.where.place.column)
+        for d in run(RULES, Graph({**others, node.name: copied}))
+        if d.where.place is not None
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copytree(shipped() / "measured", tmp_path / "measured")
+    return tmp_path / "measured"
+
+
+def change(folder: Path, name: str, line: int, old: str, new: str) -> int:
+    """Replace a text of a line of a table; its column."""
+    file = folder / f"{name}.csv"
+    lines = file.read_text("utf-8").split("\n")
+    assert 1 == lines[line - 1].count(old), lines[line - 1]
+    column = lines[line - 1].index(old) + 1
+    lines[line - 1] = lines[line - 1].replace(old, new)
+    file.write_text("\n".join(lines), "utf-8")
+    return column
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "old", "new", "code", "shift"),
+    [
+        ("training_mpt", 2, ",16.2701,", ",16.2701 s,", "TRN702", 1),
+        ("training_mpt", 2, ",16.2701,", ",-16.2701,", "TRN702", 1),
+        ("training_mpt", 2, "h100_80gb,512", "h100_81gb,512", "TRN702", 0),
+        ("training_mpt", 2, ",16.2701,", ",1.62701,", "TRN705", 9),
+        ("training_mpt", 2, ",408,", ",1408,", "TRN704", 1),
+        ("gemm_gpu", 2, ",13.33,", ",13330,", "TRN704", 1),
+        ("training_torchtitan", 2, ",82.4,", ",82.4 GiB,", "TRN702", 1),
+    ],
+)
+def test_a_changed_cell(folder: Path, name: str, line: int, old: str, new: str, code: str, shift: int) -> None:
+    column = change(folder, name, line, old, new)
+
+    assert {(code, f"{name}.csv", line, column + shift)} == findings(folder, name)
+
+
+def test_a_run_that_another_set_holds(folder: Path) -> None:
+    rows = (folder / "training_mpt.csv").read_text("utf-8").split("\n")
+    copy = rows[1].replace("mpt-70b", "copy-70b", 1)
+    (folder / "training_mpt.csv").write_text("\n".join([*rows[:2], copy, *rows[2:]]), "utf-8")
+
+    assert {("TRN703", "training_mpt.csv", 3, 7)} == findings(folder, "training_mpt")
+
+
+def test_a_rejected_row_is_not_checked(folder: Path) -> None:
+    change(folder, "training_mpt", 2, ",408,", ",1408,")
+    row = (folder / "training_mpt.csv").read_text("utf-8").split("\n")[1].split(",")[1]
+
+    assert set() == findings(folder, "training_mpt", rejected=(RejectedRow(row=row, reason="above the peak"),))
+
+
+def test_a_rejected_row_that_does_not_exist(folder: Path) -> None:
+    rejected = (RejectedRow(row="no-such-row", reason="-"),)
+
+    assert {("TRN701", "training-mpt.yaml")} == {
+        (c, f) for c, f, *_ in findings(folder, "training_mpt", rejected=rejected)
+    }
+
+
+def test_a_missing_table(folder: Path) -> None:
+    (folder / "training_mpt.csv").unlink()
+
+    assert {("TRN701", "training-mpt.yaml")} == {(c, f) for c, f, *_ in findings(folder, "training_mpt")}
+
+
+def test_a_renamed_column(folder: Path) -> None:
+    column = change(folder, "training_mpt", 1, ",step_time_s,", ",step_s,")
+    expected = {("TRN701", "training_mpt.csv", 1, column + 1)}
+
+    assert expected < findings(folder, "training_mpt")
+    assert {"training_mpt.csv", "training-mpt.yaml"} == {f for _, f, *_ in findings(folder, "training_mpt")}

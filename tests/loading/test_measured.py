@@ -1,0 +1,106 @@
+"""trnspec.loading.measured: tables of measurements with the place of every cell."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec.errors import UsageError
+from trnspec.loading.files import shipped
+from trnspec.loading.measured import is_stated, read_table, table_of, used_rows
+from trnspec.model.measurements import Measurements, RejectedRow
+from trnspec.yaml import Place
+
+CELL = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zl", "Zp", "Cs")), max_size=8)
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "table.csv"
+    file.write_text(text, "utf-8")
+    return file
+
+
+def test_rows_and_places(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, 'id,note,time_us\none,"a, b",12\ntwo,,\n'))
+
+    assert ("id", "note", "time_us") == table.columns
+    assert [{"id": "one", "note": "a, b", "time_us": "12"}, {"id": "two", "note": "", "time_us": ""}] == [
+        dict(r.cells) for r in table.rows
+    ]
+    assert Place(2, 12) == table.place(table.rows[0], "time_us")
+    assert Place(1, 4) == table.place(None, "note")
+    assert Place(3, 1) == table.place(table.rows[1], "absent")
+
+
+def test_a_byte_order_mark_belongs_to_no_column(tmp_path: Path) -> None:
+    assert ("id",) == read_table(written(tmp_path, "\ufeffid\none\n")).columns
+
+
+@pytest.mark.parametrize("text", ['id,a\none,"b\n', "id\none,two\n"])
+def test_invalid_tables(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match=r"table\.csv"):
+        read_table(written(tmp_path, text))
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "latin.csv").write_bytes("id\ncaf\xe9\n".encode("latin-1"))
+
+    for name in ("absent.csv", "", "latin.csv"):
+        with pytest.raises(UsageError, match="cannot be read"):
+            read_table(tmp_path / name)
+
+
+@given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=4))
+def test_the_place_of_a_cell_is_where_its_text_begins(rows: list[tuple[str, str, str]]) -> None:
+    """For cells with commas, quotes and any other characters of one line."""
+    import tempfile
+
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerows([("a", "b", "c"), *rows])
+    with tempfile.TemporaryDirectory() as folder:
+        table = read_table(written(Path(folder), stream.getvalue()))
+    lines = stream.getvalue().split("\n")
+
+    assert [list(r) for r in rows] == [list(r.cells.values()) for r in table.rows]
+    for row in table.rows:
+        for column, text in row.cells.items():
+            place = table.place(row, column)
+            rest = lines[place.line - 1][place.column - 1 :]
+            assert text == (next(csv.reader([rest]), None) or [""])[0]
+
+
+def test_what_is_stated() -> None:
+    assert [False] * 5 == [is_stated(t) for t in ("", " ", "n/a", "NaN", "-")]
+    assert [True] * 3 == [is_stated(t) for t in ("0", "no", "none")]
+
+
+def test_rejected_rows_and_cells(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, "id,time_us,rate\none,1,2\ntwo,3,4\nthree,5,6\n"))
+    spec = Measurements(
+        data="table.csv", of="op", framework="-", licence="-", columns={},
+        rejected=(RejectedRow(row="one", reason="-"), RejectedRow(row="two", column="rate", reason="-")),
+    )  # fmt: skip
+
+    assert [("two", "3", ""), ("three", "5", "6")] == [tuple(r.cells.values()) for r in used_rows(spec, table)]
+    assert 3 == len(table.rows)
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    spec = Measurements(data="table.csv", of="op", framework="-", licence="-", columns={})
+    written(tmp_path, "id\none\n")
+    before = table_of(spec, str(tmp_path / "table.yaml"))
+    written(tmp_path, "id\none\ntwo\n")
+
+    assert (1, 2) == (len(before.rows), len(table_of(spec, str(tmp_path / "table.yaml")).rows))
+
+
+def test_every_shipped_table_has_a_document() -> None:
+    folder = shipped() / "measured"
+
+    assert {f.stem.replace("_", "-") for f in folder.glob("*.csv")} == {f.stem for f in folder.glob("*.yaml")}

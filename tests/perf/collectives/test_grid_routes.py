@@ -1,0 +1,171 @@
+"""Routes on grids, against a walk over the graph, and on a torus that is too large for one."""
+
+import math
+import time
+import tracemalloc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_systems import on
+
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.collectives.bounds import bound
+from trnspec.perf.collectives.grid_routes import ring
+from trnspec.perf.collectives.groups import Group
+from trnspec.perf.collectives.groups import group as group_of
+from trnspec.perf.collectives.link_rates import Rates
+from trnspec.perf.collectives.routes import Routes
+from trnspec.perf.collectives.timing import explicit_group, group, plans, time_plan, timings
+from trnspec.topology.shapes import Chain, Explicit, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
+from trnspec.topology.switched import Switched, SwitchLevel
+
+GIB = 2.0**30
+SHAPES = st.one_of(
+    st.builds(Ring, st.integers(2, 9)),
+    st.builds(Ring, st.just(2), double=st.just(True)),
+    st.builds(Chain, st.integers(2, 9)),
+    st.builds(Hypercube, st.integers(1, 4)),
+    st.builds(Torus, st.lists(st.integers(1, 6), min_size=2, max_size=3).map(tuple).filter(lambda d: max(d) > 1)),
+    st.builds(Mesh, st.lists(st.integers(1, 4), min_size=2, max_size=3).map(tuple).filter(lambda d: max(d) > 1)),
+)
+
+
+def walked(shape: GridShape, sends: list[tuple[int, int, float]]) -> dict[str, float]:
+    """The load of the busiest link of each axis: every send spread over all shortest paths, found in the graph."""
+    routes = Routes(shape)
+    carried = [[0.0, 0.0] for _ in routes.fabric.edges]
+    for a, b, share in sends:
+        routes._spread(a, {b: share}, carried)
+    busiest: dict[str, float] = {}
+    for e, both in zip(routes.fabric.edges, carried, strict=True):
+        busiest[e.kind] = max(busiest.get(e.kind, 0.0), *both)
+    return {kind: load for kind, load in busiest.items() if load}
+
+
+@settings(max_examples=150, deadline=None)
+@given(shape=SHAPES, data=st.data())
+def test_loads_are_those_of_all_shortest_paths_in_the_graph(shape, data):
+    chips = st.integers(0, shape.nodes - 1)
+    sends = data.draw(st.lists(st.tuples(chips, chips, st.floats(0.01, 1.0)), min_size=1, max_size=60))
+
+    assert pytest.approx(walked(shape, [s for s in sends if s[0] != s[1]]), rel=1e-12) == Routes(shape).loads(sends)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [Torus((4, 4)), Torus((2, 3, 4)), Torus((5, 3)), Mesh((3, 4)), Hypercube(4), Ring(2, double=True), Chain(2)],
+    ids=str,
+)
+def test_one_chip_to_all_and_all_to_one(shape):
+    nodes = range(1, shape.nodes)
+
+    for sends in ([(0, i, 0.5 + i) for i in nodes], [(i, 0, 0.5 + i) for i in nodes]):
+        assert pytest.approx(walked(shape, sends), rel=1e-12) == Routes(shape).loads(sends)
+
+
+GROUPS = [
+    (Torus((4, 4)), 1, 16, 1), (Torus((4, 4)), 1, 4, 1), (Torus((4, 4)), 1, 4, 4), (Torus((4, 4)), 1, 8, 2),
+    (Torus((4, 4)), 4, 64, 1), (Torus((4, 4)), 4, 16, 4), (Torus((2, 3, 4)), 2, 48, 1), (Torus((4, 6)), 1, 8, 3),
+    (Hypercube(4), 2, 32, 1), (Ring(6), 1, 3, 2), (Switched(8, (SwitchLevel(8),)), 2, 8, 2), (Ring(2, double=True), 1, 2, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "per_chip", "ranks", "stride"), GROUPS, ids=str)
+def test_an_exchange_by_symmetry_is_that_of_every_send(shape, per_chip, ranks, stride):
+    of = group(on(shape, per_chip=per_chip), ranks, stride)
+    routes = Routes(shape, per_chip)
+    sends = [(a, b, 0.25) for members in of.siblings for a in members for b in members if a != b]
+
+    assert pytest.approx(routes.rank_loads(sends), rel=1e-12) == routes.exchange(of.siblings, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("shape", "ranks"),
+    [(Torus((4, 4)), (0, 1, 4, 5)), (Torus((4, 4)), (0, 3, 5)), (Mesh((4, 4)), range(16)), (Torus((6,)), (0, 1, 2))],
+    ids=str,
+)
+def test_other_groups_are_not_taken_for_symmetric(shape, ranks):
+    of = explicit_group(on(shape), list(ranks))
+
+    assert Routes(shape).exchange(of.siblings, 0.25) is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "closed"),
+    [((4,), (True,)), ((4, 4), (True, True)), ((2, 3), (False, False)), ((3, 4), (False, False)), ((3, 5, 2), (False,) * 3),
+     ((1, 6, 3), (True, False, False)), ((16, 20, 28), (True,) * 3)],
+)  # fmt: skip
+def test_a_ring_passes_every_position_once_by_single_hops(sizes, closed):
+    walk = ring(sizes, closed)
+
+    assert len(set(walk)) == len(walk) == math.prod(sizes)
+    for a, b in zip(walk, [*walk[1:], walk[0]], strict=True):
+        ((k, hop),) = [(k, q - p) for p, q, k in zip(a, b, sizes, strict=True) if p != q]
+        assert abs(hop) == 1 or (abs(hop) == k - 1 and len(sizes) == 1)
+
+
+@pytest.mark.parametrize(("sizes", "closed"), [((5,), (False,)), ((3, 5), (True, True))])
+def test_no_ring_is_made_up(sizes, closed):
+    assert [] == ring(sizes, closed)
+
+
+@pytest.mark.parametrize("kind", ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast"])
+def test_8960_chips_of_a_torus(kind):
+    where = on(Torus((16, 20, 28)), degree=6.0)
+    tracemalloc.start()
+    began = time.process_time()
+    of = group(where)
+    fastest = timings(where, of, kind, GIB)[0]
+    least = bound(where, of, kind, GIB)
+    taken = time.process_time() - began
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    # Tracing memory takes several times as long as the computation.
+    assert taken < 20.0
+    assert most < 500e6
+    assert 0.4 * fastest.time < least.time <= fastest.time * (1 + 1e-12)
+    if kind == "all-to-all":
+        # 8960^2 / 4 blocks cross 2 x 16 x 20 links of the longest axis each way.
+        assert pytest.approx(GIB * 8960 / 4 / (2 * 16 * 20) / 10.0) == least.time == fastest.time
+
+
+def test_many_groups_of_a_large_torus():
+    where = on(Torus((16, 20, 28)), degree=6.0)
+    of = group(where, 2240, 4)
+
+    assert 4 == len(of.siblings)
+    assert bound(where, of, "all-reduce", GIB).time <= timings(where, of, "all-reduce", GIB)[0].time
+
+
+@pytest.mark.parametrize(
+    ("where", "ranks", "place"),
+    [
+        (on(Torus((1000, 1000, 1000)), degree=6.0), None, "ranks"),
+        (on(Torus((1000, 1000, 1000)), degree=6.0), 8, "ranks"),
+        (on(Mesh((64, 64)), degree=4.0), None, "ranks"),
+        (on(FullyConnected(300), degree=299.0), None, "on"),
+    ],
+    ids=["10^9 chips", "8 of 10^9 chips", "mesh", "without symmetry"],
+)
+def test_what_would_take_too_long_is_refused_before_it_is_built(where, ranks, place):
+    began = time.process_time()
+    with pytest.raises(RefusalError) as caught:
+        plans(where, group(where, ranks), "all-reduce")
+
+    assert ("too-large", place) == (caught.value.reason, caught.value.place)
+    assert time.process_time() - began < 5.0
+
+
+def test_plans_of_a_shape_without_symmetry_are_the_general_ones():
+    table = [[1, 3], [0, 2], [1, 3], [0, 2]]
+    explicit, closed = on(Explicit(table)), on(Ring(4))
+    for kind in ("all-reduce", "all-to-all"):
+        of = Group(tuple(range(4)), tuple(range(4)), 1, (tuple(range(4)),))
+        assert group_of(explicit) == of
+        by_name = {p.name: time_plan(p, Rates(closed), GIB).time for p in plans(closed, of, kind)}
+        for plan in plans(explicit, of, kind):
+            # Only on a grid is the order of the exchanges known in which all of them are single hops.
+            if plan.name in by_name and plan.name != "recursive":
+                assert pytest.approx(by_name[plan.name], rel=1e-12) == time_plan(plan, Rates(explicit), GIB).time

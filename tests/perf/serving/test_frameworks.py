@@ -1,0 +1,32 @@
+"""The table of serving frameworks: its names are choices, and its settings options."""
+
+from __future__ import annotations
+
+import typing
+
+import pytest
+
+from trnspec.evaluation.inputs import fields_of
+from trnspec.evaluation.questions import ServingFrameworkName, ServingSchedule
+from trnspec.perf.serving.frameworks import DEFAULTS, FRAMEWORKS
+
+OPTIONS = {one.name: one for one in fields_of(ServingSchedule)}
+BY_FRAMEWORK = {"context_buckets", "batch_buckets", "tile"}
+"""Options whose value follows from the smallest bucket, or from the chip."""
+
+
+def test_each_choice_is_a_framework():
+    assert typing.get_args(ServingFrameworkName) == tuple(FRAMEWORKS)
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_each_setting_is_a_value_of_an_option_that_is_unset(name):
+    for option, setting in FRAMEWORKS[name].settings.items():
+        assert OPTIONS[option].default is None
+        if option not in BY_FRAMEWORK:
+            assert setting.value == OPTIONS[option].check(setting.value)
+        assert setting.origin
+
+
+def test_defaults_are_values_of_options():
+    assert {n: OPTIONS[n].check(v) for n, v in DEFAULTS.items()} == DEFAULTS

@@ -1,0 +1,62 @@
+"""The time of a step whose stages have different numbers of layers, against that of equal ones."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+from dims_by_hand import llama
+from engine_catalogs import shipped
+
+from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.machine import machine
+from trnspec.perf.training.step import PARTS, Step, step
+from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.transformer import transformer
+
+SYSTEM = lower(shipped().graph, "trn2.48xlarge*4")
+MACHINE = machine(SYSTEM, IDEAL, "bf16")
+LAYOUT = Layout(pp=16, dp=16, seq=8192, global_batch=1024, uneven=True)
+M = LAYOUT.microbatches
+# Llama 3.1 405B, and a model whose output takes longer than a layer.
+LONG, WIDE = llama(126, 16384, 128, 8, 53248, 128256), llama(126, 1024, 16, 8, 2816, 256000)
+
+
+def timed(d, layers: float, layout: Layout = LAYOUT, **changes: float) -> Step:
+    return step(transformer(evolve(d, layers=layers, **changes)), layout.plan(), MACHINE)
+
+
+@pytest.mark.parametrize("d", [LONG, WIDE], ids=["layers", "output"])
+def test_the_slowest_stage_decides(d):
+    even, found = timed(d, 128.0), timed(d, 126.0)
+    layer, output = even.compute / (8 * M), even.head / M
+    sent = even.bubble - 15 * 8 * layer
+    # Eight layers, as with 128; the last stage has seven and the output.
+    assert even.compute == found.compute
+    assert found.head == pytest.approx(M * max(output - layer, 0.0), rel=1e-9)
+    # All other layers, and what of the output is not on the slowest stage.
+    assert found.bubble == pytest.approx((126 - 8) * layer + min(layer, output) + sent, rel=1e-9)
+    assert found.total == pytest.approx(sum(getattr(found, name) for name in PARTS), rel=1e-12)
+    assert (output > layer) == (d is WIDE)
+
+
+def test_a_remainder_of_layers():
+    # DeepSeek-V3's 61 layers: four where the mean is 3.8, and three with the output.
+    even, found = timed(LONG, 64.0), timed(LONG, 61.0)
+    layer, output = even.compute / (4 * M), even.head / M
+    assert even.compute == found.compute
+    assert found.head == max(M * (output - layer), 0.0) == 0.0
+    assert even.bubble - found.bubble == pytest.approx(3 * layer - output, rel=1e-9)
+
+
+def test_multi_token_prediction_is_on_the_last_stage():
+    module = {"mtp_layers": 1.0, "mtp_weights": 2 * 16384.0**2, "mtp_small": 3 * 16384.0}
+    even, found = timed(LONG, 128.0), timed(LONG, 128.0, **module)
+    layer = even.compute / (8 * M)
+    joined = 6 * 8192 * 2 * 16384.0**2 * MACHINE.flop
+    assert found.head == pytest.approx(2 * even.head + M * (layer + joined), rel=1e-9)
+    assert (even.compute, even.bubble) == (found.compute, found.bubble)
+    assert found.data > even.data or found.data == even.data == 0.0
+    # One stage fewer layers leaves room for the module.
+    short = timed(LONG, 126.0, **module)
+    assert short.head == pytest.approx(2 * even.head + M * joined, rel=1e-9)

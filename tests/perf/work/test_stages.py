@@ -1,0 +1,101 @@
+"""Layers of stages where they are not divisible, and the time and the memory that follow from them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from attrs import evolve
+from dims_by_hand import LATENT, LLAMA_3_8B
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec.perf.work.memory import OPTIMIZERS, Storing, peak_memory, training_memory
+from trnspec.perf.work.stages import Split, extreme_layers, in_flight, stage_layers
+
+ADAM = OPTIMIZERS["adam"]
+
+
+def sizes(layers: int, chunks: int) -> list[int]:
+    """Layers of each chunk, handed out one by one."""
+    dealt = [layers // chunks] * chunks
+    for chunk in [*range(1, chunks - 1), 0][: layers - sum(dealt)]:
+        dealt[chunk] += 1
+    return dealt
+
+
+def stages(layers: int, split: Split) -> list[list[range]]:
+    """The layers of the chunks of each stage."""
+    pp = int(split.pp)
+    count = 2 * pp if split.folded else pp * int(split.interleave)
+    starts = list(itertools.accumulate(sizes(layers, count), initial=0))
+    chunks = [range(a, b) for a, b in itertools.pairwise(starts)]
+    return [[chunks[k], chunks[-1 - k]] if split.folded else chunks[k::pp] for k in range(pp)]
+
+
+SPLITS = st.builds(
+    lambda pp, kind: Split(pp=float(pp), interleave=float(max(1, kind)), folded=float(kind == 0)),
+    st.integers(1, 12), st.integers(0, 4),
+)  # fmt: skip
+
+
+@given(st.integers(1, 130), st.integers(0, 130), SPLITS)
+def test_every_stage_has_the_layers_of_its_chunks(layers, dense, split):
+    dense = min(dense, layers)
+    d = evolve(LATENT, layers=float(layers), expert_layers=float(layers - dense))
+    expected = []
+    for chunks in stages(layers, split):
+        mine = list(itertools.chain(*chunks))
+        expected.append((sum(i < dense for i in mine), sum(i >= dense for i in mine)))
+    assert expected == [stage_layers(d, split, float(k)) for k in range(int(split.pp))]
+    each = [a + b for a, b in expected]
+    last = 0 if split.folded else -1
+    assert (max(each), each[last]) == extreme_layers(float(layers), split.pp, split.interleave, split.folded)
+
+
+@pytest.mark.parametrize(
+    ("layers", "pp", "expected"),
+    [
+        # Llama 3.1 405B: embedding and output count as a layer each.
+        (126, 16, [7, *[8] * 14, 7]),
+        # DeepSeek-V3, whose mean is 3.8.
+        (61, 16, [3, *[4] * 13, 3, 3]),
+        (5, 2, [3, 2]),
+    ],
+)  # fmt: skip
+def test_unequal_stages(layers, pp, expected):
+    d = evolve(LLAMA_3_8B, layers=float(layers))
+    assert [(n, 0) for n in expected] == [stage_layers(d, Split(pp=float(pp)), float(k)) for k in range(pp)]
+
+
+def test_modules_of_multi_token_prediction_are_with_the_output():
+    d = evolve(LATENT, layers=24.0, expert_layers=19.0, mtp_layers=2.0)
+    assert [(5, 1), (0, 6), (0, 6), (0, 8)] == [stage_layers(d, Split(pp=4.0), float(k)) for k in range(4)]
+    folded = Split(pp=4.0, folded=1.0)
+    assert [(3, 5), (2, 4), (0, 6), (0, 6)] == [stage_layers(d, folded, float(k)) for k in range(4)]
+    dense = evolve(d, expert_layers=0.0)
+    assert [(6, 0), (6, 0), (6, 0), (8, 0)] == [stage_layers(dense, Split(pp=4.0), float(k)) for k in range(4)]
+
+
+@given(st.integers(8, 70), st.integers(0, 6), SPLITS, st.integers(1, 40), st.sampled_from([0.0, 2.0]))
+def test_the_peak_is_that_of_all_stages(layers, dense, split, microbatches, recompute):
+    d = evolve(LATENT, layers=float(layers), expert_layers=float(layers - dense))
+    question = {"seq": 4096.0, "microbatch": 1.0, "microbatches": float(microbatches)}
+    storing = Storing(recompute=recompute)
+    every = [training_memory(d, split, storing, ADAM, **question, stage=float(k)).total for k in range(int(split.pp))]
+    assert max(every) == peak_memory(d, split, storing, ADAM, **question)
+
+
+def test_the_fullest_stage_has_the_most_layers_in_flight():
+    d, split = evolve(LLAMA_3_8B, layers=126.0, embedding=0.0, head=0.0, vocabulary=1.0), Split(pp=16.0)
+    each = [
+        training_memory(d, split, Storing(), ADAM, seq=8192.0, microbatch=1.0, microbatches=64.0, stage=float(k))
+        for k in range(16)
+    ]
+    held = [n * in_flight(split, 64.0, float(k)) for k, n in enumerate([7, *[8] * 14, 7])]
+    assert [
+        math.isclose(m.activations / each[0].activations, h / held[0], rel_tol=1e-12)
+        for m, h in zip(each, held, strict=True)
+    ]
+    assert 1 == max(range(16), key=lambda k: held[k])

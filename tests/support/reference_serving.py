@@ -1,0 +1,256 @@
+"""The time of prefill, of a decode step and of a request once more, in plain Python, as the documentation states them.
+
+Loops over layers, links, passes and tokens; no arrays, and none of the engine's formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from attrs import frozen
+from reference_engine import Links, layer_kinds
+
+
+@frozen(kw_only=True)
+class Request:
+    """A deployment and a workload, as a user states them; buckets and tile as lists and numbers."""
+
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    ep: int = 1
+    batch: int = 1
+    prompt: int = 1024
+    output: int = 128
+    chunks: int = 1
+    prompts: int = 1
+    rounds: int = 1
+    cached: int = 0
+    attention: str = "calibration"
+    all_experts_from: int = 0
+    contexts: tuple[int, ...] = ()
+    batches: tuple[int, ...] = ()
+    tile: int = 0
+    weight_bytes: float = 2.0
+    cache_bytes: float = 2.0
+    drafted: int = 0
+
+
+def next_bucket(size: float, buckets: tuple[int, ...]) -> float:
+    """The smallest bucket that holds a size, or the size itself."""
+    return min((b for b in buckets if b >= size), default=size)
+
+
+def keys_in(context: float, *, window: float) -> float:
+    """Keys of a layer at a context."""
+    return min(window, context) if window else context
+
+
+def mean_over_layers(d: Any, of_window: Any) -> float:
+    """The mean over the layers of a number that depends on the window of a layer."""
+    return sum(of_window(d.window if windowed else 0.0) for _, windowed in layer_kinds(d)) / d.layers
+
+
+def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
+    """Of an average layer: elements multiplied by a token, elements read by a rank, expert copies of a token.
+
+    The first with the columns that tiles and repeated heads add, over all ranks.
+    """
+
+    def whole_tiles(width: float) -> float:
+        per_rank = width / x.tp
+        return (math.ceil(per_rank / x.tile) * x.tile if x.tile else per_rank) * x.tp
+
+    met = math.ceil(tokens) * x.ep
+    every = 0 < x.all_experts_from <= met
+    heads = math.ceil(d.heads / x.tp)
+    kv_heads = math.ceil(d.kv_heads / x.tp)
+    repeated = d.hidden * (heads * x.tp - d.heads) * (d.qk_size + d.v_size)
+    repeated += d.hidden * d.kv_elements * (kv_heads * x.tp / d.kv_heads - 1)
+    in_tiles = 0.0
+    for size in (d.qk_size, d.v_size):
+        columns = heads * size
+        in_tiles += d.hidden * x.tp * ((math.ceil(columns / x.tile) * x.tile if x.tile else columns) - columns)
+    multiplied = read = copies = 0.0
+    for expert, _ in layer_kinds(d):
+        multiplied += d.attention_weights + repeated + in_tiles
+        read += (d.attention_weights + repeated) / x.tp
+        if not expert:
+            multiplied += d.mlp_weights * (whole_tiles(d.width) / d.width if d.width else 1)
+            read += d.mlp_weights / x.tp
+            continue
+        used = d.experts if every else d.active
+        multiplied += used * d.expert_weights * whole_tiles(d.expert_width) / d.expert_width + d.router_weights
+        multiplied += d.shared_weights * (whole_tiles(d.shared_width) / d.shared_width if d.shared_width else 1)
+        read += (d.shared_weights + d.router_weights) / x.tp
+        copies += d.active
+        # Tokens of all ep replicas choose among the experts; counted over the layers with experts, on average.
+    routed = sum(d.experts * d.expert_weights for expert, _ in layer_kinds(d) if expert)
+    if routed:
+        chosen = sum(d.active * d.expert_weights for expert, _ in layer_kinds(d) if expert) / routed
+        missed = loaded = 1.0
+        for _ in range(met):
+            missed *= 1 - min(chosen, 1.0)
+        if not every:
+            loaded = min(1.0, met * chosen) if x.all_experts_from else 1 - missed
+        read += routed / x.tp / x.ep * loaded
+    return multiplied / d.layers, read / d.layers, copies / d.layers
+
+
+def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> dict[str, float]:
+    """The parts of one pass: ``load`` has tokens, scores and spilled bytes of all heads, cached tokens, logits."""
+    links = Links(system.levels, _NO_LOSS)
+    rate = system.rates["bf16"]
+    tokens = load["tokens"]
+
+    def roof(compute: float, memory: float) -> float:
+        return max(compute, memory) + s.additive * min(compute, memory)
+
+    multiplied, read, copies = shares(d, x, tokens)
+    matrices = roof(
+        2 * tokens * multiplied / x.tp / (rate * s.matmul), read * x.weight_bytes / (system.bandwidth * s.weights)
+    )
+    mine = math.ceil(d.heads / x.tp) / d.heads
+    cached = load["cached"] * d.kv_elements * math.ceil(d.kv_heads / x.tp) / d.kv_heads * x.cache_bytes
+    attention = roof(2 * load["scores"] * mine / (rate * s.attention), cached / (system.bandwidth * s.cache))
+    attention += load["spilled"] * mine / system.bandwidth
+
+    message = tokens * d.hidden * 2.0
+    steps, byte = links.gather(x.tp, 1)
+    tensor = d.layers * 2 * (s.call + 2 * (steps + byte * message / s.link)) if x.tp > 1 else 0.0
+    head = 0.0
+    if load["logits"]:
+        logits = load["logits"] * d.vocabulary
+        head = roof(
+            2 * logits / x.tp * d.hidden / (rate * s.matmul),
+            d.head / x.tp * x.weight_bytes / (system.bandwidth * s.weights),
+        )
+        head += load["logits"] * s.sample
+        tensor += s.call + steps + byte * logits * 4 / s.link if x.tp > 1 else 0.0
+    expert = 0.0
+    if x.ep > 1 and copies:
+        hop = next(
+            hop
+            for i, (_, _, hop) in reversed(list(enumerate(links.levels)))
+            if links.within(x.ep, x.tp)[i] > ([1.0, *links.within(x.ep, x.tp)])[i]
+        )
+        expert = d.layers * 2 * (s.call + hop + links.exchange(x.ep, x.tp) * message / x.tp * copies / s.link)
+    pipeline = 0.0
+    if x.pp > 1:
+        hop, byte = links.outermost(x.tp * x.dp * x.pp)
+        pipeline = (x.pp - 1) * (s.call + hop + message / x.tp * byte / s.link)
+    parts = {
+        "matrices": d.layers * matrices, "attention": d.layers * attention, "head": head, "tensor": tensor,
+        "expert": expert, "pipeline": pipeline, "launch": d.layers * s.launch, "fixed": s.step,
+    }  # fmt: skip
+    return parts | {"total": sum(parts.values())}
+
+
+class _NoLoss:
+    chip = server = ultraserver = network = 1.0
+    hop = network_hop = 0.0
+
+
+_NO_LOSS = _NoLoss()
+
+
+def added(first: dict[str, float], second: dict[str, float]) -> dict[str, float]:
+    """Two loads in one pass."""
+    return {name: first[name] + second[name] for name in first}
+
+
+def prompt_load(d: Any, s: Any, x: Request) -> dict[str, float]:
+    """The mean load of the passes of prefill."""
+    computed = x.prompt - x.cached
+    chunk = computed / x.chunks
+    causal = {"flash": 1.0, "materialized": 0.0, "calibration": s.causal}[x.attention]
+    passes = {"flash": 0.0, "materialized": 4 * 2.0, "calibration": 4 * s.score_passes}[x.attention]
+    width = next_bucket(math.ceil(chunk), x.contexts) if x.contexts else chunk
+    longest = next_bucket(x.prompt, x.contexts)
+
+    def keys(window: float) -> float:
+        reach = min(window, x.prompt) if window else x.prompt
+        if x.contexts:
+            whole = longest if x.chunks > 1 or x.cached else width * (1 - causal / 2)
+            return min(whole, reach + width) if window else whole
+        plain = 0.0
+        for i in range(x.chunks):
+            plain += (x.cached + i * chunk + chunk / 2 + chunk / 2 * (1 - causal)) / x.chunks
+        if not window:
+            return plain
+        seen = sum(min(window, token + 0.5) for token in range(x.cached, x.prompt)) / computed
+        return min(plain, seen + chunk / 2 * (1 - causal))
+
+    def read(window: float) -> float:
+        plain = sum(x.cached + (i + 1) * chunk for i in range(x.chunks)) / x.chunks
+        if x.contexts:
+            plain = longest if x.chunks > 1 or x.cached else width
+        reach = min(window, x.prompt) if window else x.prompt
+        return min(plain, reach + width) if window else plain
+
+    tokens = x.prompts * width
+    met = mean_over_layers(d, keys)
+    return {
+        "tokens": tokens,
+        # Keys and values are expanded: each head has its own.
+        "scores": tokens * met * d.heads * (d.qk_size + d.v_size),
+        "spilled": tokens * met * d.heads * passes,
+        "cached": x.prompts * mean_over_layers(d, read),
+        "logits": x.prompts / x.chunks,
+    }
+
+
+def token_load(d: Any, s: Any, x: Request, met: float) -> dict[str, float]:
+    """The load of a decode step at ``met`` keys in an average layer."""
+    sequences = math.ceil(next_bucket(x.batch, x.batches) / x.pp)
+    if not x.contexts:
+        allocated = mean_over_layers(d, lambda window: keys_in(x.prompt + x.output, window=window))
+        met = met + s.padding * (allocated - met)
+    tokens = sequences * (x.drafted + 1)
+    # The up-projections are absorbed: a head multiplies the compressed vector and the positional key.
+    size = (d.kv_elements + d.rank) if d.rank else d.qk_size + d.v_size
+    return {
+        "tokens": tokens,
+        "scores": tokens * met * d.heads * size,
+        "spilled": tokens * met * d.heads * 4 * s.score_passes,
+        "cached": sequences * (met + x.drafted + 1),
+        "logits": tokens,
+    }
+
+
+def mean_met(d: Any, x: Request) -> float:
+    """Keys in an average layer, averaged over the output, token after token."""
+
+    def of(window: float) -> float:
+        total = 0.0
+        for token in range(x.prompt, x.prompt + x.output):
+            total += keys_in(next_bucket(token + 1, x.contexts) if x.contexts else token + 0.5, window=window)
+        return total / x.output
+
+    return mean_over_layers(d, of)
+
+
+def prefill(d: Any, system: Any, s: Any, x: Request) -> dict[str, float]:
+    """The parts of prefill, up to the first token."""
+    one = forward(d, system, s, x, prompt_load(d, s, x))
+    parts = {name: x.chunks * x.rounds * time for name, time in one.items() if name != "total"}
+    parts["fixed"] += s.request * x.rounds
+    return parts | {"total": sum(parts.values())}
+
+
+def decode(d: Any, system: Any, s: Any, x: Request) -> dict[str, float]:
+    """The parts of a decode step, averaged over the output."""
+    return forward(d, system, s, x, token_load(d, s, x, mean_met(d, x)))
+
+
+def interference(d: Any, system: Any, s: Any, x: Request) -> float:
+    """Time that prefill of the other requests of a continuous batch adds per token."""
+    if x.output == 1:
+        return 0.0
+    each = prefill(d, system, s, x)["total"]
+    if x.chunks > 1:
+        token = token_load(d, s, x, mean_met(d, x))
+        mixed = forward(d, system, s, x, added(prompt_load(d, s, x), token))
+        each = x.chunks * max(mixed["total"] - forward(d, system, s, x, token)["total"], 0.0) + s.request
+    return (x.batch - 1) * each / x.pp / (x.output - 1)

@@ -1,0 +1,533 @@
+"""Tables of published measurements: their form, their hardware and models, and values that cannot be right."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.diagnostics import Location, Severity, did_you_mean
+from trnspec.errors import UsageError
+from trnspec.graph.composition import chips
+from trnspec.loading.measured import MeasuredTable, is_stated, table_of, used_rows
+from trnspec.model.document import Node
+from trnspec.model.measurements import Measurements
+from trnspec.plugins.api import Finding, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trnspec.graph.graph import Graph
+    from trnspec.loading.measured import Row
+    from trnspec.yaml import Path
+
+_DATA = ("spec", "data")
+_UNITLESS = ("1", "%", "tokens", "tokens/s", "sequences/s")
+"""Units of cells that figures of a catalog do not have."""
+
+_KEYS = ("kind", "id", "source")
+"""Columns that every table has."""
+
+_DTYPES = (
+    (r"nvfp4|mxfp4|fp4", ("fp4", "mxfp4")),
+    (r"mxfp8|fp8|float8", ("fp8", "mxfp8")),
+    (r"bf16|bfloat16", ("bf16",)),
+    (r"fp16|float16", ("fp16", "bf16")),
+    (r"tf32", ("tf32",)),
+    (r"fp32|float32", ("fp32",)),
+)
+"""Precisions as tables name them: a pattern, and the rates of a chip that bound it."""
+
+_RESULTS = ("step_time_s", "tokens_per_s_per_chip", "ttft_ms", "tpot_ms", "time_us", "seq_per_s", "achieved")
+"""The columns of results."""
+
+_NOT_THE_RUN = {"id", "source", "note", "date", "licence", "hardware", "model", "family", *_KEYS}
+"""Columns that may differ between two copies of one run."""
+
+_AGREE = 0.02
+"""Relative difference that rounding of printed rates and times can cause."""
+
+
+@frozen
+class _Table:
+    node: Node[Measurements]
+    table: MeasuredTable
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows that are used."""
+        return used_rows(self.node.spec, self.table)
+
+    def finding(self, row: Row | None, column: str, message: str, hint: str = "", path: Path = _DATA) -> Finding:
+        text = "" if row is None else row.cells.get(column, "")
+        where = Location(self.table.file, self.table.place(row, column), text=text)
+        return Finding(path, message, hint, node=self.node, where=where)
+
+
+def _read(node: Node[Measurements]) -> _Table | None:
+    """The table of a document, or ``None`` where it cannot be read, which TRN701 reports."""
+    try:
+        table = table_of(node.spec, node.document.file)
+    except UsageError:
+        return None
+    return _Table(node, table)
+
+
+def _number(row: Row, column: str) -> float | None:
+    text = row.cells.get(column)
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(value) else value
+
+
+@rule("TRN701", "unreadable-measurements", over=Measurements)
+def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
+    """A table of measurements that cannot be read, or that does not have the columns of its document.
+
+    Why:
+        A column without a description has no unit, and a described column that is missing was renamed or lost.
+
+    Example:
+        ```yaml
+        # file: measured/example.yaml
+        api_version: trnspec/v1
+        kind: Measurements
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          data: example.csv
+          of: matmul
+          framework: PyTorch
+          licence: Apache-2.0
+          columns:
+            kind: {meaning: what the row measures}
+            id: {meaning: name of the row}
+            source: {meaning: where it is published}
+            time_us: {meaning: time per call, unit: furlong}  #! TRN701
+            mfu_pct: {meaning: share of the peak rate, unit: "%"}  #! TRN701
+        # file: measured/example.csv
+        kind,id,source,time_us,hardware  #! TRN701
+        matmul,one,a page,12.5,trn1.32xlarge
+        ```
+
+    Instead:
+        ```yaml
+        # file: measured/example.yaml
+        api_version: trnspec/v1
+        kind: Measurements
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          data: example.csv
+          of: matmul
+          framework: PyTorch
+          licence: Apache-2.0
+          columns:
+            kind: {meaning: what the row measures}
+            id: {meaning: name of the row}
+            source: {meaning: where it is published}
+            time_us: {meaning: time per call, unit: us}
+        # file: measured/example.csv
+        kind,id,source,time_us
+        matmul,one,a page,12.5
+        ```
+
+    Source:
+        W3C: Model for Tabular Data and Metadata on the Web (2015): every column is described once, apart from the data.
+    """
+    spec = node.spec
+    try:
+        table = table_of(spec, node.document.file)
+    except UsageError as error:
+        yield Finding(_DATA, str(error), "the table is in the folder of its document")
+        return
+    of = _Table(node, table)
+    known = [u.symbol for u in node.units]
+    for name, column in spec.columns.items():
+        path = ("spec", "columns", name)
+        if name not in table.columns:
+            hint = did_you_mean(name, table.columns) or f"columns: {', '.join(table.columns)}"
+            yield Finding(path, f"{spec.data} has no column {name!r}", hint, key=True)
+        if column.unit is not None and column.unit not in _UNITLESS and node.units.get(column.unit) is None:
+            yield Finding((*path, "unit"), f"{column.unit!r} is not a unit", did_you_mean(column.unit, known))
+    for name in table.columns:
+        if name not in spec.columns:
+            yield of.finding(None, name, f"the column {name!r} is not described", "add it to spec.columns")
+    for name in _KEYS:
+        if name not in table.columns:
+            yield of.finding(None, name, f"there is no column {name!r}", f"every table has {', '.join(_KEYS)}")
+    ids = {row.id for row in table.rows}
+    for index, rejected in enumerate(spec.rejected):
+        if rejected.row not in ids:
+            hint = did_you_mean(rejected.row, ids)
+            yield Finding(("spec", "rejected", index, "row"), f"{spec.data} has no row {rejected.row!r}", hint)
+        if rejected.column is not None and rejected.column not in table.columns:
+            hint = did_you_mean(rejected.column, table.columns)
+            yield Finding(("spec", "rejected", index, "column"), f"there is no column {rejected.column!r}", hint)
+
+
+@rule("TRN702", "invalid-measurement", over=Measurements)
+def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
+    """A cell that is not a number where its column has a unit, or hardware that the document does not name.
+
+    Why:
+        A cell that cannot be read would be taken for one that states nothing.
+
+    Example:
+        ```yaml
+        # file: measured/example.yaml
+        api_version: trnspec/v1
+        kind: Measurements
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          data: example.csv
+          of: matmul
+          framework: PyTorch
+          licence: Apache-2.0
+          hardware: {Trn1: trn1.32xlarge}
+          columns:
+            kind: {meaning: what the row measures}
+            id: {meaning: name of the row}
+            source: {meaning: where it is published}
+            hardware: {meaning: the server}
+            time_us: {meaning: time per call, unit: us}
+        # file: measured/example.csv
+        kind,id,source,hardware,time_us
+        matmul,one,a page,Trn1,12.5
+        matmul,two,a page,Trn1,12.5 us  #! TRN702
+        matmul,three,a page,Trn1,-1  #! TRN702
+        matmul,two,a page,Trn1,13.5  #! TRN702
+        matmul,four,a page,Trn9,12.5  #! TRN702
+        ```
+
+    Instead:
+        ```yaml
+        # file: measured/example.yaml
+        api_version: trnspec/v1
+        kind: Measurements
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          data: example.csv
+          of: matmul
+          framework: PyTorch
+          licence: Apache-2.0
+          hardware: {Trn1: trn1.32xlarge}
+          columns:
+            kind: {meaning: what the row measures}
+            id: {meaning: name of the row}
+            source: {meaning: where it is published}
+            hardware: {meaning: the server}
+            time_us: {meaning: time per call, unit: us}
+        # file: measured/example.csv
+        kind,id,source,hardware,time_us
+        matmul,one,a page,Trn1,12.5
+        ```
+
+    Source:
+        The design of trnspec: a table is read by its document, and nothing is guessed.
+    """
+    of = _read(node)
+    if of is None:
+        return
+    spec = node.spec
+    numbers = [
+        n for n, c in spec.columns.items() if (c.unit is not None or c.holds == "number") and n in of.table.columns
+    ]
+    flags = [n for n, c in spec.columns.items() if c.holds == "yes-no" and n in of.table.columns]
+    seen: set[str] = set()
+    for row in of.table.rows:
+        if row.cells.get("id", "") in seen or not row.cells.get("id", "").strip():
+            yield of.finding(
+                row, "id", f"the id {row.cells.get('id', '')!r} is empty or taken", "every row has its own id"
+            )
+        seen.add(row.cells.get("id", ""))
+        for name in numbers:
+            text = row.cells[name]
+            value = _number(row, name)
+            if (value is None or not 0.0 <= value < 1e18) and is_stated(text):
+                unit = spec.columns[name].unit
+                expected = f"a number in {unit}" if unit else "a number"
+                yield of.finding(row, name, f"{name} is {text!r}; expected {expected}, 0 or more, without its unit")
+        for name in flags:
+            if is_stated(row.cells[name]) and row.cells[name] not in ("yes", "no"):
+                yield of.finding(row, name, f"{name} is {row.cells[name]!r}; expected yes or no")
+        if (text := row.cells.get("hardware", "")) and text not in spec.hardware and text not in graph:
+            hint = did_you_mean(text, [*spec.hardware, *graph.nodes]) or "add it to spec.hardware"
+            yield of.finding(row, "hardware", f"{text!r} is neither in spec.hardware nor the name of a document", hint)
+
+
+@rule("TRN703", "duplicate-measurement")
+def duplicate_measurement(graph: Graph) -> Iterator[Finding]:
+    """One run in two rows, of one table or of two.
+
+    Why:
+        A run that is counted twice has twice the weight in a fit, and is taken for a measurement that the fit had not seen.
+
+    Example:
+        ```yaml
+        # file: measured/example.yaml
+        api_version: trnspec/v1
+        kind: Measurements
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          data: example.csv
+          of: matmul
+          framework: PyTorch
+          licence: Apache-2.0
+          columns:
+            kind: {meaning: what the row measures}
+            id: {meaning: name of the row}
+            source: {meaning: where it is published}
+            m: {meaning: tokens, holds: number}
+            time_us: {meaning: time per call, unit: us}
+        # file: measured/example.csv
+        kind,id,source,m,time_us
+        matmul,one,a page,4096,12.53
+        matmul,two,another page,4096,12.53  #! TRN703
+        matmul,three,another page,8192,12.53
+        ```
+
+    Instead:
+        ```yaml
+        # file: measured/example.yaml
+        api_version: trnspec/v1
+        kind: Measurements
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          data: example.csv
+          of: matmul
+          framework: PyTorch
+          licence: Apache-2.0
+          columns:
+            kind: {meaning: what the row measures}
+            id: {meaning: name of the row}
+            source: {meaning: where it is published}
+            m: {meaning: tokens, holds: number}
+            time_us: {meaning: time per call, unit: us}
+        # file: measured/example.csv
+        kind,id,source,m,time_us
+        matmul,one,a page,4096,12.53
+        ```
+
+    Source:
+        Kaufman et al.: Leakage in Data Mining, KDD 2011.
+    """
+    first: dict[tuple[object, ...], list[tuple[_Table, Row]]] = {}
+    for node in graph.of(Measurements):
+        of = _read(node)
+        for row in () if of is None else of.rows:
+            results = tuple((c, v) for c in _RESULTS if (v := _number(row, c)))
+            # A result of one or two digits can be equal by chance.
+            if of is None or not any(len(f"{v:g}".replace(".", "").strip("0")) > 2 for _, v in results):
+                continue
+            key = (row.cells.get("kind"), node.spec.hardware.get(row.cells.get("hardware", "")), results)
+            for other, known in first.setdefault(key, []):
+                if _same_run(row, known):
+                    see = f"{other.table.file}:{known.line}"
+                    yield of.finding(row, "id", f"the same run as {known.id!r} ({see})", "keep the more complete row")
+                    break
+            else:
+                first[key].append((of, row))
+
+
+def _same_run(row: Row, other: Row) -> bool:
+    """Whether no column that both state distinguishes two rows, and at least one describes the run."""
+    shared = [
+        c for c in row.cells if c not in _NOT_THE_RUN and is_stated(row.cells[c]) and is_stated(other.cells.get(c, ""))
+    ]
+    return any(c not in _RESULTS for c in shared) and all(_equal(row.cells[c], other.cells[c]) for c in shared)
+
+
+def _equal(one: str, other: str) -> bool:
+    try:
+        return float(one) == float(other)
+    except ValueError:
+        return one.strip().lower() == other.strip().lower()
+
+
+@rule("TRN704", "above-peak", over=Measurements)
+def above_peak(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
+    """A measured rate above the peak rate of the chip.
+
+    Why:
+        A rate above the peak is a wrong unit, a wrong precision, or a kernel that did not do the work. It would shift every
+        fit that uses it.
+
+    Example:
+        ```yaml
+        # file: measured/example.yaml
+        api_version: trnspec/v1
+        kind: Measurements
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          data: example.csv
+          of: matmul
+          framework: PyTorch
+          licence: Apache-2.0
+          hardware: {Trn1: trn1.32xlarge}
+          columns:
+            kind: {meaning: what the row measures}
+            id: {meaning: name of the row}
+            source: {meaning: where it is published}
+            hardware: {meaning: the server}
+            precision: {meaning: data type}
+            tflops_per_chip: {meaning: rate per chip, unit: TFLOPS}
+        # file: measured/example.csv
+        kind,id,source,hardware,precision,tflops_per_chip
+        matmul,one,a page,Trn1,bf16,150
+        matmul,two,a page,Trn1,fp32,150  #! TRN704
+        ```
+
+    Instead:
+        ```yaml
+        # file: measured/example.yaml
+        api_version: trnspec/v1
+        kind: Measurements
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          data: example.csv
+          of: matmul
+          framework: PyTorch
+          licence: Apache-2.0
+          hardware: {Trn1: trn1.32xlarge}
+          columns:
+            kind: {meaning: what the row measures}
+            id: {meaning: name of the row}
+            source: {meaning: where it is published}
+            hardware: {meaning: the server}
+            precision: {meaning: data type}
+            tflops_per_chip: {meaning: rate per chip, unit: TFLOPS}
+          rejected:
+            - {row: two, reason: "above the peak rate of the chip for fp32, 47.5 TFLOPS"}
+        # file: measured/example.csv
+        kind,id,source,hardware,precision,tflops_per_chip
+        matmul,one,a page,Trn1,bf16,150
+        matmul,two,a page,Trn1,fp32,150
+        ```
+
+    Source:
+        Williams, Waterman, Patterson: Roofline, Communications of the ACM 52(4), 2009.
+    """
+    of = _read(node)
+    for row in () if of is None else of.rows:
+        for column, rate, cores in _rates(row):
+            bound = _peak(graph, node.spec.hardware, row, cores)
+            if of is not None and bound is not None and rate * 1e12 > bound[0]:
+                text = f"{rate:,.6g} TFLOPS {row.cells.get('precision', '')}".strip()
+                message = f"{text} is above the peak rate of {bound[1]}, {bound[0] / 1e12:,.5g} TFLOPS"
+                yield of.finding(row, column, message, "correct the row, or list it in spec.rejected with the reason")
+
+
+def _rates(row: Row) -> Iterator[tuple[str, float, float | None]]:
+    """The rates of a row [TFLOPS], and the share of a chip that reached each; ``None`` for a whole chip."""
+    rate = _number(row, "tflops_per_chip")
+    if rate is not None:
+        yield "tflops_per_chip", rate, None
+    rate, cores, lnc = (_number(row, c) for c in ("achieved", "cores", "lnc"))
+    if rate is not None and row.cells.get("unit") == "TFLOPS" and cores:
+        yield "achieved", rate, cores * (lnc or 1.0)
+
+
+def _peak(graph: Graph, hardware: Mapping[str, str], row: Row, cores: float | None) -> tuple[float, str] | None:
+    """The highest peak rate that a row can reach [FLOP/s] and its name; ``None`` where it is not known."""
+    text = row.cells.get("hardware", "")
+    name = hardware.get(text, text)
+    counted = chips(graph, graph.named(name)) if name in graph else None
+    if counted is None:
+        return None
+    chip = counted[1]
+    dense = chip.spec.peak.dense
+    precision = row.cells.get("precision", "").split("/")[0].lower()
+    for pattern, names in _DTYPES:
+        if re.search(pattern, precision):
+            rates = [getattr(dense, n) for n in names if getattr(dense, n, None) is not None]
+            highs = [r.interval.high for r in rates]
+            if not rates or any(h is None for h in highs):
+                return None
+            share = 1.0 if cores is None or chip.spec.cores is None else cores / chip.spec.cores.count
+            label = chip.name if cores is None else f"{cores:g} cores of {chip.name}"
+            return max(float(h) for h in highs if h is not None) * share, label
+    return None
+
+
+@rule("TRN705", "throughput-time-mismatch", over=Measurements, severity=Severity.ERROR)
+def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
+    """A throughput and a time of one row that contradict each other.
+
+    Why:
+        One of both is misread, or of another run.
+
+    Example:
+        ```yaml
+        # file: measured/example.yaml
+        api_version: trnspec/v1
+        kind: Measurements
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          data: example.csv
+          of: train
+          framework: Megatron-LM
+          licence: Apache-2.0
+          columns:
+            kind: {meaning: what the row measures}
+            id: {meaning: name of the row}
+            source: {meaning: where it is published}
+            n_chips: {meaning: chips, holds: number}
+            seq: {meaning: tokens of a sequence, holds: number}
+            global_batch: {meaning: sequences of a step, holds: number}
+            step_time_s: {meaning: time of a step, unit: s}
+            tokens_per_s_per_chip: {meaning: throughput, unit: tokens/s}
+        # file: measured/example.csv
+        kind,id,source,n_chips,seq,global_batch,step_time_s,tokens_per_s_per_chip
+        train,one,a page,8,4096,128,6.55,10000
+        train,two,a page,8,4096,128,6.55,12000  #! TRN705
+        ```
+
+    Instead:
+        ```yaml
+        # file: measured/example.yaml
+        api_version: trnspec/v1
+        kind: Measurements
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          data: example.csv
+          of: train
+          framework: Megatron-LM
+          licence: Apache-2.0
+          columns:
+            kind: {meaning: what the row measures}
+            id: {meaning: name of the row}
+            source: {meaning: where it is published}
+            n_chips: {meaning: chips, holds: number}
+            seq: {meaning: tokens of a sequence, holds: number}
+            global_batch: {meaning: sequences of a step, holds: number}
+            step_time_s: {meaning: time of a step, unit: s}
+            tokens_per_s_per_chip: {meaning: throughput, unit: tokens/s}
+        # file: measured/example.csv
+        kind,id,source,n_chips,seq,global_batch,step_time_s,tokens_per_s_per_chip
+        train,one,a page,8,4096,128,6.55,10000
+        ```
+
+    Source:
+        Tokens of a step over its time are its throughput, by definition.
+    """
+    of = _read(node)
+    for row in () if of is None else of.rows:
+        step, chips_, batch, seq = (_number(row, c) for c in ("step_time_s", "n_chips", "global_batch", "seq"))
+        rates = (
+            ("tokens_per_s_per_chip", None if not (batch and seq and chips_) else batch * seq / chips_),
+            ("seq_per_s", batch),
+        )
+        for column, work in rates:
+            rate = _number(row, column)
+            if of is not None and rate and step and work and step > 0.0 and abs(rate * step / work - 1.0) > _AGREE:
+                message = f"{column} {rate:,.6g} and a step of {step:g} s differ: that step is {work / step:,.6g}"
+                yield of.finding(row, column, message, "one of the two is misread, or of another run")
+        tokens, tpot, batch = (_number(row, c) for c in ("out_tok_s", "tpot_ms", "batch_conc"))
+        if of is not None and tokens and tpot and batch and tokens > 1.1 * batch * 1000.0 / tpot:
+            message = f"out_tok_s {tokens:,.6g} is more than {batch:g} requests of {tpot:g} ms per token give"
+            yield of.finding(row, "out_tok_s", message, "one of them is misread, or of another run")

@@ -1,0 +1,131 @@
+"""The serving software of a question: what its framework sets, and the graphs that are compiled for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from trnspec.evaluation.result import Assumption, RefusalError
+from trnspec.model.chip import Chip
+from trnspec.model.core import Core
+from trnspec.perf.serving.frameworks import DEFAULTS, FRAMEWORKS, Setting
+from trnspec.perf.serving.static_graphs import narrow_shards, powers_of_two
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.evaluators.deployment import InferenceQuestion
+    from trnspec.graph.graph import Graph
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.serving.forward_pass import Deployment
+    from trnspec.perf.work.transformer import Transformer
+
+MAX_BATCH = 1 << 24
+"""The largest batch that powers of two are listed for."""
+
+
+@frozen
+class Software:
+    """What the framework of a question sets.
+
+    Attributes:
+        settings: The settings of the framework that no option replaces, by the name of the option.
+        batches: The batch buckets; none for exact batches.
+        columns: The columns of a tile as given; ``None`` for those of the core, if the framework counts them.
+    """
+
+    settings: Mapping[str, Setting] = field(factory=dict)
+    batches: tuple[int, ...] = ()
+    columns: int | None = None
+
+    def tile(self, graph: Graph, chip: str) -> int | None:
+        """The columns of a tile of the tensor engine of a chip; ``None`` if narrow shards are not counted.
+
+        Args:
+            graph: The catalog.
+            chip: Name of the chip, whose core states the array of its tensor engine.
+        """
+        if "tile" not in self.settings:
+            return self.columns
+        spec = graph.named(chip).spec
+        core = graph.find(spec.cores.core) if isinstance(spec, Chip) and spec.cores is not None else None
+        tensor = core.spec.engines.tensor if core is not None and isinstance(core.spec, Core) else None
+        return None if tensor is None or tensor.array is None else int(tensor.array.columns)
+
+    def assumptions(self, question: InferenceQuestion) -> Iterator[Assumption]:
+        """Each value that the framework sets, with its origin."""
+        for name, setting in self.settings.items():
+            value = getattr(question, name)
+            if value is not None:
+                text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+                yield Assumption(name, text, f"{question.framework}: {setting.origin}")
+
+
+def resolve(question: InferenceQuestion, *, neuron: bool) -> tuple[InferenceQuestion, Software]:
+    """The question with the settings of its framework, where no option is given.
+
+    Args:
+        question: The inputs.
+        neuron: Whether the system has Neuron devices.
+
+    Raises:
+        RefusalError: The framework does not run on the system, or no bucket holds a request.
+    """
+    settings: dict[str, Setting] = {}
+    if question.framework is not None:
+        framework = FRAMEWORKS[question.framework]
+        if framework.neuron != neuron:
+            runs = [name for name, other in FRAMEWORKS.items() if other.neuron == neuron]
+            raise RefusalError(
+                "framework",
+                f"{question.framework} runs on {'Neuron devices' if framework.neuron else 'GPUs'}, not on {question.on}",
+                place="framework",
+                hint=" or ".join(runs),
+            )
+        settings = {name: s for name, s in framework.settings.items() if getattr(question, name) is None}
+    total = question.prompt + question.output
+    values: dict[str, Any] = {n: v for n, v in DEFAULTS.items() if getattr(question, n) is None}
+    values |= {n: s.value for n, s in settings.items() if n not in _RESOLVED}
+    batches = _increasing(question.batch_buckets)
+    contexts = _increasing(question.context_buckets)
+    if "batch_buckets" in settings:
+        batches = powers_of_two(int(settings["batch_buckets"].value), MAX_BATCH)
+    if "context_buckets" in settings:
+        contexts = powers_of_two(int(settings["context_buckets"].value), total)
+    for name, buckets, needed in (("context_buckets", contexts, total), ("batch_buckets", batches, question.batch)):
+        if buckets and needed > buckets[-1]:
+            what = "prompt + output" if name == "context_buckets" else "the batch"
+            raise RefusalError(
+                "no-bucket", f"{what} is {needed:,}; the largest of {name} is {buckets[-1]:,}",
+                place=name, hint=f"a bucket of at least {needed}",
+            )  # fmt: skip
+    shown = powers_of_two(batches[0], question.batch) if "batch_buckets" in settings else batches
+    values |= {"context_buckets": contexts or None, "batch_buckets": shown or None}
+    return evolve(question, **values), Software(settings, batches, question.tile)
+
+
+_RESOLVED = ("context_buckets", "batch_buckets", "tile")
+"""Settings whose value depends on the request or on the chip."""
+
+
+def _increasing(buckets: tuple[int, ...] | None) -> tuple[int, ...]:
+    return tuple(sorted(set(buckets or ())))
+
+
+def all_experts_from(experts: str | None, d: Dimensions) -> float:
+    """Tokens from which on a pass computes and reads all experts; 0.0 for never.
+
+    Args:
+        experts: The input of that name.
+        d: The model; selective loading ends where its tokens select as many experts as there are, ``T k >= E``.
+    """
+    if not d.experts or experts in (None, "selected"):
+        return 0.0
+    return 2.0 if experts == "all" else float(-(-d.experts // d.active))
+
+
+def narrowed(d: Dimensions, model: Transformer, plan: Deployment, tile: int | None) -> Deployment:
+    """A deployment whose narrow shards take the time of whole tiles; the same without a tile."""
+    return plan if tile is None else narrow_shards(d, model, plan, float(tile))

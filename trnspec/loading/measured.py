@@ -1,0 +1,165 @@
+"""Tables of measurements: rows of a CSV file with the line of each, and the place of a cell."""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import evolve, field, frozen
+
+from trnspec.errors import UsageError
+from trnspec.short_repr import short_repr
+from trnspec.yaml import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.model.measurements import Measurements
+
+
+@frozen
+class Row:
+    """One row.
+
+    Attributes:
+        line: The line on which it ends, from 1.
+        cells: Text of each cell by column; empty where nothing is stated.
+    """
+
+    line: int
+    cells: Mapping[str, str]
+
+    @property
+    def id(self) -> str:
+        """Its name: the column ``id``, or its line."""
+        return self.cells.get("id") or f"line {self.line}"
+
+
+@frozen
+class MeasuredTable:
+    """The rows of one file.
+
+    Attributes:
+        file: The file, as named by the caller.
+        columns: The names of the columns.
+        rows: The rows.
+    """
+
+    file: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...] = field(repr=False)
+    _lines: tuple[str, ...] = field(repr=False)
+
+    __repr__ = short_repr
+
+    def place(self, row: Row | None, column: str) -> Place:
+        """The place of a cell, or of the name of a column; the start of the line where there is no such column."""
+        line = 1 if row is None else row.line
+        if column not in self.columns or line > len(self._lines):
+            return Place(line, 1)
+        return Place(line, _offset(self._lines[line - 1], self.columns.index(column)))
+
+
+def _offset(line: str, index: int) -> int:
+    """The column of a cell of a line, from 1: commas between quotes do not separate."""
+    quoted = False
+    for offset, character in enumerate(line, 1):
+        if index == 0:
+            return offset
+        if character == '"':
+            quoted = not quoted
+        elif character == "," and not quoted:
+            index -= 1
+    return len(line) + 1
+
+
+def read_table(path: Path, name: str = "") -> MeasuredTable:
+    """Reads a table of measurements.
+
+    Args:
+        path: The CSV file.
+        name: The file as messages name it; the path itself by default.
+
+    Raises:
+        UsageError: The file cannot be read, is not UTF-8, or a row has more cells than there are columns.
+    """
+    try:
+        # Spreadsheets write a byte order mark.
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{name or path}: cannot be read: {_reason(error)}") from error
+    lines = tuple(text.splitlines())
+    try:
+        reader = csv.DictReader(text.splitlines(keepends=True), strict=True)
+        columns = tuple(reader.fieldnames or ())
+        rows = tuple(_rows(name or str(path), reader))
+    except csv.Error as error:
+        raise UsageError(f"{name or path}: cannot be read: {error}") from error
+    return MeasuredTable(name or str(path), columns, rows, lines)
+
+
+def _rows(name: str, reader: csv.DictReader[str]) -> Iterator[Row]:
+    for cells in reader:
+        if None in cells:
+            raise UsageError(f"{name}:{reader.line_num}: more cells than columns; is a comma not quoted?")
+        yield Row(reader.line_num, {column: text or "" for column, text in cells.items()})
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    if isinstance(error, IsADirectoryError):
+        return "it is a folder; name a file in it"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return str(error.strerror)
+
+
+UNSTATED = ("", "n/a", "nan", "-")
+"""Texts of cells without a value."""
+
+
+def is_stated(text: str) -> bool:
+    """Whether a cell has a value."""
+    return text.strip().lower() not in UNSTATED
+
+
+def table_of(spec: Measurements, document: str) -> MeasuredTable:
+    """The table of a document, as published.
+
+    Args:
+        spec: The document.
+        document: The file of the document; the table is in its folder.
+
+    Raises:
+        UsageError: As :func:`read_table`.
+    """
+    path = Path(document).parent / spec.data
+    try:
+        state = path.stat()
+    except OSError:
+        return read_table(path)
+    return _unchanged(path.absolute(), str(path), state.st_mtime_ns, state.st_size)
+
+
+@functools.lru_cache(maxsize=64)
+def _unchanged(path: Path, name: str, _mtime: int, _size: int) -> MeasuredTable:
+    """The table of a file in one state: the rules of a run read it once."""
+    return read_table(path, name)
+
+
+def used_rows(spec: Measurements, table: MeasuredTable) -> tuple[Row, ...]:
+    """The rows of a table without rejected rows; rejected cells are empty."""
+    if not spec.rejected:
+        return table.rows
+    rejected = {(r.row, r.column) for r in spec.rejected}
+    return tuple(
+        evolve(row, cells={c: "" if (row.id, c) in rejected else text for c, text in row.cells.items()})
+        if any(name == row.id for name, _ in rejected)
+        else row
+        for row in table.rows
+        if (row.id, None) not in rejected
+    )

@@ -1,0 +1,115 @@
+"""Compiled static graphs: buckets of batch and context, and shards narrower than a tile of the tensor engine.
+
+A graph is compiled for fixed shapes.  A batch runs in the smallest bucket that holds it, a prompt is padded to a bucket,
+and decoding multiplies and reads the KV cache of a whole bucket (NxD Inference, ``modules/autobucketing.py``: powers of two).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from trnspec.perf.ops import Number, ceil, larger, smaller, where
+from trnspec.perf.serving.forward_pass import attended
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.serving.forward_pass import Deployment
+    from trnspec.perf.work.transformer import Transformer
+
+
+def powers_of_two(smallest: int, size: int) -> tuple[int, ...]:
+    """The buckets ``smallest``, ``2 smallest``, ... up to the first that holds ``size``."""
+    buckets = [smallest]
+    while buckets[-1] < size:
+        buckets.append(2 * buckets[-1])
+    return tuple(buckets)
+
+
+def bucket(size: Number, buckets: Sequence[float]) -> Number:
+    """The smallest bucket that holds ``size``.
+
+    Args:
+        size: At most the largest bucket.
+        buckets: Sizes in increasing order.
+    """
+    held = 0.0 * size + buckets[-1]
+    for one in reversed(buckets[:-1]):
+        held = where(size <= one, float(one), held)
+    return held
+
+
+def mean_read(model: Transformer, plan: Deployment, buckets: Sequence[float]) -> Number:
+    """Keys that decoding reads in an average layer, averaged over the output.
+
+    The mean of ``min(w, bucket(c))`` for ``c`` from ``S`` to ``S + O``: each bucket counts for the part of the output in it.
+    """
+    start, end = plan.prompt, plan.prompt + plan.output
+    total = 0.0 * start
+    below = 0.0
+    for one in buckets:
+        tokens = larger(smaller(end, float(one)) - larger(start, below), 0.0)
+        total = total + tokens * attended(model, 0.0 * start + one)
+        below = float(one)
+    return total / plan.output
+
+
+def compiled(
+    model: Transformer, plan: Deployment, contexts: Sequence[float] = (), batches: Sequence[float] = ()
+) -> Deployment:
+    """A deployment whose graphs are compiled for buckets.
+
+    Args:
+        model: The transformer.
+        plan: The deployment; a context may be as long as the largest bucket, prompt and output together.
+        contexts: Buckets of the context in tokens, in increasing order; none for exact lengths.
+        batches: Buckets of the batch in sequences, in increasing order; none for the sequences in flight.
+    """
+    if batches:
+        plan = evolve(plan, compiled_batch=bucket(plan.batch, batches))
+    if not contexts:
+        return plan
+    end = plan.prompt + plan.output
+    return evolve(
+        plan,
+        compiled_tokens=bucket(ceil((plan.prompt - plan.cached) / plan.passes), contexts),
+        compiled_prompt=bucket(plan.prompt, contexts),
+        compiled_context=bucket(end, contexts),
+        compiled_reads=mean_read(model, plan, contexts),
+        compiled_first=attended(model, bucket(plan.prompt, contexts)),
+        compiled_last=attended(model, bucket(end - 1.0, contexts)),
+    )
+
+
+def filled(width: Number, tile: float) -> Number:
+    """Columns that ``width`` columns take in whole tiles."""
+    return tile * ceil(width / tile)
+
+
+def narrow_shards(d: Dimensions, model: Transformer, plan: Deployment, tile: float) -> Deployment:
+    """A deployment whose matrices take the time of whole tiles of the tensor engine.
+
+    Tensor parallelism leaves ``width / tp`` columns of a network on a rank, and ``ceil(a / tp)`` heads; a matrix
+    multiplication takes as long as with the next multiple of ``tile`` columns (or rows, for the matrix that follows).
+
+    Args:
+        d: The model.
+        model: The averages over its layers.
+        plan: The deployment.
+        tile: Columns of the tensor engine's array.
+    """
+
+    def excess(width: float) -> Number:
+        return filled(width / plan.tp, tile) * plan.tp / width - 1.0 if width else 0.0
+
+    heads = ceil(d.heads / plan.tp)
+    share = d.expert_layers / d.layers
+    taken = filled(heads * d.qk_size, tile) + filled(heads * d.v_size, tile)
+    padded = heads * (d.qk_size + d.v_size)
+    attention = d.hidden * (taken - padded) * plan.tp
+    dense = (1.0 - share) * d.mlp_weights * excess(d.width)
+    shared = share * d.shared_weights * excess(d.shared_width)
+    return evolve(plan, narrow_whole=(attention + dense + shared) / model.whole, narrow_routed=excess(d.expert_width))

@@ -1,0 +1,102 @@
+"""All formulas of a batch or a sweep in one call: times, and the codes of layouts that are invalid.
+
+Columns are floats, arrays that broadcast, or expressions; see :mod:`trnspec.perf.sweep.expressions`.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+
+from trnspec.perf.ops import Number, floor, larger
+from trnspec.perf.sweep.columns import (
+    COUNTS,
+    FLAGS,
+    LEVELS,
+    WORDS,
+    Choices,
+    as_float,
+    invalid_batch,
+    invalid_degrees,
+    invalid_positions,
+    invalid_sequence,
+    invalid_stages,
+    optimized,
+    recomputed,
+    scheduled,
+    turns,
+)
+from trnspec.perf.training.communication import links
+from trnspec.perf.training.costs import costs
+from trnspec.perf.training.step import Step, step_from_costs
+from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.terms import terms
+
+if TYPE_CHECKING:
+    from trnspec.perf.lowering.machine import Machine
+    from trnspec.perf.work.transformer import Transformer
+
+LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | LEVELS | dict.fromkeys(FLAGS, 1)
+"""The highest value of columns that count from 0."""
+COLUMNS = (*LIMITS, *(name for name in reversed(COUNTS) if name != "dp"))
+"""The columns on which formulas depend; dp follows from the others."""
+DEFAULTS: dict[str, Any] = {
+    f.name: f.default for f in attrs.fields(Layout) if f.name in {*LIMITS, *COUNTS} and f.default is not attrs.NOTHING
+}
+"""The value of a column or an axis that is not given."""
+
+
+def formulas(
+    choices: Choices, model: Transformer, machine: Machine, heads: Number, experts: Number, longest: Number
+) -> tuple[Choices, Step, Number]:
+    """The times of layouts, and why some of them have none.
+
+    Args:
+        choices: The layouts; their dp follows from the ranks of the system and the other degrees.
+        model: The transformer.
+        machine: Compute and communication of a rank.
+        heads: Query heads of the model.
+        experts: Its experts, 1 for none.
+        longest: The longest sequence, see :func:`trnspec.perf.work.layout.longest`.
+
+    Returns:
+        The layouts with their dp, the times, and the causes; see :func:`trnspec.perf.sweep.columns.reason_codes`.
+    """
+    choices = replicated(choices, machine.ranks)
+    replicas = larger(1.0, floor(machine.ranks / (choices.tp * choices.pp)))
+    microbatches = choices.replicas()
+    plan = choices.plan(microbatches)
+    coefficients = costs(terms(model, machine), plan, links(plan, machine, replicas))
+    times = step_from_costs(coefficients, choices.microbatch, microbatches)
+    return (
+        choices,
+        times,
+        reduce(
+            np.maximum,
+            (
+                invalid_degrees(choices, machine.ranks, heads, experts, times.unknown),
+                invalid_stages(choices, model.layers),
+                invalid_sequence(choices),
+                invalid_positions(choices, longest),
+                invalid_batch(microbatches, turns(choices)),
+            ),
+        ),
+    )
+
+
+def replicated(choices: Choices, ranks: Number) -> Choices:
+    """Layouts with the dp that follows from the ranks of the system."""
+    dp = larger(1.0, floor(ranks / (choices.tp * choices.pp) / choices.cp))
+    return attrs.evolve(choices, dp=dp)
+
+
+def columns_as_choices(columns: dict[str, Any]) -> Choices:
+    """Columns of integers as floats, and positions of names as what formulas take."""
+    floats = {n: as_float(columns[n]) for n in (*COUNTS, *FLAGS, *LEVELS) if n != "interleave"}
+    floats["sequence"] = floats.pop("sequence_parallel")
+    floats["recompute"] = recomputed(columns["recompute"])
+    schedule, interleave = columns["schedule"], columns["interleave"]
+    return Choices(**floats, **scheduled(schedule, interleave), **optimized(columns["optimizer"]))
