@@ -14,7 +14,7 @@ import trnspec
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.figure_path import figure_path, figures_of, scaled
 from trnspec.evaluation.result import Answer, Evaluation, RefusalError, UsedFigure
-from trnspec.evaluation.sensitivity import COLUMNS, elasticities
+from trnspec.evaluation.sensitivity import COLUMNS, STEP, elasticities
 from trnspec.quantities.units import Dimension
 
 CATALOG = trnspec.load()
@@ -38,15 +38,17 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("name", "inputs"), QUESTIONS)
 def test_elasticities_of_a_time_sum_to_minus_one(name, inputs) -> None:
     """Twice all rates and half of all latencies make half the time (Euler's theorem for degree -1)."""
-    total = 0.0
+    total, kinks = 0.0, False
     for row in trnspec.sensitivity(name, CATALOG, **inputs).records():
         figure = figure_path(CATALOG.graph, str(row["figure"])).figure
         assert figure is not None
         dimension = figure.value.dimension
         sign = 1.0 if dimension in RATES else -1.0 if dimension is Dimension.TIME else 0.0
         total += sign * float(row["elasticity"])
+        kinks |= row["note"] != ""
 
-    assert -1.0 == pytest.approx(total, abs=1e-6)
+    # At a kink the error is of the order of the step, elsewhere of its square.
+    assert -1.0 == pytest.approx(total, abs=STEP if kinks else 1e-6)
 
 
 def test_largest_first() -> None:

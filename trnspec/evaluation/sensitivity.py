@@ -2,7 +2,7 @@
 
 The elasticity of an answer ``y`` with respect to a figure ``x`` is ``d log y / d log x``. It is computed as a central
 difference in log space: the evaluator runs at ``x e^h`` and at ``x e^-h`` with ``h`` = :data:`STEP`, so that the error is
-of the order ``h^2`` where the answer is smooth. Where the answer has a kink at the present value, as a maximum of two times
+of the order ``h^2`` where the answer is smooth, and ``h`` at a kink. Where the answer has a kink at the present value, as a maximum of two times
 has, the slopes on both sides differ; the note then has both, and the elasticity is their mean.
 
 A time is homogeneous of degree -1 in all rates and inverse latencies: their elasticities sum to -1, which the tests check.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from trnspec.evaluators.training import TrainingQuestion, run
-from trnspec.perf.training.estimator import prepare, stage_memory
+from trnspec.evaluators.training import TrainingQuestion, prepared, run
+from trnspec.perf.training.estimator import stage_memory
 from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, only_last, passes_of, timeline
 from trnspec.perf.work.stages import in_flight
 
@@ -57,10 +57,7 @@ def trace(catalog: Catalog, question: TrainingQuestion) -> dict[str, Any]:
         RefusalError: There is no step time, or its schedule has no event schedule.
     """
     evaluation = run(catalog, question)
-    q = question
-    estimator = prepare(
-        catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips
-    )
+    q, estimator = prepared(catalog, question)
     layout = q.layout(int(estimator.system.ranks))
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
     fused = estimator.step(evolve(layout, schedule="1f1b", interleave=1))
@@ -112,7 +109,7 @@ def _pass(event: Event) -> dict[str, Any]:
 def _memory(drawn: Timeline, estimator: Estimator, layout: Layout) -> Iterator[dict[str, Any]]:
     """The memory of a rank over time: what is held all the time, and the activations of microbatches in flight."""
     for stage in range(layout.pp):
-        memory = stage_memory(estimator.dims, layout, float(stage))
+        memory = stage_memory(estimator.dims, layout, float(stage), estimator.runtime)
         flight = float(in_flight(layout.split(), float(layout.microbatches), float(stage)))
         each = float(memory.activations) / flight / layout.interleave
         held = float(memory.total) - float(memory.activations)
