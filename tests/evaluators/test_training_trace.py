@@ -29,6 +29,13 @@ CASES: list[dict[str, Any]] = [
     {"pp": 8, "cp": 2, "sequence_parallel": False, "calibration": "trainium1-neuron"},
     {"model": "mixtral-8x7b", "tp": 8, "ep": 8, "seq": 4096},
     {"offload": "optimizer", "host_link": "16 GB/s"},
+    {"schedule": "zb1p", "calibration": "none"},
+    {"schedule": "zb2p", "recompute": "full"},
+    {"schedule": "zb1p", "overlap": True, "global_batch": 16},
+    {"framework": "megatron", "zero": 2},
+    {"model": "llama-3.1-405b", "tp": 16, "pp": 4, "uneven": True, "zero": 1},
+    {"model": "llama-3.1-405b", "tp": 8, "pp": 16, "uneven": True, "schedule": "zb1p"},
+    {"model": "deepseek-v3", "tp": 8, "pp": 8, "ep": 8, "uneven": True, "seq": 4096},
 ]
 
 
