@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec._version import __version__
 
 if TYPE_CHECKING:
-    from trnspec.api import evaluate, load, sweep, validate
+    from trnspec.api import evaluate, load, sensitivity, solve, sweep, trace, validate
     from trnspec.catalog.catalog import Catalog
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.query.tree import QueryError
@@ -107,12 +107,15 @@ __all__ = [
     "evaluate",
     "load",
     "rule",
+    "sensitivity",
+    "solve",
     "sweep",
+    "trace",
     "validate",
 ]
 
 _MODULES = {
-    "trnspec.api": ("evaluate", "load", "sweep", "validate"),
+    "trnspec.api": ("evaluate", "load", "sensitivity", "solve", "sweep", "trace", "validate"),
     "trnspec.evaluation.evidence": ("Evidence", "Outside"),
     "trnspec.evaluation.sweep": ("Sweep",),
     "trnspec.catalog.catalog": ("Catalog",),

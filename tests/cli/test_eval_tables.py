@@ -76,9 +76,13 @@ def test_refused_rows_have_a_hint(here, tmp_path) -> None:
     first, second = rows(here("eval", "sweep", *args).out)
 
     assert ["", "", "", ""] == [first[name] for name in REFUSED]
-    assert "unknown-figure,trainium2 states no bandwidth,trainium2 spec.memory.bandwidth,add it" == (
-        ",".join(second[name] for name in REFUSED)
+    reason, message, place, hint = (second[name] for name in REFUSED)
+    assert ("unknown-figure", "trainium2 states no bandwidth", "trainium2 spec.memory.bandwidth") == (
+        reason,
+        message,
+        place,
     )
+    assert hint.endswith("; or add it")
 
 
 def test_what_was_left_to_the_evaluator_is_not_told_where_it_refused(here) -> None:

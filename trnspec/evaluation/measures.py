@@ -52,6 +52,11 @@ _FROM = {"h": 7200.0, "d": 172800.0}
 """The least for which a unit is used, where that is not one of it."""
 
 
+def multiples(unit: str) -> tuple[Scale, ...]:
+    """The units in which values of a base unit are shown, the base unit among them."""
+    return _SCALES.get(unit, ((1.0, unit),))
+
+
 def scale(values: Iterable[float], unit: str) -> Scale:
     """The unit to show some numbers in: that of the largest, or of the median where it is much smaller.
 

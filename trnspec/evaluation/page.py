@@ -53,7 +53,9 @@ _DETAILS = ("memory", "total", "capacity", "fits")
 
 
 def label(name: str) -> str:
-    """A name for people: ``step_time`` is ``step time``, ``mfu`` is ``MFU``."""
+    """A name for people: ``step_time`` is ``step time``, ``mfu`` is ``MFU``; a path of a figure stays as it is."""
+    if "." in name:
+        return name
     return " ".join(_UPPER_CASE.get(word, word) for word in name.split("_"))
 
 

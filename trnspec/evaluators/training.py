@@ -121,11 +121,7 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
             trnspec eval training --model llama-3.1-8b --on 'trn1.32xlarge*32' --seq 8192
                 --global-batch 1024 --tp 8,16,32 --zero 1 --no-must-fit
     """
-    q = frameworks.resolved(question)
-    estimator = prepare(
-        catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips,
-        framework=q.framework, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
-    )  # fmt: skip
+    q, estimator = prepared(catalog, question)
     ranks = int(estimator.system.ranks)
     layout = q.layout(ranks)
     check(layout, estimator.dims, ranks)
@@ -174,6 +170,16 @@ def _ideal(catalog: Catalog, question: TrainingQuestion, layout: Layout) -> tupl
     note = "no losses: lower bound on time"
     low = ideal.interval(layout)[0]
     return (Answer("ideal_step_time", float(ideal.step(layout).total), "s", low, note=note, kind="ideal"),)
+
+
+def prepared(catalog: Catalog, question: TrainingQuestion) -> tuple[TrainingQuestion, Estimator]:
+    """The inputs with what the framework sets, and the estimator of the model on the system."""
+    q = frameworks.resolved(question)
+    estimator = prepare(
+        catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips,
+        framework=q.framework, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
+    )  # fmt: skip
+    return q, estimator
 
 
 def _too_large(question: TrainingQuestion, estimator: Estimator, memory: Memory) -> RefusalError:
