@@ -29,6 +29,7 @@ Attention = Literal["causal", "full"]
 ZeroStage = Literal[0, 1, 2, 3]
 PipelineSchedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"]
 Recompute = Literal["none", "selective", "operators", "full"]
+Dispatch = Literal["per-node", "per-copy"]
 Offload = Literal["none", "optimizer", "activations", "weights"]
 OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-bf16", "adam-8bit", "sgd-momentum"]
 
@@ -205,6 +206,16 @@ class TrainingParallelism(Parallelism):
     """The degrees and kinds of sharding that only training has."""
 
     cp: int = field(default=1, metadata=_parallelism("Context-parallel degree (CP).", "RANKS", minimum=1))
+    expert_tp: int | None = field(
+        default=None,
+        metadata=_parallelism(
+            "Tensor-parallel degree of one expert (expert TP), a divisor of TP. With 1, experts are whole and EP may use the "
+            "ranks of TP too.",
+            "RANKS",
+            unset="tp",
+            minimum=1,
+        ),
+    )
     zero: ZeroStage = field(default=0, metadata=_parallelism("ZeRO stage; 3 is the sharding of FSDP."))
     sequence_parallel: bool | None = field(
         default=None,
@@ -255,6 +266,50 @@ class Kernels(Question):
         default=True,
         metadata=_schedule(
             "Fused cross-entropy loss: 4 bytes per logit instead of 14. Changes the memory estimate only."
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class ExpertLoad(Question):
+    """How unevenly tokens are routed to experts."""
+
+    imbalance: float = field(
+        default=1.0,
+        metadata=_schedule(
+            "Load imbalance of experts: tokens of the busiest rank over the mean. Multiplies expert computation and "
+            "all-to-all.",
+            "RATIO",
+            minimum=1.0,
+        ),
+    )
+    capacity_factor: float | None = field(
+        default=None,
+        metadata=_schedule(
+            "Capacity factor of experts: every expert computes this many times the mean, padding included; tokens beyond "
+            "are dropped. Replaces the imbalance.",
+            "RATIO",
+            unset="no limit",
+            minimum=1.0,
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class ExpertDispatch(ExpertLoad):
+    """How tokens get to experts."""
+
+    dispatch: Dispatch | None = field(
+        default=None,
+        metadata=_schedule(
+            "All-to-all of tokens: one copy per node, handed on to the ranks inside it (DeepEP, HybridEP), or one per expert.",
+            unset="per-node; with a calibration per-copy",
+        ),
+    )
+    expert_overlap: bool | None = field(
+        default=None,
+        metadata=_schedule(
+            "Overlap the all-to-all of experts with the rest of a layer.", unset="on; with a calibration off"
         ),
     )
 

@@ -51,6 +51,33 @@ def sqrt(a: Number) -> Number:
     return math.sqrt(a) if type(a) is float else np.sqrt(a)
 
 
+MOST = 16777215.0
+"""The largest exponent of :func:`power`, ``2^24 - 1``."""
+
+
+def power(base: Number, n: Number, bits: int = 24) -> Number:
+    """``base ** n`` by repeated squaring: the same multiplications, and so the same bits, for a float and an array.
+
+    ``pow`` may give other bits on a vector than on a single value.
+
+    Args:
+        base: From 0 to 1.
+        n: An integer from 0 to :data:`MOST`.
+        bits: Binary digits of the largest exponent.
+    """
+    result = base * 0.0 + 1.0
+    for _ in range(bits):
+        half = floor(n * 0.5)
+        odd = n - 2.0 * half > 0.5
+        # A single exponent needs no selection; the products are the same.
+        result = (result * base if odd else result) if type(odd) is bool else where(odd, result * base, result)
+        n = half
+        if type(n) is float and n == 0.0:
+            break
+        base = base * base
+    return result
+
+
 def both(a: Number, b: Number) -> Number:
     """Whether both conditions hold."""
     if type(a) is bool and type(b) is bool:

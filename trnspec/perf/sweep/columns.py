@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from attrs import frozen
 
-from trnspec.perf.ops import Number
+from trnspec.perf.ops import Number, where
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
@@ -36,12 +36,17 @@ RECOMPUTES = tuple(RECOMPUTE)
 OPTIMIZER_NAMES = tuple(OPTIMIZERS)
 """The optimizers, by their number in a column."""
 
-WORDS = {"schedule": SCHEDULES, "recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES}
+DISPATCHES: tuple[str, ...] = ("per-copy", "per-node")
+"""How tokens are sent to experts, by the number in a column."""
+
+WORDS = {"schedule": SCHEDULES, "recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES, "dispatch": DISPATCHES}
 """The columns of names, with the names."""
-COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")
+COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave", "expert_tp")
 """The columns of positive numbers."""
-FLAGS = ("sequence_parallel", "overlap", "flash", "fused_loss")
+FLAGS = ("sequence_parallel", "overlap", "flash", "fused_loss", "expert_overlap")
 """The columns of flags."""
+RATIOS = ("imbalance", "capacity_factor")
+"""The columns of numbers from 1 on that need not be whole."""
 
 
 @frozen(kw_only=True)
@@ -72,6 +77,10 @@ class Choices:
         weight_bytes: Bytes per weight.
         gradient_bytes: Bytes per gradient.
         state_bytes: Bytes of optimizer states per parameter.
+        expert_split: Ranks that split the matrices of one expert.
+        dispatch: 1 if tokens are sent to experts per node, 0 per copy.
+        expert_overlap: 1 if the all-to-all overlaps with the rest of a layer.
+        load: Tokens of the busiest rank's experts over the mean.
     """
 
     tp: Number
@@ -97,6 +106,10 @@ class Choices:
     weight_bytes: Number
     gradient_bytes: Number
     state_bytes: Number
+    expert_split: Number
+    dispatch: Number
+    expert_overlap: Number
+    load: Number
 
     def replicas(self) -> Number:
         """Microbatches per replica, whole only if the batch is divisible."""
@@ -125,6 +138,10 @@ class Choices:
             weight_bytes=self.weight_bytes,
             gradient_bytes=self.gradient_bytes,
             state_bytes=self.state_bytes,
+            expert_split=self.expert_split,
+            per_node=self.dispatch,
+            expert_overlap=self.expert_overlap,
+            load=self.load,
         )
 
     def memory(self, d: Dimensions, microbatches: Number) -> Number:
@@ -135,13 +152,15 @@ class Choices:
             dp=self.dp,
             cp=self.cp,
             ep=self.ep,
+            expert_tp=self.expert_split,
             interleave=self.interleave,
             held=self.held,
             folded=self.folded,
         )
         storing = Storing(
-            recompute=self.recompute, sequence_parallel=self.sequence, flash=self.flash, fused_loss=self.fused_loss
-        )
+            recompute=self.recompute, sequence_parallel=self.sequence, flash=self.flash, fused_loss=self.fused_loss,
+            load=self.load,
+        )  # fmt: skip
         optimizer = Optimizer(
             weight_bytes=self.weight_bytes, grad_bytes=self.gradient_bytes, state_bytes=self.state_bytes
         )
@@ -211,6 +230,11 @@ def recomputed(recompute: Number) -> Number:
     if isinstance(recompute, np.ndarray):
         return _RECOMPUTED.take(recompute)
     return float(_RECOMPUTED[int(recompute)])
+
+
+def split_of(expert_tp: Number, tp: Number) -> Number:
+    """Ranks that split an expert: those of ``expert_tp``, or those of ``tp`` where that is the number 0."""
+    return tp if type(expert_tp) is float and expert_tp == 0.0 else where(expert_tp == 0.0, tp, expert_tp)
 
 
 def invalid_degrees(c: Choices, ranks: Number, heads: Number, experts: Number, unknown: Number) -> Number:

@@ -9,14 +9,14 @@ import numpy as np
 from attrs import asdict, evolve, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.ops import Number, floor, larger
+from trnspec.perf.ops import Number, floor, larger, where
 from trnspec.perf.sweep.columns import (
     COUNTS,
     FLAGS,
-    OPTIMIZER_NAMES,
+    RATIOS,
     REASONS,
-    RECOMPUTES,
     SCHEDULES,
+    WORDS,
     Choices,
     invalid_batch,
     invalid_degrees,
@@ -27,6 +27,7 @@ from trnspec.perf.sweep.columns import (
     reason_codes,
     recomputed,
     scheduled,
+    split_of,
     turns,
 )
 from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept
@@ -54,7 +55,7 @@ _INNER = 64
 
 AXES = (
     *("tp", "pp", "cp", "ep", "seq", "microbatch", "schedule", "sequence_parallel", "flash", "fused_loss"),
-    *("recompute", "overlap"),
+    *("recompute", "overlap", "expert_tp", "dispatch", "expert_overlap", "imbalance", "capacity_factor"),
     *("optimizer", "zero", "global_batch"),
 )
 """The axes in the order in which configurations are numbered, the last one fastest: few quantities depend on the last."""
@@ -100,6 +101,7 @@ def grid(**axes: Any) -> Grid:
     defaults: dict[str, Any] = {
         "tp": 1, "pp": 1, "cp": 1, "ep": 1, "microbatch": 1, "schedule": "1f1b", "sequence_parallel": False,
         "flash": True, "fused_loss": True, "recompute": "none", "overlap": False, "optimizer": "adam", "zero": 0,
+        "expert_tp": None, "dispatch": "per-node", "expert_overlap": True, "imbalance": 1.0, "capacity_factor": None,
     }  # fmt: skip
     for name in axes:
         if name not in AXES:
@@ -129,7 +131,14 @@ def _value(name: str, value: Any) -> Any:
         if value == "interleaved":
             raise UsageError("the schedule interleaved needs the number of chunks: ('interleaved', 2)")
         return schedule, _integer("interleave", chunks)
-    names = {"recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES}.get(name)
+    if value is None and name in ("expert_tp", "capacity_factor"):
+        return None
+    if name in RATIOS:
+        number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        if not number or not 1.0 <= value < math.inf:
+            raise UsageError(f"{name} is {value!r}; expected a number of at least 1")
+        return float(value)
+    names = WORDS.get(name)
     if names is not None:
         if value not in names:
             raise UsageError(f"{name} is {value!r}; expected one of {', '.join(names)}")
@@ -278,9 +287,13 @@ def _combined(axes: Grid, names: Sequence[str], begin: int, end: int) -> dict[st
             columns["schedule"] = np.array([SCHEDULES.index(schedule) for schedule, _ in values])[position]
             columns["interleave"] = np.array([chunks for _, chunks in values])[position]
         else:
-            options = {"recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES}.get(name)
-            columns[name] = np.array([options.index(value) if options else int(value) for value in values])[position]
+            columns[name] = np.array([_number(name, value) for value in values])[position]
     return columns
+
+
+def _number(name: str, value: Any) -> float:
+    """The number of a value in a column: names by their position, none as 0."""
+    return WORDS[name].index(value) if name in WORDS else 0 if value is None else value
 
 
 def _column(column: Any) -> Any:
@@ -301,6 +314,9 @@ def _choices(columns: dict[str, Any], ranks: int) -> Choices:
     }
     floats["sequence"] = floats.pop("sequence_parallel")
     floats["recompute"] = recomputed(recompute)
+    floats["expert_split"] = split_of(floats.pop("expert_tp"), floats["tp"])
+    imbalance, capacity = floats.pop("imbalance"), floats.pop("capacity_factor")
+    floats["load"] = where(capacity > 0.0, capacity, imbalance)
     dp = larger(1.0, floor(float(ranks) / (floats["tp"] * floats["pp"] * floats["cp"])))
     return Choices(dp=dp, **floats, **scheduled(schedule, interleave), **optimized(optimizer))
 

@@ -31,6 +31,7 @@ from trnspec.perf.sweep.columns import (
     optimized,
     recomputed,
     scheduled,
+    split_of,
     turns,
 )
 from trnspec.perf.sweep.estimator_columns import Figures, Gathered, collapsed
@@ -61,8 +62,8 @@ _VALUE_LIMIT = 1 << 20
 """Values of an axis are below this."""
 
 AXES = (
-    *("optimizer", "zero", "interleave", "schedule", "overlap", "recompute", "sequence_parallel", "seq", "cp"),
-    *("pp", "ep", "tp", "which"),
+    *("load", "dispatch", "expert_overlap", "expert_tp", "optimizer", "zero", "interleave", "schedule", "overlap"),
+    *("recompute", "sequence_parallel", "seq", "cp", "pp", "ep", "tp", "which"),
 )
 """The axes of the tables; the last one is the fastest, and usually the longest."""
 LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | {"zero": 3} | dict.fromkeys(FLAGS, 1)
@@ -115,7 +116,7 @@ def _linked(compute: Callable[[Terms, Plan, Links], dict[str, Number]]) -> _Form
 
 
 _FORMULAS: tuple[tuple[_Formula, tuple[str, ...]], ...] = (
-    (_unfit, ("cp", "pp", "ep", "tp", "which")),
+    (_unfit, ("expert_tp", "cp", "pp", "ep", "tp", "which")),
     (_undealt, ("interleave", "schedule", "pp", "which")),
     (_unsplit, ("sequence_parallel", "seq", "cp", "tp")),
     (_unlearned, ("seq", "which")),
@@ -168,6 +169,7 @@ class Tables:
     Attributes:
         figures: The numbers of the estimators.
         rows: Number of rows of the batch.
+        loads: The loads of experts, to which the column ``load`` refers by position.
         axes: The values of each column.
         values: Values by name, each with its axes; a single number where there are none.
         rowwise: The formulas that are evaluated for every row, with the columns that they read.
@@ -176,13 +178,16 @@ class Tables:
 
     figures: Figures
     rows: int
+    loads: NDArray[np.float64]
     axes: dict[str, _Axis]
     values: dict[str, tuple[tuple[str, ...], Number]] = field(factory=dict)
     rowwise: dict[_Formula, tuple[str, ...]] = field(factory=dict)
     keys: dict[tuple[str, ...], tuple[int, int]] = field(factory=dict)
 
     @classmethod
-    def of(cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any]) -> Tables:
+    def of(
+        cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any], loads: NDArray[np.float64]
+    ) -> Tables:
         """The tables of a batch; ``columns`` are those of a sample of rows, from which values are collected first."""
         axes: dict[str, _Axis] = {}
         for name in AXES:
@@ -193,8 +198,9 @@ class Tables:
                 axes[name] = _Axis(column[:0], np.zeros(0, dtype=np.intp))
                 axes[name].grow(column)
             else:
-                axes[name] = _Axis(np.arange(len(estimators) if name == "which" else LIMITS[name] + 1))
-        tables = cls(Figures.of(estimators), rows, axes)
+                count = {"which": len(estimators), "load": len(loads)}.get(name) or LIMITS[name] + 1
+                axes[name] = _Axis(np.arange(count))
+        tables = cls(Figures.of(estimators), rows, loads, axes)
         tables.build()
         return tables
 
@@ -229,7 +235,7 @@ class Tables:
         tabulated = tuple(
             all(self.axes[name].usable for name in names) and self.size_of(names) <= limit for _, names in _FORMULAS
         )
-        key = (tabulated, *(axis.values.tobytes() for axis in self.axes.values()))
+        key = (tabulated, self.loads.tobytes(), *(axis.values.tobytes() for axis in self.axes.values()))
         if key in self.figures.built:
             self.values, self.keys, self.rowwise = self.figures.built[key]
             return
@@ -276,7 +282,7 @@ class Tables:
         figures, machine = Gathered(self.figures.each), Gathered(self.figures.machine)
         # Formulas do not read the other columns, except dp, which follows from the ranks.
         unused = ("dp", "microbatch", "global_batch", "flash", "fused_loss")
-        choices = columns_as_choices(columns | dict.fromkeys(unused, 1))
+        choices = columns_as_choices(columns | dict.fromkeys(unused, 1), self.loads)
         replicas = machine.ranks / (choices.tp * choices.pp)
         dp = larger(1.0, floor(replicas / choices.cp))
         return _Subject(attrs.evolve(choices, dp=dp), figures, machine, larger(1.0, floor(replicas)))
@@ -333,17 +339,21 @@ class RowValues:
         figures, which = self._tables.figures, self._columns["which"]
         # Columns that no formula reads need not be converted to floats.
         needed = {"dp", *chain.from_iterable(self._tables.rowwise.values())}
-        columns = {name: column if name in needed else 1 for name, column in self._columns.items()}
-        subject = _Subject(columns_as_choices(columns), Gathered(figures.each, which), Gathered(figures.machine, which))
+        columns = {name: column if name in needed else 0 if name == "load" else 1 for name, column in self._columns.items()}
+        choices = columns_as_choices(columns, self._tables.loads)
+        subject = _Subject(choices, Gathered(figures.each, which), Gathered(figures.machine, which))
         values: dict[str, Number] = {}
         for formula in self._tables.rowwise:
             values |= formula(subject)
         return values
 
 
-def columns_as_choices(columns: dict[str, Any]) -> Choices:
-    """Columns of integers as floats, and positions of names as what formulas take."""
-    floats = {n: as_float(columns[n]) for n in (*COUNTS, *FLAGS, "zero") if n != "interleave"}
+def columns_as_choices(columns: dict[str, Any], loads: NDArray[np.float64]) -> Choices:
+    """Columns of integers as floats, and positions of names and of loads as what formulas take."""
+    floats = {n: as_float(columns[n]) for n in (*COUNTS, *FLAGS, "zero", "dispatch") if n != "interleave"}
+    floats["expert_split"] = split_of(floats.pop("expert_tp"), floats["tp"])
+    load = columns["load"]
+    floats["load"] = loads.take(load) if isinstance(load, np.ndarray) else float(loads[load])
     floats["sequence"] = floats.pop("sequence_parallel")
     floats["recompute"] = recomputed(columns["recompute"])
     schedule, interleave = columns["schedule"], columns["interleave"]

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import define
 
 from trnspec.errors import UsageError
-from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS, caused, invalid_batch, reason_codes
+from trnspec.perf.sweep.columns import COUNTS, RATIOS, REASONS, WORDS, caused, invalid_batch, reason_codes
 from trnspec.perf.sweep.lookup import LIMITS, Tables, as_float, columns_as_choices
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.estimator import Estimator
@@ -32,7 +32,8 @@ _SAMPLE = 1 << 14
 DEFAULTS: dict[str, Any] = {
     "tp": 1, "pp": 1, "dp": 1, "cp": 1, "ep": 1, "microbatch": 1, "interleave": 1, "schedule": "1f1b", "zero": 0,
     "recompute": "none", "sequence_parallel": False, "overlap": False, "flash": True, "fused_loss": True,
-    "optimizer": "adam",
+    "optimizer": "adam", "expert_tp": None, "dispatch": "per-node", "expert_overlap": True, "imbalance": 1.0,
+    "capacity_factor": None,
 }  # fmt: skip
 """The value of a column that is not given, as in :class:`~trnspec.perf.work.layout.Layout`."""
 
@@ -104,7 +105,13 @@ class _Batch:
             raise UsageError(f"{unknown[0]!r} is not a column of a batch; expected one of {names}")
         if missing := [name for name in ("seq", "global_batch") if name not in columns]:
             raise UsageError(f"a batch needs the column {missing[0]}")
-        values = {name: _read(name, value) for name, value in (DEFAULTS | dict(columns)).items()}
+        given = DEFAULTS | dict(columns)
+        ratios = [given.pop(name) for name in RATIOS]
+        # Experts are split over all tensor-parallel ranks where there is no column.
+        without = {"expert_tp"} if given["expert_tp"] is None else set()
+        values = {name: _read(name, value) for name, value in given.items() if name not in without}
+        values |= dict.fromkeys(without, 0)
+        values["load"], loads = _loads(*ratios)
         index: Any = np.asarray(which)
         if index.dtype.kind not in "iu" or index.ndim > 1:
             raise UsageError("which is the position of an estimator: an integer, or a column of integers")
@@ -122,10 +129,11 @@ class _Batch:
                 _check(name, values[name], limit)
         below = False
         for name in COUNTS:
-            if not isinstance(values[name], np.ndarray):
+            if name not in without and not isinstance(values[name], np.ndarray):
                 below, values[name] = below or values[name] < 1, max(values[name], 1)
-        sample = _rows(values, slice(0, size, -(-size // _SAMPLE))) if size else dict.fromkeys(values, 1)
-        return cls(size, tuple(estimators), values, below, Tables.of(estimators, size, _positive(sample)[0]))
+        none = dict.fromkeys(values, 1) | {"load": 0}
+        sample = _rows(values, slice(0, size, -(-size // _SAMPLE))) if size else none
+        return cls(size, tuple(estimators), values, below, Tables.of(estimators, size, _positive(sample)[0], loads))
 
     def block(self, at: slice) -> tuple[Step, Any]:
         """Times of some rows, and their codes without memory."""
@@ -164,7 +172,7 @@ class _Batch:
         edges = np.flatnonzero(np.diff(model_numbers[which[order]])) + 1
         for positions in np.split(order, edges):
             if len(positions):
-                choices = columns_as_choices(_rows(columns, positions))
+                choices = columns_as_choices(_rows(columns, positions), self.tables.loads)
                 memory_bytes[positions] = choices.memory(
                     self.estimators[int(which[positions[0]])].dims, choices.replicas()
                 )
@@ -201,6 +209,22 @@ def _check(name: str, column: Any, limit: int) -> None:
     if name == "which":
         raise UsageError(f"which names an estimator that does not exist; there are {limit + 1}")
     raise UsageError(f"the column {name} has a value outside 0 to {limit}")
+
+
+def _loads(imbalance: Any, capacity_factor: Any) -> tuple[Any, NDArray[np.float64]]:
+    """The loads of experts as positions, a column or one for all rows, and the values that these refer to.
+
+    A capacity factor replaces the imbalance; NaN is none.
+    """
+    columns = [np.asarray(np.nan if ratio is None else ratio) for ratio in (imbalance, capacity_factor)]
+    for name, column in zip(RATIOS, columns, strict=True):
+        if column.ndim > 1 or column.dtype.kind not in "iuf":
+            raise UsageError(f"the column {name} is neither a number nor an array with one number per row")
+        if not ((column >= 1.0) & (column < np.inf) | (np.isnan(column) & (name == "capacity_factor"))).all():
+            raise UsageError(f"the column {name} has a value that is not a number of at least 1")
+    load = np.where(np.isnan(columns[1]), *columns)
+    loads, positions = np.unique(load, return_inverse=True)
+    return (positions.reshape(-1) if load.ndim else 0), loads.astype(np.float64)
 
 
 def _read(name: str, value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from trnspec.perf.experts import byte_time, copies
 from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, ceil, smaller
 from trnspec.perf.work.terms import context
@@ -58,6 +59,7 @@ class Costs:
         state_bytes: Bytes of the optimizer states per parameter.
         step: Fixed time of a step [s].
         unknown: Above 0 where a link is used whose rate is not published.
+        expert_overlap: Share of the rest of a layer that the all-to-all can overlap with.
     """
 
     seq_tokens: Number
@@ -91,6 +93,7 @@ class Costs:
     state_bytes: Number
     step: Number
     unknown: Number
+    expert_overlap: Number
 
 
 def costs(terms: Terms, plan: Plan, links: Links) -> Costs:
@@ -112,11 +115,16 @@ def costs(terms: Terms, plan: Plan, links: Links) -> Costs:
 def _layer(terms: Terms, plan: Plan) -> dict[str, Number]:
     """Time of a layer forward per token, without attention scores."""
     share, wide, stream = 1.0 / plan.tp, terms.wide, terms.stream
+    beyond = plan.load - 1.0
     # KV heads are split, and replicated where there are fewer than ranks; a latent cache counts as one head.
     replicated = ceil(terms.kv_heads / plan.tp) * plan.tp / terms.kv_heads - 1.0
     token = share * (terms.matmul + replicated * terms.repeated)
+    if not always_zero(beyond):
+        token = token + share * beyond * terms.routed_matmul
     if not always_zero(wide):
-        token = token + (wide + share * terms.split) * plan.activation_bytes
+        # Ranks that split an expert have the same copies.
+        routed = share * (plan.load * plan.expert_split * terms.routed_wide + beyond * terms.routed_split)
+        token = token + (wide + share * terms.split + routed) * plan.activation_bytes
     if not always_zero(stream):
         # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
         token = token + (1.0 + plan.sequence * (share - 1.0)) * (stream * plan.activation_bytes)
@@ -136,7 +144,8 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
     share = 1.0 / plan.tp
     weights: Number = 0.0
     if not always_zero(terms.wide):
-        weights = (terms.weight + terms.expert_weight / plan.ep) * share * plan.activation_bytes
+        routed = terms.expert_weight / (plan.ep * plan.expert_split)
+        weights = (terms.weight * share + routed) * plan.activation_bytes
     return {
         "weights": weights,
         "head": share * terms.head,
@@ -145,16 +154,33 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
         "forward": terms.forward,
         "backward": terms.backward,
         "tensor_overlap": plan.overlap * terms.tensor_overlap,
+        "expert_overlap": plan.expert_overlap,
         "exposed": terms.exposed,
         "step": terms.step,
     }
 
 
 def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
-    """All-reduces of a layer: two forward, two backward, two more under full recompute."""
-    rounds = 4.0 + 2.0 * plan.full
+    """All-reduces of a layer's results: once forward, once backward, once more under full recompute.
+
+    Attention, dense and shared networks each have one of a token. Ranks that split experts reduce every copy of a token that
+    they received.
+    """
+    rounds = 2.0 + plan.full
     message = terms.hidden * plan.activation_bytes
-    return {"tensor_each": rounds * links.tensor_each, "tensor_token": rounds * (links.tensor_byte * message)}
+    results, moe = terms.results, terms.moe
+    if always_zero(moe):
+        return {
+            "tensor_each": rounds * (results * links.tensor_each),
+            "tensor_token": rounds * (results * links.tensor_byte * message),
+        }
+    # Where every rank has all experts, shared and routed ones have one sum, and one copy of a token is enough for both.
+    several = smaller(plan.ep - 1.0, 1.0)
+    results = results + terms.shared * (1.0 - plan.per_node * (1.0 - several))
+    received = plan.load * copies(plan.ep, terms.active, plan.per_node) * plan.expert_split / plan.tp
+    each = results * links.tensor_each + moe * links.split_each
+    token = results * links.tensor_byte + moe * received * links.split_byte
+    return {"tensor_each": rounds * each, "tensor_token": rounds * (token * message)}
 
 
 def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -168,14 +194,12 @@ def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
 
 def _experts(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     """All-to-all of tokens to their experts and back, forward and backward, as often as all-reduces."""
-    if always_zero(dispatched := terms.dispatched) or always_zero(plan.ep - 1.0):
+    if always_zero(moe := terms.moe) or always_zero(plan.ep - 1.0):
         return {"expert_each": 0.0, "expert_token": 0.0}
-    rounds = 4.0 + 2.0 * plan.full
-    message = terms.hidden * plan.activation_bytes * dispatched / plan.tp
-    return {
-        "expert_each": rounds * (links.expert_each * terms.moe),
-        "expert_token": rounds * (links.expert_byte * message),
-    }
+    rounds = (4.0 + 2.0 * plan.full) * moe
+    message = terms.hidden * plan.activation_bytes * plan.load / plan.tp
+    byte = byte_time(links.exchange, terms.active, plan.per_node)
+    return {"expert_each": rounds * links.expert_each, "expert_token": rounds * (byte * message)}
 
 
 def _pipeline(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -209,10 +233,10 @@ def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     parameters = (stages * terms.kept + terms.outer + smaller(plan.pp - 1.0, 1.0) * terms.last_extra) * share
     data_byte = links.data_byte * parameters
     if not always_zero(elements := terms.routed):
-        routed = stages * share * (elements / plan.ep)
+        routed = stages * (elements / (plan.ep * plan.expert_split))
         data_byte = data_byte + links.part_byte * routed
         # Experts are sharded over fewer ranks, since each expert-parallel rank has its own.
-        parameters = parameters + routed + plan.sharded * (plan.ep - 1.0) * routed
+        parameters = parameters + routed + plan.sharded * (plan.ep * plan.expert_split * share - 1.0) * routed
     return {
         "data_byte": data_byte,
         "exchange_calls": (2.0 + plan.gathered * (3.0 * stages - 2.0)) * links.data_each,
@@ -250,9 +274,9 @@ def missing(terms: Terms, _: Plan, links: Links) -> dict[str, Number]:
 LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
     _seq_tokens: ("seq", "cp"),
     _bytes: ("optimizer", "zero"),
-    _layer: ("sequence_parallel", "tp", "which"),
+    _layer: ("load", "expert_tp", "sequence_parallel", "tp", "which"),
     _scores: ("seq", "tp", "which"),
-    _share: ("overlap", "recompute", "ep", "tp", "which"),
+    _share: ("expert_overlap", "expert_tp", "overlap", "recompute", "ep", "tp", "which"),
     _schedule: ("interleave", "schedule", "pp"),
 }
 """Functions that compute coefficients without links, and the layout fields that they depend on.
@@ -261,11 +285,11 @@ LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
 """
 
 LINKED: dict[Callable[[Terms, Plan, Links], dict[str, Number]], tuple[str, ...]] = {
-    _tensor: ("recompute", "tp", "which"),
+    _tensor: ("dispatch", "load", "expert_tp", "recompute", "ep", "tp", "which"),
     _context: ("recompute", "cp", "tp", "which"),
-    _experts: ("recompute", "ep", "tp", "which"),
+    _experts: ("dispatch", "load", "expert_tp", "recompute", "ep", "tp", "which"),
     _pipeline: ("sequence_parallel", "pp", "tp", "which"),
-    _data: ("zero", "pp", "ep", "tp", "which"),
-    missing: ("cp", "pp", "ep", "tp", "which"),
+    _data: ("expert_tp", "zero", "pp", "ep", "tp", "which"),
+    missing: ("expert_tp", "cp", "pp", "ep", "tp", "which"),
 }
 """Functions that compute the other coefficients, and the layout fields that they depend on."""

@@ -35,7 +35,7 @@ class Step:
         head: Output matrix and loss, on the last stage.
         tensor: Exposed tensor-parallel collectives.
         context: Exposed ring exchange of keys and values.
-        expert: All-to-all of tokens between experts.
+        expert: Exposed all-to-all of tokens between experts.
         pipeline: Messages between stages.
         bubble: Pipeline bubble.
         data: Exposed collectives over gradients and sharded weights.
@@ -100,6 +100,9 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
         tensor = larger(tensor - overlap * computed, 0.0)
     context = _carried(costs.context_each, costs.context_token, tokens)
     expert = _carried(costs.expert_each, costs.expert_token, tokens)
+    if not always_zero(overlap := costs.expert_overlap) and not always_zero(expert):
+        # With the rest of a layer, of the other of two interleaved microbatches.
+        expert = larger(expert - overlap * (computed + tensor + context), 0.0)
     pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
 
     stages = costs.stage_layers
