@@ -25,11 +25,21 @@ from trnspec.perf.work.transformer import transformer
 COLUMNS = (
     *("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "schedule", "interleave", "zero"),
     *("recompute", "sequence_parallel", "overlap", "flash", "fused_loss", "optimizer"),
+    *("expert_tp", "dispatch", "expert_overlap", "imbalance", "capacity_factor"),
 )
+
+LOADS = np.array([1.0, 1.25])
 
 
 def columns(samples) -> dict:
-    return {name: np.array([getattr(s.layout, name) for s in samples]) for name in COLUMNS}
+    return columns_of([s.layout for s in samples])
+
+
+def columns_of(layouts) -> dict:
+    made = {name: np.array([getattr(x, name) for x in layouts]) for name in COLUMNS}
+    made["expert_tp"] = np.array([x.expert_split for x in layouts])
+    made["capacity_factor"] = made["capacity_factor"].astype(float)
+    return made
 
 
 def single(e, layout, *, memory: bool = True) -> tuple[str, float, float]:
@@ -114,7 +124,9 @@ def test_formulas_depend_on_what_they_say(samples) -> None:
     chosen = columns(samples) | {"which": np.array([s.which for s in samples])}
     words = {name: np.zeros(len(samples), dtype=np.int64) for name in lookup.LIMITS}
     counted = {name: np.maximum(column, 1) for name, column in chosen.items() if name not in words}
-    made = lookup.Tables.of(ESTIMATORS, 1 << 20, counted | words | {"which": chosen["which"]})
+    # So few that the combinations of all axes stay few.
+    few = {"which": chosen["which"], "load": words["zero"], "expert_tp": np.minimum(counted["expert_tp"], 2)}
+    made = lookup.Tables.of(ESTIMATORS, 1 << 20, counted | words | few, LOADS)
     asked = made._combinations()
     told = 0
     for formula, names in lookup._FORMULAS:
@@ -159,7 +171,7 @@ def test_words_by_their_places() -> None:
 
 def test_counts_below_one() -> None:
     """In one number for all rows, and in a column."""
-    for name in ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"):
+    for name in ("tp", "pp", "dp", "cp", "ep", "expert_tp", "seq", "global_batch", "microbatch", "interleave"):
         plain = {"seq": 2048, "global_batch": np.array([256, 512, 256]), "tp": 8, "pp": 4, "dp": 8, "zero": [0, 1, 3]}
         for strange in (0, np.array([1, -1, 0])):
             found = rows(SWEPT[:1], 0, memory=True, **plain | {name: strange})
@@ -360,8 +372,7 @@ def test_one_stage_has_no_schedule() -> None:
     assert [(x.pp == 1 and x.schedule != "1f1b") * "schedule" for x in layouts] == [
         REASONS[c] for c in told.result.code
     ]
-    columns_ = {n: np.array([getattr(x, n) for x in layouts]) for n in COLUMNS}
-    assert rows(SWEPT[:1], 0, **columns_).code.tolist() == told.result.code.tolist()
+    assert rows(SWEPT[:1], 0, **columns_of(layouts)).code.tolist() == told.result.code.tolist()
     assert [single(SWEPT[0], x, memory=False)[0] for x in layouts] == [REASONS[c] for c in told.result.code]
 
 
