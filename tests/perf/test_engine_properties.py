@@ -159,7 +159,9 @@ def test_one_head_of_keys_for_each_query_is_no_grouping(s, name) -> None:
     )  # fmt: skip
     assert grouped == d
     on = estimator(name, SYSTEMS[1])
-    layout = evolve(s.layout, tp=4, pp=1, dp=8, cp=2, ep=1, expert_tp=None, schedule="1f1b", interleave=1, global_batch=512)
+    layout = evolve(
+        s.layout, tp=4, pp=1, dp=8, cp=2, ep=1, expert_tp=None, schedule="1f1b", interleave=1, global_batch=512
+    )
     # Fewer heads of keys never take more time, or more memory.
     fewer = evolve(d, kv_heads=8.0, kv_elements=16.0 * size, attention_weights=d.attention_weights - 2.0 * d.hidden
                    * (d.heads - 8.0) * size)  # fmt: skip

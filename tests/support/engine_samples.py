@@ -111,7 +111,9 @@ def sample(draw: random.Random, *, strange: float = 0.0) -> Sample:
     if not e.dims.experts:
         chosen["ep"] = 1
     if draw.random() < strange:
-        name = draw.choice(["tp", "pp", "dp", "cp", "ep", "expert_tp", "seq", "global_batch", "microbatch", "interleave"])
+        name = draw.choice(
+            ["tp", "pp", "dp", "cp", "ep", "expert_tp", "seq", "global_batch", "microbatch", "interleave"]
+        )
         chosen[name] = draw.choice([-1, 0, 1, 2, 3, 5, 7, 48])
     layout = Layout(**chosen)
     try:

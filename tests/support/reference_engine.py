@@ -103,7 +103,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         # Each rank holds whole heads of keys and values, repeated where they are fewer than the ranks.
         elements += d.hidden * d.kv_elements * (math.ceil(d.kv_heads / x.tp) * x.tp / d.kv_heads - 1)
         routed = d.experts * d.expert_weights if expert else 0
-        small = d.attention_small + (d.experts * d.expert_small + d.shared_small + d.router_small if expert else d.mlp_small)
+        small = d.attention_small + (
+            d.experts * d.expert_small + d.shared_small + d.router_small if expert else d.mlp_small
+        )
         width = (busiest * d.active * d.expert_width + d.shared_width) if expert else d.width
         dense, shared = bool(d.mlp_weights), bool(d.shared_width)
         # Whoever splits an expert reads whole copies, and nobody else does.

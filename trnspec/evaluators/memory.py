@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from trnspec.evaluation.measures import printed
 from trnspec.evaluation.questions import (
+    ExpertLoad,
     Schedule,
     ServingPrecision,
     ServingWorkload,
@@ -23,6 +24,7 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table
 from trnspec.evaluators.data_types import element_bytes
 from trnspec.evaluators.fit import MAX_CHANGES, PARTS, Capacity, Change, Demand, nearest, neighbors
+from trnspec.evaluators.training import expert_assumptions
 from trnspec.model.transformers.counting import dimensions, parameters
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.work.layout import Layout, splits_sequence
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 _TRAINING = (
     *("zero", "sequence_parallel", "recompute", "microbatch", "microbatches", "schedule", "interleave", "flash"),
-    *("fused_loss", "dropout", "optimizer"),
+    *("fused_loss", "dropout", "optimizer", "imbalance", "capacity_factor"),
 )
 """The inputs that only training uses."""
 _INFERENCE = ("batch", "context", "prefill", "kv_dtype")
@@ -46,7 +48,7 @@ _INFERENCE = ("batch", "context", "prefill", "kv_dtype")
 
 
 @frozen(kw_only=True, slots=False)
-class MemoryQuestion(Workload, System, TrainingParallelism, TrainingPrecision, Schedule):
+class MemoryQuestion(Workload, System, TrainingParallelism, TrainingPrecision, Schedule, ExpertLoad):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     mode: Literal["training", "inference"] = field(
@@ -165,6 +167,7 @@ def _inputs(question: MemoryQuestion, demand: Demand, model: str) -> dict[str, A
         "dp": layout.dp,
         "schedule": layout.schedule,
         "sequence_parallel": layout.sequence_parallel,
+        "expert_tp": layout.expert_split,
         "microbatches": demand.microbatches,
         "context": demand.context,
         "prefill": demand.prefill,
@@ -281,7 +284,7 @@ def _assumptions(d: Dimensions, demand: Demand, system: Hardware) -> tuple[Assum
     return (
         *common,
         Assumption("optimizer", size, f"weight, gradient and state per parameter: {sizes.note}"),
-        Assumption("experts", "balanced load", "every expert gets the same number of tokens"),
+        *(expert_assumptions(demand.layout) if d.experts else ()),
     )
 
 

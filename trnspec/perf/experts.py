@@ -15,7 +15,7 @@ All functions take floats or float64 arrays that broadcast.  Times are in s, siz
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -25,6 +25,10 @@ from trnspec.perf.ops import Number, larger, power, smaller, where
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
 
+LEAST_DISPATCH: dict[str, Any] = {"dispatch": "per-node", "expert_overlap": True}
+"""The fields of a layout with the least traffic that is exposed, for ideal times."""
+SOFTWARE_DISPATCH: dict[str, Any] = {"dispatch": "per-copy", "expert_overlap": False}
+"""The same in software whose dispatch is not stated: rows of calibrations are computed with them."""
 _BITS = 6
 """Binary digits of the most experts per token that are told apart."""
 _MOST = 2.0**_BITS - 1.0
@@ -135,7 +139,9 @@ def byte_time(links: Exchange, k: Number, per_node: Number) -> Number:
     shares = (links.share_0, links.share_1, links.share_2, links.share_3, 1.0)
     times = (links.byte_1, links.byte_2, links.byte_3, links.byte_4)
     levels = [
-        (near, far, byte) for near, far, byte in zip(shares[:-1], shares[1:], times, strict=True) if not always_zero(byte)
+        (near, far, byte)
+        for near, far, byte in zip(shares[:-1], shares[1:], times, strict=True)
+        if not always_zero(byte)
     ]
     one_way = type(per_node) is float
     direct: Number = 0.0

@@ -134,8 +134,8 @@ def _value(name: str, value: Any) -> Any:
     if value is None and name in ("expert_tp", "capacity_factor"):
         return None
     if name in RATIOS:
-        number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-        if not number or not 1.0 <= value < math.inf:
+        is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        if not is_number or not 1.0 <= value < math.inf:
             raise UsageError(f"{name} is {value!r}; expected a number of at least 1")
         return float(value)
     names = WORDS.get(name)

@@ -339,7 +339,9 @@ class RowValues:
         figures, which = self._tables.figures, self._columns["which"]
         # Columns that no formula reads need not be converted to floats.
         needed = {"dp", *chain.from_iterable(self._tables.rowwise.values())}
-        columns = {name: column if name in needed else 0 if name == "load" else 1 for name, column in self._columns.items()}
+        columns = {
+            name: column if name in needed else 0 if name == "load" else 1 for name, column in self._columns.items()
+        }
         choices = columns_as_choices(columns, self._tables.loads)
         subject = _Subject(choices, Gathered(figures.each, which), Gathered(figures.machine, which))
         values: dict[str, Number] = {}

@@ -92,7 +92,9 @@ def transformer(d: Dimensions) -> Transformer:
         + experts * (d.active * d.expert_weights + d.shared_weights + d.router_weights),
         whole=d.attention_weights + dense * d.mlp_weights + experts * (d.shared_weights + d.router_weights),
         routed=experts * d.experts * d.expert_weights,
-        small=d.attention_small + dense * d.mlp_small + experts * (d.experts * d.expert_small + d.shared_small + d.router_small),
+        small=d.attention_small
+        + dense * d.mlp_small
+        + experts * (d.experts * d.expert_small + d.shared_small + d.router_small),
         scores=d.heads * (d.qk_size + d.v_size),
         split=qkv + d.heads * d.v_size + feed_forward_width * (gated + 1.0),
         dispatched=experts * d.active,
