@@ -66,6 +66,10 @@ class Exchange:
     unknown: Number
 
 
+_NO_EXCHANGE = Exchange(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+"""That of one rank."""
+
+
 def exchange(machine: Machine, n: Number, stride: Number) -> Exchange:
     """The links of an all-to-all among ``n`` ranks with a stride.
 
@@ -76,11 +80,12 @@ def exchange(machine: Machine, n: Number, stride: Number) -> Exchange:
         n: Ranks of the group.
         stride: Distance of neighbors in the group, in ranks.
     """
+    if always_zero(n - 1.0):
+        return _NO_EXCHANGE
     share_0 = 1.0 / n
-    share_1, share_2, share_3 = (
-        share_0 / larger(share_0, smaller(1.0, stride * inverse_ranks))
-        for inverse_ranks in (machine.inverse_1, machine.inverse_2, machine.inverse_3)
-    )
+    share_1 = share_0 / larger(share_0, smaller(1.0, stride * machine.inverse_1))
+    share_2 = share_0 / larger(share_0, smaller(1.0, stride * machine.inverse_2))
+    share_3 = share_0 / larger(share_0, smaller(1.0, stride * machine.inverse_3))
     on_1, on_2, on_3, on_4 = share_1 - share_0, share_2 - share_1, share_3 - share_2, 1.0 - share_3
     hop = where(
         on_4 > _NONE,
@@ -136,20 +141,20 @@ def byte_time(links: Exchange, k: Number, per_node: Number) -> Number:
         k: Experts per token.
         per_node: 1 where tokens are sent per node, 0 where per copy.
     """
-    shares = (links.share_0, links.share_1, links.share_2, links.share_3, 1.0)
-    times = (links.byte_1, links.byte_2, links.byte_3, links.byte_4)
-    levels = [
-        (near, far, byte)
-        for near, far, byte in zip(shares[:-1], shares[1:], times, strict=True)
-        if not always_zero(byte)
-    ]
     one_way = type(per_node) is float
     direct: Number = 0.0
     handed_on: Number = 0.0
-    for near, far, byte in levels:
-        if not (one_way and per_node):
+    for near, far, byte in (
+        (links.share_0, links.share_1, links.byte_1),
+        (links.share_1, links.share_2, links.byte_2),
+        (links.share_2, links.share_3, links.byte_3),
+        (links.share_3, 1.0, links.byte_4),
+    ):
+        if always_zero(byte) or always_zero(far - near):
+            continue
+        if not one_way or not per_node:
             direct = direct + k * (far - near) * byte
-        if not (one_way and not per_node):
+        if not one_way or per_node:
             handed_on = larger(handed_on, visited(near, k) * (1.0 / near - 1.0 / far) * byte)
     if one_way:
         return handed_on if per_node else direct

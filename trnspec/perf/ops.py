@@ -66,15 +66,17 @@ def power(base: Number, n: Number, bits: int = 24) -> Number:
         bits: Binary digits of the largest exponent.
     """
     result = base * 0.0 + 1.0
+    if type(n) is float:
+        # The products of the selections below, without those that are not selected.
+        for digit in reversed(f"{int(n):b}"):
+            result = result * base if digit == "1" else result
+            base = base * base
+        return result
     for _ in range(bits):
         half = floor(n * 0.5)
-        odd = n - 2.0 * half > 0.5
-        # A single exponent needs no selection; the products are the same.
-        result = (result * base if odd else result) if type(odd) is bool else where(odd, result * base, result)
-        n = half
-        if type(n) is float and n == 0.0:
-            break
+        result = where(n - 2.0 * half > 0.5, result * base, result)
         base = base * base
+        n = half
     return result
 
 

@@ -80,7 +80,8 @@ def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links
     # Ranks are numbered by expert first: those that split one, those with different ones, those with the same.
     expert_group = group(machine, ranks * plan.tp / (plan.ep * plan.expert_split), plan.expert_split * plan.ep)
     between_experts = exchange(machine, plan.ep, plan.expert_split)
-    split_group = tensor_group if plan.expert_split is plan.tp else group(machine, plan.expert_split, 1.0)
+    equal = plan.expert_split is plan.tp or always_zero(plan.expert_split - plan.tp)
+    split_group = tensor_group if equal else group(machine, plan.expert_split, 1.0)
     send_each, send_byte, send_unknown = _sends(plan, machine, plan.tp * ranks * plan.pp)
     return Links(
         tensor_each=machine.call * tensor_group.many + 2.0 * tensor_group.latency,

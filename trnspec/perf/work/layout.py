@@ -226,8 +226,9 @@ def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
     for name in ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"):
         if getattr(layout, name) < 1:
             raise RefusalError("not-positive", f"{name} is {getattr(layout, name)}; it must be at least 1", place=name)
-    for name in ("expert_tp", "imbalance", "capacity_factor"):
-        if (value := getattr(layout, name)) is not None and value < 1:
+    expert_tp, capacity = layout.expert_tp, layout.capacity_factor
+    for name, value in (("expert_tp", expert_tp), ("imbalance", layout.imbalance), ("capacity_factor", capacity)):
+        if value is not None and value < 1:
             raise RefusalError("not-positive", f"{name} is {value:g}; it must be at least 1", place=name)
     if layout.optimizer not in OPTIMIZERS:
         raise RefusalError(
@@ -345,6 +346,9 @@ def _experts(layout: Layout, d: Dimensions, _: int) -> RefusalError:
         text = f"dp x cp x tp / expert_tp, which is {whole}, is not divisible by ep {layout.ep}"
     else:
         text = f"dp x cp, which is {layout.dp * layout.cp}, is not divisible by ep {layout.ep}"
+        # Whole experts leave the tensor-parallel ranks to expert parallelism.
+        if layout.tp > 1 and layout.dp * layout.cp * layout.tp % layout.ep == 0:
+            return RefusalError("experts-not-divisible", text, place="ep", hint="expert_tp 1")
     return RefusalError("experts-not-divisible", text, place="ep")
 
 
