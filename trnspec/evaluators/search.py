@@ -133,6 +133,7 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
             Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
             Assumption("degrees", "powers of two", "the layouts that are evaluated"),
             Assumption("rank_order", "tensor, context, data, pipeline", "neighbors are in one tensor-parallel group"),
+            *(a for a in single.assumptions if a.name in ("experts", "dispatch")),
         ),
         figures_used=tuple(
             b for b in estimator.system.figures_used if ".dense." not in b.at or b.at.endswith(f".{q.dtype}")

@@ -151,6 +151,8 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
         "model": estimator.name,
         "calibration": estimator.calibration.name or "none",
     }
+    if not estimator.dims.experts:
+        inputs = {name: value for name, value in inputs.items() if name not in EXPERT_INPUTS}
     return Evaluation(
         evaluator="training",
         title=f"{estimator.name} on {estimator.system.name}: {int(estimator.system.chips):,} chips, "
