@@ -296,14 +296,14 @@ def expert_assumptions(layout: Layout) -> Iterator[Assumption]:
     """How tokens are distributed over experts."""
     if layout.capacity_factor is not None:
         text = f"capacity factor {layout.capacity_factor:g}"
-        yield Assumption("experts", text, "every expert computes so many times the mean, padding included")
+        yield Assumption("experts", text, "tokens that every expert computes, over the mean, padding included")
         if layout.imbalance != 1.0:
             yield Assumption("imbalance", "not used", "the capacity factor replaces it; tokens beyond are dropped")
     elif layout.imbalance == 1.0:
         yield Assumption("experts", "balanced load", "every rank's experts get the same number of tokens")
     else:
         text = f"busiest rank {layout.imbalance:g} times the mean"
-        yield Assumption("experts", text, "the others wait for it; no token is dropped")
+        yield Assumption("experts", text, "the other ranks are as slow; no token is dropped")
 
 
 def _dispatch(estimator: Estimator, layout: Layout, question: TrainingQuestion) -> Assumption:

@@ -30,7 +30,7 @@ LEAST_DISPATCH: dict[str, Any] = {"dispatch": "per-node", "expert_overlap": True
 SOFTWARE_DISPATCH: dict[str, Any] = {"dispatch": "per-copy", "expert_overlap": False}
 """The same in software whose dispatch is not stated: rows of calibrations are computed with them."""
 _BITS = 6
-"""Binary digits of the most experts per token that are told apart."""
+"""Binary digits of the most experts per token that are distinguished."""
 _MOST = 2.0**_BITS - 1.0
 """Experts per token from which on as many are assumed: they are nearly everywhere."""
 _NONE = 1e-12
