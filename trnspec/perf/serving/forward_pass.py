@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.experts import byte_time, exchange
+from trnspec.perf.experts import byte_time, copies, exchange
 from trnspec.perf.lowering.machine import group
 from trnspec.perf.ops import MOST, Number, ceil, larger, power, smaller, where
 
 if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Machine
+    from trnspec.perf.lowering.machine import Group, Machine
     from trnspec.perf.work.transformer import Transformer
 
 
@@ -226,7 +226,7 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
 
     message = tokens * model.hidden * plan.activation_bytes
     ranks = group(machine, plan.tp, 1.0)
-    reduce = 2.0 * (serving.call + 2.0 * ranks.latency + 2.0 * ranks.gather * message / serving.link)
+    reduce = _reduce_time(model, plan, ranks, serving, message)
     reduce = where(plan.tp > 1.0, reduce, 0.0)
     expert, expert_unknown = _expert_time(model, plan, machine, serving, message * share)
     pipeline, pipeline_unknown = _pipeline_time(plan, machine, serving, message)
@@ -266,14 +266,24 @@ def _overlapped(compute: Number, memory: Number, serving: Serving) -> Number:
     return larger(compute, memory) + serving.additive * smaller(compute, memory)
 
 
+def _reduce_time(model: Transformer, plan: Deployment, ranks: Group, serving: Serving, message: Number) -> Number:
+    """All-reduces of a layer's results; ranks reduce each copy of a token that their experts received.
+
+    Where every rank has all experts, shared and routed ones have one sum.
+    """
+    results = model.results + model.shared * smaller(plan.ep - 1.0, 1.0)
+    calls = results + model.moe
+    summed = results + model.moe * copies(plan.ep, model.active, 1.0)
+    return calls * (serving.call + 2.0 * ranks.latency) + summed * (2.0 * ranks.gather * message / serving.link)
+
+
 def _expert_time(
     model: Transformer, plan: Deployment, machine: Machine, serving: Serving, message: Number
 ) -> tuple[Number, Number]:
     """All-to-all of a layer's tokens to their experts and back: time [s], and above 0 where a link is unknown."""
     links = exchange(machine, plan.ep, plan.tp)
-    active = model.dispatched / where(model.moe > 0.0, model.moe, 1.0)
     # Tokens go to each server and each rank once: the least that software can send.
-    carried = model.moe * byte_time(links, active, 1.0) * message / serving.link
+    carried = model.moe * byte_time(links, model.active, 1.0) * message / serving.link
     time = 2.0 * (serving.call + links.hop + carried)
     used = where(model.dispatched > 0.0, where(plan.ep > 1.0, 1.0, 0.0), 0.0)
     return used * time, used * links.unknown
