@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import random
 
 import pytest
 from attrs import evolve
 from dims_by_hand import MIXTRAL
 from engine_samples import ESTIMATORS, FITTED, MODELS, SYSTEMS, estimator, possible, system
+from nvidia_catalog import catalog
+from running import ROOT
 
 from trnspec.evaluation.result import RefusalError
+from trnspec.perf.calibration.measured_training import Case, training_cases
+from trnspec.perf.experts import LEAST_DISPATCH
+from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.machine import machine
 from trnspec.perf.sweep.batch import rows, sweep
-from trnspec.perf.training.step import PARTS
+from trnspec.perf.training.estimator import prepare
+from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.transformer import transformer
 
 NVLINK, NETWORK = 450e9, 50e9
 P5 = system((("server", 8.0, NVLINK, 0.0), ("network", float("inf"), NETWORK, 0.0)), 64)
@@ -236,3 +245,26 @@ def test_axes_of_a_sweep() -> None:
         assert found.result.time[i] == batch.time[i] == step.total
         for name in PARTS:
             assert found.result.parts[name][i] == batch.parts[name][i] == getattr(step, name)
+
+
+def test_no_measured_step_is_faster_than_its_bound() -> None:
+    """Megatron Bridge on H100 to GB300: whatever its software avoided, the ideal step is faster still."""
+    table = ROOT / "catalog" / "measured" / "training_megatron_bridge.csv"
+    with table.open(encoding="utf-8", newline="") as lines:
+        cases = [
+            c for c in training_cases(catalog(), list(csv.DictReader(lines))) if isinstance(c, Case) and c.dims.experts
+        ]
+    for case in cases:
+        layout = evolve(case.layout, **LEAST_DISPATCH)
+        ideal = step(transformer(case.dims), layout.plan(), machine(case.system, IDEAL, case.dtype)).total
+        assert ideal < case.seconds, case.id
+    assert len(cases) > 40
+
+
+def test_deepseek_on_256_b200() -> None:
+    """Measured were 19.7 s (issue 11); one exposed copy per expert would take 32.5 s, which was printed as a bound."""
+    on = prepare(catalog(), "deepseek-v3", "p6-b200.48xlarge*32", dtype="fp8", calibration="none")
+    layout = Layout(pp=4, dp=64, ep=32, seq=4096, global_batch=4096, zero=1, uneven=True)
+
+    assert on.step(evolve(layout, dispatch="per-copy", expert_overlap=False)).total > 30.0
+    assert on.step(layout).total < 19.7
