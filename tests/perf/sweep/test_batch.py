@@ -28,8 +28,6 @@ COLUMNS = (
     *("expert_tp", "dispatch", "expert_overlap", "imbalance", "capacity_factor"),
 )
 
-LOADS = np.array([1.0, 1.25])
-
 
 def columns(samples) -> dict:
     return columns_of([s.layout for s in samples])
@@ -125,8 +123,8 @@ def test_formulas_depend_on_what_they_say(samples) -> None:
     words = {name: np.zeros(len(samples), dtype=np.int64) for name in lookup.LIMITS}
     counted = {name: np.maximum(column, 1) for name, column in chosen.items() if name not in words}
     # So few that the combinations of all axes stay few.
-    few = {"which": chosen["which"], "load": words["zero"], "expert_tp": np.minimum(counted["expert_tp"], 2)}
-    made = lookup.Tables.of(ESTIMATORS, 1 << 20, counted | words | few, LOADS)
+    few = {"which": chosen["which"], "load": np.ones(len(samples)), "expert_tp": np.minimum(counted["expert_tp"], 2)}
+    made = lookup.Tables.of(ESTIMATORS, 1 << 20, counted | words | few)
     asked = made._combinations()
     told = 0
     for formula, names in lookup._FORMULAS:

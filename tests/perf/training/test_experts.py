@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import random
 
+import numpy as np
 import pytest
 from attrs import evolve
 from dims_by_hand import MIXTRAL
@@ -12,6 +13,7 @@ from engine_samples import ESTIMATORS, FITTED, MODELS, SYSTEMS, estimator, possi
 from nvidia_catalog import catalog
 from running import ROOT
 
+from trnspec.errors import UsageError
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.calibration.measured_training import Case, training_cases
 from trnspec.perf.experts import LEAST_DISPATCH
@@ -268,3 +270,30 @@ def test_deepseek_on_256_b200() -> None:
 
     assert on.step(evolve(layout, dispatch="per-copy", expert_overlap=False)).total > 30.0
     assert on.step(layout).total < 19.7
+
+
+@pytest.mark.parametrize("loads", [[1.0, 1.1, 1.5], [1.0 + i / 977 for i in range(977)]], ids=len)
+def test_columns_of_few_and_of_many_loads(loads) -> None:
+    on, size = estimator("mixtral", SYSTEMS[0], FITTED), 3000
+    column = np.random.default_rng(2).choice(loads, size)
+    # Some occur late.
+    column[:1000] = 1.0
+    found = rows(
+        [on], 0, tp=8, dp=32, ep=8, zero=1, seq=2048, global_batch=256, imbalance=column, memory=True, block=256
+    )
+    for i in range(0, size, 50):
+        layout = Layout(tp=8, dp=32, ep=8, zero=1, seq=2048, global_batch=256, imbalance=float(column[i]))
+        assert found.memory[i] == on.memory(layout).total
+        assert found.time[i] == (on.step(layout).total if found.code[i] == 0 else 0.0)
+    assert (found.code == 0).any()
+
+
+@pytest.mark.parametrize(
+    "given", [{"imbalance": 0.5}, {"imbalance": [1.0, np.nan]}, {"capacity_factor": [1.0, np.inf]}]
+)
+def test_loads_that_are_none(given) -> None:
+    with pytest.raises(UsageError, match="not a number of at least 1"):
+        rows([estimator("mixtral", SYSTEMS[0])], 0, seq=2048, global_batch=256, **given)
+    (name, values), *_ = given.items()
+    with pytest.raises(UsageError, match=name):
+        sweep(estimator("mixtral", SYSTEMS[0]), seq=2048, global_batch=256, **{name: values})

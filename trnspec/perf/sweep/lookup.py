@@ -68,6 +68,8 @@ AXES = (
 """The axes of the tables; the last one is the fastest, and usually the longest."""
 LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | {"zero": 3} | dict.fromkeys(FLAGS, 1)
 """The highest value of columns that count from 0."""
+LOADS = ("load",)
+"""The columns of numbers that need not be whole."""
 
 
 @define(slots=False)
@@ -128,7 +130,7 @@ _FORMULAS: tuple[tuple[_Formula, tuple[str, ...]], ...] = (
 
 @define
 class _Axis:
-    """The values of a column, and the position of each; without a lookup each value is its own position."""
+    """The values of a column, and the position of each; without a lookup each integer is its own position."""
 
     values: NDArray[np.int64]
     lookup: NDArray[np.intp] | None = None
@@ -136,20 +138,26 @@ class _Axis:
     @property
     def usable(self) -> bool:
         """Whether there are few enough values."""
-        return self.lookup is None or len(self.values) <= _MAX_VALUES
+        return len(self.values) <= _MAX_VALUES or (self.lookup is None and self.values.dtype.kind != "f")
 
     def find(self, column: NDArray[np.int64]) -> NDArray[np.intp] | None:
         """The positions of values from 1 on; ``None`` where one of them is new, or there are too many."""
-        if self.lookup is None:
-            return column.astype(np.intp, copy=False)
         if not self.usable:
             return None
+        if self.values.dtype.kind == "f":
+            nearest = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
+            return nearest if (self.values.take(nearest) == column).all() else None
+        if self.lookup is None:
+            return column.astype(np.intp, copy=False)
         # Values that are too small find the first position, too large ones the last: both are empty.
         positions: NDArray[np.intp] = self.lookup.take(column, mode="clip")
         return positions if np.minimum.reduce(positions) >= 0 else None
 
     def grow(self, column: NDArray[np.int64]) -> None:
         """Add new values; with too many or too large ones the column is not an axis any more."""
+        if self.values.dtype.kind == "f":
+            self.values = np.union1d(self.values, column)
+            return
         largest = max(0, int(column.max()), *self.values[-1:].tolist())
         if largest < _VALUE_LIMIT:
             present = np.zeros(largest + 1, dtype=np.bool_)
@@ -169,7 +177,6 @@ class Tables:
     Attributes:
         figures: The numbers of the estimators.
         rows: Number of rows of the batch.
-        loads: The loads of experts, to which the column ``load`` refers by position.
         axes: The values of each column.
         values: Values by name, each with its axes; a single number where there are none.
         rowwise: The formulas that are evaluated for every row, with the columns that they read.
@@ -178,16 +185,13 @@ class Tables:
 
     figures: Figures
     rows: int
-    loads: NDArray[np.float64]
     axes: dict[str, _Axis]
     values: dict[str, tuple[tuple[str, ...], Number]] = field(factory=dict)
     rowwise: dict[_Formula, tuple[str, ...]] = field(factory=dict)
     keys: dict[tuple[str, ...], tuple[int, int]] = field(factory=dict)
 
     @classmethod
-    def of(
-        cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any], loads: NDArray[np.float64]
-    ) -> Tables:
+    def of(cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any]) -> Tables:
         """The tables of a batch; ``columns`` are those of a sample of rows, from which values are collected first."""
         axes: dict[str, _Axis] = {}
         for name in AXES:
@@ -197,10 +201,12 @@ class Tables:
             elif name in COUNTS:
                 axes[name] = _Axis(column[:0], np.zeros(0, dtype=np.intp))
                 axes[name].grow(column)
+            elif name in LOADS:
+                axes[name] = _Axis(column[:0])
+                axes[name].grow(column)
             else:
-                count = {"which": len(estimators), "load": len(loads)}.get(name) or LIMITS[name] + 1
-                axes[name] = _Axis(np.arange(count))
-        tables = cls(Figures.of(estimators), rows, loads, axes)
+                axes[name] = _Axis(np.arange(len(estimators) if name == "which" else LIMITS[name] + 1))
+        tables = cls(Figures.of(estimators), rows, axes)
         tables.build()
         return tables
 
@@ -235,7 +241,7 @@ class Tables:
         tabulated = tuple(
             all(self.axes[name].usable for name in names) and self.size_of(names) <= limit for _, names in _FORMULAS
         )
-        key = (tabulated, self.loads.tobytes(), *(axis.values.tobytes() for axis in self.axes.values()))
+        key = (tabulated, *(axis.values.tobytes() for axis in self.axes.values()))
         if key in self.figures.built:
             self.values, self.keys, self.rowwise = self.figures.built[key]
             return
@@ -278,11 +284,11 @@ class Tables:
         columns: dict[str, Any] = {}
         for trailing, name in enumerate(reversed(AXES)):
             values = self.axes[name].values if self.axes[name].usable else np.ones(1, dtype=np.int64)
-            columns[name] = values.reshape(-1, *[1] * trailing) if len(values) > 1 else int(values[0])
+            columns[name] = values.reshape(-1, *[1] * trailing) if len(values) > 1 else values[0].item()
         figures, machine = Gathered(self.figures.each), Gathered(self.figures.machine)
         # Formulas do not read the other columns, except dp, which follows from the ranks.
         unused = ("dp", "microbatch", "global_batch", "flash", "fused_loss")
-        choices = columns_as_choices(columns | dict.fromkeys(unused, 1), self.loads)
+        choices = columns_as_choices(columns | dict.fromkeys(unused, 1))
         replicas = machine.ranks / (choices.tp * choices.pp)
         dp = larger(1.0, floor(replicas / choices.cp))
         return _Subject(attrs.evolve(choices, dp=dp), figures, machine, larger(1.0, floor(replicas)))
@@ -339,23 +345,18 @@ class RowValues:
         figures, which = self._tables.figures, self._columns["which"]
         # Columns that no formula reads need not be converted to floats.
         needed = {"dp", *chain.from_iterable(self._tables.rowwise.values())}
-        columns = {
-            name: column if name in needed else 0 if name == "load" else 1 for name, column in self._columns.items()
-        }
-        choices = columns_as_choices(columns, self._tables.loads)
-        subject = _Subject(choices, Gathered(figures.each, which), Gathered(figures.machine, which))
+        columns = {name: column if name in needed else 1 for name, column in self._columns.items()}
+        subject = _Subject(columns_as_choices(columns), Gathered(figures.each, which), Gathered(figures.machine, which))
         values: dict[str, Number] = {}
         for formula in self._tables.rowwise:
             values |= formula(subject)
         return values
 
 
-def columns_as_choices(columns: dict[str, Any], loads: NDArray[np.float64]) -> Choices:
-    """Columns of integers as floats, and positions of names and of loads as what formulas take."""
-    floats = {n: as_float(columns[n]) for n in (*COUNTS, *FLAGS, "zero", "dispatch") if n != "interleave"}
+def columns_as_choices(columns: dict[str, Any]) -> Choices:
+    """Columns of integers as floats, and positions of names as what formulas take."""
+    floats = {n: as_float(columns[n]) for n in (*COUNTS, *FLAGS, *LOADS, "zero", "dispatch") if n != "interleave"}
     floats["expert_split"] = split_of(floats.pop("expert_tp"), floats["tp"])
-    load = columns["load"]
-    floats["load"] = loads.take(load) if isinstance(load, np.ndarray) else float(loads[load])
     floats["sequence"] = floats.pop("sequence_parallel")
     floats["recompute"] = recomputed(columns["recompute"])
     schedule, interleave = columns["schedule"], columns["interleave"]

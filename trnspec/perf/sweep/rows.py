@@ -111,7 +111,7 @@ class _Batch:
         without = {"expert_tp"} if given["expert_tp"] is None else set()
         values = {name: _read(name, value) for name, value in given.items() if name not in without}
         values |= dict.fromkeys(without, 0)
-        values["load"], loads = _loads(*ratios)
+        values["load"] = _load(*ratios)
         index: Any = np.asarray(which)
         if index.dtype.kind not in "iu" or index.ndim > 1:
             raise UsageError("which is the position of an estimator: an integer, or a column of integers")
@@ -131,9 +131,8 @@ class _Batch:
         for name in COUNTS:
             if name not in without and not isinstance(values[name], np.ndarray):
                 below, values[name] = below or values[name] < 1, max(values[name], 1)
-        none = dict.fromkeys(values, 1) | {"load": 0}
-        sample = _rows(values, slice(0, size, -(-size // _SAMPLE))) if size else none
-        return cls(size, tuple(estimators), values, below, Tables.of(estimators, size, _positive(sample)[0], loads))
+        sample = _rows(values, slice(0, size, -(-size // _SAMPLE))) if size else dict.fromkeys(values, 1)
+        return cls(size, tuple(estimators), values, below, Tables.of(estimators, size, _positive(sample)[0]))
 
     def block(self, at: slice) -> tuple[Step, Any]:
         """Times of some rows, and their codes without memory."""
@@ -172,7 +171,7 @@ class _Batch:
         edges = np.flatnonzero(np.diff(model_numbers[which[order]])) + 1
         for positions in np.split(order, edges):
             if len(positions):
-                choices = columns_as_choices(_rows(columns, positions), self.tables.loads)
+                choices = columns_as_choices(_rows(columns, positions))
                 memory_bytes[positions] = choices.memory(
                     self.estimators[int(which[positions[0]])].dims, choices.replicas()
                 )
@@ -211,20 +210,16 @@ def _check(name: str, column: Any, limit: int) -> None:
     raise UsageError(f"the column {name} has a value outside 0 to {limit}")
 
 
-def _loads(imbalance: Any, capacity_factor: Any) -> tuple[Any, NDArray[np.float64]]:
-    """The loads of experts as positions, a column or one for all rows, and the values that these refer to.
-
-    A capacity factor replaces the imbalance; NaN is none.
-    """
+def _load(imbalance: Any, capacity_factor: Any) -> Any:
+    """The load of experts, a column or one for all rows: the capacity factor, or the imbalance where that is NaN."""
     columns = [np.asarray(np.nan if ratio is None else ratio) for ratio in (imbalance, capacity_factor)]
     for name, column in zip(RATIOS, columns, strict=True):
         if column.ndim > 1 or column.dtype.kind not in "iuf":
             raise UsageError(f"the column {name} is neither a number nor an array with one number per row")
         if not ((column >= 1.0) & (column < np.inf) | (np.isnan(column) & (name == "capacity_factor"))).all():
             raise UsageError(f"the column {name} has a value that is not a number of at least 1")
-    load = np.where(np.isnan(columns[1]), *columns)
-    loads, positions = np.unique(load, return_inverse=True)
-    return (positions.reshape(-1) if load.ndim else 0), loads.astype(np.float64)
+    load = np.where(np.isnan(columns[1]), *columns).astype(np.float64)
+    return load if load.ndim else float(load)
 
 
 def _read(name: str, value: Any) -> Any:
