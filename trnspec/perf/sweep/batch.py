@@ -150,8 +150,8 @@ def rows(  # the inputs of a batch
 
     A column is an array of length n, or one value for all rows: ``seq``, ``global_batch``, ``tp``, ``pp``, ``dp``, ``cp``,
     ``ep``, ``expert_tp``, ``microbatch``, ``interleave``, ``zero``; ``sequence_parallel``, ``overlap``, ``flash``,
-    ``fused_loss``, ``expert_overlap`` (0 or 1); ``imbalance`` and ``capacity_factor``, numbers of at least 1 (NaN without a
-    capacity); and ``schedule``, ``recompute``, ``optimizer``, ``dispatch``: names, or their positions in
+    ``fused_loss``, ``expert_overlap`` (0 or 1); ``imbalance`` and ``capacity_factor``, numbers of at least 1. In ``expert_tp``
+    and ``capacity_factor`` ``None`` may occur, as in a layout; and ``schedule``, ``recompute``, ``optimizer``, ``dispatch``: names, or their positions in
     :data:`SCHEDULES`, :data:`RECOMPUTES`, :data:`OPTIMIZER_NAMES` and :data:`DISPATCHES`.  The defaults are those of
     :class:`~trnspec.perf.work.layout.Layout`.
 

@@ -106,6 +106,7 @@ class _Batch:
         if missing := [name for name in ("seq", "global_batch") if name not in columns]:
             raise UsageError(f"a batch needs the column {missing[0]}")
         given = DEFAULTS | dict(columns)
+        given["expert_tp"] = _without_none(given["expert_tp"], given["tp"])
         ratios = [given.pop(name) for name in RATIOS]
         # Experts are split over all tensor-parallel ranks where there is no column.
         without = {"expert_tp"} if given["expert_tp"] is None else set()
@@ -210,12 +211,26 @@ def _check(name: str, column: Any, limit: int) -> None:
     raise UsageError(f"the column {name} has a value outside 0 to {limit}")
 
 
+def _without_none(column: Any, other: Any) -> Any:
+    """A column in which another one has the place of ``None``; ``None`` alone is left as it is."""
+    objects = np.asarray(column)
+    if objects.dtype.kind != "O" or objects.ndim != 1:
+        return column
+    return np.array(np.where([one is None for one in objects], other, objects).tolist())
+
+
 def _load(imbalance: Any, capacity_factor: Any) -> Any:
-    """The load of experts, a column or one for all rows: the capacity factor, or the imbalance where that is NaN."""
-    columns = [np.asarray(np.nan if ratio is None else ratio) for ratio in (imbalance, capacity_factor)]
-    for name, column in zip(RATIOS, columns, strict=True):
-        if column.ndim > 1 or column.dtype.kind not in "iuf":
+    """The load of experts, a column or one for all rows: the capacity factor, or the imbalance where there is none."""
+    columns = []
+    for name, ratio in zip(RATIOS, (imbalance, capacity_factor), strict=True):
+        try:
+            # None is NaN.
+            column = np.asarray(ratio, dtype=np.float64)
+        except (TypeError, ValueError):
+            column = np.empty((0, 0))
+        if column.ndim > 1:
             raise UsageError(f"the column {name} is neither a number nor an array with one number per row")
+        columns.append(column)
         if not ((column >= 1.0) & (column < np.inf) | (np.isnan(column) & (name == "capacity_factor"))).all():
             raise UsageError(f"the column {name} has a value that is not a number of at least 1")
     load = np.where(np.isnan(columns[1]), *columns).astype(np.float64)
