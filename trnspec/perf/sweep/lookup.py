@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trnspec.perf.ops import Number
     from trnspec.perf.training.estimator import Estimator
 
-_MAX_COMBINATIONS = 1 << 17
+_MAX_COMBINATIONS = 1 << 18
 """Largest table of an operation; beyond that it is evaluated for every row."""
 _COMBINATIONS_PER_ROW = 0.5
 """Largest table of an operation, per row of the batch."""
@@ -40,6 +40,8 @@ _MAX_VALUES = 256
 """Largest number of distinct values of a column that is an axis."""
 _MAX_SHARED = 1 << 17
 """Most elements of tables that are expanded to the axes of others, so that rows need fewer keys."""
+_ESTIMATORS = 8
+"""A table by numbers of estimators is one by estimator if it has more than one over this of their elements."""
 _RECORD = 4
 """Elements that are looked up together."""
 _COMPILED_ROWS = 1 << 15
@@ -47,24 +49,31 @@ _COMPILED_ROWS = 1 << 15
 _VALUE_LIMIT = 1 << 20
 """Values of an axis are below this."""
 
-AXES = (*COLUMNS, "machine", "which")
-"""The axes of the tables; the last one is the fastest, and usually the longest."""
-
 
 @define
 class _Axis:
-    """The values of a column, and the position of each; without a lookup each value is its own position."""
+    """The values of a column, and the position of each; without a lookup an integer is its own position."""
 
-    values: NDArray[np.int64]
+    values: NDArray[Any]
     lookup: NDArray[np.int32] | None = None
 
     @property
     def usable(self) -> bool:
         """Whether there are few enough values."""
-        return self.lookup is None or len(self.values) <= _MAX_VALUES
+        fixed = self.lookup is None and not self.fractional
+        return fixed or len(self.values) <= _MAX_VALUES
 
-    def find(self, column: NDArray[np.int64], positions: NDArray[np.int32]) -> bool:
+    @property
+    def fractional(self) -> bool:
+        """Whether values need not be whole."""
+        return self.values.dtype.kind == "f"
+
+    def find(self, column: NDArray[Any], positions: NDArray[np.int32]) -> bool:
         """Write the positions of values from 1 on; ``False`` where one of them is new."""
+        if self.fractional:
+            nearest = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
+            np.copyto(positions, nearest, casting="unsafe")
+            return bool((self.values.take(nearest) == column).all())
         if self.lookup is None:
             np.copyto(positions, column, casting="unsafe")
             return True
@@ -72,8 +81,11 @@ class _Axis:
         self.lookup.take(column, mode="clip", out=positions)
         return bool(np.minimum.reduce(positions) >= 0)
 
-    def grow(self, column: NDArray[np.int64]) -> None:
+    def grow(self, column: NDArray[Any]) -> None:
         """Add new values; with too many or too large ones the column is not an axis any more."""
+        if self.fractional:
+            self.values = np.union1d(self.values, column)
+            return
         largest = max(0, int(column.max()), *self.values[-1:].tolist())
         if largest < _VALUE_LIMIT:
             present = np.zeros(largest + 1, dtype=np.bool_)
@@ -108,10 +120,8 @@ class Tables:
     def of(cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any], parts: Sequence[str]) -> Tables:
         """The tables of a batch; ``columns`` are those of a sample of rows, from which values are collected first."""
         figures = Figures.of(estimators)
-        axes: dict[str, _Axis] = {
-            "which": _Axis(np.arange(len(estimators))),
-            "machine": _Axis(np.arange(figures.machines)),
-        }
+        axes = {name: _Axis(np.arange(size)) for name, size in figures.sizes.items()}
+        axes["which"] = _Axis(np.arange(len(estimators)))
         for name in COLUMNS:
             column = columns[name]
             if not isinstance(column, np.ndarray):
@@ -119,8 +129,10 @@ class Tables:
             elif name in COUNTS:
                 axes[name] = _Axis(column[:0], np.zeros(0, dtype=np.int32))
                 axes[name].grow(column)
-            else:
+            elif name in LIMITS:
                 axes[name] = _Axis(np.arange(LIMITS[name] + 1))
+            else:
+                axes[name] = _Axis(np.unique(column))
         tables = cls(figures, rows, axes, ("total", *parts))
         tables.build()
         return tables
@@ -181,7 +193,7 @@ class Tables:
         columns: dict[str, Any] = {}
         for name in COLUMNS:
             values = self.axes[name].values
-            columns[name] = recording.column(name, np.int64) if len(values) > 1 else int(values[0])
+            columns[name] = recording.column(name, values.dtype) if len(values) > 1 else values[0].item()
             if len(values) > 1:
                 leaves[columns[name]] = values
 
@@ -206,15 +218,29 @@ class Tables:
 
     def _direct(self, columns: dict[str, Any]) -> list[Any] | None:
         """Times, parts and codes by the formulas as they are, which is faster than tables where rows are few."""
-        if any(np.min(columns[name]) < 1 for name in COUNTS):
+        if any(isinstance(columns[name], np.ndarray) and columns[name].min() < 1 for name in COUNTS):
             return None
-        of_axis = {"which": columns["which"], "machine": self.figures.machine_of[columns["which"]]}
-        return self._results(columns, self.figures.map(lambda axis, _, numbers: numbers[of_axis[axis]]))
+        positions = {name: of_estimators[columns["which"]] for name, of_estimators in self.figures.positions.items()}
+        positions["which"] = columns["which"]
+        return self._results(columns, self.figures.map(lambda axis, _, numbers: numbers[positions[axis]]))
+
+    @property
+    def _order(self) -> tuple[str, ...]:
+        """The axes of the tables; the last one is the fastest, and usually the longest."""
+        return (*COLUMNS, *self.figures.sizes, "which")
+
+    def _of(self, axes: Iterable[str]) -> frozenset[str]:
+        """Some axes, without those that an estimator determines where it is among them, or where it has no more values."""
+        names = frozenset(axes)
+        determined = names & self.figures.sizes.keys()
+        if determined and ("which" in names or self.size_of(determined) > self.size_of(("which",)) // _ESTIMATORS):
+            return names - determined | {"which"}
+        return names
 
     def _axes_of(self, expression: Expression) -> tuple[str, ...]:
-        """The axes of an expression in their order; a machine is that of an estimator."""
-        axes = expression.axes - {"machine"} if "which" in expression.axes else expression.axes
-        return tuple(name for name in AXES if name in axes)
+        """The axes of the table of an expression, in their order."""
+        axes = expression.axes if expression.function is None else self._of(expression.axes)
+        return tuple(name for name in self._order if name in axes)
 
     def _tabulated(
         self, expressions: list[Expression], leaves: dict[Expression, NDArray[Any]], limit: int
@@ -226,7 +252,7 @@ class Tables:
             if not all(name in self.axes and self.axes[name].usable for name in expression.axes):
                 continue
             if expression.function is None:
-                tables[expression] = leaves[expression].reshape([-1 if name in axes else 1 for name in AXES])
+                tables[expression] = leaves[expression].reshape([-1 if name in axes else 1 for name in self._order])
                 continue
             inputs = [x for x in expression.inputs if isinstance(x, Expression)]
             if self.size_of(axes) > limit or not all(x in tables for x in inputs):
@@ -236,10 +262,20 @@ class Tables:
         return tables
 
     def _expanded(self, table: NDArray[Any], axes: Iterable[str]) -> NDArray[Any]:
-        """A table by machine as one by estimator where other operands are, too."""
-        if "which" in axes and table.shape[-2] > 1:
-            return table.take(self.figures.machine_of, axis=-2).swapaxes(-1, -2)
-        return table
+        """A table with the axis of estimators in place of those that it determines, where other operands have it."""
+        if "which" not in axes:
+            return table
+        order = self._order
+        dims = [i for i, name in enumerate(order) if name in self.figures.sizes and table.shape[i] > 1]
+        if not dims:
+            return table
+        positions = np.zeros(len(self.axes["which"].values), dtype=np.intp)
+        for i in dims:
+            positions = positions * table.shape[i] + self.figures.positions[order[i]]
+        moved = np.moveaxis(table, dims, range(-len(dims), 0))
+        taken = moved.reshape(*moved.shape[: -len(dims)], -1).take(positions, axis=-1)
+        shape = [1 if i in dims else size for i, size in enumerate(table.shape)]
+        return taken.reshape(*shape[:-1], len(positions))
 
     def _rowwise(self, results: list[Any], tables: dict[Expression, NDArray[Any]]) -> Program:
         """The operations that are not tabulated, on numbers that rows look up."""
@@ -273,13 +309,13 @@ class Tables:
             if least == table.max():
                 values[expression] = least.item() if table.dtype.kind in "bf" else least
             else:
-                axes = frozenset(name for name, size in zip(AXES, table.shape, strict=True) if size > 1)
+                axes = frozenset(name for name, size in zip(self._order, table.shape, strict=True) if size > 1)
                 by_axes.setdefault(axes, []).append(expression)
         groups: list[tuple[frozenset[str], list[Expression]]] = []
         for axes, expressions in sorted(by_axes.items(), key=lambda item: -self.size_of(item[0])):
             unions = []
             for i, (other, members) in enumerate(groups):
-                size = self.size_of(union := self._union(axes, other))
+                size = self.size_of(union := self._of(axes | other))
                 if size * (len(members) + len(expressions)) <= _MAX_SHARED:
                     unions.append((size, i, union))
             if unions:
@@ -290,28 +326,19 @@ class Tables:
         keys = self._keys(rows, [axes for axes, _ in groups])
         for axes, expressions in groups:
             order, key = keys[axes]
-            shape = [len(self.axes[name].values) if name in axes else 1 for name in AXES]
+            shape = [len(self.axes[name].values) if name in axes else 1 for name in self._order]
+            transposed = [*map(self._order.index, order), *(i for i, n in enumerate(self._order) if n not in axes)]
             for dtype in dict.fromkeys(x.dtype for x in expressions):
                 # What is needed at about the same time is looked up together.
                 members = sorted((x for x in expressions if x.dtype == dtype), key=order_of_use.__getitem__)
                 for begin in range(0, len(members), _RECORD):
                     part = members[begin : begin + _RECORD]
-                    # A record of three would take longer than one of four.
-                    width = 1 << (len(part) - 1).bit_length()
-                    record = np.zeros((self.size_of(axes), width), dtype=dtype)
-                    for i, x in enumerate(part):
-                        full = np.broadcast_to(self._expanded(tables[x], axes), shape)
-                        by_order = full.transpose(
-                            *map(AXES.index, order), *(i for i, n in enumerate(AXES) if n not in axes)
-                        )
-                        record[:, i] = by_order.reshape(-1)
-                    values |= zip(part, key.records(record), strict=False)
+                    flat = [
+                        np.broadcast_to(self._expanded(tables[x], axes), shape).transpose(transposed).reshape(-1)
+                        for x in part
+                    ]
+                    values |= zip(part, key.records(_records(flat)), strict=False)
         return values
-
-    def _union(self, a: frozenset[str], b: frozenset[str]) -> frozenset[str]:
-        """The axes of both; an estimator determines its machine."""
-        union = a | b
-        return union - {"machine"} if "which" in union else union
 
     def _keys(
         self, rows: Recording, groups: list[frozenset[str]]
@@ -320,10 +347,18 @@ class Tables:
 
         Those of two parts of a group give those of both.  The two that most groups have in common are combined first.
         """
-        keys: dict[frozenset[str], tuple[tuple[str, ...], Expression]] = {}
-        for name in sorted(frozenset().union(*groups)):
-            position = rows.column(f"position {'which' if name == 'machine' else name}", np.int32)
-            keys[frozenset([name])] = (name,), position.of(self.figures.machine_of) if name == "machine" else position
+        names = sorted(frozenset().union(*groups))
+        keys: dict[frozenset[str], tuple[tuple[str, ...], Expression]] = {
+            frozenset([name]): ((name,), rows.column(f"position {name}", np.int32))
+            for name in names
+            if name not in self.figures.sizes
+        }
+        determined = [name for name in names if name in self.figures.sizes]
+        for begin in range(0, len(determined), _RECORD):
+            part = determined[begin : begin + _RECORD]
+            record = _records([self.figures.positions[name] for name in part])
+            elements = rows.column("position which", np.int32).records(record)
+            keys |= {frozenset([name]): ((name,), x) for name, x in zip(part, elements, strict=False)}
         parts = {group: {frozenset([name]) for name in group} for group in groups}
         while any(len(of_group) > 1 for of_group in parts.values()):
             pairs = Counter(
@@ -340,3 +375,12 @@ class Tables:
     def size_of(self, axes: Iterable[str]) -> int:
         """Number of combinations of some axes."""
         return math.prod(len(self.axes[name].values) for name in axes)
+
+
+def _records(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Columns of one type side by side, so that a row is looked up at once: one, two or four elements."""
+    # A record of three would take longer than one of four.
+    records = np.zeros((len(columns[0]), 1 << (len(columns) - 1).bit_length()), dtype=columns[0].dtype)
+    for i, column in enumerate(columns):
+        records[:, i] = column
+    return records
