@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec._version import __version__
 
 if TYPE_CHECKING:
-    from trnspec.api import evaluate, load, sweep, validate
+    from trnspec.api import evaluate, load, sensitivity, solve, sweep, trace, validate
     from trnspec.catalog.catalog import Catalog
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.query.tree import QueryError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from trnspec.catalog.views import DocumentView
     from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity
     from trnspec.errors import EditionError, QuantityError, TrnspecError, UnknownNameError, UsageError
+    from trnspec.evaluation.evidence import Evidence, Outside
     from trnspec.evaluation.result import (
         Answer,
         Assumption,
@@ -71,6 +72,7 @@ __all__ = [
     "EditionError",
     "Evaluation",
     "Evaluator",
+    "Evidence",
     "ExportError",
     "Exporter",
     "Figure",
@@ -80,6 +82,7 @@ __all__ = [
     "Kind",
     "Location",
     "Node",
+    "Outside",
     "Part",
     "Plugin",
     "Quantity",
@@ -104,12 +107,16 @@ __all__ = [
     "evaluate",
     "load",
     "rule",
+    "sensitivity",
+    "solve",
     "sweep",
+    "trace",
     "validate",
 ]
 
 _MODULES = {
-    "trnspec.api": ("evaluate", "load", "sweep", "validate"),
+    "trnspec.api": ("evaluate", "load", "sensitivity", "solve", "sweep", "trace", "validate"),
+    "trnspec.evaluation.evidence": ("Evidence", "Outside"),
     "trnspec.evaluation.sweep": ("Sweep",),
     "trnspec.catalog.catalog": ("Catalog",),
     "trnspec.catalog.query.run": ("Result",),

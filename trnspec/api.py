@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.result import Evaluation
+    from trnspec.evaluation.result import Evaluation, Table
     from trnspec.evaluation.sweep import Sweep
     from trnspec.graph.graph import Graph
     from trnspec.plugins.api import Evaluator, Registry
@@ -201,20 +201,90 @@ def evaluate(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Eva
     Args:
         name: The name of the evaluator; ``trnspec eval`` lists them.
         catalog: The catalog; the shipped one if omitted.
-        **inputs: The inputs by name; ``trnspec eval NAME --help`` lists them.
+        **inputs: The inputs by name; ``trnspec eval NAME --help`` lists them. Every evaluator also has ``assume``, figures
+            to assume by path, ``{"trainium2.memory.bandwidth": "3 TB/s"}``, and ``use_claims``: evaluate a figure that
+            is not published at every value that a source claims for it.
 
     Raises:
         UsageError: There is no such evaluator; an input is missing, unknown or of another type; or the evaluator raised
             another error or returned an invalid result.
         RefusalError: There is no answer; the error has the reason.
     """
-    from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.runner import run
 
-    chosen, provider = evaluator(name)
+    return run(*evaluator(name), _loaded(catalog), inputs)
+
+
+def sensitivity(name: str, catalog: Catalog | None = None, answer: str = "", /, **inputs: Any) -> Table:
+    """The elasticities of an answer: by how many percent it changes when a figure grows by one percent.
+
+    Args:
+        name: The name of the evaluator.
+        catalog: The catalog; the shipped one if omitted.
+        answer: The name of an answer that is a number; the first number by default.
+        **inputs: The inputs by name, as for :func:`evaluate`.
+
+    Returns:
+        One row for each figure of the catalog that the evaluation uses and for each parameter of its calibration, the
+        largest elasticity first: ``figure``, ``value``, ``elasticity``, ``note``.
+
+    Raises:
+        UsageError: As for :func:`evaluate`, or the answer is not a number.
+        UnknownNameError: There is no such answer.
+        RefusalError: There is no answer.
+    """
+    from trnspec.evaluation.sensitivity import sensitivity as table_of
+
+    return table_of(*evaluator(name), _loaded(catalog), inputs, answer)[1]
+
+
+def solve(name: str, catalog: Catalog | None, target: str, vary: str, /, **inputs: Any) -> Evaluation:
+    """The value that a figure needs for an answer to reach a target.
+
+    Args:
+        name: The name of the evaluator.
+        catalog: The catalog; the shipped one if ``None``.
+        target: The answer and its value, with its unit: ``"step_time=20 s"``, ``"mfu=50 %"``.
+        vary: A figure or a calibrated parameter: ``"trn2.48xlarge.network.bandwidth"``,
+            ``"trainium1-neuron.achieved.matmul"``.
+        **inputs: The inputs by name, as for :func:`evaluate`.
+
+    Returns:
+        The evaluation at that value, with the answers ``needed``, ``present`` and ``ratio``, in base units, before its own.
+
+    Raises:
+        UsageError: As for :func:`evaluate`; or the target or the figure is invalid, or the evaluation does not use it.
+        UnknownNameError: There is no such answer, document or path; the message has the nearest.
+        RefusalError: There is no answer; ``out-of-reach``: no value suffices, and the message has the limit.
+    """
+    from trnspec.evaluation.inverse import solve as solution
+
+    return solution(*evaluator(name), _loaded(catalog), inputs, target, vary)
+
+
+def trace(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> dict[str, Any]:
+    """The timeline of an evaluation in the Chrome trace event format, as plain data for ``json.dump``.
+
+    Args:
+        name: The name of the evaluator: ``training``.
+        catalog: The catalog; the shipped one if omitted.
+        **inputs: The inputs by name, as for :func:`evaluate`.
+
+    Raises:
+        UsageError: As for :func:`evaluate`, or the evaluator has no timeline.
+        RefusalError: There is no answer, or no exact timeline of the schedule.
+    """
+    from trnspec.evaluation.runner import timeline
+
+    return timeline(*evaluator(name), _loaded(catalog), inputs)
+
+
+def _loaded(catalog: Catalog | None) -> Catalog:
+    from trnspec.catalog.catalog import Catalog
+
     if catalog is not None and not isinstance(catalog, Catalog):
         raise UsageError(f"catalog is the result of trnspec.load(), not {type(catalog).__name__}")
-    return run(chosen, provider, load() if catalog is None else catalog, inputs)
+    return load() if catalog is None else catalog
 
 
 def sweep(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Sweep:

@@ -59,7 +59,10 @@ plugin = Plugin(
     catalogs=(shipped(),),
     evaluators=(
         Evaluator(
-            "training", "Time of a training step with its breakdown, MFU and memory.", "trnspec.evaluators.training:run"
+            "training",
+            "Time of a training step with its breakdown, MFU and memory.",
+            "trnspec.evaluators.training:run",
+            trace="trnspec.evaluators.training_trace:trace",
         ),
         Evaluator(
             "search",

@@ -7,10 +7,12 @@ import re
 import sys
 
 import pytest
+from engine_catalogs import everything
 from running import ROOT, Here, apart
 
 from trnspec.api import load, validate
 from trnspec.loading.files import shipped
+from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measured_inference import inference_cases
 from trnspec.perf.calibration.measured_training import training_cases
 from trnspec.perf.calibration.measurements import Skipped
@@ -18,6 +20,7 @@ from trnspec.perf.lowering.calibrated import calibrated
 
 pytestmark = pytest.mark.slow
 
+NVIDIA = ROOT / "plugins/trnspec-nvidia/src/trnspec_nvidia/catalog"
 DATA = shipped() / "measured" / "training_trn1.csv"
 TOLD = ("--software", "Neuron", "--name", "mine", "--source", "neuron-benchmarks-2026-08")
 
@@ -286,3 +289,23 @@ def test_in_a_process_of_its_own(tmp_path):
     refused = apart("--no-plugins", "calibrate", "nowhere.csv", "--software", "x", cwd=tmp_path)
     assert (2, "") == (refused.status, refused.out)
     assert ["Traceback" in refused.err, "nowhere.csv" in refused.err] == [False, True]
+
+
+def test_the_document_states_the_range_of_its_rows(here, tmp_path):
+    """And how the fit does on other chips: the rows of ``--transfer`` that were not fitted, here those of one file."""
+    done = here("calibrate", DATA, *TOLD, "--out", "mine", "--transfer", shipped() / "measured" / "training_mpt.csv",
+                "--catalog", NVIDIA)  # fmt: skip
+    assert 0 == done.status, done.err
+    spec = load([str(tmp_path / "mine")]).graph.named("trainium1-mine").spec
+    assert (128, 8192) == (spec.fitted_on.seq.low, spec.fitted_on.seq.high)
+    assert (("trainium1",), ("bf16", "fp32")) == (spec.fitted_on.chips, spec.fitted_on.dtypes)
+    assert (102, 3) == (spec.spread.transfer.rows, spec.spread.transfer.groups)
+    assert float(spec.spread.transfer.low) < float(spec.spread.transfer.high)
+
+
+def test_every_shipped_calibration_is_in_the_script_that_refits_them():
+    """By the end of its name and its tables; running the script takes minutes, so it is read here."""
+    script = (ROOT / "benchmarks" / "refit.sh").read_text()
+    nodes = everything().of(Calibration)
+    assert {n.name.removeprefix(f"{n.spec.chip.name}-") for n in nodes} == set(re.findall(r"--name (\S+)", script))
+    assert {t for n in nodes for t in n.spec.data.split(", ")} == set(re.findall(r"[a-z0-9_]+\.csv", script))

@@ -69,6 +69,16 @@ def test_sources_and_kinds() -> None:
     assert completed("list", "s") == ["servers", "sources"]
 
 
+def test_figures_of_documents() -> None:
+    """The name of a document first, then the paths of its kind."""
+    assert completed("eval", "training", "--vary", "trn2.48") == ["trn2.48xlarge"]
+    assert completed("eval", "training", "--vary", "trainium2.memory.b") == ["trainium2.memory.bandwidth"]
+    assert completed("eval", "inference", "--assume", "trainium1-neuron.achieved.mat") == [
+        "trainium1-neuron.achieved.matmul",
+        "trainium1-neuron.achieved.matmul_passes",
+    ]
+
+
 def test_names_of_another_catalog(tmp_path) -> None:
     (tmp_path / "chips").mkdir()
     (tmp_path / "chips" / "mine.yaml").write_text("")

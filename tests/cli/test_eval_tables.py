@@ -16,6 +16,7 @@ from trnspec.cli.eval import EvalRequest
 from trnspec.cli.eval_csv import REFUSED, many
 from trnspec.evaluation.page import BOUNDS, IDEAL
 from trnspec.evaluation.result import Answer, Evaluation
+from trnspec.evaluation.sweep_page import MIXED
 from trnspec.plugins.api import Evaluator
 
 SEARCH = ("eval", "search", "--model", "llama-3.2-1b", "--on", "trn1.2xlarge*2", "--seq", "1024", "--global-batch", "8")
@@ -50,9 +51,9 @@ def test_a_sweep_of_training(here) -> None:
 
     assert (0, "") == (done.status, done.err)
     assert (">=" in auto, ">=" in none) == (False, True)
-    assert " ".join(told).endswith(f"{BOUNDS} {IDEAL}")
+    assert " ".join(told).endswith(f"{BOUNDS} {IDEAL} {MIXED}")
     in_markdown = here(*TRAINING, "--tp", "32", "--calibration", "auto,none", "--format", "markdown").out
-    assert in_markdown.endswith(f"\n\n{BOUNDS} {IDEAL}\n")
+    assert in_markdown.endswith(f"\n\n{BOUNDS} {IDEAL} {MIXED}\n")
     assert in_markdown.startswith("training: 2 combinations, model llama-3.1-8b, seq 8,192, ")
 
 
@@ -75,9 +76,13 @@ def test_refused_rows_have_a_hint(here, tmp_path) -> None:
     first, second = rows(here("eval", "sweep", *args).out)
 
     assert ["", "", "", ""] == [first[name] for name in REFUSED]
-    assert "unknown-figure,trainium2 states no bandwidth,trainium2 spec.memory.bandwidth,add it" == (
-        ",".join(second[name] for name in REFUSED)
+    reason, message, place, hint = (second[name] for name in REFUSED)
+    assert ("unknown-figure", "trainium2 states no bandwidth", "trainium2 spec.memory.bandwidth") == (
+        reason,
+        message,
+        place,
     )
+    assert hint.endswith("; or add it")
 
 
 def test_what_was_left_to_the_evaluator_is_not_told_where_it_refused(here) -> None:

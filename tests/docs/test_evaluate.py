@@ -73,9 +73,11 @@ REFUSING = (
         "perf/work/layout",
         "perf/training/estimator",
         "perf/lowering/lower",
+        "perf/training/timeline",
+        "evaluation/inverse",
     ),
 )
-"""The modules that refuse questions about training, memory and serving."""
+"""The modules that refuse questions about training, memory and serving, and analyses."""
 
 
 def test_reference_tells_every_reason() -> None:

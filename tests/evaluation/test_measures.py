@@ -46,6 +46,13 @@ def test_measure(value, unit, shown) -> None:
         (Answer("c", 1234.0, "USD", 1100.0, 1300.0), "1,234.00 USD", "[1,100.00, 1,300.00] USD"),
         (Answer("t", 3.57, "s"), "3.57 s", ""),
         (Answer("t", True), "yes", ""),
+        (Answer("t", 54.02, "s", 28.0, 71.0, kind="transferred"), "~54 s", "[28, 71] s"),
+        (Answer("t", 54.021, "s", 53.97, 54.06, kind="estimate"), "~54.0 s", "[54.0, 54.1] s"),
+        (Answer("t", 54.021, "s", kind="extrapolated"), "~54.0 s", ""),
+        (Answer("t", 24.174, "s", 24.1699, kind="ideal"), ">= 24.1 s", ""),
+        (Answer("t", 24.0, "s", 24.000000000000004, kind="ideal"), ">= 24 s", ""),
+        (Answer("m", 79.1, "%", None, 79.11, kind="ideal"), "<= 79.2 %", ""),
+        (Answer("r", 1.2345e9, "B/s", 1.2e9, 1.3e9, kind="ideal"), "1.23 GB/s", "[1.2, 1.3] GB/s"),
     ],
 )
 def test_printed(answer, value, interval) -> None:

@@ -43,12 +43,12 @@ def headings(found: Evaluation) -> list[str]:
 def test_summary() -> None:
     assert [
         "training: a model on some chips",
+        "  evidence    neuron: 7 rows",
         "  step time   23 s [16, 30] s (80% of measurements)",
         "  MFU         20 % [15, 29] %",
         "  throughput  371 k tokens/s",
         "  fits        yes, 2.5 GiB of 16 GiB per rank",
         "  bottleneck  compute-bound: matrix multiplication (66% of the step)",
-        "  evidence    neuron: 7 rows",
     ] == rendered(page(FOUND, brief=True), 80).splitlines()
 
 
@@ -193,6 +193,8 @@ def test_labels() -> None:
 def test_markdown() -> None:
     text = markdown_page(FOUND)
 
-    assert text.startswith("## training: a model on some chips\n\n- step time: 23 s [16, 30] s")
+    assert text.startswith(
+        "## training: a model on some chips\n\n- evidence: neuron: 7 rows\n- step time: 23 s [16, 30] s"
+    )
     assert "### Step time breakdown\n\n| part | value [s] | share |" in text
     assert "### Inputs\n\nmodel `m`, tp `8`, calibration `neuron`\n" in text

@@ -46,7 +46,7 @@ def test_names_and_numbers():
 
 
 def test_records():
-    assert {"name": "step_time", "value": 2.5, "unit": "s", "low": 2.0, "high": 3.0, "note": "a note"} == (
+    assert {"name": "step_time", "value": 2.5, "unit": "s", "low": 2.0, "high": 3.0, "note": "a note", "kind": ""} == (
         FOUND.records()[0]
     )
     assert [{"batch": 1, "time": 0.5}, {"batch": 2, "time": None}] == TIMES.records()

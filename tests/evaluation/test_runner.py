@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from typing import Literal, Optional
@@ -13,6 +14,8 @@ import trnspec
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.inputs import Docstring, Input, docstring, inputs
 from trnspec.evaluation.result import Answer, Evaluation, RefusalError
+from trnspec.evaluation.runner import timeline
+from trnspec.plugins.api import Evaluator
 
 CATALOG = trnspec.load()
 
@@ -250,3 +253,31 @@ def test_an_answer_within_rounding_of_its_interval() -> None:
     found = Evaluation(evaluator="x", title="x", answers=(Answer("time", 0.1 + 0.2, "s", 0.1, 0.3),))
 
     assert [] == list(unsound(found, "x"))
+
+
+def test_a_timeline_that_raises_is_one_message() -> None:
+    """As of an evaluator that raises: the message names it and the plugin."""
+
+    def broken(catalog, *, chip: str) -> dict[str, object]:  # the parameters of an evaluator
+        raise KeyError(chip)
+
+    def bare(catalog, *, chip: str) -> Evaluation: ...
+
+    with pytest.raises(UsageError, match="the timeline of drawn of the plugin acme raised an error: KeyError"):
+        timeline(Evaluator("drawn", "It draws.", bare, trace=broken), "the plugin acme", CATALOG, {"chip": "trainium2"})
+    with pytest.raises(UsageError, match="has no timeline"):
+        timeline(Evaluator("drawn", "It draws.", bare), "the plugin acme", CATALOG, {"chip": "trainium2"})
+
+
+@pytest.mark.parametrize("name", ["assume", "use_claims", "sensitivity", "target", "vary", "trace"])
+def test_names_of_analyses_are_reserved(name) -> None:
+    def run(catalog, **_) -> None: ...
+
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter("catalog", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=str),
+        ]
+    )
+    with pytest.raises(UsageError, match=name):
+        inputs(run, "mine")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from trnspec.evaluation.evidence import Evidence
 from trnspec.evaluation.page import BOUNDS, IDEAL
 from trnspec.evaluation.result import Answer, Evaluation, RefusalError
+from trnspec.evaluation.sweep import Sweep
 from trnspec.evaluation.sweep_page import sweep_markdown, sweep_note, sweep_page, sweep_table
 from trnspec.text_table import lines
 
@@ -65,3 +67,42 @@ def test_markdown_names_the_inputs() -> None:
     text = sweep_markdown(SOME, "x: 3 combinations, model m")
 
     assert text.startswith("x: 3 combinations, model m\n\n| on | calibration | time [s] |")
+
+
+def of_kind(kind: str, time: float) -> Evaluation:
+    ends = {"low": time} if kind == "ideal" else {"low": 0.5 * time, "high": 2 * time}
+    return Evaluation(
+        evaluator="x",
+        title="x",
+        answers=(Answer("time", time, "s", **ends, kind=kind), Answer("memory", 1.0, "B")),
+        evidence=Evidence(kind=kind, reason="a reason"),
+    )
+
+
+def test_bounds_are_not_ranked_with_estimates() -> None:
+    """The fastest row is a bound and comes last."""
+    rows = [
+        ({"on": "a"}, of_kind("ideal", 1.0)),
+        ({"on": "b"}, of_kind("transferred", 3.0)),
+        ({"on": "c"}, of_kind("estimate", 2.0)),
+    ]
+    _, shown, note = sweep_page(rows, "x", 80, sort="time")
+
+    assert [
+        "on  evidence     time [s]  memory [B]",
+        "--  -----------  --------  ----------",
+        "c   estimate           ~2           1",
+        "b   transferred        ~3           1",
+        "a   ideal            >= 1           1",
+    ] == lines(shown, 80)
+    assert "not comparable" in " ".join(note.split())
+    assert "" == sweep_note(rows[1:])
+    # One kind needs no column.
+    assert ["on", "time", "memory"] == [c.label for c in sweep_table(rows[1:2] * 2).columns]
+
+
+def test_records_of_a_sweep_have_the_kind() -> None:
+    rows = (({"on": "a"}, of_kind("ideal", 1.0)), ({"on": "b"}, RefusalError("no", "never")))
+    records = Sweep("x", {"on": ("a", "b")}, rows).records()
+
+    assert [("ideal", None), (None, "no")] == [(r["evidence"], r["refusal"]) for r in records]

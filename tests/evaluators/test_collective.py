@@ -75,7 +75,7 @@ def test_what_waits_for_device_memory_says_so():
 def test_small_messages_wait_for_the_published_latency():
     found = run(CAT, kind="all-reduce", size="1 KiB", on="trn2.48xlarge*4")
 
-    assert found.bottleneck.startswith("latency-bound: ")
+    assert f"latency-bound: {found['steps']:g} steps" == found.bottleneck
     # Two steps over the network of 15 us each are the least, and one of 1.5 us within the server.
     assert near(31.5e-6) == next(p.value for p in found.parts if p.name == "latency")
     assert near(15e-6 + 2 * 0.75 * 1024 / 400e9) == found["bound"]

@@ -66,7 +66,7 @@ def test_what_makes_it_fit():
     single = {row[0]: row[3] for row in table(found, "Single changes").rows}
     assert {
         "tp 4 -> 8": True, "pp 1 -> 2": True, "cp 1 -> 2": True, "zero 1 -> 2": True,
-        "recompute none -> selective": False, "sequence_parallel no -> yes": True, "offload none -> optimizer": False,
+        "recompute none -> operators": True, "sequence_parallel no -> yes": True, "offload none -> optimizer": False,
     } == single  # fmt: skip
     ways = table(found, "Changes that fit").rows
     assert "smallest change that fits: " + ways[0][0] == found.bottleneck.split("; ")[2]

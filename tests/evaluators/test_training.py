@@ -181,6 +181,30 @@ def test_basis():
         assert each.says == shipped()[each.of].figures[each.at].value.text
 
 
+def test_kinds_of_evidence():
+    """Predictions have a kind, sizes and counts have none; outside the range of the fit the interval is wider."""
+    kinds = {a.name: a.kind for a in asked(**ISSUE).answers}
+    predicted = ("step_time", "throughput", "throughput_per_chip", "mfu", "hfu")
+    assert {name: "estimate" if name in predicted else "" for name in kinds} == kinds
+
+    inside, outside = asked(**ISSUE), asked(**ISSUE | {"seq": 131072, "global_batch": 64, "must_fit": False})
+    assert ("estimate", "extrapolated") == (inside.evidence.kind, outside.evidence.kind)
+    (seq,) = [o for o in outside.evidence.outside if o.input == "seq"]
+    assert (131072, 128, 8192, 16) == (seq.value, seq.low, seq.high, seq.factor)
+    widths = [(a.low / a.value, a.high / a.value) for a in (e.answer("step_time") for e in (inside, outside))]
+    assert widths[1][1] > widths[0][1]
+
+    ideal = asked(**ISSUE | {"calibration": "none"})
+    assert "ideal" == ideal.evidence.kind == ideal.answer("mfu").kind
+    assert "ideal_step_time" not in inside.names
+
+
+def test_evidence_survives_json():
+    found = asked(**ISSUE | {"on": "trn2.48xlarge*16", "global_batch": 4096, "dp": 32, "tp": 32})
+    assert found == Evaluation.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert "transferred" == found.evidence.kind
+
+
 ULTRASERVERS = {
     "trn2-ultraserver": (64, 256, 128, "link_ultraserver"),
     "trn3-gen1-ultraserver": (64, 256, 128, "link_ultraserver"),
@@ -192,10 +216,15 @@ ULTRASERVERS = {
 @pytest.mark.parametrize("more", [{}, {"pp": 4, "recompute": "selective"}, {"cp": 2}], ids=str)
 def test_every_generation_of_ultraservers(on, more):
     chips, ranks, batch, link = ULTRASERVERS[on]
-    found = asked(model="llama-3.1-8b", on=on, tp=8, zero=1, seq=8192, global_batch=batch, **more)
+    inputs = {"model": "llama-3.1-8b", "on": on, "tp": 8, "zero": 1, "seq": 8192, "global_batch": batch, **more}
+    found = asked(**inputs, calibration="none")
     assert f"{chips} chips, {ranks} ranks" in found.title
     assert found["fits"] is True
     assert 40.0 < found["mfu"] < 100.0
+    transferred = asked(**inputs)
+    assert ("transferred", "trainium1-neuron") == (transferred.evidence.kind, transferred.evidence.calibration)
+    assert found["step_time"] == transferred["ideal_step_time"] < transferred["step_time"]
+    assert found.answer("step_time").low <= transferred.answer("step_time").low
     assert ranks == math.prod(found.inputs[n] for n in ("tp", "pp", "dp", "cp"))
     assert link in {a.name for a in found.assumptions}
     assert found.bottleneck

@@ -12,14 +12,14 @@ from trnspec.graph.provenance import figures
 from trnspec.graph.totals import total
 from trnspec.model.figure import Figure
 from trnspec.quantities.formula import evaluate
-from trnspec.quantities.quantity import Interval, parse
+from trnspec.quantities.quantity import Interval, Qualifier, parse
 
 CATALOG = trnspec.load()
 DERIVED = [
     (name, figure)
     for name, node in CATALOG.graph.nodes.items()
     for figure in figures(CATALOG.graph, node).values()
-    if figure.derived is not None
+    if figure.derived is not None and figure.value.qualifier is Qualifier.EXACT
 ]
 
 

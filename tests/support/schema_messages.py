@@ -39,7 +39,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
                 4,
                 column,
                 f"unknown key '{key}' in spec",
-                "one of connects, version, technology, lanes, bandwidth, latency, note, other",
+                "one of connects, version, technology, lanes, bandwidth, latency, in_network_reduction, note, other",
             )
             for column, key in ((25, "q"), (31, "z"))
         ],

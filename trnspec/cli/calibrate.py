@@ -84,6 +84,13 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     shell_complete=documents("chips"),
     help="Write only the document of this chip; may be repeated.",
 )
+@_option(
+    "--transfer",
+    group="Output",
+    metavar="PATH",
+    help="Measurements, or a folder of them, whose rows outside the fit show how it transfers to other chips and other "
+    "software.  [default: those of trnspec]",
+)
 @_option("--force", group="Output", is_flag=True, help="Overwrite existing documents.")
 @_option("--rows", "every", group="Output", is_flag=True, help="Print every row with its error.")
 @_option(
@@ -106,6 +113,8 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     --document may name a chip without rows: the document then names the chips of its rows, and its errors and interval
     come from fits that held out one chip at a time, of which there must be at least two.
     """
+    from trnspec.perf.calibration.fit_range import inputs_of
+
     catalog = _catalog(options["catalog"])
     rows, of = _rows(files, options["of"])
     cases, skipped = _cases(catalog, rows, of, chips, only)
@@ -116,11 +125,13 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     fits = {holdout: _fit(cases, holdout) for holdout in _holdouts(targets, own)}
     more = _also(catalog, rows, of, chips, cases, options["also"])
     if more:
-        fits = {holdout: fitted.with_errors(_errors(fitted, more)) for holdout, fitted in fits.items()}
+        scales = [inputs_of(case)["ranks"] for case in more]
+        fits = {holdout: fitted.with_errors(_errors(fitted, more), scales) for holdout, fitted in fits.items()}
     _print(fits, cases, skipped, every=options["every"])
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
-        _write(fits, targets, own, len(more), of=of, data=data, software=software, source=options["source"])
+        others = _others(catalog, of, cases, options["transfer"])
+        _write(fits, targets, cases, others, len(more), of=of, data=data, software=software, source=options["source"])
 
 
 def _catalog(folders: tuple[str, ...]) -> Catalog:
@@ -173,6 +184,21 @@ def _also(
         return []
     fitted = {c.id for c in cases}
     return [c for c in _cases(catalog, rows, of, chips, also)[0] if c.id not in fitted]
+
+
+def _others(catalog: Catalog, of: str, cases: Sequence[AnyCase], place: str | None) -> dict[str, list[AnyCase]]:
+    """Rows that are not fitted, by chip and table."""
+    from trnspec.loading.files import shipped
+    from trnspec.perf.calibration.measurements import records
+
+    folder = shipped() / "measured" if place is None else FilePath(place)
+    fitted = {c.id for c in cases}
+    others: dict[str, list[AnyCase]] = {}
+    for file in sorted(folder.glob("*.csv")) if folder.is_dir() else [folder]:
+        for case in _cases(catalog, records(file), of, (), None)[0]:
+            if case.id not in fitted:
+                others.setdefault(f"{case.system.chip} {file.name}", []).append(case)
+    return others
 
 
 def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
@@ -279,25 +305,27 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]
 def _write(
     fits: dict[Holdout, Fitted],
     targets: dict[str, FilePath],
-    own: Sequence[str],
+    cases: Sequence[AnyCase],
+    others: dict[str, list[AnyCase]],
     more: int,
-    *,
-    of: str,
-    data: str,
-    software: str,
-    source: str,
+    **about: str,
 ) -> None:
     from datetime import UTC, datetime
 
     from trnspec.atomic_write import write
     from trnspec.perf.calibration.document import document
+    from trnspec.perf.calibration.fit_range import fitted_on
+    from trnspec.perf.calibration.transfer import beyond
 
+    own = sorted({c.system.chip for c in cases})
+    # The same parameters in each, since what is held out matters for their errors alone.
+    further = beyond(next(iter(fits.values())), cases, others)
     texts = {}
     for chip, target in targets.items():
         text = document(
-            fits["model" if chip in own else "chip"], name=target.stem, chip=chip, of=of, software=software, source=source,
-            data=data, fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
-            note=" ".join(_notes(chip, own, more)),
+            fits["model" if chip in own else "chip"], name=target.stem, chip=chip, **about,
+            fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
+            note=" ".join(_notes(chip, own, more)), fitted_on=fitted_on(cases), beyond=further,
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)

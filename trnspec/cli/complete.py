@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _FOLDER = "catalog"
 """The folder of a plugin's package that holds its documents."""
 _PARTS = ("chips", "servers", "ultraservers", "clusters")
+_FIGURES = ("chips", "servers", "ultraservers", "links", "calibrations")
+"""The folders whose figures an evaluation can use."""
 _NO_FIGURES = ("note", "source", "where", "derived")
 _INPUTS = {
     "model": ("models",),
@@ -89,11 +91,20 @@ def path_list(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     return _items([f"{before}{comma}{path}" for path in ["name", *paths()]], incomplete)
 
 
-def paths() -> list[str]:
-    """The paths of chips, servers, UltraServers and clusters: ``memory.capacity``."""
+def figure_of_document(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
+    """Completes the name of a document that has figures, then a path of its kind: ``trainium2.memory.bandwidth``."""
+    items: list[str] = []
+    for folder in _FIGURES:
+        for name in names(_catalog(ctx), [folder]):
+            items += [f"{name}.{path}" for path in paths((folder,))] if incomplete.startswith(f"{name}.") else [name]
+    return _items(items, incomplete)
+
+
+def paths(folders: Iterable[str] = _PARTS) -> list[str]:
+    """The paths of documents in some folders, by default chips, servers, UltraServers and clusters: ``memory.capacity``."""
     from trnspec.model.kinds import BUILTIN, spec_of
 
-    return _paths_of(spec_of(kind) for kind, (folder, _) in BUILTIN.items() if folder in _PARTS)
+    return _paths_of(spec_of(kind) for kind, (folder, _) in BUILTIN.items() if folder in folders)
 
 
 def _paths_of(specs: Iterable[type]) -> list[str]:

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 
 from trnspec.catalog.catalog import Catalog
+from trnspec.cli.analysis import Analysis, analysis_options
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import of_input
 from trnspec.cli.help import GroupedCommand, GroupedOption
@@ -104,13 +105,17 @@ def evaluator_command(evaluator: Evaluator, provider: str) -> click.Command:
         if table is not None and format_ != "csv":
             raise UsageError("--table chooses the table of --format csv; the other formats have all tables")
         catalog = {n: options.pop(n) for n in _CATALOG}
+        analysis = Analysis.of(options)
         given, varied = _given(inputs_, options)
         chosen = {n: v for n, v in catalog.items() if v is not None}
         if format_ == "json" and (columns or sort):
             raise UsageError("--columns and --sort choose what a table shows; --format json has everything")
         if sort and not varied:
             raise UsageError("--sort sorts a sweep; give an input several values, such as --tp 8,16")
-        request = EvalRequest(evaluator, provider, load_catalog(**catalog), given, chosen, table, columns, sort, brief)
+        analysis.check(format_, swept=bool(varied))
+        request = EvalRequest(
+            evaluator, provider, load_catalog(**catalog), given, chosen, table, columns, sort, brief, analysis
+        )
         if varied:
             _sweep(request, varied, format_)
         else:
@@ -123,6 +128,7 @@ def evaluator_command(evaluator: Evaluator, provider: str) -> click.Command:
     for option in shared:
         # A group that the option has already stays.
         vars(option).setdefault("group", "Catalog" if option.name in _CATALOG else "Output")
+    shared = [*analysis_options(traced=evaluator.trace is not None), *shared]
     options = [_option(i) for i in inputs_]
     return GroupedCommand(
         evaluator.name,
@@ -234,6 +240,7 @@ class EvalRequest:
         columns: The columns to print; nothing for all of them.
         sort: The column of a sweep to sort by.
         brief: Only the summary.
+        analysis: Assumptions, sensitivities, a target, a trace.
     """
 
     evaluator: Evaluator
@@ -245,6 +252,12 @@ class EvalRequest:
     columns: str | None = None
     sort: str | None = None
     brief: bool = False
+    analysis: Analysis = field(factory=Analysis)
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """The options that suggested commands repeat."""
+        return {**self.options, **self.analysis.repeated}
 
     @property
     def catalog_note(self) -> str:
@@ -256,10 +269,8 @@ class EvalRequest:
         """Runs the evaluator; what it prints goes to standard error."""
         from contextlib import redirect_stdout
 
-        from trnspec.evaluation.runner import run
-
         with redirect_stdout(sys.stderr):
-            return run(self.evaluator, self.provider, self.catalog, {**self.given, **more})
+            return self.analysis.run(self.evaluator, self.provider, self.catalog, {**self.given, **more})
 
     def data(self, evaluation: Evaluation) -> dict[str, Any]:
         """An evaluation as plain data; each suggestion with its command."""
@@ -267,7 +278,7 @@ class EvalRequest:
 
     def suggested(self, suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:
         """Suggestions as plain data, each with its command."""
-        return [{**asdict(s), "command": suggested(s, self.options)} for s in suggestions]
+        return [{**asdict(s), "command": suggested(s, self.context)} for s in suggestions]
 
 
 def _one(request: EvalRequest, format_: str) -> None:
@@ -283,7 +294,7 @@ def _one(request: EvalRequest, format_: str) -> None:
         else:
             click.echo(sentence(request.evaluator.name, error), err=True)
             for suggestion in error.suggestions:
-                click.echo(f"  {suggestion.note or 'try'}: {suggested(suggestion, request.options)}", err=True)
+                click.echo(f"  {suggestion.note or 'try'}: {suggested(suggestion, request.context)}", err=True)
         click.get_current_context().exit(_REFUSED)
     if format_ == "json":
         click.echo(_json({**request.data(evaluation), "catalog": request.options}))
@@ -295,10 +306,10 @@ def _one(request: EvalRequest, format_: str) -> None:
         from trnspec.evaluation.page import markdown_page, page
 
         if format_ == "markdown":
-            click.echo(markdown_page(evaluation, request.catalog_note, request.options, brief=request.brief), nl=False)
+            click.echo(markdown_page(evaluation, request.catalog_note, request.context, brief=request.brief), nl=False)
         else:
             blocks = page(
-                evaluation, width(), request.catalog_note, request.options, brief=request.brief, columns=request.columns
+                evaluation, width(), request.catalog_note, request.context, brief=request.brief, columns=request.columns
             )
             show(blocks)
 
@@ -336,7 +347,9 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
     else:
         fixed = ", ".join(f"{n} {measure(v)}" for n, v in flat(given).items())
         head = f"{evaluator.name}: {len(rows)} combinations" + (f", {fixed}" if fixed else "")
-        source = ", ".join(f"{n.replace('_', ' ')} {v}" for n, v in request.options.items())
+        source = ", ".join(
+            f"{n.replace('_', ' ')} {v}" for n, v in {**request.options, **request.analysis.shown}.items()
+        )
         head = f"{head}; {source}" if source else head
         if format_ == "markdown":
             click.echo(sweep_markdown(rows, head, columns=request.columns, sort=request.sort), nl=False)

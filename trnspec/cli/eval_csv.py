@@ -110,6 +110,8 @@ def _tables(rows: Sequence[Row], tables: Sequence[Rows | None]) -> Table:
 def _chosen(request: EvalRequest, evaluation: Evaluation) -> Rows | None:
     """The table that CSV prints; ``None`` for the answers."""
     title = request.table
+    if title is None and request.analysis.table:
+        return next((t for t in evaluation.tables if t.title.startswith(request.analysis.table)), None)
     if title is None:
         first = request.evaluator.rows or not evaluation.answers
         return evaluation.tables[0] if first and evaluation.tables else None

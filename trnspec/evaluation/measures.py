@@ -6,7 +6,7 @@ Base units go in (seconds, bytes, FLOP/s, joules); ``3.57 s``, ``512 GiB``, ``1.
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -50,6 +50,11 @@ _SCALES: dict[str, tuple[Scale, ...]] = {
 }
 _FROM = {"h": 7200.0, "d": 172800.0}
 """The least for which a unit is used, where that is not one of it."""
+
+
+def multiples(unit: str) -> tuple[Scale, ...]:
+    """The units in which values of a base unit are shown, the base unit among them."""
+    return _SCALES.get(unit, ((1.0, unit),))
 
 
 def scale(values: Iterable[float], unit: str) -> Scale:
@@ -161,23 +166,31 @@ class Printed:
 
 
 def printed(answer: Answer) -> Printed:
-    """An answer with as many digits as its interval supports; the value never lies outside the interval."""
+    """An answer with as many digits as its interval supports; the value never lies outside the interval.
+
+    Predictions have two or three digits: a bound is rounded away from the value, so that it remains one, and any other
+    prediction has ``~`` before it.
+    """
     value = answer.value
     if isinstance(value, (bool, str)) or (answer.low is None and answer.high is None):
-        return Printed(measure(value, answer.unit))
+        return Printed(mark(answer) + measure(value, answer.unit))
     size, symbol = scale([value], answer.unit)
+    if answer.kind == "ideal" and edge(answer):
+        return Printed(f"{edge(answer)} {bound(answer, size)} {symbol}".rstrip())
     # The ends are computed another way than the value and may differ from it by a rounding error.
     low = None if answer.low is None else min(answer.low, value) / size
     high = None if answer.high is None else max(answer.high, value) / size
     shown = value / size
     largest = max(abs(x) for x in (low, shown, high) if x is not None)
-    places = _supported(low, shown, high)
+    places = _supported(low, shown, high, _DIGITS if answer.kind else _MOST_DIGITS)
 
     def text(x: float) -> str:
         return _money(x, places) if answer.unit == "USD" else _rounded(x, places, shown or largest)
 
     if low is not None and high is not None:
-        return Printed(f"{text(shown)} {symbol}".rstrip(), f"[{text(low)}, {text(high)}] {symbol}".rstrip())
+        return Printed(
+            f"{mark(answer)}{text(shown)} {symbol}".rstrip(), f"[{text(low)}, {text(high)}] {symbol}".rstrip()
+        )
     end, words, sign = (high, "at most", "<=") if low is None else (low, "at least", ">=")
     assert end is not None
     if text(end) == text(shown):
@@ -185,7 +198,29 @@ def printed(answer: Answer) -> Printed:
     return Printed(f"{text(shown)} {symbol}".rstrip(), f"{words} {text(end)} {symbol}".rstrip())
 
 
-def _supported(low: float | None, value: float, high: float | None) -> int:
+def bound(answer: Answer, size: float) -> str:
+    """The known end of a bound over a size, rounded down for a lower and up for an upper bound."""
+    end = answer.low if answer.high is None else answer.high
+    assert end is not None
+    exact = Decimal(end / size)
+    rounding = ROUND_FLOOR if answer.high is None else ROUND_CEILING
+    places = _places(float(exact), _DIGITS)
+    # A sum computed in another order may be past a round number by its last bit.
+    near = exact.quantize(Decimal(1).scaleb(-places - _GUARD), ROUND_HALF_EVEN)
+    rounded = float(near.quantize(Decimal(1).scaleb(-places), rounding))
+    return _rounded(rounded, places, rounded)
+
+
+_GUARD = 9
+"""Decimal places, beyond those printed, that count when a bound is rounded."""
+
+
+def mark(answer: Answer) -> str:
+    """``~`` before an estimate; nothing before a bound or an answer that is not a prediction."""
+    return "~" if answer.kind and answer.kind != "ideal" else ""
+
+
+def _supported(low: float | None, value: float, high: float | None, most: int = _MOST_DIGITS) -> int:
     """The decimal places that an interval supports: one digit more than those on which its ends agree."""
     if low is None or high is None or low == high:
         return _places(value or low or high or 1.0, _DIGITS)
@@ -193,7 +228,7 @@ def _supported(low: float | None, value: float, high: float | None) -> int:
     if not value:
         return _places(width, _FEWEST_DIGITS)
     digits = math.ceil(math.log10(abs(value) / width)) + 1 if width else _DIGITS
-    return _places(value, min(max(digits, _FEWEST_DIGITS), _MOST_DIGITS))
+    return _places(value, min(max(digits, _FEWEST_DIGITS), most))
 
 
 def edge(answer: Answer) -> str:

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.measures import columns, common, edge, measure, printed
+from trnspec.evaluation.measures import columns, common, edge, mark, measure, printed
 from trnspec.evaluation.suggestion import command
 from trnspec.text_table import (
     Block,
@@ -53,7 +53,9 @@ _DETAILS = ("memory", "total", "capacity", "fits")
 
 
 def label(name: str) -> str:
-    """A name for people: ``step_time`` is ``step time``, ``mfu`` is ``MFU``."""
+    """A name for people: ``step_time`` is ``step time``, ``mfu`` is ``MFU``; a path of a figure stays as it is."""
+    if "." in name:
+        return name
     return " ".join(_UPPER_CASE.get(word, word) for word in name.split("_"))
 
 
@@ -142,7 +144,7 @@ def _only(blocks: Sequence[Block], columns: str) -> list[Block]:
 
 
 def _summary(evaluation: Evaluation, width: int) -> list[str]:
-    """At most six lines: main answers, whether it fits, the bottleneck, and the kind of evidence, one line each.
+    """At most six lines: the kind of evidence, main answers, whether it fits, and the bottleneck, one line each.
 
     The sections that follow have the full texts.
     """
@@ -158,7 +160,7 @@ def _summary(evaluation: Evaluation, width: int) -> list[str]:
 
 
 _CLAUSE = re.compile(r"[;:,.] ")
-_SHARE = re.compile(r" \([^()]*\)\Z")
+_SHARE = re.compile(r" \([^()]*%[^()]*\)\Z")
 
 
 def shortened(text: str, size: int) -> str:
@@ -192,13 +194,14 @@ def _summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
         note = f" ({answer.note})" if answer.note and len(answer.note) <= _BAR else ""
         ends = f" {shown.interval}" if shown.interval else ""
         texts = (f"{shown.value}{ends}{note}", f"{shown.value}{ends}", shown.value)
-        items.append((label(answer.name), *map(escape, texts)))
+        name = label(answer.name)
+        items.append((_SYNONYMS.get(name, name), *map(escape, texts)))
     fits = _fits(evaluation)
     items += [fits] if fits else []
     if evaluation.bottleneck:
         items.append((bottleneck_label(evaluation).lower(), escape(evaluation.bottleneck)))
     evidence = _evidence(evaluation)
-    items += [("evidence", escape(evidence))] if evidence else []
+    items = [("evidence", escape(evidence)), *items] if evidence else items
     return items[:_SUMMARY_ENTRIES]
 
 
@@ -225,6 +228,9 @@ def _fits(evaluation: Evaluation) -> tuple[str, str] | None:
 
 
 def _evidence(evaluation: Evaluation) -> str:
+    evidence = evaluation.evidence
+    if evidence is not None:
+        return f"{evidence.kind}: {evidence.reason}"
     for assumption in evaluation.assumptions:
         if assumption.name == "calibration":
             return f"{assumption.value}: {assumption.why}" if assumption.why else assumption.value
@@ -246,6 +252,9 @@ def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, s
     """
     if evaluation.answers:
         yield "Answers", _answers(evaluation)
+    if evaluation.evidence is not None:
+        text = escape(_evidence(evaluation))
+        yield "Evidence", text if width is None else wrapped("  ", text, width)
     for suggestion in evaluation.suggestions:
         text = escape(command(suggestion, options))
         shown = f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width))
@@ -256,10 +265,10 @@ def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, s
     for name in dict.fromkeys(p.of for p in evaluation.parts):
         heading = f"{label(name)} breakdown"
         yield heading[0].upper() + heading[1:], _breakdown(evaluation, name)
-    marks = {a.name: edge(a) for a in evaluation.answers}
+    marks = {a.name: edge(a) or mark(a) for a in evaluation.answers}
     for each in evaluation.tables:
         yield escape(each.title[:1].upper() + each.title[1:]), _table(each, marks)
-    if any(marks.get(c) for each in evaluation.tables for c in each.columns):
+    if any(marks.get(c) in (">=", "<=") for each in evaluation.tables for c in each.columns):
         yield "", BOUNDS if width is None else wrapped("", BOUNDS, width)
     if evaluation.assumptions:
         rows = [(label(a.name), escape(a.value), escape(a.why)) for a in evaluation.assumptions]
@@ -333,7 +342,7 @@ def _number(value: Value | None, unit: str, within: tuple[float, str] | None, ma
     if not is_number(value):
         return text
     assert isinstance(value, (int, float))
-    return Number(value, f"{mark} {text}" if mark else text)
+    return Number(value, f"{mark}{text}" if mark in ("", "~") else f"{mark} {text}")
 
 
 def _table(rows: Rows, marks: Mapping[str, str]) -> Table:
@@ -341,7 +350,8 @@ def _table(rows: Rows, marks: Mapping[str, str]) -> Table:
 
     Args:
         rows: The table.
-        marks: ``>=`` or ``<=`` by the names of the answers that are bounds; columns of such a name are bounds too.
+        marks: ``>=``, ``<=`` or ``~`` by the names of the answers that are bounds or estimates, for the columns of those
+            names.
     """
     units = rows.units or ("",) * len(rows.columns)
     heads: list[Column] = []

@@ -170,7 +170,9 @@ class CalibratedSystem(System):
     calibration: str = field(
         default="auto",
         metadata=_system(
-            "Calibration by name; auto: that of the chip, none: ideal rates (no losses).", "CALIBRATION"
+            "Calibration by name; auto: that of the chip, or of the nearest chip of its publisher, "
+            "none: ideal rates (no losses).",
+            "CALIBRATION",
         ),
     )  # fmt: skip
 

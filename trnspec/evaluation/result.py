@@ -13,6 +13,7 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import TrnspecError, UnknownNameError, UsageError
+from trnspec.evaluation.evidence import Evidence, Kind, Outside
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Answer:
         low: The lower end of the interval, if known.
         high: The upper end.
         note: What a reader should know, such as what the interval covers.
+        kind: The kind of evidence of a prediction: ``ideal`` (a bound), ``estimate``, ``extrapolated`` or ``transferred``;
+            empty for any other answer. See :data:`trnspec.evaluation.evidence.Kind`.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Answer:
     low: float | None = None
     high: float | None = None
     note: str = ""
+    kind: Kind = ""
 
     __repr__ = short_repr
 
@@ -180,6 +184,7 @@ class Evaluation:
         suggestions: Evaluations to run next.
         edition: The edition of the catalog; empty for the working edition.
         as_of: The date of the catalog; empty for today.
+        evidence: What its predictions are based on; ``None`` where it has none.
     """
 
     evaluator: str
@@ -194,6 +199,7 @@ class Evaluation:
     suggestions: tuple[Suggestion, ...] = ()
     edition: str = ""
     as_of: str = ""
+    evidence: Evidence | None = None
 
     __repr__ = short_repr
 
@@ -230,7 +236,7 @@ class Evaluation:
         return float(value)
 
     def records(self) -> list[dict[str, Any]]:
-        """One mapping per answer: name, value, unit, low, high, note."""
+        """One mapping per answer: name, value, unit, low, high, note, kind."""
         return [attrs.asdict(a) for a in self.answers]
 
     def to_pandas(self) -> pd.DataFrame:
@@ -260,6 +266,8 @@ class Evaluation:
             known = {f.name for f in attrs.fields(kind)}
             rows = data.get(name, ()) if name == "suggestions" else data[name]
             values[name] = tuple(kind(**{k: _tuples(v) for k, v in row.items() if k in known}) for row in rows)
+        if evidence := data.get("evidence"):
+            values["evidence"] = Evidence(**evidence | {"outside": tuple(Outside(**o) for o in evidence["outside"])})
         return cls(**values)
 
 

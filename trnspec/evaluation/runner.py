@@ -4,62 +4,57 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
 from trnspec.errors import TrnspecError, UsageError
+from trnspec.evaluation.assumptions import INPUTS, applied
+from trnspec.evaluation.assumptions import evaluate as under_assumptions
+from trnspec.evaluation.evidence import KINDS, Evidence
 from trnspec.evaluation.inputs import Input, bound, call, inputs
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table, UsedFigure
+from trnspec.plugins.api import loaded
 from trnspec.plugins.failures import print_traceback
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
+    from trnspec.evaluation.figure_path import Documents
     from trnspec.plugins.api import Evaluator
 
 CLOSE = 1e-9
 """How far the sum of the parts of an answer may be from it, relative to it."""
 
 
-class Dated(Protocol):
-    """The attributes of a catalog that an evaluation repeats."""
-
-    @property
-    def edition(self) -> str | None:
-        """The edition; nothing for the working edition."""
-
-    @property
-    def as_of(self) -> str | None:
-        """The date."""
-
-
-def run(evaluator: Evaluator, provider: str, catalog: Dated, given: Mapping[str, Any]) -> Evaluation:
+def run(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any]) -> Evaluation:
     """Runs an evaluator.
 
     Args:
         evaluator: The evaluator.
         provider: The plugin that provides it, for messages: ``the plugin energy of trnspec-energy 0.1.0``.
         catalog: The catalog.
-        given: Inputs by name.
+        given: Inputs by name; also ``assume`` and ``use_claims``, see :mod:`trnspec.evaluation.assumptions`.
 
     Raises:
         UsageError: An input is missing, unknown or wrong; or the evaluator cannot be imported, raised another error, or
             returned an invalid result.
         RefusalError: There is no answer.
     """
+    own = {name: value for name, value in given.items() if name not in INPUTS}
+    assumptions = {name: given[name] for name in INPUTS if name in given}
+    return under_assumptions(catalog, lambda used: _run(evaluator, provider, used, own), **assumptions)
+
+
+def _run(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any]) -> Evaluation:
     who = f"the evaluator {evaluator.name} of {provider}"
     function, inputs_ = resolved(evaluator, provider)
     values = bound(inputs_, given, evaluator.name)
-    try:
+    with _errors_of(who):
         evaluation: Evaluation = call(function, catalog, values)
-    except (TrnspecError, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # a plugin may raise anything; it becomes one message
-        print_traceback(error)
-        raise UsageError(f"{who} raised an error: {_message(error)}") from error
     try:
         fault = next(unsound(evaluation, evaluator.name), "")
     except Exception as error:
@@ -75,6 +70,31 @@ def run(evaluator: Evaluator, provider: str, catalog: Dated, given: Mapping[str,
     )
 
 
+def timeline(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The timeline of an evaluation in the Chrome trace event format, as plain data.
+
+    Args:
+        evaluator: The evaluator.
+        provider: The plugin that provides it.
+        catalog: The catalog.
+        given: Inputs by name, and assumptions.
+
+    Raises:
+        UsageError: The evaluator has no timeline, or an input is wrong.
+        RefusalError: There is no answer, or no exact timeline.
+    """
+    if evaluator.trace is None:
+        raise UsageError(f"the evaluator {evaluator.name} has no timeline")
+    used, rest = applied(catalog, given)
+    if rest.pop("use_claims", False):
+        raise UsageError("a timeline is that of one value of each figure; give assume instead of use_claims")
+    inputs_ = resolved(evaluator, provider)[1]
+    values = bound(inputs_, rest, evaluator.name)
+    with _errors_of(f"the timeline of {evaluator.name} of {provider}"):
+        result: dict[str, Any] = call(loaded(evaluator.name, evaluator.trace), used, values)
+    return result
+
+
 def resolved(evaluator: Evaluator, provider: str) -> tuple[Callable[..., Any], tuple[Input, ...]]:
     """The function of an evaluator, imported now, and its inputs.
 
@@ -86,6 +106,18 @@ def resolved(evaluator: Evaluator, provider: str) -> tuple[Callable[..., Any], t
         return function, _inputs(function, evaluator.name)
     except UsageError as error:
         raise UsageError(f"the evaluator {evaluator.name} of {provider} cannot be used: {error}") from error
+
+
+@contextmanager
+def _errors_of(who: str) -> Iterator[None]:
+    """Makes one message of whatever a plugin raises."""
+    try:
+        yield
+    except (TrnspecError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        print_traceback(error)
+        raise UsageError(f"{who} raised an error: {_message(error)}") from error
 
 
 _cached = functools.lru_cache(64)(inputs)
@@ -138,7 +170,7 @@ _FORMS: dict[str, type] = {
 
 
 _TEXTS: dict[type, tuple[str, ...]] = {
-    Answer: ("name", "unit", "note"),
+    Answer: ("name", "unit", "note", "kind"),
     Part: ("of", "name", "note"),
     Assumption: ("name", "value", "why"),
     UsedFigure: ("of", "at", "says", "source", "as_of"),
@@ -162,6 +194,9 @@ def _forms(result: Evaluation) -> Iterator[str]:
     for name in ("title", "bottleneck", "edition", "as_of"):
         if not isinstance(getattr(result, name), str):
             yield f"its {name} is not a text"
+    evidence: Any = result.evidence
+    if evidence is not None and not isinstance(evidence, Evidence):
+        yield "its evidence is not an Evidence"
     yield from _mappings(result)
     if not result.answers and not result.tables:
         yield "it has neither answers nor tables"
@@ -201,6 +236,8 @@ def _answers(answers: Iterable[Answer]) -> Iterator[str]:
         if name in seen:
             yield f"it answers {name} twice"
         seen.add(name)
+        if answer.kind not in KINDS:
+            yield f"{name} has the kind {answer.kind!r}; expected one of {', '.join(filter(None, KINDS))}"
         if not _sound(value):
             yield f"{name} is {value!r}; a finite number, a text, true or false is expected"
             continue

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from trnspec.evaluation.result import Suggestion
 
 _FLAG = re.compile(r"\b([a-z][a-z_]*)=(True|False)\b")
 
 
-def command(suggestion: Suggestion, options: Mapping[str, str]) -> str:
+def command(suggestion: Suggestion, options: Mapping[str, Any]) -> str:
     """The command that runs a suggestion, for a shell.
 
     Args:
         suggestion: The evaluator and its inputs.
-        options: The options that chose the catalog, by name.
+        options: The options that chose the catalog, by name; one that was given several times is a tuple.
     """
     words = ["trnspec", "eval", suggestion.evaluator]
     for name, value in (*suggestion.inputs.items(), *options.items()):
@@ -27,6 +28,9 @@ def command(suggestion: Suggestion, options: Mapping[str, str]) -> str:
             continue
         if isinstance(value, bool):
             words.append(_flag(name, value=value))
+            continue
+        if name in options and isinstance(value, tuple):
+            words += [word for text in value for word in (f"--{name.replace('_', '-')}", text)]
             continue
         values = value if isinstance(value, (list, tuple)) else (value,)
         # A comma separates values; one within a value has a backslash.

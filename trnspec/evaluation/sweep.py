@@ -64,11 +64,19 @@ class Sweep:
         return {answer.name: answer.unit for e in evaluations for answer in e.answers if answer.unit}
 
     def records(self) -> list[dict[str, Value | None]]:
-        """For each combination its values, its answers, and under ``refusal`` the reason of a refusal, or ``None``."""
+        """For each combination its values, its answers, ``evidence``, and the reason of a ``refusal``, or ``None``.
+
+        ``evidence`` is the kind of evidence of the predictions; rows of different kinds are not comparable.
+        """
         return [
-            {**combination, "refusal": result.reason}
+            {**combination, "evidence": None, "refusal": result.reason}
             if isinstance(result, RefusalError)
-            else {**combination, **{answer.name: answer.value for answer in result.answers}, "refusal": None}
+            else {
+                **combination,
+                **{answer.name: answer.value for answer in result.answers},
+                "evidence": "" if result.evidence is None else result.evidence.kind,
+                "refusal": None,
+            }
             for combination, result in self.rows
         ]
 

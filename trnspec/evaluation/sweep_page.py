@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trnspec.evaluation.measures import common, edge, measure
+from attrs import evolve
+
+from trnspec.evaluation.measures import bound, common, edge, mark, measure
 from trnspec.evaluation.page import BOUNDS, IDEAL, is_number, label
 from trnspec.text_table import Block, Column, Number, Table, escape, markdown, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from trnspec.evaluation.evidence import Kind
     from trnspec.evaluation.result import Answer, Evaluation, RefusalError, Value
     from trnspec.text_table import Cell
 
@@ -19,6 +22,10 @@ Row = tuple["Mapping[str, Value | None]", "Evaluation | RefusalError"]
 
 _COMPARED = ("step_time", "mfu", "time_to_first_token", "time_per_output_token", "throughput")
 """The answers that people compare; they are the last to be hidden."""
+MIXED = (
+    "The rows have different kinds of evidence. Ideal rows are bounds, which are not comparable with the others: "
+    "they are ranked by themselves, last."
+)
 _SHORT = {"time_to_first_token": "TTFT", "time_per_output_token": "TPOT"}
 
 
@@ -32,10 +39,15 @@ def sweep_table(rows: Sequence[Row]) -> Table:
     varied = list(rows[0][0])
     calibrations = [_calibration(result) for _, result in rows]
     several = "calibration" not in varied and len({*calibrations} - {None}) > 1
+    kinds = [_kind(result) for _, result in rows]
     refused = any(isinstance(result, Exception) for _, result in rows)
 
     columns = [Column(n, right=is_number(rows[0][0][n]), keep=True) for n in varied]
     cells: list[list[Cell]] = [[_input(chosen[n]) for n in varied] for chosen, _ in rows]
+    if _mixed(rows):
+        columns.append(Column("evidence", keep=True))
+        for row, kind in zip(cells, kinds, strict=True):
+            row.append(kind)
     if several:
         columns.append(Column("calibration", wrap=True, importance=1))
         for row, calibration in zip(cells, calibrations, strict=True):
@@ -68,7 +80,7 @@ def sweep_page(
     Raises:
         UsageError: There is no column of such a name.
     """
-    shown = sweep_table(rows).sorted(sort).selected(columns)
+    shown = _ranked(rows, sort).selected(columns)
     note = sweep_note(rows)
     return [wrapped("", head, width), shown, *([wrapped("", note, width)] if note else [])]
 
@@ -76,15 +88,36 @@ def sweep_page(
 def sweep_markdown(rows: Sequence[Row], head: str, *, columns: str | None = None, sort: str | None = None) -> str:
     """The same page in Markdown."""
     note = sweep_note(rows)
-    return f"{head}\n\n{markdown(sweep_table(rows).sorted(sort).selected(columns))}" + (f"\n{note}\n" if note else "")
+    shown = _ranked(rows, sort).selected(columns)
+    return f"{head}\n\n{markdown(shown)}" + (f"\n{note}\n" if note else "")
 
 
 def sweep_note(rows: Sequence[Row]) -> str:
-    """What ``>=`` and ``<=`` mean; empty where there are none."""
+    """What ``>=`` and ``<=`` mean, and that bounds are ranked apart; empty where there is nothing to explain."""
     bounds = [r for _, r in rows if not isinstance(r, Exception) and any(map(edge, r.answers))]
-    if not bounds:
-        return ""
-    return f"{BOUNDS} {IDEAL}" if all(_calibration(r) == "none" for r in bounds) else BOUNDS
+    notes = [BOUNDS] if bounds else []
+    if bounds and all(_calibration(r) == "none" for r in bounds):
+        notes.append(IDEAL)
+    kinds = {_kind(result) for _, result in rows}
+    return " ".join([*notes, MIXED] if _mixed(rows) and "ideal" in kinds else notes)
+
+
+def _kind(result: Evaluation | RefusalError) -> Kind:
+    return "" if isinstance(result, Exception) or result.evidence is None else result.evidence.kind
+
+
+def _mixed(rows: Sequence[Row]) -> bool:
+    """Whether the predictions of several rows are of different kinds."""
+    return len({_kind(result) for _, result in rows} - {""}) > 1
+
+
+def _ranked(rows: Sequence[Row], sort: str | None) -> Table:
+    """The table in an order; bounds are not compared with estimates, so they are sorted by themselves, last."""
+    shown = sweep_table(rows).sorted(sort)
+    if sort is None or not _mixed(rows):
+        return shown
+    at = [c.name for c in shown.columns].index("evidence")
+    return evolve(shown, rows=tuple(sorted(shown.rows, key=lambda row: row[at] == "ideal")))
 
 
 def _column(name: str, values: Sequence[Value | None], within: tuple[float, str] | None) -> Column:
@@ -97,8 +130,11 @@ def _column(name: str, values: Sequence[Value | None], within: tuple[float, str]
 def _cell(answer: Answer | None, unit: str, within: tuple[float, str] | None) -> Cell:
     if answer is None:
         return None
-    text = escape(measure(answer.value, unit, None if within is None else (within[0], "")))
-    text = f"{edge(answer)} {text}" if edge(answer) else text
+    if edge(answer) and answer.kind == "ideal" and within is not None:
+        text = bound(answer, within[0])
+    else:
+        text = escape(measure(answer.value, unit, None if within is None else (within[0], "")))
+    text = f"{edge(answer)} {text}" if edge(answer) else f"{mark(answer)}{text}"
     return Number(answer.value, text) if is_number(answer.value) else text  # type: ignore[arg-type]  # a number
 
 

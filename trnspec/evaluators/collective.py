@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field, frozen
 
 from trnspec.errors import QuantityError
+from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
+from trnspec.evaluation.evidence import marked
 from trnspec.evaluation.questions import CalibratedSystem, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
 from trnspec.perf.collectives import closed_forms
@@ -182,7 +184,8 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
         evaluator="collective",
         title=f"{kind} of {q.size} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
         inputs={**q.values(), "ranks": count, "lnc": int(system.lnc) or None},
-        answers=_answers(case),
+        answers=marked(_answers(case), "ideal"),
+        evidence=NO_LOSSES,
         parts=_parts(best),
         bottleneck=_bottleneck(case),
         assumptions=_assumptions(case),
@@ -273,11 +276,11 @@ def _bottleneck(case: _Case) -> str:
     timing = case.timing
     if not timing.time:
         return ""
-    if case.latency_is_missing:
-        return "latency-bound: below 1 MiB, but the latency of some links is not published"
     stage, seconds = max(timing.transfers, key=lambda t: t[1])
     if timing.latency >= seconds:
         return f"latency-bound: {timing.steps:g} steps" if timing.steps is not None else "latency-bound"
+    if case.latency_is_missing:
+        return "latency-bound: below 1 MiB, but the latency of some links is not published"
     kind = "HBM-bound" if stage == "chip" else "network-bound"
     return f"{kind}: bandwidth {_COVERS[stage]}"
 

@@ -237,7 +237,8 @@ def _options(demand: Demand) -> Mapping[str, list[Option]]:
         elif name == "zero":
             values = list(range(now + 1, 4))
         elif name == "recompute":
-            values = list(_RECOMPUTE[_RECOMPUTE.index(now) + 1 :])
+            # With flash attention there are no stored scores that selective recompute could save.
+            values = [v for v in _RECOMPUTE[_RECOMPUTE.index(now) + 1 :] if v != "selective" or not layout.flash]
         elif name in ("sequence_parallel", "fused_loss"):
             values = [] if now else [True]
         elif name == "offload":

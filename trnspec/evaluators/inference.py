@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import attrs
 from attrs import evolve, frozen
 
+from trnspec.evaluation.evidence import weakest
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
 from trnspec.evaluators.deployment import InferenceQuestion, Pool, Setup, idle, max_batch, memory, prepare
+from trnspec.perf.calibration.fit_range import serving_inputs
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.forward_pass import PARTS, Serving, attended, cache_bytes, cache_share, head_share
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluation.evidence import Kind
     from trnspec.perf.lowering.machine import Machine
     from trnspec.perf.work.memory import Memory
 
@@ -106,6 +109,10 @@ def answered(
         elsewhere: The calibration of the system that prefills, if it is another.
     """
     setup = prepare(catalog.graph, question, known, elsewhere)
+    known = known.at(serving_inputs(setup.dims, setup.pool.plan), question.dtype)
+    if (before := setup.before) is not None:
+        prompts = before.known.at(serving_inputs(setup.dims, before.plan), question.dtype)
+        setup = evolve(setup, before=evolve(before, known=prompts))
     achieved = serving_of(known) if serving is None else serving
     held = memory(setup, setup.pool)
     most = max_batch(setup, setup.pool.system.capacity)
@@ -119,6 +126,7 @@ def answered(
         f"prompt {q.prompt:,}, output {q.output:,} tokens",
         inputs={**q.used(), "calibration": known.name or "none"},
         answers=tuple(_answers(setup, known, (slow, nominal, fast), held, most)),
+        evidence=weakest([known.evidence] if setup.before is None else [known.evidence, setup.before.known.evidence]),
         parts=tuple(_parts(nominal, held)),
         bottleneck=_bottleneck(setup, achieved, nominal),
         assumptions=tuple(_assumptions(setup, known)),
@@ -263,7 +271,8 @@ def _answers(
         ideal = "upper bound on throughput" if unit == "tokens/s" else "lower bound on time"
         cover = f"ideal (no losses): {ideal}" if bound else f"{min(u.coverage for u in used):.0%} of measurements"
         note = "; ".join(filter(None, (_ANSWER_NOTES.get(name, ""), cover if name in _TIMED else "")))
-        yield Answer(name, value, unit, low, high, note)
+        kind: Kind = "ideal" if name == "transfer_time" else weakest(u.evidence for u in used).kind
+        yield Answer(name, value, unit, low, high, note, kind)
     yield Answer("memory", float(held.total), "B", note="of the rank that needs most")
     yield Answer("capacity", setup.pool.system.capacity, "B", note="per rank")
     size = float(cache_bytes(setup.model, setup.pool.plan.cache_bytes))

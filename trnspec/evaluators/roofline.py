@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
+from trnspec.evaluation.evidence import marked
 from trnspec.evaluation.questions import (
     Attention,
     Precision,
@@ -159,7 +161,8 @@ def run(catalog: Catalog, question: RooflineQuestion) -> Evaluation:
         evaluator="roofline",
         title=title,
         inputs=q.values(),
-        answers=answers,
+        answers=marked(answers, "ideal"),
+        evidence=NO_LOSSES,
         parts=parts,
         bottleneck=bottleneck,
         assumptions=assumptions,

@@ -128,6 +128,7 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
             evolve(step, note=f"of the fastest layout; {step.note}"),
             single.answer("throughput"),
             single.answer("mfu"),
+            *(a for a in single.answers if a.name == "ideal_step_time"),
             Answer("evaluated", evaluated, note="layouts"),
             Answer("feasible", evaluated - rejected.total(), note="layouts that are valid and fit"),
             Answer("rejected", rejected.total(), note="layouts that are invalid or do not fit"),
@@ -135,6 +136,9 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
         parts=tuple(Part("rejected", reason, count) for reason, count in rejected.most_common()),
         assumptions=(
             Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
+            Assumption(
+                "selection", f"the fastest of {evaluated:,}", "errors of the model favor the layouts it underestimates"
+            ),
             Assumption("degrees", "powers of two", "the layouts that are evaluated"),
             Assumption("rank_order", "tensor, context, data, pipeline", "neighbors are in one tensor-parallel group"),
             *frameworks.assumptions(question, [n for n in frameworks.SETTINGS if n not in axes]),
@@ -144,6 +148,7 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
             b for b in estimator.system.figures_used if ".dense." not in b.at or b.at.endswith(f".{q.dtype}")
         ),
         tables=(Table("Fastest layouts", columns, rows, tuple(UNITS.get(name, "") for name in columns)),),
+        evidence=single.evidence,
         suggestions=(Suggestion("training", _inputs(fastest), "the fastest layout"),),
         edition=catalog.edition or "",
     )

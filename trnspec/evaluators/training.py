@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import attrs
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.errors import QuantityError, UsageError
+from trnspec.evaluation.evidence import marked
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     ExpertDispatch,
@@ -21,6 +22,7 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Suggestion, UsedFigure
 from trnspec.evaluators.fit import Demand
 from trnspec.model.transformers.counting import active_parameters, parameters
+from trnspec.perf.calibration.fit_range import training_inputs
 from trnspec.perf.experts import LEAST_DISPATCH, SOFTWARE_DISPATCH
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
@@ -130,11 +132,7 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
             trnspec eval training --model llama-3.1-8b --on 'trn1.32xlarge*32' --seq 8192
                 --global-batch 1024 --tp 8,16,32 --zero 1 --no-must-fit
     """
-    q = frameworks.resolved(question)
-    estimator = prepare(
-        catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips,
-        framework=q.framework, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
-    )  # fmt: skip
+    q, estimator = prepared(catalog, question)
     ranks = int(estimator.system.ranks)
     layout = q.layout(ranks, calibrated=bool(estimator.calibration.name))
     check(layout, estimator.dims, ranks)
@@ -144,10 +142,17 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
     _, memory, _ = demand.worst(estimator.dims)
     if q.must_fit and memory.total > estimator.system.capacity:
         raise _too_large(question, estimator, memory)
+    estimator = evolve(
+        estimator, calibration=estimator.calibration.at(training_inputs(estimator.dims, layout), q.dtype)
+    )
     step = estimator.step(layout)
     moved = offload_time(estimator, layout, estimator.memory(layout), step, rate) if q.offload != "none" else 0.0
     low, high = (end + moved for end in estimator.interval(layout))
-    times = (float(step.total) + moved, low, high)
+    evidence = estimator.calibration.evidence
+    ideal = _ideal(catalog, q, layout) if evidence.kind in ("extrapolated", "transferred") else ()
+    # No losses is a bound; the spread of other chips and software may be wider.
+    low = max([low, *(a.low for a in ideal if a.low is not None)])
+    times = (float(step.total) + moved, min(low, float(step.total) + moved), high)
     inputs = {
         **q.values(),
         **attrs.asdict(layout),
@@ -162,13 +167,33 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
         title=f"{estimator.name} on {estimator.system.name}: {int(estimator.system.chips):,} chips, "
         f"{ranks:,} ranks, {layout.tokens:,} tokens per step",
         inputs=inputs,
-        answers=_answers(estimator, layout, times, memory, q),
+        answers=marked((*_answers(estimator, layout, times, memory, q), *ideal), evidence.kind),
+        evidence=evidence,
         parts=(*_parts(step, moved), *_memory_parts(memory)),
         bottleneck=_bottleneck(step, moved, memory, estimator),
         assumptions=(*_assumptions(estimator, layout, question), *_resolved(estimator, layout, q)),
         figures_used=_figures_used(estimator),
         edition=catalog.edition or "",
     )
+
+
+def _ideal(catalog: Catalog, question: TrainingQuestion, layout: Layout) -> tuple[Answer, ...]:
+    """The step time without losses, as a bound next to an estimate that is not of this chip or range."""
+    q = question
+    ideal = prepare(catalog.graph, q.model, q.on, dtype=q.dtype, calibration="none", lnc=q.lnc, chips=q.chips)
+    note = "no losses: lower bound on time"
+    low = ideal.interval(layout)[0]
+    return (Answer("ideal_step_time", float(ideal.step(layout).total), "s", low, note=note, kind="ideal"),)
+
+
+def prepared(catalog: Catalog, question: TrainingQuestion) -> tuple[TrainingQuestion, Estimator]:
+    """The inputs with what the framework sets, and the estimator of the model on the system."""
+    q = frameworks.resolved(question)
+    estimator = prepare(
+        catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips,
+        framework=q.framework, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
+    )  # fmt: skip
+    return q, estimator
 
 
 def _too_large(question: TrainingQuestion, estimator: Estimator, memory: Memory) -> RefusalError:

@@ -89,6 +89,79 @@ class Achieved:
 
 
 @frozen(kw_only=True)
+class Range:
+    """The least and the largest value of an input in the rows of a fit.
+
+    Attributes:
+        low: The least. Example: 2048
+        high: The largest. Example: 8192
+    """
+
+    __repr__ = short_repr
+
+    low: Count
+    high: Count
+
+
+@frozen(kw_only=True)
+class FittedOn:
+    """The rows of a fit: what they have in common, and the range of each input.
+
+    Attributes:
+        chips: The chips that were measured. Example: trainium1
+        versions: The versions of the software, as far as the rows state them. Example: 2.24.0
+        dtypes: The compute dtypes. Example: bf16
+        parameters: Parameters of the models.
+        seq: Tokens of a sequence; in serving prompt and output.
+        prompt: Serving: tokens of a prompt.
+        tokens_per_rank: Training: tokens of a microbatch on a rank.
+        tp: Tensor-parallel degrees.
+        pp: Pipeline-parallel degrees.
+        cp: Context-parallel degrees.
+        ep: Expert-parallel degrees.
+        ranks: Ranks; in serving those of a replica.
+        global_batch: Training: sequences of a step.
+        batch: Serving: sequences decoded together.
+    """
+
+    __repr__ = short_repr
+
+    chips: tuple[Text, ...]
+    versions: tuple[Text, ...] = ()
+    dtypes: tuple[Text, ...] = ()
+    parameters: Range | None = None
+    seq: Range | None = None
+    prompt: Range | None = None
+    tokens_per_rank: Range | None = None
+    tp: Range | None = None
+    pp: Range | None = None
+    cp: Range | None = None
+    ep: Range | None = None
+    ranks: Range | None = None
+    global_batch: Range | None = None
+    batch: Range | None = None
+
+
+@frozen(kw_only=True)
+class Transfer:
+    """How far measurements on other chips, or of other software, lie from the fitted model.
+
+    Attributes:
+        rows: How many rows, none of which was fitted. Example: 310
+        groups: How many pairs of chip and table; each has the same weight. Example: 12
+        low: Measured over computed at the lower end of the interval with the coverage of the spread. Example: 0.55x
+        high: Measured over computed at its upper end. Example: 1.4x
+    """
+
+    __repr__ = short_repr
+
+    rows: Count
+    groups: Count
+    low: Ratio
+    high: Ratio
+
+
+@frozen(kw_only=True)
 class Spread:
     """How far measurements lie from the fitted model, over rows that the fit had not seen.
 
@@ -100,6 +173,8 @@ class Spread:
         coverage: Share of the measurements that the interval is to contain. Example: 0.8x
         low: Measured over computed at the lower end of that interval. Example: 0.91x
         high: Measured over computed at its upper end. Example: 1.08x
+        extrapolation: Exponent by which the interval widens outside the range of the fit. Example: 0.08x
+        transfer: The same for other chips and other software.
     """
 
     __repr__ = short_repr
@@ -111,6 +186,8 @@ class Spread:
     coverage: Ratio
     low: Ratio
     high: Ratio
+    extrapolation: Ratio | None = None
+    transfer: Transfer | None = None
 
 
 @frozen(kw_only=True)
@@ -122,7 +199,8 @@ class Calibration:
         of: What was measured.
         software: What ran on it. Example: Megatron-DeepSpeed
         fitted: When it was fitted. Example: 2026-11-21
-        data: The rows it was fitted on. Example: training_a100_vtrain.csv
+        data: The tables of the rows it was fitted on. Example: training_a100_vtrain.csv
+        fitted_on: What those rows have in common, and the range of each input.
         achieved: What is achieved of the published figures.
         spread: How far measurements lie from it: of inference, the time per output token.
         first: The same of the time to the first token.
@@ -137,6 +215,7 @@ class Calibration:
     software: Text
     fitted: Date
     data: Text
+    fitted_on: FittedOn | None = None
     achieved: Achieved
     spread: Spread
     first: Spread | None = None

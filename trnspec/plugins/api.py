@@ -182,9 +182,17 @@ class Evaluator(_Named):
 
     Attributes:
         rows: The result is its first table, which ``--format csv`` prints; the answers only summarise it.
+        trace: A function with the parameters of ``run`` that returns a timeline in the Chrome trace event format, as
+            plain data, for ``trnspec eval NAME --trace FILE``; or where it is.
     """
 
     rows: bool = field(default=False, kw_only=True)
+    trace: Function | None = field(default=None, repr=False, kw_only=True)
+
+    @property
+    def functions(self) -> dict[str, Function]:
+        """Its functions by the name of the attribute."""
+        return {"run": self.run} | ({} if self.trace is None else {"trace": self.trace})
 
 
 @frozen

@@ -31,7 +31,7 @@ TOLD = {
 
 def fitted(efficiency: Efficiency = TRUE, names: tuple[str, ...] = NAMES) -> Fitted:
     kept = evolve(IDEAL, causal=efficiency.causal, **{n: getattr(efficiency, n) for n in names})
-    return Fitted(kept, HELD / 2, HELD, names)
+    return Fitted(kept, HELD / 2, HELD, names, scales=np.ones(len(HELD)))
 
 
 def written(folder: Path, found: Fitted, **changed: str) -> Path:

@@ -94,12 +94,22 @@ def test_the_interval_covers_what_it_says():
 
 def test_interval_by_hand():
     held = np.array([0.25, 0.0, -0.2, 1.0, -0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    found = Fitted(IDEAL, held, held, ())
-    # Measured over computed: 0.5, 0.8, 1 seven times, 1.25, 2; a tenth from either end.
-    assert (0.8, 1.25) == pytest.approx((found.low, found.high), rel=1e-12)
+    found = Fitted(IDEAL, held, held, (), scales=np.ones(len(held)))
+    # Measured over computed: 0.5, 0.8, 1 seven times, 1.25, 2; 1.1 of 11 rows from either end, rows at 0.5, 1.5, ...
+    assert (0.5 + 0.6 * 0.3, 2.0 - 0.6 * 0.75) == pytest.approx((found.low, found.high), rel=1e-12)
     mean, median, worst = found.summary(held_out=True)
     assert (0.0, 1.0) == (median, worst)
     assert math.isclose(1.95 / 11, mean)
+
+
+def test_every_number_of_ranks_has_the_same_weight():
+    """Twenty rows of one server do not hide two of many."""
+    held = np.array([0.0] * 20 + [-0.5] * 2)
+    one = Fitted(IDEAL, held, held, (), scales=np.ones(22))
+    several = Fitted(IDEAL, held, held, (), scales=np.array([8.0] * 20 + [512.0] * 2))
+    assert (1.0, 1.0) == (one.low, several.low)
+    assert pytest.approx(1.3) == one.high
+    assert 2.0 == several.high
 
 
 def test_the_same_rows_give_the_same_fit():

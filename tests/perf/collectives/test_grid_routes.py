@@ -3,8 +3,10 @@
 import math
 import time
 import tracemalloc
+from collections import Counter
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_systems import on
@@ -17,6 +19,8 @@ from trnspec.perf.collectives.groups import group as group_of
 from trnspec.perf.collectives.link_rates import Rates
 from trnspec.perf.collectives.routes import Routes
 from trnspec.perf.collectives.timing import explicit_group, group, plans, time_plan, timings
+from trnspec.topology import grid
+from trnspec.topology.fabric import Fabric
 from trnspec.topology.shapes import Chain, Explicit, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 
@@ -32,15 +36,35 @@ SHAPES = st.one_of(
 
 
 def walked(shape: GridShape, sends: list[tuple[int, int, float]]) -> dict[str, float]:
-    """The load of the busiest link of each axis: every send spread over all shortest paths, found in the graph."""
-    routes = Routes(shape)
-    carried = [[0.0, 0.0] for _ in routes.fabric.edges]
-    for a, b, share in sends:
-        routes._spread(a, {b: share}, carried)
+    """The load of the busiest link of each axis: every send spread over all shortest paths, counted in the graph."""
+    axes = [evolve(axis, rate=None, kind=f"axis{i}") for i, axis in enumerate(shape.axes)]
+    fabric = Fabric(shape.nodes, tuple(grid.edges(axes)))
+    carried: Counter[tuple[int, int]] = Counter()
+    for source, target, share in sends:
+        ways, hops = paths_from(fabric, source)
+        back, left = paths_from(fabric, target)
+        for number, e in enumerate(fabric.edges):
+            for a, b in ((e.a, e.b), (e.b, e.a)):
+                if hops[a] + 1 + left[b] == hops[target]:
+                    carried[number, a] += share * ways[a] * back[b] / ways[target]
     busiest: dict[str, float] = {}
-    for e, both in zip(routes.fabric.edges, carried, strict=True):
-        busiest[e.kind] = max(busiest.get(e.kind, 0.0), *both)
-    return {kind: load for kind, load in busiest.items() if load}
+    for (number, _), load in carried.items():
+        kind = fabric.edges[number].kind
+        busiest[kind] = max(busiest.get(kind, 0.0), load)
+    return busiest
+
+
+def paths_from(fabric: Fabric, source: int) -> tuple[Counter[int], dict[int, int]]:
+    """The number of shortest paths to every chip, and their hops."""
+    ways, hops, order = Counter({source: 1}), {source: 0}, [source]
+    for v in order:
+        for u in fabric.adjacency[v]:
+            if u not in hops:
+                hops[u] = hops[v] + 1
+                order.append(u)
+            if hops[u] == hops[v] + 1:
+                ways[u] += ways[v]
+    return ways, hops
 
 
 @settings(max_examples=150, deadline=None)

@@ -10,7 +10,7 @@ from engine_catalogs import everything, shipped
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.model.calibration import Achieved, Calibration
 from trnspec.model.reflection import ObjectShape
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, nearest
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.quantities.units import Dimension
 from trnspec.testing import diagnose, report
@@ -23,16 +23,73 @@ def test_none_is_a_bound():
     assert "lower bounds" in found.description
 
 
-def test_a_chip_without_one_has_a_bound():
-    """Those of other chips of its publisher are named; nothing is taken of them."""
-    found = calibrated(everything(), "trainium2", "training")
-    assert Calibrated() == evolve(found, description=Calibrated().description)
-    assert (
-        f"{Calibrated().description}; for a rough estimate name one of another chip: trainium1-neuron"
-        == found.description
+def test_a_chip_without_one_has_that_of_the_nearest():
+    """Of the same publisher only; nothing is like a chip that nobody has published."""
+    for chip in ("trainium2", "trainium3", "inferentia2"):
+        found = calibrated(everything(), chip, "training")
+        assert ("trainium1-neuron", "transferred") == (found.name, found.evidence.kind)
+        assert "trainium1" == found.evidence.chip
+        assert f"has no rows of {chip}, only of trainium1" in found.evidence.reason
+    unknown = calibrated(everything(), "larch-1", "training")
+    assert Calibrated() == evolve(unknown, evidence=Calibrated().evidence)
+    assert ("ideal", "no calibration of larch-1 for training") == (
+        unknown.evidence.kind,
+        unknown.evidence.reason.partition(":")[0],
     )
-    # Nothing is like a chip that nobody has published.
-    assert Calibrated().description == calibrated(everything(), "larch-1", "training").description
+    # None is calibrated for serving.
+    assert "ideal" == calibrated(everything(), "h100-sxm", "inference").evidence.kind
+
+
+def test_the_nearest_chip():
+    """Itself, then by generation, then by peak rate."""
+    graph = everything()
+    assert ["trainium2", "trainium1"] == nearest(graph, "trainium3", {"trainium1", "trainium2", "h100-sxm"})
+    assert ["trainium3", "trainium2"] == nearest(graph, "trainium3", {"trainium2", "trainium3"})
+    rates = nearest(graph, "h200", {"a100-80gb", "h100-sxm", "b200"})
+    assert "h100-sxm" == rates[0]
+    assert [] == nearest(graph, "trainium2", {"h100-sxm"})
+
+
+RANGES = "fitted_on: {chips: [c], dtypes: [bf16], seq: {low: 1024, high: 4096}, tp: {low: 2, high: 8}}, "
+WIDER = "extrapolation: 0.5x, transfer: {rows: 9, groups: 2, low: 0.8x, high: 1.05x}, "
+
+
+@pytest.mark.parametrize(
+    ("inputs", "dtype", "kind", "ends"),
+    [
+        ({"seq": 2048, "tp": 4}, "bf16", "estimate", (0.9, 1.1)),
+        ({"seq": 4096 * 1.25, "tp": 2 / 1.25}, "bf16", "estimate", (0.9, 1.1)),
+        # min(0.9, 0.8) / 4^0.5 and max(1.1, 1.05) * 4^0.5: the input that is furthest outside counts.
+        ({"seq": 16384, "tp": 1}, "bf16", "extrapolated", (0.4, 2.2)),
+        ({"seq": 256, "tp": 4}, "bf16", "extrapolated", (0.4, 2.2)),
+        ({"seq": 2048, "tp": 4}, "fp8", "extrapolated", (0.8, 1.1)),
+        ({"unknown": 1e9}, "", "estimate", (0.9, 1.1)),
+    ],
+)
+def test_the_interval_widens_with_the_distance(inputs, dtype, kind, ends):
+    found = calibrated(some("a 7 matmul: 0.5x", about=RANGES, spread=WIDER), "c", "training").at(inputs, dtype)
+    assert kind == found.evidence.kind
+    assert ends == pytest.approx((found.low, found.high))
+    assert [o.input for o in found.evidence.outside] == sorted(
+        (o.input for o in found.evidence.outside), key=lambda name: -max(inputs.get(name, 1) / 4096, 0)
+    )
+
+
+def test_rows_of_other_chips_or_frameworks_are_transferred():
+    graph = some("a 7 matmul: 0.5x", about=RANGES.replace("[c]", "[d, e]"), spread=WIDER)
+    found = calibrated(graph, "c", "training")
+    assert ("transferred", "d, e", 0.8, 1.1) == (found.evidence.kind, found.evidence.chip, found.low, found.high)
+    assert ("transferred", 0.4) == ((far := found.at({"seq": 16384}, "bf16")).evidence.kind, pytest.approx(far.low))
+
+    both = some("a 7", "b 9")
+    assert "estimate" == calibrated(both, "c", "training").evidence.kind
+    assert "estimate" == calibrated(both, "c", "training", framework="s").evidence.kind
+    assert "transferred" == calibrated(both, "c", "training", framework="megatron").evidence.kind
+
+
+def test_a_framework_chooses_the_calibration():
+    assert "a100-80gb-llm-foundry" == calibrated(everything(), "a100-80gb", "training", framework="llm-foundry").name
+    assert "a100-80gb-megatron-deepspeed" == calibrated(everything(), "a100-80gb", "training").name
 
 
 def test_auto_is_the_one_with_the_most_rows():
@@ -84,16 +141,16 @@ def test_of_something_else():
         calibrated(shipped().graph, "trainium1", "inference", "trainium1-neuron")
 
 
-def some(*calibrations: str):
+def some(*calibrations: str, about: str = "", spread: str = ""):
     """A catalog of a chip and calibrations: ``name rows``, and what more their specs say."""
     chip = "spec: {memory: {capacity: 16 GiB, bandwidth: 100 GB/s}, peak: {dense: {bf16: 1 TFLOPS}}}"
     texts = [source("s", "2026-01-01"), document("Chip", "c", chip, "source: s")]
     for each in calibrations:
         name, rows, *more = each.split(" ", 2)
-        spread = f"rows: {rows}, mean: 0.1x, median: 0.1x, worst: 0.2x, coverage: 0.8x, low: 0.9x, high: 1.1x"
+        errors = f"{spread}rows: {rows}, mean: 0.1x, median: 0.1x, worst: 0.2x, coverage: 0.8x, low: 0.9x, high: 1.1x"
         spec = (
-            "spec: {chip: c, of: training, software: S, fitted: 2026-11-21, data: x.csv, "
-            f"achieved: {{{more[0] if more else 'matmul: 0.5x'}}}, spread: {{{spread}}}}}"
+            f"spec: {{chip: c, of: training, software: S, fitted: 2026-11-21, data: x.csv, {about}"
+            f"achieved: {{{more[0] if more else 'matmul: 0.5x'}}}, spread: {{{errors}}}}}"
         )
         texts.append(document("Calibration", name, spec, f"source: s, aliases: [also-{name}]"))
     return graph(*texts)

@@ -91,7 +91,7 @@ def test_order_and_blocks_change_nothing(samples, block, compiled, monkeypatch) 
 
     # Without tables of more than one column, nearly every operation is evaluated for every row.
     monkeypatch.setattr(lookup, "_MAX_COMBINATIONS", 1)
-    monkeypatch.setattr(lookup, "_MIN_COMBINATIONS", 1)
+    Figures.of(ESTIMATORS).built.clear()
     direct = rows(ESTIMATORS, which, block=max(block, 100), **given_)
     assert (direct.time == whole.time).all()
     assert (direct.code == whole.code).all()
@@ -130,8 +130,8 @@ def test_tables_of_few_and_of_many_combinations(samples, compiled, monkeypatch) 
     results, steps = [], []
     for limit in (1 << 20, 1 << 12, 1):
         monkeypatch.setattr(lookup, "_MAX_COMBINATIONS", limit)
-        monkeypatch.setattr(lookup, "_MIN_COMBINATIONS", limit)
         monkeypatch.setattr(lookup, "_COMBINATIONS_PER_ROW", limit)
+        Figures.of(ESTIMATORS).built.clear()
         results.append(rows(ESTIMATORS, which, parts=PARTS, **given_))
         (program,) = Figures.of(ESTIMATORS).built.values()
         steps.append(len(program.steps))

@@ -94,6 +94,28 @@ def test_folded(p):
         assert closed_form("zbv", p, 2, TIMES[0]) == folded_span(p, 2, equal, 2 * p)
 
 
+LIMITS = {"zbv": lambda p: 2 * p, "v-half": lambda p: p + 2, "v-min": lambda p: math.ceil(2 * p / 3) + 2}
+"""Chunks whose activations a stage stores, by stages."""
+
+
+@pytest.mark.parametrize(
+    ("schedule", "equal", "recompute", "most"),
+    [("zbv", 0.83, 0.70, 1.0), ("v-half", 0.87, 0.71, 1.16), ("v-min", 0.83, 0.65, 1.24)],
+)
+def test_folded_with_little_memory(schedule, equal, recompute, most):
+    """How far the closed form is from a greedy schedule, with equal passes and with full recompute, as the page states."""
+    shares = {times: [] for times in (TIMES[0], TIMES[2])}
+    for times, found in shares.items():
+        half = dict(zip("FBW", (t / 2 for t in times), strict=True))
+        for p in STAGES:
+            for m in (*range(1, 2 * p + 1), 6 * p):
+                executed = folded_span(p, m, half, LIMITS[schedule](p))
+                found.append(closed_form(schedule, p, m, times) / executed)
+
+    assert [min(s) for s in shares.values()] == pytest.approx([equal, recompute], abs=0.01)
+    assert max(max(s) for s in shares.values()) == pytest.approx(most, abs=0.01)
+
+
 # Gradients and weights.
 
 LAYOUT = Layout(tp=2, pp=1, dp=32, seq=2048, global_batch=256, recompute="full")

@@ -26,7 +26,7 @@ def sentence(evaluator: str, error: RefusalError) -> str:
 def cells(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
     """Each answer as cells under headings: its value with its unit, and the ends of its interval where it has one.
 
-    An answer that has the name of an input is called ``answer NAME``.
+    A prediction has its kind of evidence too. An answer that has the name of an input is called ``answer NAME``.
     """
     groups: dict[str, dict[str, Any]] = {}
     for answer in evaluation.answers:
@@ -35,6 +35,8 @@ def cells(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
         groups[name] = {f"{name}{unit}": answer.value}
         if answer.low is not None or answer.high is not None:
             groups[name] |= {f"{name} low{unit}": answer.low, f"{name} high{unit}": answer.high}
+        if answer.kind:
+            groups[name][f"{name} kind"] = answer.kind
     return groups
 
 

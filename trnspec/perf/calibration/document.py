@@ -15,7 +15,10 @@ from trnspec.perf.calibration.fit_training import COVERAGE
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from trnspec.perf.calibration.fit_training import Fitted
+    from trnspec.perf.calibration.transfer import Beyond
 
 _DIGITS = 4
 
@@ -32,6 +35,8 @@ def document(  # noqa: PLR0913  # each is a line of the document
     fitted: str,
     schema: str,
     note: str = "",
+    fitted_on: Mapping[str, str] = {},
+    beyond: Sequence[Beyond] = (),
 ) -> str:
     """The YAML text of a calibration.
 
@@ -46,6 +51,8 @@ def document(  # noqa: PLR0913  # each is a line of the document
         fitted: Date of the fit.
         schema: Path of the JSON Schema, for editors.
         note: A note for readers, such as that the rows are of other chips.
+        fitted_on: What the rows have in common and their ranges, see :func:`trnspec.perf.calibration.fit_range.fitted_on`.
+        beyond: How far the fit is off beyond its rows, for ``spread`` and for ``first``.
     """
     spreads = {"spread": result}
     if isinstance(result, FittedServing) and result.ttft is not None:
@@ -65,12 +72,29 @@ def document(  # noqa: PLR0913  # each is a line of the document
         f"  software: {_text(software)}",
         f"  fitted: {fitted}",
         f"  data: {_text(data)}",
+        *(["  fitted_on:"] if fitted_on else []),
+        *(f"    {key}: {value}" for key, value in fitted_on.items()),
         "  achieved:",
         *(f"    {key}: {value}" for key, value in printed_values(result).items()),
     ]
-    for key, spread in spreads.items():
+    for i, (key, spread) in enumerate(spreads.items()):
         lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread).items())]
+        lines += beyond_lines(beyond[i]) if beyond else []
     return "\n".join(lines) + "\n"
+
+
+def beyond_lines(beyond: Beyond) -> list[str]:
+    """The lines of a spread about rows beyond the fit."""
+    lines = [f"    extrapolation: {_share(beyond.exponent)}"]
+    if (there := beyond.elsewhere) is not None:
+        lines += [
+            "    transfer:",
+            f"      rows: {there.rows}",
+            f"      groups: {there.groups}",
+            f"      low: {_share(there.low)}",
+            f"      high: {_share(there.high)}",
+        ]
+    return lines
 
 
 def printed_values(fitted: Fitted) -> dict[str, str]:

@@ -14,6 +14,7 @@ from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_training import Fitted, Holdout, holdout_masks
+from trnspec.perf.calibration.limits import limits
 from trnspec.perf.calibration.solver import fit_parameters, selected, stacked
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 TOKEN: dict[str, float] = {"weights": 0.6, "cache": 0.5, "call": 4e-5, "step": 2e-3, "padding": 0.8, "sample": 1e-3}
 """Parameters that the time per output token depends on, with typical values."""
 
-FIRST: dict[str, float] = {"matmul": 0.2, "attention": 0.02, "request": 1e-2}
+FIRST: dict[str, float] = {"matmul": 0.2, "attention": 0.3, "request": 1e-2}
 """Further parameters that the time to first token depends on, with typical values."""
 
 SHARES = frozenset({"weights", "cache", "padding", "matmul", "attention"})
@@ -60,6 +61,7 @@ class Runs:
         interrupted: Where prompts of other users are prefilled during decoding.
         host: Where tokens are sampled on the host.
         groups: For each row the group that it is held out with.
+        chips: The chip of each row.
     """
 
     model: Transformer
@@ -70,6 +72,7 @@ class Runs:
     interrupted: Any
     host: Any
     groups: tuple[str, ...] = field(repr=False)
+    chips: tuple[str, ...] = field(repr=False)
 
     def token_times(self, serving: Serving) -> Any:
         """The computed times per output token [s], one per row."""
@@ -94,7 +97,7 @@ class Runs:
             self.ttft[mask],
             self.interrupted[mask],
             self.host[mask],
-            tuple(g for g, kept in zip(self.groups, mask, strict=True) if kept),
+            *(tuple(g for g, kept in zip(each, mask, strict=True) if kept) for each in (self.groups, self.chips)),
         )
 
     def _sampled(self, serving: Serving) -> Serving:
@@ -120,6 +123,7 @@ def runs(cases: Sequence[InferenceCase]) -> Runs:
         np.array([c.interrupted for c in cases]),
         np.array([c.host for c in cases]),
         tuple(models if len(set(models)) >= MODELS else configurations),
+        tuple(c.system.chip for c in cases),
     )
 
 
@@ -150,6 +154,7 @@ def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") ->
     if len(cases) < LEAST:
         raise UsageError(f"{len(cases)} rows are too few to fit; expected at least {LEAST}")
     timed = data.ttft > 0.0
+    scales = data.plan.tp * data.plan.pp
     serving = fitted(data)
     held_tpot, held_ttft = np.empty(len(cases)), np.empty(len(cases))
     for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
@@ -167,10 +172,10 @@ def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") ->
     if timed.sum() >= LEAST:
         measured = data.ttft[timed]
         errors = (data.first_token_times(serving)[timed] / measured - 1.0, held_ttft[timed] / measured - 1.0)
-        ttft = Fitted(efficiency, *errors, tuple(FIRST))
+        ttft = Fitted(efficiency, *errors, tuple(FIRST), scales=scales[timed])
     names = (*_free(data), *(FIRST if ttft is not None else ()))
     errors = (data.token_times(serving) / data.tpot - 1.0, held_tpot / data.tpot - 1.0)
-    return FittedServing(efficiency, *errors, names, serving, ttft)
+    return FittedServing(efficiency, *errors, names, serving, ttft, scales=scales)
 
 
 def _free(data: Runs) -> tuple[str, ...]:
@@ -185,17 +190,23 @@ def fitted(data: Runs) -> Serving:
     serving = Serving(**FIRST) if enough else Serving()
     prefilled = data.rows(timed)
     for _ in range(2 if enough and data.interrupted.any() else 1):
-        serving = _solved(serving, {n: TOKEN[n] for n in _free(data)}, data.token_times, data.tpot)
+        serving = _solved(serving, {n: TOKEN[n] for n in _free(data)}, data.token_times, data.tpot, data.chips)
         if enough:
-            serving = _solved(serving, FIRST, prefilled.first_token_times, prefilled.ttft)
+            serving = _solved(serving, FIRST, prefilled.first_token_times, prefilled.ttft, data.chips)
     return serving
 
 
-def _solved(serving: Serving, typical: dict[str, float], times: Callable[[Serving], Any], measured: Any) -> Serving:
+def _solved(
+    serving: Serving,
+    typical: dict[str, float],
+    times: Callable[[Serving], Any],
+    measured: Any,
+    chips: Sequence[str],
+) -> Serving:
     """``serving`` with the parameters in ``typical`` fitted to measured times."""
 
     def log_errors(parameters: dict[str, float]) -> Any:
         return np.log(times(attrs.evolve(serving, **parameters)) / measured)
 
-    parameters, _ = fit_parameters(typical, SHARES, log_errors, WEIGHT)
+    parameters, _ = fit_parameters(typical, SHARES, log_errors, WEIGHT, limits(chips))
     return attrs.evolve(serving, **parameters)

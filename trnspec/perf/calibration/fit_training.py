@@ -9,6 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.perf.calibration.limits import limits
 from trnspec.perf.calibration.solver import fit_parameters, selected, stacked
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
@@ -145,16 +146,23 @@ class Fitted:
         errors: Computed over measured time minus 1, one per row, of the fit to all rows.
         held_out: The same, of a fit to the rows outside the row's group.
         names: The fitted parameters.
+        scales: Ranks of each row of ``held_out``.  In the interval every number of ranks has the same weight, so that
+            many rows of one server do not set the width for large systems.
     """
 
     efficiency: Efficiency
     errors: Any
     held_out: Any
     names: tuple[str, ...]
+    scales: Any = field(kw_only=True)
 
-    def with_errors(self, errors: Any) -> Self:
-        """The same fit, with errors of rows that were not part of it added to ``held_out``."""
-        return attrs.evolve(self, held_out=np.concatenate([self.held_out, errors]))
+    def with_errors(self, errors: Any, scales: Any) -> Self:
+        """The same fit, with errors of rows that were not part of it, and their ranks, added to ``held_out``."""
+        return attrs.evolve(
+            self,
+            held_out=np.concatenate([self.held_out, errors]),
+            scales=np.concatenate([self.scales, scales]),
+        )
 
     def summary(self, *, held_out: bool) -> tuple[float, float, float]:
         """Mean, median and worst absolute error, of the fit to all rows or of held-out rows."""
@@ -164,12 +172,27 @@ class Fitted:
     @property
     def low(self) -> float:
         """Measured over computed time of held-out rows, at the lower end of the interval."""
-        return float(np.quantile(1.0 / (1.0 + self.held_out), (1.0 - COVERAGE) / 2.0))
+        return quantile(1.0 / (1.0 + self.held_out), self.scales, (1.0 - COVERAGE) / 2.0)
 
     @property
     def high(self) -> float:
         """The same, at the upper end."""
-        return float(np.quantile(1.0 / (1.0 + self.held_out), 1.0 - (1.0 - COVERAGE) / 2.0))
+        return quantile(1.0 / (1.0 + self.held_out), self.scales, (1.0 + COVERAGE) / 2.0)
+
+
+def quantile(values: Any, groups: Any, share: float) -> float:
+    """The quantile of some values in which every group has the same weight, interpolated between the middles of weights.
+
+    Args:
+        values: The values.
+        groups: The group of each value.
+        share: Share of the weight below the quantile.
+    """
+    _, which = np.unique(groups, return_inverse=True)
+    weights = 1.0 / np.bincount(which)[which]
+    order = np.argsort(values)
+    middles = np.cumsum(weights[order]) - 0.5 * weights[order]
+    return float(np.interp(share * weights.sum(), middles, values[order]))
 
 
 def fit(cases: Sequence[Case], holdout: Holdout = "model") -> Fitted:
@@ -187,13 +210,15 @@ def fit(cases: Sequence[Case], holdout: Holdout = "model") -> Fitted:
     data = batch(cases)
     if len(cases) < 3:
         raise UsageError(f"{len(cases)} rows are too few to fit; expected at least 3")
-    efficiency = _solved(data)
+    efficiency = solved(data)
     errors = data.times(efficiency) / data.seconds - 1.0
     held_out = np.array(errors)
     for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
         unseen = data.rows(mask)
-        held_out[mask] = unseen.times(_solved(data.rows(~mask))) / unseen.seconds - 1.0
-    return Fitted(efficiency, errors, held_out, _free(data))
+        held_out[mask] = unseen.times(solved(data.rows(~mask))) / unseen.seconds - 1.0
+    return Fitted(
+        efficiency, errors, held_out, _free(data), scales=data.plan.tp * data.plan.pp * data.plan.dp * data.plan.cp
+    )
 
 
 def holdout_masks(groups: Sequence[str], chips: Sequence[str], holdout: Holdout) -> list[Any]:
@@ -248,7 +273,7 @@ def _free(data: Batch) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _solved(data: Batch) -> Efficiency:
+def solved(data: Batch) -> Efficiency:
     """The best efficiency."""
     causal = 0.0 if (data.plan.flash == 0.0).any() else 1.0
 
@@ -256,5 +281,5 @@ def _solved(data: Batch) -> Efficiency:
         return np.log(data.times(Efficiency(**parameters, causal=causal)) / data.seconds)
 
     typical = {name: TYPICAL[name] for name in _free(data)}
-    parameters, _ = fit_parameters(typical, SHARES, log_errors, WEIGHT)
+    parameters, _ = fit_parameters(typical, SHARES, log_errors, WEIGHT, limits(s.chip for s, _ in data.systems))
     return Efficiency(**parameters, causal=causal)

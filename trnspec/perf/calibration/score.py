@@ -10,6 +10,7 @@ from attrs import frozen
 
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fit_inference import LEAST, MODELS, fit_inference
+from trnspec.perf.calibration.fit_range import inputs_of
 from trnspec.perf.calibration.measured_collectives import Row, collective_rows, fit_rows, matmul_rows
 from trnspec.perf.calibration.measured_inference import InferenceCase, inference_cases
 from trnspec.perf.calibration.measurements import Skipped
@@ -83,7 +84,7 @@ def score_inference(
     held_out = _held_out(cases) if refit and find_spec("scipy") else {}
     scored: list[Scored | Skipped] = [c for c in cases_and_skipped if isinstance(c, Skipped)]
     for case in cases:
-        applied = calibrated(graph, case.system.chip, "inference", calibration)
+        applied = calibrated(graph, case.system.chip, "inference", calibration).at(inputs_of(case), case.dtype)
         fitted_on = _software(graph, applied) == case.software
         scored += _scored(case, applied, dataset, held_out.get(case.id), fitted_on=fitted_on)
     return scored

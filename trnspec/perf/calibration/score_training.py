@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trnspec.model.calibration import Calibration
+from trnspec.perf.calibration.fit_range import inputs_of
 from trnspec.perf.calibration.fit_training import fit
 from trnspec.perf.calibration.measured_training import Case, training_cases
 from trnspec.perf.calibration.measurements import Skipped
@@ -49,7 +50,7 @@ def score_training(
     """
     cases_and_skipped = list(training_cases(graph, rows))
     cases = [c for c in cases_and_skipped if isinstance(c, Case)]
-    calibrations = [_calibration(graph, case, dataset, calibration) for case in cases]
+    calibrations = [_calibration(graph, case, dataset, calibration).at(inputs_of(case), case.dtype) for case in cases]
     held_out = _unseen(graph, cases, calibrations, dataset)
     if refit:
         held_out |= _refitted(graph, cases, calibrations, dataset)

@@ -16,12 +16,17 @@ OUTLYING = 0.1
 """Errors of the logarithm of a time beyond which a row has less and less weight."""
 
 
-def minimize(residuals: Callable[[Any], Any], begin: Any) -> Any:
+_MARGIN = 1e-3
+"""How far inside the limits the search begins, where a typical value is outside."""
+
+
+def minimize(residuals: Callable[[Any], Any], begin: Any, bounds: Any = (-np.inf, np.inf)) -> Any:
     """The result of scipy's ``least_squares`` with the soft L1 loss.
 
     Args:
         residuals: Function from parameters to residuals, both arrays.
         begin: Initial parameters.
+        bounds: The least and the largest parameters.
 
     Raises:
         UsageError: scipy is not installed.
@@ -30,11 +35,15 @@ def minimize(residuals: Callable[[Any], Any], begin: Any) -> Any:
         from scipy.optimize import least_squares
     except ImportError as error:
         raise UsageError("fitting needs scipy; install trnspec with the extra calibrate") from error
-    return least_squares(residuals, begin, loss="soft_l1", f_scale=OUTLYING)
+    return least_squares(residuals, begin, bounds=bounds, loss="soft_l1", f_scale=OUTLYING)
 
 
 def fit_parameters(
-    typical: Mapping[str, float], shares: frozenset[str], log_errors: Callable[[dict[str, float]], Any], weight: float
+    typical: Mapping[str, float],
+    shares: frozenset[str],
+    log_errors: Callable[[dict[str, float]], Any],
+    weight: float,
+    limits: Mapping[str, tuple[float, float]],
 ) -> tuple[dict[str, float], float]:
     """Parameters that minimize errors of the logarithm of time and the distance from typical values.
 
@@ -43,6 +52,7 @@ def fit_parameters(
         shares: Parameters between 0 and 1; the others are positive.
         log_errors: Function from parameters to log(computed / measured), one per row.
         weight: Residual of a parameter that is off its typical value by a factor of e.
+        limits: The least and the largest value of each parameter; see :mod:`trnspec.perf.calibration.limits`.
 
     Returns:
         The parameters, and the cost.
@@ -51,6 +61,7 @@ def fit_parameters(
         UsageError: scipy is not installed.
     """
     begin = np.array([_unbounded(value, share=name in shares) for name, value in typical.items()])
+    bounds = [[_unbounded(limits[name][end], share=name in shares) for name in typical] for end in (0, 1)]
 
     def parameters(at: Any) -> dict[str, float]:
         return {name: _bounded(float(x), share=name in shares) for name, x in zip(typical, at, strict=True)}
@@ -58,7 +69,9 @@ def fit_parameters(
     def residuals(at: Any) -> Any:
         return np.concatenate([log_errors(parameters(at)), weight * (at - begin)])
 
-    result = minimize(residuals, begin)
+    low, high = np.array(bounds)
+    inside = np.clip(begin, low + _MARGIN * (high - low), high - _MARGIN * (high - low))
+    result = minimize(residuals, inside, (low, high))
     return parameters(result.x), float(result.cost)
 
 

@@ -233,17 +233,9 @@ class _Cuts:
             yield worst, f"a cut across axis {number}"
 
     def _carried(self, side: Any) -> float:
-        """Rate of the links of a cut in one direction [B/s]; a switch counts on the side where it contributes less."""
-        total = 0.0
-        fabric = self.routes.fabric
-        for e in fabric.edges:
-            if not (fabric.is_switch(e.a) or fabric.is_switch(e.b)) and side[e.a] != side[e.b]:
-                total += self.rates(e.kind)
-        for switch in range(fabric.nodes, fabric.size):
-            neighbours = [e.other(switch) for e in fabric.links[switch]]
-            inside = sum(bool(side[neighbour]) for neighbour in neighbours)
-            total += min(inside, len(neighbours) - inside) * self.rates("link")
-        return total or math.inf
+        """Rate of the links of a cut in one direction [B/s]."""
+        severed = sum(bool(side[e.a] != side[e.b]) for e in self.routes.fabric.edges)
+        return severed * self.rates("link") or math.inf
 
 
 def _places(shape: GridShape) -> list[Any]:

@@ -11,7 +11,6 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from trnspec.perf.collectives.grid_routes import Grid, ring
-from trnspec.topology import grid
 from trnspec.topology.fabric import Edge, Fabric
 from trnspec.topology.shapes import GridShape, Shape
 from trnspec.topology.switched import Switched
@@ -59,11 +58,8 @@ class Routes:
 
     @cached_property
     def fabric(self) -> Fabric:
-        """The graph; the kind of an edge is its link class: ``axis0``, ``axis1``, ... on a grid, else ``link``."""
+        """The graph of a shape that is not a grid; the class of all its links is ``link``."""
         assert self.shape is not None
-        if isinstance(self.shape, GridShape):
-            axes = [evolve(axis, rate=None, kind=f"axis{i}") for i, axis in enumerate(self.shape.axes)]
-            return Fabric(grid.nodes(axes), tuple(grid.edges(axes)))
         built = self.shape.build()
         return Fabric(built.nodes, tuple(evolve(e, rate=None, kind="link") for e in built.edges), built.switches)
 

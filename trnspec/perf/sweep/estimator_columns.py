@@ -26,35 +26,35 @@ if TYPE_CHECKING:
 class Figures:
     """The numbers of several estimators as arrays; a single number where all are equal.
 
+    An array has an axis: ``which``, the estimators; or another one, with fewer elements, on which each estimator has a
+    position: its ``machine``, or one axis for each number with few distinct values among many estimators.
+
     Attributes:
-        model: Fields of :class:`~trnspec.perf.work.transformer.Transformer`, by estimator.
-        limits: Query ``heads``, ``experts`` (1 for a dense model) and the ``longest`` sequence, by estimator.
-        machine: Fields of :class:`~trnspec.perf.lowering.machine.Machine`, by distinct machine.
-        machine_of: For each estimator the position of its machine.
-        machines: Number of distinct machines.
+        numbers: By owner: ``model``, fields of :class:`~trnspec.perf.work.transformer.Transformer`; ``machine``, fields of
+            :class:`~trnspec.perf.lowering.machine.Machine`; and ``limits``: query ``heads``, ``experts`` (1 for a dense
+            model) and the ``longest`` sequence.
+        axes: The axes of those arrays that are not by estimator, by owner and name.
+        positions: By axis, for each estimator its position.
+        sizes: The elements of each axis.
         built: The program that was last compiled for them, by its key; by ``None`` the key that was last met without one.
     """
 
-    model: dict[str, Number]
-    limits: dict[str, Number]
-    machine: dict[str, Number]
-    machine_of: NDArray[np.int32]
-    machines: int
+    numbers: dict[str, dict[str, Number]]
+    axes: dict[str, str]
+    positions: dict[str, NDArray[np.int32]]
+    sizes: dict[str, int]
     built: dict[Any, Any] = field(factory=dict, eq=False)
 
     def map(self, function: Callable[[str, str, NDArray[np.float64]], Any]) -> dict[str, dict[str, Any]]:
-        """The numbers by what they belong to: arrays replaced by the result of a function of axis, name and array."""
-        owners = {
-            "model": ("which", self.model),
-            "limits": ("which", self.limits),
-            "machine": ("machine", self.machine),
-        }
+        """The numbers by owner: arrays replaced by the result of a function of axis, owner and name, and array."""
         return {
             owner: {
-                name: function(axis, f"{owner} {name}", number) if isinstance(number, np.ndarray) else number
+                name: function(self.axes.get(f"{owner} {name}", "which"), f"{owner} {name}", number)
+                if isinstance(number, np.ndarray)
+                else number
                 for name, number in numbers.items()
             }
-            for owner, (axis, numbers) in owners.items()
+            for owner, numbers in self.numbers.items()
         }
 
     @classmethod
@@ -75,13 +75,47 @@ class Figures:
             "experts": np.maximum(1.0, np.array([d.experts for d in dims])),
             "longest": np.array([longest(d) for d in dims]),
         }
-        return cls(
-            _columns(Transformer, [e.model for e in estimators]),
-            {name: collapsed(number) for name, number in limits.items()},
-            _columns(Machine, list(machines)),
-            np.array([places[id(e.machine)] for e in estimators], dtype=np.int32),
-            len(machines),
-        )
+        numbers = {
+            "model": _columns(Transformer, [e.model for e in estimators]),
+            "limits": {name: collapsed(number) for name, number in limits.items()},
+            "machine": _columns(Machine, list(machines)),
+        }
+        axes = {f"machine {name}": "machine" for name in numbers["machine"]}
+        positions = {"machine": np.array([places[id(e.machine)] for e in estimators], dtype=np.int32)}
+        sizes = {"machine": len(machines)}
+        if len(estimators) > _MANY:
+            columns = {
+                (owner, name): column for owner in ("limits", "model") for name, column in numbers[owner].items()
+            }
+            found = {key: few for key, column in columns.items() if (few := _few(column)) is not None}
+            for owner, name in sorted(found, key=lambda key: len(found[key][0]))[:_FEW_AXES]:
+                axis = axes[f"{owner} {name}"] = f"{owner} {name}"
+                numbers[owner][name], positions[axis] = found[owner, name]
+                sizes[axis] = len(numbers[owner][name])
+        return cls(numbers, axes, positions, sizes)
+
+
+_MANY = 256
+"""Estimators among which numbers with few distinct values have axes of their own."""
+_FEW = 64
+"""Most distinct values of such a number."""
+_FEW_AXES = 12
+"""Most axes of this kind."""
+
+
+def _few(column: Number) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:
+    """The distinct values of a column and the position of each element; ``None`` for one, or for too many."""
+    if not isinstance(column, np.ndarray):
+        return None
+    values = np.unique(column[:: max(1, len(column) // 1024)])
+    if len(values) > _FEW:
+        return None
+    positions = np.searchsorted(values, column)
+    if positions.max() < len(values) and (values[positions] == column).all():
+        return values, positions.astype(np.int32)
+    # A rare value is not in the sample.
+    values, positions = np.unique(column, return_inverse=True)
+    return (values, positions.astype(np.int32)) if len(values) <= _FEW else None
 
 
 class _ByIdentity:

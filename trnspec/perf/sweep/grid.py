@@ -299,7 +299,9 @@ def _combined(axes: Grid, names: Sequence[str], begin: int, end: int) -> dict[st
 
 def _number(name: str, value: Any) -> float:
     """A value of an axis as a number: the position of a word, and 0 for ``None``."""
-    return WORDS[name].index(value) if name in WORDS else value or 0
+    if name in WORDS:
+        return WORDS[name].index(value)
+    return 0 if value is None else value + 0
 
 
 def _column(column: Any) -> Any:

@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 _MAX_COMBINATIONS = 1 << 18
 """Largest table of an operation; beyond that it is evaluated for every row."""
 _COMBINATIONS_PER_ROW = 0.5
-"""Largest table of an operation, per row of the batch."""
-_MIN_COMBINATIONS = 1 << 12
-"""Largest table of an operation where rows are few."""
+"""Largest table of an operation, per row of a batch that is evaluated for the first time."""
 _MAX_VALUES = 256
 """Largest number of distinct values of a column that is an axis."""
 _MAX_SHARED = 1 << 17
@@ -176,15 +174,18 @@ class Tables:
 
     def build(self) -> None:
         """Record the formulas, tabulate what depends on few columns, and compile the rest; or take them from the cache."""
-        limit = min(_MAX_COMBINATIONS, max(_MIN_COMBINATIONS, int(_COMBINATIONS_PER_ROW * self.rows)))
-        limit = max(limit, self.size_of(("which",)))
-        key = (limit, self.names, *((a.usable, a.values.tobytes()) for a in self.axes.values()))
+        key = (self.names, *((a.usable, a.values.tobytes()) for a in self.axes.values()))
         built = self.figures.built
         if key not in built:
-            # Tables pay for a large batch, and for one that is repeated.
-            pays = self.rows >= _COMPILED_ROWS or built.get(None) == key
+            # Tables pay for a large batch, and for one that is repeated, which may be repeated again.
+            repeated = built.get(None) == key
             built.clear()
-            built[key if pays else None] = self._compiled(limit) if pays else key
+            if repeated or self.rows >= _COMPILED_ROWS:
+                limit = _MAX_COMBINATIONS if repeated else int(_COMBINATIONS_PER_ROW * self.rows)
+                limit = max(min(_MAX_COMBINATIONS, limit), self.size_of(("which",)))
+                built[key] = self._compiled(limit)
+            else:
+                built[None] = key
         self.program = built.get(key)
 
     def _compiled(self, limit: int) -> Program:

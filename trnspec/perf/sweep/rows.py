@@ -95,7 +95,6 @@ class _Batch:
         # Experts are split over all tensor-parallel ranks where there is no degree.
         given["expert_tp"] = _without_none(given["expert_tp"], given["tp"])
         values = {name: _read(name, value) for name, value in given.items()}
-        values["load"] = load_of(*(values.pop(name) for name in RATIOS))
         index: Any = np.asarray(which)
         if index.dtype.kind not in "iu" or index.ndim > 1:
             raise UsageError("which is the position of an estimator: an integer, or a column of integers")
@@ -103,6 +102,7 @@ class _Batch:
         if len(sizes) > 1:
             raise UsageError(f"the columns of a batch have different lengths: {', '.join(map(str, sorted(sizes)))}")
         size = sizes.pop() if sizes else 1
+        values["load"] = load_of(*(values.pop(name) for name in RATIOS))
         if not index.ndim:
             # One estimator for all rows: its numbers are numbers, not columns.
             _check("which", int(index), len(estimators) - 1)

@@ -41,7 +41,7 @@ class Costs:
         tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
         tensor_each: Tensor-parallel collectives of a layer forward, fixed time [s].
         tensor_token: The same, per token.
-        ends_each: Those of embedding and output on the slowest stage, fixed time [s].
+        ends_each: Tensor-parallel collectives of embedding and output on the slowest stage, fixed time [s].
         ends_token: The same, per token.
         context_each: Ring exchange of keys and values in a layer forward, fixed time [s].
         context_token: The same, per token.
@@ -222,9 +222,9 @@ def _ends(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     With sequence parallelism they are reduce-scatters and all-gathers of the same bytes.  Of several stages the last one is
     the slowest, since it has the head; it has the embedding too where it is the only one, or in a V-shaped schedule.
     """
-    ends = 1.0 + larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))
+    rounds = 1.0 + larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))
     message = terms.hidden * plan.activation_bytes
-    return {"ends_each": ends * links.tensor_each, "ends_token": ends * (links.tensor_byte * message)}
+    return {"ends_each": rounds * links.tensor_each, "ends_token": rounds * (links.tensor_byte * message)}
 
 
 def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:

@@ -22,6 +22,7 @@ from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
+    from trnspec.perf.ops import Number
 
 
 @frozen
@@ -86,23 +87,24 @@ class Estimator:
 
 def peak(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
     """Memory of the rank that needs the most, at the peak of a training step; without a runtime what is allocated."""
-    split = layout.split()
-    by_stage = [
-        training_memory(
-            d,
-            split,
-            layout.storing(),
-            layout.bytes,
-            seq=float(layout.seq),
-            microbatch=float(layout.microbatch),
-            microbatches=float(layout.microbatches),
-            zero=float(layout.zero),
-            stage=stage,
-            runtime=runtime,
-        )
-        for stage in dict.fromkeys(peak_stages(d, split))
-    ]
+    by_stage = [stage_memory(d, layout, stage, runtime) for stage in dict.fromkeys(peak_stages(d, layout.split()))]
     return max(by_stage, key=lambda memory: float(memory.total))
+
+
+def stage_memory(d: Dimensions, layout: Layout, stage: Number, runtime: Runtime = ALLOCATED) -> Memory:
+    """Memory of a rank of a stage, at the peak of a training step."""
+    return training_memory(
+        d,
+        layout.split(),
+        layout.storing(),
+        layout.bytes,
+        seq=float(layout.seq),
+        microbatch=float(layout.microbatch),
+        microbatches=float(layout.microbatches),
+        zero=float(layout.zero),
+        stage=stage,
+        runtime=runtime,
+    )
 
 
 def prepare(  # noqa: PLR0913  # the inputs of an estimator

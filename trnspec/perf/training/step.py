@@ -101,7 +101,7 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
     rounds = 2.0 + full
     tensor_forward = _carried(costs.tensor_each, costs.tensor_token, tokens)
-    tensor, ends = rounds * tensor_forward, _carried(costs.ends_each, costs.ends_token, tokens)
+    tensor = rounds * tensor_forward
     if not always_zero(overlap := costs.tensor_overlap):
         hidden = smaller(tensor_forward, overlap * forward)
         # Gradients of weights that are computed later do not overlap with the collectives of their layer.
@@ -125,7 +125,8 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     on_forward = forward + tensor_forward + context_forward + expert / rounds
     whole = work + redone + tensor + context + expert
     stage = Stage(stages * on_forward, stages * whole, stages * weights)
-    head, data = tokens * costs.head, _data(costs, microbatches, stage, split)
+    head, ends = tokens * costs.head, _carried(costs.ends_each, costs.ends_token, tokens)
+    data = _data(costs, microbatches, stage, split)
     shorter, predicted = costs.shorter, costs.mtp
     if always_zero(shorter) and always_zero(predicted):
         idle = bubble(costs, fill, microbatches, stage, pipeline)

@@ -1,0 +1,185 @@
+"""Options that every evaluator has: --assume, --use-claims, --sensitivity, --target with --vary, --trace."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from running import Here
+
+import trnspec
+
+CATALOG = trnspec.load()
+TRAINING = ("eval", "training", "--model", "llama-3.1-8b", "--on", "trn2.48xlarge*2", "--seq", "4096", "--global-batch",
+            "64", "--tp", "8", "--pp", "2", "--calibration", "none", "--no-must-fit")  # fmt: skip
+INPUTS = {"model": "llama-3.1-8b", "on": "trn2.48xlarge*2", "seq": 4096, "global_batch": 64, "tp": 8, "pp": 2,
+          "calibration": "none", "must_fit": False}  # fmt: skip
+NETWORK = "trn2.48xlarge.network.bandwidth"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def test_sensitivity(here) -> None:
+    """The same table in text, in CSV, in JSON, and from Python."""
+    expected = trnspec.sensitivity("training", CATALOG, **INPUTS)
+    text = here(*TRAINING, "--sensitivity")
+    rows = list(csv.DictReader(io.StringIO(here(*TRAINING, "--format", "csv", "--sensitivity").out)))
+    (table,) = json.loads(here(*TRAINING, "--sensitivity", "--format", "json").out)["tables"]
+
+    assert (0, "") == (text.status, text.err)
+    assert [str(r["figure"]) for r in expected.records()] == [r["figure"] for r in rows]
+    assert [r["elasticity"] for r in expected.records()] == [float(r["elasticity"]) for r in rows]
+    assert expected.title == table["title"]
+    assert [list(r) for r in expected.rows] == table["rows"]
+    assert "Sensitivity of step_time" in text.out.splitlines()
+    assert [r["figure"] for r in rows] == [w for line in text.out.splitlines() if (w := line.partition(" ")[0]) in
+                                           {r["figure"] for r in rows}]  # fmt: skip
+
+
+def test_sensitivity_of_another_answer(here) -> None:
+    found = here(*TRAINING, "--sensitivity", "mfu", "--format", "json")
+
+    assert "sensitivity of mfu" == json.loads(found.out)["tables"][0]["title"]
+
+
+def test_sensitivity_of_a_sweep(here) -> None:
+    """In CSV each row of the table has the combination before it; as text it is refused."""
+    text = here(*TRAINING, "--zero", "0,1", "--sensitivity")
+    rows = list(csv.DictReader(io.StringIO(here(*TRAINING, "--zero", "0,1", "--sensitivity", "--format", "csv").out)))
+
+    assert 2 == text.status
+    assert {"0", "1"} == {r["zero"] for r in rows}
+    assert {"figure", "elasticity", "refused"} <= set(rows[0])
+
+
+def test_target(here) -> None:
+    expected = trnspec.solve("training", CATALOG, "step_time=2 s", "trainium2.tensor_peak.dense.bf16", **INPUTS)
+    found = here(
+        *TRAINING, "--target", "step_time=2 s", "--vary", "trainium2.tensor_peak.dense.bf16", "--format", "json"
+    )
+    brief = here(*TRAINING, "--target", "step_time=2 s", "--vary", "trainium2.tensor_peak.dense.bf16", "--brief").out
+    answers = {a["name"]: a["value"] for a in json.loads(found.out)["answers"]}
+
+    assert {"needed", "present", "ratio", "step_time"} <= set(answers)
+    assert expected["needed"] == answers["needed"]
+    assert 2.0 == pytest.approx(answers["step_time"])
+    assert expected.answer("needed").note.rpartition(": ")[2] in " ".join(brief.split())
+
+
+def test_target_out_of_reach(here) -> None:
+    text = here(*TRAINING, "--target", "step_time=1 ms", "--vary", NETWORK)
+    data = here(*TRAINING, "--target", "step_time=1 ms", "--vary", NETWORK, "--format", "json")
+
+    assert (1, "") == (text.status, text.out)
+    assert "out-of-reach" in text.err
+    assert (1, NETWORK) == (data.status, json.loads(data.out)["refusal"]["place"])
+
+
+def test_targets_of_a_sweep(here) -> None:
+    found = here(*TRAINING, "--zero", "0,1", "--target", "step_time=2 s", "--vary", "trainium2.tensor_peak.dense.bf16",
+                 "--format", "csv")  # fmt: skip
+    rows = list(csv.DictReader(io.StringIO(found.out)))
+
+    assert ["0", "1"] == [r["zero"] for r in rows]
+    assert all(float(r["needed [FLOP/s]"]) > 0 for r in rows)
+
+
+def test_assume(here) -> None:
+    assume = (f"{NETWORK}=6,400 Gbps", "trainium2.memory.bandwidth=3 TB/s")
+    expected = trnspec.evaluate("training", CATALOG, assume=dict(a.split("=") for a in assume), **INPUTS)
+    found = here(*TRAINING, "--assume", assume[0], "--assume", assume[1], "--format", "json")
+    data = json.loads(found.out)
+
+    assert expected["step_time"] == data["answers"][0]["value"]
+    assert [NETWORK, "trainium2.memory.bandwidth"] == [a["name"] for a in data["assumptions"][:2]]
+
+
+def test_the_heading_of_a_sweep_names_assumptions(here) -> None:
+    found = here(*TRAINING, "--zero", "0,1", "--assume", f"{NETWORK}=6,400 Gbps", "--use-claims")
+    heading = " ".join(found.out.partition("\n\n")[0].split())
+
+    assert f"assume {NETWORK}=6,400 Gbps, use claims yes" in heading
+
+
+def test_suggested_commands_repeat_assumptions(here) -> None:
+    """The layout does not fit; the suggested evaluation assumes the same figures."""
+    options = [o for o in TRAINING if o != "--no-must-fit"]
+    found = here(*options, "--assume", "trainium2.memory.capacity=2 GiB")
+
+    assert 1 == found.status
+    assert "--assume 'trainium2.memory.capacity=2 GiB'" in found.err
+
+
+def test_use_claims(here) -> None:
+    words = list(TRAINING)
+    words[words.index("trn2.48xlarge*2")] = "trn3-gen2-server"
+    words[words.index("2")] = "1"
+    refused = here(*words)
+    found = here(*words, "--use-claims", "--format", "json")
+    data = json.loads(found.out)
+
+    assert 1 == refused.status
+    assert "--use-claims" in refused.err
+    assert 0 == found.status
+    assert "trn3-gen2-server.fabric.links_per_chip" == data["assumptions"][0]["name"]
+
+
+def test_trace(here) -> None:
+    found = here(*TRAINING, "--trace", "out.json")
+    again = here(*TRAINING, "--trace", "again.json")
+    written = (here.folder / "out.json").read_text(encoding="utf-8")
+
+    assert (0, 0) == (found.status, again.status)
+    assert trnspec.trace("training", CATALOG, **INPUTS) == json.loads(written)
+    assert written == (here.folder / "again.json").read_text(encoding="utf-8")
+    assert ["again.json", "out.json"] == sorted(f.name for f in here.folder.iterdir())
+
+
+def test_a_trace_that_cannot_be_written(here) -> None:
+    (here.folder / "folder").mkdir()
+    found = here(*TRAINING, "--trace", "folder")
+
+    assert 2 == found.status
+    assert "--trace: folder" in found.err
+
+
+def test_no_trace_without_an_answer(here) -> None:
+    found = here(*TRAINING, "--dp", "3", "--trace", "out.json")
+
+    assert 1 == found.status
+    assert not list(here.folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--target", "step_time=2 s"),
+        ("--vary", NETWORK),
+        ("--target", "step_time=2 s", "--vary", NETWORK, "--sensitivity"),
+        ("--target", "step_time=2 s", "--vary", NETWORK, "--trace", "out.json"),
+        ("--zero", "0,1", "--trace", "out.json"),
+        ("--assume", NETWORK),
+        ("--assume", f"{NETWORK}=1 Gbps", "--assume", f"{NETWORK}=2 Gbps"),
+        ("--sensitivity", "step"),
+        ("--use-claims", "--trace", "out.json"),
+    ],
+)
+def test_misuse(here, options) -> None:
+    found = here(*TRAINING, *options)
+
+    assert (2, "") == (found.status, found.out)
+    assert not list(here.folder.iterdir())
+
+
+def test_only_evaluators_with_a_timeline_have_the_option(here) -> None:
+    assert "--trace" in here("eval", "training", "--help").out
+    assert "--trace" not in here("eval", "inference", "--help").out
+    for name in ("inference", "collective", "roofline", "search"):
+        help_ = here("eval", name, "--help").out
+        assert all(o in help_ for o in ("--assume", "--use-claims", "--sensitivity", "--target", "--vary"))

@@ -1,0 +1,57 @@
+"""trnspec.evaluation.evidence: kinds of answers, and inputs outside the range of a fit."""
+
+from __future__ import annotations
+
+import pytest
+
+from trnspec.evaluation.evidence import IDEAL, KINDS, Evidence, Outside, marked, weakest
+from trnspec.evaluation.result import Answer, Evaluation
+from trnspec.evaluation.runner import unsound
+
+ANSWERS = (
+    Answer("step_time", 1.0, "s"),
+    Answer("memory", 1.0, "B"),
+    Answer("fits", True),
+    Answer("ratio", 2.0),
+    Answer("ideal_step_time", 0.5, "s", kind="ideal"),
+)
+
+
+def test_only_predictions_are_marked() -> None:
+    assert ["estimate", "", "", "", "ideal"] == [a.kind for a in marked(ANSWERS, "estimate")]
+    assert ["estimate", "", "", "estimate", "ideal"] == [a.kind for a in marked(ANSWERS, "estimate", ("ratio",))]
+
+
+def test_the_weakest_evidence() -> None:
+    several = [Evidence(kind=kind, reason="") for kind in KINDS if kind]
+
+    for i, each in enumerate(several):
+        assert each is weakest(several[: i + 1])
+    assert IDEAL is weakest([several[0], IDEAL])
+
+
+@pytest.mark.parametrize(
+    ("outside", "text"),
+    [
+        (Outside(input="seq", value=131072, low=128, high=8192, factor=16.0), "seq 131,072 is 16x above 8,192"),
+        (Outside(input="tp", value=1, low=24, high=32, factor=24.0), "tp 1 is 24x below 24"),
+        (
+            Outside(input="parameters", value=70.6e9, low=3.4e8, high=8e9, factor=8.8),
+            "parameters 70.6B is 8.8x above 8B",
+        ),
+        (Outside(input="dtype", value="fp8", low="bf16, fp32"), "dtype fp8, fitted on bf16, fp32"),
+    ],
+)
+def test_how_far_outside(outside, text) -> None:
+    assert text == str(outside)
+
+
+def test_an_unknown_kind_is_a_fault() -> None:
+    found = Evaluation(evaluator="x", title="x", answers=(Answer("time", 1.0, "s", kind="guess"),))
+
+    assert ["time has the kind 'guess'; expected one of estimate, extrapolated, transferred, ideal"] == list(
+        unsound(found, "x")
+    )
+    assert ["its evidence is not an Evidence"] == list(
+        unsound(Evaluation(evaluator="x", title="x", answers=ANSWERS, evidence="ideal"), "x")
+    )

@@ -1,0 +1,87 @@
+"""Figures by the text that names them, and catalogs in which one of them is scaled."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import trnspec
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.evaluation.figure_path import figure_path, figures_of, scaled
+
+CATALOG = trnspec.load()
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "at"),
+    [
+        ("trn2.48xlarge.network.bandwidth", "trn2.48xlarge", "network.bandwidth"),
+        ("trn2-16.48xlarge.network.bandwidth", "trn2.48xlarge", "network.bandwidth"),
+        ("trainium2.spec.memory.bandwidth", "trainium2", "memory.bandwidth"),
+        ("trainium2.peak.dense.bf16", "trainium2", "peak.dense.bf16"),
+        ("trainium1-neuron.achieved.matmul", "trainium1-neuron", "achieved.matmul"),
+        ("trn2.48xlarge.chips.count", "trn2.48xlarge", "chips.count"),
+    ],
+)
+def test_paths(text, of, at) -> None:
+    """Names of documents have dots too; an alias, and ``spec.`` before the path, are accepted."""
+    path = figure_path(CATALOG.graph, text)
+
+    assert (of, at) == (path.node.name, path.at)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "part"),
+    [
+        ("trn9.48xlarge.network.bandwidth", UnknownNameError, "'trn2.48xlarge'"),
+        ("nothing", UnknownNameError, "NAME.PATH"),
+        ("trn2.48xlarge.netwrk.bandwidth", UnknownNameError, "'network.bandwidth'"),
+        ("trainium2.peak.dense.bf17", UnknownNameError, "'peak.dense.bf16'"),
+        ("trn2.48xlarge.memory.bandwidth", UsageError, "write trainium2.memory.bandwidth"),
+        ("trn2-ultraserver.peak.dense.bf16", UsageError, "write trainium2.peak.dense.bf16"),
+        ("trn2.48xlarge.chip.memory.bandwidth", UsageError, "write trainium2.memory.bandwidth"),
+        ("trn2.48xlarge.network", UsageError, "trn2.48xlarge.network.bandwidth"),
+        ("trn2.48xlarge", UsageError, "a figure of it"),
+        ("trn2.48xlarge.network.technology", UsageError, "is not a figure"),
+    ],
+)
+def test_errors_name_the_figure_to_write(text, error, part) -> None:
+    with pytest.raises(error) as caught:
+        figure_path(CATALOG.graph, text)
+
+    assert part in str(caught.value)
+
+
+def test_scaled() -> None:
+    """Value and interval are multiplied exactly; nothing else changes."""
+    path = figure_path(CATALOG.graph, "trainium2.peak.dense.bf16")
+    changed = scaled(CATALOG, path, Fraction(3, 2))
+    before, after = (c.graph.named("trainium2").spec.peak.dense.bf16.value for c in (CATALOG, changed))
+
+    assert before.value * Fraction(3, 2) == after.value
+    assert before.interval.scaled(Fraction(3, 2)) == after.interval
+    assert CATALOG.graph.named("trainium1") is changed.graph.named("trainium1")
+    assert "667 TFLOPS" == before.text == after.text
+
+
+def test_figures_of_an_evaluation() -> None:
+    """Those that it lists and that are not 0, then the parameters of the calibration; a flag is not a parameter."""
+    evaluation = trnspec.evaluate(
+        "training",
+        CATALOG,
+        model="llama-3.1-8b",
+        on="trn1.32xlarge*4",
+        seq=8192,
+        global_batch=128,
+        tp=32,
+        must_fit=False,
+    )
+    paths = [str(p) for p in figures_of(evaluation, CATALOG.graph)]
+    used = [f"{f.of}.{f.at}" for f in evaluation.figures_used]
+    achieved = CATALOG.graph.named("trainium1-neuron").spec.achieved
+
+    assert used == paths[: len(used)]
+    assert "trainium1-neuron.achieved.matmul" in paths
+    assert achieved.causal is None or "trainium1-neuron.achieved.causal" not in paths
+    assert len(paths) == len(set(paths))

@@ -1,0 +1,141 @@
+"""The timeline of a training step as Chrome trace events."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+import trnspec
+from trnspec.errors import UsageError
+from trnspec.evaluation.result import RefusalError
+
+CATALOG = trnspec.load()
+TRAINING: dict[str, Any] = {
+    "model": "llama-3.1-70b", "on": "trn2.48xlarge*16", "seq": 8192, "global_batch": 256, "tp": 16, "pp": 4, "zero": 1,
+    "must_fit": False,
+}  # fmt: skip
+CASES: list[dict[str, Any]] = [
+    {},
+    {"recompute": "full", "calibration": "none"},
+    {"interleave": 4, "calibration": "trainium1-neuron"},
+    {"interleave": 4, "recompute": "selective", "overlap": True},
+    {"pp": 1, "zero": 3},
+    {"global_batch": 16},
+    {"pp": 8, "cp": 2, "sequence_parallel": False, "calibration": "trainium1-neuron"},
+    {"model": "mixtral-8x7b", "tp": 8, "ep": 8, "seq": 4096},
+    {"offload": "optimizer", "host_link": "16 GB/s"},
+    {"schedule": "zb1p", "calibration": "none"},
+    {"schedule": "zb2p", "recompute": "full"},
+    {"schedule": "zb1p", "overlap": True, "global_batch": 16},
+    {"framework": "megatron", "zero": 2},
+    {"model": "llama-3.1-405b", "tp": 16, "pp": 4, "uneven": True, "zero": 1},
+    {"model": "llama-3.1-405b", "tp": 8, "pp": 16, "uneven": True, "schedule": "zb1p"},
+    {"model": "deepseek-v3", "tp": 8, "pp": 8, "ep": 8, "uneven": True, "seq": 4096},
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_trace(case) -> None:
+    """Events of a thread do not overlap; those of a stage sum to the step time; forward passes go down the pipeline."""
+    inputs = {**TRAINING, **case}
+    evaluation = trnspec.evaluate("training", CATALOG, **inputs)
+    data = json.loads(json.dumps(trnspec.trace("training", CATALOG, **inputs), allow_nan=False))
+    total = evaluation.number("step_time") * 1e6
+    stages = inputs["pp"]
+    spans: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for event in data["traceEvents"]:
+        if event["ph"] == "X":
+            spans[event["pid"]].append(event)
+
+    assert set(range(stages)) == set(spans)
+    for events in spans.values():
+        assert total == pytest.approx(math.fsum(e["dur"] for e in events), rel=1e-9)
+        for thread in (1, 2):
+            for one, two in pairwise(sorted((e for e in events if e["tid"] == thread), key=lambda e: e["ts"])):
+                assert one["ts"] + one["dur"] <= two["ts"] + 1e-9 * total
+    for name, pass_, later in (("forward", "F", 1), ("backward", "B", -1)):
+        first = {
+            (e["pid"], e["args"]["microbatch"], e["args"]["chunk"]): e["ts"]
+            for e in data["traceEvents"]
+            if e["name"] == name and e["args"]["pass"] == pass_
+        }
+        for (stage, microbatch, chunk), start in first.items():
+            if 0 <= stage + later < stages:
+                assert start < first[stage + later, microbatch, chunk]
+
+
+def test_parts_of_the_last_stage_are_those_of_the_step() -> None:
+    """It has the head, so that each name sums to its part of the step time; its bubble is the filling and the draining."""
+    inputs = {**TRAINING, "calibration": "trainium1-neuron", "recompute": "full"}
+    parts = {p.name: p.value for p in trnspec.evaluate("training", CATALOG, **inputs).parts if p.of == "step_time"}
+    sums: dict[str, float] = defaultdict(float)
+    for event in trnspec.trace("training", CATALOG, **inputs)["traceEvents"]:
+        if event["ph"] == "X" and event["pid"] == 3:
+            sums[event["name"]] += event["dur"] / 1e6
+
+    assert parts["compute"] == pytest.approx(sums["forward"] + sums["backward"], rel=1e-9)
+    for part, name in (
+        ("recompute", "recompute"),
+        ("head", "output matrix and loss"),
+        ("tensor", "tensor-parallel collectives"),
+        ("pipeline", "pipeline send and receive"),
+        ("data", "data-parallel collectives"),
+        ("optimizer", "optimizer"),
+        ("bubble", "pipeline bubble"),
+    ):
+        assert parts[part] == pytest.approx(sums[name], rel=1e-9)
+
+
+@pytest.mark.parametrize("case", [{}, {"interleave": 4}, {"recompute": "full"}])
+def test_memory_over_time(case) -> None:
+    """The peak of the first stage is the memory of the evaluation; at the end no activations remain."""
+    inputs = {**TRAINING, **case}
+    counters = [
+        e for e in trnspec.trace("training", CATALOG, **inputs)["traceEvents"] if e["ph"] == "C" and e["pid"] == 0
+    ]
+    peak = max(math.fsum(e["args"].values()) for e in counters)
+
+    assert trnspec.evaluate("training", CATALOG, **inputs).number("memory") == pytest.approx(peak, rel=1e-9)
+    assert 0 == counters[-1]["args"]["activations"]
+    assert counters == sorted(counters, key=lambda e: e["ts"])
+
+
+def test_deterministic() -> None:
+    one, two = (json.dumps(trnspec.trace("training", CATALOG, **TRAINING)) for _ in range(2))
+
+    assert one == two
+
+
+def test_names_of_processes_and_threads() -> None:
+    events = trnspec.trace("training", CATALOG, **TRAINING)["traceEvents"]
+    named = {(e["pid"], e.get("tid"), e["args"]["name"]) for e in events if e["ph"] == "M" and "name" in e["args"]}
+
+    assert {(stage, None, f"stage {stage}") for stage in range(4)} <= named
+    assert {(0, 1, "compute"), (0, 2, "communication")} <= named
+
+
+@pytest.mark.parametrize("schedule", ["zbv", "v-half"])
+def test_refused_schedules(schedule) -> None:
+    with pytest.raises(RefusalError) as caught:
+        trnspec.trace("training", CATALOG, **TRAINING, schedule=schedule)
+
+    assert "no-event-schedule" == caught.value.reason
+
+
+def test_a_layout_without_an_answer_has_no_timeline() -> None:
+    with pytest.raises(RefusalError) as caught:
+        trnspec.trace("training", CATALOG, **{**TRAINING, "pp": 3})
+
+    assert "rank-count" == caught.value.reason
+
+
+def test_evaluators_without_a_timeline() -> None:
+    with pytest.raises(UsageError, match="no timeline"):
+        trnspec.trace("inference", CATALOG, model="llama-3.1-8b", on="trn2.48xlarge")
+    with pytest.raises(UsageError, match="use_claims"):
+        trnspec.trace("training", CATALOG, **TRAINING, use_claims=True)

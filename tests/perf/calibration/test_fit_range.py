@@ -1,0 +1,56 @@
+"""The range of a fit, and how far rows are outside."""
+
+from __future__ import annotations
+
+from attrs import evolve
+from engine_catalogs import everything
+from fit_samples import TRUE, cases
+
+from trnspec.loading.files import shipped
+from trnspec.model.calibration import Calibration
+from trnspec.perf.calibration.fit_range import factor, fitted_on, inputs_of, ranges, versions, within
+from trnspec.perf.calibration.measured_training import Case, training_cases
+from trnspec.perf.calibration.measurements import records
+
+ROWS = cases(12, TRUE)
+
+
+def test_factor() -> None:
+    assert [1, 1, 1, 2, 4] == [factor(v, 8, 32) for v in (8, 20, 32, 64, 2)]
+
+
+def test_ranges() -> None:
+    inputs = [inputs_of(c) for c in ROWS]
+    found = ranges(inputs)
+
+    assert {n: (min(i[n] for i in inputs), max(i[n] for i in inputs)) for n in inputs[0]} == found
+    assert {c.layout.microbatch * c.layout.seq / c.layout.cp for c in ROWS} == {i["tokens_per_rank"] for i in inputs}
+
+
+def test_versions() -> None:
+    texts = ("; Neuron 2.24.0", "26.02.01 NeMo Container; x", "eos_n64_ngc24.04_nemo", "Neuron 2.9.1", "no version")
+
+    assert ["2.9.1", "2.24.0", "24.04", "26.02.01"] == versions(
+        [evolve(c, source_text=t) for c, t in zip(ROWS, texts, strict=False)]
+    )
+
+
+def test_shipped_calibrations_record_the_range_of_their_rows() -> None:
+    """The document has the least and the largest value of the measured rows."""
+    spec = everything().named("trainium1-neuron").spec
+    found = training_cases(everything(), records(shipped() / "measured" / spec.data))
+    rows = [c for c in found if isinstance(c, Case)]
+
+    assert within(spec.fitted_on) == {
+        n: (round(a), round(b)) for n, (a, b) in ranges(list(map(inputs_of, rows))).items()
+    }
+    assert ("trainium1",) == spec.fitted_on.chips
+    assert f"[{', '.join(spec.fitted_on.dtypes)}]" == fitted_on(rows)["dtypes"]
+
+
+def test_every_shipped_calibration_has_ranges_and_a_transfer() -> None:
+    for node in everything().of(Calibration):
+        ranges_ = within(node.spec.fitted_on)
+        assert {"parameters", "seq", "tp", "pp", "ep", "ranks"} <= set(ranges_), node.name
+        assert node.spec.spread.transfer is not None, node.name
+        assert node.spec.spread.extrapolation is not None, node.name

@@ -1,0 +1,64 @@
+"""Errors of a fit on other chips, of other software, and outside the range of its rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from attrs import evolve
+from fit_samples import TRUE, cases
+
+from trnspec.perf.calibration.fit_range import EXPONENT, inputs_of
+from trnspec.perf.calibration.fit_training import Fitted, fit
+from trnspec.perf.calibration.transfer import beyond, computed, elsewhere, exponents
+
+ROWS = cases(14, TRUE)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Fitted:
+    return fit(ROWS)
+
+
+def test_measured_over_computed() -> None:
+    slower = [evolve(c, seconds=1.5 * c.seconds) for c in ROWS]
+    steps, first = computed(slower, TRUE)
+
+    assert steps == pytest.approx(np.full(len(ROWS), 1.5))
+    assert np.isnan(first).all()
+
+
+def test_groups_have_the_same_weight() -> None:
+    """A hundred rows of one chip do not hide four of another."""
+    measured = np.array([1.0] * 100 + [2.0, 2.0, 2.0, 2.0])
+    found = elsewhere(measured, ["a"] * 100 + ["b"] * 4)
+
+    assert found is not None
+    assert (104, 2, 1.0, 2.0) == (found.rows, found.groups, found.low, found.high)
+    # As one group the few are not seen.
+    assert 1.0 == elsewhere(measured, ["a"] * 104).high
+    assert None is elsewhere(np.array([np.nan]), ["a"])
+
+
+def test_a_fit_that_extrapolates_needs_no_exponent(fitted) -> None:
+    assert exponents(fitted, ROWS)[0] < 0.05
+    assert (EXPONENT, EXPONENT) == exponents(fitted, ROWS[:4])
+
+
+def test_a_cost_that_the_model_lacks_needs_one() -> None:
+    """Times that grow with the model by a power that the parameters cannot follow, and a spread that hides nothing."""
+    none = np.zeros(len(ROWS))
+    sizes = [inputs_of(c)["parameters"] for c in ROWS]
+    grown = [evolve(c, seconds=c.seconds * (s / min(sizes)) ** 0.5) for c, s in zip(ROWS, sizes, strict=True)]
+
+    straight, bent = (exponents(Fitted(TRUE, none, none, (), scales=none), rows)[0] for rows in (ROWS, grown))
+    assert straight < 0.1
+    assert bent > 0.2
+
+
+def test_beyond(fitted) -> None:
+    slower = [evolve(c, seconds=2.0 * c.seconds) for c in ROWS[:5]]
+    step, first = beyond(fitted, ROWS, {"c x.csv": slower})
+
+    assert (5, 1) == (step.elsewhere.rows, step.elsewhere.groups)
+    assert 2.0 == pytest.approx(step.elsewhere.low, rel=0.1)
+    assert None is first.elsewhere

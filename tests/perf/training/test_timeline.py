@@ -1,0 +1,166 @@
+"""The timeline of a step: sums, dependencies, no overlap, and the closed forms of the schedules."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.training.timeline import (
+    BUBBLE,
+    COMMUNICATION,
+    COMPUTE,
+    MOST,
+    SLACK,
+    Pass,
+    Passes,
+    Timeline,
+    timeline,
+)
+
+TIMES = st.floats(0.01, 10.0)
+
+
+def passes(schedule: str, p: int, m: int, v: int = 1, *, f=1.0, b=2.0, w=0.0, head=0.0, end=0.0) -> Passes:
+    """Passes with some communication."""
+    return Passes(
+        schedule=schedule,
+        stages=p,
+        microbatches=m,
+        chunks=v,
+        parts={
+            "F": [(COMPUTE, "forward", 0.75 * f), (COMMUNICATION, "tensor", 0.25 * f)],
+            "B": [(COMPUTE, "backward", 0.5 * b), (COMMUNICATION, "tensor", 0.5 * b)],
+            "W": [(COMPUTE, "weight gradients", w)],
+        },
+        last={"F": [(COMPUTE, "head", head / 3)], "B": [(COMPUTE, "head", 2 * head / 3)]},
+        end=[(COMMUNICATION, "data", end / 2), (COMPUTE, "optimizer", end / 2)],
+    )
+
+
+def check(drawn: Timeline, total: float) -> None:
+    """The parts of every stage sum to the step time, one after the other; every pass follows its inputs."""
+    ends: dict[Pass, float] = {}
+    starts: dict[Pass, float] = {}
+    for stage in range(drawn.stages):
+        events = drawn.of(stage)
+        assert total == pytest.approx(math.fsum(e.duration for e in events), rel=1e-9)
+        assert all(e.duration > 0.0 for e in events)
+        assert drawn.starts[stage] == events[0].start
+        for one, two in pairwise(events):
+            assert one.end == pytest.approx(two.start, rel=1e-12, abs=1e-12)
+        for event in events:
+            if event.work is not None:
+                starts.setdefault(event.work, event.start)
+                ends[event.work] = event.end
+    p, v = drawn.stages, drawn.chunks
+    for one, start in starts.items():
+        part = one.chunk * p + one.stage
+        needed = []
+        if one.kind == "F" and part:
+            needed = [Pass("F", one.microbatch, *divmod(part - 1, p))]
+        if one.kind == "B":
+            needed = [Pass("F", one.microbatch, one.chunk, one.stage)]
+            needed += [Pass("B", one.microbatch, *divmod(part + 1, p))] if part + 1 < p * v else []
+        if one.kind == "W":
+            needed = [Pass("B", one.microbatch, one.chunk, one.stage)]
+        for before in needed:
+            assert ends[before] <= start * (1 + 1e-12)
+
+
+@given(p=st.integers(1, 6), rounds=st.integers(1, 4), v=st.integers(1, 4), f=TIMES, b=TIMES, head=TIMES, end=TIMES)
+@settings(max_examples=60)
+def test_fused_schedules_take_their_closed_form(p, rounds, v, f, b, head, end) -> None:
+    """``m (F + B + head) + (p - 1) (F + B) / v``, and nothing that the events do not have."""
+    m = p * rounds
+    v = v if p > 1 else 1
+    total = m * (f + b + head) + (p - 1) * (f + b) / v + end
+    drawn = timeline(passes("interleaved" if v > 1 else "1f1b", p, m, v, f=f, b=b, head=head, end=end), total)
+
+    check(drawn, total)
+    assert not [e for e in drawn.events if e.name == SLACK]
+
+
+@given(p=st.integers(2, 6), m=st.integers(1, 20), f=TIMES, b=TIMES)
+@settings(max_examples=40)
+def test_1f1b_with_any_number_of_microbatches(p, m, f, b) -> None:
+    total = (m + p - 1) * (f + b)
+
+    check(timeline(passes("1f1b", p, m, f=f, b=b), total), total)
+
+
+@given(p=st.integers(2, 6), m=st.integers(1, 20), w=st.floats(0.1, 1.0), f=st.floats(1.0, 3.0), b=st.floats(1.0, 3.0))
+@settings(max_examples=40)
+def test_zb1p_takes_its_closed_form(p, m, w, f, b) -> None:
+    """``(p - 1) (F + B) - min(m - 1, p - 1) W`` beside the passes (Qi et al. 2023), for F, B >= W."""
+    total = m * (f + b + w) + (p - 1) * (f + b) - min(m - 1, p - 1) * w
+    drawn = timeline(passes("zb1p", p, m, f=f, b=b, w=w), total)
+
+    check(drawn, total)
+    assert not [e for e in drawn.events if e.name == SLACK]
+
+
+@pytest.mark.parametrize(("p", "m"), [(2, 4), (4, 8), (4, 16), (6, 12)])
+def test_zb2p_without_a_bubble(p, m) -> None:
+    """With equal passes and enough microbatches no stage is idle; each begins when its first microbatch arrives."""
+    drawn = timeline(passes("zb2p", p, m, f=1.0, b=1.0, w=1.0), 3.0 * m)
+
+    check(drawn, 3.0 * m)
+    assert not [e for e in drawn.events if e.name in (BUBBLE, SLACK)]
+    assert [float(stage) for stage in range(p)] == pytest.approx(list(drawn.starts))
+
+
+def test_what_the_closed_form_counts_in_addition() -> None:
+    """It is the last event of every stage."""
+    drawn = timeline(passes("1f1b", 4, 8), 11 * 3.0 + 0.5)
+
+    check(drawn, 33.5)
+    assert [0.5] * 4 == pytest.approx([drawn.of(stage)[-1].duration for stage in range(4)])
+    assert {SLACK} == {drawn.of(stage)[-1].name for stage in range(4)}
+
+
+def test_a_closed_form_that_is_shorter_is_refused() -> None:
+    with pytest.raises(RefusalError) as caught:
+        timeline(passes("1f1b", 4, 8), 32.0)
+
+    assert ("no-event-schedule", "schedule") == (caught.value.reason, caught.value.place)
+
+
+@pytest.mark.parametrize("schedule", ["zbv", "v-half", "v-min", "gpipe"])
+def test_schedules_without_an_order_are_refused(schedule) -> None:
+    with pytest.raises(RefusalError) as caught:
+        timeline(passes(schedule, 4, 8), 100.0)
+
+    assert "no-event-schedule" == caught.value.reason
+
+
+def test_interleaved_needs_whole_rounds() -> None:
+    with pytest.raises(RefusalError) as caught:
+        timeline(passes("interleaved", 4, 6, 2), 100.0)
+
+    assert ("no-event-schedule", "global_batch") == (caught.value.reason, caught.value.place)
+
+
+def test_too_many_events() -> None:
+    with pytest.raises(RefusalError) as caught:
+        timeline(passes("1f1b", 1, MOST), 3.0 * MOST)
+
+    assert "too-many-events" == caught.value.reason
+
+
+@pytest.mark.parametrize(("p", "m", "v"), [(1, 4, 1), (4, 8, 1), (4, 2, 1), (4, 8, 2), (4, 12, 3), (2, 2, 2)])
+def test_chunks_in_flight(p, m, v) -> None:
+    """At most ``p - k`` microbatches in 1F1B, ``(v - 1) p + 2 (p - k) - 1`` chunks interleaved; none at the end."""
+    total = m * 3.0 + (p - 1) * 3.0 / v
+    drawn = timeline(passes("interleaved" if v > 1 else "1f1b", p, m, v), total)
+    for stage in range(p):
+        levels = drawn.in_flight(stage)
+        most = min(m, p - stage) if v == 1 else min(m * v, (v - 1) * p + 2 * (p - stage) - 1)
+
+        assert most == max(count for _, count in levels)
+        assert 0 == levels[-1][1]
+        assert sorted(levels) == levels

@@ -1,0 +1,158 @@
+"""The options that every evaluator has: assumed figures, sensitivities, a target, and a trace."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
+
+from trnspec.cli.complete import figure_of_document
+from trnspec.cli.help import GroupedOption
+from trnspec.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import click
+
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluation.result import Evaluation
+    from trnspec.plugins.api import Evaluator
+
+_NAMES = ("assume", "use_claims", "sensitivity", "target", "vary", "trace")
+
+
+def analysis_options(*, traced: bool) -> list[click.Option]:
+    """The options; ``--trace`` only for an evaluator that has a trace."""
+    assumptions = (
+        _option("--assume", "PATH=VALUE", "Assume a figure, such as 'trainium2.memory.bandwidth=3 TB/s'; repeatable.",
+                multiple=True, shell_complete=figure_of_document),
+        GroupedOption(
+            ["--use-claims"], is_flag=True, group="Assumptions",
+            help="Evaluate a figure that is not published at every value that a source claims for it.",
+        ),
+    )  # fmt: skip
+    analyses = (
+        _option("--sensitivity", "[ANSWER]", "Add a table of elasticities of an answer, by default the first: its change "
+                "in percent when a figure or a calibrated parameter grows by 1 %.",
+                is_flag=False, flag_value="", group="Analysis"),
+        _option("--target", "ANSWER=VALUE", "Find the value of --vary at which an answer has this value: 'step_time=20 s'.",
+                group="Analysis"),
+        _option("--vary", "PATH", "The figure or calibrated parameter that --target changes.", group="Analysis",
+                shell_complete=figure_of_document),
+    )  # fmt: skip
+    trace = (
+        _option("--trace", "FILE", "Also write a timeline in the Chrome trace event format, for Perfetto.",
+                group="Analysis"),
+    )  # fmt: skip
+    return [*assumptions, *analyses, *(trace if traced else ())]
+
+
+def _option(name: str, metavar: str, text: str, *, group: str = "Assumptions", **more: Any) -> click.Option:
+    return GroupedOption([name], metavar=metavar, help=text, group=group, **more)
+
+
+@frozen
+class Analysis:
+    """What one command computes beyond the evaluation.
+
+    Attributes:
+        assume: ``PATH=VALUE``.
+        use_claims: Whether missing figures are evaluated at the values that are claimed for them.
+        sensitivity: The name of an answer, empty for the first; ``None`` for no table.
+        target: ``ANSWER=VALUE``.
+        vary: The figure that the target changes.
+        trace: The file of the timeline.
+    """
+
+    assume: tuple[str, ...] = ()
+    use_claims: bool = False
+    sensitivity: str | None = None
+    target: str | None = None
+    vary: str | None = None
+    trace: str | None = None
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> Analysis:
+        """The analysis that the options of a command request; they are removed from the options."""
+        return cls(**{name: options.pop(name) for name in _NAMES if name in options})
+
+    def check(self, format_: str, *, swept: bool) -> None:
+        """Checks options against each other.
+
+        Raises:
+            UsageError: Options exclude or need each other.
+        """
+        if (self.target is None) != (self.vary is None):
+            raise UsageError("--target and --vary belong together: --target 'step_time=20 s' --vary NAME.PATH")
+        if self.target is not None and self.sensitivity is not None:
+            raise UsageError("--target and --sensitivity exclude each other")
+        if swept and self.sensitivity is not None and format_ not in ("csv", "json"):
+            raise UsageError("--sensitivity is a table for each combination; use --format csv or json, or no sweep")
+        if self.trace is not None and (swept or self.target is not None):
+            what = "--target" if self.target is not None else "an input with several values"
+            raise UsageError(f"--trace writes the timeline of one evaluation; it cannot be combined with {what}")
+
+    @property
+    def table(self) -> str:
+        """The beginning of the title of the table that ``--format csv`` prints; empty for the usual one."""
+        return "sensitivity of " if self.sensitivity is not None else ""
+
+    @property
+    def repeated(self) -> dict[str, Any]:
+        """The options that a suggested command repeats."""
+        return ({"assume": self.assume} if self.assume else {}) | ({"use_claims": True} if self.use_claims else {})
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What the heading of a sweep names: assumptions, a target."""
+        shown = {"assume": "; ".join(self.assume), "use_claims": "yes" if self.use_claims else ""}
+        return {name: text for name, text in {**shown, "target": self.target, "vary": self.vary}.items() if text}
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The inputs that every evaluator takes in addition to its own.
+
+        Raises:
+            UsageError: An assumption is not ``PATH=VALUE``.
+        """
+        from trnspec.evaluation.assumptions import as_mapping
+
+        assume = {"assume": as_mapping(self.assume)} if self.assume else {}
+        return assume | ({"use_claims": True} if self.use_claims else {})
+
+    def run(self, evaluator: Evaluator, provider: str, catalog: Catalog, given: Mapping[str, Any]) -> Evaluation:
+        """Runs an evaluator, and the requested analysis."""
+        from trnspec.evaluation.runner import run, timeline
+
+        inputs = {**given, **self.inputs}
+        if self.target is not None and self.vary is not None:
+            from trnspec.evaluation.inverse import solve
+
+            return solve(evaluator, provider, catalog, inputs, self.target, self.vary)
+        if self.sensitivity is not None:
+            from trnspec.evaluation.sensitivity import sensitivity
+
+            evaluation, table = sensitivity(evaluator, provider, catalog, inputs, self.sensitivity)
+            result = evolve(evaluation, tables=(*evaluation.tables, table))
+        else:
+            result = run(evaluator, provider, catalog, inputs)
+        if self.trace is not None:
+            _write(self.trace, timeline(evaluator, provider, catalog, inputs))
+        return result
+
+
+def _write(file: str, data: Mapping[str, Any]) -> None:
+    """Writes a timeline, one event per line."""
+    from pathlib import Path as FilePath
+
+    from trnspec.atomic_write import write
+
+    events = ",\n".join(json.dumps(event) for event in data["traceEvents"])
+    others = json.dumps({k: v for k, v in data.items() if k != "traceEvents"})
+    text = f'{others[:-1]}{", " if len(others) > 2 else ""}"traceEvents": [\n{events}\n]}}\n'
+    try:
+        write({FilePath(file): text.encode()})
+    except OSError as error:
+        raise UsageError(f"--trace: {file} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,311 @@
+"""The value that a figure needs for an answer to reach a target: ``step_time=20 s`` by ``trn2.48xlarge.network.bandwidth``.
+
+The figure is multiplied by 2, 4, 16, ... up to :data:`FARTHEST`, then divided by the same, until the target lies between
+two answers; a calibrated share is not above 1. Bisection in log space then narrows the bracket to :data:`CLOSE`, for which
+the answer is taken to be monotone in the figure. Where no value suffices, the refusal has the answer at the farthest value,
+the limit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from attrs import evolve, frozen
+
+from trnspec.errors import QuantityError, UsageError
+from trnspec.evaluation.assumptions import applied
+from trnspec.evaluation.figure_path import FigurePath, calibrations, figure_path, figures_of, scaled
+from trnspec.evaluation.measures import measure, multiples
+from trnspec.evaluation.result import Answer, Evaluation, RefusalError
+from trnspec.evaluation.runner import run
+from trnspec.quantities.grammar import PARTS
+from trnspec.quantities.quantity import Qualifier, Quantity, parse, render
+from trnspec.quantities.units import Dimension
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from trnspec.evaluation.figure_path import Documents
+    from trnspec.graph.graph import Graph
+    from trnspec.plugins.api import Evaluator
+
+FARTHEST = 2.0**40
+"""The largest factor, and the inverse of the smallest, by which a figure is changed; farther away is its limit."""
+CLOSE = 1e-10
+"""The width of the bracket at which bisection ends, relative to the figure."""
+
+_REACHED = 1e-6
+"""How near the answer at the value found must be to the target, relative to it; farther away, it jumps there."""
+_EDGE = 1e-6
+"""How closely, in log space, the last value before a refusal is found."""
+_DIGITS = 4
+_NUMBER = re.compile(r"(?P<number>\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d{1,3})?)\s*(?P<unit>.*)", re.ASCII)
+_DIMENSIONS = {
+    "s": Dimension.TIME,
+    "B": Dimension.INFORMATION,
+    "B/s": Dimension.BANDWIDTH,
+    "FLOP/s": Dimension.FLOP_RATE,
+    "W": Dimension.POWER,
+    "J": Dimension.ENERGY,
+}
+
+
+@frozen
+class Target:
+    """The value that an answer is to have.
+
+    Attributes:
+        answer: The name of the answer.
+        text: The value as written.
+    """
+
+    answer: str
+    text: str
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """A target such as ``step_time=20 s``.
+
+        Raises:
+            UsageError: The text has no ``=``, or nothing before or after it.
+        """
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise UsageError(f"target: {text!r}; ANSWER=VALUE is expected, such as 'step_time=20 s'")
+        return cls(name.replace("-", "_").replace(" ", "_"), value)
+
+    def value(self, answer: Answer) -> float:
+        """The value in the unit of the answer.
+
+        Raises:
+            UsageError: The text is not a positive number in a unit of the answer.
+        """
+        dimension = _DIMENSIONS.get(answer.unit)
+        example = measure(answer.value, answer.unit)
+        if dimension is not None:
+            try:
+                quantity = parse(self.text, dimension)
+            except QuantityError:
+                pass
+            else:
+                if quantity.qualifier is Qualifier.EXACT and quantity.value:
+                    return float(quantity.value)
+        match = _NUMBER.fullmatch(self.text)
+        factor = None if match is None else _factor(match["unit"], answer.unit)
+        if match is None or factor is None or not float(match["number"].replace(",", "")):
+            what = f"a value above 0 in {answer.unit}" if answer.unit else "a number above 0"
+            raise UsageError(f"target: {self.answer} is {what}, such as {example}; {self.text!r} is not")
+        return float(match["number"].replace(",", "")) * factor
+
+
+def _factor(symbol: str, unit: str) -> float | None:
+    """How many units a symbol is; ``None`` where it is not a multiple of the unit."""
+    symbol = " ".join(symbol.split())
+    return next((size for size, known in multiples(unit) if known == symbol), None)
+
+
+def solve(
+    evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any], target: str, vary: str
+) -> Evaluation:
+    """The value of a figure, or of a calibrated parameter, at which an answer has a value.
+
+    Args:
+        evaluator: The evaluator.
+        provider: The plugin that provides it.
+        catalog: The catalog.
+        given: The inputs.
+        target: The answer and its value: ``step_time=20 s``, ``mfu=50 %``.
+        vary: The figure: ``trn2.48xlarge.network.bandwidth``, ``CALIBRATION.achieved.matmul``.
+
+    Returns:
+        The evaluation at that value, with the answers ``needed``, ``present`` and ``ratio`` before its own.
+
+    Raises:
+        UsageError: The target or the figure is invalid, or the evaluation does not use the figure.
+        UnknownNameError: There is no such answer, document or path.
+        RefusalError: ``out-of-reach``: no value of the figure suffices; ``jump``: the answer jumps over the target.
+    """
+    wanted = Target.parse(target)
+    present = run(evaluator, provider, catalog, given)
+    used, rest = applied(catalog, given)
+    path = _used(used.graph, vary, present)
+    now = present.number(wanted.answer)
+    goal = wanted.value(present.answer(wanted.answer))
+
+    def at(factor: float) -> Evaluation:
+        return run(evaluator, provider, scaled(used, path, Fraction(factor)), rest)
+
+    factor = _Search(lambda x: at(x).number(wanted.answer), path, wanted, goal, now).factor(present)
+    figure = path.figure
+    assert figure is not None
+    quantity = figure.value
+    needed = _spelled(quantity, Fraction(factor))
+    result = run(evaluator, provider, scaled(used, path, Fraction(factor), needed), rest)
+    assumed = {a.name for a in result.assumptions}
+    return evolve(
+        result,
+        title=f"{path} for {wanted.answer} = {wanted.text}: {needed}, {_times(factor)} {quantity.text}; {result.title}",
+        answers=(*_found(path, factor, needed), *result.answers),
+        inputs={**present.inputs, "target": f"{wanted.answer}={wanted.text}", "vary": str(path)},
+        assumptions=(*(a for a in present.assumptions if a.name not in assumed), *result.assumptions),
+        suggestions=(),
+    )
+
+
+def _spelled(quantity: Quantity, factor: Fraction) -> str:
+    """A multiple of a quantity, in its unit as it is spelled there: ``Gbps``, not ``Gbit/s``."""
+    text = render(quantity.value * factor, quantity.unit, _DIGITS)
+    match = PARTS.match(quantity.text)
+    return text if match is None else text.removesuffix(quantity.unit.symbol) + match[6]
+
+
+def _times(factor: float) -> str:
+    return "the present" if factor == 1.0 else f"{factor:.4g} times the present"
+
+
+def _found(path: FigurePath, factor: float, needed: str) -> Iterator[Answer]:
+    figure = path.figure
+    assert figure is not None
+    quantity: Quantity = figure.value
+    dimension = quantity.dimension
+    unit = _UNITS.get(dimension, "" if dimension is Dimension.RATIO else dimension.base)
+    now = float(quantity.value)
+    yield Answer("needed", now * factor, unit, note=f"{path}: {needed}")
+    yield Answer("present", now, unit, note=f"{path}: {quantity.text}")
+    yield Answer("ratio", factor, note="needed over present")
+
+
+_UNITS = {dimension: unit for unit, dimension in _DIMENSIONS.items()}
+
+
+def _used(graph: Graph, vary: str, evaluation: Evaluation) -> FigurePath:
+    """The figure to vary, which the evaluation must use."""
+    path = figure_path(graph, vary)
+    if path.figure is None:
+        raise UsageError(f"vary: {path} has no value; assume gives one")
+    if not path.figure.value.value:
+        raise UsageError(f"vary: {path} is 0; a share of it is 0 too")
+    known = [str(p) for p in figures_of(evaluation, graph)]
+    if str(path) not in known:
+        calibration = path.node.kind == "Calibration" and path.node not in calibrations(evaluation, graph)
+        what = f"the calibration {path.node.name}" if calibration else str(path)
+        raise UsageError(f"vary: the evaluation does not use {what}; it uses {', '.join(known) or 'no figures'}")
+    return path
+
+
+@frozen
+class _Limit:
+    """How far an answer comes in one direction.
+
+    Attributes:
+        factor: The farthest factor on the figure that has an answer.
+        answer: The answer there.
+        refusal: Why there is none farther away; empty where there is.
+    """
+
+    factor: float
+    answer: float
+    refusal: str
+
+
+@frozen
+class _Bracket:
+    """Two factors on the figure with their answers, between which the target lies."""
+
+    near: tuple[float, float]
+    far: tuple[float, float]
+
+
+@frozen
+class _Search:
+    """The search of the factor on a figure at which an answer has a value."""
+
+    answer: Callable[[float], float]
+    path: FigurePath
+    wanted: Target
+    goal: float
+    now: float
+
+    def factor(self, present: Evaluation) -> float:
+        if self.now == self.goal:
+            return 1.0
+        limits: list[_Limit] = []
+        for factors in self._factors():
+            limit = self._toward(factors)
+            if isinstance(limit, _Bracket):
+                return self._bisected(limit, present)
+            limits.append(limit)
+        raise self._out_of_reach(limits, present)
+
+    def _toward(self, factors: list[float]) -> _Bracket | _Limit:
+        """The bracket of the target in one direction; or, without one, the farthest answer."""
+        near, refusal = (1.0, self.now), ""
+        while factors:
+            factor, *factors = factors
+            try:
+                value = self.answer(factor)
+            except RefusalError as error:
+                refusal = f"{error.reason}: {error}"
+                middle = math.sqrt(near[0] * factor)
+                # The edge of what is refused is approached by halves.
+                factors = [] if abs(math.log(factor / near[0])) < _EDGE else [middle, factor]
+                continue
+            if (near[1] - self.goal) * (value - self.goal) <= 0.0:
+                return _Bracket(near, (factor, value))
+            near = (factor, value)
+        return _Limit(*near, refusal)
+
+    def _factors(self) -> tuple[list[float], list[float]]:
+        """The factors to try, ever farther from 1: above and below."""
+        figure = self.path.figure
+        assert figure is not None
+        most = max(1.0, min(self.path.most / float(figure.value.value), FARTHEST))
+        down = [2.0**-exponent for exponent in (1, 2, 4, 8, 16, 32)]
+        return [*(1.0 / f for f in down if f * most > 1.0), most], [*down, 1.0 / FARTHEST]
+
+    def _bisected(self, bracket: _Bracket, present: Evaluation) -> float:
+        (low, at_low), (high, at_high) = sorted((bracket.near, bracket.far))
+        rising = at_high > at_low
+        while high > low * (1.0 + CLOSE):
+            middle = math.sqrt(low * high)
+            value = self.answer(middle)
+            if (value > self.goal) == rising:
+                high, at_high = middle, value
+            else:
+                low, at_low = middle, value
+        factor, value = min(((low, at_low), (high, at_high)), key=lambda p: abs(p[1] - self.goal))
+        if abs(value - self.goal) > _REACHED * abs(self.goal):
+            raise RefusalError(
+                "jump",
+                f"{self.wanted.answer} jumps from {self._text(at_low, present)} to {self._text(at_high, present)} at "
+                f"{low:.4g} times the present {self.path}; no value gives {self.wanted.text}",
+                place=str(self.path),
+            )
+        return factor
+
+    def _out_of_reach(self, limits: list[_Limit], present: Evaluation) -> RefusalError:
+        name = self.wanted.answer
+        nearest = min(limits, key=lambda limit: abs(limit.answer - self.goal))
+        there = self._text(nearest.answer, present)
+        sentence = f"no value of {self.path} gives {name} = {self.wanted.text}: it is {self._text(self.now, present)} at present"
+        if all(math.isclose(limit.answer, self.now, rel_tol=_REACHED) for limit in limits):
+            sentence += ", and the figure does not change it"
+        elif nearest.refusal:
+            sentence += (
+                f", {there} at {nearest.factor:.4g} times the present figure, and none beyond: {nearest.refusal}"
+            )
+        elif math.isfinite(self.path.most) and nearest.factor >= 1.0:
+            sentence += f" and {there} at {self.path.most:g}x, the largest share there is"
+        else:
+            sentence += (
+                f" and approaches {there} as the figure goes to {'infinity' if nearest.factor > 1.0 else 'zero'}"
+            )
+        return RefusalError("out-of-reach", sentence, place=str(self.path))
+
+    def _text(self, value: float, present: Evaluation) -> str:
+        return measure(value, present.answer(self.wanted.answer).unit, digits=_DIGITS)

@@ -1,0 +1,93 @@
+"""The range of a fit: the inputs of measured rows, and how far an input lies outside the range of them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import attrs
+
+from trnspec.model.calibration import Range
+from trnspec.model.transformers.counting import parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from trnspec.model.calibration import FittedOn
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.calibration.measured_inference import InferenceCase
+    from trnspec.perf.calibration.measured_training import Case
+    from trnspec.perf.serving.forward_pass import Deployment
+    from trnspec.perf.work.layout import Layout
+
+EXPONENT = 0.15
+"""The exponent of extrapolation where rows are too few to fit one; those of the shipped fits to steps are smaller."""
+
+Inputs = dict[str, float]
+"""Inputs by the names of :class:`trnspec.model.calibration.FittedOn`."""
+
+
+def training_inputs(d: Dimensions, layout: Layout) -> Inputs:
+    """The inputs of a training step."""
+    return {
+        "parameters": float(parameters(d)),
+        "seq": float(layout.seq),
+        "tokens_per_rank": layout.microbatch * layout.seq / layout.cp,
+        **{name: float(getattr(layout, name)) for name in ("tp", "pp", "cp", "ep", "ranks", "global_batch")},
+    }
+
+
+def serving_inputs(d: Dimensions, plan: Deployment) -> Inputs:
+    """The inputs of a deployment."""
+    return {
+        "parameters": float(parameters(d)),
+        "seq": float(plan.prompt + plan.output),
+        "prompt": float(plan.prompt),
+        **{name: float(getattr(plan, name)) for name in ("tp", "pp", "ep", "batch")},
+        "ranks": float(plan.tp * plan.pp),
+    }
+
+
+def inputs_of(case: Case | InferenceCase) -> Inputs:
+    """The inputs of a measured row."""
+    from trnspec.perf.calibration.measured_training import Case
+
+    return training_inputs(case.dims, case.layout) if isinstance(case, Case) else serving_inputs(case.dims, case.plan)
+
+
+def ranges(inputs: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, float]]:
+    """The least and the largest value of each input."""
+    return {name: (min(i[name] for i in inputs), max(i[name] for i in inputs)) for name in inputs[0]}
+
+
+def factor(value: float, low: float, high: float) -> float:
+    """How far a value lies outside a range: 1 inside, 2 for twice the largest or half of the least value."""
+    return max(value / high, low / value, 1.0)
+
+
+_VERSION = re.compile(r"Neuron (\d+\.\d+(?:\.\d+)?)|\b(\d\d\.\d\d(?:\.\d\d)?) NeMo|ngc(\d\d\.\d\d)", re.IGNORECASE)
+
+
+def versions(cases: Iterable[Case | InferenceCase]) -> list[str]:
+    """The versions of the software that rows state."""
+    found = {match for case in cases for groups in _VERSION.findall(case.source_text) for match in groups if match}
+    return sorted(found, key=lambda text: [int(part) for part in text.split(".")])
+
+
+def fitted_on(cases: Sequence[Case | InferenceCase]) -> dict[str, str]:
+    """The object ``fitted_on`` of a calibration, each value as YAML."""
+    each = {
+        "chips": sorted({c.system.chip for c in cases}),
+        "versions": [f'"{v}"' for v in versions(cases)],
+        "dtypes": sorted({c.dtype for c in cases}),
+    }
+    texts = {name: f"[{', '.join(values)}]" for name, values in each.items() if values}
+    for name, (low, high) in ranges([inputs_of(c) for c in cases]).items():
+        texts[name] = f"{{low: {max(1, round(low))}, high: {max(1, round(high))}}}"
+    return texts
+
+
+def within(stated: FittedOn) -> dict[str, tuple[float, float]]:
+    """The ranges that a :class:`~trnspec.model.calibration.FittedOn` states, by input."""
+    values = {f.name: getattr(stated, f.name) for f in attrs.fields(type(stated))}
+    return {name: (float(v.low), float(v.high)) for name, v in values.items() if isinstance(v, Range)}

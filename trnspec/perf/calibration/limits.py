@@ -1,0 +1,82 @@
+"""The physical limits of what a fit may find: one table, with reasons.
+
+A parameter outside its limits has taken the place of a cost that the model lacks, and misleads wherever that cost is not
+the same.  ``docs/explanation/performance/calibration.md`` has the same table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+@frozen
+class Limit:
+    """The limits of a parameter.
+
+    Attributes:
+        low: The least value.
+        high: The largest value.
+        reason: Why a value outside is not physical.
+    """
+
+    low: float
+    high: float
+    reason: str
+
+
+_SHARE = "the share of a computation: between nothing and all of it"
+_KERNEL = "unfused kernels read and write each tensor a few times"
+_COLLECTIVE = "large collectives reach 0.67 and more of the links (catalog/measured/collectives_nccl.csv), small ones about half of it"
+
+LIMITS: Mapping[str, Limit] = {
+    "matmul": Limit(0.05, 0.94, "the best measured kernel of any chip reaches 0.94 (catalog/measured/matmul.csv)"),
+    "attention": Limit(
+        0.1, 0.8, "FlashAttention-2 reaches 0.35 to 0.73, FlashAttention-3 0.75; below 0.1 it is memory traffic"
+    ),
+    "matmul_passes": Limit(0.01, 10.0, _KERNEL),
+    "hidden_passes": Limit(0.1, 40.0, _KERNEL),
+    "score_passes": Limit(0.1, 20.0, _KERNEL),
+    "head_passes": Limit(0.1, 60.0, "14 bytes per logit are kept unfused; each is written and read a few times"),
+    "optimizer_passes": Limit(0.01, 10.0, _KERNEL),
+    "forward": Limit(1e-6, 5e-3, "a layer launches at most some hundred kernels of about 10 us"),
+    "backward": Limit(1e-6, 5e-3, "a layer launches at most some hundred kernels of about 10 us"),
+    "server": Limit(0.3, 0.98, _COLLECTIVE),
+    "network": Limit(0.1, 0.98, "as for server; per-parameter gathers reach less of a network"),
+    "call": Limit(1e-6, 1e-4, "the smallest measured all-reduce over two servers takes 65 us in all"),
+    "hop": Limit(1e-7, 5e-5, "a step within a server takes microseconds"),
+    "network_hop": Limit(1e-6, 2e-4, "a step over a network takes tens of microseconds"),
+    "send": Limit(1e-6, 1e-3, "a message between stages"),
+    "overlap": Limit(0.01, 0.99, _SHARE),
+    "exposed": Limit(0.01, 0.99, _SHARE),
+    "tensor_overlap": Limit(0.01, 0.99, _SHARE),
+    "step": Limit(1e-6, 0.1, "the host's work in a step"),
+    "weights": Limit(0.2, 0.95, "device memory streams at no more than about 0.95 of its published rate"),
+    "cache": Limit(0.05, 0.95, "device memory streams at no more than about 0.95 of its published rate"),
+    "padding": Limit(0.01, 0.99, "a share of the unused capacity"),
+    "sample": Limit(1e-6, 2e-2, "picking a token on the host"),
+    "request": Limit(1e-5, 0.2, "the host's work in a prefill"),
+}
+"""The limits of every parameter that a fit finds."""
+
+BEST_KERNEL: Mapping[str, float] = {
+    "h100-sxm": 0.81,
+    "h100-96gb-hbm2e": 0.81,
+    "h200": 0.81,
+    "b200": 0.78,
+    "b300": 0.78,
+    "gb200": 0.78,
+    "gb300": 0.78,
+}
+"""The share of its peak rate that the best measured kernel of a chip reaches, where that is less than for any chip."""
+
+
+def limits(chips: Iterable[str] = ()) -> dict[str, tuple[float, float]]:
+    """The limits of each parameter in a fit to rows of some chips, which share one set of parameters."""
+    ends = {name: (limit.low, limit.high) for name, limit in LIMITS.items()}
+    low, high = ends["matmul"]
+    return {**ends, "matmul": (low, min([high, *(BEST_KERNEL[c] for c in chips if c in BEST_KERNEL)]))}

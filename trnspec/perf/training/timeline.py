@@ -1,0 +1,383 @@
+"""The timeline of one training step: which stage computes and communicates when, and what is idle.
+
+Every stage executes its passes in the order of its schedule, each as soon as the stage is free and its inputs exist. A pass
+is computation, then the communication that is exposed; communication behind computation is not drawn. What the stages do
+together at the end of a step follows. The time that remains of the step is a bubble, so that the events of every stage sum
+to the step time.
+
+- 1F1B and interleaved 1F1B: Narayanan et al. 2021, section 2.2, in the order of Megatron-LM. Their closed form equals the
+  events: the last stage, which has the head, is never idle between its first and its last pass.
+- ZB-H1 and ZB-H2 (``zb1p``, ``zb2p``): Qi et al. 2023, section 3. Stages begin a step one after the other, as they ended
+  the step before, since the optimizer does not synchronize them; the step of a stage begins with its first pass.
+- V-shaped schedules are found by a search for each case; there is no order to draw.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from trnspec.evaluation.result import RefusalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.perf.training.step import Step
+    from trnspec.perf.work.layout import Layout
+
+COMPUTE, COMMUNICATION = "compute", "communication"
+"""The two threads of a stage."""
+BUBBLE = "bubble"
+SLACK = "closed form beyond the schedule"
+"""What the closed form of the step time counts in addition to the events of the schedule."""
+CLOSE = 1e-9
+"""How far the events may be from the step time, relative to it."""
+MOST = 2_000_000
+"""The most events of a timeline."""
+_ROUNDING = 1e-14
+"""A gap that is shorter, relative to the step time, is rounding and not a bubble."""
+
+SPLIT = {"zb1p": 1, "zb2p": 2}
+"""Schedules whose backward pass is split: how far gradients of weights fall behind, in microbatches per stage."""
+FUSED = ("1f1b", "interleaved")
+"""Schedules with whole backward passes."""
+
+Work = tuple[str, str, float]
+"""A part of a pass: its thread, its name, and its duration [s]."""
+
+
+@frozen(order=True)
+class Pass:
+    """One pass of a microbatch through a model chunk of a stage.
+
+    Attributes:
+        kind: ``F`` forward, ``B`` backward or gradients of activations only, ``W`` gradients of weights.
+        microbatch: From 0.
+        chunk: The model chunk of the stage, from 0.
+        stage: From 0.
+    """
+
+    kind: str
+    microbatch: int
+    chunk: int
+    stage: int
+
+
+@frozen
+class Event:
+    """Something that a stage does for some time.
+
+    Attributes:
+        stage: The stage.
+        thread: :data:`COMPUTE` or :data:`COMMUNICATION`.
+        name: What it does: ``forward``, ``tensor``, ``bubble``.
+        start: Its start [s].
+        duration: Its duration [s].
+        work: The pass it is a part of; ``None`` for what belongs to the step.
+    """
+
+    stage: int
+    thread: str
+    name: str
+    start: float
+    duration: float
+    work: Pass | None = None
+
+    @property
+    def end(self) -> float:
+        """Its end [s]."""
+        return self.start + self.duration
+
+
+@frozen
+class Timeline:
+    """One training step, event by event.
+
+    Attributes:
+        events: By stage, then by start; on one thread they do not overlap.
+        stages: The number of stages.
+        chunks: Model chunks per stage.
+        total: The step time [s].
+        starts: The start of the step of each stage [s]; later than 0 only where stages are not synchronized.
+    """
+
+    events: tuple[Event, ...] = field(repr=False)
+    stages: int
+    chunks: int
+    total: float
+    starts: tuple[float, ...]
+
+    def of(self, stage: int) -> list[Event]:
+        """The events of a stage."""
+        return [event for event in self.events if event.stage == stage]
+
+    def in_flight(self, stage: int) -> list[tuple[float, int]]:
+        """The chunks whose activations a stage stores, from each time on: from its forward to the end of its backward."""
+        steps: list[tuple[float, int]] = []
+        first: dict[Pass, Event] = {}
+        last: dict[Pass, Event] = {}
+        for event in self.of(stage):
+            if event.work is not None:
+                first.setdefault(event.work, event)
+                last[event.work] = event
+        steps += [(first[p].start, 1) for p in first if p.kind == "F"]
+        steps += [(last[p].end, -1) for p in last if p.kind == "B"]
+        held, levels = 0, [(self.starts[stage], 0)]
+        for time, change in sorted(steps):
+            held += change
+            if levels[-1][0] == time:
+                levels.pop()
+            levels.append((time, held))
+        return levels
+
+
+@frozen(kw_only=True)
+class Passes:
+    """What the passes of a step consist of; a part is the time of one microbatch on all chunks of a stage.
+
+    Attributes:
+        schedule: The schedule.
+        stages: Pipeline stages.
+        microbatches: Microbatches.
+        chunks: Model chunks per stage.
+        parts: The parts of each kind of pass.
+        last: Further parts on the last stage, in its last chunk.
+        end: What all stages do at the end of the step.
+    """
+
+    schedule: str
+    stages: int
+    microbatches: int
+    chunks: int = 1
+    parts: Mapping[str, Sequence[Work]]
+    last: Mapping[str, Sequence[Work]] = field(factory=dict)
+    end: Sequence[Work] = ()
+
+    def work(self, one: Pass) -> Iterator[Work]:
+        """The parts of a pass."""
+        for thread, name, duration in self.parts.get(one.kind, ()):
+            yield thread, name, duration / self.chunks
+        if one.stage == self.stages - 1 and one.chunk == self.chunks - 1:
+            yield from self.last.get(one.kind, ())
+
+
+def timeline(passes: Passes, total: float) -> Timeline:
+    """The events of a step.
+
+    Args:
+        passes: The passes.
+        total: The step time [s].
+
+    Raises:
+        RefusalError: ``no-event-schedule``: the schedule has no published order for these microbatches, or its events take
+            longer than the step time; ``too-many-events``.
+    """
+    orders = _orders(passes)
+    kinds = max(1, sum(len(works) for works in passes.parts.values()))
+    if passes.microbatches * passes.stages * passes.chunks * (kinds + 2) > MOST:
+        raise RefusalError(
+            "too-many-events",
+            f"{passes.microbatches:,} microbatches on {passes.stages} stages make more than {MOST:,} events",
+            place="global_batch",
+            hint="a timeline of fewer microbatches looks the same",
+        )
+    stages = _executed(orders, passes)
+    starts = [events[0].start if passes.schedule in SPLIT else 0.0 for events in stages]
+    tail = math.fsum(duration for _, _, duration in passes.end)
+    common = max(events[-1].end - start for events, start in zip(stages, starts, strict=True))
+    if common + tail > total * (1.0 + CLOSE):
+        raise RefusalError(
+            "no-event-schedule",
+            f"the events of {passes.schedule} take {common + tail:.6g} s, the closed form of the step time {total:.6g} s",
+            place="schedule",
+        )
+    complete = [
+        list(_complete(events, start, common, total, passes)) for events, start in zip(stages, starts, strict=True)
+    ]
+    return Timeline(tuple(chain.from_iterable(complete)), passes.stages, passes.chunks, total, tuple(starts))
+
+
+def _complete(events: Sequence[Event], start: float, common: float, total: float, passes: Passes) -> Iterator[Event]:
+    """The events of a stage with bubbles between them, and the end of the step."""
+    stage, now = events[0].stage, start
+    for event in events:
+        if event.start - now > _ROUNDING * total:
+            yield Event(stage, COMPUTE, BUBBLE, now, event.start - now)
+        yield event
+        now = event.end
+    if start + common - now > _ROUNDING * total:
+        yield Event(stage, COMPUTE, BUBBLE, now, start + common - now)
+        now = start + common
+    for thread, name, duration in passes.end:
+        if duration:
+            yield Event(stage, thread, name, now, duration)
+            now += duration
+    if start + total - now > CLOSE * total:
+        yield Event(stage, COMPUTE, SLACK, now, start + total - now)
+
+
+# The order of the passes.
+
+
+def _orders(passes: Passes) -> list[list[Pass]]:
+    """The passes of every stage in the order of their execution."""
+    p, m, v = passes.stages, passes.microbatches, passes.chunks
+    if passes.schedule in SPLIT and v == 1:
+        return [list(_split(p, m, SPLIT[passes.schedule], stage)) for stage in range(p)]
+    if passes.schedule not in FUSED:
+        raise RefusalError(
+            "no-event-schedule",
+            f"the passes of {passes.schedule} have no published order; a search finds one for each case",
+            place="schedule",
+            hint=f"schedules with a timeline: {', '.join((*FUSED, *SPLIT))}",
+        )
+    if v > 1 and m % p:
+        raise RefusalError(
+            "no-event-schedule",
+            f"interleaved stages take {p} microbatches in turn, and {m} are not a multiple of it",
+            place="global_batch",
+        )
+    return [list(_fused(p, m, v, stage)) for stage in range(p)]
+
+
+def _fused(p: int, m: int, v: int, stage: int) -> Iterator[Pass]:
+    """1F1B; with several chunks, ``p`` microbatches pass one chunk after the other."""
+    turn = [(k // (p * v) * p + k % p, k % (p * v) // p) if v > 1 else (k, 0) for k in range(m * v)]
+    ahead = min(m * v, p - 1 - stage if v == 1 else 2 * (p - 1 - stage) + (v - 1) * p)
+    for microbatch, chunk in turn[:ahead]:
+        yield Pass("F", microbatch, chunk, stage)
+    for k, (microbatch, chunk) in enumerate(turn):
+        if ahead + k < m * v:
+            yield Pass("F", *turn[ahead + k], stage)
+        yield Pass("B", microbatch, v - 1 - chunk, stage)
+
+
+def _split(p: int, m: int, behind: int, stage: int) -> Iterator[Pass]:
+    """ZB-H1 and ZB-H2: gradients of weights fall behind by some microbatches, more on later stages."""
+    begun = min(m, p - stage if behind == 1 else 2 * (p - stage) - 1)
+    late = behind * stage
+    for i in range(begun):
+        yield Pass("F", i, 0, stage)
+    for i in range(m):
+        yield Pass("B", i, 0, stage)
+        if i >= late:
+            yield Pass("W", i - late, 0, stage)
+        if begun + i < m:
+            yield Pass("F", begun + i, 0, stage)
+    for i in range(max(0, m - late), m):
+        yield Pass("W", i, 0, stage)
+
+
+def _needed(one: Pass, p: int, v: int) -> Pass | None:
+    """The pass on another stage whose result a pass needs: chunk c of stage s is the ``c p + s``-th part of the model."""
+    part = one.chunk * p + one.stage
+    if one.kind == "F" and part:
+        return Pass("F", one.microbatch, *divmod(part - 1, p))
+    if one.kind == "B" and part + 1 < p * v:
+        return Pass("B", one.microbatch, *divmod(part + 1, p))
+    return None
+
+
+def _executed(orders: Sequence[Sequence[Pass]], passes: Passes) -> list[list[Event]]:
+    """The events of all passes, each as early as possible."""
+    p, v = passes.stages, passes.chunks
+    done: dict[Pass, float] = {}
+    position, free = [0] * p, [0.0] * p
+    events: list[list[Event]] = [[] for _ in range(p)]
+    open_ = sum(map(len, orders))
+    while open_:
+        before = open_
+        for stage, order in enumerate(orders):
+            while position[stage] < len(order):
+                one = order[position[stage]]
+                needed = _needed(one, p, v)
+                if needed is not None and needed not in done:
+                    break
+                now = free[stage] if needed is None else max(free[stage], done[needed])
+                for thread, name, duration in passes.work(one):
+                    if duration:
+                        events[stage].append(Event(stage, thread, name, now, duration, one))
+                        now += duration
+                free[stage] = done[one] = now
+                position[stage] += 1
+                open_ -= 1
+        assert open_ < before, f"the order of {passes.schedule} is a deadlock"
+    return events
+
+
+# The parts of the passes of a step.
+
+
+def passes_of(parts: Mapping[str, float], layout: Layout, *, forward: float, scores: float, ends: float) -> Passes:
+    """The passes of a step from the parts of its time.
+
+    Args:
+        parts: The parts of the step time [s].
+        layout: The layout.
+        forward: Computation of all forward passes of a stage [s].
+        scores: Attention scores in it [s].
+        ends: Of the tensor-parallel collectives those of the last stage only [s]; see :func:`only_last`.
+    """
+    plan = layout.plan()
+    schedule, stages, chunks, m = layout.schedule, layout.pp, layout.interleave, float(layout.microbatches)
+    each = {name: value / m for name, value in parts.items()}
+    pipeline, ends = each.get("pipeline", 0.0), ends / m
+    tensor = each.get("tensor", 0.0) - ends
+    forward, scores = forward / m, scores / m
+    weights = forward - scores if schedule in SPLIT else 0.0
+    # Collectives per layer: two forward and two backward, two more for recompute; keys and values once forward, twice
+    # backward with their gradients, and once more where attention is recomputed.
+    rounds, rings = 1.0 / (2.0 + float(plan.full)), 1.0 / (3.0 + float(plan.full) + float(plan.selective))
+    before: list[Work] = [
+        (COMPUTE, "forward", forward),
+        (COMMUNICATION, "context", rings * each.get("context", 0.0)),
+        (COMMUNICATION, "expert", rounds * each.get("expert", 0.0)),
+        (COMMUNICATION, "tensor", rounds * tensor),
+        (COMMUNICATION, "pipeline", 0.5 * pipeline),
+    ]
+    after: list[Work] = [
+        (COMPUTE, "recompute", each.get("recompute", 0.0)),
+        (COMPUTE, "backward", each.get("compute", 0.0) - forward - weights),
+        *((thread, name, _rest(name, each, tensor) - duration) for thread, name, duration in before[1:4]),
+        (COMMUNICATION, "pipeline", 0.5 * pipeline),
+    ]
+    head = each.get("head", 0.0)
+    known = {"compute", "recompute", "tensor", "context", "expert", "pipeline", "head", "bubble"}
+    return Passes(
+        schedule=schedule,
+        stages=stages,
+        microbatches=int(m),
+        chunks=chunks,
+        parts={"F": before, "B": after, "W": [(COMPUTE, "weight gradients", weights)]},
+        last={
+            "F": [(COMPUTE, "head", head / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
+            "B": [(COMPUTE, "head", head - head / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
+        },
+        end=[(_THREADS.get(n, COMPUTE), n, value) for n, value in parts.items() if n not in known and value],
+    )
+
+
+_THREADS = {"data": COMMUNICATION, "offload": COMMUNICATION}
+
+
+def only_last(step: Step, stages: int, microbatches: int) -> float:
+    """What only the last of several stages does, apart from the head [s].
+
+    Args:
+        step: The step with the schedule 1F1B, whose bubble has ``p - 1`` microbatches of another stage.
+        stages: Pipeline stages.
+        microbatches: Microbatches.
+    """
+    if stages == 1:
+        return 0.0
+    last = float(step.compute + step.recompute + step.tensor + step.context + step.expert + step.pipeline)
+    others = float(step.bubble) * microbatches / (stages - 1)
+    return last - others if last - others > CLOSE * last else 0.0
+
+
+def _rest(name: str, each: Mapping[str, float], tensor: float) -> float:
+    return tensor if name == "tensor" else each.get(name, 0.0)
