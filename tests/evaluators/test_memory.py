@@ -300,7 +300,7 @@ def test_what_it_rests_on():
     assert {("trainium2", "memory.capacity"), ("trn2.48xlarge", "host.memory")} == {
         (b.of, b.at) for b in found.figures_used
     }
-    assert {"parameters", "reserve", "rank", "optimizer", "experts"} == {a.name for a in found.assumptions}
+    assert {"parameters", "reserve", "rank", "optimizer"} == {a.name for a in found.assumptions}
 
 
 def test_inputs_can_be_given_on_the_command_line():

@@ -88,6 +88,8 @@ def test_learned_positions_grow_with_the_context(name, context, count):
 
 def test_active_parameters():
     assert 12_879_925_248 == active_parameters_of(SPECS["mixtral-8x7b"])
+    # All 58 x 256 biases of the routers count: they decide which experts are visited.
+    assert 37_552_297_472 == active_parameters_of(SPECS["deepseek-v3"])
     for name, billions in ACTIVE_BUT_EMBEDDING.items():
         spec = SPECS[name]
         found = active_parameters_of(spec) - spec.vocabulary * spec.hidden

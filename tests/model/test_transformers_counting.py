@@ -79,7 +79,7 @@ def test_what_moves_over_the_residual_stream(name):
     d = ALL[name]
     model = transformer(d)
     moved = layer_traffic(d, 1.0, 0.0, weight_bytes=0.0, activation_bytes=1.0, kv_bytes=1.0)
-    close(moved.projections + moved.mlp, model.wide + model.split)
+    close(moved.projections + moved.mlp, 2.0 * d.hidden * (model.results + model.shared) + model.split)
 
 
 @pytest.mark.parametrize("convention", ["full", "causal"])

@@ -148,7 +148,7 @@ def test_one_rank_alone_sends_nothing(s) -> None:
     """5. On one rank there is no communication and no bubble."""
     e = ESTIMATORS[s.which]
     one = evolve(e, system=evolve(e.system, ranks=1.0))
-    layout = evolve(s.layout, tp=1, pp=1, dp=1, cp=1, ep=1, schedule="1f1b", interleave=1)
+    layout = evolve(s.layout, tp=1, pp=1, dp=1, cp=1, ep=1, expert_tp=None, schedule="1f1b", interleave=1)
     assume(layout.global_batch % layout.microbatch == 0)
     found = one.step(layout)
 
@@ -168,6 +168,8 @@ def test_one_expert_is_a_dense_network(s) -> None:
         expert_small=d.mlp_small, mlp_weights=0.0, mlp_small=0.0, width=0.0,
     )  # fmt: skip
     other = evolve(e, dims=single, model=transformer(single))
+    # Split as a dense network is, with the load of one.
+    s = evolve(s, layout=evolve(s.layout, expert_tp=None, imbalance=1.0, capacity_factor=None))
     found, expected = other.step(s.layout), e.step(s.layout)
 
     for name in (*PARTS, "total"):
@@ -187,7 +189,9 @@ def test_one_head_of_keys_for_each_query_is_no_grouping(s, name) -> None:
     )  # fmt: skip
     assert grouped == d
     on = estimator(name, SYSTEMS[1])
-    layout = evolve(s.layout, tp=4, pp=1, dp=8, cp=2, ep=1, schedule="1f1b", interleave=1, global_batch=512)
+    layout = evolve(
+        s.layout, tp=4, pp=1, dp=8, cp=2, ep=1, expert_tp=None, schedule="1f1b", interleave=1, global_batch=512
+    )
     # Fewer heads of keys never take more time, or more memory.
     fewer = evolve(d, kv_heads=8.0, kv_elements=16.0 * size, attention_weights=d.attention_weights - 2.0 * d.hidden
                    * (d.heads - 8.0) * size)  # fmt: skip
@@ -216,7 +220,8 @@ def test_degrees_multiply_to_the_ranks(s) -> None:
     e, x = ESTIMATORS[s.which], s.layout
     if not s.reason:
         assert x.tp * x.pp * x.dp * x.cp == e.system.ranks
-        assert x.dp * x.cp % x.ep == 0
+        assert x.tp % x.expert_split == 0
+        assert x.dp * x.cp * x.tp // x.expert_split % x.ep == 0
         with pytest.raises(RefusalError):
             e.step(evolve(x, dp=x.dp + 1))
 

@@ -25,9 +25,12 @@ def samples():
 def test_samples_cover_everything(samples) -> None:
     seen = Counter(name for s in samples for name in (
         ESTIMATORS[s.which].name, s.layout.schedule, f"zero {s.layout.zero}", s.layout.recompute, s.layout.optimizer,
-        f"levels {len(ESTIMATORS[s.which].system.levels)}",
+        f"levels {len(ESTIMATORS[s.which].system.levels)}", f"{s.layout.dispatch} {s.layout.expert_overlap}",
+        f"split experts {s.layout.expert_split < s.layout.tp}", f"load {s.layout.load}",
     ))  # fmt: skip
     wanted = {*MODELS, *BUBBLES, *(f"zero {i}" for i in range(4)), *RECOMPUTE}
+    wanted |= {f"{d} {o}" for d in ("per-node", "per-copy") for o in (False, True)}
+    wanted |= {"split experts True", "split experts False", "load 1.0", "load 1.2", "load 1.25"}
     wanted |= {*reference_engine.BYTES, *(f"levels {len(s.levels)}" for s in SYSTEMS)}
 
     assert set(seen) == wanted

@@ -99,6 +99,8 @@ CHOICES: dict[str, list[Any]] = {
     "recompute": ["none", "selective", "operators", "full"], "sequence_parallel": [False, True], "overlap": [False, True],
     "flash": [False, True], "fused_loss": [False, True],
     "optimizer": ["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"],
+    "expert_tp": [None, None, 1, 2], "dispatch": ["per-node", "per-copy"], "expert_overlap": [False, True],
+    "imbalance": [1.0, 1.0, 1.2], "capacity_factor": [None, None, 1.25],
 }  # fmt: skip
 
 
@@ -121,7 +123,9 @@ def sample(draw: random.Random, *, strange: float = 0.0) -> Sample:
     if not e.dims.experts:
         chosen["ep"] = 1
     if draw.random() < strange:
-        name = draw.choice(["tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"])
+        name = draw.choice(
+            ["tp", "pp", "dp", "cp", "ep", "expert_tp", "seq", "global_batch", "microbatch", "interleave"]
+        )
         chosen[name] = draw.choice([-1, 0, 1, 2, 3, 5, 7, 48])
     layout = Layout(**chosen)
     try:

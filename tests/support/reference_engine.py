@@ -48,13 +48,20 @@ class Links:
             before = here
         return steps, byte
 
-    def exchange(self, n: float, stride: float) -> float:
-        """Time of a byte of an all-to-all: what leaves a unit goes over the next level."""
-        before, byte = 1.0, 0.0
-        for here, (_, each, *_) in zip(self.within(n, stride), self.levels, strict=True):
-            byte += (here - before) / n * each
+    def exchange(self, n: float, stride: float, k: float, dispatch: str) -> tuple[float, float]:
+        """Latency, and time of a byte, of an all-to-all in which every token goes to k experts.
+
+        One copy for each expert: what leaves a unit goes over the next level, and the levels take turns.  One copy for each
+        unit that is met: over each level to all units met but the one where it is, and the levels work at the same time.
+        """
+        before, turns, slowest, far = 1.0, 0.0, 0.0, 0.0
+        for here, (_, each, hop, _) in zip(self.within(n, stride), self.levels, strict=True):
+            if here > before + 1e-9:
+                units, far = n / before, hop
+                turns += k * (here - before) / n * each
+                slowest = max(slowest, met(units, k) * (1 - before / here) * each)
             before = here
-        return byte
+        return far, turns if dispatch == "per-copy" else slowest
 
     def outermost(self, span: float) -> tuple[float, float]:
         """Latency, and time of a byte, of the first level a unit of which holds so many ranks."""
@@ -62,6 +69,11 @@ class Links:
             if span <= ranks:
                 return hop, each
         return self.levels[-1][2], self.levels[-1][1]
+
+
+def met(units: float, k: float) -> float:
+    """Units in which some of k experts are, each of which is in any unit with the same chance."""
+    return units * (1 - (1 - 1 / units) ** k)
 
 
 def tokens_met(seq: float, window: float, causal: bool) -> float:
@@ -88,20 +100,27 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     m = x.global_batch // (x.microbatch * x.dp)
 
     # One layer, on average, forward.
-    matmul = scores = routed_elements = kept_elements = copies_sent = 0.0
+    split_expert = x.tp if x.expert_tp is None else x.expert_tp
+    busiest = x.capacity_factor or x.imbalance
+    matmul = scores = routed_elements = kept_elements = 0.0
+    summed = with_experts = 0.0
     for expert, windowed in layer_kinds(d):
         own = d.attention_weights + (d.shared_weights + d.router_weights if expert else d.mlp_weights)
-        met = own + (d.active * d.expert_weights if expert else 0)
+        elements = own + (busiest * d.active * d.expert_weights if expert else 0)
         # Each rank holds whole heads of keys and values, repeated where they are fewer than the ranks.
-        met += d.hidden * d.kv_elements * (math.ceil(d.kv_heads / x.tp) * x.tp / d.kv_heads - 1)
+        elements += d.hidden * d.kv_elements * (math.ceil(d.kv_heads / x.tp) * x.tp / d.kv_heads - 1)
         routed = d.experts * d.expert_weights if expert else 0
-        small = d.attention_small + (d.experts * d.expert_small + d.shared_small if expert else d.mlp_small)
-        width = (d.active * d.expert_width + d.shared_width) if expert else d.width
+        small = d.attention_small + (
+            d.experts * d.expert_small + d.shared_small + d.router_small if expert else d.mlp_small
+        )
+        width = (busiest * d.active * d.expert_width + d.shared_width) if expert else d.width
         dense, shared = bool(d.mlp_weights), bool(d.shared_width)
-        copies = d.active + shared if expert else dense
+        # Whoever splits an expert reads whole copies, and nobody else does.
+        copies = busiest * d.active * split_expert / x.tp + shared if expert else dense
         split = d.heads * (d.qk_size + d.v_size) + d.kv_elements + d.matrices * width
-        operands = tokens * (2 + 2 * copies) * d.hidden + tokens * split / x.tp + own / x.tp + routed / x.ep / x.tp
-        matmul += 2 * met * tokens / x.tp / rate + operands * 2 * e.matmul_passes / memory
+        operands = tokens * (2 + 2 * copies) * d.hidden + tokens * split / x.tp + own / x.tp
+        operands += routed / x.ep / split_expert
+        matmul += 2 * elements * tokens / x.tp / rate + operands * 2 * e.matmul_passes / memory
         streams = tokens / x.tp if x.sequence_parallel else tokens
         matmul += streams * d.hidden * 2 * e.hidden_passes / memory
         context = tokens_met(x.seq, d.window if windowed else 0, causal)
@@ -109,7 +128,10 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         scores += 0 if x.flash else tokens * x.seq * d.heads / x.tp * 2 * e.score_passes / memory
         routed_elements += routed
         kept_elements += own + small
-        copies_sent += d.active if expert else 0
+        with_experts += expert / d.layers
+        # On one rank with all experts their sum is taken with that of the shared ones.
+        together = x.ep == 1 and x.dispatch == "per-node"
+        summed += (1 + ((shared and not together) if expert else dense)) / d.layers
     matmul, scores = matmul / d.layers, scores / d.layers
     # Backward: one multiplication for the gradients of each operand; flash attention also computes its scores again.
     forward = max(matmul + scores, e.forward)
@@ -123,7 +145,13 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     rounds = 6 if full else 5 if operators else 4
     steps, byte = links.gather(x.tp, 1)
     all_reduce = (e.call if x.tp > 1 else 0) + 2 * (steps + byte * message)
-    reduced_forward, reduced_backward = 2 * all_reduce, (rounds - 2) * all_reduce
+    copies = d.active if x.dispatch == "per-copy" else met(x.ep, d.active)
+    reduced_forward = summed * all_reduce
+    if with_experts:
+        steps, byte = links.gather(split_expert, 1)
+        received = message * busiest * copies * split_expert / x.tp
+        reduced_forward += with_experts * ((e.call if split_expert > 1 else 0) + 2 * (steps + byte * received))
+    reduced_backward = (rounds / 2 - 1) * reduced_forward
     in_parts = x.schedule in {*ZERO_BUBBLE, *FOLDED}
     if x.overlap:
         reduced_forward = max(0.0, reduced_forward - e.tensor_overlap * forward)
@@ -135,10 +163,14 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     ring = (e.call if x.cp > 1 else 0) + steps + byte * cache
     passed_backward = (2 + (1 if full or selective else 0.5 if operators else 0)) * ring
     passed = ring + passed_backward
-    once, share = 0.0, copies_sent / d.layers
-    if x.ep > 1 and share:
-        once = e.call * min(share, 1) + links.exchange(x.ep, x.tp) * message / x.tp * share
-    exchanged = rounds * once
+    exchanged = 0.0
+    if x.ep > 1 and with_experts:
+        steps, byte = links.exchange(x.ep, split_expert, d.active, x.dispatch)
+        exchanged = rounds * with_experts * (e.call + steps + byte * message * busiest / x.tp)
+    if x.expert_overlap:
+        exchanged = max(0.0, exchanged - (forward + backward + again + reduced + passed))
+    # What is exposed is exposed in each of the exchanges alike.
+    once = exchanged / rounds
 
     # The pipeline.
     each_stage = stages(x, int(d.layers))
@@ -181,9 +213,10 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     ends += d.mtp_layers * d.mtp_weights
     kept, fewest, most = kept_elements / d.layers, d.layers // x.pp + d.mtp_layers, -(-d.layers // x.pp)
     dense = max(most * kept, fewest * kept + ends) / x.tp
-    routed = routed_elements / d.layers * max(most, fewest) / x.tp / x.ep
+    routed = routed_elements / d.layers * max(most, fewest) / split_expert / x.ep
     steps, byte = links.gather(copies, x.tp)
-    part = links.gather(copies / x.ep, x.tp * x.ep)[1] if routed else 0.0
+    same_experts = copies * x.tp / x.ep / split_expert
+    part = links.gather(same_experts, split_expert * x.ep)[1] if routed else 0.0
 
     def exposed(sizes: list[float], calls: float, behind: float) -> float:
         time = sum(size * (byte * dense + part * routed) for size in sizes)
@@ -204,7 +237,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         data += (m - 1) * exposed([gradient], 1, everything) if x.zero == 2 else 0
     else:
         data = exposed([gradient, gradient], 2, late * on_backward)
-    mine = dense / copies + routed / (copies / x.ep) if x.zero else dense + routed
+    mine = dense / copies + routed / same_experts if x.zero else dense + routed
     # Gradients are read, states and weights read and written, but weights are not read where there is a master copy.
     moved = gradient + 2 * state + (2 if x.optimizer in WITHOUT_MASTER else 1) * weight
     update = mine * moved * (1 + e.optimizer_passes) / memory
@@ -284,18 +317,20 @@ def in_flight(x: Any, stage: int) -> float:
 def operators(d: Any, x: Any, *, expert: bool) -> float:
     """Bytes of the tensors that a layer keeps with selective checkpointing of operators."""
     t, tokens = x.tp, x.seq // x.cp * x.microbatch
+    split_expert, busiest = x.tp if x.expert_tp is None else x.expert_tp, x.capacity_factor or x.imbalance
     # Elements by whether all ranks of tensor parallelism hold them, or each a share.
     whole, shared = 0, d.heads * d.qk_size + d.heads * d.v_size
     if d.kv_elements == d.kv_heads * (d.qk_size + d.v_size):
         shared += math.ceil(d.kv_heads / t) * t * d.v_size
     else:
         shared += d.heads * (d.qk_size + d.v_size)
-    widths = [d.width]
+    widths = [(d.width, 1, 1)]
     if expert:
-        widths = [d.expert_width] * int(d.active) + ([d.shared_width] if d.shared_width else [])
-    for width in widths:
-        shared += width
-        whole += d.hidden if d.matrices == 3 else 0
+        widths = [(d.expert_width, busiest, split_expert / t)] * int(d.active)
+        widths += [(d.shared_width, 1, 1)] if d.shared_width else []
+    for width, load, here in widths:
+        shared += load * width
+        whole += load * here * d.hidden if d.matrices == 3 else 0
     stream = d.hidden * (3 if t > 1 else 1)
     if x.sequence_parallel:
         shared += stream
@@ -308,13 +343,14 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
     """Bytes on a rank of a stage."""
     weight, gradient, state = BYTES[x.optimizer]
     t, tokens = x.tp, x.seq / x.cp * x.microbatch
+    split_expert, busiest = x.tp if x.expert_tp is None else x.expert_tp, x.capacity_factor or x.imbalance
     along = t if x.sequence_parallel else 1
     heads_here = -(-d.kv_heads // t) / d.kv_heads
     held = in_flight(x, stage)
     first, last = stage == 0, stage == (0 if x.schedule in FOLDED else x.pp - 1)
 
-    def split(small: float) -> float:
-        return min(small, d.hidden) + (small - min(small, d.hidden)) / t
+    def split(small: float, ranks: float = t) -> float:
+        return min(small, d.hidden) + (small - min(small, d.hidden)) / ranks
 
     def kept(expert: bool, recompute: str) -> float:
         scores = 0 if x.flash or recompute != "none" else tokens * x.seq * d.heads * 2 / t
@@ -334,9 +370,9 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
         )
         if not expert:
             return size + scores + 2 * d.matrices * d.width * tokens / t
-        size += 2 * d.matrices * (d.expert_width * d.active + d.shared_width) * tokens / t
+        size += 2 * d.matrices * (busiest * d.expert_width * d.active + d.shared_width) * tokens / t
         if d.experts > 1:
-            size += 4 * d.hidden * tokens * d.active
+            size += 4 * d.hidden * tokens * d.active * busiest * split_expert / t
         return size + scores + (4 * d.experts * tokens / along if d.router_weights else 0)
 
     dense = experts = activations = 0.0
@@ -349,8 +385,9 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
         keys = d.hidden * d.kv_elements
         dense += part * ((d.attention_weights - keys) / t + keys * heads_here + d.attention_small)
         if expert:
-            dense += part * (d.shared_weights / t + split(d.shared_small) + d.router_weights)
-            experts += part * d.experts / x.ep * (d.expert_weights / t + split(d.expert_small))
+            dense += part * (d.shared_weights / t + split(d.shared_small) + d.router_weights + d.router_small)
+            small = split(d.expert_small, split_expert)
+            experts += part * d.experts / x.ep * (d.expert_weights / split_expert + small)
         else:
             dense += part * (d.mlp_weights / t + split(d.mlp_small))
         activations += part * held * kept(expert, x.recompute)
@@ -360,9 +397,10 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
         dense += (0 if d.tied and first else d.head / t) + d.outer_small + d.outer_weights / t
         dense += d.mtp_layers * (d.mtp_weights / t + d.mtp_small)
     copies = x.dp * x.cp
+    same_experts = copies * t / x.ep / split_expert
     total = activations
     for size, spread in ((weight, x.zero >= 3), (gradient, x.zero >= 2), (state, x.zero >= 1)):
-        total += size * (dense / copies + experts / (copies / x.ep) if spread else dense + experts)
+        total += size * (dense / copies + experts / same_experts if spread else dense + experts)
     if first:
         total += held * tokens * 8 / along
     if last:
@@ -371,12 +409,12 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
     # Gradients in 16 bit before they are accumulated: of the embedding or the output, and of the widest matrix of a layer.
     widths = [0 if d.kv_elements != d.kv_heads * (d.qk_size + d.v_size) else d.heads * d.qk_size + d.kv_elements]
     widths += [(d.matrices - 1) * d.width] if False in kinds_here else []
-    widths += [(d.matrices - 1) * max(d.expert_width, d.shared_width)] if d.experts else []
+    widths += [(d.matrices - 1) * max(d.expert_width * t / split_expert, d.shared_width)] if d.experts else []
     # The logits of a loss that is not fused are larger and come before.
     vocabulary = d.embedding if (x.fused_loss if last else first) else 0
     total += 2 * (vocabulary + d.hidden * max(widths)) / t
     if copies > 1 and runtime.bucket:
-        gradients = (dense / copies + experts / (copies / x.ep) if x.zero >= 2 else dense + experts) * gradient
+        gradients = (dense / copies + experts / same_experts if x.zero >= 2 else dense + experts) * gradient
         total += min(runtime.bucket, gradients)
     kinds = {expert for expert, _ in layer_kinds(d)}
     if x.recompute in {"full", "operators"}:
@@ -385,11 +423,10 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
         total += 0 if x.flash else tokens * x.seq * d.heads * 2 / t
     if x.pp > 1:
         total += 2 * tokens * d.hidden * 2 / along
-    if x.zero == 3 and copies * (copies / x.ep) > 1:
+    if x.zero == 3 and copies * same_experts > 1:
         mlp = d.mlp_weights / t if False in kinds else 0
-        inner = (
-            d.experts / x.ep * d.expert_weights / t + d.shared_weights / t + d.router_weights if True in kinds else 0
-        )
-        gathered = GATHERED.get(x.optimizer, weight)
-        total += 2 * gathered * (d.attention_weights / t + max(mlp, inner))
+        inner = 0.0
+        if True in kinds:
+            inner = d.experts / x.ep * d.expert_weights / split_expert + d.shared_weights / t + d.router_weights
+        total += 2 * GATHERED.get(x.optimizer, weight) * (d.attention_weights / t + max(mlp, inner))
     return total

@@ -29,6 +29,7 @@ Attention = Literal["causal", "full"]
 ZeroStage = Literal[0, 1, 2, 3]
 PipelineSchedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"]
 Recompute = Literal["none", "selective", "operators", "full"]
+Dispatch = Literal["per-node", "per-copy"]
 Offload = Literal["none", "optimizer", "activations", "weights"]
 ServingFrameworkName = Literal["nxd-inference", "transformers-neuronx", "vllm", "trtllm"]
 OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"]
@@ -209,6 +210,16 @@ class TrainingParallelism(Parallelism):
     """The degrees and kinds of sharding that only training has."""
 
     cp: int = field(default=1, metadata=_parallelism("Context-parallel degree (CP).", "RANKS", minimum=1))
+    expert_tp: int | None = field(
+        default=None,
+        metadata=_parallelism(
+            "Tensor-parallel degree of one expert (expert TP), a divisor of TP. With 1, experts are whole and EP may use the "
+            "ranks of TP too.",
+            "RANKS",
+            unset="tp",
+            minimum=1,
+        ),
+    )
     zero: ZeroStage | None = field(
         default=None, metadata=_parallelism("ZeRO stage; 3 is the sharding of FSDP.", unset="that of framework, else 0")
     )
@@ -399,6 +410,50 @@ class Software(Reserve):
         default=None,
         metadata=_schedule(
             'Buffers of gradients that are being reduced, such as "1 GB".', "SIZE", unset="that of framework, else 0 B"
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class ExpertLoad(Question):
+    """How unevenly tokens are routed to experts."""
+
+    imbalance: float = field(
+        default=1.0,
+        metadata=_schedule(
+            "Load imbalance of experts: tokens of the busiest rank over the mean. Multiplies expert computation and "
+            "all-to-all.",
+            "RATIO",
+            minimum=1.0,
+        ),
+    )
+    capacity_factor: float | None = field(
+        default=None,
+        metadata=_schedule(
+            "Capacity factor of experts: every expert computes this many times the mean, padding included; tokens beyond "
+            "are dropped. Replaces the imbalance.",
+            "RATIO",
+            unset="no limit",
+            minimum=1.0,
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class ExpertDispatch(ExpertLoad):
+    """How tokens get to experts."""
+
+    dispatch: Dispatch | None = field(
+        default=None,
+        metadata=_schedule(
+            "All-to-all of tokens: one copy per node, handed on to the ranks inside it (DeepEP, HybridEP), or one per expert.",
+            unset="per-node; with a calibration per-copy",
+        ),
+    )
+    expert_overlap: bool | None = field(
+        default=None,
+        metadata=_schedule(
+            "Overlap the all-to-all of experts with the rest of a layer.", unset="on; with a calibration off"
         ),
     )
 

@@ -10,6 +10,7 @@ from attrs import evolve, field, frozen
 
 from trnspec.evaluation.measures import printed
 from trnspec.evaluation.questions import (
+    ExpertLoad,
     Schedule,
     ServingPrecision,
     ServingWorkload,
@@ -24,6 +25,7 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table
 from trnspec.evaluators.data_types import element_bytes
 from trnspec.evaluators.fit import MAX_CHANGES, PARTS, Capacity, Change, Demand, nearest, neighbors
+from trnspec.evaluators.training import expert_assumptions
 from trnspec.model.transformers.counting import dimensions, parameters
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.work import frameworks
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 _TRAINING = (
     *("zero", "sequence_parallel", "recompute", "microbatch", "microbatches", "schedule", "interleave", "flash"),
-    *("fused_loss", "dropout", "optimizer", "gathered_inputs", "bucket"),
+    *("fused_loss", "dropout", "optimizer", "gathered_inputs", "bucket", "imbalance", "capacity_factor"),
 )
 """The inputs that only training uses."""
 _INFERENCE = ("batch", "context", "prefill", "kv_dtype")
@@ -48,7 +50,7 @@ _INFERENCE = ("batch", "context", "prefill", "kv_dtype")
 
 
 @frozen(kw_only=True, slots=False)
-class MemoryQuestion(Workload, System, Software, TrainingParallelism, TrainingPrecision, Schedule):
+class MemoryQuestion(Workload, System, Software, TrainingParallelism, TrainingPrecision, Schedule, ExpertLoad):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     mode: Literal["training", "inference"] = field(
@@ -167,6 +169,7 @@ def _inputs(question: MemoryQuestion, demand: Demand, model: str) -> dict[str, A
         "dp": layout.dp,
         "schedule": layout.schedule,
         "sequence_parallel": layout.sequence_parallel,
+        "expert_tp": layout.expert_split,
         "microbatches": demand.microbatches,
         "context": demand.context,
         "prefill": demand.prefill,
@@ -283,7 +286,7 @@ def _assumptions(d: Dimensions, demand: Demand, system: Hardware, question: Memo
         return (*common, Assumption("activations", "estimate", "twice the residual stream and the widest inner tensor"))
     return (
         *common,
-        Assumption("experts", "balanced load", "every expert gets the same number of tokens"),
+        *(expert_assumptions(demand.layout) if d.experts else ()),
     )
 
 

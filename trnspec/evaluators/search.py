@@ -9,11 +9,13 @@ from attrs import evolve, field, frozen
 
 from trnspec.evaluation.questions import (
     CalibratedSystem,
+    ExpertDispatch,
     Kernels,
     PipelineSchedule,
     Schedule,
     Software,
     StepSchedule,
+    TrainingParallelism,
     TrainingPrecision,
     TrainingWorkload,
     axis,
@@ -34,24 +36,26 @@ if TYPE_CHECKING:
     from trnspec.perf.work.layout import Layout
 
 COLUMNS = (
-    *("step_time", "mfu", "memory", "tp", "pp", "dp", "cp", "ep", "microbatch", "schedule", "interleave"),
-    *("zero", "recompute", "sequence_parallel"),
+    *("step_time", "mfu", "memory", "tp", "pp", "dp", "cp", "ep", "expert_tp", "microbatch"),
+    *("schedule", "interleave", "zero", "recompute", "sequence_parallel"),
 )
 """The columns of the table."""
 LAYOUT = COLUMNS[3:]
 """The columns that describe a layout; each has the name of an input of the evaluator training."""
-UNITS = ("s", "%", "B", *("" for _ in LAYOUT))
+UNITS = {"step_time": "s", "mfu": "%", "memory": "B"}
+"""The units of columns."""
 CHUNKS = (2, 4, 8)
 """The model chunks per stage with which the interleaved schedule is evaluated."""
 
 
 @frozen(kw_only=True, slots=False)
-class SearchQuestion(TrainingWorkload, CalibratedSystem, Software, TrainingPrecision, Kernels):
+class SearchQuestion(TrainingWorkload, CalibratedSystem, Software, TrainingPrecision, Kernels, ExpertDispatch):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     microbatch: tuple[int, ...] = field(default=(1, 2, 4, 8), metadata=like(Schedule, "microbatch"))
     schedule: tuple[PipelineSchedule, ...] = field(default=("1f1b", "interleaved"), metadata=like(Schedule, "schedule"))
     overlap: bool | None = field(default=None, metadata=like(StepSchedule, "overlap"))
+    expert_tp: int | None = field(default=None, metadata=like(TrainingParallelism, "expert_tp", unset="1 and tp"))
     top: int = field(default=10, metadata=axis("Number of layouts to list.", "LAYOUTS", group="Output", minimum=1))
 
 
@@ -95,8 +99,11 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
         "recompute": ["none", "full"] if q.flash else ["none", "selective", "full"],
         "sequence_parallel": [False, True],
     }
-    names = ("seq", "global_batch", "overlap", "flash", "fused_loss", "optimizer")
+    if estimator.dims.experts:
+        axes["expert_tp"] = [None, 1] if q.expert_tp is None else [q.expert_tp]
+    names = ("seq", "global_batch", "overlap", "flash", "fused_loss", "optimizer", "imbalance", "capacity_factor")
     fixed = {name: getattr(q, name) for name in names}
+    fixed |= training.dispatched(q, calibrated=bool(estimator.calibration.name))
     # Four times as many, since with one replica all ZeRO stages are the same layout.
     results = [sweep(estimator, keep=Top(4 * top), **fixed, **choices) for choices in _distinct(axes)]
     evaluated = sum(result.evaluated for result in results)
@@ -108,7 +115,8 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
         counts = ", ".join(f"{reason} {count:,}" for reason, count in rejected.most_common())
         raise RefusalError("no-layout", f"none of {evaluated:,} layouts is feasible: {counts}", place="on")
     work = model_flops_per_token(estimator.dims, float(q.seq), "megatron" if q.attention == "causal" else "matmul-full")
-    rows = tuple(_row(estimator, layout, time, needs, work) for time, needs, layout in best)
+    columns = tuple(name for name in COLUMNS if name != "expert_tp" or estimator.dims.experts)
+    rows = tuple(tuple(_row(estimator, *one, work)[name] for name in columns) for one in best)
     fastest = _training_question(question, best[0][2])
     single = training.run(catalog, fastest)
     step = single.answer("step_time")
@@ -134,13 +142,14 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
             Assumption("degrees", "powers of two", "the layouts that are evaluated"),
             Assumption("rank_order", "tensor, context, data, pipeline", "neighbors are in one tensor-parallel group"),
             *frameworks.assumptions(question, [n for n in frameworks.SETTINGS if n not in axes]),
+            *(a for a in single.assumptions if a.name in ("experts", "dispatch")),
         ),
         figures_used=tuple(
             b for b in estimator.system.figures_used if ".dense." not in b.at or b.at.endswith(f".{q.dtype}")
         ),
-        tables=(Table("Fastest layouts", COLUMNS, rows, UNITS),),
+        tables=(Table("Fastest layouts", columns, rows, tuple(UNITS.get(name, "") for name in columns)),),
         evidence=single.evidence,
-        suggestions=(Suggestion("training", fastest.given(always=LAYOUT), "the fastest layout"),),
+        suggestions=(Suggestion("training", _inputs(fastest), "the fastest layout"),),
         edition=catalog.edition or "",
     )
 
@@ -149,6 +158,11 @@ def _training_question(question: SearchQuestion, layout: Layout) -> TrainingQues
     """The question of the evaluator training about one layout."""
     values: dict[str, Any] = {**question.common(TrainingQuestion), **{name: getattr(layout, name) for name in LAYOUT}}
     return TrainingQuestion(**values)
+
+
+def _inputs(question: TrainingQuestion) -> dict[str, Any]:
+    """What is given to the evaluator training: the whole layout."""
+    return question.given(always=tuple(name for name in LAYOUT if getattr(question, name) is not None))
 
 
 def _chunked(schedule: str) -> list[tuple[str, int]]:
@@ -163,6 +177,7 @@ def _distinct(axes: dict[str, Any]) -> list[dict[str, Any]]:
             choices = axes | {"tp": tp, "pp": pp}
             choices |= {"schedule": "1f1b"} if pp == [1] else {}
             choices |= {"sequence_parallel": False} if tp == [1] else {}
+            choices |= {"expert_tp": None} if tp == [1] and None in axes.get("expert_tp", ()) else {}
             if tp and pp:
                 parts.append(choices)
     return parts
@@ -182,7 +197,8 @@ def _fastest(results: list[SweepResult[Kept]], top: int) -> list[tuple[float, fl
     return list(kept.values())[:top]
 
 
-def _row(estimator: Estimator, layout: Layout, time: float, needs: float, work: float) -> tuple[Any, ...]:
+def _row(estimator: Estimator, time: float, needs: float, layout: Layout, work: float) -> dict[str, Any]:
     system = estimator.system
     peak = system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
-    return (time, 100.0 * work * layout.tokens / (time * peak), needs, *(getattr(layout, n) for n in LAYOUT))
+    chosen = {name: getattr(layout, name) for name in LAYOUT} | {"expert_tp": layout.expert_split}
+    return {"step_time": time, "mfu": 100.0 * work * layout.tokens / (time * peak), "memory": needs} | chosen

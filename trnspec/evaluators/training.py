@@ -11,6 +11,7 @@ from trnspec.errors import QuantityError, UsageError
 from trnspec.evaluation.evidence import marked
 from trnspec.evaluation.questions import (
     CalibratedSystem,
+    ExpertDispatch,
     Software,
     StepSchedule,
     TrainingParallelism,
@@ -22,6 +23,7 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Refu
 from trnspec.evaluators.fit import Demand
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.calibration.fit_range import training_inputs
+from trnspec.perf.experts import LEAST_DISPATCH, SOFTWARE_DISPATCH
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work import frameworks
@@ -46,7 +48,7 @@ NOTES = {
     "head": "output matrix and loss, last stage",
     "tensor": "exposed tensor-parallel all-reduces",
     "context": "keys and values between context-parallel ranks",
-    "expert": "all-to-all of tokens between experts",
+    "expert": "exposed all-to-all of tokens between experts",
     "pipeline": "messages between stages",
     "bubble": "pipeline bubble",
     "data": "exposed collectives over gradients and sharded weights",
@@ -72,10 +74,13 @@ BOTTLENECKS = {
 }
 """The bottleneck of a step, by its largest part."""
 
+EXPERT_INPUTS = ("expert_tp", "imbalance", "capacity_factor", "dispatch", "expert_overlap")
+"""The inputs that only models with experts use."""
+
 
 @frozen(kw_only=True, slots=False)
 class TrainingQuestion(
-    TrainingWorkload, CalibratedSystem, Software, TrainingParallelism, TrainingPrecision, StepSchedule
+    TrainingWorkload, CalibratedSystem, Software, TrainingParallelism, TrainingPrecision, StepSchedule, ExpertDispatch
 ):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
@@ -86,8 +91,13 @@ class TrainingQuestion(
         ),
     )
 
-    def layout(self, ranks: int) -> Layout:
-        """The layout on a number of ranks, defaults resolved."""
+    def layout(self, ranks: int, *, calibrated: bool = False) -> Layout:
+        """The layout on a number of ranks, defaults resolved.
+
+        Args:
+            ranks: Ranks of the system.
+            calibrated: Whether times are those of software; else they are ideal.
+        """
         others = max(1, self.tp * self.pp * self.cp)
         interleaved = self.interleave > 1 and self.schedule == "1f1b"
         split = splits_sequence(self.seq, self.tp, self.cp, wanted=self.sequence_parallel)
@@ -96,6 +106,7 @@ class TrainingQuestion(
             "dp": max(1, ranks // others) if self.dp is None else self.dp,
             "schedule": "interleaved" if interleaved else self.schedule,
             "sequence_parallel": split,
+            **dispatched(self, calibrated=calibrated),
         }
         return Layout(**resolved)
 
@@ -123,7 +134,7 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
     """
     q, estimator = prepared(catalog, question)
     ranks = int(estimator.system.ranks)
-    layout = q.layout(ranks)
+    layout = q.layout(ranks, calibrated=bool(estimator.calibration.name))
     check(layout, estimator.dims, ranks)
     # A text that is not a rate is an error even if the rate is not used.
     rate = host_rate(q.host_link) if q.offload != "none" or q.host_link is not None else 0.0
@@ -145,9 +156,12 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
     inputs = {
         **q.values(),
         **attrs.asdict(layout),
+        "expert_tp": layout.expert_split,
         "model": estimator.name,
         "calibration": estimator.calibration.name or "none",
     }
+    if not estimator.dims.experts:
+        inputs = {name: value for name, value in inputs.items() if name not in EXPERT_INPUTS}
     return Evaluation(
         evaluator="training",
         title=f"{estimator.name} on {estimator.system.name}: {int(estimator.system.chips):,} chips, "
@@ -187,7 +201,7 @@ def _too_large(question: TrainingQuestion, estimator: Estimator, memory: Memory)
     largest = max(parts, key=lambda name: parts[name])
     names = ("model", "on", "seq", "tp", "pp", "dp", "cp", "ep", "zero", "sequence_parallel", "microbatch", "lnc", "chips",
              "schedule", "interleave", "recompute", "optimizer", "flash", "fused_loss", "framework", "reserve",
-             "gathered_inputs", "bucket")  # fmt: skip
+             "gathered_inputs", "bucket", "expert_tp", "imbalance", "capacity_factor")  # fmt: skip
     inputs = {n: v for n, v in question.given().items() if n in names}
     return RefusalError(
         "does-not-fit",
@@ -281,7 +295,8 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
         active = f"{active_parameters(d):,.0f}"
         assumptions += [
             Assumption("active_parameters", active, "counted from the dimensions"),
-            Assumption("experts", "balanced load", "no token is dropped, no expert waits"),
+            *expert_assumptions(layout),
+            _dispatch(estimator, layout, question),
         ]
     parts = layout.pp * layout.interleave
     if int(d.layers) % parts and (int(d.layers) + 2) % parts == 0:
@@ -300,6 +315,37 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
     return tuple(assumptions)
 
 
+def dispatched(question: ExpertDispatch, *, calibrated: bool) -> dict[str, Any]:
+    """How tokens get to experts, as in the question; else as most software does it, or with the least traffic."""
+    default = SOFTWARE_DISPATCH if calibrated else LEAST_DISPATCH
+    given = {name: getattr(question, name) for name in default}
+    return {name: default[name] if value is None else value for name, value in given.items()}
+
+
+def expert_assumptions(layout: Layout) -> Iterator[Assumption]:
+    """How tokens are distributed over experts."""
+    if layout.capacity_factor is not None:
+        text = f"capacity factor {layout.capacity_factor:g}"
+        yield Assumption("experts", text, "tokens that every expert computes, over the mean, padding included")
+        if layout.imbalance != 1.0:
+            yield Assumption("imbalance", "not used", "the capacity factor replaces it; tokens beyond are dropped")
+    elif layout.imbalance == 1.0:
+        yield Assumption("experts", "balanced load", "every rank's experts get the same number of tokens")
+    else:
+        text = f"busiest rank {layout.imbalance:g} times the mean"
+        yield Assumption("experts", text, "the other ranks are as slow; no token is dropped")
+
+
+def _dispatch(estimator: Estimator, layout: Layout, question: TrainingQuestion) -> Assumption:
+    """How tokens get to experts, and why that is assumed."""
+    value = f"{layout.dispatch}, {'overlapped' if layout.expert_overlap else 'exposed'}"
+    if question.dispatch is not None and question.expert_overlap is not None:
+        return Assumption("dispatch", value, "the inputs dispatch and expert_overlap")
+    if estimator.calibration.name:
+        return Assumption("dispatch", value, "as the rows of the calibration are computed")
+    return Assumption("dispatch", value, "the least traffic that software can achieve; no framework is given")
+
+
 def _resolved(estimator: Estimator, layout: Layout, question: TrainingQuestion) -> Iterator[Assumption]:
     """Inputs that were replaced, that are not used, or that exceed what the model was trained for."""
     context = estimator.dims.context
@@ -314,6 +360,8 @@ def _resolved(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
         )
     if layout.offload == "optimizer":
         yield Assumption("update", "on the host", "as fast as on the device; host memory bandwidth is not published")
+    if not estimator.dims.experts and (unused := [n for n in EXPERT_INPUTS if n in question.given()]):
+        yield Assumption("not_used", ", ".join(unused), "the model has no experts")
     if question.host_link is not None and layout.offload == "none":
         yield Assumption("host_link", "not used", "nothing is offloaded")
 

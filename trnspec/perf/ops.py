@@ -51,6 +51,35 @@ def sqrt(a: Number) -> Number:
     return math.sqrt(a) if type(a) is float else np.sqrt(a)
 
 
+MOST = 16777215.0
+"""The largest exponent of :func:`power`, ``2^24 - 1``."""
+
+
+def power(base: Number, n: Number, bits: int = 24) -> Number:
+    """``base ** n`` by repeated squaring: the same multiplications, and so the same bits, for a float and an array.
+
+    ``pow`` may give other bits on a vector than on a single value.
+
+    Args:
+        base: From 0 to 1.
+        n: An integer from 0 to :data:`MOST`.
+        bits: Binary digits of the largest exponent.
+    """
+    result = base * 0.0 + 1.0
+    if type(n) is float:
+        # The products of the selections below, without those that are not selected.
+        for digit in reversed(f"{int(n):b}"):
+            result = result * base if digit == "1" else result
+            base = base * base
+        return result
+    for _ in range(bits):
+        half = floor(n * 0.5)
+        result = where(n - 2.0 * half > 0.5, result * base, result)
+        base = base * base
+        n = half
+    return result
+
+
 def both(a: Number, b: Number) -> Number:
     """Whether both conditions hold."""
     if type(a) is bool and type(b) is bool:

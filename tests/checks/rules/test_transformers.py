@@ -156,12 +156,16 @@ def test_floats_say_the_same_as_integers(spec):
 
 @given(models())
 def test_active_parameters_are_those_with_as_many_experts(spec):
-    """Visiting all experts meets every parameter; visiting some, those of a model that has only so many."""
+    """Visiting all experts meets every parameter; visiting some, those of a model that has only so many.
+
+    But the router is whole: its rows and biases are read for all experts.
+    """
     if spec.experts is None:
         assert parameters_of(spec) == active_parameters_of(spec)
         return
     fewer = evolve(spec, experts=evolve(spec.experts, count=spec.experts.active))
-    rows = (spec.experts.count - spec.experts.active) * spec.hidden
+    row = spec.hidden + (spec.experts.router_bias == "expert")
+    rows = (spec.experts.count - spec.experts.active) * row
     moe = spec.layers - (spec.experts.dense_layers or 0)
     assert parameters_of(fewer) + moe * rows == active_parameters_of(spec)
     every = evolve(spec, experts=evolve(spec.experts, active=spec.experts.count))

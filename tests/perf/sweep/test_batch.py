@@ -26,11 +26,16 @@ from trnspec.perf.work.transformer import transformer
 COLUMNS = (
     *("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "schedule", "interleave", "zero"),
     *("recompute", "sequence_parallel", "overlap", "flash", "fused_loss", "optimizer"),
+    *("expert_tp", "dispatch", "expert_overlap", "imbalance", "capacity_factor"),
 )
 
 
 def columns(samples) -> dict:
-    return {name: np.array([getattr(s.layout, name) for s in samples]) for name in COLUMNS}
+    return columns_of([s.layout for s in samples])
+
+
+def columns_of(layouts) -> dict:
+    return {name: np.array([getattr(x, name) for x in layouts]) for name in COLUMNS}
 
 
 def single(e, layout, *, memory: bool = True) -> tuple[str, float, float]:
@@ -190,7 +195,7 @@ def test_words_by_their_places() -> None:
 
 def test_counts_below_one() -> None:
     """In one number for all rows, and in a column."""
-    for name in ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"):
+    for name in ("tp", "pp", "dp", "cp", "ep", "expert_tp", "seq", "global_batch", "microbatch", "interleave"):
         plain = {"seq": 2048, "global_batch": np.array([256, 512, 256]), "tp": 8, "pp": 4, "dp": 8, "zero": [0, 1, 3]}
         for strange in (0, np.array([1, -1, 0])):
             found = rows(SWEPT[:1], 0, memory=True, **plain | {name: strange})
@@ -391,8 +396,7 @@ def test_one_stage_has_no_schedule() -> None:
     assert [(x.pp == 1 and x.schedule != "1f1b") * "schedule" for x in layouts] == [
         REASONS[c] for c in told.result.code
     ]
-    columns_ = {n: np.array([getattr(x, n) for x in layouts]) for n in COLUMNS}
-    assert rows(SWEPT[:1], 0, **columns_).code.tolist() == told.result.code.tolist()
+    assert rows(SWEPT[:1], 0, **columns_of(layouts)).code.tolist() == told.result.code.tolist()
     assert [single(SWEPT[0], x, memory=False)[0] for x in layouts] == [REASONS[c] for c in told.result.code]
 
 

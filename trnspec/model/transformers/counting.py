@@ -43,7 +43,7 @@ def parameters(d: Dimensions) -> float:
         d.layers * (d.attention_weights + d.attention_small)
         + (d.layers - d.expert_layers) * (d.mlp_weights + d.mlp_small)
         + d.expert_layers * d.experts * (d.expert_weights + d.expert_small)
-        + d.expert_layers * (d.shared_weights + d.shared_small + d.router_weights)
+        + d.expert_layers * (d.shared_weights + d.shared_small + d.router_weights + d.router_small)
         + d.embedding
         + d.positions
         + (0 if d.tied else d.head)
@@ -67,8 +67,8 @@ def mtp_parameters(d: Dimensions) -> float:
 def active_parameters(d: Dimensions) -> float:
     """The active parameters: all but those of the experts that a token is not routed to, and of multi-token prediction.
 
-    The embedding and the whole router count, as in Megatron-LM's figures for Mixtral (46.70 and 12.88 billion); the
-    element of an expert in the router's bias is counted with the expert.
+    The embedding and the whole router count, as in Megatron-LM's figures for Mixtral (46.70 and 12.88 billion); so does
+    the router's bias, since choosing the largest scores reads all of it.
     """
     return (
         parameters(d)
@@ -217,10 +217,10 @@ def _experts(experts: Experts, layers: int, h: int) -> dict[str, int]:
         "active": experts.active,
         "expert_width": experts.width,
         "expert_weights": matrices * h * experts.width,
-        "expert_small": (_biases(experts.form, h, experts.width) if biased else 0)
-        + (1 if experts.router_bias == "expert" else 0),
+        "expert_small": _biases(experts.form, h, experts.width) if biased else 0,
         "shared_weights": shared * matrices * h * width,
         "shared_width": shared * width,
         "shared_small": shared * _biases(experts.form, h, width) if biased else 0,
         "router_weights": h * experts.count,
+        "router_small": experts.count if experts.router_bias == "expert" else 0,
     }

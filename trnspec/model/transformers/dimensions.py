@@ -36,11 +36,12 @@ class Dimensions:
         active: Routed experts per token.
         expert_width: Inner width of a routed expert.
         expert_weights: Elements of the matrices of one routed expert.
-        expert_small: Biases of one routed expert, and its element of the router's bias.
+        expert_small: Biases of one routed expert.
         shared_weights: Elements of the matrices of the shared experts of a layer, together.
         shared_width: Inner width of the shared experts, together.
         shared_small: Their biases.
         router_weights: Elements of a layer's router.
+        router_small: Its bias: one element per routed expert, or 0.
         embedding: Elements of the embedding.
         positions: Elements of learned positions and segments.
         head: Elements of the output matrix; counted as parameters only when untied.
@@ -82,6 +83,7 @@ class Dimensions:
     shared_width: float = 0.0
     shared_small: float = 0.0
     router_weights: float = 0.0
+    router_small: float = 0.0
     embedding: float
     positions: float = 0.0
     head: float

@@ -22,6 +22,7 @@ from trnspec.perf.calibration.measurements import (
     model_of,
     number,
 )
+from trnspec.perf.experts import SOFTWARE_DISPATCH
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import System
@@ -128,11 +129,9 @@ def _layout(row: Record, system: System, framework: str, assumptions: list[str])
     tp, pp, cp, ep = (integer(row, name) or 1 for name in ("tp", "pp", "cp", "ep"))
     dp = integer(row, "dp") or max(1, ranks // (tp * pp * cp))
     interleave = integer(row, "vp") or 1
-    if ep > 1 and (dp * cp) % ep and ep % tp == 0:
-        assumptions.append(
-            f"experts: {ep} ranks with whole experts, computed as {ep // tp} groups of {tp} that split them"
-        )
-        ep //= tp
+    whole = ep > 1 and (dp * cp) % ep > 0
+    if whole:
+        assumptions.append(f"experts: whole on each of {ep} ranks, since they do not divide dp x cp")
     zero = row.get("zero", "").lower()
     stage = 3 if "fsdp" in zero else integer(row, "zero") if zero.strip() not in UNSTATED else None
     if stage is not None and stage > 3:
@@ -164,6 +163,7 @@ def _layout(row: Record, system: System, framework: str, assumptions: list[str])
         # Flash attention is newer than the first two (Dao et al. 2022), and the software of the third does not have it.
         flash=flag(row, "flash", not re.search("2104.04473|2205.05198|megatron-deepspeed", source)),
         fused_loss=settings.fused_loss, optimizer=settings.optimizer,
+        expert_tp=1 if whole else None, **SOFTWARE_DISPATCH,
     )  # fmt: skip
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trnspec.perf.ops import Number, ceil, smaller, where
-from trnspec.perf.serving.forward_pass import Deployment, Load, Pass, Serving, attended, power, run_forward
+from trnspec.perf.ops import Number, ceil, power, smaller, where
+from trnspec.perf.serving.forward_pass import Deployment, Load, Pass, Serving, attended, run_forward
 from trnspec.perf.serving.prefill import repeat
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from trnspec.perf.experts import byte_time, copies, exchange
 from trnspec.perf.lowering.machine import group
-from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
+from trnspec.perf.ops import MOST, Number, both, ceil, larger, power, smaller, where
 
 if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Machine
+    from trnspec.perf.lowering.machine import Group, Machine
     from trnspec.perf.work.transformer import Transformer
 
 
@@ -186,28 +187,6 @@ class Pass:
     unknown: Number
 
 
-MOST = 16777215.0
-"""The largest exponent of :func:`power`, ``2^24 - 1``; that many tokens reach every expert."""
-
-
-def power(base: Number, n: Number) -> Number:
-    """``base ** n`` by repeated squaring: the same multiplications, and so the same bits, for a float and an array.
-
-    ``pow`` may give other bits on a vector than on a single value.
-
-    Args:
-        base: At most 1.
-        n: An integer from 0 to :data:`MOST`.
-    """
-    result = base * 0.0 + 1.0
-    for _ in range(24):
-        half = floor(n * 0.5)
-        result = where(n - 2.0 * half > 0.5, result * base, result)
-        base = base * base
-        n = half
-    return result
-
-
 def selected(model: Transformer) -> Number:
     """Share of a layer's routed experts that a token selects: ``k/E``, the ratio of active to all routed weights."""
     routed = model.routed > 0.0
@@ -291,7 +270,7 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
 
     message = tokens * model.hidden * plan.activation_bytes
     ranks = group(machine, plan.tp, 1.0)
-    reduce = 2.0 * (serving.call + 2.0 * ranks.latency + ranks.reduce * message / serving.link)
+    reduce = _reduce_time(model, plan, ranks, serving, message)
     reduce = where(plan.tp > 1.0, reduce, 0.0)
     exchange, expert_unknown = _expert_time(model, plan, machine, serving, message * share)
     pipeline, pipeline_unknown = _pipeline_time(plan, machine, serving, message)
@@ -331,26 +310,27 @@ def _overlapped(compute: Number, memory: Number, serving: Serving) -> Number:
     return larger(compute, memory) + serving.additive * smaller(compute, memory)
 
 
+def _reduce_time(model: Transformer, plan: Deployment, ranks: Group, serving: Serving, message: Number) -> Number:
+    """All-reduces of a layer's results; ranks reduce each copy of a token that their experts received.
+
+    Where every rank has all experts, shared and routed ones have one sum.
+    """
+    results = model.results + model.shared * smaller(plan.ep - 1.0, 1.0)
+    calls = results + model.moe
+    summed = results + model.moe * copies(plan.ep, model.active, 1.0)
+    return calls * (serving.call + 2.0 * ranks.latency) + summed * (ranks.reduce * message / serving.link)
+
+
 def _expert_time(
     model: Transformer, plan: Deployment, machine: Machine, serving: Serving, message: Number
 ) -> tuple[Number, Number]:
     """All-to-all of a layer's tokens to their experts and back: time [s], and above 0 where a link is unknown."""
-    inverse = 1.0 / plan.ep
-    share_1 = larger(inverse, smaller(1.0, plan.tp * machine.inverse_1))
-    share_2 = larger(inverse, smaller(1.0, plan.tp * machine.inverse_2))
-    share_3 = larger(inverse, smaller(1.0, plan.tp * machine.inverse_3))
-    # Of the n ranks w_i are within a unit of level i; the share (w_i - w_(i-1)) / n of the tokens goes over that level.
-    in_1, in_2, in_3 = (where(level > inverse, 1.0 / level, plan.ep) for level in (share_1, share_2, share_3))
-    on_1, on_2, on_3, on_4 = (inverse * count for count in (in_1 - 1.0, in_2 - in_1, in_3 - in_2, plan.ep - in_3))
-    byte_time = on_1 * machine.byte_1 + on_2 * machine.byte_2 + on_3 * machine.byte_3 + on_4 * machine.byte_4
-    # All messages are sent at once, so the farthest determines the latency.
-    hop = where(
-        on_4 > 0.0, machine.hop_4, where(on_3 > 0.0, machine.hop_3, where(on_2 > 0.0, machine.hop_2, machine.hop_1))
-    )
-    unknown = on_1 * machine.unknown_1 + on_2 * machine.unknown_2 + on_3 * machine.unknown_3 + on_4 * machine.unknown_4
-    time = 2.0 * (serving.call + hop + byte_time * message * model.dispatched / serving.link)
+    links = exchange(machine, plan.ep, plan.tp)
+    # Tokens go to each server and each rank once: the least that software can send.
+    carried = model.moe * byte_time(links, model.active, 1.0) * message / serving.link
+    time = 2.0 * (serving.call + links.hop + carried)
     used = where(model.dispatched > 0.0, where(plan.ep > 1.0, 1.0, 0.0), 0.0)
-    return used * time, used * unknown
+    return used * time, used * links.unknown
 
 
 def _pipeline_time(plan: Deployment, machine: Machine, serving: Serving, message: Number) -> tuple[Number, Number]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from trnspec.perf.sweep import grid
 from trnspec.perf.sweep import rows as rows_
-from trnspec.perf.sweep.columns import OPTIMIZER_NAMES, REASONS, RECOMPUTES, SCHEDULES
+from trnspec.perf.sweep.columns import DISPATCHES, OPTIMIZER_NAMES, REASONS, RECOMPUTES, SCHEDULES
 from trnspec.perf.sweep.grid import SweepResult
 from trnspec.perf.sweep.reductions import Best, Block, Each, Everything, Kept, Pareto, Reduction, Top
 from trnspec.perf.training.estimator import Estimator, prepare
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 __all__ = [
+    "DISPATCHES",
     "OPTIMIZER_NAMES",
     "REASONS",
     "RECOMPUTES",
@@ -124,7 +125,9 @@ def sweep(  # the inputs of a sweep
 
     Axes are those of :data:`trnspec.perf.sweep.grid.AXES`, each one value or a list: ``tp``, ``pp``, ``cp``, ``ep``, ``seq``,
     ``microbatch``, ``schedule`` (a name, or a name and chunks per stage: ``("interleaved", 2)``),
-    ``sequence_parallel``, ``flash``, ``fused_loss``, ``recompute``, ``overlap``, ``optimizer``, ``zero``, ``global_batch``.
+    ``sequence_parallel``, ``flash``, ``fused_loss``, ``recompute``, ``overlap``, ``optimizer``, ``zero``, ``global_batch``,
+    and of models with experts ``expert_tp`` (``None`` for tp), ``dispatch``, ``expert_overlap``, ``imbalance`` and
+    ``capacity_factor`` (``None`` without a limit).
 
     Args:
         prepared: One estimator or several; see :func:`estimators`.
@@ -155,9 +158,11 @@ def rows(  # the inputs of a batch
     """Evaluate a batch of unrelated configurations, one per row.
 
     A column is an array of length n, or one value for all rows: ``seq``, ``global_batch``, ``tp``, ``pp``, ``dp``, ``cp``,
-    ``ep``, ``microbatch``, ``interleave``, ``zero``; ``sequence_parallel``, ``overlap``, ``flash``, ``fused_loss`` (0 or
-    1); and ``schedule``, ``recompute``, ``optimizer``: names, or their positions in :data:`SCHEDULES`, :data:`RECOMPUTES`
-    and :data:`OPTIMIZER_NAMES`.  The defaults are those of :class:`~trnspec.perf.work.layout.Layout`.
+    ``ep``, ``expert_tp``, ``microbatch``, ``interleave``, ``zero``; ``sequence_parallel``, ``overlap``, ``flash``,
+    ``fused_loss``, ``expert_overlap`` (0 or 1); ``imbalance`` and ``capacity_factor``, numbers of at least 1. In ``expert_tp``
+    and ``capacity_factor`` ``None`` may occur, as in a layout; and ``schedule``, ``recompute``, ``optimizer``, ``dispatch``: names, or their positions in
+    :data:`SCHEDULES`, :data:`RECOMPUTES`, :data:`OPTIMIZER_NAMES` and :data:`DISPATCHES`.  The defaults are those of
+    :class:`~trnspec.perf.work.layout.Layout`.
 
     Args:
         prepared: The estimators.

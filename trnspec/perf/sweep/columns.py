@@ -38,14 +38,21 @@ RECOMPUTES = tuple(RECOMPUTE)
 OPTIMIZER_NAMES = tuple(OPTIMIZERS)
 """The optimizers, by their number in a column."""
 
-WORDS = {"schedule": SCHEDULES, "recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES}
+DISPATCHES: tuple[str, ...] = ("per-copy", "per-node")
+"""How tokens are sent to experts, by the number in a column."""
+
+WORDS = {"schedule": SCHEDULES, "recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES, "dispatch": DISPATCHES}
 """The columns of names, with the names."""
-COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")
+COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave", "expert_tp")
 """The columns of positive numbers."""
-FLAGS = ("sequence_parallel", "overlap", "flash", "fused_loss")
+FLAGS = ("sequence_parallel", "overlap", "flash", "fused_loss", "expert_overlap")
 """The columns of flags."""
 LEVELS = {"zero": 3}
 """The other columns that count from 0, with their highest value."""
+RATIOS = ("imbalance", "capacity_factor")
+"""The columns of numbers from 1 on that need not be whole; formulas take the load that follows, see :func:`load_of`."""
+OPTIONAL = ("expert_tp", "capacity_factor")
+"""The columns that may be ``None``, which is 0 as a number."""
 
 
 @frozen(kw_only=True)
@@ -79,6 +86,10 @@ class Choices:
         gradient_bytes: Bytes per gradient.
         state_bytes: Bytes of optimizer states per parameter.
         update_bytes: Bytes per parameter that the optimizer reads and writes.
+        expert_split: Ranks that split the matrices of one expert.
+        dispatch: 1 if tokens are sent to experts per node, 0 per copy.
+        expert_overlap: 1 if the all-to-all overlaps with the rest of a layer.
+        load: Tokens of the busiest rank's experts over the mean.
     """
 
     tp: Number
@@ -107,6 +118,10 @@ class Choices:
     gradient_bytes: Number
     state_bytes: Number
     update_bytes: Number
+    expert_split: Number
+    dispatch: Number
+    expert_overlap: Number
+    load: Number
 
     def replicas(self) -> Number:
         """Microbatches per replica, whole only if the batch is divisible."""
@@ -140,6 +155,10 @@ class Choices:
             weight_bytes=self.compute_bytes,
             gradient_bytes=self.gradient_bytes,
             update_bytes=self.update_bytes,
+            expert_split=self.expert_split,
+            per_node=self.dispatch,
+            expert_overlap=self.expert_overlap,
+            load=self.load,
         )
 
     def memory(self, d: Dimensions, microbatches: Number, runtime: Runtime) -> Number:
@@ -150,13 +169,15 @@ class Choices:
             dp=self.dp,
             cp=self.cp,
             ep=self.ep,
+            expert_tp=self.expert_split,
             interleave=self.interleave,
             held=self.held,
             folded=self.folded,
         )
         storing = Storing(
-            recompute=self.recompute, sequence_parallel=self.sequence, flash=self.flash, fused_loss=self.fused_loss
-        )
+            recompute=self.recompute, sequence_parallel=self.sequence, flash=self.flash, fused_loss=self.fused_loss,
+            load=self.load,
+        )  # fmt: skip
         optimizer = Optimizer(
             weight_bytes=self.weight_bytes,
             compute_bytes=self.compute_bytes,
@@ -247,6 +268,16 @@ def optimized(optimizer: Number) -> dict[str, Number]:
 def recomputed(recompute: Number) -> Number:
     """The number that formulas take for a kind of recompute, by its place in :data:`RECOMPUTES`: a number, or an array."""
     return _at(_RECOMPUTED, recompute)
+
+
+def split_of(expert_tp: Number, tp: Number) -> Number:
+    """Ranks that split an expert: those of ``expert_tp``, or those of ``tp`` where that is 0."""
+    return where(expert_tp == 0.0, tp, expert_tp)
+
+
+def load_of(imbalance: Number, capacity_factor: Number) -> Number:
+    """The load of experts: the capacity factor, or the imbalance where that is 0."""
+    return where(capacity_factor > 0.0, capacity_factor, imbalance)
 
 
 def invalid_degrees(c: Choices, ranks: Number, heads: Number, experts: Number, unknown: Number) -> Number:

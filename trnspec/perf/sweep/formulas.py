@@ -16,6 +16,7 @@ from trnspec.perf.sweep.columns import (
     COUNTS,
     FLAGS,
     LEVELS,
+    RATIOS,
     WORDS,
     Choices,
     as_float,
@@ -27,6 +28,7 @@ from trnspec.perf.sweep.columns import (
     optimized,
     recomputed,
     scheduled,
+    split_of,
     turns,
 )
 from trnspec.perf.training.communication import links
@@ -41,10 +43,12 @@ if TYPE_CHECKING:
 
 LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | LEVELS | dict.fromkeys(FLAGS, 1)
 """The highest value of columns that count from 0."""
-COLUMNS = (*LIMITS, *(name for name in reversed(COUNTS) if name != "dp"))
-"""The columns on which formulas depend; dp follows from the others."""
+COLUMNS = (*LIMITS, "load", *(name for name in reversed(COUNTS) if name != "dp"))
+"""The columns on which formulas depend; dp follows from the others, and the load of experts from the columns of ratios."""
 DEFAULTS: dict[str, Any] = {
-    f.name: f.default for f in attrs.fields(Layout) if f.name in {*LIMITS, *COUNTS} and f.default is not attrs.NOTHING
+    f.name: f.default
+    for f in attrs.fields(Layout)
+    if f.name in {*LIMITS, *COUNTS, *RATIOS} and f.default is not attrs.NOTHING
 }
 """The value of a column or an axis that is not given."""
 
@@ -94,8 +98,10 @@ def replicated(choices: Choices, ranks: Number) -> Choices:
 
 
 def columns_as_choices(columns: dict[str, Any]) -> Choices:
-    """Columns of integers as floats, and positions of names as what formulas take."""
-    floats = {n: as_float(columns[n]) for n in (*COUNTS, *FLAGS, *LEVELS) if n != "interleave"}
+    """Columns as floats, and positions of names as what formulas take."""
+    names = (*COUNTS, *FLAGS, *LEVELS, "load", "dispatch")
+    floats = {n: as_float(columns[n]) for n in names if n != "interleave"}
+    floats["expert_split"] = split_of(floats.pop("expert_tp"), floats["tp"])
     floats["sequence"] = floats.pop("sequence_parallel")
     floats["recompute"] = recomputed(columns["recompute"])
     schedule, interleave = columns["schedule"], columns["interleave"]

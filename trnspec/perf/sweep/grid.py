@@ -10,7 +10,19 @@ from attrs import asdict, evolve, frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.ops import Number, larger
-from trnspec.perf.sweep.columns import COUNTS, FLAGS, LEVELS, REASONS, SCHEDULES, WORDS, Choices, reason_codes
+from trnspec.perf.sweep.columns import (
+    COUNTS,
+    FLAGS,
+    LEVELS,
+    OPTIONAL,
+    RATIOS,
+    REASONS,
+    SCHEDULES,
+    WORDS,
+    Choices,
+    load_of,
+    reason_codes,
+)
 from trnspec.perf.sweep.formulas import DEFAULTS, columns_as_choices, formulas, replicated
 from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept
@@ -35,7 +47,7 @@ _INNER = 64
 
 AXES = (
     *(name for name in COUNTS if name not in {"dp", "interleave", "global_batch"}),
-    *("schedule", *FLAGS),
+    *(*RATIOS, "schedule", *FLAGS),
     *(name for name in (*WORDS, *LEVELS) if name != "schedule"),
     "global_batch",
 )
@@ -132,6 +144,13 @@ def _value(name: str, value: Any) -> Any:
         if not isinstance(value, (bool, np.bool_)):
             raise UsageError(f"{name} is {value!r}; expected True or False")
         return bool(value)
+    if value is None and name in OPTIONAL:
+        return None
+    if name in RATIOS:
+        is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        if not is_number or not 1.0 <= value < math.inf:
+            raise UsageError(f"{name} is {value!r}; expected a number of at least 1")
+        return float(value)
     number = _integer(name, value)
     if name in LEVELS and not 0 <= number <= LEVELS[name]:
         raise UsageError(f"{name} is {number}; expected an integer from 0 to {LEVELS[name]}")
@@ -256,10 +275,11 @@ def _blocks(axes: Grid, block: int) -> Iterator[tuple[int, Choices, tuple[int, i
         for begin in range(0, period, rows):
             end = min(period, begin + rows)
             varying = _combined(axes, AXES[fixed_axes:inner], begin, end)
-            columns: dict[str, Any] = {name: int(column[0]) for name, column in fixed.items()}
+            columns: dict[str, Any] = {name: column[0].item() for name, column in fixed.items()}
             columns |= {name: _column(column[:, None]) for name, column in varying.items()}
             columns |= {name: _column(column[None, :]) for name, column in last.items()}
-            yield (first * period + begin) * row_size, columns_as_choices(columns | {"dp": 1}), (end - begin, row_size)
+            columns |= {"dp": 1, "load": load_of(*(columns[name] for name in RATIOS))}
+            yield (first * period + begin) * row_size, columns_as_choices(columns), (end - begin, row_size)
 
 
 def _combined(axes: Grid, names: Sequence[str], begin: int, end: int) -> dict[str, Any]:
@@ -273,14 +293,20 @@ def _combined(axes: Grid, names: Sequence[str], begin: int, end: int) -> dict[st
             columns["schedule"] = np.array([SCHEDULES.index(schedule) for schedule, _ in values])[position]
             columns["interleave"] = np.array([chunks for _, chunks in values])[position]
         else:
-            options = WORDS.get(name)
-            columns[name] = np.array([options.index(value) if options else int(value) for value in values])[position]
+            columns[name] = np.array([_number(name, value) for value in values])[position]
     return columns
+
+
+def _number(name: str, value: Any) -> float:
+    """A value of an axis as a number: the position of a word, and 0 for ``None``."""
+    if name in WORDS:
+        return WORDS[name].index(value)
+    return 0 if value is None else value + 0
 
 
 def _column(column: Any) -> Any:
     """A column, or a single number where all its elements are equal."""
-    return column if column.size > 1 and (column != column.flat[0]).any() else int(column.flat[0])
+    return column if column.size > 1 and (column != column.flat[0]).any() else column.flat[0].item()
 
 
 def _evaluated(

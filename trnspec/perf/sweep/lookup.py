@@ -50,18 +50,28 @@ _VALUE_LIMIT = 1 << 20
 
 @define
 class _Axis:
-    """The values of a column, and the position of each; without a lookup each value is its own position."""
+    """The values of a column, and the position of each; without a lookup an integer is its own position."""
 
-    values: NDArray[np.int64]
+    values: NDArray[Any]
     lookup: NDArray[np.int32] | None = None
 
     @property
     def usable(self) -> bool:
         """Whether there are few enough values."""
-        return self.lookup is None or len(self.values) <= _MAX_VALUES
+        fixed = self.lookup is None and not self.fractional
+        return fixed or len(self.values) <= _MAX_VALUES
 
-    def find(self, column: NDArray[np.int64], positions: NDArray[np.int32]) -> bool:
+    @property
+    def fractional(self) -> bool:
+        """Whether values need not be whole."""
+        return self.values.dtype.kind == "f"
+
+    def find(self, column: NDArray[Any], positions: NDArray[np.int32]) -> bool:
         """Write the positions of values from 1 on; ``False`` where one of them is new."""
+        if self.fractional:
+            nearest = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
+            np.copyto(positions, nearest, casting="unsafe")
+            return bool((self.values.take(nearest) == column).all())
         if self.lookup is None:
             np.copyto(positions, column, casting="unsafe")
             return True
@@ -69,8 +79,11 @@ class _Axis:
         self.lookup.take(column, mode="clip", out=positions)
         return bool(np.minimum.reduce(positions) >= 0)
 
-    def grow(self, column: NDArray[np.int64]) -> None:
+    def grow(self, column: NDArray[Any]) -> None:
         """Add new values; with too many or too large ones the column is not an axis any more."""
+        if self.fractional:
+            self.values = np.union1d(self.values, column)
+            return
         largest = max(0, int(column.max()), *self.values[-1:].tolist())
         if largest < _VALUE_LIMIT:
             present = np.zeros(largest + 1, dtype=np.bool_)
@@ -114,8 +127,10 @@ class Tables:
             elif name in COUNTS:
                 axes[name] = _Axis(column[:0], np.zeros(0, dtype=np.int32))
                 axes[name].grow(column)
-            else:
+            elif name in LIMITS:
                 axes[name] = _Axis(np.arange(LIMITS[name] + 1))
+            else:
+                axes[name] = _Axis(np.unique(column))
         tables = cls(figures, rows, axes, ("total", *parts))
         tables.build()
         return tables
@@ -181,7 +196,7 @@ class Tables:
         columns: dict[str, Any] = {}
         for name in COLUMNS:
             values = self.axes[name].values
-            columns[name] = recording.column(name, np.int64) if len(values) > 1 else int(values[0])
+            columns[name] = recording.column(name, values.dtype) if len(values) > 1 else values[0].item()
             if len(values) > 1:
                 leaves[columns[name]] = values
 
@@ -206,7 +221,7 @@ class Tables:
 
     def _direct(self, columns: dict[str, Any]) -> list[Any] | None:
         """Times, parts and codes by the formulas as they are, which is faster than tables where rows are few."""
-        if any(np.min(columns[name]) < 1 for name in COUNTS):
+        if any(isinstance(columns[name], np.ndarray) and columns[name].min() < 1 for name in COUNTS):
             return None
         positions = {name: of_estimators[columns["which"]] for name, of_estimators in self.figures.positions.items()}
         positions["which"] = columns["which"]

@@ -8,7 +8,7 @@ import numpy as np
 from attrs import define, evolve
 
 from trnspec.errors import UsageError
-from trnspec.perf.sweep.columns import COUNTS, REASONS, WORDS
+from trnspec.perf.sweep.columns import COUNTS, OPTIONAL, RATIOS, REASONS, WORDS, load_of
 from trnspec.perf.sweep.formulas import DEFAULTS, LIMITS, columns_as_choices
 from trnspec.perf.sweep.grid import framework_defaults
 from trnspec.perf.sweep.lookup import Tables
@@ -91,7 +91,10 @@ class _Batch:
         if missing := [name for name in ("seq", "global_batch") if name not in columns]:
             raise UsageError(f"a batch needs the column {missing[0]}")
         defaults = DEFAULTS | framework_defaults(estimators)
-        values = {name: _read(name, value) for name, value in (defaults | dict(columns)).items()}
+        given = defaults | dict(columns)
+        # Experts are split over all tensor-parallel ranks where there is no degree.
+        given["expert_tp"] = _without_none(given["expert_tp"], given["tp"])
+        values = {name: _read(name, value) for name, value in given.items()}
         index: Any = np.asarray(which)
         if index.dtype.kind not in "iu" or index.ndim > 1:
             raise UsageError("which is the position of an estimator: an integer, or a column of integers")
@@ -99,6 +102,7 @@ class _Batch:
         if len(sizes) > 1:
             raise UsageError(f"the columns of a batch have different lengths: {', '.join(map(str, sorted(sizes)))}")
         size = sizes.pop() if sizes else 1
+        values["load"] = load_of(*(values.pop(name) for name in RATIOS))
         if not index.ndim:
             # One estimator for all rows: its numbers are numbers, not columns.
             _check("which", int(index), len(estimators) - 1)
@@ -109,7 +113,7 @@ class _Batch:
                 _check(name, values[name], limit)
         below = False
         for name in COUNTS:
-            if not isinstance(values[name], np.ndarray):
+            if not isinstance(values[name], np.ndarray) and given[name] is not None:
                 below, values[name] = below or values[name] < 1, max(values[name], 1)
         sample = _rows(values, slice(0, size, -(-size // _SAMPLE))) if size else dict.fromkeys(values, 1)
         return cls(size, tuple(estimators), values, below, Tables.of(estimators, size, _positive(sample)[0], parts))
@@ -185,8 +189,36 @@ def _check(name: str, column: Any, limit: int) -> None:
     raise UsageError(f"the column {name} has a value outside 0 to {limit}")
 
 
+def _without_none(column: Any, other: Any) -> Any:
+    """A column in which another one has the place of ``None``; ``None`` alone is left as it is."""
+    objects = np.asarray(column)
+    if objects.dtype.kind != "O" or objects.ndim != 1:
+        return column
+    return np.array(np.where([one is None for one in objects], other, objects).tolist())
+
+
+def _ratios(name: str, value: Any) -> Any:
+    """A column of numbers of at least 1, or one for all rows; ``None`` becomes 0."""
+    try:
+        # None is NaN.
+        column = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        column = np.empty((0, 0))
+    if column.ndim > 1:
+        raise UsageError(f"the column {name} is neither a number nor an array with one number per row")
+    left_out = np.isnan(column) & (name in OPTIONAL)
+    if not ((column >= 1.0) & (column < np.inf) | left_out).all():
+        raise UsageError(f"the column {name} has a value that is not a number of at least 1")
+    column = np.where(left_out, 0.0, column)
+    return column if column.ndim else float(column)
+
+
 def _read(name: str, value: Any) -> Any:
-    """A column as integers, or one integer for all rows; names become their positions."""
+    """A column as integers or ratios, or one of them for all rows; names become their positions, and ``None`` 0."""
+    if name in RATIOS:
+        return _ratios(name, value)
+    if value is None and name in OPTIONAL:
+        return 0
     if name in WORDS:
         names = WORDS[name]
         numbers = {item: i for i, item in enumerate(names)}

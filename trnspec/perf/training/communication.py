@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from trnspec.perf.experts import Exchange, exchange
 from trnspec.perf.lowering.machine import always_zero, group
-from trnspec.perf.ops import Number, ceil, larger, smaller
+from trnspec.perf.ops import Number, ceil, smaller
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
@@ -28,7 +29,6 @@ class Links:
         ring_each: One full pass around the context-parallel ring.
         ring_byte: The same, per byte of all its ranks together.
         expert_each: All-to-all between expert-parallel ranks.
-        expert_byte: The same, per byte of a rank's buffer.
         send_each: A message to the next stage and one back.
         send_byte: The same, per byte of one message.
         data_each: All-gather or reduce-scatter between data-parallel ranks.
@@ -37,6 +37,9 @@ class Links:
         sharded: ``1/(dp cp) - 1``: what sharding adds to a factor of 1.
         unknown: Above 0 where a link is used whose rate is not published.
         expert_unknown: The same for links that only a model with experts uses.
+        exchange: The links of the all-to-all.
+        split_each: All-reduce between the ranks that split an expert.
+        split_byte: The same, per byte of the buffer.
     """
 
     tensor_each: Number
@@ -44,7 +47,6 @@ class Links:
     ring_each: Number
     ring_byte: Number
     expert_each: Number
-    expert_byte: Number
     send_each: Number
     send_byte: Number
     data_each: Number
@@ -53,6 +55,9 @@ class Links:
     sharded: Number
     unknown: Number
     expert_unknown: Number
+    exchange: Exchange
+    split_each: Number
+    split_byte: Number
 
 
 def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links:
@@ -72,16 +77,18 @@ def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links
         ring = group(machine, plan.cp, plan.tp)
         ring_each, ring_byte, ring_unknown = machine.call * ring.many + ring.latency, ring.gather, ring.unknown
     replica_group = group(machine, ranks, plan.tp)
-    expert_group = group(machine, ranks / plan.ep, plan.tp * plan.ep)
-    expert_each, expert_byte, all_to_all_unknown = _experts(plan, machine)
+    # Ranks are numbered by expert first: those that split one, those with different ones, those with the same.
+    expert_group = group(machine, ranks * plan.tp / (plan.ep * plan.expert_split), plan.expert_split * plan.ep)
+    between_experts = exchange(machine, plan.ep, plan.expert_split)
+    equal = plan.expert_split is plan.tp or always_zero(plan.expert_split - plan.tp)
+    split_group = tensor_group if equal else group(machine, plan.expert_split, 1.0)
     send_each, send_byte, send_unknown = _sends(plan, machine, plan.tp * ranks * plan.pp)
     return Links(
         tensor_each=machine.call * tensor_group.many + 2.0 * tensor_group.latency,
         tensor_byte=2.0 * tensor_group.gather,
         ring_each=ring_each,
         ring_byte=ring_byte,
-        expert_each=expert_each,
-        expert_byte=expert_byte,
+        expert_each=smaller(plan.ep - 1.0, 1.0) * (machine.call + between_experts.hop),
         send_each=send_each,
         send_byte=send_byte,
         data_each=0.5 * machine.call * replica_group.many + replica_group.latency,
@@ -89,26 +96,11 @@ def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links
         part_byte=expert_group.gather,
         sharded=1.0 / ranks - 1.0,
         unknown=tensor_group.unknown + ring_unknown + send_unknown + replica_group.unknown,
-        expert_unknown=all_to_all_unknown + expert_group.unknown,
+        expert_unknown=between_experts.unknown + expert_group.unknown,
+        exchange=between_experts,
+        split_each=machine.call * split_group.many + 2.0 * split_group.latency,
+        split_byte=2.0 * split_group.gather,
     )
-
-
-def _experts(plan: Plan, machine: Machine) -> tuple[Number, Number, Number]:
-    """All-to-all among experts: time per call and per byte of a rank [s], and use of unknown links, summed over levels.
-
-    Of the ``n`` ranks of a group ``w_i`` are within a unit of level i, so the share ``(w_i - w_(i-1)) / n`` goes over it.
-    """
-    if always_zero(plan.ep - 1.0):
-        return 0.0, 0.0, 0.0
-    inverse = 1.0 / plan.ep
-    within_1, within_2, within_3 = (
-        1.0 / larger(inverse, smaller(1.0, plan.tp * inverse_ranks))
-        for inverse_ranks in (machine.inverse_1, machine.inverse_2, machine.inverse_3)
-    )
-    on_1, on_2, on_3, on_4 = within_1 - 1.0, within_2 - within_1, within_3 - within_2, plan.ep - within_3
-    byte_time = on_1 * machine.byte_1 + on_2 * machine.byte_2 + on_3 * machine.byte_3 + on_4 * machine.byte_4
-    unknown = on_1 * machine.unknown_1 + on_2 * machine.unknown_2 + on_3 * machine.unknown_3 + on_4 * machine.unknown_4
-    return machine.call * smaller(plan.ep - 1.0, 1.0), byte_time * inverse, unknown
 
 
 def _sends(plan: Plan, machine: Machine, span: Number) -> tuple[Number, Number, Number]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from trnspec.perf.experts import byte_time, copies
 from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, ceil, floor, larger, smaller
 from trnspec.perf.work.stages import extreme_layers
@@ -73,6 +74,7 @@ class Costs:
         update_bytes: Bytes per parameter that the optimizer reads and writes.
         step: Fixed time of a step [s].
         unknown: Above 0 where a link is used whose rate is not published.
+        expert_overlap: Share of the rest of a layer that the all-to-all can overlap with.
     """
 
     seq_tokens: Number
@@ -120,6 +122,7 @@ class Costs:
     update_bytes: Number
     step: Number
     unknown: Number
+    expert_overlap: Number
 
 
 def costs(terms: Terms, plan: Plan, links: Links) -> Costs:
@@ -141,11 +144,16 @@ def costs(terms: Terms, plan: Plan, links: Links) -> Costs:
 def _layer(terms: Terms, plan: Plan) -> dict[str, Number]:
     """Time of a layer forward per token, without attention scores."""
     share, wide, stream = 1.0 / plan.tp, terms.wide, terms.stream
+    beyond = plan.load - 1.0
     # KV heads are split, and replicated where there are fewer than ranks; a latent cache counts as one head.
     replicated = ceil(terms.kv_heads / plan.tp) * plan.tp / terms.kv_heads - 1.0
     token = share * (terms.matmul + replicated * terms.repeated)
+    if not always_zero(beyond):
+        token = token + share * beyond * terms.routed_matmul
     if not always_zero(wide):
-        token = token + (wide + share * terms.split) * plan.activation_bytes
+        # Ranks that split an expert have the same copies.
+        routed = share * (plan.load * plan.expert_split * terms.routed_wide + beyond * terms.routed_split)
+        token = token + (wide + share * terms.split + routed) * plan.activation_bytes
     if not always_zero(stream):
         # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
         token = token + (1.0 + plan.sequence * (share - 1.0)) * (stream * plan.activation_bytes)
@@ -173,7 +181,8 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
     share = 1.0 / plan.tp
     weights: Number = 0.0
     if not always_zero(terms.wide):
-        weights = (terms.weight + terms.expert_weight / plan.ep) * share * plan.activation_bytes
+        routed = terms.expert_weight / (plan.ep * plan.expert_split)
+        weights = (terms.weight * share + routed) * plan.activation_bytes
     return {
         "weights": weights,
         "head": share * terms.head,
@@ -182,15 +191,29 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
         "forward": terms.forward,
         "backward": terms.backward,
         "tensor_overlap": plan.overlap * terms.tensor_overlap,
+        "expert_overlap": plan.expert_overlap,
         "exposed": terms.exposed,
         "step": terms.step,
     }
 
 
 def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
-    """The two all-reduces of a layer forward."""
+    """All-reduces of a layer's results, forward.
+
+    Attention, dense and shared networks each have one of a token. Ranks that split experts reduce every copy of a token that
+    they received.
+    """
     message = terms.hidden * plan.activation_bytes
-    return {"tensor_each": 2.0 * links.tensor_each, "tensor_token": 2.0 * (links.tensor_byte * message)}
+    results, moe = terms.results, terms.moe
+    if always_zero(moe):
+        return {"tensor_each": results * links.tensor_each, "tensor_token": results * (links.tensor_byte * message)}
+    # Where every rank has all experts, shared and routed ones have one sum, and one copy of a token is enough for both.
+    several = smaller(plan.ep - 1.0, 1.0)
+    results = results + terms.shared * (1.0 - plan.per_node * (1.0 - several))
+    received = plan.load * copies(plan.ep, terms.active, plan.per_node) * plan.expert_split / plan.tp
+    each = results * links.tensor_each + moe * links.split_each
+    token = results * links.tensor_byte + moe * received * links.split_byte
+    return {"tensor_each": each, "tensor_token": token * message}
 
 
 def _ends(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -214,14 +237,12 @@ def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
 
 def _experts(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     """All-to-all of tokens to their experts and back, forward and backward, as often as all-reduces."""
-    if always_zero(dispatched := terms.dispatched) or always_zero(plan.ep - 1.0):
+    if always_zero(moe := terms.moe) or always_zero(plan.ep - 1.0):
         return {"expert_each": 0.0, "expert_token": 0.0}
-    rounds = 4.0 + 2.0 * plan.full
-    message = terms.hidden * plan.activation_bytes * dispatched / plan.tp
-    return {
-        "expert_each": rounds * (links.expert_each * terms.moe),
-        "expert_token": rounds * (links.expert_byte * message),
-    }
+    rounds = (4.0 + 2.0 * plan.full) * moe
+    message = terms.hidden * plan.activation_bytes * plan.load / plan.tp
+    byte = byte_time(links.exchange, terms.active, plan.per_node)
+    return {"expert_each": rounds * links.expert_each, "expert_token": rounds * (byte * message)}
 
 
 def _pipeline(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -294,10 +315,10 @@ def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     parameters = larger(stages * terms.kept, ends) * share
     data_byte = links.data_byte * parameters
     if not always_zero(elements := terms.routed):
-        routed = larger(stages, last) * share * (elements / plan.ep)
+        routed = larger(stages, last) * (elements / (plan.ep * plan.expert_split))
         data_byte = data_byte + links.part_byte * routed
         # Experts are sharded over fewer ranks, since each expert-parallel rank has its own.
-        parameters = parameters + routed + plan.sharded * (plan.ep - 1.0) * routed
+        parameters = parameters + routed + plan.sharded * (plan.ep * plan.expert_split * share - 1.0) * routed
     return {
         "data_byte": data_byte,
         "gradient_calls": (2.0 - plan.sharded + plan.gathered * (2.0 * stages - 1.0)) * links.data_each,
@@ -331,29 +352,14 @@ def missing(terms: Terms, _: Plan, links: Links) -> dict[str, Number]:
     }
 
 
-LOCAL: dict[Callable[[Terms, Plan], dict[str, Number]], tuple[str, ...]] = {
-    _seq_tokens: ("seq", "cp"),
-    _bytes: ("optimizer", "zero"),
-    _layer: ("sequence_parallel", "tp", "which"),
-    _scores: ("flash", "seq", "tp", "which"),
-    _scores_backward: ("flash",),
-    _share: ("overlap", "recompute", "ep", "tp", "which"),
-    _schedule: ("interleave", "schedule", "pp"),
-    _stages: ("interleave", "schedule", "pp", "which"),
-    _available: ("zero", "interleave", "pp", "which"),
-}
-"""Functions that compute coefficients without links, and the layout fields that they depend on.
+LOCAL: tuple[Callable[[Terms, Plan], dict[str, Number]], ...] = (
+    *(_seq_tokens, _bytes, _layer, _scores, _scores_backward),
+    *(_share, _schedule, _stages, _available),
+)
+"""Functions that compute coefficients without links."""
 
-``which`` is the model and the system.
-"""
-
-LINKED: dict[Callable[[Terms, Plan, Links], dict[str, Number]], tuple[str, ...]] = {
-    _tensor: ("tp", "which"),
-    _ends: ("schedule", "pp", "tp", "which"),
-    _context: ("cp", "tp", "which"),
-    _experts: ("recompute", "ep", "tp", "which"),
-    _pipeline: ("sequence_parallel", "pp", "tp", "which"),
-    _data: ("zero", "pp", "ep", "tp", "which"),
-    missing: ("cp", "pp", "ep", "tp", "which"),
-}
-"""Functions that compute the other coefficients, and the layout fields that they depend on."""
+LINKED: tuple[Callable[[Terms, Plan, Links], dict[str, Number]], ...] = (
+    *(_tensor, _ends, _context, _experts),
+    *(_pipeline, _data, missing),
+)
+"""Functions that compute the other coefficients."""

@@ -35,7 +35,7 @@ class Step:
         head: Output matrix and loss, and multi-token prediction, as far as they make the last stage the slowest.
         tensor: Exposed tensor-parallel collectives.
         context: Exposed ring exchange of keys and values.
-        expert: All-to-all of tokens between experts.
+        expert: Exposed all-to-all of tokens between experts.
         pipeline: Messages between stages.
         bubble: Pipeline bubble.
         data: Exposed collectives over gradients and sharded weights.
@@ -116,6 +116,9 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     if not always_zero(context_forward):
         context = (rounds + (1.0 + selective)) * context_forward
     expert = _carried(costs.expert_each, costs.expert_token, tokens)
+    if not always_zero(overlap := costs.expert_overlap) and not always_zero(expert):
+        # With the rest of a layer, of the other of two interleaved microbatches: forward of one with backward of the other.
+        expert = larger(expert - overlap * (forward + backward + redone + tensor + context), 0.0)
     pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
 
     stages, work = costs.stage_layers, forward + backward

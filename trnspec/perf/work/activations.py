@@ -54,6 +54,7 @@ class Storing:
         element_bytes: Bytes of an activation.
         gathered_inputs: 1.0 where the inputs of attention and network that sequence parallelism gathers are stored, as
             DTensor does; 0.0 where each rank stores its part and gathers them again in the backward pass.
+        load: Tokens that the busiest rank's experts compute, over the mean.
         form: ``counted`` from the dimensions, or ``published``: attention as wide as the hidden size, as many KV heads as
             query heads, two tensors in the feed-forward network even with a gate, as in ``18 + 4 f/h`` of
             NVIDIA/Megatron-LM, megatron/training/theoretical_memory_usage.py.
@@ -66,6 +67,7 @@ class Storing:
     dropout: Number = 0.0
     element_bytes: Number = 2.0
     gathered_inputs: Number = 0.0
+    load: Number = 1.0
     form: Literal["counted", "published"] = "counted"
 
 
@@ -154,7 +156,7 @@ def kept_operators(d: Dimensions, split: Split, storing: Storing, tokens: Number
         tokens: Tokens of a microbatch on a rank.
         expert: 1.0 for an MoE layer.
     """
-    tp, slots = split.tp, tokens * d.active
+    tp, slots = split.tp, storing.load * tokens * d.active
     gated = where(d.matrices > 2.0, 1.0, 0.0)
     latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
     values = where(latent, d.heads * (d.qk_size + d.v_size) / tp, d.kv_heads * d.v_size * shared_heads(d, tp))
@@ -189,7 +191,7 @@ def _feed_forward(d: Dimensions, split: Split, storing: Storing, tokens: Number,
     """Inner tensors of the feed-forward network or the experts; token copies sent to experts; the router."""
     size, tp = storing.element_bytes, split.tp
     tensors = 2.0 if storing.form == "published" else d.matrices
-    slots = tokens * d.active
+    slots = storing.load * tokens * d.active
     dense = size * tensors * d.width * tokens / tp
     routed = size * tensors * d.expert_width * slots / tp
     shared = size * tensors * d.shared_width * tokens / tp
@@ -268,6 +270,7 @@ def _recomputed(d: Dimensions, split: Split, storing: Storing, seq: Number, micr
         dropout=storing.dropout,
         element_bytes=storing.element_bytes,
         gathered_inputs=storing.gathered_inputs,
+        load=storing.load,
         form=storing.form,
     )
     dense, expert = (layer_activations(d, split, full_storage, seq, microbatch, kind) for kind in (0.0, 1.0))

@@ -56,7 +56,7 @@ class Layout:
         pp: Pipeline-parallel degree.
         dp: Data-parallel degree.
         cp: Context-parallel degree.
-        ep: Expert-parallel degree: ranks, among those of dp and cp, that split the experts.
+        ep: Expert-parallel degree: ranks, among those of dp, cp and ``tp / expert_tp``, that hold different experts.
         seq: Sequence length in tokens.
         global_batch: Sequences per step, over all replicas.
         microbatch: Sequences per microbatch.
@@ -71,6 +71,11 @@ class Layout:
         optimizer: The optimizer, with the precision of its states.
         offload: What is kept in host memory.
         uneven: Whether stages may have different numbers of layers, see :func:`trnspec.perf.work.stages.dealt`.
+        expert_tp: Tensor-parallel degree of one expert, a divisor of tp; ``None`` for tp.
+        dispatch: How tokens are sent to experts, see :mod:`trnspec.perf.experts`.
+        expert_overlap: Whether the all-to-all overlaps with the rest of a layer.
+        imbalance: Tokens of the busiest rank's experts over the mean.
+        capacity_factor: Tokens that every expert computes, padding included, over the mean; ``None`` without a limit.
     """
 
     tp: int = 1
@@ -92,6 +97,11 @@ class Layout:
     optimizer: str = "adam"
     offload: questions.Offload = "none"
     uneven: bool = False
+    expert_tp: int | None = None
+    dispatch: questions.Dispatch = "per-node"
+    expert_overlap: bool = True
+    imbalance: float = 1.0
+    capacity_factor: float | None = None
 
     @property
     def ranks(self) -> int:
@@ -133,6 +143,19 @@ class Layout:
         """1 with sequence parallelism."""
         return float(self.sequence_parallel)
 
+    @property
+    def expert_split(self) -> int:
+        """Ranks that split the matrices of one expert."""
+        return self.tp if self.expert_tp is None else self.expert_tp
+
+    @property
+    def load(self) -> float:
+        """Tokens that the busiest rank's experts compute, over the mean.
+
+        With a capacity every expert computes as many: tokens beyond are dropped, and padding fills up.
+        """
+        return self.imbalance if self.capacity_factor is None else self.capacity_factor
+
     def plan(self) -> Plan:
         """The numbers from which times are computed."""
         full, selective = computed_again(RECOMPUTE[self.recompute])
@@ -163,6 +186,10 @@ class Layout:
             weight_bytes=float(sizes.compute_bytes),
             gradient_bytes=float(sizes.grad_bytes),
             update_bytes=float(sizes.update_bytes),
+            expert_split=float(self.expert_split),
+            per_node=float(self.dispatch == "per-node"),
+            expert_overlap=float(self.expert_overlap),
+            load=float(self.load),
         )
 
     def split(self) -> Split:
@@ -173,6 +200,7 @@ class Layout:
             dp=float(self.dp),
             cp=float(self.cp),
             ep=float(self.ep),
+            expert_tp=float(self.expert_split),
             interleave=float(self.interleave),
             held=SCHEDULES[self.schedule][0],
             folded=self.folded,
@@ -185,6 +213,7 @@ class Layout:
             sequence_parallel=float(self.sequence_parallel),
             flash=float(self.flash),
             fused_loss=float(self.fused_loss),
+            load=float(self.load),
         )
 
 
@@ -209,6 +238,10 @@ def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
     for name in ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"):
         if getattr(layout, name) < 1:
             raise RefusalError("not-positive", f"{name} is {getattr(layout, name)}; it must be at least 1", place=name)
+    expert_tp, capacity = layout.expert_tp, layout.capacity_factor
+    for name, value in (("expert_tp", expert_tp), ("imbalance", layout.imbalance), ("capacity_factor", capacity)):
+        if value is not None and value < 1:
+            raise RefusalError("not-positive", f"{name} is {value:g}; it must be at least 1", place=name)
     if layout.optimizer not in OPTIMIZERS:
         raise RefusalError(
             "unknown-optimizer",
@@ -315,8 +348,19 @@ def _experts(layout: Layout, d: Dimensions, _: int) -> RefusalError:
         text = "the model has no experts"
     elif experts % layout.ep:
         text = f"{experts} experts are not divisible by ep {layout.ep}"
+    elif layout.expert_split < 1 or layout.tp % layout.expert_split:
+        text = f"tp {layout.tp} is not divisible by expert_tp {layout.expert_split}"
+        able = [n for n in range(1, layout.tp + 1) if layout.tp % n == 0]
+        hint = nearest("expert_tp", layout.expert_split, able)
+        return RefusalError("experts-not-divisible", text, place="expert_tp", hint=hint)
+    elif layout.expert_split < layout.tp:
+        whole = layout.dp * layout.cp * layout.tp // layout.expert_split
+        text = f"dp x cp x tp / expert_tp, which is {whole}, is not divisible by ep {layout.ep}"
     else:
         text = f"dp x cp, which is {layout.dp * layout.cp}, is not divisible by ep {layout.ep}"
+        # Whole experts leave the tensor-parallel ranks to expert parallelism.
+        if layout.tp > 1 and layout.dp * layout.cp * layout.tp % layout.ep == 0:
+            return RefusalError("experts-not-divisible", text, place="ep", hint="expert_tp 1")
     return RefusalError("experts-not-divisible", text, place="ep")
 
 

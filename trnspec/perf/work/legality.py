@@ -45,6 +45,10 @@ class Layouts(Protocol):
         """Expert-parallel degree."""
 
     @property
+    def expert_split(self) -> Number:
+        """Ranks that split the matrices of one expert."""
+
+    @property
     def seq(self) -> Number:
         """Sequence length."""
 
@@ -82,10 +86,14 @@ def degrees(c: Layouts, ranks: Number, heads: Number, experts: Number) -> Condit
         heads: Query heads of the model.
         experts: Its experts, 1 for none.
     """
+    # Ranks of a tensor-parallel group that hold different experts, or the same ones.
+    whole = c.tp / c.expert_split
     return {
         "rank-count": c.tp * c.pp * c.dp * c.cp != ranks,
         "heads-not-divisible": fractional(heads / c.tp),
-        "experts-not-divisible": either(fractional(experts / c.ep), fractional(c.dp * c.cp / c.ep)),
+        "experts-not-divisible": either(
+            either(fractional(experts / c.ep), fractional(c.dp * c.cp * whole / c.ep)), fractional(whole)
+        ),
     }
 
 

@@ -184,7 +184,7 @@ def held_parameters(
     return RankParameters(
         dense=(dense + expert) * attention
         + dense * mlp
-        + expert * (shared + d.router_weights)
+        + expert * (shared + d.router_weights + d.router_small)
         + first * (d.embedding / tp + d.positions)
         + head
         + outer

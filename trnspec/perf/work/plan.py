@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import Factory, field, frozen
 
 from trnspec.perf.ops import Number, where
 
@@ -16,7 +16,7 @@ class Plan:
         pp: Pipeline-parallel degree.
         dp: Data-parallel degree; expert parallelism is within it.
         cp: Context-parallel degree.
-        ep: Expert-parallel degree, over ranks of dp and cp.
+        ep: Expert-parallel degree, over ranks of dp and cp, and of tp where ``expert_split`` is less than that.
         seq: Tokens of a sequence.
         microbatch: Sequences of a microbatch.
         microbatches: Microbatches per step and replica.
@@ -37,6 +37,10 @@ class Plan:
         gradient_bytes: Bytes of a gradient as it is communicated.
         update_bytes: Bytes per parameter that the optimizer reads and writes.
         activation_bytes: Bytes of an activation.
+        expert_split: Tensor-parallel degree of one expert; a divisor of ``tp``.
+        per_node: 1 where a token is sent once to each unit with some of its experts, 0 where once for each expert.
+        expert_overlap: 1 where the all-to-all can overlap with the rest of a layer.
+        load: Tokens that the busiest rank computes and exchanges, over their mean.
     """
 
     tp: Number = 1.0
@@ -64,6 +68,10 @@ class Plan:
     gradient_bytes: Number = 2.0
     update_bytes: Number = 28.0
     activation_bytes: Number = 2.0
+    expert_split: Number = field(default=Factory(lambda self: self.tp, takes_self=True))
+    per_node: Number = 1.0
+    expert_overlap: Number = 1.0
+    load: Number = 1.0
 
 
 def computed_again(recompute: Number) -> tuple[Number, Number]:

@@ -24,7 +24,8 @@ class Terms:
         matmul: Time of a layer's matrix multiplications per token [s].
         repeated: Time of the key and value projections per token [s]; replicated where there are fewer heads than ranks.
         score: Time of attention per token and token of context [s].
-        wide: Time of reading and writing the residual stream per token and byte of an element [s].
+        wide: Time of reading and writing the residual stream, without routed experts, per token and byte of an element
+            [s].
         split: The same of tensors that tensor parallelism splits.
         weight: Time of reading a layer's weights once, without routed experts, per byte of an element [s].
         expert_weight: The same of routed experts.
@@ -42,8 +43,6 @@ class Terms:
         routed: Elements of the routed experts of a layer.
         outer: Elements outside the layers with a single stage.
         last_extra: Elements outside the layers on the last of several stages, minus ``outer``.
-        dispatched: Copies of a token that the all-to-all carries, per layer.
-        moe: ``min(dispatched, 1)``: 0 for a dense model.
         state: Time of the optimizer per byte that it reads or writes [s].
         forward: Least time of a layer forward [s].
         backward: Least time of a layer backward [s].
@@ -53,6 +52,13 @@ class Terms:
         step: Fixed time of a step [s].
         mtp: Modules of multi-token prediction.
         joined: Elements of the matrices that join their inputs.
+        active: Experts per token; 0 for a dense model.
+        moe: Share of the layers with experts.
+        shared: Share of the layers with shared experts.
+        results: Results of a layer on the residual stream, without experts: of attention, and of dense layers.
+        routed_matmul: The part of ``matmul`` in routed experts [s].
+        routed_wide: Time of reading and writing the residual stream in routed experts per token and byte of an element [s].
+        routed_split: The part of ``split`` in routed experts [s].
     """
 
     layers: Number
@@ -77,8 +83,6 @@ class Terms:
     routed: Number
     outer: Number
     last_extra: Number
-    dispatched: Number
-    moe: Number
     state: Number
     forward: Number
     backward: Number
@@ -88,6 +92,13 @@ class Terms:
     step: Number
     mtp: Number
     joined: Number
+    active: Number
+    moe: Number
+    shared: Number
+    results: Number
+    routed_matmul: Number
+    routed_wide: Number
+    routed_split: Number
 
 
 def terms(model: Transformer, machine: Machine) -> Terms:
@@ -105,7 +116,8 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         matmul=2.0 * model.weights * machine.flop,
         repeated=2.0 * model.hidden * model.kv_elements * machine.flop,
         score=2.0 * model.scores * machine.score,
-        wide=model.wide * pass_time,
+        # Each of a layer's matrices, or pairs of them, reads the residual stream and writes a result to it.
+        wide=2.0 * model.hidden * (model.results + model.shared) * pass_time,
         split=model.split * pass_time,
         weight=model.whole * pass_time,
         expert_weight=model.routed * pass_time,
@@ -123,8 +135,6 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         outer=outer,
         # The last stage has an output matrix of its own even where it is tied to the embedding, and the final norm.
         last_extra=model.output + model.outer - outer,
-        dispatched=model.dispatched,
-        moe=smaller(model.dispatched, 1.0),
         state=(1.0 + machine.optimizer_passes) * machine.byte,
         forward=machine.forward,
         backward=machine.backward,
@@ -134,6 +144,13 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         step=machine.step,
         mtp=model.mtp,
         joined=model.mtp * model.joined,
+        active=model.active,
+        moe=model.moe,
+        shared=model.shared,
+        results=model.results,
+        routed_matmul=2.0 * (model.weights - model.whole) * machine.flop,
+        routed_wide=2.0 * model.hidden * model.dispatched * pass_time,
+        routed_split=model.routed_split * pass_time,
     )
 
 

@@ -29,9 +29,8 @@ class Transformer:
         small: Elements of a layer's norms and biases.
         scores: Width of queries and values of all heads: half of the FLOP of a query-key pair.
         absorbed: The same in decoding: with latent attention each head multiplies compressed vectors.
-        wide: Elements per token that matrix multiplications read from and write to the residual stream.
-        split: Elements per token that they read and write where tensor parallelism splits them.
-        dispatched: Copies of a token that the all-to-all carries, per layer: active experts times share of MoE layers.
+        split: Elements per token that matrix multiplications read and write where tensor parallelism splits them.
+        dispatched: Active experts times share of MoE layers.
         embedding: Elements of the embedding, positions included.
         output: Elements of the output matrix.
         tied: 1.0 where the output matrix is the embedding.
@@ -41,6 +40,11 @@ class Transformer:
         causal: 1.0 for causal attention.
         mtp: Modules of multi-token prediction.
         joined: Elements of the matrix of such a module that joins two inputs.
+        results: Results of a layer on the residual stream, without experts: of attention, and of dense layers.
+        active: Experts per token; 0 for a dense model.
+        moe: Share of the layers with experts.
+        shared: Share of the layers with shared experts.
+        routed_split: The part of ``split`` in routed experts.
     """
 
     layers: Number
@@ -55,7 +59,6 @@ class Transformer:
     small: Number
     scores: Number
     absorbed: Number
-    wide: Number
     split: Number
     dispatched: Number
     embedding: Number
@@ -67,6 +70,11 @@ class Transformer:
     causal: Number
     mtp: Number = 0.0
     joined: Number = 0.0
+    results: Number = 2.0
+    active: Number = 0.0
+    moe: Number = 0.0
+    shared: Number = 0.0
+    routed_split: Number = 0.0
 
 
 def transformer(d: Dimensions) -> Transformer:
@@ -76,8 +84,7 @@ def transformer(d: Dimensions) -> Transformer:
     gated = d.matrices - 1.0
     active = d.active * d.expert_width + d.shared_width
     feed_forward_width = dense * d.width + experts * active
-    # Queries, keys and values read the residual stream; the output projection and the networks write to it.
-    networks = dense + experts * (d.active + (1.0 if d.shared_width else 0.0))
+    shared = experts if d.shared_width else 0.0
     qkv = d.heads * d.qk_size + d.kv_elements
     return Transformer(
         layers=d.layers,
@@ -91,10 +98,11 @@ def transformer(d: Dimensions) -> Transformer:
         + experts * (d.active * d.expert_weights + d.shared_weights + d.router_weights),
         whole=d.attention_weights + dense * d.mlp_weights + experts * (d.shared_weights + d.router_weights),
         routed=experts * d.experts * d.expert_weights,
-        small=d.attention_small + dense * d.mlp_small + experts * (d.experts * d.expert_small + d.shared_small),
+        small=d.attention_small
+        + dense * d.mlp_small
+        + experts * (d.experts * d.expert_small + d.shared_small + d.router_small),
         scores=d.heads * (d.qk_size + d.v_size),
         absorbed=d.heads * (d.kv_elements + d.rank if d.rank else d.qk_size + d.v_size),
-        wide=2.0 * d.hidden + networks * 2.0 * d.hidden,
         split=qkv + d.heads * d.v_size + feed_forward_width * (gated + 1.0),
         dispatched=experts * d.active,
         embedding=d.embedding + d.positions,
@@ -106,6 +114,11 @@ def transformer(d: Dimensions) -> Transformer:
         causal=d.causal,
         mtp=d.mtp_layers,
         joined=d.mtp_weights,
+        results=1.0 + dense,
+        active=d.active,
+        moe=experts,
+        shared=shared,
+        routed_split=experts * d.active * d.expert_width * d.matrices,
     )
 
 

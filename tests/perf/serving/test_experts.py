@@ -1,0 +1,69 @@
+"""Experts in a forward pass: the functions of training, by hand."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+from dims_by_hand import LLAMA_3_8B, MIXTRAL
+from engine_samples import MODELS, system
+
+from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.machine import machine
+from trnspec.perf.serving.forward_pass import Deployment, Load, Serving, run_forward
+from trnspec.perf.work.transformer import transformer
+
+NVLINK, NETWORK = 450e9, 50e9
+NUMBERS = machine(
+    system((("server", 8.0, NVLINK, 0.0), ("network", float("inf"), NETWORK, 2e-6)), 64), IDEAL, "bf16"
+)  # fmt: skip
+TOKENS = 256.0
+PLAN = Deployment(tp=8.0, dp=8.0, ep=8.0)
+
+
+def one_pass(d, plan: Deployment, serving: Serving | None = None):
+    load = Load(TOKENS, *(0.0 for _ in range(len(Load.__attrs_attrs__) - 1)))
+    return run_forward(transformer(d), plan, NUMBERS, serving or Serving(), load)
+
+
+def all_reduce(size: float) -> float:
+    return 2 * 7 / 8 * size / NVLINK
+
+
+@pytest.mark.parametrize(
+    ("name", "ep", "results"),
+    [
+        # Attention and 8 (1 - (7/8)^2) copies; with all experts on every rank one sum.
+        ("mixtral", 8.0, 1 + 8 * (1 - (7 / 8) ** 2)),
+        ("mixtral", 1.0, 2),
+        # 57 of 60 layers have a shared expert and 8 routed ones, 3 a dense network.
+        ("latent", 8.0, 1 + 3 / 60 + 57 / 60 * (1 + 8 * (1 - (7 / 8) ** 8))),
+        ("latent", 1.0, 2),
+        ("llama-8b", 1.0, 2),
+    ],
+)
+def test_ranks_reduce_every_copy(name, ep, results) -> None:
+    d = MODELS[name]
+    found = one_pass(d, evolve(PLAN, ep=ep))
+
+    assert found.tensor == pytest.approx(d.layers * results * all_reduce(TOKENS * d.hidden * 2), rel=1e-12)
+
+
+def test_a_call_for_each_sum() -> None:
+    called = Serving(call=1e-3)
+    for d, plan, calls in (
+        (MIXTRAL, PLAN, 2),
+        (LLAMA_3_8B, evolve(PLAN, ep=1.0), 2),
+        (MODELS["latent"], PLAN, 3 - 3 / 60),
+    ):
+        more = one_pass(d, plan, called).tensor - one_pass(d, plan).tensor
+        assert more == pytest.approx(d.layers * calls * 1e-3, rel=1e-9)
+
+
+def test_tokens_go_to_each_rank_once() -> None:
+    """There and back, over the network, an eighth of the tokens from each rank."""
+    found = one_pass(MIXTRAL, PLAN)
+    copies = 8 * (1 - (7 / 8) ** 2) * 7 / 8
+
+    carried = TOKENS * MIXTRAL.hidden * 2 / 8 * copies / NETWORK
+    assert found.expert == pytest.approx(MIXTRAL.layers * 2 * (carried + 2e-6), rel=1e-12)
+    assert one_pass(MIXTRAL, evolve(PLAN, ep=1.0)).expert == 0.0

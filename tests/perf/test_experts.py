@@ -1,0 +1,119 @@
+"""Copies of tokens on their way to experts, against a count of every choice of experts."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from attrs import evolve
+from engine_samples import SYSTEMS, system
+
+from trnspec.perf.experts import byte_time, copies, exchange, visited
+from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.machine import machine
+from trnspec.perf.ops import power
+
+PER_COPY, PER_NODE = 0.0, 1.0
+
+
+def levels(*ranks: float) -> object:
+    """A machine with a chip, a server and an UltraServer of so many ranks, and a network."""
+    names = ("chip", "server", "ultraserver")
+    inner = tuple((name, n, 1e9, 0.0) for name, n in zip(names, ranks, strict=True))
+    return machine(system((*inner, ("network", float("inf"), 1e9, 0.0)), 256), IDEAL, "bf16")
+
+
+def counted(n: int, sizes: tuple[int, ...], k: int) -> tuple[list[Fraction], list[Fraction]]:
+    """Copies of the token of rank 0 that each level carries, per copy and per node: the mean over all choices of k ranks.
+
+    Per node a copy goes to each unit that is visited, to the rank with the place of the sender, and from there inside.
+    """
+    bounds = [1, *(min(n, size) for size in sizes), n]
+    direct, handed_on = ([Fraction(0)] * (len(bounds) - 1) for _ in range(2))
+    for choice in itertools.product(range(n), repeat=k):
+        for i, (near, far) in enumerate(itertools.pairwise(bounds)):
+            # Level i connects the units of level i - 1 within a unit of level i.
+            direct[i] += sum(rank // near != 0 and rank // far == 0 for rank in choice)
+            units = {rank // near for rank in choice}
+            # A copy is in that unit of each larger one that has the sender's place, here the first.
+            handed_on[i] += sum(unit % (far // near) != 0 for unit in units)
+    return [c / n**k for c in direct], [c / n**k for c in handed_on]
+
+
+@pytest.mark.parametrize("sizes", [(1, 2, 4), (2, 4, 4), (2, 2, 8), (1, 1, 1), (8, 8, 8), (1, 8, 16)])
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_levels_carry_what_is_counted(sizes, k) -> None:
+    links = exchange(levels(*map(float, sizes)), 8.0, 1.0)
+    direct, handed_on = counted(8, sizes, k)
+    for i in range(4):
+        alone = evolve(links, **{f"byte_{j + 1}": float(i == j) for j in range(4)})
+
+        assert byte_time(alone, float(k), PER_COPY) == pytest.approx(float(direct[i]), abs=1e-15)
+        assert byte_time(alone, float(k), PER_NODE) == pytest.approx(float(handed_on[i]), abs=1e-15)
+
+
+def test_eight_experts_on_four_nodes() -> None:
+    """DeepSeek-V3 on four nodes of eight: 2.7 copies of a token over the network, instead of 6."""
+    links = exchange(machine(system((("server", 8.0, 1e9, 0.0), ("network", float("inf"), 1.0, 0.0)), 32), IDEAL, "bf16"),
+                     32.0, 1.0)  # fmt: skip
+
+    assert visited(0.25, 8.0) == 1.0 - 0.75**8
+    assert copies(4.0, 8.0, PER_NODE) == 4.0 * (1.0 - 0.75**8) == pytest.approx(3.5995, abs=1e-4)
+    assert byte_time(links, 8.0, PER_NODE) == 3.0 * (1.0 - 0.75**8) == pytest.approx(2.6996, abs=1e-4)
+    assert byte_time(links, 8.0, PER_COPY) == pytest.approx(6.0, rel=1e-8)
+
+
+def test_levels_take_turns_or_work_at_once() -> None:
+    """Per copy the levels' times add up; per node the slowest counts."""
+    links = evolve(exchange(levels(2.0, 4.0, 4.0), 8.0, 1.0), byte_1=1.0, byte_2=3.0, byte_3=0.0, byte_4=20.0)
+    parts = [evolve(links, **{f"byte_{j}": 0.0 for j in (1, 2, 4) if j != i}) for i in (1, 2, 4)]
+
+    assert byte_time(links, 2.0, PER_COPY) == sum(byte_time(part, 2.0, PER_COPY) for part in parts)
+    assert byte_time(links, 2.0, PER_NODE) == max(byte_time(part, 2.0, PER_NODE) for part in parts)
+
+
+def test_copies() -> None:
+    assert copies(1.0, 8.0, PER_NODE) == 1.0
+    assert copies(1.0, 8.0, PER_COPY) == copies(64.0, 8.0, PER_COPY) == 8.0
+    # With so many ranks no two experts are on one.
+    assert copies(2.0**20, 8.0, PER_NODE) == pytest.approx(8.0, rel=1e-5)
+    assert copies(4.0, 0.0, PER_NODE) == 0.0
+    # Beyond 63 experts of a token nothing changes that could be seen.
+    assert copies(4.0, 63.0, PER_NODE) == copies(4.0, 200.0, PER_NODE) == pytest.approx(4.0, rel=1e-7)
+
+
+@pytest.mark.parametrize("on", SYSTEMS, ids=range(len(SYSTEMS)))
+def test_the_farthest_level_has_the_latency(on) -> None:
+    e = IDEAL.__class__(hop=1e-6, network_hop=3e-6)
+    numbers = machine(on, e, "bf16")
+    for n in (2.0, 4.0, 16.0, 32.0):
+        used = next((v for v in on.levels if n <= v.ranks), on.levels[-1])
+        expected = used.latency or (e.network_hop if used.name == "network" else e.hop)
+        assert exchange(numbers, n, 1.0).hop == expected
+
+
+@pytest.mark.parametrize("on", SYSTEMS, ids=range(len(SYSTEMS)))
+def test_a_column_has_the_bits_of_single_calls(on) -> None:
+    numbers = machine(on, IDEAL, "bf16")
+    n, stride, k, per_node = (
+        a.ravel() for a in np.meshgrid([1.0, 2.0, 8.0, 32.0], [1.0, 4.0, 3.0], [0.0, 1.0, 2.0, 8.0, 22.0], [0.0, 1.0])
+    )
+    links = exchange(numbers, n, stride)
+    found = byte_time(links, k, per_node)
+    received = copies(n, k, per_node)
+    for i, row in enumerate(zip(n.tolist(), stride.tolist(), k.tolist(), per_node.tolist(), strict=True)):
+        one = exchange(numbers, row[0], row[1])
+        assert (found[i], received[i]) == (byte_time(one, row[2], row[3]), copies(row[0], row[2], row[3]))
+        if row[0] > 1.0:
+            assert (links.hop[i], links.unknown[i]) == (one.hop, one.unknown)
+
+
+@pytest.mark.parametrize("n", [0.0, 1.0, 2.0, 7.0, 8.0, 63.0])
+def test_a_power_with_few_digits(n) -> None:
+    base = np.array([0.0, 0.25, 0.96875, 1.0])
+
+    assert (power(base, np.full(4, n), 6) == power(base, np.full(4, n))).all()
+    assert (power(base, np.full(4, n), 6) == [power(b, n) for b in base.tolist()]).all()
+    assert power(0.5, n) == 0.5**n
