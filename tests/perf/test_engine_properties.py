@@ -20,6 +20,7 @@ from shipped_samples import estimators as shipped
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.timing import group
+from trnspec.perf.experts import byte_time
 from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.ops import larger
 from trnspec.perf.serving.decode import decode, mean_context
@@ -323,12 +324,17 @@ def test_no_collective_is_faster_than_its_bound(collective) -> None:
         ranks = int(e.system.ranks)
         if ranks % (tp * other):
             continue
-        use = links(Plan(tp=float(tp), cp=float(other), ep=float(other), dp=float(ranks // tp // other)), e.machine)
+        use = links(
+            Plan(
+                tp=float(tp), cp=float(other), ep=float(other), dp=float(ranks // tp // other), expert_split=float(tp)
+            ),
+            e.machine,
+        )
         kind, count, stride, time = {
             "tensor": ("all-reduce", tp, 1, use.tensor_each + size * use.tensor_byte),
             "data": ("all-reduce", ranks // tp, tp, 2.0 * (use.data_each + size * use.data_byte)),
             "context": ("all-gather", other, tp, use.ring_each + size * use.ring_byte),
-            "expert": ("all-to-all", other, tp, use.expert_each + size * use.expert_byte),
+            "expert": ("all-to-all", other, tp, use.expert_each + size * byte_time(use.exchange, 1.0, 0.0)),
         }[collective]
         try:
             least = bound(e.system, group(e.system, count, stride), kind, size).time

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.perf.lowering.machine import always_zero
+from trnspec.perf.lowering.machine import always_zero, carried, detour
 from trnspec.perf.ops import Number, larger, power, smaller, where
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class Exchange:
         byte_2: The same, level 2.
         byte_3: The same, level 3.
         byte_4: The same, level 4.
+        detour_2: Time of a byte to a random chip of the group over that to a neighbour, in a torus or mesh within a server.
+        detour_3: The same, within an UltraServer.
         hop: Latency of the farthest level that is used [s].
         unknown: Above 0 where a link is used whose rate is not published.
     """
@@ -62,11 +64,13 @@ class Exchange:
     byte_2: Number
     byte_3: Number
     byte_4: Number
+    detour_2: Number
+    detour_3: Number
     hop: Number
     unknown: Number
 
 
-_NO_EXCHANGE = Exchange(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+_NO_EXCHANGE = Exchange(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0)
 """That of one rank."""
 
 
@@ -93,9 +97,19 @@ def exchange(machine: Machine, n: Number, stride: Number) -> Exchange:
         where(on_3 > _NONE, machine.hop_3, where(on_2 > _NONE, machine.hop_2, machine.hop_1)),
     )
     unknown = on_1 * machine.unknown_1 + on_2 * machine.unknown_2 + on_3 * machine.unknown_3 + on_4 * machine.unknown_4
+    byte_2, byte_3 = machine.byte_2, machine.byte_3
+    detour_2: Number = 1.0
+    detour_3: Number = 1.0
+    if not always_zero(machine.line_2a):
+        part = carried(machine, 2, n, stride)
+        byte_2, detour_2 = byte_2 / part, part * detour(machine, 2, n, stride)
+    if not always_zero(machine.line_3a):
+        part = carried(machine, 3, n, stride)
+        byte_3, detour_3 = byte_3 / part, part * detour(machine, 3, n, stride)
     return Exchange(
         *(share_0, share_1, share_2, share_3),
-        *(machine.byte_1, machine.byte_2, machine.byte_3, machine.byte_4),
+        *(machine.byte_1, byte_2, byte_3, machine.byte_4),
+        *(detour_2, detour_3),
         hop,
         unknown,
     )
@@ -132,7 +146,7 @@ def byte_time(links: Exchange, k: Number, per_node: Number) -> Number:
 
     Level i carries what leaves a unit of level i - 1, with the share ``s_(i-1)``, and stays in one of level i.
 
-    - per copy: ``k (s_i - s_(i-1))``, and the times of the levels add up as in every collective here;
+    - per copy: ``k (s_i - s_(i-1))``, in a torus over as many links as the copies pass, and the times of the levels add up;
     - per node: a copy for each unit that is visited, except the one where it arrives, which is one of ``s_i / s_(i-1)``:
       ``(1 - (1 - s_(i-1))^k) (1/s_(i-1) - 1/s_i)``. Copies are handed on while others arrive, so the slowest level counts.
 
@@ -144,16 +158,16 @@ def byte_time(links: Exchange, k: Number, per_node: Number) -> Number:
     one_way = type(per_node) is float
     direct: Number = 0.0
     handed_on: Number = 0.0
-    for near, far, byte in (
-        (links.share_0, links.share_1, links.byte_1),
-        (links.share_1, links.share_2, links.byte_2),
-        (links.share_2, links.share_3, links.byte_3),
-        (links.share_3, 1.0, links.byte_4),
+    for near, far, byte, detours in (
+        (links.share_0, links.share_1, links.byte_1, 1.0),
+        (links.share_1, links.share_2, links.byte_2, links.detour_2),
+        (links.share_2, links.share_3, links.byte_3, links.detour_3),
+        (links.share_3, 1.0, links.byte_4, 1.0),
     ):
         if always_zero(byte) or always_zero(far - near):
             continue
         if not one_way or not per_node:
-            direct = direct + k * (far - near) * byte
+            direct = direct + k * (far - near) * (byte * detours)
         if not one_way or per_node:
             handed_on = larger(handed_on, visited(near, k) * (1.0 / near - 1.0 / far) * byte)
     if one_way:

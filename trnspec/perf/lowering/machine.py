@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.ops import Number, larger, smaller, where
+from trnspec.perf.ops import Number, floor, larger, smaller, where
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.perf.lowering.efficiency import Efficiency
     from trnspec.perf.lowering.system import System
     from trnspec.topology.shapes import Shape
@@ -306,10 +308,42 @@ def carried(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
         n: Ranks of the group.
         stride: Distance of neighbouring ranks.
     """
+    share: Number = 0.0
+    for links, _ in _along(machine, slot, n, stride):
+        share = share + links
+    return where(share > 0.0, share, 1.0)
+
+
+def detour(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
+    """Time of an all-to-all within a torus or mesh over that of the same bytes to neighbours, all groups at work; at least 1.
+
+    Of ``m`` chips in a row, half of the bytes of one half cross the middle: ``floor(m/2) ceil(m/2) / m`` of a chip's buffer
+    over the links of the dimension (Dally and Towles 2004, section 3.3).  The slowest dimension decides.
+
+    Args:
+        machine: Compute and communication of a rank.
+        slot: The level: 2 within a server, 3 within an UltraServer.
+        n: Ranks of the group.
+        stride: Distance of neighbouring ranks.
+    """
+    slowest: Number = 0.0
+    members: Number = 1.0
+    share: Number = 0.0
+    for links, row in _along(machine, slot, n, stride):
+        half = floor(0.5 * row)
+        crossing = half * (row - half) / row
+        slowest = larger(slowest, where(links > 0.0, crossing / where(links > 0.0, links, 1.0), 0.0))
+        members, share = members * row, share + links
+    leaving = 1.0 - 1.0 / members
+    least = 1.0 / where(share > 0.0, share, 1.0)
+    return larger(least, where(leaving > 0.0, slowest / where(leaving > 0.0, leaving, 1.0), 1.0))
+
+
+def _along(machine: Machine, slot: int, n: Number, stride: Number) -> Iterator[tuple[Number, Number]]:
+    """For each dimension the share of a chip's rate that a group has along it, and the chips of the group in a row."""
     first = stride * machine.inverse_1
     # Chips inside a unit of this level.
     inside: Number = 1.0 if slot == _SERVER else machine.inverse_1 / machine.inverse_2
-    share: Number = 0.0
     for name in _DIMENSIONS:
         size, ring = getattr(machine, f"axis_{slot}{name}"), getattr(machine, f"ring_{slot}{name}")
         if always_zero(ring):
@@ -317,9 +351,8 @@ def carried(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
         line = getattr(machine, f"line_{slot}{name}")
         reach = smaller(size, larger(1.0, n * first / inside))
         skip = smaller(size, larger(1.0, first / inside))
-        share = share + where(reach > skip, where(reach >= size, ring, line) / skip, 0.0)
+        yield where(reach > skip, where(reach >= size, ring, line) / skip, 0.0), reach / skip
         inside = inside * size
-    return where(share > 0.0, share, 1.0)
 
 
 _SERVER = 2
