@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.ops import Number, larger, smaller
+from trnspec.perf.ops import Number, larger, smaller, where
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.efficiency import Efficiency
     from trnspec.perf.lowering.system import System
+    from trnspec.topology.shapes import Shape
 
 SLOTS = ("chip", "server", "ultraserver", "network")
 """The levels of links that a rank may have, innermost first."""
@@ -46,6 +47,25 @@ class Machine:
         reduces_2: 1 where the switches within a server reduce and multicast.
         reduces_3: The same, within an UltraServer.
         reduces_4: The same, in the network.
+        axis_2a: Chips along the innermost dimension of a torus or mesh within a server; 1 without one.
+        axis_2b: The same of the next dimension.
+        axis_2c: The same of the third one.
+        ring_2a: Share of a chip's rate within a server that the links along that dimension have where a group closes the
+            ring; 0 where the fabric is not a torus or mesh.
+        ring_2b: The same of the next dimension.
+        ring_2c: The same of the third one.
+        line_2a: The same where a group is only a part of the ring.
+        line_2b: The same of the next dimension.
+        line_2c: The same of the third one.
+        axis_3a: As ``axis_2a``, within an UltraServer; so are the other names that end in 3 and a letter.
+        axis_3b: As ``axis_2b``.
+        axis_3c: As ``axis_2c``.
+        ring_3a: As ``ring_2a``.
+        ring_3b: As ``ring_2b``.
+        ring_3c: As ``ring_2c``.
+        line_3a: As ``line_2a``.
+        line_3b: As ``line_2b``.
+        line_3c: As ``line_2c``.
         unknown_1: 1 where the rate within a chip is not published.
         unknown_2: The same, within a server.
         unknown_3: The same, within an UltraServer.
@@ -79,6 +99,24 @@ class Machine:
     reduces_2: Number = 0.0
     reduces_3: Number = 0.0
     reduces_4: Number = 0.0
+    axis_2a: Number = 1.0
+    axis_2b: Number = 1.0
+    axis_2c: Number = 1.0
+    axis_3a: Number = 1.0
+    axis_3b: Number = 1.0
+    axis_3c: Number = 1.0
+    ring_2a: Number = 0.0
+    ring_2b: Number = 0.0
+    ring_2c: Number = 0.0
+    ring_3a: Number = 0.0
+    ring_3b: Number = 0.0
+    ring_3c: Number = 0.0
+    line_2a: Number = 0.0
+    line_2b: Number = 0.0
+    line_2c: Number = 0.0
+    line_3a: Number = 0.0
+    line_3b: Number = 0.0
+    line_3c: Number = 0.0
     matmul_passes: Number = 0.0
     hidden_passes: Number = 0.0
     score_passes: Number = 0.0
@@ -132,6 +170,8 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
         hop = efficiency.hop if slot < 4 else efficiency.network_hop
         figures[f"hop_{slot}"] = (level.latency or hop) if level is not None else 0.0
         figures[f"step_{slot}"] = hop if level is not None else 0.0
+        if level is not None and slot in (2, 3):
+            figures |= _dimensions(slot, level.shape)
         if slot > 1:
             figures[f"reduces_{slot}"] = 1.0 if level is not None and level.reduces else 0.0
         figures[f"unknown_{slot}"] = 0.0 if level is not None and level.rate else 1.0
@@ -145,6 +185,27 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
         **{name: getattr(efficiency, name) for name in _FROM_EFFICIENCY},
     )
 
+
+def _dimensions(slot: int, shape: Shape | None) -> dict[str, float]:
+    """The dimensions of a torus or mesh, innermost first, and what its links along each have of a chip's rate."""
+    from trnspec.topology.shapes import GridShape
+
+    # A fabric of more dimensions counts as one without: groups are then not slower than whole servers.
+    if not isinstance(shape, GridShape) or len(shape.axes) > len(_DIMENSIONS):
+        return {}
+    axes = [axis for axis in reversed(shape.axes) if axis.links]
+    rates = [axis.rate or 1.0 for axis in axes]
+    ends = [2.0 if axis.size > 2 else float(axis.links) for axis in axes]
+    whole = sum(end * rate for end, rate in zip(ends, rates, strict=True))
+    figures: dict[str, float] = {}
+    for name, axis, rate, end in zip(_DIMENSIONS, axes, rates, ends, strict=False):
+        figures[f"axis_{slot}{name}"] = float(axis.size)
+        figures[f"line_{slot}{name}"] = (end if axis.size == 2 else 1.0) * rate / whole
+        figures[f"ring_{slot}{name}"] = (end if axis.wrap or axis.size == 2 else 1.0) * rate / whole
+    return figures
+
+
+_DIMENSIONS = "abc"
 
 _SCORE_DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16")
 """Dtypes in which attention scores and values are computed when matrices are; for others see ``scores``."""
@@ -206,9 +267,12 @@ def group(machine: Machine, n: Number, stride: Number) -> Group:
     share_2 = larger(inverse, smaller(1.0, stride * machine.inverse_2))
     share_3 = larger(inverse, smaller(1.0, stride * machine.inverse_3))
     on_1, on_2, on_3, on_4 = 1.0 - share_1, share_1 - share_2, share_2 - share_3, share_3 - inverse
-    gather = larger(
-        larger(on_1 * machine.byte_1, on_2 * machine.byte_2), larger(on_3 * machine.byte_3, on_4 * machine.byte_4)
-    )
+    byte_2, byte_3 = machine.byte_2, machine.byte_3
+    if not always_zero(machine.line_2a):
+        byte_2 = byte_2 / carried(machine, 2, n, stride)
+    if not always_zero(machine.line_3a):
+        byte_3 = byte_3 / carried(machine, 3, n, stride)
+    gather = larger(larger(on_1 * machine.byte_1, on_2 * byte_2), larger(on_3 * byte_3, on_4 * machine.byte_4))
     reduce = 2.0 * gather
     if not (always_zero(machine.reduces_2) and always_zero(machine.reduces_3) and always_zero(machine.reduces_4)):
         # 2 on_i less what is saved: 1/w_(i-1) + 1/w_i remain.
@@ -216,8 +280,8 @@ def group(machine: Machine, n: Number, stride: Number) -> Group:
         saved_3 = machine.reduces_3 * larger(share_2 - 3.0 * share_3, 0.0)
         saved_4 = machine.reduces_4 * larger(share_3 - 3.0 * inverse, 0.0)
         reduce = larger(
-            larger(2.0 * on_1 * machine.byte_1, (2.0 * on_2 - saved_2) * machine.byte_2),
-            larger((2.0 * on_3 - saved_3) * machine.byte_3, (2.0 * on_4 - saved_4) * machine.byte_4),
+            larger(2.0 * on_1 * machine.byte_1, (2.0 * on_2 - saved_2) * byte_2),
+            larger((2.0 * on_3 - saved_3) * byte_3, (2.0 * on_4 - saved_4) * machine.byte_4),
         )
     latency = (
         _latency(1.0 / share_1 - 1.0, machine.hop_1, machine.step_1)
@@ -227,6 +291,38 @@ def group(machine: Machine, n: Number, stride: Number) -> Group:
     )
     unknown = on_1 * machine.unknown_1 + on_2 * machine.unknown_2 + on_3 * machine.unknown_3 + on_4 * machine.unknown_4
     return Group(latency, gather, reduce, smaller(n - 1.0, 1.0), unknown)
+
+
+def carried(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
+    """Share of a chip's rate in a torus or mesh that a group can use while all groups of its kind communicate.
+
+    Chips are numbered with the innermost dimension fastest.  A group uses the links along the dimensions in which it has
+    more than one chip: both directions of a ring that it closes, one link where it is a part of a ring.  Groups with a stride
+    within a dimension share its links.  No cut of the fabric allows more (Dally and Towles 2004, section 3.3).
+
+    Args:
+        machine: Compute and communication of a rank.
+        slot: The level: 2 within a server, 3 within an UltraServer.
+        n: Ranks of the group.
+        stride: Distance of neighbouring ranks.
+    """
+    first = stride * machine.inverse_1
+    # Chips inside a unit of this level.
+    inside: Number = 1.0 if slot == _SERVER else machine.inverse_1 / machine.inverse_2
+    share: Number = 0.0
+    for name in _DIMENSIONS:
+        size, ring = getattr(machine, f"axis_{slot}{name}"), getattr(machine, f"ring_{slot}{name}")
+        if always_zero(ring):
+            break
+        line = getattr(machine, f"line_{slot}{name}")
+        reach = smaller(size, larger(1.0, n * first / inside))
+        skip = smaller(size, larger(1.0, first / inside))
+        share = share + where(reach > skip, where(reach >= size, ring, line) / skip, 0.0)
+        inside = inside * size
+    return where(share > 0.0, share, 1.0)
+
+
+_SERVER = 2
 
 
 def _latency(others: Number, hop: Number, step: Number) -> Number:

@@ -99,8 +99,8 @@ _MANY = 256
 """Estimators among which numbers with few distinct values have axes of their own."""
 _FEW = 64
 """Most distinct values of such a number."""
-_FEW_AXES = 12
-"""Most axes of this kind."""
+_FEW_AXES = 10
+"""Most axes of this kind: numpy 1 has arrays of at most 32 axes."""
 
 
 def _few(column: Number) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:

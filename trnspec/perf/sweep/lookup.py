@@ -150,6 +150,8 @@ class Tables:
                     return None
             elif name in COUNTS and np.minimum.reduce(column) < 1:
                 return None
+            elif axis.lookup is not None and len(axis.values) == 1 and (column != axis.values[0]).any():
+                return None  # a number that the program has as a constant
         for name, array in program.columns.items():
             if not name.startswith("position "):
                 np.copyto(array, columns[name])
