@@ -135,13 +135,14 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     # One layer, on average, forward.
     split_expert = x.tp if x.expert_tp is None else x.expert_tp
     busiest = x.capacity_factor or x.imbalance
-    matmul = scores = routed_elements = kept_elements = 0.0
+    matmul = scores = routed_elements = kept_elements = read = 0.0
     summed = with_experts = 0.0
     for expert, windowed in layer_kinds(d):
         own = d.attention_weights + (d.shared_weights + d.router_weights if expert else d.mlp_weights)
         elements = own + (busiest * d.active * d.expert_weights if expert else 0)
         # Each rank holds whole heads of keys and values, repeated where they are fewer than the ranks.
         elements += d.hidden * d.kv_elements * (math.ceil(d.kv_heads / x.tp) * x.tp / d.kv_heads - 1)
+        read += own / x.tp * GATHERED.get(x.optimizer, weight) / memory / d.layers
         routed = d.experts * d.expert_weights if expert else 0
         small = d.attention_small + (
             d.experts * d.expert_small + d.shared_small + d.router_small if expert else d.mlp_small
@@ -167,9 +168,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         summed += (1 + ((shared and not together) if expert else dense)) / d.layers
     matmul, scores = matmul / d.layers, scores / d.layers
     # Backward: one multiplication for the gradients of each operand; flash attention also computes its scores again.
-    forward = max(matmul + scores, e.forward)
+    forward = max(matmul + scores, e.forward, read)
     products = 2 * matmul + scores * (5 / 2 if x.flash else 2)
-    backward = max(products, e.backward)
+    backward = max(products, e.backward, read)
     weight_pass = matmul + (backward - products) / 2
     again = forward if full else forward / 2 if operators else scores if selective else 0.0
 
