@@ -442,7 +442,8 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
         total += outputs + d.mtp_layers * (outputs + 4 * tokens * d.hidden / along)
     # Gradients in 16 bit before they are accumulated: of the embedding or the output, and of the widest matrix of a layer.
     widths = [0 if d.kv_elements != d.kv_heads * (d.qk_size + d.v_size) else d.heads * d.qk_size + d.kv_elements]
-    widths += [(d.matrices - 1) * d.width] if False in kinds_here else []
+    # The stage with embedding and output of a V-shaped schedule may have no layer; it is not distinguished.
+    widths += [(d.matrices - 1) * d.width] if False in kinds_here or not d.expert_layers else []
     widths += [(d.matrices - 1) * max(d.expert_width * t / split_expert, d.shared_width)] if d.experts else []
     # The logits of a loss that is not fused are larger and come before.
     vocabulary = d.embedding if (x.fused_loss if last else first) else 0
