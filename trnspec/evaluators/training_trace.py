@@ -58,7 +58,7 @@ def trace(catalog: Catalog, question: TrainingQuestion) -> dict[str, Any]:
     """
     evaluation = run(catalog, question)
     q, estimator = prepared(catalog, question)
-    layout = q.layout(int(estimator.system.ranks))
+    layout = q.layout(int(estimator.system.ranks), calibrated=bool(estimator.calibration.name))
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
     fused = estimator.step(evolve(layout, schedule="1f1b", interleave=1))
     passes = passes_of(
