@@ -27,8 +27,13 @@ class Links:
     """The levels of links: the ranks of a unit, the time of a byte, of a message, and of each further step of a ring."""
 
     def __init__(self, levels: Any, efficiency: Any) -> None:
-        self.levels = []
+        self.levels, self.grids = [], []
+        units = 1.0
         for level in levels:
+            if level.name == "chip":
+                units = level.ranks
+            self.grids.append(dimensions(level, units) if level.name in {"server", "ultraserver"} else [])
+            units = level.ranks
             last = level.name == "network"
             step = efficiency.network_hop if last else efficiency.hop
             byte = 1 / (level.rate * getattr(efficiency, level.name))
@@ -38,13 +43,23 @@ class Links:
         """How many of a group's ranks lie in one unit of each level."""
         return [min(n, max(1, ranks / stride)) for ranks, *_ in self.levels]
 
+    def rows(self, grid: list[tuple[float, ...]], n: float, stride: float) -> list[tuple[float, float]]:
+        """For each dimension in which a group has several chips: how many in a row, and its share of a chip's rate."""
+        found = []
+        for inside, size, ring, line in grid:
+            begin, end = (min(size, max(1.0, ranks / inside)) for ranks in (stride, n * stride))
+            if end > begin:
+                found.append((end / begin, (ring if end >= size else line) / begin))
+        return found
+
     def gather(self, n: float, stride: float) -> tuple[float, float]:
         """Latency, and time of a byte, of an all-gather level after level: pieces overlap, so the slowest level counts."""
         before, steps, byte = 1.0, 0.0, 0.0
-        for here, (_, each, hop, step) in zip(self.within(n, stride), self.levels, strict=True):
+        for here, (_, each, hop, step), grid in zip(self.within(n, stride), self.levels, self.grids, strict=True):
             others = here / before - 1
             steps += min(others, 1) * hop + max(others - 1, 0) * step
-            byte = max(byte, (1 / before - 1 / here) * each)
+            share = sum(share for _, share in self.rows(grid, n, stride)) or 1
+            byte = max(byte, (1 / before - 1 / here) * each / share)
             before = here
         return steps, byte
 
@@ -55,11 +70,17 @@ class Links:
         unit that is met: over each level to all units met but the one where it is, and the levels work at the same time.
         """
         before, turns, slowest, far = 1.0, 0.0, 0.0, 0.0
-        for here, (_, each, hop, _) in zip(self.within(n, stride), self.levels, strict=True):
+        for here, (_, each, hop, _), grid in zip(self.within(n, stride), self.levels, self.grids, strict=True):
             if here > before + 1e-9:
                 units, far = n / before, hop
-                turns += k * (here - before) / n * each
-                slowest = max(slowest, met(units, k) * (1 - before / here) * each)
+                rows = self.rows(grid, n, stride)
+                near = sum(share for _, share in rows) or 1
+                # Half of what one half of a row sends crosses its middle; the chips of a group are the product of its rows.
+                across = max([(row // 2) * (row - row // 2) / row / share for row, share in rows], default=0)
+                chips = math.prod(row for row, _ in rows)
+                detours = max(1 / near, across / (1 - 1 / chips)) if chips > 1 else 1 / near
+                turns += k * (here - before) / n * each * detours
+                slowest = max(slowest, met(units, k) * (1 - before / here) * each / near)
             before = here
         return far, turns if dispatch == "per-copy" else slowest
 
@@ -69,6 +90,18 @@ class Links:
             if span <= ranks:
                 return hop, each
         return self.levels[-1][2], self.levels[-1][1]
+
+
+def dimensions(level: Any, units: float) -> list[tuple[float, ...]]:
+    """Of a torus or mesh from the innermost dimension on: ranks inside one step, chips, and the share of links along it."""
+    axes = [a for a in reversed(getattr(level.shape, "axes", ())) if a.links]
+    degree = sum((2 if a.size > 2 else a.links) * (a.rate or 1) for a in axes)
+    found = []
+    for a in axes:
+        pair, rate = a.size == 2, (a.rate or 1) / degree
+        found.append((units, a.size, (a.links if pair else 1 + a.wrap) * rate, (a.links if pair else 1) * rate))
+        units *= a.size
+    return found
 
 
 def met(units: float, k: float) -> float:
@@ -102,13 +135,14 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     # One layer, on average, forward.
     split_expert = x.tp if x.expert_tp is None else x.expert_tp
     busiest = x.capacity_factor or x.imbalance
-    matmul = scores = routed_elements = kept_elements = 0.0
+    matmul = scores = routed_elements = kept_elements = read = 0.0
     summed = with_experts = 0.0
     for expert, windowed in layer_kinds(d):
         own = d.attention_weights + (d.shared_weights + d.router_weights if expert else d.mlp_weights)
         elements = own + (busiest * d.active * d.expert_weights if expert else 0)
         # Each rank holds whole heads of keys and values, repeated where they are fewer than the ranks.
         elements += d.hidden * d.kv_elements * (math.ceil(d.kv_heads / x.tp) * x.tp / d.kv_heads - 1)
+        read += own / x.tp * GATHERED.get(x.optimizer, weight) / memory / d.layers
         routed = d.experts * d.expert_weights if expert else 0
         small = d.attention_small + (
             d.experts * d.expert_small + d.shared_small + d.router_small if expert else d.mlp_small
@@ -134,9 +168,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         summed += (1 + ((shared and not together) if expert else dense)) / d.layers
     matmul, scores = matmul / d.layers, scores / d.layers
     # Backward: one multiplication for the gradients of each operand; flash attention also computes its scores again.
-    forward = max(matmul + scores, e.forward)
+    forward = max(matmul + scores, e.forward, read)
     products = 2 * matmul + scores * (5 / 2 if x.flash else 2)
-    backward = max(products, e.backward)
+    backward = max(products, e.backward, read)
     weight_pass = matmul + (backward - products) / 2
     again = forward if full else forward / 2 if operators else scores if selective else 0.0
 
@@ -410,7 +444,8 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
         total += outputs + d.mtp_layers * (outputs + 4 * tokens * d.hidden / along)
     # Gradients in 16 bit before they are accumulated: of the embedding or the output, and of the widest matrix of a layer.
     widths = [0 if d.kv_elements != d.kv_heads * (d.qk_size + d.v_size) else d.heads * d.qk_size + d.kv_elements]
-    widths += [(d.matrices - 1) * d.width] if False in kinds_here else []
+    # The stage with embedding and output of a V-shaped schedule may have no layer; it is not distinguished.
+    widths += [(d.matrices - 1) * d.width] if False in kinds_here or not d.expert_layers else []
     widths += [(d.matrices - 1) * max(d.expert_width * t / split_expert, d.shared_width)] if d.experts else []
     # The logits of a loss that is not fused are larger and come before.
     vocabulary = d.embedding if (x.fused_loss if last else first) else 0

@@ -183,13 +183,15 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
     if not always_zero(terms.wide):
         routed = terms.expert_weight / (plan.ep * plan.expert_split)
         weights = (terms.weight * share + routed) * plan.activation_bytes
+    # No pass of a layer is shorter than reading its weights; with few tokens that is more than their multiplication.
+    read = terms.read * share * plan.weight_bytes
     return {
         "weights": weights,
         "head": share * terms.head,
         "full": plan.full,
         "selective": plan.selective,
-        "forward": terms.forward,
-        "backward": terms.backward,
+        "forward": larger(terms.forward, read),
+        "backward": larger(terms.backward, read),
         "tensor_overlap": plan.overlap * terms.tensor_overlap,
         "expert_overlap": plan.expert_overlap,
         "exposed": terms.exposed,

@@ -29,6 +29,8 @@ class Terms:
         split: The same of tensors that tensor parallelism splits.
         weight: Time of reading a layer's weights once, without routed experts, per byte of an element [s].
         expert_weight: The same of routed experts.
+        read: Time of reading a layer's weights once at the rate of device memory, without routed experts, per byte of an
+            element [s].
         stream: Time of norms and residuals per token and byte of an element [s].
         score_byte: Time of scores in memory per pair of tokens and byte of an element, where they are written [s].
         head: Time of the output matrix and the loss, forward and backward, per token [s]; multi-token prediction has one
@@ -70,6 +72,7 @@ class Terms:
     split: Number
     weight: Number
     expert_weight: Number
+    read: Number
     stream: Number
     score_byte: Number
     head: Number
@@ -121,6 +124,7 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         split=model.split * pass_time,
         weight=model.whole * pass_time,
         expert_weight=model.routed * pass_time,
+        read=model.whole * machine.byte,
         stream=model.hidden * machine.hidden_passes * machine.byte,
         score_byte=model.heads * machine.score_passes * machine.byte,
         head=(1.0 + model.mtp) * model.vocabulary * head_time + 6.0 * model.mtp * model.joined * machine.flop,
