@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from attrs import frozen
-from reference_engine import Links, layer_kinds
+from reference_engine import Links, layer_kinds, met
 
 
 @frozen(kw_only=True)
@@ -53,7 +53,7 @@ def mean_over_layers(d: Any, of_window: Any) -> float:
 
 
 def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
-    """Of an average layer: elements multiplied by a token, elements read by a rank, expert copies of a token.
+    """Of an average layer: elements multiplied by a token, elements read by a rank, and whether it has experts.
 
     The first with the columns that tiles and repeated heads add, over all ranks.
     """
@@ -62,8 +62,8 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
         per_rank = width / x.tp
         return (math.ceil(per_rank / x.tile) * x.tile if x.tile else per_rank) * x.tp
 
-    met = math.ceil(tokens) * x.ep
-    every = 0 < x.all_experts_from <= met
+    served = math.ceil(tokens) * x.ep
+    every = 0 < x.all_experts_from <= served
     heads = math.ceil(d.heads / x.tp)
     kv_heads = math.ceil(d.kv_heads / x.tp)
     repeated = d.hidden * (heads * x.tp - d.heads) * (d.qk_size + d.v_size)
@@ -72,7 +72,7 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
     for size in (d.qk_size, d.v_size):
         columns = heads * size
         in_tiles += d.hidden * x.tp * ((math.ceil(columns / x.tile) * x.tile if x.tile else columns) - columns)
-    multiplied = read = copies = 0.0
+    multiplied = read = with_experts = 0.0
     for expert, _ in layer_kinds(d):
         multiplied += d.attention_weights + repeated + in_tiles
         read += (d.attention_weights + repeated) / x.tp
@@ -84,18 +84,18 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
         multiplied += used * d.expert_weights * whole_tiles(d.expert_width) / d.expert_width + d.router_weights
         multiplied += d.shared_weights * (whole_tiles(d.shared_width) / d.shared_width if d.shared_width else 1)
         read += (d.shared_weights + d.router_weights) / x.tp
-        copies += d.active
+        with_experts += 1
         # Tokens of all ep replicas choose among the experts; counted over the layers with experts, on average.
     routed = sum(d.experts * d.expert_weights for expert, _ in layer_kinds(d) if expert)
     if routed:
         chosen = sum(d.active * d.expert_weights for expert, _ in layer_kinds(d) if expert) / routed
         missed = loaded = 1.0
-        for _ in range(met):
+        for _ in range(served):
             missed *= 1 - min(chosen, 1.0)
         if not every:
-            loaded = min(1.0, met * chosen) if x.all_experts_from else 1 - missed
+            loaded = min(1.0, served * chosen) if x.all_experts_from else 1 - missed
         read += routed / x.tp / x.ep * loaded
-    return multiplied / d.layers, read / d.layers, copies / d.layers
+    return multiplied / d.layers, read / d.layers, with_experts / d.layers
 
 
 def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> dict[str, float]:
@@ -107,7 +107,7 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
     def roof(compute: float, memory: float) -> float:
         return max(compute, memory) + s.additive * min(compute, memory)
 
-    multiplied, read, copies = shares(d, x, tokens)
+    multiplied, read, with_experts = shares(d, x, tokens)
     matrices = roof(
         2 * tokens * multiplied / x.tp / (rate * s.matmul), read * x.weight_bytes / (system.bandwidth * s.weights)
     )
@@ -118,7 +118,15 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
 
     message = tokens * d.hidden * 2.0
     steps, byte = links.gather(x.tp, 1)
-    tensor = d.layers * 2 * (s.call + 2 * (steps + byte * message / s.link)) if x.tp > 1 else 0.0
+    # Attention, a dense network or else shared experts, and routed ones; with all experts on a rank these have one sum.
+    tensor = 0.0
+    for has_experts, _ in layer_kinds(d):
+        sizes = [1.0]
+        if has_experts:
+            sizes += [met(x.ep, d.active)] + ([1.0] if d.shared_width and x.ep > 1 else [])
+        else:
+            sizes += [1.0] if d.mlp_weights else []
+        tensor += sum(s.call + 2 * (steps + byte * message * size / s.link) for size in sizes) if x.tp > 1 else 0.0
     head = 0.0
     if load["logits"]:
         logits = load["logits"] * d.vocabulary
@@ -129,13 +137,9 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
         head += load["logits"] * s.sample
         tensor += s.call + steps + byte * logits * 4 / s.link if x.tp > 1 else 0.0
     expert = 0.0
-    if x.ep > 1 and copies:
-        hop = next(
-            hop
-            for i, (_, _, hop) in reversed(list(enumerate(links.levels)))
-            if links.within(x.ep, x.tp)[i] > ([1.0, *links.within(x.ep, x.tp)])[i]
-        )
-        expert = d.layers * 2 * (s.call + hop + links.exchange(x.ep, x.tp) * message / x.tp * copies / s.link)
+    if x.ep > 1 and with_experts:
+        hop, byte = links.exchange(x.ep, x.tp, d.active, "per-node")
+        expert = d.layers * 2 * (s.call + hop + with_experts * byte * message / x.tp / s.link)
     pipeline = 0.0
     if x.pp > 1:
         hop, byte = links.outermost(x.tp * x.dp * x.pp)
