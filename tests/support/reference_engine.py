@@ -202,9 +202,11 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         steps, byte = links.exchange(x.ep, split_expert, d.active, x.dispatch)
         exchanged = rounds * with_experts * (e.call + steps + byte * message * busiest / x.tp)
     if x.expert_overlap:
-        exchanged = max(0.0, exchanged - (forward + backward + again + reduced + passed))
-    # What is exposed is exposed in each of the exchanges alike.
-    once = exchanged / rounds
+        # Weights that wait for later are not among the rest of the layer.
+        later = weight_pass if in_parts else 0
+        exchanged = max(0.0, exchanged - (forward + backward - later + again + reduced + passed))
+    # Two of the exchanges are forward; where both passes are executed together, all that is exposed may be in either.
+    exchanged_forward = exchanged if x.expert_overlap else 2 * exchanged / rounds
 
     # The pipeline.
     each_stage = stages(x, int(d.layers))
@@ -220,8 +222,8 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
             sent += e.call / 2 + steps + byte * message
         sent = 2 * passes * sent
     per_layer = (
-        forward + reduced_forward + ring + 2 * once,
-        backward - weight_pass + again + reduced_backward + passed_backward + (rounds - 2) * once,
+        forward + reduced_forward + ring + exchanged_forward,
+        backward - weight_pass + again + reduced_backward + passed_backward + exchanged - exchanged_forward,
         weight_pass,
     )
     on_forward, on_inputs, on_weights = (layers * part for part in per_layer)
@@ -258,7 +260,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         return max(time * e.exposed, time - e.overlap * behind)
 
     late, early = (1.0, 1.0) if x.zero >= 2 else windows(x, m)
-    on_backward = on_weights if in_parts else on_inputs + on_weights
+    on_backward = on_weights if in_parts else on_inputs + on_weights + (layers * exchanged if x.expert_overlap else 0)
     everything = on_forward + on_inputs + on_weights
     gathered = GATHERED.get(x.optimizer, weight)
     if x.zero == 3:

@@ -116,15 +116,20 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     if not always_zero(context_forward):
         context = (rounds + (1.0 + selective)) * context_forward
     expert = _carried(costs.expert_each, costs.expert_token, tokens)
+    either: Number = 0.0
+    expert_forward = expert / rounds
     if not always_zero(overlap := costs.expert_overlap) and not always_zero(expert):
-        # With the rest of a layer, of the other of two interleaved microbatches: forward of one with backward of the other.
-        expert = larger(expert - overlap * (forward + backward + redone + tensor + context), 0.0)
+        # Forward of one of two interleaved microbatches with backward of the other.  What is exposed is then in either pass:
+        # with a part in each, one pass could get shorter on a faster rank at the same sum, and more of others be exposed.
+        expert = larger(expert - overlap * (forward + backward + redone - split * weights + tensor + context), 0.0)
+        either = overlap * expert
+        expert_forward = either + (1.0 - overlap) * (expert / rounds)
     pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
 
     stages, work = costs.stage_layers, forward + backward
-    on_forward = forward + tensor_forward + context_forward + expert / rounds
+    on_forward = forward + tensor_forward + context_forward + expert_forward
     whole = work + redone + tensor + context + expert
-    stage = Stage(stages * on_forward, stages * whole, stages * weights)
+    stage = Stage(stages * on_forward, stages * whole, stages * weights, stages * either)
     head, ends = tokens * costs.head, _carried(costs.ends_each, costs.ends_token, tokens)
     data = _data(costs, microbatches, stage, split)
     shorter, predicted = costs.shorter, costs.mtp
@@ -160,11 +165,13 @@ class Stage:
         forward: Forward.
         whole: Forward and backward, with recompute.
         weights: The part of the backward pass for gradients of weights.
+        either: What may be in either pass; ``forward`` includes it.
     """
 
     forward: Number
     whole: Number
     weights: Number
+    either: Number = 0.0
 
 
 def _carried(call: Number, token: Number, tokens: Number) -> Number:
@@ -228,7 +235,7 @@ def _data(costs: Costs, microbatches: Number, stage: Stage, split: Number) -> Nu
     byte, exposed = costs.data_byte, costs.exposed
     gradients = costs.gradient_bytes * byte + costs.gradient_calls
     weights = costs.weight_bytes * byte + costs.weight_calls
-    available, backward = costs.available, stage.whole - stage.forward
+    available, backward = costs.available, stage.whole - stage.forward + stage.either
     # Where it is split, gradients are final in the pass for weights only.
     backward = (1.0 - split) * backward + split * stage.weights
     time = _exposed(gradients, available * backward, exposed) + _exposed(weights, available * stage.forward, exposed)
