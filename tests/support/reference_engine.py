@@ -142,7 +142,8 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         elements = own + (busiest * d.active * d.expert_weights if expert else 0)
         # Each rank holds whole heads of keys and values, repeated where they are fewer than the ranks.
         elements += d.hidden * d.kv_elements * (math.ceil(d.kv_heads / x.tp) * x.tp / d.kv_heads - 1)
-        read += own / x.tp * GATHERED.get(x.optimizer, weight) / memory / d.layers
+        here = own / x.tp + (d.active * d.expert_weights / x.ep / split_expert if expert else 0)
+        read += here * GATHERED.get(x.optimizer, weight) / memory / d.layers
         routed = d.experts * d.expert_weights if expert else 0
         small = d.attention_small + (
             d.experts * d.expert_small + d.shared_small + d.router_small if expert else d.mlp_small

@@ -184,7 +184,11 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
         routed = terms.expert_weight / (plan.ep * plan.expert_split)
         weights = (terms.weight * share + routed) * plan.activation_bytes
     # No pass of a layer is shorter than reading its weights; with few tokens that is more than their multiplication.
-    read = terms.read * share * plan.weight_bytes
+    read = terms.read * share
+    if not always_zero(terms.routed_read):
+        # Of the routed experts at least as many as one token is sent to, spread over the expert-parallel ranks.
+        read = read + terms.routed_read / (plan.ep * plan.expert_split)
+    read = read * plan.weight_bytes
     return {
         "weights": weights,
         "head": share * terms.head,

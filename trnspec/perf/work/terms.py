@@ -31,6 +31,7 @@ class Terms:
         expert_weight: The same of routed experts.
         read: Time of reading a layer's weights once at the rate of device memory, without routed experts, per byte of an
             element [s].
+        routed_read: The same of the routed experts that one token is sent to.
         stream: Time of norms and residuals per token and byte of an element [s].
         score_byte: Time of scores in memory per pair of tokens and byte of an element, where they are written [s].
         head: Time of the output matrix and the loss, forward and backward, per token [s]; multi-token prediction has one
@@ -73,6 +74,7 @@ class Terms:
     weight: Number
     expert_weight: Number
     read: Number
+    routed_read: Number
     stream: Number
     score_byte: Number
     head: Number
@@ -125,6 +127,7 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         weight=model.whole * pass_time,
         expert_weight=model.routed * pass_time,
         read=model.whole * machine.byte,
+        routed_read=(model.weights - model.whole) * machine.byte,
         stream=model.hidden * machine.hidden_passes * machine.byte,
         score_byte=model.heads * machine.score_passes * machine.byte,
         head=(1.0 + model.mtp) * model.vocabulary * head_time + 6.0 * model.mtp * model.joined * machine.flop,
