@@ -124,14 +124,17 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
         # It decodes the compiled batch, whatever the number of requests.
         batch = compiled_batches[_server(row)]
         assumptions.append(f"batch: {batch}, the largest batch in rows of its server")
-    if queued:
+    continuous = not queued and batch > 1 and _CONTINUOUS.search(_described(row)) is not None
+    if continuous and not integer(row, "batch_compiled"):
+        raise UsageError("the row states the requests in flight, of which some may wait, and not the batch that runs")
+    if queued or continuous:
         assumptions.append("time to first token: not used, since it includes queueing")
     precision = cell(row, "precision")
     plan = Deployment(
         tp=float(tp),
         dp=float(dp),
         batch=float(batch),
-        prompts=float(replica_batch if software != OPTIMUM else 1),
+        prompts=float(replica_batch if software != OPTIMUM and not continuous else 1),
         prompt=float(integer(row, "isl", needed=True)),
         output=float(integer(row, "osl", needed=True)),
         weight_bytes=_weight_bytes(precision),
@@ -147,12 +150,20 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
         plan=plan,
         dtype=dtype,
         tpot=tpot,
-        ttft=0.0 if queued else ttft,
-        interrupted=queued,
+        ttft=0.0 if queued or continuous else ttft,
+        interrupted=queued or continuous,
         host=software == OPTIMUM and "cpu" in lower_name,
         assumptions=tuple(assumptions),
         source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision")),
     )
+
+
+_CONTINUOUS = re.compile(r"vllm|continuous|bench serve|sglang|trtllm|tensorrt", re.IGNORECASE)
+"""Servers that replace a finished request by a new one; the first token of a request then waits for other prompts."""
+
+
+def _described(row: Record) -> str:
+    return " ".join(row.get(column) or "" for column in ("software", "framework", "schedule", "note"))
 
 
 def _check_links(dims: Dimensions, plan: Deployment, system: System, dtype: str) -> None:
