@@ -232,8 +232,8 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     A matrix of ``w`` elements costs ``2 w`` FLOP per token and is read once; scores and values cost ``2 c (q + v)`` per
     token that attends to ``c`` keys, which are read once per sequence; in decoding with latent attention, whose up-projections
     are absorbed into queries and outputs, ``q`` is ``rank + rope`` and ``v`` is ``rank`` (DeepSeek-V2, section 2.1).  Each takes the longer of compute and memory time
-    (the roofline, Williams et al. 2009) plus the share ``additive`` of the shorter.  Two all-reduces per layer carry the
-    residual stream (Shoeybi et al. 2019, section 3).
+    (the roofline, Williams et al. 2009) plus the share ``additive`` of the shorter.  One all-reduce carries each result of a layer on
+    the residual stream, of a dense layer two (Shoeybi et al. 2019, section 3); for experts see :mod:`trnspec.perf.experts`.
 
     Args:
         model: The transformer.

@@ -115,20 +115,22 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     context = context_forward
     if not always_zero(context_forward):
         context = (rounds + (1.0 + selective)) * context_forward
+    work = forward + backward
+    rest = work + redone + tensor + context
     expert = _carried(costs.expert_each, costs.expert_token, tokens)
     either: Number = 0.0
     expert_forward = expert / rounds
     if not always_zero(overlap := costs.expert_overlap) and not always_zero(expert):
         # Forward of one of two interleaved microbatches with backward of the other.  What is exposed is then in either pass:
         # with a part in each, one pass could get shorter on a faster rank at the same sum, and more of others be exposed.
-        expert = larger(expert - overlap * (forward + backward + redone - split * weights + tensor + context), 0.0)
+        expert = larger(expert - overlap * (rest - split * weights), 0.0)
         either = overlap * expert
         expert_forward = either + (1.0 - overlap) * (expert / rounds)
     pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
 
-    stages, work = costs.stage_layers, forward + backward
+    stages = costs.stage_layers
     on_forward = forward + tensor_forward + context_forward + expert_forward
-    whole = work + redone + tensor + context + expert
+    whole = rest + expert
     stage = Stage(stages * on_forward, stages * whole, stages * weights, stages * either)
     head, ends = tokens * costs.head, _carried(costs.ends_each, costs.ends_token, tokens)
     data = _data(costs, microbatches, stage, split)
