@@ -184,8 +184,8 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
         evaluator="collective",
         title=f"{kind} of {q.size} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
         inputs={**q.values(), "ranks": count, "lnc": int(system.lnc) or None},
-        answers=marked(_answers(case), "ideal"),
-        evidence=NO_LOSSES,
+        answers=_answers(case),
+        evidence=known.evidence if known.name else NO_LOSSES,
         parts=_parts(best),
         bottleneck=_bottleneck(case),
         assumptions=_assumptions(case),
@@ -250,8 +250,10 @@ def _answers(case: _Case) -> tuple[Answer, ...]:
             Answer("algorithm_bandwidth", rate, "B/s", slowest, highest, "buffer size over time"),
             Answer("bus_bandwidth", rate * factor, "B/s", bus_slowest, bus_highest, note),
         ]
+    # The time of one algorithm is no bound where another one may be faster.
+    answers = [*marked(answers, known.evidence.kind if known.name else "ideal" if case.is_bound else "")]
     why = f"no algorithm is faster: {case.bound.why}"
-    answers.append(Answer("bound", case.bound.time, "s", min(case.least, case.bound.time), note=why))
+    answers.append(Answer("bound", case.bound.time, "s", min(case.least, case.bound.time), note=why, kind="ideal"))
     if timing.time:
         share = 100.0 * case.bound.time / timing.time
         answers.append(Answer("share_of_bound", share, "%", note="bound over time"))
