@@ -118,14 +118,7 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     work = forward + backward
     rest = work + redone + tensor + context
     expert = _carried(costs.expert_each, costs.expert_token, tokens)
-    either: Number = 0.0
-    expert_forward = expert / rounds
-    if not always_zero(overlap := costs.expert_overlap) and not always_zero(expert):
-        # Forward of one of two interleaved microbatches with backward of the other.  What is exposed is then in either pass:
-        # with a part in each, one pass could get shorter on a faster rank at the same sum, and more of others be exposed.
-        expert = larger(expert - overlap * (rest - split * weights), 0.0)
-        either = overlap * expert
-        expert_forward = either + (1.0 - overlap) * (expert / rounds)
+    expert, expert_forward, either = _all_to_all(expert, rest - split * weights, costs.expert_overlap, rounds)
     pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
 
     stages = costs.stage_layers
@@ -179,6 +172,26 @@ class Stage:
 def _carried(call: Number, token: Number, tokens: Number) -> Number:
     """The time of a collective over ``tokens`` tokens."""
     return call if always_zero(token) else call + tokens * token
+
+
+def _all_to_all(expert: Number, beside: Number, overlap: Number, rounds: Number) -> tuple[Number, Number, Number]:
+    """The exposed all-to-all of a layer, what of it is in the forward pass, and what may be in either pass.
+
+    The forward pass of one microbatch overlaps with the backward pass of another.  What is exposed is then in either pass:
+    with a part in each, one pass could get shorter on a faster rank at the same sum, and more of other collectives be
+    exposed.
+
+    Args:
+        expert: The all-to-all of a layer.
+        beside: The rest of the layer.
+        overlap: Share of the rest that it can overlap with.
+        rounds: All-to-alls of the layer for each one in the forward pass.
+    """
+    if always_zero(overlap) or always_zero(expert):
+        return expert, expert / rounds, 0.0
+    exposed = larger(expert - overlap * beside, 0.0)
+    either = overlap * exposed
+    return exposed, either + (1.0 - overlap) * (exposed / rounds), either
 
 
 def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Number, Number]:

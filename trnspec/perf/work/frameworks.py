@@ -12,7 +12,7 @@ import attrs
 from attrs import frozen
 
 from trnspec.errors import QuantityError, UsageError
-from trnspec.evaluation.questions import Question
+from trnspec.evaluation.questions import Question, Software
 from trnspec.evaluation.result import Assumption
 from trnspec.quantities.quantity import Qualifier, parse
 from trnspec.quantities.units import Dimension
@@ -196,7 +196,7 @@ def size(text: str, name: str, whole: float | None = None) -> float:
 
 def resolved(question: Q) -> Q:
     """A question with every unstated input that a framework sets: by its framework, or the default without one."""
-    default = profile(getattr(question, "framework", None))
+    default = profile(_framework(question))
     unstated = {n: getattr(default, n) for n in SETTINGS if getattr(question, n, 0) is None}
     return attrs.evolve(question, **unstated) if unstated else question  # type: ignore[misc]  # subclasses are attrs classes
 
@@ -211,7 +211,7 @@ def assumptions(
         names: The settings that the evaluator uses.
         described: Settings that are assumptions in any case: value and reason, to which the origin is added.
     """
-    framework = getattr(question, "framework", None)
+    framework = _framework(question)
     origin = f"framework {framework}" if framework else "default without a framework"
     rows, default = [], profile(framework)
     for name in names:
@@ -223,6 +223,11 @@ def assumptions(
             why = f"included in memory; {origin}" if name == "reserve" else origin
             rows.append(Assumption(name, _text(getattr(default, name)), why))
     return tuple(rows)
+
+
+def _framework(question: Question) -> str | None:
+    """The training framework of a question; those of serving have settings of their own."""
+    return question.framework if isinstance(question, Software) else None
 
 
 def _text(value: object) -> str:
