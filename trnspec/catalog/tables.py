@@ -18,6 +18,7 @@ from trnspec.graph.composition import part_kinds
 from trnspec.graph.paths import paths, place
 from trnspec.graph.provenance import Stated, conflicting, figures
 from trnspec.graph.values import PathField, PathValue, Sort
+from trnspec.model.measurements import Measurements
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, shape_at, value_at
 from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.quantities.amount import Amount
@@ -83,8 +84,9 @@ def tables(graph: Graph) -> dict[str, Table]:
     The table of a kind has a column for each path of the kind, whether or not any document has a value there, so that
     the catalogs of two dates have the same columns. Mappings such as ``other`` have columns for the keys in use.
     """
-    known = {k.name: (k.folder, k.spec) for k in KINDS}
-    known |= {n.kind: (n.folder or f"{n.kind.lower()}s", type(n.spec)) for n in graph if n.kind not in known}
+    # Tables of measurements are CSV files themselves; their documents hold no figures.
+    known = {k.name: (k.folder, k.spec) for k in KINDS if k.spec is not Measurements}
+    known |= {n.kind: (n.folder or f"{n.kind.lower()}s", type(n.spec)) for n in graph if n.kind not in known and not isinstance(n.spec, Measurements)}
     kinds = {folder: _kind(graph, name, folder, spec) for name, (folder, spec) in known.items()}
     return kinds | {"figures": _figures(graph), "claims": _claims(graph)}
 

@@ -162,6 +162,9 @@ def _option(given: Input) -> click.Option:
             [f"--{option}/--no-{option}", given.name], default=None, required=given.required, help=help, group=group
         )
     metavar = f"[{'|'.join(map(str, given.choices))}]" if given.choices else given.metavar or _METAVARS[given.type]
+    if len(metavar) > _LONGEST:
+        # A line of help is not broken within a metavar.
+        metavar, help = "NAME", f"{', '.join(map(str, given.choices))}. {help}"
     return GroupedOption(
         [f"--{option}", given.name],
         multiple=True,
@@ -172,6 +175,9 @@ def _option(given: Input) -> click.Option:
         group=group,
     )
 
+
+_LONGEST = 60
+"""Characters of a metavar that a line of help has room for."""
 
 _METAVARS = {str: "TEXT", int: "INTEGER", float: "NUMBER", bool: "true|false"}
 

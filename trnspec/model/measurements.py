@@ -59,15 +59,14 @@ class Measurements:
     """A table of published measurements, one row per measurement.
 
     Attributes:
-        data: The table, a CSV file beside the document. Example: training_mpt.csv
+        data: The table, a CSV file in the folder of the document. Example: training_mpt.csv
         of: What a row measures.
         framework: The software that was measured; a column of the table has it where rows differ. Example: llm-foundry
         version: Its version, where one version made all rows. Example: 0.7
         commit: The revision of the repository that the rows were read from. Example: 095f58a51c4c
         licence: The licence of the source; "none stated" where it states none. Example: Apache-2.0
         hardware: The catalog names of the hardware that rows name; an empty text for hardware that is in no catalog.
-            Example: dgx-h100
-        models: The catalog names of models that rows name otherwise. Example: llama-4-scout
+        models: The catalog names of models that rows name otherwise.
         columns: Every column of the table.
         unstated: Settings that change the result and that no row states. Example: recompute
         rejected: Rows and cells that cannot be right.

@@ -56,7 +56,7 @@ class Finding:
         see: Related places.
         node: The document; needed only from a rule over the whole graph.
         key: Whether the place is the key instead of the value.
-        where: A place in a file beside the document, such as a table; the place of ``path`` is then a related one.
+        where: A place in another file than the document, such as a table; the place of ``path`` is then a related one.
     """
 
     path: Path

@@ -64,7 +64,7 @@ def report(
 
 @contextlib.contextmanager
 def _beside(tables: Mapping[str, str]) -> Iterator[None]:
-    """Files beside the documents, such as tables of measurements, on disk, without marks of expected findings."""
+    """Other files than documents, such as tables of measurements, on disk, without marks of expected findings."""
     if not tables:
         yield
         return

@@ -317,8 +317,8 @@ def carried(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
 def detour(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
     """Time of an all-to-all within a torus or mesh over that of the same bytes to neighbours, all groups at work; at least 1.
 
-    Of ``m`` chips in a row, half of the bytes of one half cross the middle: ``floor(m/2) ceil(m/2) / m`` of a chip's buffer
-    over the links of the dimension (Dally and Towles 2004, section 3.3).  The slowest dimension decides.
+    Of ``m`` chips in a row, half of the bytes of one half cross the middle: about ``m/4`` of a chip's buffer over the links
+    of the dimension (Dally and Towles 2004, section 3.3).  The slowest dimension decides.
 
     Args:
         machine: Compute and communication of a rank.

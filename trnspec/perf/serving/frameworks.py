@@ -1,4 +1,4 @@
-"""Serving frameworks: what each sets, so that ``--framework`` stands for the options that describe it.
+"""Serving frameworks: what each sets, in place of the options that describe it.
 
 A value is an assumption with an origin.  An option that is given explicitly replaces the framework's value.
 """

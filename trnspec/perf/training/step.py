@@ -174,7 +174,7 @@ def _carried(call: Number, token: Number, tokens: Number) -> Number:
     return call if always_zero(token) else call + tokens * token
 
 
-def _all_to_all(expert: Number, beside: Number, overlap: Number, rounds: Number) -> tuple[Number, Number, Number]:
+def _all_to_all(expert: Number, rest: Number, overlap: Number, rounds: Number) -> tuple[Number, Number, Number]:
     """The exposed all-to-all of a layer, what of it is in the forward pass, and what may be in either pass.
 
     The forward pass of one microbatch overlaps with the backward pass of another.  What is exposed is then in either pass:
@@ -183,13 +183,13 @@ def _all_to_all(expert: Number, beside: Number, overlap: Number, rounds: Number)
 
     Args:
         expert: The all-to-all of a layer.
-        beside: The rest of the layer.
+        rest: The rest of the layer.
         overlap: Share of the rest that it can overlap with.
         rounds: All-to-alls of the layer for each one in the forward pass.
     """
     if always_zero(overlap) or always_zero(expert):
         return expert, expert / rounds, 0.0
-    exposed = larger(expert - overlap * beside, 0.0)
+    exposed = larger(expert - overlap * rest, 0.0)
     either = overlap * exposed
     return exposed, either + (1.0 - overlap) * (exposed / rounds), either
 
