@@ -86,7 +86,11 @@ def tables(graph: Graph) -> dict[str, Table]:
     """
     # Tables of measurements are CSV files themselves; their documents hold no figures.
     known = {k.name: (k.folder, k.spec) for k in KINDS if k.spec is not Measurements}
-    known |= {n.kind: (n.folder or f"{n.kind.lower()}s", type(n.spec)) for n in graph if n.kind not in known and not isinstance(n.spec, Measurements)}
+    known |= {
+        n.kind: (n.folder or f"{n.kind.lower()}s", type(n.spec))
+        for n in graph
+        if n.kind not in known and not isinstance(n.spec, Measurements)
+    }
     kinds = {folder: _kind(graph, name, folder, spec) for name, (folder, spec) in known.items()}
     return kinds | {"figures": _figures(graph), "claims": _claims(graph)}
 

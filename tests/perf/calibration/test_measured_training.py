@@ -64,7 +64,12 @@ def test_every_file_is_known():
 def test_what_is_kept_out_of_every_fit():
     fitted = {name for n in everything().of(Calibration) for name in n.spec.data.split(", ")}
     files = {name for name, (many, _) in FILES.items() if many}
-    assert {"training_h100.csv", "training_korthikanti.csv", "training_mlperf.csv", "training_simumax.csv"} == files - fitted
+    assert {
+        "training_h100.csv",
+        "training_korthikanti.csv",
+        "training_mlperf.csv",
+        "training_simumax.csv",
+    } == files - fitted
 
 
 @pytest.mark.parametrize("name", FILES)

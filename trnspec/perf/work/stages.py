@@ -226,13 +226,21 @@ def extreme_layers(layers: Number, pp: Number, interleave: Number, folded: Numbe
 def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
     """Stages that may need the most memory: the first, the last, and those around the first MoE layer.
 
-    Where layers are not divisible, also the first stages with the most layers.
+    Where layers are not divisible, also the first stages with the most layers.  Of stages with the same layers the first one
+    stores the most.
     """
     last = split.pp - 1.0
     deal = dealt(d.layers, split.pp, split.interleave, split.folded)
+    folded = split.folded > 0.0
     stages: tuple[Number, ...] = (0.0 * last, last)
     # Layers of one kind have no first MoE layer within.
     if not (type(d.expert_layers) is float and d.expert_layers in {0.0, d.layers}):
-        boundary = deal.chunk(d.layers - d.expert_layers)
-        stages += (smaller(last, boundary), smaller(last, boundary + 1.0))
-    return (*stages, smaller(last, 0.0 * last + 1.0)) if deal.unequal else stages
+        chunk = deal.chunk(d.layers - d.expert_layers)
+        boundary = where(folded, smaller(chunk, deal.chunks - 1.0 - chunk), chunk - floor(chunk / split.pp) * split.pp)
+        # Without MoE layers the chunk is after the last one.
+        stages += (larger(0.0, boundary), smaller(last, larger(0.0, boundary) + 1.0))
+    if not deal.unequal:
+        return stages
+    # In a V-shaped schedule the second chunk is long from some stage on.
+    both_long = where(folded, smaller(last, deal.chunks - deal.end), smaller(last, 1.0))
+    return (*stages, smaller(last, 0.0 * last + 1.0), both_long)
