@@ -12,7 +12,7 @@ import pytest
 import reference_engine
 from attrs import evolve
 from engine_samples import ESTIMATORS, FITTED, MODELS, SYSTEMS, estimator, possible, sample
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from shipped_samples import drawn
 from shipped_samples import estimators as shipped
@@ -346,10 +346,12 @@ def test_no_collective_is_faster_than_its_bound(collective) -> None:
 
 
 @many
-@given(shipped_layouts)
-def test_twice_any_rate_is_never_slower(case) -> None:
+@given(st.integers(0, 2**48))
+# The output is on a stage without layers, which is the slowest only where memory is faster.
+@example(103499)
+def test_twice_any_rate_is_never_slower(seed) -> None:
     """Each time per unit of a machine halved in turn."""
-    e, layout = case
+    e, layout = drawn(random.Random(seed))
     plan, before = layout.plan(), e.step(layout).total
     for name in RATES:
         faster = evolve(e.machine, **{name: getattr(e.machine, name) / 2.0})

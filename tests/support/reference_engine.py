@@ -227,7 +227,6 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         backward - weight_pass + again + reduced_backward + passed_backward + exchanged - exchanged_forward,
         weight_pass,
     )
-    on_forward, on_inputs, on_weights = (layers * part for part in per_layer)
     # The other stages are as long as their mean.
     others = (d.layers - layers) / (x.pp - 1) if x.pp > 1 else layers
     bubble = idle(x, m, others * per_layer[0] + sent / 2, others * per_layer[1] + sent / 2, others * per_layer[2])
@@ -238,7 +237,8 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     # By this much the stage with the output takes longer than the one with the most layers.  What it does besides its own
     # layers is otherwise part of the way through all stages.
     layer = sum(per_layer)
-    longer = max(0, (with_output + d.mtp_layers - layers) * layer + head + at_ends)
+    ahead = (with_output + d.mtp_layers - layers) * layer + head + at_ends
+    longer = max(0, ahead)
     relative = 0 if x.schedule in ZERO_BUBBLE else FACTOR.get(x.schedule, 1)
     bubble += relative / x.interleave * (d.mtp_layers * layer + head + at_ends - longer)
     head, at_ends = longer - min(at_ends, longer), min(at_ends, longer)
@@ -261,19 +261,25 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         return max(time * e.exposed, time - e.overlap * behind)
 
     late, early = (1.0, 1.0) if x.zero >= 2 else windows(x, m)
-    on_backward = on_weights if in_parts else on_inputs + on_weights + (layers * exchanged if x.expert_overlap else 0)
-    everything = on_forward + on_inputs + on_weights
     gathered = GATHERED.get(x.optimizer, weight)
-    if x.zero == 3:
-        data = exposed([gathered, gradient], 2 * most, late * on_backward) + exposed(
-            [gathered], most, early * on_forward
-        )
-        data += (m - 1) * exposed([gathered, gathered, gradient], 3 * most, everything)
-    elif x.zero:
-        data = exposed([gradient], 1, late * on_backward) + exposed([gathered], 1, early * on_forward)
-        data += (m - 1) * exposed([gradient], 1, everything) if x.zero == 2 else 0
-    else:
-        data = exposed([gradient, gradient], 2, late * on_backward)
+
+    def exchanged_by(count: float) -> float:
+        """What a stage with some layers does not exchange while it computes."""
+        on_forward, on_inputs, on_weights = (count * part for part in per_layer)
+        either = count * exchanged if x.expert_overlap else 0
+        on_backward = on_weights if in_parts else on_inputs + on_weights + either
+        everything = on_forward + on_inputs + on_weights
+        if x.zero == 3:
+            time = exposed([gathered, gradient], 2 * most, late * on_backward)
+            time += exposed([gathered], most, early * on_forward)
+            return time + (m - 1) * exposed([gathered, gathered, gradient], 3 * most, everything)
+        if x.zero:
+            time = exposed([gradient], 1, late * on_backward) + exposed([gathered], 1, early * on_forward)
+            return time + ((m - 1) * exposed([gradient], 1, everything) if x.zero == 2 else 0)
+        return exposed([gradient, gradient], 2, late * on_backward)
+
+    # The step ends when both the longest stage and that with the output have computed and exchanged.
+    data = max(exchanged_by(layers), m * ahead + exchanged_by(with_output + d.mtp_layers)) - m * longer
     mine = dense / copies + routed / same_experts if x.zero else dense + routed
     # Gradients are read, states and weights read and written, but weights are not read where there is a master copy.
     moved = gradient + 2 * state + (2 if x.optimizer in WITHOUT_MASTER else 1) * weight

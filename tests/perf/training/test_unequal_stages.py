@@ -40,6 +40,20 @@ def test_the_slowest_stage_decides(d):
     assert (output > layer) == (d is WIDE)
 
 
+@pytest.mark.parametrize(("d", "layers"), [(LONG, 8), (WIDE, 7)], ids=["layers", "output"])
+def test_gradients_overlap_with_the_slowest_stage(d, layers):
+    """That with the output has seven layers of a microbatch to overlap with, and the others have eight."""
+    slow = evolve(MACHINE, **{f"byte_{i}": 1e3 * getattr(MACHINE, f"byte_{i}") for i in (1, 2, 3, 4)})
+
+    def hidden(count: float) -> float:
+        model, plan = transformer(evolve(d, layers=count)), LAYOUT.plan()
+        data = step(model, plan, slow).data
+        assert data > 0.0
+        return step(model, plan, evolve(slow, overlap=0.0)).data - data
+
+    assert hidden(126.0) == pytest.approx(layers / 8 * hidden(128.0), rel=1e-9)
+
+
 def test_a_remainder_of_layers():
     # DeepSeek-V3's 61 layers: four where the mean is 3.8, and three with the output.
     even, found = timed(LONG, 64.0), timed(LONG, 61.0)

@@ -124,20 +124,24 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     stages = costs.stage_layers
     on_forward = forward + tensor_forward + context_forward + expert_forward
     whole = rest + expert
-    stage = Stage(stages * on_forward, stages * whole, stages * weights, stages * either)
+    layer = Stage(on_forward, whole, weights, either)
     head, ends = tokens * costs.head, _carried(costs.ends_each, costs.ends_token, tokens)
-    data = _data(costs, microbatches, stage, split)
     shorter, predicted = costs.shorter, costs.mtp
     if always_zero(shorter) and always_zero(predicted):
+        stage = Stage(stages * on_forward, stages * whole, stages * weights)
         idle = bubble(costs, fill, microbatches, stage, pipeline)
+        (data,) = _data(costs, microbatches, split, layer, stages)
     else:
-        others, missing = stages - shorter, costs.missing_layers
+        others, missing, ends = stages - shorter, costs.missing_layers, (1.0 + predicted) * ends
         # The stage with the output is the slowest where the output takes longer than the layers that it has fewer.
-        ends = (1.0 + predicted) * ends
         last = predicted * whole + head + ends
+        hidden = (missing - predicted) * whole
+        longest, outputs = _data(costs, microbatches, split, layer, stages, stages - missing + predicted)
+        # A stage that is not the slowest also exchanges gradients in the time by which it is shorter.
+        later = microbatches * (head + ends - hidden)
+        data = larger(longest - larger(later, 0.0), outputs + smaller(later, 0.0))
         stage = Stage(others * on_forward, others * whole, others * weights)
         idle = bubble(costs, fill, microbatches, stage, pipeline) + costs.bubble * smaller(missing * whole, last)
-        hidden = (missing - predicted) * whole
         head, ends = larger(head - hidden, 0.0), larger(ends - larger(hidden - head, 0.0), 0.0)
 
     passes = microbatches * stages
@@ -154,7 +158,7 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
 
 @frozen
 class Stage:
-    """The time of one microbatch on one stage, computation and communication, by pass [s].
+    """The time of one microbatch on one stage, or in one layer, computation and communication, by pass [s].
 
     Attributes:
         forward: Forward.
@@ -241,23 +245,31 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
     return larger(idle, fill * (whole - weights) - filled)
 
 
-def _data(costs: Costs, microbatches: Number, stage: Stage, split: Number) -> Number:
+def _data(costs: Costs, microbatches: Number, split: Number, layer: Stage, *layers: Number) -> list[Number]:
     """Exposed collectives over gradients and sharded weights, which overlap with the computation of a stage.
 
     Gradients overlap with the backward passes of a stage from when the first are final, weights of the next step with its
     forward passes; what is exchanged for every microbatch overlaps with all passes of a microbatch.
+
+    Args:
+        costs: The coefficients.
+        microbatches: Microbatches per step and replica.
+        split: 1 where the backward pass is split.
+        layer: A microbatch in a layer.
+        layers: Layers of a stage, for each stage that is asked for.
     """
-    byte, exposed = costs.data_byte, costs.exposed
+    byte, exposed, available = costs.data_byte, costs.exposed, costs.available
     gradients = costs.gradient_bytes * byte + costs.gradient_calls
     weights = costs.weight_bytes * byte + costs.weight_calls
-    available, backward = costs.available, stage.whole - stage.forward + stage.either
     # Where it is split, gradients are final in the pass for weights only.
-    backward = (1.0 - split) * backward + split * stage.weights
-    time = _exposed(gradients, available * backward, exposed) + _exposed(weights, available * stage.forward, exposed)
+    backward = (1.0 - split) * (layer.whole - layer.forward + layer.either) + split * layer.weights
+    backward, forward = available * backward, available * layer.forward
+    times = [_exposed(gradients, n * backward, exposed) + _exposed(weights, n * forward, exposed) for n in layers]
     if always_zero(scattered := costs.scattered):
-        return time
-    repeated = gradients + costs.gathered * weights
-    return time + scattered * (microbatches - 1.0) * _exposed(repeated, available * stage.whole, exposed)
+        return times
+    repeated, whole = gradients + costs.gathered * weights, available * layer.whole
+    others = scattered * (microbatches - 1.0)
+    return [time + others * _exposed(repeated, n * whole, exposed) for time, n in zip(times, layers, strict=True)]
 
 
 def _exposed(time: Number, behind: Number, share: Number) -> Number:
