@@ -350,12 +350,17 @@ def test_no_collective_is_faster_than_its_bound(collective) -> None:
 # The output is on a stage without layers, which is the slowest only where memory is faster.
 @example(103499)
 def test_twice_any_rate_is_never_slower(seed) -> None:
-    """Each time per unit of a machine halved in turn."""
+    """Each time per unit of a machine halved in turn.
+
+    Where the backward pass is split, the closed form of the bubble is up to 0.1 % off: weight gradients that got shorter fill
+    less of it, and hide less of the collectives.
+    """
     e, layout = drawn(random.Random(seed))
     plan, before = layout.plan(), e.step(layout).total
+    close = 1e-12 if layout.schedule in ("1f1b", "interleaved") else 2e-3
     for name in RATES:
         faster = evolve(e.machine, **{name: getattr(e.machine, name) / 2.0})
-        assert step(e.model, plan, faster).total <= before * (1 + 1e-12), name
+        assert step(e.model, plan, faster).total <= before * (1 + close), name
 
 
 @settings(max_examples=20, deadline=None)

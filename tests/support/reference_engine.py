@@ -28,12 +28,11 @@ class Links:
 
     def __init__(self, levels: Any, efficiency: Any) -> None:
         self.levels, self.grids = [], []
-        units = 1.0
+        chip = unit = next((level.ranks for level in levels if level.name == "chip"), 1.0)
         for level in levels:
-            if level.name == "chip":
-                units = level.ranks
-            self.grids.append(dimensions(level, units) if level.name in {"server", "ultraserver"} else [])
-            units = level.ranks
+            wired = level.name in {"server", "ultraserver"}
+            self.grids.append(dimensions(level, unit, unit / chip) if wired else [])
+            unit = level.ranks
             last = level.name == "network"
             step = efficiency.network_hop if last else efficiency.hop
             byte = 1 / (level.rate * getattr(efficiency, level.name))
@@ -92,9 +91,14 @@ class Links:
         return self.levels[-1][2], self.levels[-1][1]
 
 
-def dimensions(level: Any, units: float) -> list[tuple[float, ...]]:
-    """Of a torus or mesh from the innermost dimension on: ranks inside one step, chips, and the share of links along it."""
+def dimensions(level: Any, units: float, chips: float) -> list[tuple[float, ...]]:
+    """Of a torus or mesh from the innermost dimension on: ranks inside one step, chips, and the share of links along it.
+
+    The dimensions inside units of so many chips belong to another level.
+    """
     axes = [a for a in reversed(getattr(level.shape, "axes", ())) if a.links]
+    while axes and chips > 1:
+        chips /= axes.pop(0).size
     degree = sum((2 if a.size > 2 else a.links) * (a.rate or 1) for a in axes)
     found = []
     for a in axes:

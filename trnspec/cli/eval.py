@@ -177,7 +177,7 @@ def _option(given: Input) -> click.Option:
 
 
 _LONGEST = 60
-"""Characters of a metavar that a line of help has room for."""
+"""The most characters of a metavar in a line of help."""
 
 _METAVARS = {str: "TEXT", int: "INTEGER", float: "NUMBER", bool: "true|false"}
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import Group, Machine, always_zero, collective_time, group, machine
+from trnspec.perf.lowering.machine import Group, Machine, always_zero, carried, collective_time, group, machine
 
 NESTED = made(
     (("chip", 4.0, 3e11, 1e-6), ("server", 64.0, 9e10, 2e-6), ("ultraserver", 256.0, 3e10, 4e-6),
@@ -243,3 +243,30 @@ def test_arrays_have_the_same_bits_where_switches_reduce(pairs):
         many = group(evolve(numbers, **flags), n, stride)
         for i, (x, y) in enumerate(pairs):
             assert group(numbers, float(x), float(y)).reduce == many.reduce[i]
+
+
+@pytest.mark.parametrize(
+    ("on", "n", "stride", "share"),
+    [
+        # 16 chips in a torus of 4 x 4, 4 ranks each: a pair uses one of four links, a row two, two rows three.
+        ("trn2.48xlarge", 8, 1, 1 / 4),
+        ("trn2.48xlarge", 16, 1, 1 / 2),
+        ("trn2.48xlarge", 32, 1, 3 / 4),
+        ("trn2.48xlarge", 64, 1, 1.0),
+        # A column is a ring too; every second chip of a row shares its links with the others.
+        ("trn2.48xlarge", 4, 16, 1 / 2),
+        ("trn2.48xlarge", 2, 8, 1 / 4),
+    ],
+)
+def test_a_group_in_a_torus_uses_the_links_along_its_dimensions(on, n, stride, share) -> None:
+    numbers = machine(lower(everything(), on), IDEAL, "bf16")
+
+    assert share == pytest.approx(carried(numbers, 2, float(n), float(stride)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "share"), [(2, 1 / 2), (4, 1.0)])
+def test_servers_of_an_ultraserver_are_a_ring(n, share) -> None:
+    """Four servers in a ring, 64 ranks each; the dimensions inside a server are not those between servers."""
+    numbers = machine(lower(everything(), "trn2-ultraserver"), IDEAL, "bf16")
+
+    assert share == pytest.approx(carried(numbers, 3, float(n), 64.0), rel=1e-12)

@@ -173,7 +173,8 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
         figures[f"hop_{slot}"] = (level.latency or hop) if level is not None else 0.0
         figures[f"step_{slot}"] = hop if level is not None else 0.0
         if level is not None and slot in (2, 3):
-            figures |= _dimensions(slot, level.shape)
+            below = levels.get("server") if slot == _ULTRASERVER else None
+            figures |= _dimensions(slot, level.shape, 1.0 if below is None else below.ranks / system.ranks_per_chip)
         if slot > 1:
             figures[f"reduces_{slot}"] = 1.0 if level is not None and level.reduces else 0.0
         figures[f"unknown_{slot}"] = 0.0 if level is not None and level.rate else 1.0
@@ -188,14 +189,24 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
     )
 
 
-def _dimensions(slot: int, shape: Shape | None) -> dict[str, float]:
-    """The dimensions of a torus or mesh, innermost first, and what its links along each have of a chip's rate."""
+def _dimensions(slot: int, shape: Shape | None, inside: float) -> dict[str, float]:
+    """The dimensions of a torus or mesh, innermost first, and what its links along each have of a chip's rate.
+
+    Args:
+        slot: The level.
+        shape: Its fabric, which includes that of the units inside.
+        inside: Chips of a unit inside; the dimensions within such a unit belong to its own level.
+    """
     from trnspec.topology.shapes import GridShape
 
     # A fabric of more dimensions counts as one without: groups are then not slower than whole servers.
     if not isinstance(shape, GridShape) or len(shape.axes) > len(_DIMENSIONS):
         return {}
     axes = [axis for axis in reversed(shape.axes) if axis.links]
+    while axes and inside > 1.0:
+        inside /= axes.pop(0).size
+    if inside != 1.0:
+        return {}
     rates = [axis.rate or 1.0 for axis in axes]
     ends = [2.0 if axis.size > 2 else float(axis.links) for axis in axes]
     whole = sum(end * rate for end, rate in zip(ends, rates, strict=True))
@@ -355,7 +366,7 @@ def _along(machine: Machine, slot: int, n: Number, stride: Number) -> Iterator[t
         inside = inside * size
 
 
-_SERVER = 2
+_SERVER, _ULTRASERVER = 2, 3
 
 
 def _latency(others: Number, hop: Number, step: Number) -> Number:

@@ -256,7 +256,7 @@ def _data(costs: Costs, microbatches: Number, split: Number, layer: Stage, *laye
         microbatches: Microbatches per step and replica.
         split: 1 where the backward pass is split.
         layer: A microbatch in a layer.
-        layers: Layers of a stage, for each stage that is asked for.
+        layers: Layers of a stage, for each of some stages.
     """
     byte, exposed, available = costs.data_byte, costs.exposed, costs.available
     gradients = costs.gradient_bytes * byte + costs.gradient_calls
