@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from typing import TYPE_CHECKING
 
 import pytest
 from running import ROOT, command, environment
 
 from trnspec.api import graph
 from trnspec.cli import COMMANDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SOURCES = {n.name for n in graph() if n.kind == "Source"}
 NAMES = set(graph().nodes)
@@ -114,13 +118,9 @@ def test_what_is_typed_most(words, found) -> None:
     assert [c for c in completed(*words) if not c.startswith(words[-1])] == []
 
 
-def test_documents_of_plugins(tmp_path) -> None:
-    """Of a plugin that adds more than a catalog too; it is not imported and prints no warning."""
-    package = tmp_path / "acme"
-    (package / "catalog" / "chips").mkdir(parents=True)
-    (package / "catalog" / "chips" / "acme-9.yaml").write_text("")
-    (package / "__init__.py").write_text("print('imported'); raise RuntimeError")
-    info = tmp_path / "acme-1.0.dist-info"
+def completed_beside_acme(folder: Path, *words: str) -> tuple[str, str]:
+    """What bash is offered, and what is printed as an error, where the distribution acme lies in a folder."""
+    info = folder / "acme-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Name: acme\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[trnspec.plugins]\nacme = acme:plugin\n")
@@ -128,15 +128,24 @@ def test_documents_of_plugins(tmp_path) -> None:
         command(),
         cwd=ROOT,
         env=environment(
-            _TRNSPEC_COMPLETE="bash_complete", COMP_WORDS="trnspec show acme", COMP_CWORD="2",
-            PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}",
+            _TRNSPEC_COMPLETE="bash_complete", COMP_WORDS=" ".join(["trnspec", *words]), COMP_CWORD=str(len(words)),
+            PYTHONPATH=f"{folder}{os.pathsep}{ROOT}",
         ),
         capture_output=True,
         check=True,
         text=True,
     )  # fmt: skip
+    return done.stdout, done.stderr
 
-    assert (done.stdout, done.stderr) == ("plain,acme-9\n", "")
+
+def test_documents_of_plugins(tmp_path) -> None:
+    """Of a plugin that adds more than a catalog too; it is not imported and prints no warning."""
+    package = tmp_path / "acme"
+    (package / "catalog" / "chips").mkdir(parents=True)
+    (package / "catalog" / "chips" / "acme-9.yaml").write_text("")
+    (package / "__init__.py").write_text("print('imported'); raise RuntimeError")
+
+    assert ("plain,acme-9\n", "") == completed_beside_acme(tmp_path, "show", "acme")
 
 
 def test_codes_of_plugins(tmp_path) -> None:
@@ -148,20 +157,5 @@ def test_codes_of_plugins(tmp_path) -> None:
         "print('imported'); print('imported', file=sys.stderr); warnings.warn('imported')\n"
         "plugin = Plugin(name='acme', api=API, codes=(Code('ACM001', 'acme-rule', Severity.WARNING, 'A rule.'),))\n"
     )
-    info = tmp_path / "acme-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Name: acme\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[trnspec.plugins]\nacme = acme:plugin\n")
-    done = subprocess.run(
-        command(),
-        cwd=ROOT,
-        env=environment(
-            _TRNSPEC_COMPLETE="bash_complete", COMP_WORDS="trnspec explain ACM", COMP_CWORD="2",
-            PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}",
-        ),
-        capture_output=True,
-        check=True,
-        text=True,
-    )  # fmt: skip
 
-    assert (done.stdout, done.stderr) == ("plain,ACM001\n", "")
+    assert ("plain,ACM001\n", "") == completed_beside_acme(tmp_path, "explain", "ACM")

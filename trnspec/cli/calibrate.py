@@ -116,7 +116,7 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     from trnspec.perf.calibration.fit_range import inputs_of
 
     catalog = _catalog(options["catalog"])
-    rows, of = _rows(files, options["of"])
+    rows, of = _rows(catalog, files, options["of"])
     cases, skipped = _cases(catalog, rows, of, chips, only)
     targets = _targets(catalog, cases, options) if options["out"] else {}
     if not cases:
@@ -142,11 +142,11 @@ def _catalog(folders: tuple[str, ...]) -> Catalog:
     return load(folders)
 
 
-def _rows(files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
+def _rows(catalog: Catalog, files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
     """The rows of some files, and whether they are of training or of inference."""
     from trnspec.perf.calibration.measurements import records
 
-    rows = [row for file in files for row in records(FilePath(file))]
+    rows = [row for file in files for row in records(FilePath(file), catalog.graph)]
     if of is None:
         kinds = sorted({KINDS[row["kind"]] for row in rows if row.get("kind") in KINDS})
         if len(kinds) > 1:
@@ -195,7 +195,7 @@ def _others(catalog: Catalog, of: str, cases: Sequence[AnyCase], place: str | No
     fitted = {c.id for c in cases}
     others: dict[str, list[AnyCase]] = {}
     for file in sorted(folder.glob("*.csv")) if folder.is_dir() else [folder]:
-        for case in _cases(catalog, records(file), of, (), None)[0]:
+        for case in _cases(catalog, records(file, catalog.graph), of, (), None)[0]:
             if case.id not in fitted:
                 others.setdefault(f"{case.system.chip} {file.name}", []).append(case)
     return others

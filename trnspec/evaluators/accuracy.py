@@ -120,9 +120,9 @@ def _files(data: str | None) -> list[Path]:
 
 
 def _score(catalog: Catalog, file: Path, calibration: str, *, refit: bool) -> list[Scored | Skipped]:
-    rows = records(file)
-    kinds = {row["kind"] for row in rows}
     graph = catalog.graph
+    rows = records(file, graph)
+    kinds = {row["kind"] for row in rows}
     scores: list[Scored | Skipped] = []
     if "train" in kinds:
         scores += score_training(graph, rows, file.name, calibration=calibration, refit=refit)

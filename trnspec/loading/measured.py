@@ -121,6 +121,16 @@ def _reason(error: OSError | UnicodeDecodeError) -> str:
 UNSTATED = ("", "n/a", "nan", "-")
 """Texts of cells without a value."""
 
+DTYPES = (
+    (r"nvfp4|mxfp4|fp4", ("fp4", "mxfp4")),
+    (r"mxfp8|fp8|float8", ("fp8", "mxfp8")),
+    (r"bf16|bfloat16", ("bf16",)),
+    (r"fp16|float16", ("fp16", "bf16")),
+    (r"tf32", ("tf32",)),
+    (r"fp32|float32", ("fp32",)),
+)
+"""Precisions as tables name them: a pattern, and the dtypes whose peak rate is used for it, in order of preference."""
+
 
 def is_stated(text: str) -> bool:
     """Whether a cell has a value."""

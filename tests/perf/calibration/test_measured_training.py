@@ -354,3 +354,15 @@ def test_recompute_that_is_unstated_is_that_of_the_framework():
     assert "recompute: operators, the default of torchtitan" in case.assumptions
     assert "none" == one(framework="torchtitan", recompute="none").layout.recompute
     assert "framework" in one(framework="jax").reason
+
+
+def test_rejected_rows_and_cells_are_not_read() -> None:
+    """Of the tables of the catalog, as their documents state."""
+    file = DATA / "inference_neuron.csv"
+    published, used = ({r["id"]: r for r in rows} for rows in (records(file), records(file, everything())))
+    rejected = {i for i, row in published.items() if used[i] != row}
+
+    assert 3 == len(rejected)
+    assert {("", True)} == {(used[i]["out_tok_s"], bool(published[i]["out_tok_s"])) for i in rejected}
+    table = DATA / "collectives_nccom.csv"
+    assert ["nccom-591"] == sorted({r["id"] for r in records(table)} - {r["id"] for r in records(table, everything())})

@@ -11,7 +11,7 @@ from attrs import frozen
 from trnspec.diagnostics import Location, Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.composition import chips
-from trnspec.loading.measured import MeasuredTable, is_stated, table_of, used_rows
+from trnspec.loading.measured import DTYPES, MeasuredTable, is_stated, table_of, used_rows
 from trnspec.model.document import Node
 from trnspec.model.measurements import Measurements
 from trnspec.plugins.api import Finding, rule
@@ -29,16 +29,6 @@ _UNITLESS = ("1", "%", "tokens", "tokens/s", "sequences/s")
 
 _KEYS = ("kind", "id", "source")
 """Columns that every table has."""
-
-_DTYPES = (
-    (r"nvfp4|mxfp4|fp4", ("fp4", "mxfp4")),
-    (r"mxfp8|fp8|float8", ("fp8", "mxfp8")),
-    (r"bf16|bfloat16", ("bf16",)),
-    (r"fp16|float16", ("fp16", "bf16")),
-    (r"tf32", ("tf32",)),
-    (r"fp32|float32", ("fp32",)),
-)
-"""Precisions as tables name them: a pattern, and the rates of a chip that bound it."""
 
 _RESULTS = ("step_time_s", "tokens_per_s_per_chip", "ttft_ms", "tpot_ms", "time_us", "seq_per_s", "achieved")
 """The columns of results."""
@@ -442,7 +432,7 @@ def _peak(graph: Graph, hardware: Mapping[str, str], row: Row, cores: float | No
     chip = counted[1]
     dense = chip.spec.peak.dense
     precision = row.cells.get("precision", "").split("/")[0].lower()
-    for pattern, names in _DTYPES:
+    for pattern, names in DTYPES:
         if re.search(pattern, precision):
             rates = [getattr(dense, n) for n in names if getattr(dense, n, None) is not None]
             highs = [r.interval.high for r in rates]

@@ -10,9 +10,9 @@ from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import RefusalError
+from trnspec.loading.measured import UNSTATED
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.calibration.measurements import (
-    UNSTATED,
     cases,
     cell,
     dtype_of,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from attrs import frozen
 
 from trnspec.errors import TrnspecError, UsageError
+from trnspec.loading.measured import DTYPES, UNSTATED, read_table, used_rows
+from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.lower import lower
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from trnspec.graph.graph import Graph
     from trnspec.perf.lowering.system import System
@@ -57,48 +58,25 @@ HARDWARE = (
 )
 """Hardware as tables name it: a pattern, the servers it names (the matched text if none), and what is assumed."""
 
-DTYPES = (
-    (r"nvfp4|mxfp4|fp4", ("fp4", "mxfp4")),
-    (r"mxfp8|fp8|float8", ("fp8", "mxfp8")),
-    (r"bf16", ("bf16",)),
-    (r"fp16", ("fp16", "bf16")),
-    (r"fp32", ("fp32",)),
-)
-"""Precisions as tables name them: a pattern, and the dtypes whose peak rate is used for it, in order of preference."""
 
+def records(path: Path, graph: Graph | None = None) -> list[Record]:
+    """The rows of a table.
 
-def records(path: Path) -> list[Record]:
-    """The rows of a CSV file.
+    Args:
+        path: A CSV file.
+        graph: The catalog; rows and cells that the document of the table rejects are left out.
 
     Raises:
-        UsageError: The file does not exist, is not text, or has no measurements.
+        UsageError: The file cannot be read, is not a table, or has no measurements.
     """
-    try:
-        # Spreadsheets write a byte order mark.
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = list(_rows(path, csv.DictReader(stream)))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: cannot be read: {_reason(error)}") from error
-    if not rows or "kind" not in rows[0]:
+    table = read_table(path)
+    if not table.rows or "kind" not in table.columns:
         raise UsageError(f"{path}: no measurements; expected a CSV table with a column named kind")
-    return rows
-
-
-def _reason(error: OSError | UnicodeDecodeError | csv.Error) -> str:
-    if isinstance(error, FileNotFoundError):
-        return "no such file"
-    if isinstance(error, IsADirectoryError):
-        return "it is a folder; name a file in it"
-    if isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8 text"
-    return str(getattr(error, "strerror", None) or error)
-
-
-def _rows(path: Path, reader: csv.DictReader[str]) -> Iterator[Record]:
-    for row in reader:
-        if None in row:
-            raise UsageError(f"{path}:{reader.line_num}: more cells than columns; is a comma not quoted?")
-        yield {column: text or "" for column, text in row.items()}
+    rows = table.rows
+    for node in () if graph is None else graph.of(Measurements):
+        if path.resolve() == (Path(node.document.file).parent / node.spec.data).resolve():
+            rows = used_rows(node.spec, table)
+    return [dict(row.cells) for row in rows]
 
 
 def cases(rows: Sequence[Record], kind: str, read: Callable[[Record, str], Case]) -> Iterator[Case | Skipped]:
@@ -252,10 +230,6 @@ def dtype_of(text: str, system: System) -> str:
                     return name
             system.rate(names[0])
     raise UsageError(f"unknown precision {text!r}")
-
-
-UNSTATED = ("", "n/a", "nan", "-")
-"""Cells without a value."""
 
 
 def integer(row: Mapping[str, str], name: str, *, needed: bool = False) -> int:

@@ -78,9 +78,14 @@ def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links
         ring_each, ring_byte, ring_unknown = machine.call * ring.many + ring.latency, ring.gather, ring.unknown
     replica_group = group(machine, ranks, plan.tp)
     # Ranks are numbered by expert first: those that split one, those with different ones, those with the same.
-    expert_group = group(machine, ranks * plan.tp / (plan.ep * plan.expert_split), plan.expert_split * plan.ep)
-    between_experts = exchange(machine, plan.ep, plan.expert_split)
     equal = plan.expert_split is plan.tp or always_zero(plan.expert_split - plan.tp)
+    # Without expert parallelism all replicas hold the same experts.
+    expert_group = (
+        replica_group
+        if equal and always_zero(plan.ep - 1.0)
+        else group(machine, ranks * plan.tp / (plan.ep * plan.expert_split), plan.expert_split * plan.ep)
+    )
+    between_experts = exchange(machine, plan.ep, plan.expert_split)
     split_group = tensor_group if equal else group(machine, plan.expert_split, 1.0)
     send_each, send_byte, send_unknown = _sends(plan, machine, plan.tp * ranks * plan.pp)
     return Links(
