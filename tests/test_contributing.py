@@ -434,7 +434,7 @@ A line that ends in a blank.
 
 ## Why
 
-Editors remove it, and the diff has a line that nobody changed.
+Editors remove it, and the diff has a line that was not changed.
 
 ## Example
 

@@ -60,9 +60,9 @@ def test_what_it_prints(here):
     percent = r"\d+\.\d%"
     assert re.search(rf"^of the fit +{percent} +{percent} +{percent}$", done.out, re.MULTILINE)
     assert re.search(rf"^of rows held out +{percent} +{percent} +{percent}$", done.out, re.MULTILINE)
-    told = {line[0]: line[1] for line in lines if len(line) == 2}
-    assert {"matmul", "network", "causal", "server"} <= set(told)
-    assert re.fullmatch(r"0\.\d+x", told["matmul"])
+    output = {line[0]: line[1] for line in lines if len(line) == 2}
+    assert {"matmul", "network", "causal", "server"} <= set(output)
+    assert re.fullmatch(r"0\.\d+x", output["matmul"])
     # Every row with its error, seen and unseen, and the time that was measured.
     assert 7 == len(re.findall(rf"^ +[+-]{percent} +[+-]{percent} +[\d.]+ s  trn1-", done.out, re.MULTILINE))
     _, _, skipped = done.out.rpartition("cannot be evaluated\n")
@@ -83,9 +83,9 @@ def test_what_it_writes(here, tmp_path):
     assert ("trainium1", "training", "Neuron", "training_trn1.csv", 7) == (
         node.spec.chip.name, node.spec.of, node.spec.software, node.spec.data, node.spec.spread.rows,
     )  # fmt: skip
-    told = {line[0]: line[1:] for line in words(done.out) if line}
+    output = {line[0]: line[1:] for line in words(done.out) if line}
     for name in ("matmul", "network", "forward"):
-        assert " ".join(told[name]) == getattr(node.spec.achieved, name).value.text
+        assert " ".join(output[name]) == getattr(node.spec.achieved, name).value.text
     assert "trainium1-mine" == calibrated(graph, "trainium1", "training", "trainium1-mine").name
 
 
@@ -99,12 +99,12 @@ def test_a_document_for_a_chip_without_rows(here, tmp_path):
     done = here("calibrate", SERVED, *TOLD, *asked, "--document", "trainium2", "--document", "trainium1")
     assert (0, "") == (done.status, done.err)
     lines = ("of the fit", "of rows held out", "of chips held out")
-    told = re.findall(r"^(of [a-z ]+?)(, first token)? +([\d.]+)% +([\d.]+)% +([\d.]+)%$", done.out, re.MULTILINE)
-    assert [*((line, "") for line in lines), *((line, ", first token") for line in lines)] == [t[:2] for t in told]
+    output = re.findall(r"^(of [a-z ]+?)(, first token)? +([\d.]+)% +([\d.]+)% +([\d.]+)%$", done.out, re.MULTILINE)
+    assert [*((line, "") for line in lines), *((line, ", first token") for line in lines)] == [t[:2] for t in output]
     graph = load([str(ROOT / "catalog"), str(INFERENTIA), str(tmp_path / "mine")]).graph
     own, carried = (graph.named(f"{chip}-mine") for chip in ("trainium1", "trainium2"))
     assert own.spec.achieved == carried.spec.achieved
-    for node, row in ((own, told[1]), (carried, told[2])):
+    for node, row in ((own, output[1]), (carried, output[2])):
         assert [float(x) for x in row[2:]] == pytest.approx(
             [100 * float(getattr(node.spec.spread, n)) for n in ("mean", "median", "worst")], abs=0.06
         )
@@ -163,10 +163,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused(here, tmp_path, case):
-    options, told = REFUSED[case]
+    options, output = REFUSED[case]
     done = here("calibrate", DATA, *options)
     assert 2 == done.status
-    assert told in " ".join(done.err.split())
+    assert output in " ".join(done.err.split())
     assert "Traceback" not in done.err
     assert [] == [f for f in tmp_path.rglob("*") if f.is_file()]
 
@@ -183,12 +183,12 @@ FILES = {
 
 @pytest.mark.parametrize("case", FILES)
 def test_a_wrong_file(here, tmp_path, case):
-    contents, told = FILES[case]
+    contents, output = FILES[case]
     if contents is not None:
         (tmp_path / "rows.csv").write_bytes(contents)
     done = here("calibrate", "rows.csv", "--software", "x")
     assert (2, "") == (done.status, done.out)
-    assert told in " ".join(done.err.split())
+    assert output in " ".join(done.err.split())
 
 
 def test_a_folder(here):
@@ -211,8 +211,8 @@ NEEDED = {
 def test_the_help_names_the_columns_that_are_needed(here, kind):
     """These are enough, and a row that lacks any of them cannot be computed."""
     row = {"kind": kind} | NEEDED[kind]
-    told = here("calibrate", "--help").out
-    _, _, after = " ".join(told.split()).partition(f"of kind {kind}: ")
+    output = here("calibrate", "--help").out
+    _, _, after = " ".join(output.split()).partition(f"of kind {kind}: ")
     needed, _, _ = after.partition(" are required")
     graph = load().graph
     read = {"train": training_cases, "infer": inference_cases}[kind]

@@ -46,12 +46,12 @@ def heads(text: str) -> list[str]:
 
 def test_a_sweep_of_training(here) -> None:
     done = here(*TRAINING, "--tp", "32", "--calibration", "auto,none")
-    told = done.out.splitlines()
-    auto, none = (next(line for line in told if line.startswith(word)) for word in ("auto", "none"))
+    words = done.out.splitlines()
+    auto, none = (next(line for line in words if line.startswith(word)) for word in ("auto", "none"))
 
     assert (0, "") == (done.status, done.err)
     assert (">=" in auto, ">=" in none) == (False, True)
-    assert " ".join(told).endswith(f"{BOUNDS} {IDEAL} {MIXED}")
+    assert " ".join(words).endswith(f"{BOUNDS} {IDEAL} {MIXED}")
     in_markdown = here(*TRAINING, "--tp", "32", "--calibration", "auto,none", "--format", "markdown").out
     assert in_markdown.endswith(f"\n\n{BOUNDS} {IDEAL} {MIXED}\n")
     assert in_markdown.startswith("training: 2 combinations, model llama-3.1-8b, seq 8,192, ")
@@ -120,24 +120,24 @@ def test_a_table_of_a_sweep(here) -> None:
     args = ("--chip", "trainium2", "--times", "1,2,65", "--format", "csv", "--table", "reads")
     done = here("eval", "sweep", *args)
 
-    # The input that varies is told apart from the column of the table, where both have one name.
+    # The input that varies is words apart from the column of the table, where both have one name.
     assert ["times", "read", "time [s]", *REFUSED] == heads(done.out)
     found = [("1", "0", ""), ("2", "0", ""), ("2", "1", ""), ("65", "", "does-not-fit")]
     assert found == [(r["times"], r["read"], r["refused"]) for r in rows(done.out)]
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "words"),
     [
         (("--table", "writes", "--format", "csv"), "--table: no table has 'writes' in the title; there are 'Reads'\n"),
         (("--table", "reads"), "--table chooses the table of --format csv; the other formats have all tables\n"),
     ],
 )
-def test_a_table_that_is_not_there(here, args, told) -> None:
+def test_a_table_that_is_not_there(here, args, words) -> None:
     done = here("eval", "sweep", "--chip", "trainium2", *args)
 
     assert (2, "") == (done.status, done.out)
-    assert f"trnspec: {told}" == done.err
+    assert f"trnspec: {words}" == done.err
 
 
 def test_titles_that_share_a_word(here) -> None:
@@ -186,12 +186,12 @@ def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
 def test_the_command_asks_the_same_catalog(here, tmp_path) -> None:
     (tmp_path / "fast.yaml").write_text("change:\n  trainium1: {memory.bandwidth: 5.8 TB/s}\n")
     data = json.loads(here(*SEARCH, "--top", "1", "--overlay", "fast.yaml", "--format", "json").out)
-    told = {a["name"]: a["value"] for a in data["answers"]}
+    words = {a["name"]: a["value"] for a in data["answers"]}
     command = data["suggestions"][0]["command"]
     again = json.loads(here(*shlex.split(command)[1:], "--format", "json").out)
 
     assert command.endswith(" --overlay fast.yaml")
-    assert again["answers"][0]["value"] == told["step_time"]
+    assert again["answers"][0]["value"] == words["step_time"]
 
 
 def test_the_command_in_markdown(here) -> None:
@@ -205,8 +205,8 @@ def test_the_command_in_markdown(here) -> None:
 
 
 def test_units_are_in_the_headings(here) -> None:
-    told = here("eval", "roofline", "--on", "trainium2").out.splitlines()
-    at = told.index("Ridge points of trainium2")
+    words = here("eval", "roofline", "--on", "trainium2").out.splitlines()
+    at = words.index("Ridge points of trainium2")
 
     assert [
         "                                           matmul               sparse",
@@ -214,15 +214,15 @@ def test_units_are_in_the_headings(here) -> None:
         "dtype  [PFLOP/s]    [FLOP/B]  [PFLOP/s]  [FLOP/B]  [PFLOP/s]  [FLOP/B]",
         "-----  ---------  ----------  ---------  --------  ---------  --------",
         "fp32       0.181        62.4      0.157      54.2          -         -",
-    ] == told[at + 2 : at + 7]
+    ] == words[at + 2 : at + 7]
 
 
 @pytest.mark.parametrize("args", [SEARCH, ("eval", "roofline", "--on", "trainium1", "--model", "llama-3.1-8b")])
 def test_hidden_columns_can_be_chosen(here, monkeypatch, args) -> None:
     """--columns prints the columns that the page names as hidden."""
     monkeypatch.setenv("COLUMNS", "60")
-    told = " ".join(here(*args).out.split())
-    hidden = re.findall(r"hidden columns: ([\w, ]+) \(use --columns or a wider terminal\)", told)
+    words = " ".join(here(*args).out.split())
+    hidden = re.findall(r"hidden columns: ([\w, ]+) \(use --columns or a wider terminal\)", words)
 
     assert hidden
     for names in hidden:

@@ -19,7 +19,7 @@ PER_COPY, PER_NODE = 0.0, 1.0
 
 
 def levels(*ranks: float) -> object:
-    """A machine with a chip, a server and an UltraServer of so many ranks, and a network."""
+    """A machine with a chip, a server and an UltraServer of given numbers of ranks, and a network."""
     names = ("chip", "server", "ultraserver")
     inner = tuple((name, n, 1e9, 0.0) for name, n in zip(names, ranks, strict=True))
     return machine(system((*inner, ("network", float("inf"), 1e9, 0.0)), 256), IDEAL, "bf16")
@@ -77,7 +77,7 @@ def test_levels_take_turns_or_work_at_once() -> None:
 def test_copies() -> None:
     assert copies(1.0, 8.0, PER_NODE) == 1.0
     assert copies(1.0, 8.0, PER_COPY) == copies(64.0, 8.0, PER_COPY) == 8.0
-    # With so many ranks no two experts are on one.
+    # With that many ranks no two experts are on one.
     assert copies(2.0**20, 8.0, PER_NODE) == pytest.approx(8.0, rel=1e-5)
     assert copies(4.0, 0.0, PER_NODE) == 0.0
     # Beyond 63 experts of a token nothing changes that could be seen.

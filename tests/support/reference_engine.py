@@ -94,7 +94,7 @@ class Links:
 def dimensions(level: Any, units: float, chips: float) -> list[tuple[float, ...]]:
     """Of a torus or mesh from the innermost dimension on: ranks inside one step, chips, and the share of links along it.
 
-    The dimensions inside units of so many chips belong to another level.
+    The dimensions inside units of ``chips`` chips belong to another level.
     """
     axes = [a for a in reversed(getattr(level.shape, "axes", ())) if a.links]
     while axes and chips > 1:
@@ -154,7 +154,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         )
         width = (busiest * d.active * d.expert_width + d.shared_width) if expert else d.width
         dense, shared = bool(d.mlp_weights), bool(d.shared_width)
-        # Whoever splits an expert reads whole copies, and nobody else does.
+        # Only ranks that split an expert read whole copies.
         copies = busiest * d.active * split_expert / x.tp + shared if expert else dense
         split = d.heads * (d.qk_size + d.v_size) + d.kv_elements + d.matrices * width
         operands = tokens * (2 + 2 * copies) * d.hidden + tokens * split / x.tp + own / x.tp

@@ -17,7 +17,7 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import TrnspecError, UnknownNameError, UsageError
 from trnspec.graph import paths
 from trnspec.graph.totals import terms
-from trnspec.model.calibration import Calibration
+from trnspec.model.calibration import SERVING_SHARES, SHARES, Calibration
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import FigureShape, NumberShape, Shape, dotted, shape_at, value_at
@@ -33,20 +33,7 @@ if TYPE_CHECKING:
 _FLAGS = ("causal",)
 """Parameters of a calibration that choose between two formulas, 0 or 1; a change of 1 % means nothing for them."""
 
-_SHARES = frozenset(
-    (
-        "matmul",
-        "attention",
-        "memory",
-        "chip",
-        "server",
-        "ultraserver",
-        "network",
-        "overlap",
-        "exposed",
-        "tensor_overlap",
-    )
-) | {"weights", "cache", "link", "additive", "padding"}
+_SHARES = SHARES | SERVING_SHARES
 """Parameters of a calibration that are shares: none is above 1."""
 
 

@@ -12,6 +12,25 @@ from trnspec.model.fields import Duration, Ratio
 from trnspec.model.ref import Ref
 from trnspec.short_repr import short_repr
 
+SHARES = frozenset(
+    {
+        "matmul",
+        "attention",
+        "memory",
+        "chip",
+        "server",
+        "ultraserver",
+        "network",
+        "overlap",
+        "exposed",
+        "tensor_overlap",
+    }
+)
+"""The parameters of :class:`Achieved` that are shares of training, none above 1."""
+
+SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding"})
+"""Those that only serving has."""
+
 
 @frozen(kw_only=True)
 class Achieved:

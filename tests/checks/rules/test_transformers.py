@@ -156,7 +156,7 @@ def test_floats_say_the_same_as_integers(spec):
 
 @given(models())
 def test_active_parameters_are_those_with_as_many_experts(spec):
-    """Visiting all experts meets every parameter; visiting some, those of a model that has only so many.
+    """Visiting all experts meets every parameter; visiting some, those of a model with that number of experts.
 
     But the router is whole: its rows and biases are read for all experts.
     """

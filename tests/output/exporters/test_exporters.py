@@ -59,10 +59,12 @@ def test_a_figure_that_is_missing_is_named_with_what_is_claimed_of_it() -> None:
     with pytest.raises(ExportError) as caught:
         CAT["trn3-gen2-server"].export("llm-analysis")
 
-    told = str(caught.value)
-    assert "intra_node_bandwidth_in_GB_per_sec needs fabric.bandwidth.per_direction or fabric.bandwidth.both of" in told
-    assert "claims: 256 GB/s (neuron-trn3-2026-08, unresolved)" in told
-    assert "--overlay" in told
+    message = str(caught.value)
+    assert (
+        "intra_node_bandwidth_in_GB_per_sec needs fabric.bandwidth.per_direction or fabric.bandwidth.both of" in message
+    )
+    assert "claims: 256 GB/s (neuron-trn3-2026-08, unresolved)" in message
+    assert "--overlay" in message
 
 
 def test_an_unknown_format_suggests_the_nearest() -> None:

@@ -147,8 +147,8 @@ def test_what_is_computed_again():
 
 
 def test_torchtitan_computes_its_loss_operator_by_operator():
-    for told in ({"source": "pytorch+torchtitan:benchmarks/x.md"}, {"software": "torchtitan 0.2"}):
-        assert not one(**told).layout.fused_loss
+    for stated in ({"source": "pytorch+torchtitan:benchmarks/x.md"}, {"software": "torchtitan 0.2"}):
+        assert not one(**stated).layout.fused_loss
     assert one().layout.fused_loss
     found = {
         name: {c.layout.fused_loss for c in training_cases(everything(), records(DATA / name)) if isinstance(c, Case)}
@@ -164,8 +164,8 @@ def test_tokens_a_second_give_the_time():
 
 def test_what_a_row_leaves_open_is_told():
     assert () == one().assumptions
-    told = one(zero="", microbatch="", vocab="", model="mine", hardware="trn1.32xlarge/trn1n.32xlarge").assumptions
-    assert {"hardware", "vocabulary", "ZeRO", "microbatch"} == {t.split(":")[0] for t in told}
+    stated = one(zero="", microbatch="", vocab="", model="mine", hardware="trn1.32xlarge/trn1n.32xlarge").assumptions
+    assert {"hardware", "vocabulary", "ZeRO", "microbatch"} == {t.split(":")[0] for t in stated}
 
 
 HARDWARE = {
@@ -309,8 +309,8 @@ HOSTILE = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_what_is_no_table(tmp_path, case):
-    text, told = HOSTILE[case]
-    with pytest.raises(UsageError, match=told) as refused:
+    text, stated = HOSTILE[case]
+    with pytest.raises(UsageError, match=stated) as refused:
         records(written(tmp_path, text))
     assert "rows.csv" in str(refused.value)
 
@@ -332,7 +332,7 @@ def test_columns_and_cells_that_are_missing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("told", "framework", "optimizer"),
+    ("stated", "framework", "optimizer"),
     [
         ({}, "", "adam"),
         ({"source": "NVIDIA-NeMo+Megatron-Bridge:docs/x.md"}, "megatron", "adam-fp32-grads"),
@@ -343,8 +343,8 @@ def test_columns_and_cells_that_are_missing(tmp_path):
         ({"framework": "nxd", "source": "Megatron-LM"}, "nxd", "adam-fp32-grads"),
     ],
 )
-def test_the_framework_of_a_row(told, framework, optimizer):
-    case = one(**told)
+def test_the_framework_of_a_row(stated, framework, optimizer):
+    case = one(**stated)
     assert (framework, optimizer, 0.0) == (case.runtime.framework, case.layout.optimizer, case.runtime.reserve)
 
 

@@ -24,7 +24,7 @@ def test_none_is_a_bound():
 
 
 def test_a_chip_without_one_has_that_of_the_nearest():
-    """Of the same publisher only; nothing is like a chip that nobody has published."""
+    """Of the same publisher only; nothing is like a chip without a publisher."""
     for chip in ("trainium2", "trainium3", "inferentia2"):
         found = calibrated(everything(), chip, "training")
         assert ("trainium1-neuron", "transferred") == (found.name, found.evidence.kind)

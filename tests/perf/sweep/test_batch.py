@@ -68,11 +68,11 @@ def test_rows_are_single_calls(samples, compiled_rows, monkeypatch) -> None:
     which = np.array([s.which for s in samples])
     found = rows(ESTIMATORS, which, memory=True, parts=PARTS, **columns(samples))
 
-    told = [
+    expected = [
         (REASONS[code], t, m) for code, t, m in zip(found.code, found.time.tolist(), found.memory.tolist(), strict=True)
     ]
-    assert told == [single(ESTIMATORS[s.which], s.layout) for s in samples]
-    reasons = {reason for reason, _, _ in told}
+    assert expected == [single(ESTIMATORS[s.which], s.layout) for s in samples]
+    reasons = {reason for reason, _, _ in expected}
     assert reasons == set(REASONS) - {"unknown-figure"}
     for i in np.flatnonzero(found.code == 0)[:500]:
         step = ESTIMATORS[samples[i].which].step(samples[i].layout)
@@ -199,8 +199,8 @@ def test_counts_below_one() -> None:
         plain = {"seq": 2048, "global_batch": np.array([256, 512, 256]), "tp": 8, "pp": 4, "dp": 8, "zero": [0, 1, 3]}
         for strange in (0, np.array([1, -1, 0])):
             found = rows(SWEPT[:1], 0, memory=True, **plain | {name: strange})
-            told = [int(n) for n in np.broadcast_to(strange, 3)]
-            assert [REASONS[code] == "not-positive" for code in found.code] == [n < 1 for n in told], name
+            expected = [int(n) for n in np.broadcast_to(strange, 3)]
+            assert [REASONS[code] == "not-positive" for code in found.code] == [n < 1 for n in expected], name
             assert not found.time[found.code != 0].any()
 
 
@@ -209,9 +209,9 @@ def test_counts_below_one() -> None:
 def test_rows_are_single_calls_property(seed, size, block) -> None:
     draw = random.Random(seed)
     found = [sample(draw, strange=0.3) for _ in range(size)]
-    told = rows(ESTIMATORS, np.array([s.which for s in found]), block=block, memory=True, **columns(found))
+    expected = rows(ESTIMATORS, np.array([s.which for s in found]), block=block, memory=True, **columns(found))
 
-    for s, code, time, memory in zip(found, told.code, told.time, told.memory, strict=True):
+    for s, code, time, memory in zip(found, expected.code, expected.time, expected.memory, strict=True):
         assert (REASONS[code], time, memory) == single(ESTIMATORS[s.which], s.layout)
 
 
@@ -366,14 +366,14 @@ def test_sequences_longer_than_the_positions() -> None:
     made = tuple(estimator(name, SYSTEMS[1]) for name in LONG)
     seqs, which = (a.ravel() for a in np.meshgrid([4096, 4097, 16384, 16385, 1 << 21], range(4)))
     given_ = {"tp": 8, "dp": 8, "seq": seqs, "global_batch": 64}
-    told = [REASONS[code] for code in rows(made, which, **given_).code]
+    expected = [REASONS[code] for code in rows(made, which, **given_).code]
     limits = [{"gpt": 16384, "encoder": 4096}.get(LONG[w], 1 << 30) for w in which]
-    assert ["context" if s > most else "" for s, most in zip(seqs, limits, strict=True)] == told
+    assert ["context" if s > most else "" for s, most in zip(seqs, limits, strict=True)] == expected
     layouts = [Layout(tp=8, dp=8, seq=int(s), global_batch=64) for s in seqs]
-    assert [single(made[w], x, memory=False)[0] for w, x in zip(which, layouts, strict=True)] == told
+    assert [single(made[w], x, memory=False)[0] for w, x in zip(which, layouts, strict=True)] == expected
     for w, e in enumerate(made):
         found = sweep(e, memory=False, tp=8, seq=sorted({*seqs.tolist()}), global_batch=64)
-        assert [REASONS[c] for c in found.result.code] == [t for t, v in zip(told, which, strict=True) if v == w]
+        assert [REASONS[c] for c in found.result.code] == [t for t, v in zip(expected, which, strict=True) if v == w]
     # One number for all rows, and so many lengths that they are no axis.
     assert ["context"] == [REASONS[c] for c in rows(made, 1, **given_ | {"seq": 8192}).code]
     many = np.arange(4000, 4400)
@@ -391,21 +391,21 @@ def test_a_context_is_told_before_a_figure_that_is_missing() -> None:
 def test_one_stage_has_no_schedule() -> None:
     """Whatever other than 1F1B is asked of it is refused; sweeps and columns say what single calls do."""
     schedules = ["1f1b", "zb1p", "zb2p", "zbv", "v-half", "v-min", ("interleaved", 2)]
-    told = sweep(SWEPT[0], memory=False, tp=8, pp=[1, 2], schedule=schedules, seq=2048, global_batch=512)
-    layouts = [told.layout(0, n) for n in range(told.evaluated)]
+    expected = sweep(SWEPT[0], memory=False, tp=8, pp=[1, 2], schedule=schedules, seq=2048, global_batch=512)
+    layouts = [expected.layout(0, n) for n in range(expected.evaluated)]
     assert [(x.pp == 1 and x.schedule != "1f1b") * "schedule" for x in layouts] == [
-        REASONS[c] for c in told.result.code
+        REASONS[c] for c in expected.result.code
     ]
-    assert rows(SWEPT[:1], 0, **columns_of(layouts)).code.tolist() == told.result.code.tolist()
-    assert [single(SWEPT[0], x, memory=False)[0] for x in layouts] == [REASONS[c] for c in told.result.code]
+    assert rows(SWEPT[:1], 0, **columns_of(layouts)).code.tolist() == expected.result.code.tolist()
+    assert [single(SWEPT[0], x, memory=False)[0] for x in layouts] == [REASONS[c] for c in expected.result.code]
 
 
 def test_unknown_figure() -> None:
     """A link whose rate is not published refuses what needs it, and only that."""
     on = system((("chip", 2.0, 2e11, 0.0), ("server", 32.0, 0.0, 0.0)), 32)
     e = estimator("llama-8b", on)
-    told = sweep(e, memory=False, tp=[1, 2], pp=[1, 2], cp=[1, 2], seq=2048, global_batch=32)
-    assert told.rejected == {"unknown-figure": 8}
+    expected = sweep(e, memory=False, tp=[1, 2], pp=[1, 2], cp=[1, 2], seq=2048, global_batch=32)
+    assert expected.rejected == {"unknown-figure": 8}
 
     alone = estimator("llama-8b", system((("chip", 2.0, 2e11, 0.0),), 2))
     assert sweep(alone, memory=False, tp=[1, 2], seq=2048, global_batch=32).rejected == {}

@@ -168,7 +168,7 @@ def test_what_cannot_be(changes, reason, place) -> None:
 
 
 def test_the_busiest_rank() -> None:
-    """It computes and exchanges so many times the mean; attention has none of it."""
+    """It computes and exchanges the mean times the imbalance; attention does not."""
     on = estimator("mixtral", P5)
     even, uneven = on.step(SPLIT), on.step(evolve(SPLIT, imbalance=1.2))
     flops = 2 * 2 * MIXTRAL.expert_weights * 512 * TOKENS * LAYERS * 3

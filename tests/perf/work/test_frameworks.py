@@ -35,9 +35,9 @@ def test_a_framework_sets_what_is_not_stated(name) -> None:
     profile = attrs.asdict(FRAMEWORKS[name])
     found = training(shipped(), **STEP, framework=name, must_fit=False)
     assert profile == {n: found.inputs[n] for n in profile}
-    told = {a.name: (a.value, a.why) for a in found.assumptions}
+    by_name = {a.name: (a.value, a.why) for a in found.assumptions}
     for setting, value in profile.items():
-        shown, why = told[setting]
+        shown, why = by_name[setting]
         assert why.endswith(f"framework {name}"), setting
         assert shown == {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
 

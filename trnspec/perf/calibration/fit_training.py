@@ -9,6 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.model.calibration import SHARES
 from trnspec.perf.calibration.limits import limits
 from trnspec.perf.calibration.solver import fit_parameters, selected, stacked
 from trnspec.perf.lowering.efficiency import Efficiency
@@ -45,22 +46,6 @@ TYPICAL: dict[str, float] = {
     "step": 1e-3,
 }
 """Typical values, from which a fit starts, and near which it stays where the rows do not determine a parameter."""
-
-SHARES = frozenset(
-    {
-        "matmul",
-        "attention",
-        "memory",
-        "chip",
-        "server",
-        "ultraserver",
-        "network",
-        "overlap",
-        "exposed",
-        "tensor_overlap",
-    }
-)
-"""Parameters between 0 and 1; the others are positive."""
 
 WEIGHT = 0.1
 """Residual of a parameter that is off its typical value by a factor of e, relative to errors of the logarithm of time."""
