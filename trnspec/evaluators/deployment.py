@@ -20,7 +20,7 @@ from trnspec.evaluation.questions import (
 )
 from trnspec.evaluation.result import Assumption, RefusalError
 from trnspec.evaluators.data_types import ELEMENT_BYTES, element_bytes
-from trnspec.evaluators.serving_software import Software, all_experts_from, narrowed, resolve
+from trnspec.evaluators.serving_software import Software, narrowed, resolve
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.calibrated import Calibrated
@@ -30,7 +30,7 @@ from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.request import Speculation
-from trnspec.perf.serving.static_graphs import compiled
+from trnspec.perf.serving.static_graphs import all_experts_from, compiled
 from trnspec.perf.work import frameworks
 from trnspec.perf.work.layout import check_context
 from trnspec.perf.work.memory import Memory, inference_memory
