@@ -44,6 +44,7 @@ def fit_parameters(
     log_errors: Callable[[dict[str, float]], Any],
     weight: float,
     limits: Mapping[str, tuple[float, float]],
+    weights: Mapping[str, float] = {},
 ) -> tuple[dict[str, float], float]:
     """Parameters that minimize errors of the logarithm of time and the distance from typical values.
 
@@ -53,6 +54,7 @@ def fit_parameters(
         log_errors: Function from parameters to log(computed / measured), one per row.
         weight: Residual of a parameter that is off its typical value by a factor of e.
         limits: The least and the largest value of each parameter; see :mod:`trnspec.perf.calibration.limits`.
+        weights: Residuals of single parameters in place of ``weight``.
 
     Returns:
         The parameters, and the cost.
@@ -67,8 +69,9 @@ def fit_parameters(
         return {name: _bounded(float(x), share=name in shares) for name, x in zip(typical, at, strict=True)}
 
     def residuals(at: Any) -> Any:
-        return np.concatenate([log_errors(parameters(at)), weight * (at - begin)])
+        return np.concatenate([log_errors(parameters(at)), each * (at - begin)])
 
+    each = np.array([weights.get(name, weight) for name in typical])
     low, high = np.array(bounds)
     inside = np.clip(begin, low + _MARGIN * (high - low), high - _MARGIN * (high - low))
     result = minimize(residuals, inside, (low, high))
