@@ -47,7 +47,7 @@ The share of matrix multiplication is that of context passes in catalog/measured
 that of flash attention in other software: rows of few models do not determine them apart from each other.
 """
 
-ROOFS: dict[str, float] = {"matmul": 0.5, "attention": 0.3, "weights": 0.3}
+ROOFS: dict[str, float] = {"matmul": 1.0, "attention": 0.5, "weights": 0.3}
 """Residuals of shares whose typical values were measured on kernels, in place of :data:`WEIGHT`."""
 
 SHARES = frozenset({"weights", "cache", "padding", "matmul", "attention"})
@@ -101,9 +101,8 @@ class Runs:
         return times
 
     def first_token_times(self, serving: Serving) -> Any:
-        """The computed times to first token [s], one per row; requests that wait do so without the work of the host."""
-        own = prefill(self.model, self.plan, self.machine, self._sampled(serving)).total
-        return own + self.queued * (own - serving.request)
+        """The computed times to first token [s], one per row, after the prefills that are queued before."""
+        return (1.0 + self.queued) * prefill(self.model, self.plan, self.machine, self._sampled(serving)).total
 
     def rows(self, mask: Any) -> Runs:
         """Some of the rows."""
