@@ -47,14 +47,21 @@ The share of matrix multiplication is that of context passes in catalog/measured
 that of flash attention in other software: rows of few models do not determine them apart from each other.
 """
 
-ROOFS: dict[str, float] = {"matmul": 1.0, "attention": 0.5, "weights": 0.3}
-"""Residuals of shares whose typical values were measured on kernels, in place of :data:`WEIGHT`."""
+ROOFS: dict[str, dict[str, float]] = {
+    "dense": {"matmul": 1.0, "attention": 0.5, "weights": 0.3},
+    # Attention is that of dense models; expert networks are narrower than kernels that were measured alone.
+    "experts": {"attention": 0.5, "cache": 1.0, "weights": 0.3, "request": 0.5},
+}
+"""Residuals of parameters that kernels, or other models, determine better than few rows, in place of :data:`WEIGHT`."""
 
 SHARES = frozenset({"weights", "cache", "padding", "matmul", "attention"})
 """Parameters between 0 and 1; the others are positive."""
 
 WEIGHT = 0.1
 """As in training, the residual of a parameter that is off by a factor of e."""
+
+TOLERANCE = 1e-5
+"""Relative change of the cost at which a fit ends; the parameters are then found to about 1 %."""
 
 LEAST = 8
 """Least number of rows: more than there are parameters."""
@@ -231,5 +238,6 @@ def fitted(data: Runs) -> Serving:
         errors = np.log(data.token_times(serving) / data.tpot)
         return np.concatenate([errors, np.log(first.first_token_times(serving) / first.ttft)]) if prompts else errors
 
-    parameters, _ = fit_parameters(typical, SHARES, log_errors, WEIGHT, limits(data.chips), ROOFS)
+    roofs = ROOFS["experts" if (data.model.routed > 0.0).any() else "dense"]
+    parameters, _ = fit_parameters(typical, SHARES, log_errors, WEIGHT, limits(data.chips), roofs, TOLERANCE)
     return Serving(**parameters)

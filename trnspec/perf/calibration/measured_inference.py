@@ -201,7 +201,8 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
     _check_speculation(row)
     framework = framework_of(row)
     optimum = framework == "optimum-neuron"
-    replica_batch = _replica_batch(row)
+    # Of a server for several users, one of whom sends requests.
+    replica_batch = 1 if re.search(r"one user on a server", _text(row, "note")) else _replica_batch(row)
     if not optimum and _CONTINUOUS.search(_text(row, *_DESCRIBED)) is None:
         continuous = False
     else:

@@ -45,6 +45,7 @@ def fit_parameters(
     weight: float,
     limits: Mapping[str, tuple[float, float]],
     weights: Mapping[str, float] = {},
+    tolerance: float = 1e-8,
 ) -> tuple[dict[str, float], float]:
     """Parameters that minimize errors of the logarithm of time and the distance from typical values.
 
@@ -55,6 +56,7 @@ def fit_parameters(
         weight: Residual of a parameter that is off its typical value by a factor of e.
         limits: The least and the largest value of each parameter; see :mod:`trnspec.perf.calibration.limits`.
         weights: Residuals of single parameters in place of ``weight``.
+        tolerance: Relative change of the cost at which the search ends.
 
     Returns:
         The parameters, and the cost.
@@ -74,7 +76,7 @@ def fit_parameters(
     each = np.array([weights.get(name, weight) for name in typical])
     low, high = np.array(bounds)
     inside = np.clip(begin, low + _MARGIN * (high - low), high - _MARGIN * (high - low))
-    result = minimize(residuals, inside, (low, high))
+    result = minimize(residuals, inside, (low, high), tolerance)
     return parameters(result.x), float(result.cost)
 
 
