@@ -282,6 +282,7 @@ class Group:
         median: Median of the same. Example: 0.053x
         low: Measured over computed at the lower end of the interval with the coverage of the spread. Example: 0.91x
         high: Measured over computed at its upper end. Example: 1.08x
+        size: Collectives: bytes of the buffers of the group; any size when left out.
     """
 
     __repr__ = short_repr
@@ -295,6 +296,7 @@ class Group:
     median: Ratio
     low: Ratio
     high: Ratio
+    size: Range | None = None
 
 
 @frozen(kw_only=True)
@@ -312,6 +314,7 @@ class Calibration:
         data: The tables of the rows it was fitted on. Example: training_a100_vtrain.csv
         fitted_on: What those rows have in common, and the range of each input.
         achieved: What is achieved of the published figures.
+        protocols: Collectives: the protocols of the library.
         spread: How far measurements lie from it: of inference, the time per output token.
         first: The same of the time to the first token.
         groups: The same by scale, models and phase, for groups with enough rows.
@@ -332,6 +335,7 @@ class Calibration:
     data: Text
     fitted_on: FittedOn | None = None
     achieved: Achieved
+    protocols: tuple[Protocol, ...] = ()
     spread: Spread
     first: Spread | None = None
     groups: tuple[Group, ...] = ()

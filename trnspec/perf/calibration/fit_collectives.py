@@ -14,9 +14,14 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.perf.calibration.fit_range import EXPONENT
+from trnspec.perf.calibration.fit_training import Fitted
+from trnspec.perf.calibration.groups import GroupErrors, interval
 from trnspec.perf.calibration.limits import COLLECTIVE
 from trnspec.perf.calibration.solver import minimize
+from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of
+from trnspec.perf.lowering.efficiency import IDEAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured_collectives import CollectiveCase
     from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.collectives.library import Algorithm
+    from trnspec.perf.lowering.system import System
 
 _RINGS: tuple[Kind, ...] = ("all-reduce", "all-gather", "reduce-scatter", "broadcast")
 _REDUCE: tuple[Kind, ...] = ("all-reduce",)
@@ -82,11 +88,15 @@ FOLDS = 5
 """Groups of sizes that are held out in turn."""
 
 LEAST = 8
-"""Least number of rows of a chip."""
+"""Least number of rows of a chip, and of a group of sizes."""
+
+SIZES = (2.0**16, 2.0**22)
+"""Largest buffers [B] of the groups of sizes with intervals of their own, without the last."""
 
 _PROTOCOL = ("call", "hop", "network_hop", "link", "network", "own")
 _LIBRARY = ("host", "wait", "copies")
-_OUTLYING = 0.1
+_TOLERANCE = 1e-4
+"""Relative change of the cost at which a fit ends: the fastest protocol changes with the parameters, in steps."""
 
 
 @frozen
@@ -184,34 +194,73 @@ def solved(rows: Rows, prior: Library, weight: float) -> Library:
     def residuals(at: Any) -> Any:
         return np.concatenate([np.log(times(_with(prior, at), rows) / rows.seconds), weight * (at - begin)])
 
-    result = minimize(residuals, np.clip(begin, low + 1e-6, high - 1e-6), (low, high))
+    result = minimize(residuals, np.clip(begin, low + 1e-6, high - 1e-6), (low, high), _TOLERANCE)
     return _with(prior, result.x)
 
 
-@frozen
-class FittedLibrary:
-    """The result of a fit for one chip.
+@frozen(kw_only=True)
+class FittedLibrary(Fitted):
+    """The result of a fit for one chip; ``held_out`` has the errors of fits that held out the size of a row.
 
     Attributes:
         library: The protocols.
-        cases: The rows of the chip; empty where it has none.
-        errors: Computed over measured time minus 1 of each.
-        held_out: The same by fits that held out its size.
-        beyond: The same of rows whose chip, or whose collective and number of ranks, was held out.
+        cases: The rows of the chip.
+        beyond: Errors of rows whose chip, or whose collective and number of ranks, was held out.
     """
 
     library: Library
     cases: tuple[CollectiveCase, ...] = field(repr=False)
-    errors: Any = field(repr=False)
-    held_out: Any = field(repr=False)
     beyond: Any = field(repr=False)
+
+    def groups(self) -> list[GroupErrors]:
+        """The errors of held-out rows by size: those of latency, of the switch between protocols, and of rate."""
+        sizes = np.array([c.size for c in self.cases])
+        found = []
+        for low, high in zip((0.0, *SIZES), (*SIZES, np.inf), strict=True):
+            mask = (sizes > low) & (sizes <= high)
+            if mask.sum() >= LEAST:
+                errors = self.held_out[mask]
+                ends = interval(1.0 / (1.0 + errors), np.arange(mask.sum()))
+                rows, mean, median = int(mask.sum()), float(np.abs(errors).mean()), float(np.median(np.abs(errors)))
+                span = (float(sizes[mask].min()), float(sizes[mask].max()))
+                found.append(GroupErrors("collective", "", "", rows, rows, mean, median, *ends, size=span))
+        return found
+
+    def elsewhere(self) -> Beyond:
+        """The interval of rows of held-out chips, and of held-out collectives and numbers of ranks."""
+        if not len(self.beyond):
+            return Beyond(EXPONENT, None)
+        low, high = interval(1.0 / (1.0 + self.beyond), np.arange(len(self.beyond)))
+        return Beyond(EXPONENT, Elsewhere(len(self.beyond), len({(c.kind, c.ranks) for c in self.cases}), low, high))
+
+    def fitted_on(self) -> dict[str, str]:
+        """The object ``fitted_on`` of the calibration, each value as YAML."""
+        texts = {"chips": f"[{self.cases[0].system.chip}]"}
+        versions = sorted({text for c in self.cases if (text := c.row.get("framework_version"))})
+        if versions:
+            texts["versions"] = "[" + ", ".join(f'"{v}"' for v in versions) + "]"
+        inputs = [collective_inputs(c.system, c.size, c.ranks) for c in self.cases]
+        texts["ranks"] = _range([i["ranks"] for i in inputs])
+        texts["collectives"] = f"[{', '.join(sorted({c.kind for c in self.cases}))}]"
+        return texts | {name: _range([i[name] for i in inputs]) for name in ("size", "servers")}
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{{low: {min(values):.0f}, high: {max(values):.0f}}}"
+
+
+def collective_inputs(system: System, size: float, ranks: float) -> dict[str, float]:
+    """The inputs of a collective, by the names of :class:`trnspec.model.calibration.FittedOn`."""
+    near = max((level.ranks for level in system.levels if level.name != "network"), default=system.ranks_per_chip)
+    return {"size": max(size, 1.0), "ranks": ranks, "servers": float(np.ceil(ranks / near))}
 
 
 def fit_collectives(cases: Sequence[CollectiveCase], framework: str) -> dict[str, FittedLibrary]:
     """Fits the library of a framework, one fit for each chip that has enough rows.
 
     Args:
-        cases: The measurements of that library and of those that it uses, on all chips.
+        cases: The measurements of that library and of those that it uses, on all chips.  Where that library was measured
+            on one chip only, those of others show how libraries transfer.
         framework: A name in :data:`LIBRARIES`.
 
     Raises:
@@ -246,14 +295,35 @@ def fit_collectives(cases: Sequence[CollectiveCase], framework: str) -> dict[str
         if others:
             elsewhere = _prior(_pooled(others, framework, {k: v for k, v in bases.items() if k != chip}), bases.get(chip))
             beyond.append(times(elsewhere, rows) / rows.seconds - 1.0)
+        if not others:
+            beyond += _left_out([c for c in cases if c.framework != framework])
         results[chip] = FittedLibrary(
-            library,
-            tuple(some),
+            IDEAL,
             times(library, rows) / rows.seconds - 1.0,
             held_out,
-            np.concatenate(beyond) if beyond else np.empty(0),
+            _LIBRARY,
+            scales=np.array([c.ranks for c in some]),
+            library=library,
+            cases=tuple(some),
+            beyond=np.concatenate(beyond) if beyond else np.empty(0),
         )
     return results
+
+
+def _left_out(cases: Sequence[CollectiveCase]) -> list[Any]:
+    """Errors of the chips of other libraries, each with a fit to the other chips: how a library transfers to a chip."""
+    errors = []
+    for framework in sorted({c.framework for c in cases} - BASE.keys()):
+        by_chip: dict[str, list[CollectiveCase]] = {}
+        for case in cases:
+            if case.framework == framework:
+                by_chip.setdefault(case.system.chip, []).append(case)
+        data = {chip: arrays(some, LIBRARIES[framework]) for chip, some in by_chip.items() if len(some) >= LEAST}
+        for chip, rows in data.items():
+            others = {name: each for name, each in data.items() if name != chip}
+            if others:
+                errors.append(times(_pooled(others, framework, {}), rows) / rows.seconds - 1.0)
+    return errors
 
 
 def _bases(cases: Sequence[CollectiveCase], framework: str) -> dict[str, Library]:

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
-from trnspec.evaluation.result import RefusalError
 from trnspec.perf.lowering.machine import always_zero, carried, detour
 from trnspec.perf.ops import Number, larger, smaller, steps, where
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.lowering.machine import Machine
@@ -230,10 +229,32 @@ def launched(library: Library, launch: Launch, time: Number, size: Number, byte:
     return time + library.wait if launch == "synchronous" else time
 
 
-def fastest(
-    library: Library, machine: Machine, kind: Kind, n: float, stride: float, size: float, names: Sequence[str] = ()
-) -> tuple[Protocol, float]:
-    """The protocol that a library uses, and the time of the collective on the device [s].
+@frozen
+class Timed:
+    """The time of a collective by one protocol, on the device.
+
+    Attributes:
+        protocol: The protocol.
+        steps: Its steps, within servers and over the network.
+        latency: The part that does not depend on the size [s].
+        transfer: The part that does [s].
+        network: Whether the network is slower than the links within servers and UltraServers.
+    """
+
+    protocol: Protocol
+    steps: float
+    latency: float
+    transfer: float
+    network: bool
+
+    @property
+    def time(self) -> float:
+        """The sum of both parts [s]."""
+        return self.latency + self.transfer
+
+
+def timed(library: Library, machine: Machine, kind: Kind, n: float, stride: float, size: float) -> tuple[Timed, ...]:
+    """The time of a collective by every protocol that a library has for it, fastest first.
 
     Args:
         library: The library.
@@ -242,17 +263,18 @@ def fastest(
         n: Ranks of the group, more than one.
         stride: Distance of neighbouring ranks.
         size: The buffer [B].
-        names: Only protocols or algorithms of these names; all where empty.
-
-    Raises:
-        RefusalError: ``unknown-algorithm``: the library has no such protocol for the collective.
     """
-    candidates = [p for p in usable(library, machine, kind) if not names or {p.name.lower(), p.algorithm} & set(names)]
-    if not candidates:
-        known = ", ".join(p.name for p in usable(library, machine, kind)) or "none"
-        raise RefusalError(
-            "unknown-algorithm", f"no measured protocol for {kind}", place="algorithm", hint=f"those measured: {known}"
-        )
-    times = {p: float(time_of(p, shape(machine, kind, p.algorithm, n, stride), size)) for p in candidates}
-    best = min(times, key=times.__getitem__)
-    return best, times[best]
+    results = []
+    for protocol in usable(library, machine, kind):
+        at = shape(machine, kind, protocol.algorithm, n, stride)
+        latency = float(time_of(protocol, at, 0.0))
+        transfer = float(time_of(protocol, at, size)) - latency
+        network = at.network / protocol.network > (at.local + protocol.own * at.own) / protocol.link
+        results.append(Timed(protocol, float(at.steps + at.network_steps), latency, transfer, bool(network)))
+    return tuple(sorted(results, key=lambda t: t.time))
+
+
+def large(library: Library) -> Protocol | None:
+    """The protocol with the highest rate of an all-reduce, which large buffers use: that of steps of training."""
+    rings = [p for p in library.protocols if "all-reduce" in p.kinds and p.algorithm in {"ring", "recursive", "direct"}]
+    return max(rings, key=lambda p: p.link, default=None)
