@@ -18,10 +18,21 @@ fit() {
 
 # AWS. Optimum Neuron's rows widen the interval of serving and are not fitted.
 fit catalog $MEASURED/training_trn1.csv --software Neuron --framework nxd --era 2024 --name neuron --source neuron-benchmarks-2026-08
-set -- $MEASURED/inference_neuron.csv --only '^(trn1|inf2)-' --also '^optimum-' --software 'Transformers NeuronX' --framework transformers-neuronx --era 2024 \
-    --name neuron-decode --source neuron-benchmarks-2026-08
-fit catalog "$@" --document trainium1 --document trainium2 --document trainium3
+
+# Serving. Reference implementations that are not tuned (linear attention in PyTorch, GLM-5) are scored and not fitted.
+set -- $MEASURED/inference_neuron.csv --only '^(trn1|inf2)-' --software 'Transformers NeuronX' \
+    --framework transformers-neuronx --era 2024 --source neuron-benchmarks-2026-08
+fit catalog "$@" --document trainium1
 fit $INFERENTIA "$@" --document inferentia2
+set -- $MEASURED/inference_neuron.csv --only '^optimum-' --software 'Optimum Neuron' --framework optimum-neuron --era 2025 \
+    --source neuron-benchmarks-2026-08
+fit catalog "$@" --document trainium1
+fit $INFERENTIA "$@" --document inferentia2
+set -- $MEASURED/inference_neuron_2026.csv --only '^(?!jb-qwen3|jb-glm|ndi-glm)' --software 'NxD Inference' \
+    --framework nxd-inference --era 2026 --source neuronstuff-48c4bc5
+fit catalog "$@" --models dense --document trainium2 --document trainium3
+fit catalog "$@" --models experts --document trainium2 --document trainium3
+fit $INFERENTIA "$@" --models experts --document inferentia2
 
 # NVIDIA. Rows of ZeRO-3 with the DeepSpeed of 2021 are not those of Megatron-LM. Dense models for the chips without rows.
 PTD='sc21-(t1|t2-PTD-P)'

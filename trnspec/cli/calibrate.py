@@ -248,8 +248,13 @@ def _hashes(rows: list[Record], cases: Sequence[AnyCase]) -> list[str]:
 
 def _holdouts(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
     """The groups that cross-validation holds out: models for a chip that has rows, chips for one that has none."""
-    needed: dict[Holdout, None] = dict.fromkeys("model" if chip in own else "chip" for chip in targets)
+    needed: dict[Holdout, None] = dict.fromkeys(_holdout(chip, own) for chip in targets)
     return sorted(needed, reverse=True) or ["model"]
+
+
+def _holdout(chip: str, own: Sequence[str]) -> Holdout:
+    """Chips for a chip without rows, where there are several: with one, the transfer to others widens its interval."""
+    return "model" if chip in own or len(own) < 2 else "chip"
 
 
 def _fit(cases: Sequence[AnyCase], holdout: Holdout) -> Fitted:
@@ -320,7 +325,10 @@ def _cases(
         raise UsageError(f"--only: {only!r} is not a regular expression: {error}") from error
     read: Any = {"inference": inference_cases, "collectives": collective_cases}.get(of, training_cases)
     every: list[AnyCase | Skipped] = [*read(catalog.graph, rows)]
-    cases = [c for c in every if not isinstance(c, Skipped) and pattern.search(c.id)]
+    # A row with a time to first token alone is scored and not fitted.
+    cases = [
+        c for c in every if not isinstance(c, Skipped) and pattern.search(c.id) and getattr(c, "tpot", 1.0)
+    ]
     skipped = [c for c in every if isinstance(c, Skipped) and pattern.search(c.id)]
     return [c for c in cases if not chips or c.system.chip in chips], skipped
 
@@ -423,7 +431,7 @@ def _write(
     further = beyond(next(iter(fits.values())), cases, others)
     texts = {}
     for chip, target in targets.items():
-        fitted = fits["model" if chip in own else "chip"]
+        fitted = fits[_holdout(chip, own)]
         text = document(
             fitted, name=target.stem, chip=chip, **about,
             fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
