@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_range import EXPONENT
-from trnspec.perf.calibration.fit_training import Fitted
+from trnspec.perf.calibration.fit_training import COVERAGE, Fitted
 from trnspec.perf.calibration.groups import GroupErrors, interval
 from trnspec.perf.calibration.limits import COLLECTIVE
 from trnspec.perf.calibration.solver import minimize
@@ -88,7 +88,10 @@ FOLDS = 5
 """Groups of sizes that are held out in turn."""
 
 LEAST = 8
-"""Least number of rows of a chip, and of a group of sizes."""
+"""Least number of rows of a chip."""
+
+GROUP = 12
+"""Least number of rows of a group of sizes with an interval of its own."""
 
 SIZES = (2.0**16, 2.0**22)
 """Largest buffers [B] of the groups of sizes with intervals of their own, without the last."""
@@ -212,18 +215,36 @@ class FittedLibrary(Fitted):
     cases: tuple[CollectiveCase, ...] = field(repr=False)
     beyond: Any = field(repr=False)
 
+    @property
+    def low(self) -> float:
+        """Measured over computed time at the lower end of the interval of all rows."""
+        return self._ends(np.ones(len(self.errors), bool))[0]
+
+    @property
+    def high(self) -> float:
+        """The same, at the upper end."""
+        return self._ends(np.ones(len(self.errors), bool))[1]
+
+    def _ends(self, mask: Any) -> tuple[float, float]:
+        """The interval of some rows.
+
+        Rows count with the error of the fit, too: a question is nearer to measured sizes than rows of held-out sizes are.
+        """
+        ratios = 1.0 / (1.0 + np.concatenate([self.held_out[mask], self.errors[mask]]))
+        low, high = np.quantile(ratios, [0.5 * (1.0 - COVERAGE), 0.5 * (1.0 + COVERAGE)])
+        return float(low), float(high)
+
     def groups(self) -> list[GroupErrors]:
         """The errors of held-out rows by size: those of latency, of the switch between protocols, and of rate."""
         sizes = np.array([c.size for c in self.cases])
         found = []
         for low, high in zip((0.0, *SIZES), (*SIZES, np.inf), strict=True):
             mask = (sizes > low) & (sizes <= high)
-            if mask.sum() >= LEAST:
-                errors = self.held_out[mask]
-                ends = interval(1.0 / (1.0 + errors), np.arange(mask.sum()))
-                rows, mean, median = int(mask.sum()), float(np.abs(errors).mean()), float(np.median(np.abs(errors)))
+            if (rows := int(mask.sum())) >= GROUP:
+                off = np.abs(self.held_out[mask])
                 span = (float(sizes[mask].min()), float(sizes[mask].max()))
-                found.append(GroupErrors("collective", "", "", rows, rows, mean, median, *ends, size=span))
+                means = float(off.mean()), float(np.median(off))
+                found.append(GroupErrors("collective", "", "", rows, rows, *means, *self._ends(mask), size=span))
         return found
 
     def elsewhere(self) -> Beyond:
