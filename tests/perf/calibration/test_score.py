@@ -15,7 +15,7 @@ from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration import score_kernels as module
 from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.calibration.score import Scored
-from trnspec.perf.calibration.score_inference import score_inference
+from trnspec.perf.calibration.score_inference import refit_inference, score_inference
 from trnspec.perf.calibration.score_kernels import score_collectives, score_matmul
 
 run = keywords(inference_)
