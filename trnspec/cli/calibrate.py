@@ -315,7 +315,7 @@ def _cases(
     catalog: Catalog, rows: list[Record], of: str, chips: Sequence[str], only: str | None
 ) -> tuple[list[AnyCase], list[Skipped]]:
     from trnspec.perf.calibration.measured_collectives import collective_cases
-    from trnspec.perf.calibration.measured_inference import inference_cases
+    from trnspec.perf.calibration.measured_inference import InferenceCase, inference_cases
     from trnspec.perf.calibration.measured_training import training_cases
     from trnspec.perf.calibration.measurements import Skipped
 
@@ -325,10 +325,9 @@ def _cases(
         raise UsageError(f"--only: {only!r} is not a regular expression: {error}") from error
     read: Any = {"inference": inference_cases, "collectives": collective_cases}.get(of, training_cases)
     every: list[AnyCase | Skipped] = [*read(catalog.graph, rows)]
+    cases = [c for c in every if not isinstance(c, Skipped) and pattern.search(c.id)]
     # A row with a time to first token alone is scored and not fitted.
-    cases = [
-        c for c in every if not isinstance(c, Skipped) and pattern.search(c.id) and getattr(c, "tpot", 1.0)
-    ]
+    cases = [c for c in cases if not isinstance(c, InferenceCase) or c.tpot]
     skipped = [c for c in every if isinstance(c, Skipped) and pattern.search(c.id)]
     return [c for c in cases if not chips or c.system.chip in chips], skipped
 
