@@ -37,6 +37,7 @@ class Serving:
         request: Fixed time of a prefill [s].
         padding: Share of the allocated but unused KV cache that is read as well.
         queue: Share of the other requests in flight whose prompts are ahead of a new one.
+        response: Time of a first token that takes no device time: client, tokenizer, scheduler [s].
         causal: 1.0 where prefill computes only the causal half of the scores, 0.0 where it computes all.
     """
 
@@ -54,6 +55,7 @@ class Serving:
     request: Number = 0.0
     padding: Number = 0.0
     queue: Number = 0.0
+    response: Number = 0.0
     causal: Number = 1.0
 
 

@@ -111,8 +111,8 @@ def in_flight(
     decoding = decoded * step + interrupted * prompt
     # Requests in prefill are not replaced in that time.
     decoding = decoded * step + interrupted * prompt * decoding / (decoding + own)
-    cycle = decoding + own
-    ttft = own + cycle * larger(requests / running - 1.0, 0.0)
+    cycle = decoding + own + serving.response
+    ttft = own + serving.response + cycle * larger(requests / running - 1.0, 0.0)
     return InFlight(
         running=running,
         ttft=ttft,
