@@ -240,16 +240,15 @@ def decoder(
 
 
 def _named(graph: Graph, text: str) -> tuple[str, Dimensions] | None:
-    """The model of the catalog whose name has the same letters and digits."""
+    """The model of the catalog that a table names."""
     from trnspec.model.transformers.counting import dimensions
     from trnspec.model.transformers.model import Model
+    from trnspec.model.transformers.names import name_key
 
-    stripped = re.sub(r"\(.*?\)|pre-?training|fine-?tuning|huggingface|instruct|-hf\b|ph[12]\b", "", text.lower())
-    letters = re.sub(r"[^a-z0-9.]", "", stripped)
+    key = name_key(text)
     for node in graph.of(Model):
-        for name in (node.name, *node.metadata.aliases):
-            if re.sub(r"[^a-z0-9.]", "", name) == letters:
-                return node.name, dimensions(node.spec)
+        if key in {name_key(name) for name in (node.name, *node.metadata.aliases)}:
+            return node.name, dimensions(node.spec)
     return None
 
 

@@ -12,6 +12,7 @@ from attrs import frozen
 from trnspec.perf.experts import byte_time, copies, exchange
 from trnspec.perf.lowering.machine import group
 from trnspec.perf.ops import MOST, Number, both, ceil, larger, power, smaller, where
+from trnspec.perf.work.transformer import STATE_BYTES
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Group, Machine
@@ -89,6 +90,7 @@ class Deployment:
         compiled_context: Longest context of a sequence in the compiled decode graph; 0.0 for that of the request.
         compiled_reads: Keys that the compiled decode graph reads in an average layer, averaged over the output; 0.0 for
             those of the context.
+        compiled_keys: The same of a layer without a window.
         compiled_first: The same for the second token.
         compiled_last: The same for the last token.
         narrow_whole: Further time of the matrices in ``whole``, relative to theirs, in shards narrower than tiles.
@@ -119,6 +121,7 @@ class Deployment:
     compiled_prompt: Number = 0.0
     compiled_context: Number = 0.0
     compiled_reads: Number = 0.0
+    compiled_keys: Number = 0.0
     compiled_first: Number = 0.0
     compiled_last: Number = 0.0
     narrow_whole: Number = 0.0
@@ -139,6 +142,7 @@ class Load:
         scores: Elements of queries and values that are multiplied with keys and weights, over all pairs and heads.
         spilled: Bytes of scores that pass through device memory, over all pairs, for one head.
         cached: Tokens whose keys and values are read or written, over all sequences.
+        states: Sequences whose states are read and written, in layers with a recurrence.
         logits: Tokens that get logits.
     """
 
@@ -146,6 +150,7 @@ class Load:
     scores: Number
     spilled: Number
     cached: Number
+    states: Number
     logits: Number
 
     def __add__(self, other: Load) -> Load:
@@ -155,6 +160,7 @@ class Load:
             self.scores + other.scores,
             self.spilled + other.spilled,
             self.cached + other.cached,
+            self.states + other.states,
             self.logits + other.logits,
         )
 
@@ -214,7 +220,7 @@ def touched(model: Transformer, tokens: Number) -> Number:
 
 
 def attended(model: Transformer, tokens: Number) -> Number:
-    """Keys that a query attends to in an average layer at a context of ``tokens``: windowed layers have fewer."""
+    """Keys that a query attends to in an average layer with attention at a context of ``tokens``: windowed ones have fewer."""
     windowed = where(model.window > 0.0, smaller(model.window, tokens), tokens)
     return tokens + model.windowed * (windowed - tokens)
 
@@ -274,8 +280,9 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
 
     score_time = 2.0 * load.scores * heads * machine.score / serving.attention
     cached = load.cached * model.kv_elements * cache_share(model, plan.tp) * plan.cache_bytes
-    cache_time = cached * machine.byte / serving.cache
-    spill_time = load.spilled * model.heads * heads * machine.byte
+    state = 2.0 * load.states * model.state * STATE_BYTES * share
+    cache_time = (cached + state) * machine.byte / serving.cache
+    spill_time = load.spilled * model.attended * model.heads * heads * machine.byte
     attention = _overlapped(score_time, cache_time, serving) + spill_time
 
     message = tokens * model.hidden * plan.activation_bytes
