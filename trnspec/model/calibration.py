@@ -30,7 +30,7 @@ SHARES = frozenset(
 )
 """The parameters of :class:`Achieved` that are shares of training, none above 1."""
 
-SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding"})
+SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding", "queue"})
 """Those that only serving has."""
 
 Framework = Annotated[str, Pattern(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "the name of a framework, such as megatron")]
@@ -86,6 +86,8 @@ class Achieved:
         sample: Serving: time to pick a token, for each sequence. Example: 1 ms
         request: Serving: time of a prefill that depends on nothing. Example: 15 ms
         padding: Serving: share of the cache's unused capacity that is read as well. Example: 0.9x
+        queue: Serving: share of the other requests in flight whose prompts are ahead of a new one. Example: 0.1x
+        response: Serving: time of a first token that takes no device time. Example: 20 ms
         host: Collectives: least time of a call that the host launches. Example: 20 us
         wait: Collectives: time by which a call takes longer that the host waits for. Example: 20 us
         copies: Collectives: passes over the buffer of an eager call, beyond those of a graph. Example: 2x
@@ -126,6 +128,8 @@ class Achieved:
     sample: Duration | None = None
     request: Duration | None = None
     padding: Ratio | None = None
+    queue: Ratio | None = None
+    response: Duration | None = None
     host: Duration | None = None
     wait: Duration | None = None
     copies: Ratio | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, define, field, frozen
@@ -59,7 +61,7 @@ IGNORED = frozenset(
 
 
 class ConfigError(UsageError):
-    """A config.json that cannot be imported.
+    """A config.json from which no model can be made.
 
     Attributes:
         key: The key at fault.
@@ -68,6 +70,29 @@ class ConfigError(UsageError):
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
         self.key = key
+
+
+def read_config(file: str, text: str | None = None) -> dict[str, Any]:
+    """The keys and values of a config.json.
+
+    Args:
+        file: Its path.
+        text: Its content where it was read already.
+
+    Raises:
+        UsageError: It cannot be read, or is not a JSON object.
+    """
+    try:
+        value = json.loads(FilePath(file).read_bytes() if text is None else text)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{file}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{file}: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise UsageError(f"{file}: not a config.json: it holds no JSON object")
+    return value
 
 
 @frozen

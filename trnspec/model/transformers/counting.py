@@ -15,7 +15,7 @@ import attrs
 
 from trnspec.errors import UsageError
 from trnspec.model.reflection import dotted
-from trnspec.model.transformers.contradictions import contradictions
+from trnspec.model.transformers.contradictions import contradictions, layers_of
 from trnspec.model.transformers.dimensions import Dimensions
 
 if TYPE_CHECKING:
@@ -168,16 +168,6 @@ def sizes(spec: Model) -> Dimensions:
         "mtp_small": 3 * norm if spec.mtp else 0,
     }
     return Dimensions(**counts)
-
-
-def layers_of(spec: Model) -> tuple[int, int, int, int]:
-    """The layers with attention, with a recurrence, with a dense network, and with experts."""
-    recurrent = spec.recurrence.layers if spec.recurrence is not None else 0
-    attended = spec.attention.layers or spec.layers - recurrent
-    experts, network = spec.experts, spec.feed_forward
-    with_experts = 0 if experts is None else experts.layers or spec.layers - (experts.dense_layers or 0)
-    dense = 0 if network is None else network.layers or spec.layers - with_experts
-    return attended, recurrent, dense, with_experts
 
 
 def _average(total: int, layers: int) -> int | Fraction:

@@ -20,7 +20,7 @@ def model_document(
     *,
     name: str,
     title: str,
-    source: str,
+    source: str | None = None,
     where: str | None = None,
     aliases: Sequence[str] = (),
     notes: Sequence[str] = (),
@@ -31,7 +31,7 @@ def model_document(
         spec: The model.
         name: Its name in the catalog.
         title: Its title.
-        source: The name of the source document.
+        source: The name of the source document, where it has one.
         where: The place in the source.
         aliases: Other names.
         notes: Sentences of the note.
@@ -39,7 +39,8 @@ def model_document(
     metadata: dict[str, Any] = {"name": name, "title": title}
     if aliases:
         metadata["aliases"] = list(aliases)
-    metadata["source"] = source
+    if source:
+        metadata["source"] = source
     if where:
         metadata["where"] = where
     if notes:

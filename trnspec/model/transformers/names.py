@@ -18,5 +18,5 @@ def name_key(text: str) -> str:
 
     ``nvidia/Llama-3.1-70B-Instruct-FP8`` and ``llama-3.1-70b`` have the same key.
     """
-    name = text.rpartition("/")[2].lower()
-    return re.sub(r"[^a-z0-9.]", "", _WORDS.sub("", name))
+    name = re.sub(r"^[\w.-]+/", "", _WORDS.sub("", text.lower()))
+    return re.sub(r"[^a-z0-9.]", "", name)

@@ -284,9 +284,11 @@ def _compiled(
     plan = compiled(model, plan, usual)
     if decoded:
         reads = attended(model, max(decoded, end))
+        longest = max(decoded, end)
         plan = evolve(
-            plan, compiled_context=max(decoded, end), compiled_reads=reads, compiled_first=reads, compiled_last=reads
-        )
+            plan, compiled_context=longest, compiled_keys=longest, compiled_reads=reads, compiled_first=reads,
+            compiled_last=reads,
+        )  # fmt: skip
     if context:
         width = max(context, plan.prompt)
         plan = evolve(plan, compiled_tokens=width, compiled_prompt=width)

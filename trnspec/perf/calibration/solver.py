@@ -67,11 +67,11 @@ def fit_parameters(
     Raises:
         UsageError: scipy is not installed.
     """
-    begin = np.array([_unbounded(value, share=name in shares) for name, value in typical.items()])
-    bounds = [[_unbounded(limits[name][end], share=name in shares) for name in typical] for end in (0, 1)]
+    begin = np.array([unbounded(value, share=name in shares) for name, value in typical.items()])
+    bounds = [[unbounded(limits[name][end], share=name in shares) for name in typical] for end in (0, 1)]
 
     def parameters(at: Any) -> dict[str, float]:
-        return {name: _bounded(float(x), share=name in shares) for name, x in zip(typical, at, strict=True)}
+        return {name: float(bounded(float(x), share=name in shares)) for name, x in zip(typical, at, strict=True)}
 
     def residuals(at: Any) -> Any:
         return np.concatenate([log_errors(parameters(at)), each * (at - begin)])
@@ -83,14 +83,14 @@ def fit_parameters(
     return parameters(result.x), float(result.cost)
 
 
-def _unbounded(value: float, *, share: bool) -> float:
+def unbounded(value: Any, *, share: bool) -> Any:
     """Logit of a share, logarithm of a positive number."""
-    return float(np.log(value / (1.0 - value))) if share else float(np.log(value))
+    return np.log(value / (1.0 - value)) if share else np.log(value)
 
 
-def _bounded(x: float, *, share: bool) -> float:
-    """Inverse of :func:`_unbounded`."""
-    return float(1.0 / (1.0 + np.exp(-x))) if share else float(np.exp(x))
+def bounded(x: Any, *, share: bool) -> Any:
+    """Inverse of :func:`unbounded`."""
+    return 1.0 / (1.0 + np.exp(-x)) if share else np.exp(x)
 
 
 def stacked(values: Sequence[Any]) -> Any:

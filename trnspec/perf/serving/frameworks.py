@@ -86,8 +86,18 @@ FRAMEWORKS: Mapping[str, Framework] = {
         neuron=False,
         settings={
             "batching": Setting("continuous", "in-flight batching"),
+            "chunk": Setting(8192, "its default max_num_tokens"),
             "prefill_attention": Setting("flash", "context FMHA kernels"),
             "experts": Setting("selected", "grouped GEMM kernels"),
+        },
+    ),
+    "sglang": Framework(
+        neuron=False,
+        settings={
+            "batching": Setting("continuous", "its scheduler"),
+            "chunk": Setting(8192, "chunked_prefill_size on GPUs of 80 GB or more"),
+            "prefill_attention": Setting("flash", "FlashAttention or FlashInfer backend"),
+            "experts": Setting("selected", "fused_moe kernels"),
         },
     ),
 }

@@ -82,6 +82,7 @@ def compiled(
         compiled_prompt=bucket(plan.prompt, contexts),
         compiled_context=bucket(end, contexts),
         compiled_reads=mean_read(model, plan, contexts),
+        compiled_keys=mean_read(evolve(model, windowed=0.0), plan, contexts),
         compiled_first=attended(model, bucket(plan.prompt, contexts)),
         compiled_last=attended(model, bucket(end - 1.0, contexts)),
     )
@@ -140,7 +141,7 @@ def narrow_shards(d: Dimensions, model: Transformer, plan: Deployment, tile: flo
     share = d.expert_layers / d.layers
     taken = filled(heads * d.qk_size, tile) + filled(heads * d.v_size, tile)
     padded = heads * (d.qk_size + d.v_size)
-    attention = d.hidden * (taken - padded) * plan.tp
+    attention = model.attended * d.hidden * (taken - padded) * plan.tp
     dense = (1.0 - share) * d.mlp_weights * excess(d.width)
     shared = share * d.shared_weights * excess(d.shared_width)
     return evolve(plan, narrow_whole=(attention + dense + shared) / model.whole, narrow_routed=excess(d.expert_width, whole))
