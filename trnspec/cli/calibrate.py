@@ -306,7 +306,7 @@ def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
 
     if isinstance(fitted, FittedServing):
         served = runs([c for c in cases if isinstance(c, InferenceCase)])
-        return served.token_times(fitted.serving) / served.tpot - 1.0
+        return fitted.solved.times(served)[0] / served.tpot - 1.0
     steps = batch([c for c in cases if isinstance(c, Case)])
     return steps.times(fitted.efficiency) / steps.seconds - 1.0
 

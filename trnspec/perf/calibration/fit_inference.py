@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 TOKEN: dict[str, float] = {
     "weights": 0.7,
     "cache": 0.5,
-    "call": 3e-5,
+    "call": 2e-5,
+    "hop": 1e-6,
     "launch": 2e-5,
     "step": 2e-3,
     "padding": 0.8,
@@ -111,6 +112,13 @@ class Runs:
         """The computed times to first token [s], one per row, after the prefills that are queued before."""
         return (1.0 + self.queued) * prefill(self.model, self.plan, self.machine, self._sampled(serving)).total
 
+    def with_hop(self, hop: float) -> Runs:
+        """The same rows, where a step of a ring whose latency is not published takes some time [s]."""
+        machine = self.machine
+        hops = {n: np.where(getattr(machine, n) > 0.0, getattr(machine, n), hop) for n in ("hop_1", "hop_2", "hop_3")}
+        steps = dict.fromkeys(("step_1", "step_2", "step_3"), np.full(len(self.tpot), hop))
+        return attrs.evolve(self, machine=attrs.evolve(machine, **hops, **steps))
+
     def rows(self, mask: Any) -> Runs:
         """Some of the rows."""
         return Runs(
@@ -158,6 +166,24 @@ def runs(cases: Sequence[InferenceCase], efficiency: Efficiency = IDEAL) -> Runs
 
 
 @frozen
+class Solved:
+    """The parameters of a fit.
+
+    Attributes:
+        serving: The serving efficiency.
+        hop: Time of a step of a collective [s], which the machine has.
+    """
+
+    serving: Serving
+    hop: float
+
+    def times(self, data: Runs) -> tuple[Any, Any]:
+        """The computed times per output token and times to first token [s]."""
+        data = data.with_hop(self.hop)
+        return data.token_times(self.serving), data.first_token_times(self.serving)
+
+
+@frozen
 class FittedServing(Fitted):
     """The result of a fit to times per output token, whose errors are those of that time.
 
@@ -168,6 +194,11 @@ class FittedServing(Fitted):
 
     serving: Serving
     ttft: Fitted | None
+
+    @property
+    def solved(self) -> Solved:
+        """Its parameters."""
+        return Solved(self.serving, self.efficiency.hop)
 
 
 def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") -> FittedServing:
@@ -185,27 +216,27 @@ def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") ->
         raise UsageError(f"{len(cases)} rows are too few to fit; expected at least {LEAST}")
     timed = data.ttft > 0.0
     scales = data.plan.tp * data.plan.pp
-    serving = fitted(data)
+    solved = fitted(data)
+    serving = solved.serving
+    tpot, first = solved.times(data)
     held_tpot, held_ttft = np.empty(len(cases)), np.empty(len(cases))
     for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
-        others = fitted(data.rows(~mask))
-        unseen = data.rows(mask)
-        held_tpot[mask] = unseen.token_times(others)
-        held_ttft[mask] = unseen.first_token_times(others)
+        held_tpot[mask], held_ttft[mask] = fitted(data.rows(~mask)).times(data.rows(mask))
     efficiency = Efficiency(
         matmul=float(serving.matmul),
         attention=float(serving.attention),
         score_passes=float(serving.score_passes),
         call=float(serving.call),
+        hop=solved.hop,
         step=float(serving.step),
     )
     ttft = None
     if timed.sum() >= LEAST:
         measured = data.ttft[timed]
-        errors = (data.first_token_times(serving)[timed] / measured - 1.0, held_ttft[timed] / measured - 1.0)
+        errors = (first[timed] / measured - 1.0, held_ttft[timed] / measured - 1.0)
         ttft = Fitted(efficiency, *errors, _of_prompts(data), scales=scales[timed])
     names = (*_free(data), *_of_prompts(data))
-    errors = (data.token_times(serving) / data.tpot - 1.0, held_tpot / data.tpot - 1.0)
+    errors = (tpot / data.tpot - 1.0, held_tpot / data.tpot - 1.0)
     return FittedServing(efficiency, *errors, names, serving, ttft, scales=scales)
 
 
@@ -219,6 +250,7 @@ def _free(data: Runs) -> tuple[str, ...]:
         # With tensor parallelism the time of a layer is that of its collectives as well.
         "launch": (plan.tp == 1.0).any(),
         "call": (plan.tp > 1.0).any(),
+        "hop": (plan.tp > 2.0).any(),
     }
     return tuple(name for name in TOKEN if used.get(name, True))
 
@@ -231,17 +263,20 @@ def _of_prompts(data: Runs) -> tuple[str, ...]:
     return tuple(name for name in FIRST if name != "score_passes" or spilled)
 
 
-def fitted(data: Runs) -> Serving:
+def fitted(data: Runs) -> Solved:
     """Fits times per token and times to first token together; prefill interrupts decoding."""
-    first = data.rows(data.ttft > 0.0)
+    timed = data.ttft > 0.0
     prompts = _of_prompts(data)
     typical = {name: (TOKEN | FIRST)[name] for name in (*_free(data), *prompts)}
 
+    def solved(parameters: dict[str, float]) -> Solved:
+        return Solved(Serving(**{n: x for n, x in parameters.items() if n != "hop"}), parameters.get("hop", 0.0))
+
     def log_errors(parameters: dict[str, float]) -> Any:
-        serving = Serving(**parameters)
-        errors = np.log(data.token_times(serving) / data.tpot)
-        return np.concatenate([errors, np.log(first.first_token_times(serving) / first.ttft)]) if prompts else errors
+        tokens, firsts = solved(parameters).times(data)
+        errors = np.log(tokens / data.tpot)
+        return np.concatenate([errors, np.log(firsts[timed] / data.ttft[timed])]) if prompts else errors
 
     roofs = ROOFS["experts" if (data.model.routed > 0.0).any() else "dense"]
     parameters, _ = fit_parameters(typical, SHARES, log_errors, WEIGHT, limits(data.chips), roofs, TOLERANCE)
-    return Serving(**parameters)
+    return solved(parameters)

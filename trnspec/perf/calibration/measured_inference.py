@@ -209,6 +209,8 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
         continuous = replica_batch > 1 and not (optimum and "synchronous" in re.sub("asynchronous", "", name.lower()))
     times = _times(row, interrupted=continuous, assumptions=assumptions)
     model, dims = model_of(graph, row, assumptions)
+    if model not in graph and not integer(row, "ffn"):
+        raise UsageError(f"the catalog has no model like {model!r}, and the row states no ffn")
     if not dims.causal:
         raise UsageError(f"{model} is an encoder and generates no tokens")
     lnc = integer(row, "lnc") or None
