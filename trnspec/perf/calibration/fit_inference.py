@@ -278,5 +278,7 @@ def fitted(data: Runs) -> Solved:
         return np.concatenate([errors, np.log(firsts[timed] / data.ttft[timed])]) if prompts else errors
 
     roofs = ROOFS["experts" if (data.model.routed > 0.0).any() else "dense"]
-    parameters, _ = fit_parameters(typical, SHARES, log_errors, WEIGHT, limits(data.chips), roofs, TOLERANCE)
+    parameters, _ = fit_parameters(
+        typical, SHARES, log_errors, WEIGHT, limits(data.chips), weights=roofs, tolerance=TOLERANCE
+    )
     return solved(parameters)

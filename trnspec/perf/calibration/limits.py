@@ -61,7 +61,6 @@ LIMITS: Mapping[str, Limit] = {
     "cache": Limit(0.05, 0.95, "device memory streams at no more than about 0.95 of its published rate"),
     "padding": Limit(0.01, 0.99, "a share of the unused capacity"),
     "sample": Limit(1e-6, 2e-2, "picking a token on the host"),
-    "launch": Limit(1e-7, 1e-3, "instructions of a layer that nothing hides"),
     "request": Limit(1e-5, 0.2, "the host's work in a prefill"),
     "link": Limit(0.05, 0.95, "messages of decoding are small"),
     "additive": Limit(0.0, 1.0, "none or all of the shorter of computing and reading"),

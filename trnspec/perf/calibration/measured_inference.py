@@ -150,7 +150,9 @@ _DRAFT = re.compile(r"spec(ulative)?[ ._-]?dec|speculat|draft|eagle|medusa|\bmtp
 def _check_speculation(row: Record) -> None:
     stated = (row.get("speculation") or "").strip()
     if stated.lower() not in UNSTATED and stated.lower() not in ("none", "no", "off"):
-        raise UsageError(f"speculative decoding ({stated}); neither the acceptance nor the draft's dimensions are stated")
+        raise UsageError(
+            f"speculative decoding ({stated}); neither the acceptance nor the draft's dimensions are stated"
+        )
     match = _DRAFT.search(_text(row, "model")) or re.search(r"fused spec|with spec|draft model", _text(row, "note"))
     if match is not None:
         raise UsageError("speculative decoding; neither the acceptance nor the draft's dimensions are stated")

@@ -12,6 +12,7 @@ from trnspec.perf.calibration.score import Scored
 from trnspec.perf.calibration.score_collectives import refit_collectives, score_collectives
 from trnspec.perf.calibration.score_inference import refit_inference, score_inference
 from trnspec.perf.calibration.score_kernels import score_matmul
+from trnspec.perf.calibration.score_neuron_kernels import score_ops, score_profiles
 from trnspec.perf.calibration.score_training import refit_training, score_training
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ SCORERS: Mapping[str, Scorer] = {
     "infer": score_inference,
     "collective": score_collectives,
     "matmul": score_matmul,
+    "device_profile": score_profiles,
+    "op": score_ops,
 }
 """The scorer of each kind of row, the value of the column ``kind``."""
 

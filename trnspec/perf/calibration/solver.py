@@ -47,6 +47,7 @@ def fit_parameters(
     log_errors: Callable[[dict[str, float]], Any],
     weight: float,
     limits: Mapping[str, tuple[float, float]],
+    *,
     weights: Mapping[str, float] = {},
     tolerance: float = 1e-8,
 ) -> tuple[dict[str, float], float]:

@@ -144,4 +144,6 @@ def narrow_shards(d: Dimensions, model: Transformer, plan: Deployment, tile: flo
     attention = model.attended * d.hidden * (taken - padded) * plan.tp
     dense = (1.0 - share) * d.mlp_weights * excess(d.width)
     shared = share * d.shared_weights * excess(d.shared_width)
-    return evolve(plan, narrow_whole=(attention + dense + shared) / model.whole, narrow_routed=excess(d.expert_width, whole))
+    return evolve(
+        plan, narrow_whole=(attention + dense + shared) / model.whole, narrow_routed=excess(d.expert_width, whole)
+    )
