@@ -205,13 +205,14 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     exchanged = 0.0
     if x.ep > 1 and with_experts:
         steps, byte = links.exchange(x.ep, split_expert, d.active, x.dispatch)
-        exchanged = rounds * with_experts * (e.call + steps + byte * message * busiest / x.tp)
+        exchanged = rounds * with_experts * (e.call + steps + byte * message * busiest / x.tp / e.exchange)
     if x.expert_overlap:
         # Weights that wait for later are not among the rest of the layer.
         later = weight_pass if in_parts else 0
-        exchanged = max(0.0, exchanged - (forward + backward - later + again + reduced + passed))
+        exchanged = max(0.0, exchanged - e.expert_overlap * (forward + backward - later + again + reduced + passed))
     # Two of the exchanges are forward; where both passes are executed together, all that is exposed may be in either.
-    exchanged_forward = exchanged if x.expert_overlap else 2 * exchanged / rounds
+    together = e.expert_overlap if x.expert_overlap else 0
+    exchanged_forward = (together + (1 - together) * 2 / rounds) * exchanged
 
     # The pipeline.
     each_stage = stages(x, int(d.layers))
@@ -225,7 +226,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         if not x.sequence_parallel and x.tp > 1:
             steps, byte = links.gather(x.tp, 1)
             sent += e.call / 2 + steps + byte * message
-        sent = 2 * passes * sent
+        sent = 2 * passes * sent * (1 - e.pipeline_overlap if x.interleave > 1 else 1)
     per_layer = (
         forward + reduced_forward + ring + exchanged_forward,
         backward - weight_pass + again + reduced_backward + passed_backward + exchanged - exchanged_forward,
@@ -270,7 +271,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     def exchanged_by(count: float) -> float:
         """What a stage with some layers does not exchange while it computes."""
         on_forward, on_inputs, on_weights = (count * part for part in per_layer)
-        either = count * exchanged if x.expert_overlap else 0
+        either = count * together * exchanged
         on_backward = on_weights if in_parts else on_inputs + on_weights + either
         everything = on_forward + on_inputs + on_weights
         if x.zero == 3:

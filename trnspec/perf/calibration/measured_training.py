@@ -291,7 +291,7 @@ def _layout(row: Record, dims: Dimensions, system: System, source: _Source, assu
         sequence_parallel=tp > 1 and flag(row, "sequence_parallel", source.sequence_parallel),
         overlap=overlap, flash=flag(row, "flash", source.flash),
         fused_loss=settings.fused_loss, optimizer=source.optimizer or settings.optimizer,
-        expert_tp=1 if whole else None, dispatch=source.dispatch, expert_overlap=False,
+        expert_tp=1 if whole else None, dispatch=source.dispatch, expert_overlap=True,
     )  # fmt: skip
 
 

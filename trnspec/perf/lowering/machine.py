@@ -131,6 +131,9 @@ class Machine:
     overlap: Number = 1.0
     exposed: Number = 0.0
     tensor_overlap: Number = 0.0
+    pipeline_overlap: Number = 0.0
+    exchange: Number = 1.0
+    expert_overlap: Number = 1.0
     step: Number = 0.0
     causal: Number = 1.0
 
@@ -138,6 +141,7 @@ class Machine:
 _FROM_EFFICIENCY = (
     *("matmul_passes", "hidden_passes", "score_passes", "head_passes", "optimizer_passes", "forward", "backward"),
     *("call", "send", "overlap", "exposed", "tensor_overlap", "step", "causal"),
+    *("pipeline_overlap", "exchange", "expert_overlap"),
 )
 
 

@@ -52,6 +52,9 @@ class Terms:
         overlap: Share of the computation that gradient communication can overlap with.
         exposed: Share of that communication that is exposed in any case.
         tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
+        pipeline_overlap: Share of the messages between stages that the interleaved schedule overlaps with computation.
+        exchange: Time of an all-to-all between experts over that at the rate of other collectives.
+        expert_overlap: Share of the rest of a layer that the all-to-all can overlap with.
         step: Fixed time of a step [s].
         mtp: Modules of multi-token prediction.
         joined: Elements of the matrices that join their inputs.
@@ -94,6 +97,9 @@ class Terms:
     overlap: Number
     exposed: Number
     tensor_overlap: Number
+    pipeline_overlap: Number
+    exchange: Number
+    expert_overlap: Number
     step: Number
     mtp: Number
     joined: Number
@@ -148,6 +154,9 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         overlap=machine.overlap,
         exposed=machine.exposed,
         tensor_overlap=machine.tensor_overlap,
+        pipeline_overlap=machine.pipeline_overlap,
+        exchange=1.0 / machine.exchange,
+        expert_overlap=machine.expert_overlap,
         step=machine.step,
         mtp=model.mtp,
         joined=model.mtp * model.joined,
