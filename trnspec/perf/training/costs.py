@@ -248,7 +248,8 @@ def _experts(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     rounds = (4.0 + 2.0 * plan.full) * moe
     message = terms.hidden * plan.activation_bytes * plan.load / plan.tp
     byte = byte_time(links.exchange, terms.active, plan.per_node)
-    return {"expert_each": rounds * links.expert_each, "expert_token": rounds * (byte * message * terms.exchange)}
+    each = links.expert_each + terms.dispatch * smaller(plan.ep - 1.0, 1.0)
+    return {"expert_each": rounds * each, "expert_token": rounds * (byte * message * terms.exchange)}
 
 
 def _pipeline(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -285,7 +286,7 @@ def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
 
 def _stages(terms: Terms, plan: Plan) -> dict[str, Number]:
     """Layers of the stages, which decide how long a microbatch takes on each."""
-    most, last = extreme_layers(terms.layers, plan.pp, plan.chunks, plan.folded)
+    most, last = extreme_layers(terms.layers, plan.pp, plan.chunks, plan.folded, terms.mtp)
     return {
         "stage_layers": most,
         "shorter": (plan.pp * most - terms.layers) / larger(plan.pp - 1.0, 1.0),
