@@ -244,6 +244,10 @@ def extreme_layers(
     interleaved = larger(0.0, ceil((deal.end - last) / pp) - ceil((deal.begin - last) / pp))
     first = where(both(deal.begin == 0.0, deal.end > 0.0), 1.0, 0.0)
     last = even + where(folded > 0.0, first, interleaved) - counted
+    if somewhere(counted > 0.0):
+        # Of two stages the last one has the odd long chunk where the first chunk is short.
+        odd = both(both(pp == 2.0, deal.begin == 1.0), both(counted > 0.0, long > 2.0 * floor(0.5 * long)))
+        most = most - where(odd, 1.0, 0.0)
     # One stage has all.
     return where(pp > 1.0, even + most, last), last
 
