@@ -341,8 +341,8 @@ def memory(d: Any, x: Any, runtime: Any) -> float:
 def chunks(x: Any, stage: int, layers: int, mtp: float = 0) -> list[range]:
     """The layers of the chunks of a stage."""
     count = x.pp * (2 if x.schedule in FOLDED else x.interleave)
-    # A module of multi-token prediction and both outputs take the place of three layers of the last chunk.
-    taken = min(3, layers // count) if mtp and x.schedule not in FOLDED else 0
+    # A module of multi-token prediction and its output, and the output of the model, take the place of layers of the last chunk.
+    taken = min(2 * int(mtp) + 1, layers // count) if mtp and x.schedule not in FOLDED else 0
     layers += taken
     sizes = [layers // count] * count
     left = layers - sum(sizes)

@@ -163,23 +163,19 @@ def dealt(layers: Number, pp: Number, interleave: Number = 1.0, folded: Number =
     return Deal(chunks, short, begin, begin + long)
 
 
-_OUTPUTS = 3.0
-"""Layers that a module of multi-token prediction and both outputs count as where layers are dealt."""
-
-
 def _dealt(
     layers: Number, pp: Number, interleave: Number, folded: Number, mtp: Number
 ) -> tuple[Deal, Number]:
     """How layers and modules of multi-token prediction are dealt, and the layers that those count as.
 
-    A module is a layer, and has an output of its own: with that of the model they count as three layers of the last chunk, at
-    most as many as it has, as in the pipeline layouts for DeepSeek-V3 of NVIDIA-NeMo/Megatron-Bridge (``Et*4|(t*4|)*14tmL``).
+    A module is a layer and an output.  With the output of the model one module counts as three layers of the last chunk, at most
+    as many as it has, as in the pipeline layouts for DeepSeek-V3 of NVIDIA-NeMo/Megatron-Bridge (``Et*4|(t*4|)*14tmL``).
     V-shaped schedules have the output on the first stage, and do not count it.
     """
     if type(mtp) is float and not mtp:
         return dealt(layers, pp, interleave, folded), 0.0
     most = floor(layers / (pp * interleave))
-    counted = where(folded > 0.0, 0.0, smaller(_OUTPUTS * smaller(mtp, 1.0), most))
+    counted = where(folded > 0.0, 0.0, smaller(2.0 * mtp + smaller(mtp, 1.0), most))
     return dealt(layers + counted, pp, interleave, folded), counted
 
 
