@@ -374,7 +374,7 @@ def _write(
             fitted, name=target.stem, chip=chip, **about,
             fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
-            groups=groups_of(fitted, [*cases, *more]), hashes=hashes,
+            groups=groups_of(fitted, [*cases, *more], chip), hashes=hashes,
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)
