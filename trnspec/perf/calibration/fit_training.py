@@ -225,9 +225,11 @@ class Fitted:
     scales: Any = field(kw_only=True)
     pooled: Pooled = field(default=Pooled({}), kw_only=True, repr=False)
 
-    def of(self, chip: str, era: str = "") -> Self:
-        """The same fit, with the efficiency of a chip and an era."""
-        return attrs.evolve(self, efficiency=self.pooled.of(chip, era)) if self.pooled.common else self
+    def of(self, chip: str, era: str = "", mask: Any = ...) -> Self:
+        """The same fit, with the efficiency of a chip and an era, and some of the held-out rows."""
+        return attrs.evolve(
+            self, efficiency=self.pooled.of(chip, era), held_out=self.held_out[mask], scales=self.scales[mask]
+        )
 
     def with_errors(self, errors: Any, scales: Any) -> Self:
         """The same fit, with errors of rows that were not part of it, and their ranks, added to ``held_out``."""

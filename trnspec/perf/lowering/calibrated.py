@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from math import inf, log
 from typing import TYPE_CHECKING
@@ -179,7 +178,7 @@ def calibrated(  # what a calibration is chosen by
 
     ``auto`` chooses among the chip's own calibrations, or where it has none among those of the nearest chip of the same
     publisher: one of the framework, else of any; of models with or without experts, else of both, else of the other; of the
-    era, else of the newest; then the one with the most rows.
+    era, which begins with a release, else of the newest that begins before it, or of the oldest; then the one with the most rows.
 
     Args:
         graph: The catalog.
@@ -231,11 +230,21 @@ class _Wanted:
         return (
             bool(self.framework) and _framework(spec) == self.framework,
             (spec.models is None) + 2 * (spec.models == self.models) if self.models else spec.models is None,
-            -_years(self.era, spec.era) if self.era else 0.0,
-            spec.era or "",
+            *self._era(spec.era or ""),
             spec.spread.rows,
             node.name,
         )
+
+    def _near(self, era: str) -> bool:
+        """Whether an era had begun, and not long before."""
+        years = [int(text[:4]) if text[:4].isdigit() else 0 for text in (self.era, era)]
+        return era == self.era or (years[1] > 0 and era <= self.era and years[0] - years[1] <= _RECENT)
+
+    def _era(self, era: str) -> tuple[object, ...]:
+        """Eras that had begun come first, the newest of them; else the oldest that had not."""
+        if not self.era:
+            return True, era
+        return (True, era) if era <= self.era else (False, tuple(-ord(c) for c in era))
 
     @property
     def models(self) -> str:
@@ -245,26 +254,16 @@ class _Wanted:
         """What the rows of a calibration lack, each as a phrase."""
         if self.chip not in (chips := _chips(spec)):
             yield f"no rows of {self.chip}, only of {', '.join(chips)}"
-        if self.framework and _framework(spec) != self.framework:
-            yield f"no rows of {self.framework}, only of {_framework(spec)}"
-        if self.era and _years(self.era, spec.era) > 0.0:
+        if self.framework and (stated := _framework(spec)) != self.framework:
+            yield f"no rows of {self.framework}" + (f", only of {stated}" if stated else "")
+        if self.era and not self._near(spec.era or ""):
             yield f"no rows of {self.era}" + (f", only of {spec.era}" if spec.era else "")
         if self.models and spec.models not in (None, self.models):
             yield f"no rows of models {'with' if self.experts else 'without'} experts"
 
 
-_YEAR = re.compile(r"(\d{4})(?:-(\d\d))?")
-
-
-def _years(era: str, other: str | None) -> float:
-    """How far two eras are apart [years]: 0 where one contains the other, infinite where one is not a date."""
-    dates = [_YEAR.match(text or "") for text in (era, other)]
-    if era == other or other is None or not all(dates):
-        return 0.0 if era == other else inf
-    if era.startswith(other) or other.startswith(era):
-        return 0.0
-    months = [12.0 * int(d[1]) + int(d[2] or 6) for d in dates if d is not None]
-    return abs(months[0] - months[1]) / 12.0
+_RECENT = 3
+"""Years within which releases of a software count as the same era, where there is no newer one."""
 
 
 def _framework(spec: Calibration) -> str:
