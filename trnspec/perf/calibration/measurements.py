@@ -188,7 +188,10 @@ def hardware(graph: Graph, text: str, chips: int, assumptions: list[str], *, lnc
         raise UsageError(f"unknown hardware {text!r}")
     unit = lower(graph, name)
     lnc = lnc if unit.ranks_per_chip >= 4.0 else None
-    return lower(graph, f"{name}*{-(-chips // int(unit.chips))}", lnc=lnc, chips=chips)
+    size = int(unit.chips)
+    # Racks may be used in part, the same part of each: 64 of 72 chips.
+    part = next((n for n in range(size, size // 2, -1) if chips % n == 0), size) if chips > size else size
+    return lower(graph, f"{name}*{-(-chips // part)}", lnc=lnc, chips=chips)
 
 
 def model_of(graph: Graph, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:

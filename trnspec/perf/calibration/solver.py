@@ -27,9 +27,9 @@ def minimize(
 
     Args:
         residuals: Function from parameters to residuals, both arrays.
-        begin: Initial parameters.
+        begin: Initial parameters; moved inside the bounds.
         bounds: The least and the largest parameters.
-        tolerance: Relative change of the cost at which the search ends.
+        tolerance: Relative change of the cost, and of parameters, with which the search ends.
 
     Raises:
         UsageError: scipy is not installed.
@@ -38,7 +38,12 @@ def minimize(
         from scipy.optimize import least_squares
     except ImportError as error:
         raise UsageError("fitting needs scipy; install trnspec with the extra calibrate") from error
-    return least_squares(residuals, begin, bounds=bounds, loss="soft_l1", f_scale=OUTLYING, ftol=tolerance)
+    low, high = bounds
+    if np.all(np.isfinite(low)) and np.all(np.isfinite(high)):
+        begin = np.clip(begin, low + _MARGIN * (high - low), high - _MARGIN * (high - low))
+    return least_squares(
+        residuals, begin, bounds=bounds, loss="soft_l1", f_scale=OUTLYING, ftol=tolerance, xtol=tolerance
+    )
 
 
 def fit_parameters(
@@ -79,8 +84,7 @@ def fit_parameters(
 
     each = np.array([weights.get(name, weight) for name in typical])
     low, high = np.array(bounds)
-    inside = np.clip(begin, low + _MARGIN * (high - low), high - _MARGIN * (high - low))
-    result = minimize(residuals, inside, (low, high), tolerance)
+    result = minimize(residuals, begin, (low, high), tolerance)
     return parameters(result.x), float(result.cost)
 
 
