@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trnspec.checks.codes import CODES
 from trnspec.checks.rules import (
+    dates,
     derived,
     measurements,
     names,
@@ -34,6 +35,11 @@ plugin = Plugin(
         provenance.conflict_without_verdict,
         provenance.superseded_figure,
         provenance.impossible_date,
+        dates.date_out_of_range,
+        dates.superseded_by_older,
+        dates.two_values_of_one_source,
+        dates.older_than_the_product,
+        dates.page_of_another_product,
         totals.aggregate_mismatch,
         provenance.self_contradiction,
         derived.derived_mismatch,
