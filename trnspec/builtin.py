@@ -15,6 +15,7 @@ from trnspec.checks.rules import (
     totals,
     transformers,
     units,
+    verdicts,
 )
 from trnspec.loading.files import shipped
 from trnspec.plugins.api import API, Command, Evaluator, Exporter, Plugin, Reporter
@@ -40,6 +41,8 @@ plugin = Plugin(
         dates.two_values_of_one_source,
         dates.older_than_the_product,
         dates.page_of_another_product,
+        verdicts.not_a_rounding,
+        verdicts.false_arithmetic,
         totals.aggregate_mismatch,
         provenance.self_contradiction,
         derived.derived_mismatch,
