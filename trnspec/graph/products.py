@@ -23,7 +23,9 @@ def chips_of(graph: Graph, node: Node[Any]) -> frozenset[str]:
     if isinstance(spec, Chip):
         return frozenset({node.name})
     if isinstance(spec, Core):
-        return frozenset(c.name for c in graph.of(Chip) if c.spec.cores is not None and graph.find(c.spec.cores.core) is node)
+        return frozenset(
+            c.name for c in graph.of(Chip) if c.spec.cores is not None and graph.find(c.spec.cores.core) is node
+        )
     if isinstance(spec, Server):
         chip = graph.find(spec.chips.chip)
         return frozenset() if chip is None else frozenset({chip.name})

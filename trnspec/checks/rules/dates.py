@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 _DATED_NAME = re.compile(r"-((?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?)$")
 _MONTHS = {
     name: f"{number:02}"
-    for number, name in enumerate(("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1)
+    for number, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
+    )
 }
 
 
@@ -81,7 +83,9 @@ def date_out_of_range(source: Node[Source], graph: Graph) -> Iterator[Finding]:
     stated, today = source.spec.as_of, date.today().isoformat()  # noqa: DTZ011  # pages are dated without a time zone
     path = ("spec", "as_of")
     if compared(stated, today) > 0:
-        yield Finding(path, f"{stated} is in the future; today is {today}", "a source is dated by the day of its version")
+        yield Finding(
+            path, f"{stated} is in the future; today is {today}", "a source is dated by the day of its version"
+        )
     match = _DATED_NAME.search(source.name)
     order = 0 if match is None else compared(match[1], stated)
     # A date "not before" is a lower bound; the name may have a later year.
@@ -209,15 +213,15 @@ def two_values_of_one_source(graph: Graph) -> Iterator[Finding]:
             own = source_of(node, path)
             figure = figure_at(node, path)
             if own is not None and own.name == name:
-                claims = [_Entry(Site(node, path), figure.where or "" if isinstance(figure, Figure) else ""), *claims]
+                claims.insert(0, _Entry(Site(node, path), figure.where or "" if isinstance(figure, Figure) else ""))
             for one, other in combinations(claims, 2):
-                index = other.site.claim
-                if index is None or index in reported or not one.contradicts(other):
+                doubted = other.site.claim
+                if doubted is None or doubted in reported or not one.contradicts(other):
                     continue
-                reported.add(index)
+                reported.add(doubted)
                 message = f"{name} gives {dotted(path)} as {other.site.value} and as {one.site.value}"
                 hint = "name the place of each with where, or correct one of the two sources"
-                path_of_source = (*node.claim_path(index), "source")
+                path_of_source = (*node.claim_path(doubted), "source")
                 yield Finding(path_of_source, message, hint, (one.site.location,), node)
 
 
@@ -281,7 +285,9 @@ def older_than_the_product(graph: Graph) -> Iterator[Finding]:
                 see = (Site(node, path, index).location,)
                 yield Finding(path, message, "adopt one, and give the claim on the other a verdict", see, node)
         adopted = {source_of(node, p) for p in graph.figures(node)} | {node.metadata.source}
-        for source in sorted({s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.values(), key=str):
+        for source in sorted(
+            {s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.values(), key=str
+        ):
             if compared(source.spec.as_of, launched) < 0:
                 message = f"launched is {launched}, but figures are adopted from {source.name} of {source.spec.as_of}"
                 see = (at(source, ("spec", "as_of")),)
@@ -319,10 +325,11 @@ def page_of_another_product(graph: Graph) -> Iterator[Finding]:
     Source:
         The naming of sources in trnspec: a page about a product has its name.
     """
+    described = frozenset[str]().union(*(about(graph, source.name) for source in graph.of(Source)))
     for node in graph:
         own = chips_of(graph, node)
-        if not own:
-            continue
+        if not own & described:
+            continue  # no page of the catalog is about it
         for path, ref, where in _references(graph, node):
             others = about(graph, ref.name)
             # Variants of a chip share the first word of their names, such as h100.

@@ -6,19 +6,19 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from trnspec.checks.reconcile.relations import claimed_paths, relations
+from trnspec.checks.reconcile.relations import claimed_paths, sums
 from trnspec.checks.reconcile.sites import Site
 from trnspec.errors import QuantityError
 from trnspec.model.reflection import dotted
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, Quantity, parse, render
+from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
     from trnspec.quantities.units import UnitTable
     from trnspec.yaml import Path
 
@@ -81,7 +81,7 @@ def not_a_rounding(graph: Graph) -> Iterator[Finding]:
                 if figure is None:
                     totals = _totals(graph) if totals is None else totals
                     figure = totals.get((node.name, path))
-                if figure is not None and not _widened(said, _TOLERANCE).overlaps(figure):
+                if figure is not None and not _widened(said.loose, _TOLERANCE).overlaps(figure):
                     shown = value if value is not None else render(figure.low, said.unit, said.digits + 2)
                     message = f"{said} is not a rounding of {shown}, the figure of {dotted(path)}"
                     hint = "give another verdict: rejected, superseded or other-scope"
@@ -90,11 +90,11 @@ def not_a_rounding(graph: Graph) -> Iterator[Finding]:
 
 
 def _totals(graph: Graph) -> dict[tuple[str, Path], Interval]:
-    """The intervals of the sums of parts, by document and path, where they are known."""
+    """The sums of parts, by document and path, whose figures and counts are all known."""
     return {
-        (r.total.node.name, r.total.path): r.expected
-        for r in relations(graph)
-        if not r.is_claim and r.is_stated and all(t.part.claim is None for t in r.terms)
+        (relation.total.node.name, relation.total.path): relation.expected
+        for relation in sums(graph)
+        if all(site.value is not None for term in relation.terms for site in (*term.counts, term.part))
     }
 
 
@@ -102,18 +102,17 @@ _TOLERANCE = Fraction(1, 100)
 """The relative difference that a product of rounded factors may have."""
 
 
-def _widened(said: Quantity, tolerance: Fraction = Fraction(0)) -> Interval:
-    """The values of which a printed value may be a rounding, and also those of which digits were cut off."""
-    own = said.loose
+def _widened(own: Interval, tolerance: Fraction = Fraction(0)) -> Interval:
+    """The values of which digits were rounded or cut off, or that differ by a relative tolerance."""
     if own.high is None:
         return own
-    most = max((own.high - own.low) / 2, said.value * tolerance)
-    return Interval(max(own.low - most, Fraction(0)), own.high + most)
+    up = max((own.high - own.low) / 2, own.high * tolerance)
+    return Interval(own.low * (1 - tolerance), own.high + up)
 
 
 _OPERATOR = re.compile(r"(?<=[0-9A-Za-z%)] )[x*/+\u00d7](?= )")
 _NUMBER = re.compile(r"(?<![0-9A-Za-z.,])[0-9][0-9,]*(?:\.[0-9]+)?")
-_RESULT = re.compile(r"\s*((?:~ ?)?[0-9][0-9,]*(?:\.[0-9]+)?(?: [A-Za-zµ]+(?:/[A-Za-zµ]+)*)?)")
+_RESULT = re.compile(r"\s*((?:~ ?)?[0-9][0-9,]*(?:\.[0-9]+)?(?: (?!per )[A-Za-zµ]+(?:/[A-Za-zµ]+)*)?)")
 _CLAUSE = re.compile(r"(?:[;:.,(]\s|\()")
 
 
@@ -195,21 +194,31 @@ def wrong_results(text: str, units: UnitTable) -> Iterator[tuple[str, str, str]]
             continue
         value = evaluate(calculation, units)
         printed = _parsed(result[1], units)
-        if printed is not None and not _agrees(printed, value, _has_unit(calculation, units)):
-            yield calculation, printed.text, render(value.low, "", printed.digits + 1)
+        if re.match(r" ?(?:%|per cent|percent)", text[result.end() :]):
+            value = value.scaled(Fraction(100))
+        operands_have_units = _has_unit(calculation, units)
+        if printed is not None and not _agrees(printed, value, operands_have_units=operands_have_units):
+            unit, digits = printed.unit, printed.digits + 1
+            with_unit = operands_have_units and printed.dimension is not Dimension.RATIO
+            shown = render(value.low, unit, digits, units) if with_unit else f"{float(value.low):,.{digits}g}"
+            yield calculation, printed.text.removesuffix("x"), shown
 
 
-def _agrees(printed: Quantity, value: Interval, operands_have_units: bool) -> bool:
-    """Whether a result is that of a calculation; where only one of them has units, apart from the unit's prefix."""
-    result = _widened(printed)
-    if operands_have_units == bool(printed.unit.symbol):
-        return result.overlaps(value)
-    return any(result.scaled(Fraction(1000) ** power).overlaps(value) for power in range(-6, 7))
+def _agrees(printed: Quantity, value: Interval, *, operands_have_units: bool) -> bool:
+    """Whether a result is that of a calculation; apart from a prefix of units unless both state their units."""
+    results = (_widened(printed.interval), printed.loose)
+    both_have_units = operands_have_units and printed.dimension is not Dimension.RATIO
+    scales = [Fraction(1)] if both_have_units else [Fraction(1000) ** power for power in range(-6, 7)]
+    return any(result.scaled(scale).overlaps(value) for result in results for scale in scales)
 
 
 def _calculation(text: str, units: UnitTable) -> str:
     """The longest formula with an operator at the end of a text; empty if there is none."""
-    clause = _CLAUSE.split(text.split(" = ")[-1])[-1] if "(" not in text or ")" in text else text.rsplit("(", 1)[-1]
+    clause = (
+        _CLAUSE.split(text.rsplit(" = ", maxsplit=1)[-1])[-1]
+        if "(" not in text or ")" in text
+        else text.rsplit("(", 1)[-1]
+    )
     for start in _NUMBER.finditer(clause):
         formula = clause[start.start() :]
         before = clause[: start.start()].rstrip()
@@ -227,7 +236,7 @@ def _parsed(result: str, units: UnitTable) -> Quantity | None:
     """The printed result, with its unit where the word after the number is one."""
     number, _, unit = result.strip().partition(" ")
     try:
-        return parse(result.strip() if unit in units else number, None, units)
+        return parse(result.strip() if unit in units else f"{number}x", None, units)
     except QuantityError:
         return None
 
