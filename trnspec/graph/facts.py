@@ -13,6 +13,7 @@ from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figu
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, leaves, shape_in_document, value_at
 from trnspec.model.source import Source
+from trnspec.model.sourced import Origin, origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -140,8 +141,10 @@ def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) ->
             note=figure.note or "",
         )
     shown = value if isinstance(value, (int, str, bool, tuple)) else str(value)
+    origin = origin_of(value) or Origin()
     # A note is written by the catalog itself and has no source.
-    ref = None if path[-1] == "note" else node.metadata.source
+    document = None if path[-1] == "note" or origin.derived is not None else node.metadata.source
+    ref = origin.source or document
     source = None if ref is None else graph.find(ref)
     dated = source is not None and isinstance(source.spec, Source)
     return Fact(
@@ -151,6 +154,10 @@ def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) ->
         value=shown,
         source="" if ref is None else ref.name,
         as_of=source.spec.as_of if source is not None and dated else "",
+        where=origin.where or "",
+        verdict="adopted" if origin.derived is None else "derived",
+        reason=origin.derived or "",
+        note=origin.note or "",
     )
 
 

@@ -88,6 +88,8 @@ class Achieved:
         padding: Serving: share of the cache's unused capacity that is read as well. Example: 0.9x
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     matmul: Ratio | None = None
@@ -134,6 +136,8 @@ class Range:
         high: The largest. Example: 8192
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     low: Count
@@ -160,6 +164,8 @@ class FittedOn:
         global_batch: Training: sequences of a step.
         batch: Serving: sequences decoded together.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -190,6 +196,8 @@ class Transfer:
         high: Measured over computed at its upper end. Example: 1.4x
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     rows: Count
@@ -213,6 +221,8 @@ class Spread:
         extrapolation: Exponent by which the interval widens outside the range of the fit. Example: 0.08x
         transfer: The same for other chips and other software.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -242,6 +252,8 @@ class Group:
         low: Measured over computed at the lower end of the interval with the coverage of the spread. Example: 0.91x
         high: Measured over computed at its upper end. Example: 1.08x
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -276,6 +288,8 @@ class Calibration:
         groups: The same by scale, models and phase, for groups with enough rows.
         rows: Hashes of the fitted rows, by their content. Example: 0a1b2c3d 4e5f6071
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 

@@ -145,6 +145,8 @@ class PrintedRatio:
         reason: The reason for the verdict.
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     of: PathText

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from attrs import evolve, frozen
 
 from trnspec.model.annotations import Text
@@ -57,6 +59,8 @@ class Figure(Measured):
         derived: The formula of a figure that no source prints: it is computed and never shown as published.
         note: A remark for readers of the figure.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     value: Quantity
     source: Ref[Source] | None = None

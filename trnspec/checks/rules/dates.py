@@ -15,8 +15,9 @@ from trnspec.graph.graph import at, figure_at
 from trnspec.graph.products import about, chips_of
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import dotted, value_at
+from trnspec.model.reflection import ObjectShape, dotted, leaves, value_at
 from trnspec.model.source import Source
+from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Quantity
 
@@ -213,7 +214,8 @@ def two_values_of_one_source(graph: Graph) -> Iterator[Finding]:
             own = source_of(node, path)
             figure = figure_at(node, path)
             if own is not None and own.name == name:
-                claims.insert(0, _Entry(Site(node, path), figure.where or "" if isinstance(figure, Figure) else ""))
+                place = figure if isinstance(figure, Figure) else origin_of(figure)
+                claims.insert(0, _Entry(Site(node, path), "" if place is None else place.where or ""))
             for one, other in combinations(claims, 2):
                 doubted = other.site.claim
                 if doubted is None or doubted in reported or not one.contradicts(other):
@@ -330,7 +332,7 @@ def page_of_another_product(graph: Graph) -> Iterator[Finding]:
         own = chips_of(graph, node)
         if not own & described:
             continue  # no page of the catalog is about it
-        for path, ref, where in _references(graph, node):
+        for path, ref, where in _references(node):
             others = about(graph, ref.name)
             # Variants of a chip share the first word of their names, such as h100.
             related = any(chip.split("-")[0] in ref.name.split("-") for chip in own)
@@ -340,13 +342,14 @@ def page_of_another_product(graph: Graph) -> Iterator[Finding]:
                 yield Finding(path, message, hint, (), node)
 
 
-def _references(graph: Graph, node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:
+def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:
     """Every reference of a document to a source, with its path and the place in the source."""
     if node.metadata.source is not None:
         yield ("metadata", "source"), node.metadata.source, node.metadata.where or ""
-    for path, figure in graph.figures(node).items():
-        if figure.source is not None:
-            yield (*path, "source"), figure.source, figure.where or ""
+    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
+        own = value if isinstance(value, Figure) else origin_of(value)
+        if own is not None and own.source is not None:
+            yield (*path, "source"), own.source, own.where or ""
     for index, claim in enumerate(node.claims):
         yield (*node.claim_path(index), "source"), claim.source, claim.where or ""
 
@@ -354,10 +357,11 @@ def _references(graph: Graph, node: Node[Any]) -> Iterator[tuple[Path, Ref[Sourc
 def source_of(node: Node[Any], path: Path) -> Ref[Source] | None:
     """The source of the adopted value at a path; ``None`` if there is no value, or if it is derived."""
     value = figure_at(node, path)
-    if value is None or (isinstance(value, Figure) and value.derived is not None):
+    own = value if isinstance(value, Figure) else origin_of(value)
+    if value is None or (own is not None and own.derived is not None):
         return None
-    if isinstance(value, Figure) and value.source is not None:
-        return value.source
+    if own is not None and own.source is not None:
+        return own.source
     # A printed ratio has its source next to the figure, not in it.
     sibling = value_at(node.spec, (*path[1:-1], "source"))
     return sibling if isinstance(sibling, Ref) else node.metadata.source

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from trnspec.model.reflection import dotted
+from trnspec.model.reflection import ObjectShape, dotted, leaves
+from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError, evaluate
-from trnspec.quantities.quantity import render
+from trnspec.quantities.quantity import Interval, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 @rule("TRN404", "derived-mismatch", over=object)
 def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A derived figure that differs from the result of its formula.
+    """A derived figure or count that differs from the result of its formula.
 
     Why:
         A computed figure is only as good as its formula. When an operand changes, the figure must change too.
@@ -65,3 +67,16 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             shown = render(middle, figure.value.unit, figure.value.digits + 1)
             message = f"{dotted(path)} is {figure}, but {figure.derived} is {shown}"
             yield Finding((*path, "value"), message, "update the figure or its formula")
+    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
+        origin = origin_of(value)
+        if origin is None or origin.derived is None:
+            continue
+        try:
+            result = evaluate(origin.derived, node.units)
+        except FormulaError as error:
+            yield Finding((*path, "derived"), str(error), "write for instance: 2 x 16")
+            continue
+        if not isinstance(value, int) or not result.overlaps(Interval.point(Fraction(value))):
+            shown = f"{float(result.low):,.6g}"
+            message = f"{dotted(path)} is {value}, but {origin.derived} is {shown}"
+            yield Finding((*path, "value"), message, "update the count or its formula")
