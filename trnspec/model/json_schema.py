@@ -216,7 +216,8 @@ def _property(field: FieldShape, doc: tuple[str, str | None], definitions: _Defi
     text, example = doc
     schema = _schema(field.shape, definitions)
     if field.sourced:
-        form = definitions.refer(("sourced", field.shape), "Sourced", lambda: _sourced(schema, definitions))
+        name = "SourcedCount" if isinstance(field.shape, NumberShape) else "SourcedText"
+        form = definitions.refer(("sourced", field.shape), name, lambda: _sourced(schema, definitions))
         schema = {"if": {"type": "object"}, "then": form, "else": schema}
     schema = {"title": field.name, "description": text, **schema}
     if example is not None:
