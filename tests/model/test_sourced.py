@@ -38,7 +38,7 @@ def test_value_is_that_of_the_plain_type(value, where):
     assert made == value
     assert hash(made) == hash(value)
     assert str(made) == str(value)
-    for again in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):  # noqa: S301  # our own bytes
+    for again in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):  # our own bytes
         assert (again, origin_of(again)) == (value, Origin(where=where))
 
 
