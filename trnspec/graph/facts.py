@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.model.feature import Feature
     from trnspec.yaml import Path
 
 
@@ -96,7 +97,12 @@ def facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
     others = dict(conflicting(graph, node))
     result: list[Fact] = []
     for path, value in _values(node):
-        fact = _ratio(graph, node, path, stated) if path[:1] == ("ratios",) else _fact(graph, node, path, value, stated)
+        if path[:1] == ("ratios",):
+            fact = _ratio(graph, node, path, stated)
+        elif path[:1] == ("features",):
+            fact = _feature(graph, node, path)
+        else:
+            fact = _fact(graph, node, path, value, stated)
         if fact is not None:
             result.append(_with(fact, others.pop(("spec", *path), ())))
     for path, claims in others.items():
@@ -158,6 +164,23 @@ def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) ->
         verdict="adopted" if origin.derived is None else "derived",
         reason=origin.derived or "",
         note=origin.note or "",
+    )
+
+
+def _feature(graph: Graph, node: Node[Any], path: Path) -> Fact | None:
+    """A statement in words as one fact, whose label is the name of the feature."""
+    if path[2:] != ("says",):
+        return None
+    feature: Feature = value_at(node.spec, path[:-1])
+    source = graph.find(feature.source)
+    return Fact(
+        of=node.name,
+        at=f"features.{feature.name}",
+        label=f"features.{feature.name}",
+        value=feature.says,
+        source=feature.source.name,
+        as_of="" if source is None else source.spec.as_of,
+        where=feature.where or "",
     )
 
 
