@@ -31,6 +31,7 @@ plugin = Plugin(
     kinds=KINDS,
     rules=(
         names.name_not_file_name,
+        names.family_not_name,
         provenance.unsourced_figure,
         provenance.misplaced_claim,
         provenance.conflict_without_verdict,
@@ -58,6 +59,9 @@ plugin = Plugin(
         plausibility.implausible_ridge,
         ratios.ratio_mismatch,
         plausibility.tensor_above_chip,
+        plausibility.rates_of_one_engine,
+        plausibility.baseline_above_peak,
+        plausibility.order_of_generations,
         measurements.unreadable_measurements,
         measurements.invalid_measurement,
         measurements.duplicate_measurement,

@@ -133,7 +133,7 @@ def false_arithmetic(graph: Graph) -> Iterator[Finding]:
           peak: {dense: {bf16: 667 TFLOPS}}
           memory: {capacity: 96 GiB}
         claims:
-          - at: spec.links.bandwidth.both
+          - at: spec.links.bandwidth
             says: 640 GB/s
             source: neuron-trn2-2024-12
             verdict: other-scope
@@ -149,7 +149,7 @@ def false_arithmetic(graph: Graph) -> Iterator[Finding]:
           peak: {dense: {bf16: 667 TFLOPS}}
           memory: {capacity: 96 GiB}
         claims:
-          - at: spec.links.bandwidth.both
+          - at: spec.links.bandwidth
             says: 640 GB/s
             source: neuron-trn2-2024-12
             verdict: other-scope
