@@ -72,8 +72,8 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
 )
 @_option(
     "--era",
-    group="Measurements",
     "eras",
+    group="Measurements",
     multiple=True,
     metavar="TEXT",
     help="Year or release with which the era of the software begins: 2026. May be repeated: a document for each, fitted together.",
