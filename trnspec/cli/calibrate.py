@@ -347,7 +347,9 @@ def _targets(
             hint = did_you_mean(chip, catalog.chips)
             raise UnknownNameError(f"--document: no chip is named {chip!r}" + (f"; {hint}" if hint else ""))
     targets = {
-        (chip, era): folder / f"{chip}-{each}.yaml" for chip in options["written"] or chips for era, each in names.items()
+        (chip, era): folder / f"{chip}-{each}.yaml"
+        for chip in options["written"] or chips
+        for era, each in names.items()
     }
     for target in targets.values():
         if target.exists() and not options["force"]:
@@ -382,7 +384,7 @@ def _write(
             fitted, name=target.stem, chip=chip, era=era, **about,
             fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
-            groups=groups_of(fitted, rows), hashes=hashes,
+            groups=groups_of(fitted, rows, chip), hashes=hashes,
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)
@@ -394,13 +396,13 @@ def _write(
 def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase]]:
     """The fit for a chip and an era: its efficiency, and the errors of the chip's rows where they are enough for an interval."""
     from trnspec.perf.calibration.fit_inference import FittedServing
-    from trnspec.perf.calibration.groups import LEAST, label
+    from trnspec.perf.calibration.groups import ENOUGH, label
 
     if isinstance(fitted, FittedServing):
         return fitted, cases
     mask = [c.system.chip == chip for c in cases]
     mine = [c for c, kept in zip(cases, mask, strict=True) if kept]
-    if len({label(c).cluster for c in mine}) < LEAST:
+    if len({label(c).cluster for c in mine}) < ENOUGH:
         return fitted.of(chip, era), cases
     return fitted.of(chip, era, mask), mine
 

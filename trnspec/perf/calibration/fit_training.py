@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import attrs
@@ -20,7 +21,7 @@ from trnspec.perf.work.plan import Plan
 from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from trnspec.perf.calibration.measured_training import Case
 

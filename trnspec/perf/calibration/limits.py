@@ -60,7 +60,9 @@ LIMITS: Mapping[str, Limit] = {
     "tensor_overlap": Limit(0.01, 0.99, _SHARE),
     "pipeline_overlap": Limit(0.01, 0.99, _SHARE),
     "exchange": Limit(0.1, 0.98, _COLLECTIVE),
-    "dispatch": Limit(1e-6, 2e-3, "sorting and permuting tokens takes some tens of kernels, and at most a synchronisation"),
+    "dispatch": Limit(
+        1e-6, 2e-3, "sorting and permuting tokens takes some tens of kernels, and at most a synchronisation"
+    ),
     "expert_overlap": Limit(0.01, 0.99, _SHARE),
     "step": Limit(1e-6, 0.1, "the host's work in a step"),
     "weights": Limit(0.2, 0.95, "device memory streams at no more than about 0.95 of its published rate"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.evaluation.questions import Dispatch
 from trnspec.evaluation.result import RefusalError
 from trnspec.loading.measured import UNSTATED, is_stated
 from trnspec.model.transformers.dimensions import Dimensions
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.evaluation.questions import Dispatch
     from trnspec.perf.calibration.measurements import Record, Skipped
 
 

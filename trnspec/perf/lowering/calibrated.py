@@ -12,7 +12,7 @@ from attrs import field, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
-from trnspec.evaluation.evidence import Evidence, Kind, Outside
+from trnspec.evaluation.evidence import PAGE, Evidence, GroupError, Kind, Nearest, Outside
 from trnspec.model.calibration import Calibration, Group
 from trnspec.model.chip import Chip
 from trnspec.perf.calibration.fit_range import EXPONENT, within
@@ -44,6 +44,7 @@ class Interval:
         transfer: Both ends of the interval of rows on other chips and of other software.
         exponent: The power of the distance from the range of the fit by which the interval widens.
         groups: The groups of rows with an interval of their own.
+        error: The errors of the rows.
     """
 
     low: float
@@ -51,6 +52,7 @@ class Interval:
     transfer: tuple[float, float]
     exponent: float
     groups: tuple[Group, ...] = ()
+    error: GroupError | None = None
 
     def of(self, scale: str, *, experts: bool | None) -> Interval:
         """The interval of the group for a scale and for models with or without experts; the pooled one without such a group.
@@ -63,7 +65,11 @@ class Interval:
         if not matching:
             return self
         nearest = max(matching, key=lambda g: (g.scale is not None) + (g.models is not None))
-        return attrs.evolve(self, low=float(nearest.low), high=float(nearest.high), groups=())
+        error = GroupError(
+            phase=nearest.phase, rows=int(nearest.rows), clusters=int(nearest.clusters), mean=float(nearest.mean),
+            median=float(nearest.median), scale=nearest.scale or "", models=nearest.models or "",
+        )  # fmt: skip
+        return attrs.evolve(self, low=float(nearest.low), high=float(nearest.high), groups=(), error=error)
 
     def at(self, evidence: Evidence) -> tuple[float, float]:
         """Both ends for an evidence: those of the fit, or wider.
@@ -152,7 +158,10 @@ class Calibrated:
     def _with(self, evidence: Evidence) -> Calibrated:
         low, high = (self.low, self.high) if self.interval is None else self.interval.at(evidence)
         ttft = self.ttft_interval if self.ttft is None else self.ttft.at(evidence)
-        return attrs.evolve(self, low=low, high=high, ttft_interval=ttft, evidence=evidence)
+        errors = tuple(i.error for i in (self.interval, self.ttft) if i is not None and i.error is not None)
+        return attrs.evolve(
+            self, low=low, high=high, ttft_interval=ttft, evidence=attrs.evolve(evidence, errors=errors)
+        )
 
 
 def calibrated(  # what a calibration is chosen by
@@ -229,7 +238,7 @@ class _Wanted:
     def _near(self, era: str) -> bool:
         """Whether an era had begun, and not long before."""
         years = [int(text[:4]) if text[:4].isdigit() else 0 for text in (self.era, era)]
-        return era == self.era or (0 < years[1] and era <= self.era and years[0] - years[1] <= _RECENT)
+        return era == self.era or (years[1] > 0 and era <= self.era and years[0] - years[1] <= _RECENT)
 
     def _era(self, era: str) -> tuple[object, ...]:
         """Eras that had begun come first, the newest of them; else the oldest that had not."""
@@ -294,6 +303,11 @@ def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
     return sorted(same, key=lambda name: (distance(name), name))
 
 
+def with_nearest(calibration: Calibrated, row: Nearest | None) -> Calibrated:
+    """A calibration whose evidence names the measured row that is nearest to the question."""
+    return attrs.evolve(calibration, evidence=attrs.evolve(calibration.evidence, nearest=row))
+
+
 def serving_of(calibration: Calibrated) -> Serving:
     """Efficiency in serving; shares of rates and links are already in :class:`~trnspec.perf.lowering.machine.Machine`."""
     efficiency = calibration.efficiency
@@ -337,24 +351,25 @@ def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
         evidence=_evidence(node, wanted),
         ranges={} if spec.fitted_on is None else within(spec.fitted_on),
         dtypes=() if spec.fitted_on is None else spec.fitted_on.dtypes,
-        interval=_interval(spread, [g for g in spec.groups if g.phase in _PHASES]),
-        ttft=None if spec.first is None else _interval(spec.first, [g for g in spec.groups if g.phase == "ttft"]),
+        interval=_interval(spread, _PHASES.get(spec.of, spec.of), spec.groups),
+        ttft=None if spec.first is None else _interval(spec.first, "ttft", spec.groups),
     )
     return result.at({})
 
 
-_PHASES = ("step", "tpot")
-"""The phases whose errors are those of ``spread``."""
+_PHASES = {"training": "step", "inference": "tpot"}
+"""What the errors of ``spread`` are those of."""
 
 
-def _interval(spread: Spread, groups: Sequence[Group]) -> Interval:
+def _interval(spread: Spread, phase: str, groups: Sequence[Group]) -> Interval:
     low, high, transfer = float(spread.low), float(spread.high), spread.transfer
     return Interval(
         low=low,
         high=high,
         transfer=(low, high) if transfer is None else (float(transfer.low), float(transfer.high)),
         exponent=EXPONENT if spread.extrapolation is None else float(spread.extrapolation),
-        groups=tuple(groups),
+        groups=tuple(g for g in groups if g.phase == phase),
+        error=GroupError(phase=phase, rows=int(spread.rows), mean=float(spread.mean), median=float(spread.median)),
     )
 
 
@@ -369,4 +384,7 @@ def _evidence(node: Node[Calibration], wanted: _Wanted) -> Evidence:
         chip=", ".join(_chips(spec)),
         software=spec.software,
         rows=int(spec.spread.rows),
+        framework=spec.framework or "",
+        era=spec.era or "",
+        page=PAGE,
     )
