@@ -79,7 +79,7 @@ def refit_inference(
     eras: tuple[str, ...] = (),  # noqa: ARG001  # one era is fitted at a time
 ) -> dict[tuple[str, Part], float]:
     """Times by fits to other models."""
-    cases = [c for c in inference_cases(graph, rows) if isinstance(c, InferenceCase)]
+    cases = [c for c in inference_cases(graph, rows) if isinstance(c, InferenceCase) and c.tpot]
     if len(cases) < LEAST:
         return {}
     fitted = fit_inference(cases)

@@ -9,8 +9,10 @@ from attrs import evolve
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measurements import Skipped, row_hashes
 from trnspec.perf.calibration.score import Scored
+from trnspec.perf.calibration.score_collectives import refit_collectives, score_collectives
 from trnspec.perf.calibration.score_inference import refit_inference, score_inference
-from trnspec.perf.calibration.score_kernels import score_collectives, score_matmul
+from trnspec.perf.calibration.score_kernels import score_matmul
+from trnspec.perf.calibration.score_neuron_kernels import score_ops, score_profiles
 from trnspec.perf.calibration.score_training import refit_training, score_training
 
 if TYPE_CHECKING:
@@ -25,10 +27,12 @@ SCORERS: Mapping[str, Scorer] = {
     "infer": score_inference,
     "collective": score_collectives,
     "matmul": score_matmul,
+    "device_profile": score_profiles,
+    "op": score_ops,
 }
 """The scorer of each kind of row, the value of the column ``kind``."""
 
-REFITS: Mapping[str, Refit] = {"train": refit_training, "infer": refit_inference}
+REFITS: Mapping[str, Refit] = {"train": refit_training, "infer": refit_inference, "collective": refit_collectives}
 """The fit to other models of each kind of row, for rows that a calibration was fitted to."""
 
 COST = 20
