@@ -39,3 +39,6 @@ fit $NVIDIA $MEASURED/training_megatron_sc21.csv $MEASURED/training_megatron_bri
     $MEASURED/training_torchtitan.csv --only "^($PTD|titan-|mbridge.*LLAMA)" --software 'Megatron and torchtitan' --framework megatron --era 2026 \
     --name megatron --source megatron-bridge-2026-08 --document h100-sxm --document h200
 fit $NVIDIA $MEASURED/training_a100_vtrain.csv --software Megatron-DeepSpeed --framework deepspeed --era 2022 --name megatron-deepspeed --source vtrain-2024
+
+# Serving with requests in flight: one partially pooled fit, a document for each chip, framework and kind of models.
+fit $NVIDIA $MEASURED/serving_gpu.csv $MEASURED/inference_h100_reference.csv --pool --era 2026 --source aiconfigurator-095f58a

@@ -54,7 +54,7 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     type=click.Choice([*KINDS.values()]),
     help="Fit training or inference; the kind of the rows when left out.",
 )
-@_option("--software", group="Measurements", required=True, metavar="TEXT", help="The software that ran: Megatron-LM.")
+@_option("--software", group="Measurements", metavar="TEXT", help="The software that ran: Megatron-LM.")
 @_option(
     "--chip",
     "chips",
@@ -84,6 +84,13 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
 )
 @_option("--only", group="Measurements", metavar="REGEX", help="Only rows whose id matches.")
 @_option("--also", group="Measurements", metavar="REGEX", help="Rows that widen the interval but are not fitted.")
+@_option(
+    "--pool",
+    group="Measurements",
+    is_flag=True,
+    help="Serving with requests in flight: one fit to all chips and frameworks of the rows, which borrow from each "
+    "other; a document for each of them.",
+)
 @_option("--out", group="Output", metavar="DIR", help="Write a document for each chip into this catalog folder.")
 @_option(
     "--name",
@@ -124,7 +131,7 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     metavar="DIR",
     help="Also resolve names in this catalog; may be repeated.",
 )
-def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
+def command(files: tuple[str, ...], software: str | None, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
     """Fit the achieved efficiencies of a chip to measured training steps or to measured inference.
 
     The first line of DATA.csv names its columns; the column kind is required. A measured step is a row of kind train:
@@ -141,6 +148,16 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
 
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
+    if options["pool"]:
+        from trnspec.cli.calibrate_pooled import fit_pooled_serving
+
+        if options["out"]:
+            _check_source(catalog, options["source"])
+        data = ", ".join(FilePath(file).name for file in files)
+        fit_pooled_serving(catalog, rows, {**options, "data": data})
+        return
+    if software is None:
+        raise UsageError("missing option --software")
     cases, skipped = _cases(catalog, rows, of, chips, only)
     cases = _of_models(cases, options["models"])
     targets = _targets(catalog, cases, of, options) if options["out"] else {}
@@ -317,7 +334,6 @@ def _print_skipped(skipped: Sequence[Skipped]) -> None:
 def _targets(catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[str, Any]) -> dict[str, FilePath]:
     """The file for each chip; reasons not to write it are reported before the fit, which may take minutes."""
     from trnspec.model.annotations import NAME_PATTERN
-    from trnspec.model.source import Source
 
     framework, source = options["framework"], options["source"]
     if framework and not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", framework):
@@ -329,11 +345,7 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[
     name = "-".join(filter(None, (name, options["models"], "" if of == "training" else of)))
     if not re.fullmatch(NAME_PATTERN.regex, name):
         raise UsageError(f"--name: {name!r} is not {NAME_PATTERN.words}")
-    known = [n.name for n in catalog.graph.of(Source)]
-    if source not in known:
-        hint = did_you_mean(source, known)
-        advice = hint or "write one, and name its catalog with --catalog"
-        raise UnknownNameError(f"--source: no source is named {source!r}; {advice}")
+    _check_source(catalog, source)
     folder = FilePath(options["out"]) / "calibrations"
     chips = sorted({c.system.chip for c in cases})
     for chip in options["written"]:
@@ -345,6 +357,18 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[
         if target.exists() and not options["force"]:
             raise UsageError(f"{target} exists; --force overwrites it")
     return targets
+
+
+def _check_source(catalog: Catalog, source: str | None) -> None:
+    from trnspec.model.source import Source
+
+    if not source:
+        raise UsageError("--out needs --source")
+    known = [n.name for n in catalog.graph.of(Source)]
+    if source not in known:
+        hint = did_you_mean(source, known)
+        advice = hint or "write one, and name its catalog with --catalog"
+        raise UnknownNameError(f"--source: no source is named {source!r}; {advice}")
 
 
 def _write(
@@ -372,7 +396,7 @@ def _write(
         fitted = fits["model" if chip in own else "chip"]
         text = document(
             fitted, name=target.stem, chip=chip, **about,
-            fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
+            fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=schema_of(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
             groups=groups_of(fitted, [*cases, *more]), hashes=hashes,
         )  # fmt: skip
@@ -390,7 +414,7 @@ def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
         yield f"The interval and the errors include {more} rows that were not fitted."
 
 
-def _schema(folder: FilePath) -> str:
+def schema_of(folder: FilePath) -> str:
     """The path of the schema relative to a folder: in the nearest parent folder that has one, as in a checkout."""
     place = FilePath("schemas", "v1", "calibration.schema.json")
     above = folder.resolve()

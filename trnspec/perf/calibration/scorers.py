@@ -9,8 +9,8 @@ from attrs import evolve
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measurements import Skipped, row_hashes
 from trnspec.perf.calibration.score import Scored
-from trnspec.perf.calibration.score_inference import refit_inference, score_inference
 from trnspec.perf.calibration.score_kernels import score_collectives, score_matmul
+from trnspec.perf.calibration.score_serving import refit_serving, score_serving
 from trnspec.perf.calibration.score_training import refit_training, score_training
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 SCORERS: Mapping[str, Scorer] = {
     "train": score_training,
-    "infer": score_inference,
+    "infer": score_serving,
     "collective": score_collectives,
     "matmul": score_matmul,
 }
 """The scorer of each kind of row, the value of the column ``kind``."""
 
-REFITS: Mapping[str, Refit] = {"train": refit_training, "infer": refit_inference}
+REFITS: Mapping[str, Refit] = {"train": refit_training, "infer": refit_serving}
 """The fit to other models of each kind of row, for rows that a calibration was fitted to."""
 
 COST = 20
