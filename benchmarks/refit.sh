@@ -60,3 +60,6 @@ fit $NVIDIA $MEASURED/training_h100.csv $MEASURED/training_mlperf.csv $MEASURED/
     $MEASURED/training_simumax.csv --models dense --era 2023 "$@"
 fit $NVIDIA $MEASURED/training_megatron_bridge.csv $MEASURED/training_simumax.csv --models experts --era 2025 --era 2026-02 \
     --era 2026-06 "$@"
+
+# Serving with requests in flight: one partially pooled fit, a document for each chip, framework and kind of models.
+fit $NVIDIA $MEASURED/serving_gpu.csv $MEASURED/inference_h100_reference.csv --pool --era 2026 --source aiconfigurator-095f58a

@@ -55,7 +55,7 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     type=click.Choice([*KINDS.values()]),
     help="What to fit; the kind of the rows when left out.",
 )
-@_option("--software", group="Measurements", required=True, metavar="TEXT", help="The software that ran: Megatron-LM.")
+@_option("--software", group="Measurements", metavar="TEXT", help="The software that ran: Megatron-LM.")
 @_option(
     "--chip",
     "chips",
@@ -87,6 +87,13 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
 )
 @_option("--only", group="Measurements", metavar="REGEX", help="Only rows whose id matches.")
 @_option("--also", group="Measurements", metavar="REGEX", help="Rows that widen the interval but are not fitted.")
+@_option(
+    "--pool",
+    group="Measurements",
+    is_flag=True,
+    help="Serving with requests in flight: one fit to all chips and frameworks of the rows, which borrow from each "
+    "other; a document for each of them.",
+)
 @_option("--out", group="Output", metavar="DIR", help="Write a document for each chip into this catalog folder.")
 @_option(
     "--name",
@@ -127,7 +134,7 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     metavar="DIR",
     help="Also resolve names in this catalog; may be repeated.",
 )
-def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
+def command(files: tuple[str, ...], software: str | None, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
     """Fit the achieved efficiencies of a chip to measured training steps, inference or collectives.
 
     The first line of DATA.csv names its columns; the column kind is required. A measured step is a row of kind train:
@@ -145,6 +152,16 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
 
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
+    if options["pool"]:
+        from trnspec.cli.calibrate_pooled import fit_pooled_serving
+
+        if options["out"]:
+            _check_source(catalog, options["source"])
+        data = ", ".join(FilePath(file).name for file in files)
+        fit_pooled_serving(catalog, rows, {**options, "data": data})
+        return
+    if software is None:
+        raise UsageError("missing option --software")
     if of == "collectives":
         _collectives(catalog, files, chips, only, options | {"software": software})
         return
@@ -382,7 +399,6 @@ def _targets(
 ) -> dict[tuple[str, str], FilePath]:
     """The file for each chip and era; reasons not to write it are reported before the fit, which may take minutes."""
     from trnspec.model.annotations import NAME_PATTERN
-    from trnspec.model.source import Source
 
     framework, source, eras = options["framework"], options["source"], options["eras"] or ("",)
     if framework and not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", framework):
@@ -396,11 +412,7 @@ def _targets(
     for each in names.values():
         if not re.fullmatch(NAME_PATTERN.regex, each):
             raise UsageError(f"--name: {each!r} is not {NAME_PATTERN.words}")
-    known = [n.name for n in catalog.graph.of(Source)]
-    if source not in known:
-        hint = did_you_mean(source, known)
-        advice = hint or "write one, and name its catalog with --catalog"
-        raise UnknownNameError(f"--source: no source is named {source!r}; {advice}")
+    _check_source(catalog, source)
     folder = FilePath(options["out"]) / "calibrations"
     chips = sorted({c.system.chip for c in cases})
     for chip in options["written"]:
@@ -416,6 +428,18 @@ def _targets(
         if target.exists() and not options["force"]:
             raise UsageError(f"{target} exists; --force overwrites it")
     return targets
+
+
+def _check_source(catalog: Catalog, source: str | None) -> None:
+    from trnspec.model.source import Source
+
+    if not source:
+        raise UsageError("--out needs --source")
+    known = [n.name for n in catalog.graph.of(Source)]
+    if source not in known:
+        hint = did_you_mean(source, known)
+        advice = hint or "write one, and name its catalog with --catalog"
+        raise UnknownNameError(f"--source: no source is named {source!r}; {advice}")
 
 
 def _write(
@@ -443,7 +467,7 @@ def _write(
         fitted, rows = _own(fits[_holdout(chip, own)], [*cases, *more], chip, era)
         text = document(
             fitted, name=target.stem, chip=chip, era=era, **about,
-            fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
+            fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=schema_of(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
             groups=groups_of(fitted, rows, chip), hashes=hashes,
         )  # fmt: skip
@@ -475,7 +499,7 @@ def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
         yield f"The interval and the errors include {more} rows that were not fitted."
 
 
-def _schema(folder: FilePath) -> str:
+def schema_of(folder: FilePath) -> str:
     """The path of the schema relative to a folder: in the nearest parent folder that has one, as in a checkout."""
     place = FilePath("schemas", "v1", "calibration.schema.json")
     above = folder.resolve()
