@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from trnspec.perf.calibration.fit_range import inputs_of
 from trnspec.perf.calibration.groups import label
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
+from trnspec.perf.work.frameworks import named_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,4 +59,4 @@ class Chosen:
 
 def framework_of(case: Case | InferenceCase) -> str:
     """The framework of a row; empty if unknown."""
-    return str(getattr(case, "framework", ""))
+    return str(getattr(case, "framework", "")) or named_in(case.source_text)
