@@ -134,7 +134,9 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     metavar="DIR",
     help="Also resolve names in this catalog; may be repeated.",
 )
-def command(files: tuple[str, ...], software: str | None, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
+def command(
+    files: tuple[str, ...], software: str | None, chips: tuple[str, ...], only: str | None, **options: Any
+) -> None:
     """Fit the achieved efficiencies of a chip to measured training steps, inference or collectives.
 
     The first line of DATA.csv names its columns; the column kind is required. A measured step is a row of kind train:
@@ -194,12 +196,11 @@ def _collectives(
     from trnspec.atomic_write import write
     from trnspec.perf.calibration.document import document
     from trnspec.perf.calibration.fit_collectives import fit_collectives
-    from trnspec.perf.calibration.measurements import records
+    from trnspec.perf.calibration.measured_collectives import CollectiveCase
+    from trnspec.perf.calibration.measurements import records, row_hashes
 
-    by_file = {
-        file: _cases(catalog, records(FilePath(file), catalog.graph), "collectives", (), only) for file in files
-    }
-    cases = [case for of_file, _ in by_file.values() for case in of_file]
+    by_file = {file: _cases(catalog, records(FilePath(file), catalog.graph), "collectives", (), only) for file in files}
+    cases = [case for of_file, _ in by_file.values() for case in of_file if isinstance(case, CollectiveCase)]
     skipped = [row for _, of_file in by_file.values() for row in of_file]
     named = {c.framework for c in cases}
     framework = options["framework"] or (named.pop() if len(named) == 1 else None)
@@ -214,17 +215,17 @@ def _collectives(
         _print({"model": fitted}, fitted.cases, skipped, every=options["every"])
         click.echo("")
     texts = {}
-    for chip, target in targets.items():
-        fitted = fits.get(chip)
-        if fitted is None:
+    for (chip, era), target in targets.items():
+        if chip not in fits:
             raise UsageError(f"{chip} has too few rows of {framework}; choose chips with --chip")
+        fitted = fits[chip]
         ids = {c.id for c in fitted.cases}
         data = [FilePath(file).name for file, (of_file, _) in by_file.items() if any(c.id in ids for c in of_file)]
         texts[target] = document(
             fitted, name=target.stem, chip=chip, of="collectives", software=options["software"],
             source=options["source"], data=", ".join(data), fitted=f"{datetime.now(UTC):%Y-%m-%d}",
-            schema=_schema(target.parent), framework=framework, era=options["era"] or "", fitted_on=fitted.fitted_on(),
-            beyond=(fitted.elsewhere(),), groups=fitted.groups(), hashes=_hashes([c.row for c in fitted.cases], fitted.cases),
+            schema=schema_of(target.parent), framework=framework, era=era, fitted_on=fitted.fitted_on(),
+            beyond=(fitted.elsewhere(),), groups=fitted.groups(), hashes=[each for c in fitted.cases for each in row_hashes(c.row)],
         ).encode()  # fmt: skip
     write(texts)
     for target in texts:
@@ -352,7 +353,11 @@ def _cases(
 
 
 def _print(
-    fits: Mapping[Holdout, Fitted], cases: Sequence[AnyCase | CollectiveCase], skipped: Sequence[Skipped], *, every: bool
+    fits: Mapping[Holdout, Fitted],
+    cases: Sequence[AnyCase | CollectiveCase],
+    skipped: Sequence[Skipped],
+    *,
+    every: bool,
 ) -> None:
     from trnspec.perf.calibration.document import printed_values as printed
     from trnspec.perf.calibration.fit_inference import FittedServing

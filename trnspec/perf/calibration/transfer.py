@@ -136,4 +136,8 @@ def _splits(cases: Sequence[AnyCase]) -> Iterator[tuple[list[AnyCase], list[AnyC
 
 def _refitted(cases: Sequence[AnyCase], fitted: Fitted) -> Efficiency | Pooled | Solved:
     steps = [c for c in cases if isinstance(c, Case)]
-    return solved(batch(steps), fitted.pooled) if steps else solved_serving(runs([c for c in cases if isinstance(c, InferenceCase)]))
+    return (
+        solved(batch(steps), fitted.pooled)
+        if steps
+        else solved_serving(runs([c for c in cases if isinstance(c, InferenceCase)]))
+    )
