@@ -55,7 +55,7 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     type=click.Choice([*KINDS.values()]),
     help="What to fit; the kind of the rows when left out.",
 )
-@_option("--software", group="Measurements", required=True, metavar="TEXT", help="The software that ran: Megatron-LM.")
+@_option("--software", group="Measurements", metavar="TEXT", help="The software that ran: Megatron-LM.")
 @_option(
     "--chip",
     "chips",
@@ -87,6 +87,13 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
 )
 @_option("--only", group="Measurements", metavar="REGEX", help="Only rows whose id matches.")
 @_option("--also", group="Measurements", metavar="REGEX", help="Rows that widen the interval but are not fitted.")
+@_option(
+    "--pool",
+    group="Measurements",
+    is_flag=True,
+    help="Serving with requests in flight: one fit to all chips and frameworks of the rows, which borrow from each "
+    "other; a document for each of them.",
+)
 @_option("--out", group="Output", metavar="DIR", help="Write a document for each chip into this catalog folder.")
 @_option(
     "--name",
@@ -127,7 +134,9 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     metavar="DIR",
     help="Also resolve names in this catalog; may be repeated.",
 )
-def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
+def command(
+    files: tuple[str, ...], software: str | None, chips: tuple[str, ...], only: str | None, **options: Any
+) -> None:
     """Fit the achieved efficiencies of a chip to measured training steps, inference or collectives.
 
     The first line of DATA.csv names its columns; the column kind is required. A measured step is a row of kind train:
@@ -145,6 +154,16 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
 
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
+    if options["pool"]:
+        from trnspec.cli.calibrate_pooled import fit_pooled_serving
+
+        if options["out"]:
+            _check_source(catalog, options["source"])
+        data = ", ".join(FilePath(file).name for file in files)
+        fit_pooled_serving(catalog, rows, {**options, "data": data})
+        return
+    if software is None:
+        raise UsageError("missing option --software")
     if of == "collectives":
         _collectives(catalog, files, chips, only, options | {"software": software})
         return
@@ -177,12 +196,11 @@ def _collectives(
     from trnspec.atomic_write import write
     from trnspec.perf.calibration.document import document
     from trnspec.perf.calibration.fit_collectives import fit_collectives
-    from trnspec.perf.calibration.measurements import records
+    from trnspec.perf.calibration.measured_collectives import CollectiveCase
+    from trnspec.perf.calibration.measurements import records, row_hashes
 
-    by_file = {
-        file: _cases(catalog, records(FilePath(file), catalog.graph), "collectives", (), only) for file in files
-    }
-    cases = [case for of_file, _ in by_file.values() for case in of_file]
+    by_file = {file: _cases(catalog, records(FilePath(file), catalog.graph), "collectives", (), only) for file in files}
+    cases = [case for of_file, _ in by_file.values() for case in of_file if isinstance(case, CollectiveCase)]
     skipped = [row for _, of_file in by_file.values() for row in of_file]
     named = {c.framework for c in cases}
     framework = options["framework"] or (named.pop() if len(named) == 1 else None)
@@ -197,17 +215,17 @@ def _collectives(
         _print({"model": fitted}, fitted.cases, skipped, every=options["every"])
         click.echo("")
     texts = {}
-    for chip, target in targets.items():
-        fitted = fits.get(chip)
-        if fitted is None:
+    for (chip, era), target in targets.items():
+        if chip not in fits:
             raise UsageError(f"{chip} has too few rows of {framework}; choose chips with --chip")
+        fitted = fits[chip]
         ids = {c.id for c in fitted.cases}
         data = [FilePath(file).name for file, (of_file, _) in by_file.items() if any(c.id in ids for c in of_file)]
         texts[target] = document(
             fitted, name=target.stem, chip=chip, of="collectives", software=options["software"],
             source=options["source"], data=", ".join(data), fitted=f"{datetime.now(UTC):%Y-%m-%d}",
-            schema=_schema(target.parent), framework=framework, era=options["era"] or "", fitted_on=fitted.fitted_on(),
-            beyond=(fitted.elsewhere(),), groups=fitted.groups(), hashes=_hashes([c.row for c in fitted.cases], fitted.cases),
+            schema=schema_of(target.parent), framework=framework, era=era, fitted_on=fitted.fitted_on(),
+            beyond=(fitted.elsewhere(),), groups=fitted.groups(), hashes=[each for c in fitted.cases for each in row_hashes(c.row)],
         ).encode()  # fmt: skip
     write(texts)
     for target in texts:
@@ -335,7 +353,11 @@ def _cases(
 
 
 def _print(
-    fits: Mapping[Holdout, Fitted], cases: Sequence[AnyCase | CollectiveCase], skipped: Sequence[Skipped], *, every: bool
+    fits: Mapping[Holdout, Fitted],
+    cases: Sequence[AnyCase | CollectiveCase],
+    skipped: Sequence[Skipped],
+    *,
+    every: bool,
 ) -> None:
     from trnspec.perf.calibration.document import printed_values as printed
     from trnspec.perf.calibration.fit_inference import FittedServing
@@ -382,7 +404,6 @@ def _targets(
 ) -> dict[tuple[str, str], FilePath]:
     """The file for each chip and era; reasons not to write it are reported before the fit, which may take minutes."""
     from trnspec.model.annotations import NAME_PATTERN
-    from trnspec.model.source import Source
 
     framework, source, eras = options["framework"], options["source"], options["eras"] or ("",)
     if framework and not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", framework):
@@ -396,11 +417,7 @@ def _targets(
     for each in names.values():
         if not re.fullmatch(NAME_PATTERN.regex, each):
             raise UsageError(f"--name: {each!r} is not {NAME_PATTERN.words}")
-    known = [n.name for n in catalog.graph.of(Source)]
-    if source not in known:
-        hint = did_you_mean(source, known)
-        advice = hint or "write one, and name its catalog with --catalog"
-        raise UnknownNameError(f"--source: no source is named {source!r}; {advice}")
+    _check_source(catalog, source)
     folder = FilePath(options["out"]) / "calibrations"
     chips = sorted({c.system.chip for c in cases})
     for chip in options["written"]:
@@ -416,6 +433,18 @@ def _targets(
         if target.exists() and not options["force"]:
             raise UsageError(f"{target} exists; --force overwrites it")
     return targets
+
+
+def _check_source(catalog: Catalog, source: str | None) -> None:
+    from trnspec.model.source import Source
+
+    if not source:
+        raise UsageError("--out needs --source")
+    known = [n.name for n in catalog.graph.of(Source)]
+    if source not in known:
+        hint = did_you_mean(source, known)
+        advice = hint or "write one, and name its catalog with --catalog"
+        raise UnknownNameError(f"--source: no source is named {source!r}; {advice}")
 
 
 def _write(
@@ -443,7 +472,7 @@ def _write(
         fitted, rows = _own(fits[_holdout(chip, own)], [*cases, *more], chip, era)
         text = document(
             fitted, name=target.stem, chip=chip, era=era, **about,
-            fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
+            fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=schema_of(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
             groups=groups_of(fitted, rows, chip), hashes=hashes,
         )  # fmt: skip
@@ -475,7 +504,7 @@ def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
         yield f"The interval and the errors include {more} rows that were not fitted."
 
 
-def _schema(folder: FilePath) -> str:
+def schema_of(folder: FilePath) -> str:
     """The path of the schema relative to a folder: in the nearest parent folder that has one, as in a checkout."""
     place = FilePath("schemas", "v1", "calibration.schema.json")
     above = folder.resolve()

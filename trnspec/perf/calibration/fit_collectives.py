@@ -7,6 +7,7 @@ not use, borrows from the others.  Errors are held out by size, by collective an
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -16,7 +17,7 @@ from attrs import field, frozen
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_range import EXPONENT
 from trnspec.perf.calibration.fit_training import COVERAGE, Fitted
-from trnspec.perf.calibration.groups import GroupErrors, interval
+from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.calibration.limits import COLLECTIVE
 from trnspec.perf.calibration.solver import minimize
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
@@ -49,10 +50,10 @@ def _typical(  # noqa: PLR0913, PLR0917  # a row of a table
 
 _NCCL = (
     # 8-byte stores with a flag in each, 128-byte stores, and whole chunks with a fence (NVIDIA/nccl, src/device/prims_*.h).
-    _typical("LL", "ring", _RINGS, 5.0, 1.0, 25.0, 0.05, 0.1),
-    _typical("LL128", "ring", _RINGS, 7.0, 1.2, 30.0, 0.4, 0.4),
-    _typical("Simple", "ring", _RINGS, 20.0, 1.5, 40.0, 0.8, 0.65, 0.5),
-    _typical("NVLS", "in-network", _REDUCE, 40.0, 3.0, 40.0, 0.6, 0.65),
+    _typical("LL", "ring", _RINGS, 6.0, 1.0, 40.0, 0.25, 0.005),
+    _typical("LL128", "ring", _RINGS, 10.0, 0.8, 60.0, 0.35, 0.2),
+    _typical("Simple", "ring", _RINGS, 20.0, 1.5, 150.0, 0.8, 0.65, 0.5),
+    _typical("NVLS", "in-network", _REDUCE, 60.0, 4.0, 120.0, 0.6, 0.65),
     _typical("P2P LL", "direct", _PAIRS, 7.0, 0.4, 25.0, 0.02, 0.1),
     _typical("P2P", "direct", _PAIRS, 14.0, 0.4, 30.0, 0.6, 0.6),
 )
@@ -90,7 +91,7 @@ FOLDS = 5
 LEAST = 8
 """Least number of rows of a chip."""
 
-GROUP = 12
+GROUP = 10
 """Least number of rows of a group of sizes with an interval of its own."""
 
 SIZES = (2.0**16, 2.0**22)
@@ -217,41 +218,34 @@ class FittedLibrary(Fitted):
 
     @property
     def low(self) -> float:
-        """Measured over computed time at the lower end of the interval of all rows."""
-        return self._ends(np.ones(len(self.errors), bool))[0]
+        """Measured over computed time of held-out rows at the lower end of the interval."""
+        return _ends(self.held_out)[0]
 
     @property
     def high(self) -> float:
         """The same, at the upper end."""
-        return self._ends(np.ones(len(self.errors), bool))[1]
-
-    def _ends(self, mask: Any) -> tuple[float, float]:
-        """The interval of some rows.
-
-        Rows count with the error of the fit, too: a question is nearer to measured sizes than rows of held-out sizes are.
-        """
-        ratios = 1.0 / (1.0 + np.concatenate([self.held_out[mask], self.errors[mask]]))
-        low, high = np.quantile(ratios, [0.5 * (1.0 - COVERAGE), 0.5 * (1.0 + COVERAGE)])
-        return float(low), float(high)
+        return _ends(self.held_out)[1]
 
     def groups(self) -> list[GroupErrors]:
-        """The errors of held-out rows by size: those of latency, of the switch between protocols, and of rate."""
+        """The errors of held-out rows over the network; within servers by size: latency, switch of protocols, and rate."""
         sizes = np.array([c.size for c in self.cases])
+        servers = np.array([collective_inputs(c.system, c.size, c.ranks)["servers"] for c in self.cases])
+        spans = [("cluster", 0.0, np.inf), *(("server", *ends) for ends in itertools.pairwise((0.0, *SIZES, np.inf)))]
         found = []
-        for low, high in zip((0.0, *SIZES), (*SIZES, np.inf), strict=True):
-            mask = (sizes > low) & (sizes <= high)
+        for scale, low, high in spans:
+            mask = (sizes > low) & (sizes <= high) & ((servers > 1.0) == (scale == "cluster"))
             if (rows := int(mask.sum())) >= GROUP:
                 off = np.abs(self.held_out[mask])
                 span = (float(sizes[mask].min()), float(sizes[mask].max()))
                 means = float(off.mean()), float(np.median(off))
-                found.append(GroupErrors("collective", "", "", rows, rows, *means, *self._ends(mask), size=span))
+                found.append(GroupErrors("collective", scale, "", rows, rows, *means, *_ends(self.held_out[mask]), size=span))
         return found
 
     def elsewhere(self) -> Beyond:
         """The interval of rows of held-out chips, and of held-out collectives and numbers of ranks."""
         if not len(self.beyond):
             return Beyond(EXPONENT, None)
-        low, high = interval(1.0 / (1.0 + self.beyond), np.arange(len(self.beyond)))
+        low, high = _ends(self.beyond)
         return Beyond(EXPONENT, Elsewhere(len(self.beyond), len({(c.kind, c.ranks) for c in self.cases}), low, high))
 
     def fitted_on(self) -> dict[str, str]:
@@ -264,6 +258,16 @@ class FittedLibrary(Fitted):
         texts["ranks"] = _range([i["ranks"] for i in inputs])
         texts["collectives"] = f"[{', '.join(sorted({c.kind for c in self.cases}))}]"
         return texts | {name: _range([i[name] for i in inputs]) for name in ("size", "servers")}
+
+
+def _ends(errors: Any) -> tuple[float, float]:
+    """The interval of measured over computed time that contains a share of further rows.
+
+    Quantiles that are unbiased in the median for any number of rows (Hyndman and Fan 1996).
+    """
+    ends = [0.5 * (1.0 - COVERAGE), 0.5 * (1.0 + COVERAGE)]
+    low, high = np.quantile(1.0 / (1.0 + errors), ends, method="median_unbiased")
+    return float(low), float(high)
 
 
 def _range(values: Sequence[float]) -> str:

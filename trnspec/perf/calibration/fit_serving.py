@@ -96,12 +96,13 @@ def _models(case: ServingCase) -> str:
     return "experts" if case.dims.experts else "dense"
 
 
-def solved(cases: Sequence[ServingCase], data: Runs) -> Pooled:
+def solved(cases: Sequence[ServingCase], data: Runs, start: Pooled | None = None) -> Pooled:
     """The fit to some cases.
 
     Args:
         cases: The measurements.
         data: The same as arrays.
+        start: Where the search begins.
     """
     tpot = np.array([c.tpot for c in cases])
     ttft = np.array([c.ttft for c in cases])
@@ -115,10 +116,11 @@ def solved(cases: Sequence[ServingCase], data: Runs) -> Pooled:
     clusters = [f"{c.system.chip} {c.framework} {c.model} {c.plan.weight_bytes}" for c in cases]
     count = Counter(clusters)
     weights = np.array([np.sqrt(FULL / max(count[c], FULL)) for c in clusters])
-    return fit_pooled(POOLING, [groups_of(c) for c in cases], log_errors, np.stack([weights, FIRST_WEIGHT * weights]))
+    both = np.stack([weights, FIRST_WEIGHT * weights])
+    return fit_pooled(POOLING, [groups_of(c) for c in cases], log_errors, both, start)
 
 
-def held_out(cases: Sequence[ServingCase], data: Runs, groups: Sequence[str]) -> tuple[Any, Any]:
+def held_out(cases: Sequence[ServingCase], data: Runs, groups: Sequence[str], whole: Pooled) -> tuple[Any, Any]:
     """Times per output token and to first token of each row, by fits to the rows of other groups [s]."""
     tpot, ttft = np.empty(len(cases)), np.empty(len(cases))
     for group in sorted(set(groups)):
@@ -126,7 +128,7 @@ def held_out(cases: Sequence[ServingCase], data: Runs, groups: Sequence[str]) ->
         others = [c for c, m in zip(cases, mask, strict=True) if not m]
         if not others:
             raise UsageError(f"all rows are of {group}; errors of others cannot be estimated")
-        fit = solved(others, data.rows(~mask))
+        fit = solved(others, data.rows(~mask), whole)
         unseen = [groups_of(c) for c, m in zip(cases, mask, strict=True) if m]
         times = data.rows(mask).times(Serving(**fit.arrays(unseen)))
         tpot[mask], ttft[mask] = times.tpot, times.ttft
@@ -150,8 +152,8 @@ def fit_serving(cases: Sequence[ServingCase]) -> list[Served]:
     own = data.times(Serving(**fit.arrays(groups)))
     measured = np.array([c.tpot for c in cases]), np.array([c.ttft or np.nan for c in cases])
     errors = [t / m - 1.0 for t, m in zip((own.tpot, own.ttft), measured, strict=True)]
-    by_model = [t / m - 1.0 for t, m in zip(held_out(cases, data, [c.model for c in cases]), measured, strict=True)]
-    by_chip = [t / m - 1.0 for t, m in zip(held_out(cases, data, [c.system.chip for c in cases]), measured, strict=True)]
+    by_model = [t / m - 1.0 for t, m in zip(held_out(cases, data, [c.model for c in cases], fit), measured, strict=True)]
+    by_chip = [t / m - 1.0 for t, m in zip(held_out(cases, data, [c.system.chip for c in cases], fit), measured, strict=True)]
     clusters = np.array([label(c).cluster + str(c.requests) for c in cases])
     deployments = [g["deployment"] for g in groups]
     result = []

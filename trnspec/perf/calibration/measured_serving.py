@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.graph.graph import Graph
+    from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.calibration.measurements import Record
     from trnspec.perf.lowering.efficiency import Efficiency
+    from trnspec.perf.lowering.system import System
 
 WEIGHTS = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5 + 1.0 / 64.0, "nvfp4": 0.5 + 1.0 / 16.0}
 WEIGHTS["mxfp4"] = 0.5 + 1.0 / 32.0
@@ -38,6 +40,9 @@ MOST_SEQUENCES = 1024.0
 
 OVERLOADED = 30.0
 """Time to first token [s] from which on a server is overloaded: the time then depends on how long the client sent."""
+
+_TOLERANCE = 1.05
+"""How far a time may be below its bound, since the number of requests that run varies."""
 
 _NEURON = re.compile(r"trn[0-9]|inf[0-9]|trainium|inferentia", re.IGNORECASE)
 _FRAMEWORK = re.compile(r"vllm|sglang|trtllm|tensorrt", re.IGNORECASE)
@@ -71,7 +76,7 @@ def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Sk
     A row whose time per output token is below its lower bound is skipped: fewer requests were running than in flight.
     """
     mine = [row if on_gpu(row) else {**row, "kind": ""} for row in rows]
-    read = list(cases(mine, "infer", partial(_case, graph)))
+    read = list(cases(mine, "infer", partial(_case, _Named(graph))))
     known = [c for c in read if isinstance(c, ServingCase)]
     if not known:
         return read
@@ -80,7 +85,7 @@ def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Sk
     for i, case in enumerate(known):
         if ideal.unknown[i] > UNUSED:
             reasons[case.id] = f"the layout needs a link of {case.system.name} whose rate is not published"
-        elif ideal.tpot[i] > case.tpot:
+        elif ideal.tpot[i] > _TOLERANCE * case.tpot:
             reasons[case.id] = (
                 f"the time per output token is below its lower bound with {case.requests:g} requests in flight: "
                 "fewer were running"
@@ -88,21 +93,49 @@ def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Sk
     return [Skipped(c.id, reasons[c.id]) if c.id in reasons else c for c in read]
 
 
-def _case(graph: Graph, row: Record, name: str) -> ServingCase:
+class _Named:
+    """The models and systems that rows name; a table has few of them."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._models: dict[tuple[str, ...], tuple[str, Dimensions, list[str]]] = {}
+        self._systems: dict[tuple[str, int], tuple[System, list[str]]] = {}
+
+    def model(self, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:
+        """See :func:`~trnspec.perf.calibration.measurements.model_of`."""
+        key = tuple(row.get(name) or "" for name in ("model", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq"))
+        if key not in self._models:
+            assumed: list[str] = []
+            self._models[key] = (*model_of(self._graph, row, assumed), assumed)
+        model, dims, assumed = self._models[key]
+        assumptions += assumed
+        return model, dims
+
+    def system(self, text: str, chips: int, assumptions: list[str]) -> System:
+        """See :func:`~trnspec.perf.calibration.measurements.hardware`."""
+        if (text, chips) not in self._systems:
+            assumed: list[str] = []
+            self._systems[text, chips] = hardware(self._graph, text, chips, assumed), assumed
+        system, assumed = self._systems[text, chips]
+        assumptions += assumed
+        return system
+
+
+def _case(named: _Named, row: Record, name: str) -> ServingCase:
     tpot, ttft = (number(row, column) * 1e-3 for column in ("tpot_ms", "ttft_ms"))
     if not tpot:
         raise UsageError("the row states no time per output token")
     if (row.get("speculative") or row.get("speculation") or "none").strip().lower() not in ("none", ""):
         raise UsageError("the row was measured with speculative decoding, whose acceptance it does not state")
     assumptions: list[str] = []
-    model, dims = model_of(graph, row, assumptions)
+    model, dims = named.model(row, assumptions)
     framework = _framework(row)
     separate = (row.get("mode") or "") == "disagg"
     prefix = "decode_" if separate else ""
     tp, dp, ep = (integer(row, prefix + name) or 1 for name in ("tp", "dp", "ep"))
     if integer(row, "pp") > 1:
         raise UsageError("the row has pipeline stages, whose schedule it does not state")
-    system = hardware(graph, cell(row, "hardware"), tp * dp, assumptions)
+    system = named.system(cell(row, "hardware"), tp * dp, assumptions)
     requests = integer(row, "batch_conc", needed=True) / dp
     if separate:
         requests /= integer(row, "decode_workers", needed=True)
@@ -125,7 +158,6 @@ def _case(graph: Graph, row: Record, name: str) -> ServingCase:
     return ServingCase(
         id=name,
         model=model,
-        software=framework,
         framework=framework,
         dims=dims,
         system=system,

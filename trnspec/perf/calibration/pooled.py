@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _STEP = 1e-5
 """Difference of a parameter for derivatives."""
 
+_ROUNDS = 30
+_TOLERANCE = 1e-4
+"""Evaluations at most, and the relative gain below which the search ends."""
+
 
 @frozen(kw_only=True)
 class Pooling:
@@ -83,7 +87,7 @@ def fit_pooled(
     groups: Sequence[Mapping[str, str]],
     log_errors: Callable[[dict[str, Any]], Any],
     weights: Any,
-    rounds: int = 30,
+    start: Pooled | None = None,
 ) -> Pooled:
     """Means and deviations that minimize weighted errors of the logarithm of time, with less weight beyond a tenth.
 
@@ -96,7 +100,7 @@ def fit_pooled(
         log_errors: Function from parameters, an array each over the rows, to log(computed / measured): an array whose
             last axis is the rows.
         weights: Weight of each of these errors.
-        rounds: Largest number of evaluations.
+        start: Where the search begins, such as the fit to more rows; at typical values when left out.
 
     Raises:
         UsageError: scipy is not installed.
@@ -117,7 +121,7 @@ def fit_pooled(
     membership = np.array(members).reshape(len(columns), len(groups))
     owner = np.array([names.index(name) for name, _, _ in columns], dtype=int)
     ends = [pooling.limits.get(name, (0.0, np.inf)) for name in names]
-    start = np.array([unbounded(value, share=n in pooling.shares) for n, value in pooling.typical.items()])
+    typical = np.array([unbounded(value, share=n in pooling.shares) for n, value in pooling.typical.items()])
     stiffness = np.concatenate([np.full(len(names), pooling.prior), np.full(len(columns), pooling.ridge)])
     root = np.sqrt(weights)
 
@@ -141,7 +145,7 @@ def fit_pooled(
 
     def residuals(at: Any) -> Any:
         size, _ = robust(errors(of_rows_at(at)))
-        return np.concatenate([(root * size).ravel(), stiffness * (at - begin)])
+        return np.concatenate([(root * size).ravel(), stiffness * (at - center)])
 
     def jacobian(at: Any) -> Any:
         rows = of_rows_at(at)
@@ -157,8 +161,12 @@ def fit_pooled(
         full = np.column_stack([means, *parts]) if parts else means
         return np.concatenate([full, np.diag(stiffness)])
 
-    begin = np.concatenate([start, np.zeros(len(columns))])
-    at = least_squares(residuals, begin, jac=jacobian, max_nfev=rounds, x_scale="jac").x
+    center = np.concatenate([typical, np.zeros(len(columns))])
+    begin = center
+    if start is not None:
+        known = [start.deviations.get(column, 0.0) for column in columns]
+        begin = np.array([*(start.means[name] for name in names), *known])
+    at = least_squares(residuals, begin, jac=jacobian, max_nfev=_ROUNDS, ftol=_TOLERANCE).x
     return Pooled(
         pooling,
         {name: float(x) for name, x in zip(names, at, strict=False)},

@@ -113,7 +113,7 @@ def exponents(fitted: Fitted, cases: Sequence[AnyCase]) -> tuple[float, float]:
     for kept, outer in _splits(cases):
         inner = ranges([inputs_of(c) for c in kept])
         far = np.array([max(factor(v, *inner[n]) for n, v in inputs_of(c).items()) for c in outer])
-        for each, ratios, spread in zip(found, computed(outer, _refitted(kept)), (fitted, first), strict=True):
+        for each, ratios, spread in zip(found, computed(outer, _refitted(kept, fitted)), (fitted, first), strict=True):
             if spread is not None:
                 beyond = np.maximum(np.maximum(ratios / spread.high, spread.low / ratios), 1.0)
                 used = (far > 1.0) & ~np.isnan(beyond)
@@ -134,6 +134,10 @@ def _splits(cases: Sequence[AnyCase]) -> Iterator[tuple[list[AnyCase], list[AnyC
             yield kept, outer
 
 
-def _refitted(cases: Sequence[AnyCase]) -> Efficiency | Pooled | Solved:
+def _refitted(cases: Sequence[AnyCase], fitted: Fitted) -> Efficiency | Pooled | Solved:
     steps = [c for c in cases if isinstance(c, Case)]
-    return solved(batch(steps)) if steps else solved_serving(runs([c for c in cases if isinstance(c, InferenceCase)]))
+    return (
+        solved(batch(steps), fitted.pooled)
+        if steps
+        else solved_serving(runs([c for c in cases if isinstance(c, InferenceCase)]))
+    )

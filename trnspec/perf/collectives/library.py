@@ -40,7 +40,7 @@ Algorithm = Literal["ring", "recursive", "direct", "one-shot", "in-network"]
 ``one-shot``
     All-reduce: every rank sends each other its whole buffer, in one step.
 ``in-network``
-    All-reduce: the switches reduce and multicast (NVLink SHARP).
+    All-reduce: the switches that can do so reduce and multicast (NVLink SHARP); over the network a tree.
 """
 
 Launch = Literal["graph", "eager", "synchronous"]
@@ -172,7 +172,12 @@ def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride:
         # A pipeline along the ring: every link carries the whole part.
         factors = [where(part > 0.0, outer, 0.0) for part, outer in zip(on, shares, strict=False)]
     elif algorithm == "in-network":
-        factors = [where(part > 0.0, outer + inner, 0.0) for part, outer, inner in zip(on, shares, shares[1:], strict=False)]
+        # Levels whose switches do not reduce are passed as a ring would.
+        reduces = (0.0, machine.reduces_2, machine.reduces_3, machine.reduces_4)
+        factors = [
+            passes * part + where(part > 0.0, yes * (outer + inner - passes * part), 0.0)
+            for part, outer, inner, yes in zip(on, shares, shares[1:], reduces, strict=False)
+        ]
     elif algorithm == "one-shot" and kind == "all-reduce":
         factors = [outer / inner - 1.0 for outer, inner in zip(shares, shares[1:], strict=False)]
     else:
@@ -193,6 +198,8 @@ def _steps(algorithm: Algorithm, kind: Kind, local: Number, units: Number) -> tu
         return passes * (local - 1.0), passes * network
     if algorithm == "recursive":
         return passes * steps(local), passes * steps(units)
+    if algorithm == "in-network":
+        return passes * smaller(local - 1.0, 1.0), passes * steps(units)
     if algorithm == "one-shot":
         # Each further rank is one more flag to wait for.
         return local - 1.0, units - 1.0

@@ -73,9 +73,9 @@ class Interval:
         )  # fmt: skip
         return attrs.evolve(self, low=float(nearest.low), high=float(nearest.high), groups=(), error=error)
 
-    def of_size(self, size: float) -> Interval:
-        """The interval of the group of collectives for a size, the nearest one; the pooled one without such groups."""
-        ends = {g: g.size for g in self.groups if g.size is not None}
+    def of_size(self, size: float, scale: str) -> Interval:
+        """The interval of the group of collectives for a size and a scale, the nearest one; the pooled one without any."""
+        ends = {g: g.size for g in self.groups if g.size is not None and g.scale in (None, scale)}
         if not ends:
             return self
         nearest = min(ends, key=lambda g: max(size / float(ends[g].high), float(ends[g].low) / size, 1.0))
@@ -164,7 +164,9 @@ class Calibrated:
         """
         if not self.name:
             return self
-        interval = None if self.interval is None else self.interval.of_size(inputs["size"])
+        interval = None if self.interval is None else self.interval.of_size(
+            inputs["size"], "cluster" if inputs["servers"] > 1.0 else "server"
+        )
         outside = sorted(self._outside(inputs, ""), key=lambda o: -o.factor)
         if self.collectives and kind not in self.collectives:
             outside.append(Outside(input="kind", value=kind, low=", ".join(self.collectives)))
@@ -351,7 +353,10 @@ def serving_of(calibration: Calibrated) -> Serving:
     )
 
 
-_RATES = ("matmul", "matmul_fp8", "matmul_fp4", "attention", "memory", "chip", "server", "ultraserver", "network")
+_RATES = (
+    *("matmul", "matmul_fp8", "matmul_fp4", "attention", "memory"),
+    *("chip", "server", "ultraserver", "network", "exchange"),
+)
 """Figures that scale a published rate."""
 
 _SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding", "queue", "response")
