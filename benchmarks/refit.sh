@@ -18,10 +18,26 @@ fit() {
 
 # AWS. Optimum Neuron's rows widen the interval of serving and are not fitted.
 fit catalog $MEASURED/training_trn1.csv --software Neuron --framework nxd --era 2024 --name neuron --source neuron-benchmarks-2026-08
-set -- $MEASURED/inference_neuron.csv --only '^(trn1|inf2)-' --also '^optimum-' --software 'Transformers NeuronX' --framework transformers-neuronx --era 2024 \
-    --name neuron-decode --source neuron-benchmarks-2026-08
-fit catalog "$@" --document trainium1 --document trainium2 --document trainium3
+
+# Serving on Neuron. Reference implementations that are not tuned (linear attention in PyTorch, GLM-5) are scored and not
+# fitted. Rows of models with experts are few, so those of all frameworks and chips are one fit.
+set -- $MEASURED/inference_neuron.csv --only '^(trn1|inf2)-' --software 'Transformers NeuronX' \
+    --framework transformers-neuronx --era 2024 --source neuron-benchmarks-2026-08
+fit catalog "$@" --document trainium1
 fit $INFERENTIA "$@" --document inferentia2
+set -- $MEASURED/inference_neuron.csv --only '^optimum-' --software 'Optimum Neuron' --framework optimum-neuron --era 2025 \
+    --source neuron-benchmarks-2026-08 --models dense
+fit catalog "$@" --document trainium1
+fit $INFERENTIA "$@" --document inferentia2
+TUNED='^(?!jb-qwen3|jb-glm|ndi-glm)'
+fit catalog $MEASURED/inference_neuron_2026.csv --only "$TUNED" --software 'NxD Inference' --framework nxd-inference \
+    --era 2026 --source neuronstuff-48c4bc5 --models dense --document trainium2 --document trainium3
+set -- $MEASURED/inference_neuron.csv $MEASURED/inference_neuron_2026.csv --only "$TUNED" --models experts \
+    --software 'NxD Inference and Optimum Neuron' --source neuronstuff-48c4bc5
+fit catalog "$@" --framework nxd-inference --era 2026 --document trainium2 --document trainium3
+fit $INFERENTIA "$@" --framework nxd-inference --era 2026 --document inferentia2
+fit catalog "$@" --framework optimum-neuron --era 2025 --document trainium1
+fit $INFERENTIA "$@" --framework optimum-neuron --era 2025 --document inferentia2
 
 # NVIDIA. Rows of ZeRO-3 with the DeepSpeed of 2021 are not those of Megatron-LM. training_korthikanti.csv is in no fit.
 ZERO='sc21-t2-ZeRO-3' PTD='sc21-(t1|t2-PTD-P)'
@@ -44,3 +60,6 @@ fit $NVIDIA $MEASURED/training_h100.csv $MEASURED/training_mlperf.csv $MEASURED/
     $MEASURED/training_simumax.csv --models dense --era 2023 "$@"
 fit $NVIDIA $MEASURED/training_megatron_bridge.csv $MEASURED/training_simumax.csv --models experts --era 2025 --era 2026-02 \
     --era 2026-06 "$@"
+
+# Serving with requests in flight: one partially pooled fit, a document for each chip, framework and kind of models.
+fit $NVIDIA $MEASURED/serving_gpu.csv $MEASURED/inference_h100_reference.csv --pool --era 2026 --source aiconfigurator-095f58a
