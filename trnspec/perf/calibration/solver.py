@@ -20,13 +20,16 @@ _MARGIN = 1e-3
 """How far inside the limits the search begins, where a typical value is outside."""
 
 
-def minimize(residuals: Callable[[Any], Any], begin: Any, bounds: Any = (-np.inf, np.inf)) -> Any:
+def minimize(
+    residuals: Callable[[Any], Any], begin: Any, bounds: Any = (-np.inf, np.inf), tolerance: float = 1e-8
+) -> Any:
     """The result of scipy's ``least_squares`` with the soft L1 loss.
 
     Args:
         residuals: Function from parameters to residuals, both arrays.
-        begin: Initial parameters.
+        begin: Initial parameters; moved inside the bounds.
         bounds: The least and the largest parameters.
+        tolerance: Relative change of the cost, and of parameters, with which the search ends.
 
     Raises:
         UsageError: scipy is not installed.
@@ -35,7 +38,12 @@ def minimize(residuals: Callable[[Any], Any], begin: Any, bounds: Any = (-np.inf
         from scipy.optimize import least_squares
     except ImportError as error:
         raise UsageError("fitting needs scipy; install trnspec with the extra calibrate") from error
-    return least_squares(residuals, begin, bounds=bounds, loss="soft_l1", f_scale=OUTLYING)
+    low, high = bounds
+    if np.all(np.isfinite(low)) and np.all(np.isfinite(high)):
+        begin = np.clip(begin, low + _MARGIN * (high - low), high - _MARGIN * (high - low))
+    return least_squares(
+        residuals, begin, bounds=bounds, loss="soft_l1", f_scale=OUTLYING, ftol=tolerance, xtol=tolerance
+    )
 
 
 def fit_parameters(
@@ -70,8 +78,7 @@ def fit_parameters(
         return np.concatenate([log_errors(parameters(at)), weight * (at - begin)])
 
     low, high = np.array(bounds)
-    inside = np.clip(begin, low + _MARGIN * (high - low), high - _MARGIN * (high - low))
-    result = minimize(residuals, inside, (low, high))
+    result = minimize(residuals, begin, (low, high))
     return parameters(result.x), float(result.cost)
 
 

@@ -12,7 +12,7 @@ from attrs import field, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
-from trnspec.evaluation.evidence import Evidence, Kind, Outside
+from trnspec.evaluation.evidence import PAGE, Evidence, GroupError, Kind, Nearest, Outside
 from trnspec.model.calibration import Calibration, Group
 from trnspec.model.chip import Chip
 from trnspec.perf.calibration.fit_range import EXPONENT, within
@@ -44,6 +44,7 @@ class Interval:
         transfer: Both ends of the interval of rows on other chips and of other software.
         exponent: The power of the distance from the range of the fit by which the interval widens.
         groups: The groups of rows with an interval of their own.
+        error: The errors of the rows.
     """
 
     low: float
@@ -51,6 +52,7 @@ class Interval:
     transfer: tuple[float, float]
     exponent: float
     groups: tuple[Group, ...] = ()
+    error: GroupError | None = None
 
     def of(self, scale: str, *, experts: bool | None) -> Interval:
         """The interval of the group for a scale and for models with or without experts; the pooled one without such a group.
@@ -63,7 +65,11 @@ class Interval:
         if not matching:
             return self
         nearest = max(matching, key=lambda g: (g.scale is not None) + (g.models is not None))
-        return attrs.evolve(self, low=float(nearest.low), high=float(nearest.high), groups=())
+        error = GroupError(
+            phase=nearest.phase, rows=int(nearest.rows), clusters=int(nearest.clusters), mean=float(nearest.mean),
+            median=float(nearest.median), scale=nearest.scale or "", models=nearest.models or "",
+        )  # fmt: skip
+        return attrs.evolve(self, low=float(nearest.low), high=float(nearest.high), groups=(), error=error)
 
     def at(self, evidence: Evidence) -> tuple[float, float]:
         """Both ends for an evidence: those of the fit, or wider.
@@ -152,7 +158,10 @@ class Calibrated:
     def _with(self, evidence: Evidence) -> Calibrated:
         low, high = (self.low, self.high) if self.interval is None else self.interval.at(evidence)
         ttft = self.ttft_interval if self.ttft is None else self.ttft.at(evidence)
-        return attrs.evolve(self, low=low, high=high, ttft_interval=ttft, evidence=evidence)
+        errors = tuple(i.error for i in (self.interval, self.ttft) if i is not None and i.error is not None)
+        return attrs.evolve(
+            self, low=low, high=high, ttft_interval=ttft, evidence=attrs.evolve(evidence, errors=errors)
+        )
 
 
 def calibrated(  # what a calibration is chosen by
@@ -169,7 +178,7 @@ def calibrated(  # what a calibration is chosen by
 
     ``auto`` chooses among the chip's own calibrations, or where it has none among those of the nearest chip of the same
     publisher: one of the framework, else of any; of models with or without experts, else of both, else of the other; of the
-    era, else of the newest; then the one with the most rows.
+    era, which begins with a release, else of the newest that begins before it, or of the oldest; then the one with the most rows.
 
     Args:
         graph: The catalog.
@@ -221,11 +230,21 @@ class _Wanted:
         return (
             bool(self.framework) and _framework(spec) == self.framework,
             (spec.models is None) + 2 * (spec.models == self.models) if self.models else spec.models is None,
-            bool(self.era) and spec.era == self.era,
-            spec.era or "",
+            *self._era(spec.era or ""),
             spec.spread.rows,
             node.name,
         )
+
+    def _near(self, era: str) -> bool:
+        """Whether an era had begun, and not long before."""
+        years = [int(text[:4]) if text[:4].isdigit() else 0 for text in (self.era, era)]
+        return era == self.era or (years[1] > 0 and era <= self.era and years[0] - years[1] <= _RECENT)
+
+    def _era(self, era: str) -> tuple[object, ...]:
+        """Eras that had begun come first, the newest of them; else the oldest that had not."""
+        if not self.era:
+            return True, era
+        return (True, era) if era <= self.era else (False, tuple(-ord(c) for c in era))
 
     @property
     def models(self) -> str:
@@ -235,11 +254,16 @@ class _Wanted:
         """What the rows of a calibration lack, each as a phrase."""
         if self.chip not in (chips := _chips(spec)):
             yield f"no rows of {self.chip}, only of {', '.join(chips)}"
-        for wanted, stated in ((self.framework, _framework(spec)), (self.era, spec.era)):
-            if wanted and stated != wanted:
-                yield f"no rows of {wanted}" + (f", only of {stated}" if stated else "")
+        if self.framework and (stated := _framework(spec)) != self.framework:
+            yield f"no rows of {self.framework}" + (f", only of {stated}" if stated else "")
+        if self.era and not self._near(spec.era or ""):
+            yield f"no rows of {self.era}" + (f", only of {spec.era}" if spec.era else "")
         if self.models and spec.models not in (None, self.models):
             yield f"no rows of models {'with' if self.experts else 'without'} experts"
+
+
+_RECENT = 3
+"""Years within which releases of a software count as the same era, where there is no newer one."""
 
 
 def _framework(spec: Calibration) -> str:
@@ -277,6 +301,11 @@ def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
     own = publisher(chip)
     same = [n for n in among if n == chip or (own and n in nodes and publisher(n) == own)]
     return sorted(same, key=lambda name: (distance(name), name))
+
+
+def with_nearest(calibration: Calibrated, row: Nearest | None) -> Calibrated:
+    """A calibration whose evidence names the measured row that is nearest to the question."""
+    return attrs.evolve(calibration, evidence=attrs.evolve(calibration.evidence, nearest=row))
 
 
 def serving_of(calibration: Calibrated) -> Serving:
@@ -319,24 +348,25 @@ def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
         evidence=_evidence(node, wanted),
         ranges={} if spec.fitted_on is None else within(spec.fitted_on),
         dtypes=() if spec.fitted_on is None else spec.fitted_on.dtypes,
-        interval=_interval(spread, [g for g in spec.groups if g.phase in _PHASES]),
-        ttft=None if spec.first is None else _interval(spec.first, [g for g in spec.groups if g.phase == "ttft"]),
+        interval=_interval(spread, _PHASES.get(spec.of, spec.of), spec.groups),
+        ttft=None if spec.first is None else _interval(spec.first, "ttft", spec.groups),
     )
     return result.at({})
 
 
-_PHASES = ("step", "tpot")
-"""The phases whose errors are those of ``spread``."""
+_PHASES = {"training": "step", "inference": "tpot"}
+"""What the errors of ``spread`` are those of."""
 
 
-def _interval(spread: Spread, groups: Sequence[Group]) -> Interval:
+def _interval(spread: Spread, phase: str, groups: Sequence[Group]) -> Interval:
     low, high, transfer = float(spread.low), float(spread.high), spread.transfer
     return Interval(
         low=low,
         high=high,
         transfer=(low, high) if transfer is None else (float(transfer.low), float(transfer.high)),
         exponent=EXPONENT if spread.extrapolation is None else float(spread.extrapolation),
-        groups=tuple(groups),
+        groups=tuple(g for g in groups if g.phase == phase),
+        error=GroupError(phase=phase, rows=int(spread.rows), mean=float(spread.mean), median=float(spread.median)),
     )
 
 
@@ -351,4 +381,7 @@ def _evidence(node: Node[Calibration], wanted: _Wanted) -> Evidence:
         chip=", ".join(_chips(spec)),
         software=spec.software,
         rows=int(spec.spread.rows),
+        framework=spec.framework or "",
+        era=spec.era or "",
+        page=PAGE,
     )
