@@ -171,7 +171,7 @@ def fit_serving(cases: Sequence[ServingCase]) -> list[Served]:
             if not known.any():
                 # Rows of prefill on other chips have no time to first token; that of the framework is used.
                 known = ~np.isnan(measured[phase]) & np.array([c.framework == case.framework for c in cases])
-            ends = _interval(by_model[phase], clusters, known, [c.framework == case.framework for c in cases])
+            ends = _interval(errors[phase], by_model[phase], clusters, known, [c.framework == case.framework for c in cases])
             spreads.append(
                 PooledErrors(IDEAL, errors[phase][known], by_model[phase][known], names, scales=known[known], ends=ends)
             )
@@ -227,13 +227,18 @@ class PooledServing(FittedServing):
         return self.ends[1]
 
 
-def _interval(errors: Any, clusters: Any, own: Any, framework: Sequence[bool]) -> tuple[float, float]:
-    """The interval of the rows of a document, or of its framework, or of all, if they are of too few configurations."""
+def _interval(errors: Any, unseen: Any, clusters: Any, own: Any, framework: Sequence[bool]) -> tuple[float, float]:
+    """The interval of the rows of a document, or of its framework, or of all, if they are of too few configurations.
+
+    Questions are about models with rows and about others, so that the errors of the fit count as much as those of fits
+    without the model.
+    """
     known = ~np.isnan(errors)
     for mask in (own, np.array(framework) & known, known):
         if len(set(clusters[mask])) >= LEAST:
             break
-    return interval(1.0 / (1.0 + errors[mask]), clusters[mask])
+    both = np.concatenate([errors[mask], unseen[mask]])
+    return interval(1.0 / (1.0 + both), np.tile(clusters[mask], 2))
 
 
 def _beyond(errors: Any, clusters: Any, deployments: Sequence[str], cases: Sequence[ServingCase]) -> Beyond:

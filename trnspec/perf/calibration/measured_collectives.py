@@ -208,7 +208,7 @@ def _matmul(graph: Graph, row: Record, name: str) -> Row:
         raise UsageError(f"{row['model']!r} is not a shape, such as 4096x4096x4096")
     m, n, k = (float(shape[i]) for i in (1, 2, 3))
     assumptions: list[str] = []
-    chip = _chip(graph, cell(row, "hardware"), assumptions)
+    chip = chip_of(graph, cell(row, "hardware"), assumptions)
     system = lower(graph, chip)
     dtype = dtype_of(cell(row, "precision"), system)
     # The figures are those of the chip; a rank may be a part of it.
@@ -239,7 +239,7 @@ def _matmul(graph: Graph, row: Record, name: str) -> Row:
     )
 
 
-def _chip(graph: Graph, text: str, assumptions: list[str]) -> str:
+def chip_of(graph: Graph, text: str, assumptions: list[str]) -> str:
     name = document_name(graph, CHIPS, text, assumptions) or text.strip()
     if name not in graph:
         raise UsageError(f"unknown chip {text!r}")
