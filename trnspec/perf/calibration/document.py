@@ -43,6 +43,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
     beyond: Sequence[Beyond] = (),
     groups: Sequence[GroupErrors] = (),
     hashes: Sequence[str] = (),
+    roofs: Sequence[Mapping[str, str]] = (),
 ) -> str:
     """The YAML text of a calibration.
 
@@ -63,6 +64,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         fitted_on: What the rows have in common and their ranges, see :func:`trnspec.perf.calibration.fit_range.fitted_on`.
         beyond: How far the fit is off beyond its rows, for ``spread`` and for ``first``.
         groups: The errors of each group of held-out rows; the interval of ``spread`` is that of the group of all rows.
+        roofs: The cells of each roof of a kernel, as printed.
         hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measurements.row_hashes`.
     """
     labels = {"framework": framework, "era": era, "models": models}
@@ -97,13 +99,15 @@ def document(  # noqa: PLR0913  # each is a line of the document
         lines += beyond_lines(beyond[i]) if beyond else []
     labelled = [g for g in groups if g.scale or g.models]
     lines += ["  groups:", *map(_group, labelled)] if labelled else []
+    lines += ["  roofs:"] if roofs else []
+    lines += [f"    - {{{', '.join(f'{name}: {text}' for name, text in roof.items())}}}" for roof in roofs]
     lines += ["  rows: >-", *_wrapped(sorted(set(hashes)))] if hashes else []
     return "\n".join(lines) + "\n"
 
 
 def _group(group: GroupErrors) -> str:
     labels = {"phase": group.phase, "scale": group.scale, "models": group.models}
-    shares = {name: _share(getattr(group, name)) for name in ("mean", "median", "low", "high")}
+    shares = {name: share_text(getattr(group, name)) for name in ("mean", "median", "low", "high")}
     cells = {name: text for name, text in labels.items() if text}
     cells |= {"rows": str(group.rows), "clusters": str(group.clusters)} | shares
     return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
@@ -120,14 +124,14 @@ _PER_LINE = 12
 
 def beyond_lines(beyond: Beyond) -> list[str]:
     """The lines of a spread about rows beyond the fit."""
-    lines = [f"    extrapolation: {_share(beyond.exponent)}"]
+    lines = [f"    extrapolation: {share_text(beyond.exponent)}"]
     if (there := beyond.elsewhere) is not None:
         lines += [
             "    transfer:",
             f"      rows: {there.rows}",
             f"      groups: {there.groups}",
-            f"      low: {_share(there.low)}",
-            f"      high: {_share(there.high)}",
+            f"      low: {share_text(there.low)}",
+            f"      high: {share_text(there.high)}",
         ]
     return lines
 
@@ -141,12 +145,12 @@ def _spread(fitted: Fitted, pooled: GroupErrors | None) -> dict[str, str]:
     mean, median, worst = fitted.summary(held_out=True)
     return {
         "rows": str(len(fitted.errors)),
-        "mean": _share(mean),
-        "median": _share(median),
-        "worst": _share(worst),
-        "coverage": _share(COVERAGE),
-        "low": _share(fitted.low if pooled is None else pooled.low),
-        "high": _share(fitted.high if pooled is None else pooled.high),
+        "mean": share_text(mean),
+        "median": share_text(median),
+        "worst": share_text(worst),
+        "coverage": share_text(COVERAGE),
+        "low": share_text(fitted.low if pooled is None else pooled.low),
+        "high": share_text(fitted.high if pooled is None else pooled.high),
     }
 
 
@@ -159,7 +163,7 @@ def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
             if value is None:
                 continue
             time = isinstance(field.shape, FigureShape) and field.shape.dimension is Dimension.TIME
-            printed[name] = _time(value) if time else _share(value)
+            printed[name] = time_text(value) if time else share_text(value)
     return printed
 
 
@@ -175,11 +179,11 @@ def _text(text: str) -> str:
 _RESERVED = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
-def _share(value: float) -> str:
+def share_text(value: float) -> str:
     return f"{_plain(value)}x"
 
 
-def _time(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{_plain(seconds / size)} {unit}"
