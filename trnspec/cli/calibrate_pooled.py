@@ -37,7 +37,9 @@ def fit_pooled_serving(catalog: Catalog, rows: list[Record], options: dict[str, 
     fits = fit_serving(cases)
     click.echo(f"{len(cases)} rows fitted, {len(read) - len(cases)} cannot be evaluated")
     click.echo("")
-    click.echo(f"{'':<12}{'':<10}{'':<10}{'rows':>6}{'fit':>8}{'models held out':>18}{'first':>9}{'models held out':>18}")
+    click.echo(
+        f"{'':<12}{'':<10}{'':<10}{'rows':>6}{'fit':>8}{'models held out':>18}{'first':>9}{'models held out':>18}"
+    )
     for each in fits:
         first = each.fitted.ttft
         errors = "".join(
@@ -68,14 +70,16 @@ def _write(fits: Sequence[Any], rows: int, hashes: Sequence[str], options: dict[
     folder = Path(options["out"]) / "calibrations"
     texts: dict[Path, bytes] = {}
     for each in fits:
-        name = "-".join(filter(None, (each.chip, each.framework, options["era"], each.models, "inference")))
+        name = "-".join(
+            filter(None, (each.chip, each.framework, "".join(options["eras"][:1]), each.models, "inference"))
+        )
         note = (
             f"Partially pooled: what its {len(each.cases)} rows leave open is that of all {rows} rows of the fit. "
             "Errors and interval are of fits without the model of a row."
         )
         texts[folder / f"{name}.yaml"] = document(
             each.fitted, name=name, chip=each.chip, of="inference", software=SOFTWARE[each.framework],
-            framework=each.framework, era=options["era"] or "", models=each.models, source=options["source"],
+            framework=each.framework, era="".join(options["eras"][:1]), models=each.models, source=options["source"],
             data=options["data"], fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=schema_of(folder), note=note,
             fitted_on=fitted_on(each.cases), beyond=each.beyond, hashes=hashes,
         ).encode()  # fmt: skip

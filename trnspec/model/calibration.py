@@ -95,6 +95,9 @@ class Achieved:
         padding: Serving: share of the cache's unused capacity that is read as well. Example: 0.9x
         queue: Serving: share of the other requests in flight whose prompts are ahead of a new one. Example: 0.1x
         response: Serving: time of a first token that takes no device time. Example: 20 ms
+        host: Collectives: least time of a call that the host launches. Example: 20 us
+        wait: Collectives: time by which a call takes longer that the host waits for. Example: 20 us
+        copies: Collectives: passes over the buffer of an eager call, beyond those of a graph. Example: 2x
     """
 
     __repr__ = short_repr
@@ -138,6 +141,38 @@ class Achieved:
     padding: Ratio | None = None
     queue: Ratio | None = None
     response: Duration | None = None
+    host: Duration | None = None
+    wait: Duration | None = None
+    copies: Ratio | None = None
+
+
+@frozen(kw_only=True)
+class Protocol:
+    """One way of a library to run collectives; the fastest is used.
+
+    Attributes:
+        name: Its name in the library. Example: LL128
+        algorithm: How it moves the data. Example: ring
+        kinds: The collectives that it runs.
+        call: Time that depends on neither size nor ranks. Example: 5 us
+        hop: Time of a step within a server or an UltraServer. Example: 0.8 us
+        network_hop: Time of a step over the network. Example: 30 us
+        link: Share of the rate of links within them, and of device memory between ranks of a chip. Example: 0.8x
+        network: Share of the rate of the network. Example: 0.65x
+        own: How often a rank's own part of the buffer passes its links in addition. Example: 0.5x
+    """
+
+    __repr__ = short_repr
+
+    name: Text
+    algorithm: Literal["ring", "recursive", "direct", "one-shot", "in-network"]
+    kinds: tuple[Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send"], ...]
+    call: Duration
+    hop: Duration
+    network_hop: Duration
+    link: Ratio
+    network: Ratio
+    own: Ratio | None = None
 
 
 @frozen(kw_only=True)
@@ -174,6 +209,9 @@ class FittedOn:
         ranks: Ranks; in serving those of a replica.
         global_batch: Training: sequences of a step.
         batch: Serving: sequences decoded together.
+        collectives: The collectives that were measured.
+        size: Collectives: bytes of the buffer.
+        servers: Collectives: servers, or UltraServers, that the ranks are on.
     """
 
     __repr__ = short_repr
@@ -192,6 +230,9 @@ class FittedOn:
     ranks: Range | None = None
     global_batch: Range | None = None
     batch: Range | None = None
+    collectives: tuple[Text, ...] = ()
+    size: Range | None = None
+    servers: Range | None = None
 
 
 @frozen(kw_only=True)
@@ -256,6 +297,7 @@ class Group:
         median: Median of the same. Example: 0.053x
         low: Measured over computed at the lower end of the interval with the coverage of the spread. Example: 0.91x
         high: Measured over computed at its upper end. Example: 1.08x
+        size: Collectives: bytes of the buffers of the group; any size when left out.
     """
 
     __repr__ = short_repr
@@ -269,6 +311,7 @@ class Group:
     median: Ratio
     low: Ratio
     high: Ratio
+    size: Range | None = None
 
 
 @frozen(kw_only=True)
@@ -321,6 +364,7 @@ class Calibration:
         data: The tables of the rows it was fitted on. Example: training_a100_vtrain.csv
         fitted_on: What those rows have in common, and the range of each input.
         achieved: What is achieved of the published figures.
+        protocols: Collectives: the protocols of the library.
         spread: How far measurements lie from it: of inference, the time per output token.
         first: The same of the time to the first token.
         groups: The same by scale, models and phase, for groups with enough rows.
@@ -342,6 +386,7 @@ class Calibration:
     data: Text
     fitted_on: FittedOn | None = None
     achieved: Achieved
+    protocols: tuple[Protocol, ...] = ()
     spread: Spread
     first: Spread | None = None
     groups: tuple[Group, ...] = ()

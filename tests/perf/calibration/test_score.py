@@ -16,7 +16,8 @@ from trnspec.perf.calibration import score_kernels as module
 from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.calibration.score import Scored
 from trnspec.perf.calibration.score_inference import refit_inference, score_inference
-from trnspec.perf.calibration.score_kernels import score_collectives, score_matmul
+from trnspec.perf.calibration.score_collectives import score_collectives
+from trnspec.perf.calibration.score_kernels import score_matmul
 
 run = keywords(inference_)
 

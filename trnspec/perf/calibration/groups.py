@@ -62,6 +62,7 @@ class GroupErrors:
     median: float
     low: float
     high: float
+    size: tuple[float, float] | None = None
 
 
 def label(case: Case | InferenceCase) -> Label:

@@ -158,7 +158,6 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
     return ServingCase(
         id=name,
         model=model,
-        software=framework,
         framework=framework,
         dims=dims,
         system=system,

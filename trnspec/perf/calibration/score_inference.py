@@ -75,7 +75,7 @@ def _at_end(case: InferenceCase, end: int) -> InferenceCase:
 
 def refit_inference(graph: Graph, rows: list[Record]) -> dict[tuple[str, Part], float]:
     """Times by fits to other models."""
-    cases = [c for c in inference_cases(graph, rows) if isinstance(c, InferenceCase)]
+    cases = [c for c in inference_cases(graph, rows) if isinstance(c, InferenceCase) and c.tpot]
     if len(cases) < LEAST:
         return {}
     fitted = fit_inference(cases)

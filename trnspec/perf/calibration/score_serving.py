@@ -53,9 +53,7 @@ def score_serving(
             ):
                 if not measured:
                     continue
-                each = Scored(
-                    **chosen.about(case, dataset), part=part, measured=measured, ideal=float(ideal[part][i])
-                )
+                each = Scored(**chosen.about(case, dataset), part=part, measured=measured, ideal=float(ideal[part][i]))
                 if known.name:
                     values = [float(p[part][i]) for p in possible]
                     each = evolve(

@@ -9,7 +9,9 @@ from attrs import evolve
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measurements import Skipped, row_hashes
 from trnspec.perf.calibration.score import Scored
-from trnspec.perf.calibration.score_kernels import score_collectives, score_matmul
+from trnspec.perf.calibration.score_collectives import refit_collectives, score_collectives
+from trnspec.perf.calibration.score_kernels import score_matmul
+from trnspec.perf.calibration.score_neuron_kernels import score_ops, score_profiles
 from trnspec.perf.calibration.score_serving import refit_serving, score_serving
 from trnspec.perf.calibration.score_training import refit_training, score_training
 
@@ -25,10 +27,12 @@ SCORERS: Mapping[str, Scorer] = {
     "infer": score_serving,
     "collective": score_collectives,
     "matmul": score_matmul,
+    "device_profile": score_profiles,
+    "op": score_ops,
 }
 """The scorer of each kind of row, the value of the column ``kind``."""
 
-REFITS: Mapping[str, Refit] = {"train": refit_training, "infer": refit_serving}
+REFITS: Mapping[str, Refit] = {"train": refit_training, "infer": refit_serving, "collective": refit_collectives}
 """The fit to other models of each kind of row, for rows that a calibration was fitted to."""
 
 COST = 20
@@ -110,8 +114,8 @@ def _scores(graph: Graph, rows: list[Record], dataset: str, calibration: str) ->
 
 def _of_fits(
     graph: Graph, tables: Mapping[str, list[Record]], scores: Mapping[str, list[Scored | Skipped]]
-) -> Iterable[tuple[str, list[Record]]]:
-    """The rows of each fit, of all tables: calibrations of several chips are of one fit if their rows are the same."""
+) -> list[tuple[str, list[Record]]]:
+    """The kind and the rows of each fit, of all tables: calibrations of several chips are of one fit if their rows are the same."""
     fits = {n.name: n.spec.rows or n.name for n in graph.of(Calibration)}
     groups: dict[tuple[str, str], dict[str, Record]] = {}
     for name, rows in tables.items():

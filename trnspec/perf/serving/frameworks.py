@@ -62,6 +62,17 @@ FRAMEWORKS: Mapping[str, Framework] = {
             "tile": Setting("core", "compiled shards take whole tiles of the tensor engine's array"),
         },
     ),
+    "optimum-neuron": Framework(
+        neuron=True,
+        settings={
+            "batching": Setting("continuous", "its server, TGI or vLLM, with one prompt per prefill"),
+            "prefill_batch": Setting(1, "its continuous batching: one prompt per prefill"),
+            "prefill_attention": Setting("flash", "NKI flash attention kernel of its decoder models"),
+            "experts": Setting("all", "static shapes: every expert of the compiled graph"),
+            "context_buckets": Setting(4096, "one graph of the exported sequence length; 4,096 assumed"),
+            "tile": Setting("core", "compiled shards take whole tiles of the tensor engine's array"),
+        },
+    ),
     "vllm": Framework(
         neuron=False,
         settings={
