@@ -52,7 +52,9 @@ def _fit_serving(catalog: Catalog, rows: list[Record], options: dict[str, Any]) 
     fits = fit_serving(cases)
     click.echo(f"{len(cases)} rows fitted, {len(read) - len(cases)} cannot be evaluated")
     click.echo("")
-    click.echo(f"{'':<12}{'':<10}{'':<10}{'rows':>6}{'fit':>8}{'models held out':>18}{'first':>9}{'models held out':>18}")
+    click.echo(
+        f"{'':<12}{'':<10}{'':<10}{'rows':>6}{'fit':>8}{'models held out':>18}{'first':>9}{'models held out':>18}"
+    )
     documents = {}
     for each in fits:
         first = each.fitted.ttft
@@ -73,7 +75,6 @@ def _fit_serving(catalog: Catalog, rows: list[Record], options: dict[str, Any]) 
 
 
 def _fit_kernels(catalog: Catalog, rows: list[Record], options: dict[str, Any]) -> None:
-    from trnspec.perf.calibration.document import share_text, time_text
     from trnspec.perf.calibration.fit_kernels import TYPICAL, fit_kernels
     from trnspec.perf.calibration.fit_serving import PooledErrors
     from trnspec.perf.calibration.measured_kernels import KernelCase, kernel_cases
@@ -82,7 +83,6 @@ def _fit_kernels(catalog: Catalog, rows: list[Record], options: dict[str, Any]) 
 
     read = [c for kind in KERNELS for c in kernel_cases(catalog.graph, rows, kind)]
     cases = [c for c in read if isinstance(c, KernelCase)]
-    times = {"fixed", "inner", "token", "quantize"}
     click.echo(f"{len(cases)} rows fitted, {len(read) - len(cases)} cannot be evaluated")
     click.echo("")
     click.echo(f"{'':<12}{'':<10}{'':<20}{'rows':>6}{'shapes held out':>18}")
@@ -93,14 +93,12 @@ def _fit_kernels(catalog: Catalog, rows: list[Record], options: dict[str, Any]) 
         roofs = [
             {
                 "kernel": kernel, "precision": precision,
-                "rows": str(sum((c.part, c.precision) == (kernel, precision) for c in each.cases)),
-                **{n: (time_text if n in times else share_text)(values[n]) for n in TYPICAL},
+                "rows": sum((c.part, c.precision) == (kernel, precision) for c in each.cases),
+                **{n: values[n] for n in TYPICAL},
             }
             for (kernel, precision), values in each.roofs.items()
         ]  # fmt: skip
-        fitted = PooledErrors(
-            IDEAL, each.errors, each.held_out, (), scales=each.held_out * 0.0, ends=each.ends
-        )
+        fitted = PooledErrors(IDEAL, each.errors, each.held_out, (), scales=each.held_out * 0.0, ends=each.ends)
         documents[each.chip, each.framework, ""] = fitted, {
             "beyond": (each.beyond,), "groups": each.groups, "roofs": roofs,
             "note": f"Partially pooled: what its {len(each.cases)} rows leave open is that of all {len(cases)} rows of "

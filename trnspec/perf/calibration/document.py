@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import asdict
 
-from trnspec.model.calibration import Achieved
+from trnspec.model.calibration import Achieved, KernelRoof
 from trnspec.model.reflection import FigureShape, ObjectShape
 from trnspec.perf.calibration.fit_collectives import FittedLibrary
 from trnspec.perf.calibration.fit_inference import FittedServing
@@ -47,7 +47,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
     beyond: Sequence[Beyond] = (),
     groups: Sequence[GroupErrors] = (),
     hashes: Sequence[str] = (),
-    roofs: Sequence[Mapping[str, str]] = (),
+    roofs: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The YAML text of a calibration.
 
@@ -68,7 +68,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         fitted_on: What the rows have in common and their ranges, see :func:`trnspec.perf.calibration.fit_range.fitted_on`.
         beyond: How far the fit is off beyond its rows, for ``spread`` and for ``first``.
         groups: The errors of each group of held-out rows; the interval of ``spread`` is that of the group of all rows.
-        roofs: The cells of each roof of a kernel, as printed.
+        roofs: The fields of each :class:`~trnspec.model.calibration.KernelRoof`.
         hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measurements.row_hashes`.
     """
     labels = {"framework": framework, "era": era, "models": models}
@@ -102,10 +102,10 @@ def document(  # noqa: PLR0913  # each is a line of the document
         pooled = next((g for g in groups if g.phase == phase and not (g.scale or g.models)), None)
         lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread, pooled).items())]
         lines += beyond_lines(beyond[i]) if beyond else []
-    labelled = [g for g in groups if g.scale or g.models]
+    labelled = [g for g in groups if g.scale or g.models or of == "kernels"]
     lines += ["  groups:", *map(_group, labelled)] if labelled else []
     lines += ["  roofs:"] if roofs else []
-    lines += [f"    - {{{', '.join(f'{name}: {text}' for name, text in roof.items())}}}" for roof in roofs]
+    lines += map(_roof, roofs)
     lines += ["  rows: >-", *_wrapped(sorted(set(hashes)))] if hashes else []
     return "\n".join(lines) + "\n"
 
@@ -119,7 +119,7 @@ def _protocol(protocol: Protocol) -> str:
 
 def _group(group: GroupErrors) -> str:
     labels = {"phase": group.phase, "scale": group.scale, "models": group.models}
-    shares = {name: share_text(getattr(group, name)) for name in ("mean", "median", "low", "high")}
+    shares = {name: _share(getattr(group, name)) for name in ("mean", "median", "low", "high")}
     cells = {name: text for name, text in labels.items() if text}
     cells |= {"rows": str(group.rows), "clusters": str(group.clusters)} | shares
     if group.size is not None:
@@ -138,14 +138,14 @@ _PER_LINE = 12
 
 def beyond_lines(beyond: Beyond) -> list[str]:
     """The lines of a spread about rows beyond the fit."""
-    lines = [f"    extrapolation: {share_text(beyond.exponent)}"]
+    lines = [f"    extrapolation: {_share(beyond.exponent)}"]
     if (there := beyond.elsewhere) is not None:
         lines += [
             "    transfer:",
             f"      rows: {there.rows}",
             f"      groups: {there.groups}",
-            f"      low: {share_text(there.low)}",
-            f"      high: {share_text(there.high)}",
+            f"      low: {_share(there.low)}",
+            f"      high: {_share(there.high)}",
         ]
     return lines
 
@@ -163,13 +163,25 @@ def _spread(fitted: Fitted, pooled: GroupErrors | None) -> dict[str, str]:
     mean, median, worst = fitted.summary(held_out=True)
     return {
         "rows": str(len(fitted.errors)),
-        "mean": share_text(mean),
-        "median": share_text(median),
-        "worst": share_text(worst),
-        "coverage": share_text(COVERAGE),
-        "low": share_text(fitted.low if pooled is None else pooled.low),
-        "high": share_text(fitted.high if pooled is None else pooled.high),
+        "mean": _share(mean),
+        "median": _share(median),
+        "worst": _share(worst),
+        "coverage": _share(COVERAGE),
+        "low": _share(fitted.low if pooled is None else pooled.low),
+        "high": _share(fitted.high if pooled is None else pooled.high),
     }
+
+
+def _roof(roof: Mapping[str, Any]) -> str:
+    fields = ObjectShape(KernelRoof).fields
+    cells = {
+        n: _figure(value, fields[n].shape) if isinstance(value, float) else str(value) for n, value in roof.items()
+    }
+    return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
+
+
+def _figure(value: float, shape: Any) -> str:
+    return _time(value) if isinstance(shape, FigureShape) and shape.dimension is Dimension.TIME else _share(value)
 
 
 def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
@@ -180,8 +192,7 @@ def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
             value = getattr(efficiency, name)
             if value is None:
                 continue
-            time = isinstance(field.shape, FigureShape) and field.shape.dimension is Dimension.TIME
-            printed[name] = time_text(value) if time else share_text(value)
+            printed[name] = _figure(value, field.shape)
     return printed
 
 
@@ -197,11 +208,11 @@ def _text(text: str) -> str:
 _RESERVED = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
-def share_text(value: float) -> str:
+def _share(value: float) -> str:
     return f"{_plain(value)}x"
 
 
-def time_text(seconds: float) -> str:
+def _time(seconds: float) -> str:
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{_plain(seconds / size)} {unit}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import numpy as np
 from attrs import frozen
 
@@ -18,7 +18,7 @@ from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 from trnspec.perf.kernels.times import Roof
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from trnspec.perf.calibration.pooled import Pooled
 
@@ -181,8 +181,9 @@ def _group(
     """The errors of a kernel; with too few shapes its interval is that of all chips and frameworks."""
     off = np.abs([errors[c.id][1] for c in own])
     some = own if len({c.family for c in own}) >= LEAST else wider
-    ratios = 1.0 / (1.0 + np.array([errors[c.id][1] for c in some]))
-    low, high = interval(ratios, np.array([f"{c.family} {c.id}" for c in some]))
+    # Questions are about shapes with rows near them and about others.
+    ratios = 1.0 / (1.0 + np.array([errors[c.id][k] for c in some for k in (0, 1)]))
+    low, high = interval(ratios, np.array([c.id for c in some for _ in range(2)]))
     families = len({c.family for c in own})
     return GroupErrors(part, "", "", len(own), families, float(off.mean()), float(np.median(off)), low, high)
 
@@ -194,9 +195,3 @@ def _beyond(cases: Sequence[KernelCase], errors: Mapping[str, tuple[float, float
     ratios = 1.0 / (1.0 + np.array([errors[c.id][2] for c in known]))
     low, high = interval(ratios, np.array([c.id for c in known]))
     return Beyond(EXPONENT, Elsewhere(len(known), len({c.chip for c in known}), low, high))
-
-
-def roof_of(values: Mapping[str, float]) -> Roof:
-    """The roof with some parameters; others are ideal."""
-    names = {f.name for f in attrs.fields(Roof)}
-    return Roof(**{name: value for name, value in values.items() if name in names})

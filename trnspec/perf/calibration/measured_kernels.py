@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,26 +11,48 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.measured_collectives import chip_of
-from trnspec.perf.calibration.measurements import Skipped, cases, cell, dtype_of, integer, number
+from trnspec.perf.calibration.measurements import (
+    Skipped,
+    cases,
+    cell,
+    document_name,
+    dtype_of,
+    integer,
+    number,
+    stated_name,
+)
+from trnspec.perf.calibration.score import Part
 from trnspec.perf.kernels.times import (
     IDEAL,
     attention_decode,
     attention_prefill,
-    experts_hit,
     expert_layer,
+    experts_hit,
     gemm,
 )
 from trnspec.perf.lowering.lower import lower
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.measurements import Record
-    from trnspec.perf.calibration.score import Part
     from trnspec.perf.kernels.times import Roof
     from trnspec.perf.lowering.system import System
+
+CHIPS = (
+    (r"a100.*40", ("a100-40gb",), ""),
+    (r"a100", ("a100-80gb",), "an A100 of 80 GB"),
+    (r"gh200", ("gh200",), ""),
+    (r"gb200", ("gb200",), ""),
+    (r"b200", ("b200",), ""),
+    (r"h200", ("h200",), ""),
+    (r"h100 sxm", ("h100-sxm",), ""),
+    (r"mi355x", ("mi355x",), ""),
+    (r"mi300x", ("mi300x",), ""),
+    (r"mi210", ("mi210",), ""),
+)
+"""Chips as tables name them: a pattern, the document it names, and what is assumed."""
 
 FRAMEWORK = "torch"
 """The framework of rows that state none: matrix multiplications of PyTorch."""
@@ -88,9 +111,7 @@ def kernel_cases(graph: Graph, rows: Sequence[Record], kind: str) -> list[Kernel
     return list(cases(rows, kind, partial(_case, graph, {}, _READERS[kind])))
 
 
-def _case(
-    graph: Graph, systems: dict[str, System], read: Any, row: Record, name: str
-) -> KernelCase:
+def _case(graph: Graph, systems: dict[str, System], read: Any, row: Record, name: str) -> KernelCase:
     assumptions: list[str] = []
     chip = chip_of(graph, cell(row, "hardware"), assumptions)
     if chip not in systems:
@@ -116,6 +137,14 @@ def _case(
         id=name, part=part, chip=chip, framework=(row.get("framework") or FRAMEWORK).strip().lower(), precision=precision,
         family=family, measured=measured, shape=shape, assumptions=tuple(assumptions),
     )  # fmt: skip
+
+
+def chip_of(graph: Graph, text: str, assumptions: list[str]) -> str:
+    """The chip that a description of hardware names, as documents of tables have it, or else by :data:`CHIPS`."""
+    name = stated_name(graph, text, "matmul") or document_name(graph, CHIPS, text, assumptions) or text.strip()
+    if name not in graph:
+        raise UsageError(f"unknown chip {text!r}")
+    return name
 
 
 def _arithmetic(precision: str) -> str:

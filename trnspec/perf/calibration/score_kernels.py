@@ -88,7 +88,9 @@ def roof_of(roof: KernelRoof) -> Roof:
 def _roof(roofs: Sequence[KernelRoof], part: str, precision: str) -> KernelRoof | None:
     """The roof of a kernel in a precision; without one, that of the precision with the longest common beginning."""
     own = [r for r in roofs if r.kernel == part]
-    return max(own, key=lambda r: (r.precision == precision, _common(r.precision, precision), int(r.rows)), default=None)
+    return max(
+        own, key=lambda r: (r.precision == precision, _common(r.precision, precision), int(r.rows)), default=None
+    )
 
 
 def _common(a: str, b: str) -> int:

@@ -79,7 +79,9 @@ def _waves(tiles: Any, roof: Roof) -> Any:
     return np.where(full < 1.0, below, full + roof.waves * (np.ceil(full) - full))
 
 
-def gemm(m: Any, n: Any, k: Any, element: Any, quantized: Any, flop: Any, byte: Any, roof: Roof) -> Any:
+def gemm(  # each is a size of the kernel
+    *, m: Any, n: Any, k: Any, element: Any, quantized: Any, flop: Any, byte: Any, roof: Roof
+) -> Any:
     """The time of a matrix multiplication of ``m x k`` by ``k x n``, results in 16 bit.
 
     Args:
@@ -106,8 +108,8 @@ def gemm(m: Any, n: Any, k: Any, element: Any, quantized: Any, flop: Any, byte: 
     return roof.fixed + serial + quantizing + overlapped(compute, memory, roof.sharpness)
 
 
-def attention_prefill(
-    batch: Any, q: Any, kv: Any, heads: Any, kv_heads: Any, size: Any, element: Any, flop: Any, byte: Any, roof: Roof
+def attention_prefill(  # noqa: PLR0913  # each is a size of the kernel
+    *, batch: Any, q: Any, kv: Any, heads: Any, kv_heads: Any, size: Any, element: Any, flop: Any, byte: Any, roof: Roof
 ) -> Any:
     """The time of causal attention of ``q`` queries to ``kv`` keys; whole tiles are computed along the diagonal.
 
@@ -134,8 +136,8 @@ def attention_prefill(
     return roof.fixed + roof.token * 1e-3 * batch * q + overlapped(compute, memory, roof.sharpness)
 
 
-def attention_decode(
-    batch: Any, kv: Any, heads: Any, kv_heads: Any, size: Any, element: Any, flop: Any, byte: Any, roof: Roof
+def attention_decode(  # noqa: PLR0913  # each is a size of the kernel
+    *, batch: Any, kv: Any, heads: Any, kv_heads: Any, size: Any, element: Any, flop: Any, byte: Any, roof: Roof
 ) -> Any:
     """The time of attention of one query per sequence to ``kv`` keys, whose cache is split over idle cores.
 
@@ -165,8 +167,8 @@ def experts_hit(experts: Any, pairs: Any, *, balanced: Any) -> Any:
     return np.where(balanced > 0.0, np.minimum(experts, pairs), np.minimum(even, experts))
 
 
-def expert_layer(
-    tokens: Any, pairs: Any, hit: Any, hidden: Any, width: Any, stored: Any, flop: Any, byte: Any, roof: Roof
+def expert_layer(  # noqa: PLR0913  # each is a size of the kernel
+    *, tokens: Any, pairs: Any, hit: Any, hidden: Any, width: Any, stored: Any, flop: Any, byte: Any, roof: Roof
 ) -> Any:
     """The time of the gated experts of a layer on one chip: routing, two grouped multiplications, and the sum.
 
@@ -186,6 +188,10 @@ def expert_layer(
     padded = hit * np.ceil(each / ROWS) * ROWS
     compute = 6.0 * np.where(ideal, pairs, padded) * hidden * width * flop / roof.compute
     weights = 3.0 * hit * hidden * width * stored
-    moved = np.where(ideal, 2.0 * 2.0 * tokens * hidden, 2.0 * pairs * (2.0 * hidden + 3.0 * width) + 4.0 * tokens * hidden)
+    moved = np.where(
+        ideal, 2.0 * 2.0 * tokens * hidden, 2.0 * pairs * (2.0 * hidden + 3.0 * width) + 4.0 * tokens * hidden
+    )
     memory = (weights + moved) * byte / roof.memory
-    return roof.fixed + roof.token * 1e-3 * tokens + roof.inner * 1e-3 * hit + overlapped(compute, memory, roof.sharpness)
+    return (
+        roof.fixed + roof.token * 1e-3 * tokens + roof.inner * 1e-3 * hit + overlapped(compute, memory, roof.sharpness)
+    )
