@@ -100,6 +100,8 @@ class Achieved:
         copies: Collectives: passes over the buffer of an eager call, beyond those of a graph. Example: 2x
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     matmul: Ratio | None = None
@@ -162,6 +164,8 @@ class Protocol:
         own: How often a rank's own part of the buffer passes its links in addition. Example: 0.5x
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     name: Text
@@ -183,6 +187,8 @@ class Range:
         low: The least. Example: 2048
         high: The largest. Example: 8192
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -213,6 +219,8 @@ class FittedOn:
         size: Collectives: bytes of the buffer.
         servers: Collectives: servers, or UltraServers, that the ranks are on.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -246,6 +254,8 @@ class Transfer:
         high: Measured over computed at its upper end. Example: 1.4x
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     rows: Count
@@ -269,6 +279,8 @@ class Spread:
         extrapolation: Exponent by which the interval widens outside the range of the fit. Example: 0.08x
         transfer: The same for other chips and other software.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -299,6 +311,8 @@ class Group:
         high: Measured over computed at its upper end. Example: 1.08x
         size: Collectives: bytes of the buffers of the group; any size when left out.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -371,6 +385,8 @@ class Calibration:
         roofs: Of kernels: what each achieves.
         rows: Hashes of the fitted rows, by their content. Example: 0a1b2c3d 4e5f6071
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 

@@ -115,7 +115,8 @@ def _scores(graph: Graph, rows: list[Record], dataset: str, calibration: str) ->
             for line, row in enumerate(rows, 2):
                 if row["kind"] == kind:
                     yield Skipped(
-                        row.get("id") or f"line {line}", f"no evaluator for the kind {kind or 'that is empty'}"
+                        row.get("id") or f"line {line}",
+                        f"no evaluator for {f'the kind {kind}' if kind else 'rows without a kind'}",
                     )
 
 
