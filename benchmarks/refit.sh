@@ -39,3 +39,20 @@ fit $NVIDIA $MEASURED/training_megatron_sc21.csv $MEASURED/training_megatron_bri
     $MEASURED/training_torchtitan.csv --only "^($PTD|titan-|mbridge.*LLAMA)" --software 'Megatron and torchtitan' --framework megatron --era 2026 \
     --name megatron --source megatron-bridge-2026-08 --document h100-sxm --document h200
 fit $NVIDIA $MEASURED/training_a100_vtrain.csv --software Megatron-DeepSpeed --framework deepspeed --era 2022 --name megatron-deepspeed --source vtrain-2024
+
+# Collectives. Kernels of inference frameworks start from the fit to NCCL on the same chip, and rows of NCCL show how a library
+# that was measured on one chip transfers to others.
+collectives() {
+    out=$1
+    framework=$2
+    software=$3
+    source=$4
+    shift 4
+    fit $out "$@" --software "$software" --framework $framework --era 2026 --source $source
+}
+collectives catalog nccom 'Neuron collectives' xpu-perf-b841954 $MEASURED/collectives_neuron.csv $MEASURED/collectives_gpu.csv
+GPU="$MEASURED/collectives_gpu.csv $MEASURED/collectives_nccl.csv"
+collectives $NVIDIA nccl NCCL aiconfigurator-095f58a $GPU
+collectives $NVIDIA vllm vLLM aiconfigurator-095f58a $GPU
+collectives $NVIDIA sglang SGLang aiconfigurator-095f58a $GPU
+collectives $NVIDIA trtllm TensorRT-LLM aiconfigurator-095f58a $GPU
