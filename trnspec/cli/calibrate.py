@@ -73,9 +73,11 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
 )
 @_option(
     "--era",
+    "eras",
     group="Measurements",
+    multiple=True,
     metavar="TEXT",
-    help="Years or release of the software: 2026. The last one is newest.",
+    help="Year or release with which the era of the software begins: 2026. May be repeated: a document for each, fitted together.",
 )
 @_option(
     "--models",
@@ -152,7 +154,7 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     if not cases:
         _print_skipped(skipped)
     own = sorted({c.system.chip for c in cases})
-    fits = {holdout: _fit(cases, holdout) for holdout in _holdouts(targets, own)}
+    fits = {holdout: _fit(cases, holdout, options["eras"]) for holdout in _holdouts([c for c, _ in targets], own)}
     more = _of_models(_also(catalog, rows, of, chips, cases, options["also"]), options["models"])
     if more:
         scales = [inputs_of(case)["ranks"] for case in more]
@@ -161,7 +163,7 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
         others = _others(catalog, of, cases, options["transfer"])
-        about = {name: options[name] or "" for name in ("framework", "era", "models", "source")}
+        about = {name: options[name] or "" for name in ("framework", "models", "source")}
         hashes = _hashes(rows, cases)
         _write(fits, targets, cases, others, more, hashes, of=of, data=data, software=software, **about)
 
@@ -177,9 +179,7 @@ def _collectives(
     from trnspec.perf.calibration.fit_collectives import fit_collectives
     from trnspec.perf.calibration.measurements import records
 
-    by_file = {
-        file: _cases(catalog, records(FilePath(file), catalog.graph), "collectives", (), only) for file in files
-    }
+    by_file = {file: _cases(catalog, records(FilePath(file), catalog.graph), "collectives", (), only) for file in files}
     cases = [case for of_file, _ in by_file.values() for case in of_file]
     skipped = [row for _, of_file in by_file.values() for row in of_file]
     named = {c.framework for c in cases}
@@ -195,7 +195,7 @@ def _collectives(
         _print({"model": fitted}, fitted.cases, skipped, every=options["every"])
         click.echo("")
     texts = {}
-    for chip, target in targets.items():
+    for (chip, era), target in targets.items():
         fitted = fits.get(chip)
         if fitted is None:
             raise UsageError(f"{chip} has too few rows of {framework}; choose chips with --chip")
@@ -204,7 +204,7 @@ def _collectives(
         texts[target] = document(
             fitted, name=target.stem, chip=chip, of="collectives", software=options["software"],
             source=options["source"], data=", ".join(data), fitted=f"{datetime.now(UTC):%Y-%m-%d}",
-            schema=_schema(target.parent), framework=framework, era=options["era"] or "", fitted_on=fitted.fitted_on(),
+            schema=_schema(target.parent), framework=framework, era=era, fitted_on=fitted.fitted_on(),
             beyond=(fitted.elsewhere(),), groups=fitted.groups(), hashes=_hashes([c.row for c in fitted.cases], fitted.cases),
         ).encode()  # fmt: skip
     write(texts)
@@ -252,14 +252,14 @@ def _holdouts(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
     return sorted(needed, reverse=True) or ["model"]
 
 
-def _fit(cases: Sequence[AnyCase], holdout: Holdout) -> Fitted:
+def _fit(cases: Sequence[AnyCase], holdout: Holdout, eras: Sequence[str]) -> Fitted:
     from trnspec.perf.calibration.fit_inference import fit_inference
     from trnspec.perf.calibration.fit_training import fit
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
 
     served = [c for c in cases if isinstance(c, InferenceCase)]
-    return fit_inference(served, holdout) if served else fit([c for c in cases if isinstance(c, Case)], holdout)
+    return fit_inference(served, holdout) if served else fit([c for c in cases if isinstance(c, Case)], holdout, eras)
 
 
 def _also(
@@ -303,7 +303,7 @@ def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
         served = runs([c for c in cases if isinstance(c, InferenceCase)])
         return served.token_times(fitted.serving) / served.tpot - 1.0
     steps = batch([c for c in cases if isinstance(c, Case)])
-    return steps.times(fitted.efficiency) / steps.seconds - 1.0
+    return steps.times(fitted.pooled) / steps.seconds - 1.0
 
 
 def _cases(
@@ -326,7 +326,11 @@ def _cases(
 
 
 def _print(
-    fits: Mapping[Holdout, Fitted], cases: Sequence[AnyCase | CollectiveCase], skipped: Sequence[Skipped], *, every: bool
+    fits: Mapping[Holdout, Fitted],
+    cases: Sequence[AnyCase | CollectiveCase],
+    skipped: Sequence[Skipped],
+    *,
+    every: bool,
 ) -> None:
     from trnspec.perf.calibration.document import printed_values as printed
     from trnspec.perf.calibration.fit_inference import FittedServing
@@ -368,21 +372,25 @@ def _print_skipped(skipped: Sequence[Skipped]) -> None:
         click.echo(f"  {row.id}: {row.reason}")
 
 
-def _targets(catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[str, Any]) -> dict[str, FilePath]:
-    """The file for each chip; reasons not to write it are reported before the fit, which may take minutes."""
+def _targets(
+    catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[str, Any]
+) -> dict[tuple[str, str], FilePath]:
+    """The file for each chip and era; reasons not to write it are reported before the fit, which may take minutes."""
     from trnspec.model.annotations import NAME_PATTERN
     from trnspec.model.source import Source
 
-    framework, source = options["framework"], options["source"]
+    framework, source, eras = options["framework"], options["source"], options["eras"] or ("",)
     if framework and not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", framework):
         raise UsageError(f"--framework: {framework!r} is not the name of a framework, such as megatron")
-    name = options["name"] or "-".join(filter(None, (framework, options["era"])))
+    name = options["name"] or "-".join(filter(None, (framework, eras[0] if len(eras) == 1 else "")))
     if not (name and source):
         raise UsageError("--out needs --source, and --name or --framework")
     # Documents of training keep the plain name; those of other rows do not replace them.
-    name = "-".join(filter(None, (name, options["models"], "" if of == "training" else of)))
-    if not re.fullmatch(NAME_PATTERN.regex, name):
-        raise UsageError(f"--name: {name!r} is not {NAME_PATTERN.words}")
+    parts = options["models"], "" if of == "training" else of
+    names = {era: "-".join(filter(None, (name, era if len(eras) > 1 else "", *parts))) for era in eras}
+    for each in names.values():
+        if not re.fullmatch(NAME_PATTERN.regex, each):
+            raise UsageError(f"--name: {each!r} is not {NAME_PATTERN.words}")
     known = [n.name for n in catalog.graph.of(Source)]
     if source not in known:
         hint = did_you_mean(source, known)
@@ -394,7 +402,11 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[
         if chip not in catalog.chips:
             hint = did_you_mean(chip, catalog.chips)
             raise UnknownNameError(f"--document: no chip is named {chip!r}" + (f"; {hint}" if hint else ""))
-    targets = {chip: folder / f"{chip}-{name}.yaml" for chip in options["written"] or chips}
+    targets = {
+        (chip, era): folder / f"{chip}-{each}.yaml"
+        for chip in options["written"] or chips
+        for era, each in names.items()
+    }
     for target in targets.values():
         if target.exists() and not options["force"]:
             raise UsageError(f"{target} exists; --force overwrites it")
@@ -403,7 +415,7 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[
 
 def _write(
     fits: dict[Holdout, Fitted],
-    targets: dict[str, FilePath],
+    targets: dict[tuple[str, str], FilePath],
     cases: Sequence[AnyCase],
     others: dict[str, list[AnyCase]],
     more: Sequence[AnyCase],
@@ -422,19 +434,33 @@ def _write(
     # The same parameters in each, since what is held out matters for their errors alone.
     further = beyond(next(iter(fits.values())), cases, others)
     texts = {}
-    for chip, target in targets.items():
-        fitted = fits["model" if chip in own else "chip"]
+    for (chip, era), target in targets.items():
+        fitted, rows = _own(fits["model" if chip in own else "chip"], [*cases, *more], chip, era)
         text = document(
-            fitted, name=target.stem, chip=chip, **about,
+            fitted, name=target.stem, chip=chip, era=era, **about,
             fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
-            groups=groups_of(fitted, [*cases, *more]), hashes=hashes,
+            groups=groups_of(fitted, rows, chip), hashes=hashes,
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)
     click.echo("")
     for target in targets.values():
         click.echo(f"wrote {target}")
+
+
+def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase]]:
+    """The fit for a chip and an era: its efficiency, and the errors of the chip's rows where they are enough for an interval."""
+    from trnspec.perf.calibration.fit_inference import FittedServing
+    from trnspec.perf.calibration.groups import ENOUGH, label
+
+    if isinstance(fitted, FittedServing):
+        return fitted, cases
+    mask = [c.system.chip == chip for c in cases]
+    mine = [c for c, kept in zip(cases, mask, strict=True) if kept]
+    if len({label(c).cluster for c in mine}) < ENOUGH:
+        return fitted.of(chip, era), cases
+    return fitted.of(chip, era, mask), mine
 
 
 def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:

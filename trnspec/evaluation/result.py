@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import TrnspecError, UnknownNameError, UsageError
-from trnspec.evaluation.evidence import Evidence, Kind, Outside
+from trnspec.evaluation.evidence import Evidence, Kind
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ class Evaluation:
             rows = data.get(name, ()) if name == "suggestions" else data[name]
             values[name] = tuple(kind(**{k: _tuples(v) for k, v in row.items() if k in known}) for row in rows)
         if evidence := data.get("evidence"):
-            values["evidence"] = Evidence(**evidence | {"outside": tuple(Outside(**o) for o in evidence["outside"])})
+            values["evidence"] = Evidence.from_dict(evidence)
         return cls(**values, rows=tuple(data.get("rows", ())))
 
 

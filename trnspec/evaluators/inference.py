@@ -12,7 +12,8 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Refu
 from trnspec.evaluators.collective_model import of_serving
 from trnspec.evaluators.deployment import InferenceQuestion, Pool, Setup, idle, max_batch, memory, prepare
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
+from trnspec.perf.calibration.nearest import nearest_row
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.forward_pass import PARTS, Serving, attended, cache_bytes, cache_share, head_share
@@ -117,6 +118,7 @@ def answered(
     experts = setup.dims.experts > 0
     inputs, scale = serving_inputs(setup.dims, setup.pool.plan), _scale(setup.pool)
     known = known.at(inputs, question.dtype, scale=scale, experts=experts)
+    known = with_nearest(known, nearest_row(catalog.graph, known.name, inputs, setup.name))
     if (before := setup.before) is not None:
         inputs, scale = serving_inputs(setup.dims, before.plan), _scale(before)
         prompts = before.known.at(inputs, question.dtype, scale=scale, experts=experts)

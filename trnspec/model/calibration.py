@@ -26,6 +26,9 @@ SHARES = frozenset(
         "overlap",
         "exposed",
         "tensor_overlap",
+        "pipeline_overlap",
+        "exchange",
+        "expert_overlap",
     }
 )
 """The parameters of :class:`Achieved` that are shares of training, none above 1."""
@@ -76,6 +79,10 @@ class Achieved:
         overlap: Share of the computation that collectives over gradients and weights hide behind. Example: 0.7x
         exposed: Share of those collectives that is exposed in any case. Example: 0.2x
         tensor_overlap: Share of a layer's computation that its own collectives can hide behind. Example: 0.5x
+        pipeline_overlap: Share of the messages between pipeline stages that the interleaved schedule hides. Example: 0.8x
+        exchange: Share of the rate of other collectives that an all-to-all between experts reaches. Example: 0.5x
+        dispatch: Time of an all-to-all between experts that does not depend on its size. Example: 100 us
+        expert_overlap: Share of the rest of a layer that the all-to-all can hide behind. Example: 0.3x
         step: Time of a step that depends on nothing. Example: 0.5 ms
         causal: 1x where attention computes only the half that causality leaves, 0x where it computes all. Example: 1x
         weights: Serving: share of the peak rate of device memory that reading weights reaches. Example: 0.6x
@@ -116,6 +123,10 @@ class Achieved:
     overlap: Ratio | None = None
     exposed: Ratio | None = None
     tensor_overlap: Ratio | None = None
+    pipeline_overlap: Ratio | None = None
+    exchange: Ratio | None = None
+    dispatch: Duration | None = None
+    expert_overlap: Ratio | None = None
     step: Duration | None = None
     causal: Ratio | None = None
     weights: Ratio | None = None

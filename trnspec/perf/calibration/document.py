@@ -64,7 +64,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         note: A note for readers, such as that the rows are of other chips.
         fitted_on: What the rows have in common and their ranges, see :func:`trnspec.perf.calibration.fit_range.fitted_on`.
         beyond: How far the fit is off beyond its rows, for ``spread`` and for ``first``.
-        groups: The errors of each group of held-out rows.
+        groups: The errors of each group of held-out rows; the interval of ``spread`` is that of the group of all rows.
         hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measurements.row_hashes`.
     """
     labels = {"framework": framework, "era": era, "models": models}
@@ -94,9 +94,12 @@ def document(  # noqa: PLR0913  # each is a line of the document
         *(["  protocols:", *map(_protocol, result.library.protocols)] if isinstance(result, FittedLibrary) else []),
     ]
     for i, (key, spread) in enumerate(spreads.items()):
-        lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread).items())]
+        phase = "ttft" if key == "first" else "step" if of == "training" else "tpot"
+        pooled = next((g for g in groups if g.phase == phase and not (g.scale or g.models)), None)
+        lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread, pooled).items())]
         lines += beyond_lines(beyond[i]) if beyond else []
-    lines += ["  groups:", *map(_group, groups)] if groups else []
+    labelled = [g for g in groups if g.scale or g.models]
+    lines += ["  groups:", *map(_group, labelled)] if labelled else []
     lines += ["  rows: >-", *_wrapped(sorted(set(hashes)))] if hashes else []
     return "\n".join(lines) + "\n"
 
@@ -148,7 +151,7 @@ def printed_values(fitted: Fitted) -> dict[str, str]:
     return achieved(fitted.serving if isinstance(fitted, FittedServing) else fitted.efficiency, fitted.names)
 
 
-def _spread(fitted: Fitted) -> dict[str, str]:
+def _spread(fitted: Fitted, pooled: GroupErrors | None) -> dict[str, str]:
     mean, median, worst = fitted.summary(held_out=True)
     return {
         "rows": str(len(fitted.errors)),
@@ -156,8 +159,8 @@ def _spread(fitted: Fitted) -> dict[str, str]:
         "median": _share(median),
         "worst": _share(worst),
         "coverage": _share(COVERAGE),
-        "low": _share(fitted.low),
-        "high": _share(fitted.high),
+        "low": _share(fitted.low if pooled is None else pooled.low),
+        "high": _share(fitted.high if pooled is None else pooled.high),
     }
 
 
@@ -166,7 +169,9 @@ def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
     printed = {}
     for name, field in ObjectShape(Achieved).fields.items():
         if name in names or (name == "causal" and hasattr(efficiency, name)):
-            value = float(getattr(efficiency, name))
+            value = getattr(efficiency, name)
+            if value is None:
+                continue
             time = isinstance(field.shape, FigureShape) and field.shape.dimension is Dimension.TIME
             printed[name] = _time(value) if time else _share(value)
     return printed

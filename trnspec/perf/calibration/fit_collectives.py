@@ -156,7 +156,9 @@ def arrays(cases: Sequence[CollectiveCase], library: Library) -> Rows:
 def times(library: Library, rows: Rows) -> Any:
     """The computed times of rows [s]."""
     columns = Protocol(
-        name="", algorithm="ring", **{name: np.array([getattr(p, name) for p in library.protocols]) for name in _PROTOCOL}
+        name="",
+        algorithm="ring",
+        **{name: np.array([getattr(p, name) for p in library.protocols]) for name in _PROTOCOL},
     )
     each = time_of(columns, rows.coefficients, rows.size[:, None])
     time = np.where(rows.usable, each, np.inf).min(axis=1)
@@ -198,7 +200,7 @@ def solved(rows: Rows, prior: Library, weight: float) -> Library:
     def residuals(at: Any) -> Any:
         return np.concatenate([np.log(times(_with(prior, at), rows) / rows.seconds), weight * (at - begin)])
 
-    result = minimize(residuals, np.clip(begin, low + 1e-6, high - 1e-6), (low, high), _TOLERANCE)
+    result = minimize(residuals, begin, (low, high), _TOLERANCE)
     return _with(prior, result.x)
 
 
@@ -238,7 +240,9 @@ class FittedLibrary(Fitted):
                 off = np.abs(self.held_out[mask])
                 span = (float(sizes[mask].min()), float(sizes[mask].max()))
                 means = float(off.mean()), float(np.median(off))
-                found.append(GroupErrors("collective", scale, "", rows, rows, *means, *_ends(self.held_out[mask]), size=span))
+                found.append(
+                    GroupErrors("collective", scale, "", rows, rows, *means, *_ends(self.held_out[mask]), size=span)
+                )
         return found
 
     def elsewhere(self) -> Beyond:
@@ -314,7 +318,9 @@ def fit_collectives(cases: Sequence[CollectiveCase], framework: str) -> dict[str
                 beyond.append(times(solved(rows.only(~mask), prior, OWN), rows.only(mask)) / rows.seconds[mask] - 1.0)
         others = {name: each for name, each in data.items() if name != chip}
         if others:
-            elsewhere = _prior(_pooled(others, framework, {k: v for k, v in bases.items() if k != chip}), bases.get(chip))
+            elsewhere = _prior(
+                _pooled(others, framework, {k: v for k, v in bases.items() if k != chip}), bases.get(chip)
+            )
             beyond.append(times(elsewhere, rows) / rows.seconds - 1.0)
         if not others:
             beyond += _left_out([c for c in cases if c.framework != framework])

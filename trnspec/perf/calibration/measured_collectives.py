@@ -90,7 +90,13 @@ NUMBERS = (5e-6, 1.25, 0.5)
 """Initial and typical values of the numbers of a fit: time of a call [s], inverse of the share of the rate, passes."""
 
 
-LIBRARIES = ((r"vllm", "vllm"), (r"sglang", "sglang"), (r"trt-?llm|tensorrt", "trtllm"), (r"nccl", "nccl"), (r"nccom|neuron", "nccom"))
+LIBRARIES = (
+    (r"vllm", "vllm"),
+    (r"sglang", "sglang"),
+    (r"trt-?llm|tensorrt", "trtllm"),
+    (r"nccl", "nccl"),
+    (r"nccom|neuron", "nccom"),
+)
 """Libraries by the words of the column ``framework``: a pattern, and the name as ``--framework`` has it."""
 
 LAUNCHES: tuple[tuple[str, Launch], ...] = (

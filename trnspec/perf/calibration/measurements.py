@@ -179,8 +179,10 @@ def hardware(graph: Graph, text: str, chips: int, assumptions: list[str]) -> Sys
     name = document_name(graph, HARDWARE, text, assumptions)
     if name is None:
         raise UsageError(f"unknown hardware {text!r}")
-    unit = lower(graph, name)
-    return lower(graph, f"{name}*{-(-chips // int(unit.chips))}", chips=chips)
+    size = int(lower(graph, name).chips)
+    # Racks may be used in part, the same part of each: 64 of 72 chips.
+    part = next((n for n in range(size, size // 2, -1) if chips % n == 0), size) if chips > size else size
+    return lower(graph, f"{name}*{-(-chips // part)}", chips=chips)
 
 
 def model_of(graph: Graph, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:

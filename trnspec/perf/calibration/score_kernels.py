@@ -26,9 +26,7 @@ def score_matmul(
     return _score_rows(list(matmul_rows(graph, rows)), dataset, calibration)
 
 
-def _score_rows(
-    rows: Sequence[Row | Skipped], dataset: str, calibration: str
-) -> list[Scored | Skipped]:
+def _score_rows(rows: Sequence[Row | Skipped], dataset: str, calibration: str) -> list[Scored | Skipped]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if isinstance(row, Row):

@@ -64,7 +64,7 @@ def _spans(cases: Sequence[Case], efficiency: Efficiency) -> tuple[Any, Any, Any
     value = batch(cases).times(efficiency)
     low, high = np.array(value), np.array(value)
     # A row that leaves a setting open is computed with each of its values.
-    layouts = [(i, layout) for i, case in enumerate(cases) for layout in (case.layout, *alternatives(case))]
+    layouts = [(i, layout) for i, case in enumerate(cases) for layout in (case.layout, *case.alternatives)]
     rows = np.array([i for i, _ in layouts])
     for end in (0, 1):
         at_end = [
@@ -77,15 +77,10 @@ def _spans(cases: Sequence[Case], efficiency: Efficiency) -> tuple[Any, Any, Any
     return value, low, high
 
 
-def alternatives(case: Case) -> tuple[Any, ...]:
-    """The other layouts that a row may have been."""
-    return getattr(case, "alternatives", ())
-
-
-def refit_training(graph: Graph, rows: list[Record]) -> dict[tuple[str, Part], float]:
+def refit_training(graph: Graph, rows: list[Record], eras: tuple[str, ...] = ()) -> dict[tuple[str, Part], float]:
     """Step times by fits to other models."""
     cases = [c for c in training_cases(graph, rows) if isinstance(c, Case)]
     if len(cases) < LEAST:
         return {}
-    fitted = fit(cases)
+    fitted = fit(cases, eras=eras)
     return {(c.id, "step"): c.seconds * (1.0 + float(e)) for c, e in zip(cases, fitted.held_out, strict=True)}

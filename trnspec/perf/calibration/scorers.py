@@ -74,8 +74,8 @@ def score(
         advance(done, total)
     if refit:
         held_out: dict[tuple[str, Part], float] = {}
-        for kind, rows in _of_fits(graph, tables, scores):
-            held_out |= REFITS[kind](graph, rows)
+        for (kind, _), (rows, eras) in _of_fits(graph, tables, scores).items():
+            held_out |= REFITS[kind](graph, rows, eras)
             done += COST * len(rows)
             advance(done, total)
         scores = {name: [_with_held_out(s, held_out) for s in some] for name, some in scores.items()}
@@ -111,9 +111,16 @@ def _scores(graph: Graph, rows: list[Record], dataset: str, calibration: str) ->
 
 def _of_fits(
     graph: Graph, tables: Mapping[str, list[Record]], scores: Mapping[str, list[Scored | Skipped]]
-) -> Iterable[tuple[str, list[Record]]]:
-    """The rows of each fit, of all tables: calibrations of several chips are of one fit if their rows are the same."""
-    fits = {n.name: n.spec.rows or n.name for n in graph.of(Calibration)}
+) -> dict[tuple[str, str], tuple[list[Record], tuple[str, ...]]]:
+    """The rows of each fit, of all tables, and its eras, by kind and fit.
+
+    Calibrations of several chips and eras are of one fit if their rows are the same.
+    """
+    fits: dict[str, str] = {}
+    eras: dict[str, set[str]] = {}
+    for node in graph.of(Calibration):
+        fits[node.name] = fit = node.spec.rows or node.name
+        eras.setdefault(fit, set()).update({node.spec.era} - {None})  # type: ignore[arg-type]
     groups: dict[tuple[str, str], dict[str, Record]] = {}
     for name, rows in tables.items():
         by_id = {row.get("id") or f"line {i}": row for i, row in enumerate(rows, 2)}
@@ -121,4 +128,8 @@ def _of_fits(
             if isinstance(each, Scored) and each.seen and each.calibration in fits and by_id[each.id]["kind"] in REFITS:
                 row = by_id[each.id]
                 groups.setdefault((row["kind"], fits[each.calibration]), {})[each.id] = row
-    return [(kind, list(some.values())) for (kind, _), some in groups.items()]
+    # One era is that of all rows.
+    return {
+        (kind, fit): (list(some.values()), tuple(sorted(eras[fit])) if len(eras[fit]) > 1 else ())
+        for (kind, fit), some in groups.items()
+    }

@@ -153,7 +153,9 @@ def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride:
         near = where(share_3 > inverse, 0.0, 1.0)
         some = smaller(n - 1.0, 1.0)
         byte = where(share_2 > share_3, byte_3, where(share_1 > share_2, byte_2, machine.byte_1))
-        return Shape(some * near, some * (1.0 - near), some * near * byte, some * (1.0 - near) * machine.byte_4, 0.0, unknown)
+        return Shape(
+            some * near, some * (1.0 - near), some * near * byte, some * (1.0 - near) * machine.byte_4, 0.0, unknown
+        )
     if kind == "all-to-all":
         if not always_zero(machine.line_2a):
             byte_2 = machine.byte_2 * detour(machine, 2, n, stride)
