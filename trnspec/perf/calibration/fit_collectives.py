@@ -19,6 +19,7 @@ from trnspec.perf.calibration.fit_range import EXPONENT
 from trnspec.perf.calibration.fit_training import COVERAGE, Fitted
 from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.calibration.limits import COLLECTIVE
+from trnspec.perf.calibration.measured_collectives import CollectiveCase
 from trnspec.perf.calibration.solver import minimize
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of
@@ -27,7 +28,6 @@ from trnspec.perf.lowering.efficiency import IDEAL
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.perf.calibration.measured_collectives import CollectiveCase
     from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.collectives.library import Algorithm
     from trnspec.perf.lowering.system import System
@@ -155,11 +155,8 @@ def arrays(cases: Sequence[CollectiveCase], library: Library) -> Rows:
 
 def times(library: Library, rows: Rows) -> Any:
     """The computed times of rows [s]."""
-    columns = Protocol(
-        name="",
-        algorithm="ring",
-        **{name: np.array([getattr(p, name) for p in library.protocols]) for name in _PROTOCOL},
-    )
+    numbers: dict[str, Any] = {name: np.array([getattr(p, name) for p in library.protocols]) for name in _PROTOCOL}
+    columns = Protocol(name="", algorithm="ring", **numbers)
     each = time_of(columns, rows.coefficients, rows.size[:, None])
     time = np.where(rows.usable, each, np.inf).min(axis=1)
     for launch in ("eager", "synchronous"):
@@ -179,12 +176,12 @@ def _parameters(library: Library) -> list[tuple[Any, str]]:
 
 def _with(library: Library, vector: Any) -> Library:
     values = iter(np.exp(vector))
-    protocols = tuple(
-        attrs.evolve(p, **{name: float(next(values)) for name in _PROTOCOL if getattr(p, name)})
-        for p in library.protocols
-    )
+    protocols = []
+    for p in library.protocols:
+        changed: dict[str, Any] = {name: float(next(values)) for name in _PROTOCOL if getattr(p, name)}
+        protocols.append(attrs.evolve(p, **changed))
     own = {name: float(next(values)) for name in _LIBRARY if getattr(library, name)}
-    return attrs.evolve(library, protocols=protocols, **own)
+    return attrs.evolve(library, protocols=tuple(protocols), **own)
 
 
 def solved(rows: Rows, prior: Library, weight: float) -> Library:

@@ -15,17 +15,18 @@ that broadcast.  Times are in s, sizes in B.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
+from trnspec.perf.collectives.closed_forms import Kind
 from trnspec.perf.lowering.machine import always_zero, carried, detour
 from trnspec.perf.ops import Number, larger, smaller, steps, where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.lowering.machine import Machine
 
 Algorithm = Literal["ring", "recursive", "direct", "one-shot", "in-network"]
@@ -181,7 +182,7 @@ def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride:
             for part, outer, inner, yes in zip(on, shares, shares[1:], reduces, strict=False)
         ]
     elif algorithm == "one-shot" and kind == "all-reduce":
-        factors = [outer / inner - 1.0 for outer, inner in zip(shares, shares[1:], strict=False)]
+        factors = [outer / inner - 1.0 for outer, inner in itertools.pairwise(shares)]
     else:
         factors = [passes * part for part in on]
     near = larger(larger(factors[0] * machine.byte_1, factors[1] * byte_2), factors[2] * byte_3)

@@ -174,7 +174,8 @@ class Calibrated:
         outside = sorted(self._outside(inputs, ""), key=lambda o: -o.factor)
         if self.collectives and kind not in self.collectives:
             outside.append(Outside(input="kind", value=kind, low=", ".join(self.collectives)))
-        return attrs.evolve(self, interval=interval)._beyond(outside)
+        sized = attrs.evolve(self, interval=interval)
+        return sized._beyond(outside)  # noqa: SLF001  # another instance of this class
 
     def _beyond(self, outside: list[Outside]) -> Calibrated:
         if not outside:
