@@ -282,9 +282,3 @@ def timed(library: Library, machine: Machine, kind: Kind, n: float, stride: floa
         network = at.network / protocol.network > (at.local + protocol.own * at.own) / protocol.link
         results.append(Timed(protocol, float(at.steps + at.network_steps), latency, transfer, bool(network)))
     return tuple(sorted(results, key=lambda t: t.time))
-
-
-def large(library: Library) -> Protocol | None:
-    """The protocol with the highest rate of an all-reduce, which large buffers use: that of steps of training."""
-    rings = [p for p in library.protocols if "all-reduce" in p.kinds and p.algorithm in {"ring", "recursive", "direct"}]
-    return max(rings, key=lambda p: p.link, default=None)
