@@ -173,7 +173,7 @@ def command(
     if not cases:
         _print_skipped(skipped)
     own = sorted({c.system.chip for c in cases})
-    fits = {holdout: _fit(cases, holdout, options["eras"]) for holdout in _holdouts([c for c, _ in targets], own)}
+    fits = {holdout: _fit(cases, holdout, options["eras"]) for holdout in _holdouts([c for c, _ in targets], own, of)}
     more = _of_models(_also(catalog, rows, of, chips, cases, options["also"]), options["models"])
     if more:
         scales = [inputs_of(case)["ranks"] for case in more]
@@ -271,15 +271,15 @@ def _hashes(rows: list[Record], cases: Sequence[AnyCase]) -> list[str]:
     return [each for row in rows if row.get("id") in fitted for each in row_hashes(row)]
 
 
-def _holdouts(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
+def _holdouts(targets: Iterable[str], own: Sequence[str], of: str) -> list[Holdout]:
     """The groups that cross-validation holds out: models for a chip that has rows, chips for one that has none."""
-    needed: dict[Holdout, None] = dict.fromkeys(_holdout(chip, own) for chip in targets)
+    needed: dict[Holdout, None] = dict.fromkeys(_holdout(chip, own, of) for chip in targets)
     return sorted(needed, reverse=True) or ["model"]
 
 
-def _holdout(chip: str, own: Sequence[str]) -> Holdout:
-    """Chips for a chip without rows, where there are several: with one, the transfer to others widens its interval."""
-    return "model" if chip in own or len(own) < 2 else "chip"
+def _holdout(chip: str, own: Sequence[str], of: str) -> Holdout:
+    """Chips for a chip without rows; of serving models where the rows are of one chip, since transfer widens its interval."""
+    return "model" if chip in own or (of == "inference" and len(own) < 2) else "chip"
 
 
 def _fit(cases: Sequence[AnyCase], holdout: Holdout, eras: Sequence[str]) -> Fitted:
@@ -478,7 +478,7 @@ def _write(
     further = beyond(next(iter(fits.values())), cases, others)
     texts = {}
     for (chip, era), target in targets.items():
-        fitted, rows = _own(fits[_holdout(chip, own)], [*cases, *more], chip, era)
+        fitted, rows = _own(fits[_holdout(chip, own, about["of"])], [*cases, *more], chip, era)
         text = document(
             fitted, name=target.stem, chip=chip, era=era, **about,
             fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=schema_of(target.parent),
