@@ -19,9 +19,8 @@ TABLES = sorted((shipped() / "measured").glob("*.csv"))
 @functools.cache
 def scored(table: Path) -> list[Scored]:
     """The rows of a table that can be computed, with their ideal times."""
-    rows = records(table, everything())
-    scores = score(everything(), {table.name: rows}, calibration="none")[table.name]
-    return [s for s in scores if isinstance(s, Scored) and s.part != "memory"]
+    scores = score(everything(), {table.name: records(table, everything())}, calibration="none")
+    return [s for s in scores[table.name] if isinstance(s, Scored) and s.part != "memory"]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=[t.stem for t in TABLES])

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.measurements import Skipped, cases, cell, document_name, integer, number
+from trnspec.perf.calibration.measurements import Record, Skipped, cases, cell, document_name, integer, number
 from trnspec.perf.collectives.bounds import bound
+from trnspec.perf.collectives.closed_forms import Kind
 from trnspec.perf.collectives.groups import Group
 from trnspec.perf.collectives.library import Launch, Protocol
 from trnspec.perf.collectives.link_rates import Rates
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measurements import Record
-    from trnspec.perf.collectives.closed_forms import Kind
 
 SERVERS = (
     (r"p4de\.24xlarge", ("p4de.24xlarge",), ""),
