@@ -463,7 +463,7 @@ def _write(
     others: dict[str, list[AnyCase]],
     more: Sequence[AnyCase],
     hashes: Sequence[str],
-    **about: str,
+    **about: Any,
 ) -> None:
     from datetime import UTC, datetime
 

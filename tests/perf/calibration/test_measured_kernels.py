@@ -69,7 +69,9 @@ def test_a_product_is_compute_or_memory_bound() -> None:
 def test_a_chip_of_several_ranks_is_taken_whole() -> None:
     core = lower(everything(), "trainium1")
     assert 2.0 == core.ranks_per_chip
-    assert 2.0 * 4096 * 8192 * 2048 / (2.0 * core.rate("bf16")) == pytest.approx(ideal(one(PRODUCT, hardware="trainium1")))
+    assert 2.0 * 4096 * 8192 * 2048 / (2.0 * core.rate("bf16")) == pytest.approx(
+        ideal(one(PRODUCT, hardware="trainium1"))
+    )
 
 
 def test_an_expert_layer_reads_the_experts_that_are_hit() -> None:

@@ -108,7 +108,8 @@ def test_every_row_is_read_or_below_its_bound() -> None:
 def test_a_pooled_fit_finds_the_parameters_of_computed_times() -> None:
     """Of rows computed with other parameters the fit is near, also for the model and the chip that it did not see."""
     rows = [
-        ROW | {"id": f"{i}", "hardware": hardware, "model": model, "batch_conc": str(n), "isl": str(isl), "tpot_ms": "1000"}
+        ROW
+        | {"id": f"{i}", "hardware": hardware, "model": model, "batch_conc": str(n), "isl": str(isl), "tpot_ms": "1000"}
         for i, (hardware, model, n, isl) in enumerate(
             (h, m, n, s)
             for h in ("H100 SXM", "H200 SXM")

@@ -9,7 +9,9 @@ from trnspec.perf.kernels.times import CORES, Roof, attention_decode, attention_
 
 FLOP, BYTE = 1e-15, 2.5e-13
 PRODUCT = {"m": 4096.0, "n": 8192.0, "k": 4096.0, "element": 2.0, "quantized": 0.0, "flop": FLOP, "byte": BYTE}
-FITTED = Roof(compute=0.8, memory=0.8, fixed=3e-6, inner=1e-7, token=1e-7, quantize=2e-6, waves=0.5, split=0.5, sharpness=3.0)
+FITTED = Roof(
+    compute=0.8, memory=0.8, fixed=3e-6, inner=1e-7, token=1e-7, quantize=2e-6, waves=0.5, split=0.5, sharpness=3.0
+)
 
 
 def test_without_losses_it_is_the_longer_of_compute_and_memory_time() -> None:
@@ -63,4 +65,6 @@ def test_decoding_splits_a_long_cache_over_idle_cores() -> None:
 
 def test_experts_hit() -> None:
     assert [1.0, 8.0, 8.0] == [float(experts_hit(8.0, p, balanced=1.0)) for p in (1.0, 8.0, 100.0)]
-    assert [1.0, 8 * (1 - (7 / 8) ** 8)] == pytest.approx([float(experts_hit(8.0, p, balanced=0.0)) for p in (1.0, 8.0)])
+    assert [1.0, 8 * (1 - (7 / 8) ** 8)] == pytest.approx(
+        [float(experts_hit(8.0, p, balanced=0.0)) for p in (1.0, 8.0)]
+    )

@@ -23,7 +23,9 @@ PLAN = Deployment(prompt=700.0, output=60.0, flash=1.0)
 FITTED = Serving(matmul=0.5, weights=0.6, cache=0.5, step=2e-4, request=1e-3, response=5e-3, queue=0.1)
 
 
-def served(requests: float, most: float = 1e6, plan: Deployment = PLAN, serving: Serving = FITTED, **more: float) -> InFlight:
+def served(
+    requests: float, most: float = 1e6, plan: Deployment = PLAN, serving: Serving = FITTED, **more: float
+) -> InFlight:
     return in_flight(MODEL, plan, RANK, serving, requests=requests, most=most, **more)
 
 
@@ -102,7 +104,11 @@ def test_arrays_give_the_same_bits_as_single_calls() -> None:
     together = served(requests, most)
     for i, (n, limit) in enumerate(zip(requests, most, strict=True)):
         alone = served(float(n), float(limit))
-        assert (alone.tpot, alone.ttft, alone.throughput) == (together.tpot[i], together.ttft[i], together.throughput[i])
+        assert (alone.tpot, alone.ttft, alone.throughput) == (
+            together.tpot[i],
+            together.ttft[i],
+            together.throughput[i],
+        )
 
 
 def test_narrow_experts_leave_the_other_weights_wide() -> None:

@@ -158,9 +158,9 @@ def fit_kernels(cases: Sequence[KernelCase]) -> list[FittedKernels]:
             held_out(part, some, [c.chip for c in some], whole),
         )
         for i, case in enumerate(some):
-            own, shape, chip = (float(each[i]) / case.measured - 1.0 for each in computed)
-            errors[case.id] = own, shape, chip
-    elsewhere = _beyond(cases, errors)
+            fit, shape, elsewhere = (float(each[i]) / case.measured - 1.0 for each in computed)
+            errors[case.id] = fit, shape, elsewhere
+    beyond = _beyond(cases, errors)
     result = []
     for chip, framework in dict.fromkeys((c.chip, c.framework) for c in cases):
         some = [c for c in cases if (c.chip, c.framework) == (chip, framework)]
@@ -169,13 +169,13 @@ def fit_kernels(cases: Sequence[KernelCase]) -> list[FittedKernels]:
             own = [c for c in some if c.part == part]
             wider = [c for c in cases if c.part == part]
             groups.append(_group(part, own, wider, errors))
-        roofs = {
+        roofs: dict[tuple[str, str], Mapping[str, float]] = {
             (part, precision): fits[part].values(_groups(chip, framework, precision))
             for part, precision in dict.fromkeys((c.part, c.precision) for c in some)
         }
         seen, unseen = (np.array([errors[c.id][k] for c in some]) for k in (0, 1))
         ends = interval(1.0 / (1.0 + unseen), np.array([c.family for c in some]))
-        result.append(FittedKernels(chip, framework, tuple(some), roofs, seen, unseen, ends, elsewhere, tuple(groups)))
+        result.append(FittedKernels(chip, framework, tuple(some), roofs, seen, unseen, ends, beyond, tuple(groups)))
     return result
 
 
