@@ -36,14 +36,17 @@ def test_a_row() -> None:
     assert (2.0, 8192.0, 1024.0, 1.0) == (plan.tp, plan.prompt, plan.output, plan.passes)
     # Routed experts in 4 bit with a scale for 32 elements; all else, and the KV cache, in 16 bit.
     assert (0.53125, 2.0, 2.0, 2.0) == (plan.weight_bytes, plan.whole_bytes, plan.head_bytes, plan.cache_bytes)
-    assert not case.cache_stated
+    assert not case.cache_known
+    whole = one(model="Qwen/Qwen3-8B", precision="bf16")
+    assert isinstance(whole, ServingCase)
+    assert whole.cache_known
     assert {"KV cache: bf16, by the compute dtype", "chunk: 8192 tokens, the default of vllm"} == {*case.assumptions}
 
 
 def test_a_dense_model_in_8_bit() -> None:
     case = one(model="Qwen/Qwen3-32B", precision="fp8/w:fp8", isl="20000", kv_precision="fp8", tpot_ms="99")
     assert isinstance(case, ServingCase)
-    assert ("qwen3-32b", "fp8", 3.0, True) == (case.model, case.dtype, case.plan.passes, case.cache_stated)
+    assert ("qwen3-32b", "fp8", 3.0, True) == (case.model, case.dtype, case.plan.passes, case.cache_known)
     assert (1.0, 1.0, 2.0, 1.0) == tuple(
         getattr(case.plan, f"{name}_bytes") for name in ("weight", "whole", "head", "cache")
     )

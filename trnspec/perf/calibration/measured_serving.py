@@ -56,13 +56,13 @@ class ServingCase(InferenceCase):
         framework: The framework, as ``--framework`` names it.
         requests: Requests in flight of a replica.
         separate: Whether prefill ran on other chips.
-        cache_stated: Whether the row states the dtype of the KV cache.
+        cache_known: Whether the row states the dtype of the KV cache, or its model is in 16 bit.
     """
 
     framework: str = ""
     requests: float = 1.0
     separate: bool = False
-    cache_stated: bool = True
+    cache_known: bool = True
 
 
 def on_gpu(row: Record) -> bool:
@@ -187,7 +187,8 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
         interrupted=True,
         requests=requests,
         separate=separate,
-        cache_stated=bool((row.get("kv_precision") or "").strip()),
+        # Of a model that is not quantized servers keep the dtype for the cache; others are often started with 8 bit.
+        cache_known=bool((row.get("kv_precision") or "").strip()) or WEIGHTS[stored] == 2.0,
         assumptions=tuple(assumptions),
         source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision", "framework_version")),
     )

@@ -43,7 +43,7 @@ def score_serving(
         cases = [case for case, _ in some]
         ideal, value = _bounds(cases), _times(cases, applied)
         ends = [_times([_at_end(case, end) for case in cases], applied) for end in (0, 1)]
-        unstated = np.array([not case.cache_stated for case in cases])
+        unstated = np.array([not case.cache_known for case in cases])
         serving = serving_of(applied)
         other = Runs.of(cases, applied.efficiency).with_other_cache(unstated).times(serving)
         possible = [*ends, value, {"tpot": other.tpot, "ttft": other.ttft}]
