@@ -37,6 +37,22 @@ MODELS = {
         experts(llama(30, 2048, 16, 4, 1408, 64000), 64, 6), expert_layers=28.0, mlp_weights=3.0 * 2048 * 8192, width=8192.0,
         mtp_layers=1.0, mtp_weights=2.0 * 2048 * 2048, mtp_small=3.0 * 2048,
     ),
+    # Three of four layers have a recurrence, as in Qwen3-Next.
+    "recurrent": evolve(
+        experts(llama(48, 2048, 16, 2, 512, 151936), 512, 10), unattended_layers=36.0, recurrence=36.0 * 4 * 32 * 128 * 128,
+        state=36.0 * 32 * 128 * 128, recurrent_width=36.0 * 12288,
+    ),
+    # Layers of a single operation, as in Nemotron-H: 6 of attention, 23 of a recurrence, 23 of experts.
+    "single-operation": evolve(
+        experts(llama(52, 2688, 32, 2, 1856, 131072), 128, 6), unattended_layers=46.0, expert_layers=23.0, mlp_weights=0.0,
+        width=0.0, absent_results=23.0, matrices=2.0, recurrence=23.0 * 3.5 * 64 * 64 * 128, state=23.0 * 64 * 64 * 128,
+        recurrent_width=23.0 * 14400,
+    ),
+    # Attention to the keys that an indexer chooses, as in DeepSeek-V3.2; the first layers attend to all.
+    "sparse": evolve(
+        llama(24, 4096, 32, 8, 14336, 32000), sparse_layers=20.0, sparse_keys=512.0, index_layers=10.0, index_width=2048.0,
+        index_size=128.0,
+    ),
     "encoder": evolve(gpt(24, 1024, 16, 30522.0, 4096.0), causal=0.0),
 }  # fmt: skip
 

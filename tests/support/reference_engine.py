@@ -119,9 +119,12 @@ def tokens_met(seq: float, window: float, causal: bool) -> float:
     return reach * (1 - reach / (2 * seq)) if causal else reach
 
 
-def layer_kinds(d: Any) -> list[tuple[bool, bool]]:
-    """For each layer whether it has experts, which the last ones have, and whether it looks back over a window."""
-    return [(i >= d.layers - d.expert_layers, i < d.windowed_layers) for i in range(int(d.layers))]
+def layer_kinds(d: Any) -> list[tuple[bool, float | None]]:
+    """For each layer whether it has experts, which the last ones have, and its window: 0 for none, None without attention."""
+    reach: list[float | None] = [d.window] * int(d.windowed_layers) + [d.sparse_keys] * int(d.sparse_layers)
+    attended = int(d.layers - d.unattended_layers)
+    reach += [0.0] * (attended - len(reach)) + [None] * int(d.unattended_layers)
+    return [(i >= d.layers - d.expert_layers, window) for i, window in enumerate(reach)]
 
 
 def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
@@ -142,11 +145,12 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     busiest = x.capacity_factor or x.imbalance
     matmul = scores = routed_elements = kept_elements = read = 0.0
     summed = with_experts = 0.0
-    for expert, windowed in layer_kinds(d):
+    for expert, window in layer_kinds(d):
+        attended = window is not None
         own = d.attention_weights + (d.shared_weights + d.router_weights if expert else d.mlp_weights)
         elements = own + (busiest * d.active * d.expert_weights if expert else 0)
         # Each rank holds whole heads of keys and values, repeated where they are fewer than the ranks.
-        elements += d.hidden * d.kv_elements * (math.ceil(d.kv_heads / x.tp) * x.tp / d.kv_heads - 1)
+        elements += attended * d.hidden * d.kv_elements * (math.ceil(d.kv_heads / x.tp) * x.tp / d.kv_heads - 1)
         here = own / x.tp + (d.active * d.expert_weights / x.ep / split_expert if expert else 0)
         read += here * GATHERED.get(x.optimizer, weight) / memory / d.layers
         routed = d.experts * d.expert_weights if expert else 0
@@ -157,21 +161,25 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         dense, shared = bool(d.mlp_weights), bool(d.shared_width)
         # Only ranks that split an expert read whole copies.
         copies = busiest * d.active * split_expert / x.tp + shared if expert else dense
-        split = d.heads * (d.qk_size + d.v_size) + d.kv_elements + d.matrices * width
+        split = attended * (d.heads * (d.qk_size + d.v_size) + d.kv_elements) + d.matrices * width
+        split += d.recurrent_width / d.layers
         operands = tokens * (2 + 2 * copies) * d.hidden + tokens * split / x.tp + own / x.tp
         operands += routed / x.ep / split_expert
         matmul += 2 * elements * tokens / x.tp / rate + operands * 2 * e.matmul_passes / memory
         streams = tokens / x.tp if x.sequence_parallel else tokens
         matmul += streams * d.hidden * 2 * e.hidden_passes / memory
-        context = tokens_met(x.seq, d.window if windowed else 0, causal)
-        scores += 2 * context * d.heads * (d.qk_size + d.v_size) * tokens / x.tp / score_rate
-        scores += 0 if x.flash else tokens * x.seq * d.heads / x.tp * 2 * e.score_passes / memory
+        context = tokens_met(x.seq, window or 0, causal)
+        pairs = attended * context * d.heads * (d.qk_size + d.v_size)
+        # Indexers score all keys; both they and the recurrences take the rate of attention.
+        pairs += tokens_met(x.seq, 0, causal) * d.index_layers / d.layers * d.index_width + d.recurrence / d.layers
+        scores += 2 * pairs * tokens / x.tp / score_rate
+        scores += 0 if x.flash or not attended else tokens * x.seq * d.heads / x.tp * 2 * e.score_passes / memory
         routed_elements += routed
         kept_elements += own + small
         with_experts += expert / d.layers
         # On one rank with all experts their sum is taken with that of the shared ones.
         together = x.ep == 1 and x.dispatch == "per-node"
-        summed += (1 + ((shared and not together) if expert else dense)) / d.layers
+        summed += (1 + ((shared and not together) if expert else dense)) / d.layers - d.absent_results / d.layers**2
     matmul, scores = matmul / d.layers, scores / d.layers
     # Backward: one multiplication for the gradients of each operand; flash attention also computes its scores again.
     forward = max(matmul + scores, e.forward, read)
@@ -199,7 +207,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         reduced_backward = max(0.0, reduced_backward - e.tensor_overlap * beside)
     reduced = reduced_forward + reduced_backward
     steps, byte = links.gather(x.cp, x.tp)
-    cache = x.cp * tokens * d.kv_elements * 2 / min(x.tp, d.kv_heads)
+    cache = x.cp * tokens * d.kv_elements * 2 / min(x.tp, d.kv_heads) * (1 - d.unattended_layers / d.layers)
     ring = (e.call if x.cp > 1 else 0) + steps + byte * cache
     passed_backward = (2 + (1 if full or selective else 0.5 if operators else 0)) * ring
     passed = ring + passed_backward
@@ -379,6 +387,7 @@ def operators(d: Any, x: Any, *, expert: bool) -> float:
         shared += math.ceil(d.kv_heads / t) * t * d.v_size
     else:
         shared += d.heads * (d.qk_size + d.v_size)
+    shared = shared * (1 - d.unattended_layers / d.layers) + d.recurrent_width / d.layers
     widths = [(d.width, 1, 1)]
     if expert:
         widths = [(d.expert_width, busiest, split_expert / t)] * int(d.active)
@@ -408,12 +417,13 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
         return min(small, d.hidden) + (small - min(small, d.hidden)) / ranks
 
     def kept(expert: bool, recompute: str) -> float:
-        scores = 0 if x.flash or recompute != "none" else tokens * x.seq * d.heads * 2 / t
+        attended = 1 - d.unattended_layers / d.layers
+        scores = 0 if x.flash or recompute != "none" else tokens * x.seq * d.heads * attended * 2 / t
         if recompute == "full":
             return tokens * d.hidden * 2 / along
         if recompute == "operators":
             return operators(d, x, expert=expert)
-        heads = tokens * 2 * d.heads * (d.qk_size + d.v_size) / t
+        heads = attended * tokens * 2 * d.heads * (d.qk_size + d.v_size) / t
         latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
         # The gathered inputs of attention and network instead of their parts.
         whole = 4 * tokens * d.hidden * (1 - 1 / along) if runtime.gathered_inputs else 0
@@ -421,7 +431,8 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
             whole
             + tokens * d.hidden * 8 / along
             + heads * (2 if latent else 1)
-            + tokens * 2 * d.kv_elements * heads_here
+            + attended * tokens * 2 * d.kv_elements * heads_here
+            + tokens * 2 * d.recurrent_width / d.layers / t
         )
         if not expert:
             return size + scores + 2 * d.matrices * d.width * tokens / t
@@ -437,7 +448,7 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
     kinds_here += [bool(d.expert_layers)] * int(d.mtp_layers) if last else []
     for expert in kinds_here:
         part = 1
-        keys = d.hidden * d.kv_elements
+        keys = d.hidden * d.kv_elements * (1 - d.unattended_layers / d.layers)
         dense += part * ((d.attention_weights - keys) / t + keys * heads_here + d.attention_small)
         if expert:
             dense += part * (d.shared_weights / t + split(d.shared_small) + d.router_weights + d.router_small)
@@ -476,7 +487,7 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
     if x.recompute in {"full", "operators"}:
         total += max(kept(expert, "none") for expert in (False, True))
     elif x.recompute == "selective":
-        total += 0 if x.flash else tokens * x.seq * d.heads * 2 / t
+        total += 0 if x.flash else tokens * x.seq * d.heads * (1 - d.unattended_layers / d.layers) * 2 / t
     if x.pp > 1:
         total += 2 * tokens * d.hidden * 2 / along
     if x.zero == 3 and copies * same_experts > 1:

@@ -55,7 +55,7 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     type=click.Choice([*KINDS.values()]),
     help="What to fit; the kind of the rows when left out.",
 )
-@_option("--software", group="Measurements", required=True, metavar="TEXT", help="The software that ran: Megatron-LM.")
+@_option("--software", group="Measurements", metavar="TEXT", help="The software that ran: Megatron-LM.")
 @_option(
     "--chip",
     "chips",
@@ -87,6 +87,13 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
 )
 @_option("--only", group="Measurements", metavar="REGEX", help="Only rows whose id matches.")
 @_option("--also", group="Measurements", metavar="REGEX", help="Rows that widen the interval but are not fitted.")
+@_option(
+    "--pool",
+    group="Measurements",
+    is_flag=True,
+    help="Serving with requests in flight: one fit to all chips and frameworks of the rows, which borrow from each "
+    "other; a document for each of them.",
+)
 @_option("--out", group="Output", metavar="DIR", help="Write a document for each chip into this catalog folder.")
 @_option(
     "--name",
@@ -127,7 +134,9 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     metavar="DIR",
     help="Also resolve names in this catalog; may be repeated.",
 )
-def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
+def command(
+    files: tuple[str, ...], software: str | None, chips: tuple[str, ...], only: str | None, **options: Any
+) -> None:
     """Fit the achieved efficiencies of a chip to measured training steps, inference or collectives.
 
     The first line of DATA.csv names its columns; the column kind is required. A measured step is a row of kind train:
@@ -145,6 +154,16 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
 
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
+    if options["pool"]:
+        from trnspec.cli.calibrate_pooled import fit_pooled_serving
+
+        if options["out"]:
+            _check_source(catalog, options["source"])
+        data = ", ".join(FilePath(file).name for file in files)
+        fit_pooled_serving(catalog, rows, {**options, "data": data})
+        return
+    if software is None:
+        raise UsageError("missing option --software")
     if of == "collectives":
         _collectives(catalog, files, chips, only, options | {"software": software})
         return
@@ -210,7 +229,7 @@ def _collectives(
         texts[target] = document(
             fitted, name=target.stem, chip=chip, of="collectives", software=options["software"],
             source=options["source"], data=", ".join(data), fitted=f"{datetime.now(UTC):%Y-%m-%d}",
-            schema=_schema(target.parent), framework=framework, era=era, fitted_on=fitted.fitted_on(),
+            schema=schema_of(target.parent), framework=framework, era=era, fitted_on=fitted.fitted_on(),
             beyond=(fitted.elsewhere(),), groups=fitted.groups(), hashes=[each for c in fitted.cases for each in row_hashes(c.row)],
         ).encode()  # fmt: skip
     write(texts)
@@ -254,8 +273,13 @@ def _hashes(rows: list[Record], cases: Sequence[AnyCase]) -> list[str]:
 
 def _holdouts(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
     """The groups that cross-validation holds out: models for a chip that has rows, chips for one that has none."""
-    needed: dict[Holdout, None] = dict.fromkeys("model" if chip in own else "chip" for chip in targets)
+    needed: dict[Holdout, None] = dict.fromkeys(_holdout(chip, own) for chip in targets)
     return sorted(needed, reverse=True) or ["model"]
+
+
+def _holdout(chip: str, own: Sequence[str]) -> Holdout:
+    """Chips for a chip without rows, where there are several: with one, the transfer to others widens its interval."""
+    return "model" if chip in own or len(own) < 2 else "chip"
 
 
 def _fit(cases: Sequence[AnyCase], holdout: Holdout, eras: Sequence[str]) -> Fitted:
@@ -307,7 +331,7 @@ def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
 
     if isinstance(fitted, FittedServing):
         served = runs([c for c in cases if isinstance(c, InferenceCase)])
-        return served.token_times(fitted.serving) / served.tpot - 1.0
+        return fitted.solved.times(served)[0] / served.tpot - 1.0
     steps = batch([c for c in cases if isinstance(c, Case)])
     return steps.times(fitted.pooled) / steps.seconds - 1.0
 
@@ -315,7 +339,7 @@ def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
 def _cases(
     catalog: Catalog, rows: list[Record], of: str, chips: Sequence[str], only: str | None
 ) -> tuple[list[AnyCase], list[Skipped]]:
-    from trnspec.perf.calibration.measured_inference import inference_cases
+    from trnspec.perf.calibration.measured_inference import InferenceCase, inference_cases
     from trnspec.perf.calibration.measured_training import training_cases
     from trnspec.perf.calibration.measurements import Skipped
 
@@ -323,6 +347,8 @@ def _cases(
     read = inference_cases if of == "inference" else training_cases
     every: list[AnyCase | Skipped] = [*read(catalog.graph, rows)]
     cases = [c for c in every if not isinstance(c, Skipped) and pattern.search(c.id)]
+    # A row with a time to first token alone is scored and not fitted.
+    cases = [c for c in cases if not isinstance(c, InferenceCase) or c.tpot]
     skipped = [c for c in every if isinstance(c, Skipped) and pattern.search(c.id)]
     return [c for c in cases if not chips or c.system.chip in chips], skipped
 
@@ -386,7 +412,6 @@ def _targets(
 ) -> dict[tuple[str, str], FilePath]:
     """The file for each chip and era; reasons not to write it are reported before the fit, which may take minutes."""
     from trnspec.model.annotations import NAME_PATTERN
-    from trnspec.model.source import Source
 
     framework, source, eras = options["framework"], options["source"], options["eras"] or ("",)
     if framework and not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", framework):
@@ -400,11 +425,7 @@ def _targets(
     for each in names.values():
         if not re.fullmatch(NAME_PATTERN.regex, each):
             raise UsageError(f"--name: {each!r} is not {NAME_PATTERN.words}")
-    known = [n.name for n in catalog.graph.of(Source)]
-    if source not in known:
-        hint = did_you_mean(source, known)
-        advice = hint or "write one, and name its catalog with --catalog"
-        raise UnknownNameError(f"--source: no source is named {source!r}; {advice}")
+    _check_source(catalog, source)
     folder = FilePath(options["out"]) / "calibrations"
     chips = sorted({c.system.chip for c in cases})
     for chip in options["written"]:
@@ -420,6 +441,18 @@ def _targets(
         if target.exists() and not options["force"]:
             raise UsageError(f"{target} exists; --force overwrites it")
     return targets
+
+
+def _check_source(catalog: Catalog, source: str | None) -> None:
+    from trnspec.model.source import Source
+
+    if not source:
+        raise UsageError("--out needs --source")
+    known = [n.name for n in catalog.graph.of(Source)]
+    if source not in known:
+        hint = did_you_mean(source, known)
+        advice = hint or "write one, and name its catalog with --catalog"
+        raise UnknownNameError(f"--source: no source is named {source!r}; {advice}")
 
 
 def _write(
@@ -444,10 +477,10 @@ def _write(
     further = beyond(next(iter(fits.values())), cases, others)
     texts = {}
     for (chip, era), target in targets.items():
-        fitted, rows = _own(fits["model" if chip in own else "chip"], [*cases, *more], chip, era)
+        fitted, rows = _own(fits[_holdout(chip, own)], [*cases, *more], chip, era)
         text = document(
             fitted, name=target.stem, chip=chip, era=era, **about,
-            fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
+            fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=schema_of(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
             groups=groups_of(fitted, rows, chip), hashes=hashes,
         )  # fmt: skip
@@ -479,7 +512,7 @@ def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
         yield f"The interval and the errors include {more} rows that were not fitted."
 
 
-def _schema(folder: FilePath) -> str:
+def schema_of(folder: FilePath) -> str:
     """The path of the schema relative to a folder: in the nearest parent folder that has one, as in a checkout."""
     place = FilePath("schemas", "v1", "calibration.schema.json")
     above = folder.resolve()

@@ -125,7 +125,7 @@ def answered(
         setup = evolve(setup, before=evolve(before, known=prompts))
     achieved = serving_of(known) if serving is None else serving
     held = memory(setup, setup.pool)
-    most = max_batch(setup, setup.pool.system.capacity)
+    most = max_batch(setup, setup.pool.capacity)
     for pool in filter(None, (setup.pool, setup.before)):
         _fits(setup, pool, most)
     slow, nominal, fast = (_case(setup, achieved, end) for end in (0, None, 1))
@@ -155,7 +155,7 @@ def _scale(pool: Pool) -> str:
 
 def _fits(setup: Setup, pool: Pool, most: int) -> None:
     held = memory(setup, pool)
-    capacity = pool.system.capacity
+    capacity = pool.capacity
     if held.total <= capacity:
         return
     names = [n for n in _fields(held) if getattr(held, n)]
@@ -291,7 +291,7 @@ def _answers(
         kind: Kind = "ideal" if name == "transfer_time" else weakest(u.evidence for u in used).kind
         yield Answer(name, value, unit, low, high, note, kind)
     yield Answer("memory", float(held.total), "B", note="of the rank that needs most")
-    yield Answer("capacity", setup.pool.system.capacity, "B", note="per rank")
+    yield Answer("capacity", setup.pool.capacity, "B", note="per rank")
     size = float(cache_bytes(setup.model, setup.pool.plan.cache_bytes))
     yield Answer("kv_per_token", size, "B", note="KV cache of one token, all layers and ranks, without replication")
     yield Answer("max_batch", most, note="sequences per replica that fit")

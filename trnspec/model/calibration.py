@@ -33,7 +33,7 @@ SHARES = frozenset(
 )
 """The parameters of :class:`Achieved` that are shares of training, none above 1."""
 
-SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding"})
+SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding", "queue"})
 """Those that only serving has."""
 
 Framework = Annotated[str, Pattern(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "the name of a framework, such as megatron")]
@@ -93,10 +93,14 @@ class Achieved:
         sample: Serving: time to pick a token, for each sequence. Example: 1 ms
         request: Serving: time of a prefill that depends on nothing. Example: 15 ms
         padding: Serving: share of the cache's unused capacity that is read as well. Example: 0.9x
+        queue: Serving: share of the other requests in flight whose prompts are ahead of a new one. Example: 0.1x
+        response: Serving: time of a first token that takes no device time. Example: 20 ms
         host: Collectives: least time of a call that the host launches. Example: 20 us
         wait: Collectives: time by which a call takes longer that the host waits for. Example: 20 us
         copies: Collectives: passes over the buffer of an eager call, beyond those of a graph. Example: 2x
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -137,6 +141,8 @@ class Achieved:
     sample: Duration | None = None
     request: Duration | None = None
     padding: Ratio | None = None
+    queue: Ratio | None = None
+    response: Duration | None = None
     host: Duration | None = None
     wait: Duration | None = None
     copies: Ratio | None = None
@@ -157,6 +163,8 @@ class Protocol:
         network: Share of the rate of the network. Example: 0.65x
         own: How often a rank's own part of the buffer passes its links in addition. Example: 0.5x
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -179,6 +187,8 @@ class Range:
         low: The least. Example: 2048
         high: The largest. Example: 8192
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -209,6 +219,8 @@ class FittedOn:
         size: Collectives: bytes of the buffer.
         servers: Collectives: servers, or UltraServers, that the ranks are on.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -242,6 +254,8 @@ class Transfer:
         high: Measured over computed at its upper end. Example: 1.4x
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     rows: Count
@@ -265,6 +279,8 @@ class Spread:
         extrapolation: Exponent by which the interval widens outside the range of the fit. Example: 0.08x
         transfer: The same for other chips and other software.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -295,6 +311,8 @@ class Group:
         high: Measured over computed at its upper end. Example: 1.08x
         size: Collectives: bytes of the buffers of the group; any size when left out.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -331,6 +349,8 @@ class Calibration:
         groups: The same by scale, models and phase, for groups with enough rows.
         rows: Hashes of the fitted rows, by their content. Example: 0a1b2c3d 4e5f6071
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 

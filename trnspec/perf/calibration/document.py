@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from attrs import asdict
 
 from trnspec.model.calibration import Achieved
 from trnspec.model.reflection import FigureShape, ObjectShape
@@ -148,7 +150,9 @@ def printed_values(fitted: Fitted) -> dict[str, str]:
     """The figures of a fit, as printed."""
     if isinstance(fitted, FittedLibrary):
         return achieved(fitted.library, fitted.names)
-    return achieved(fitted.serving if isinstance(fitted, FittedServing) else fitted.efficiency, fitted.names)
+    if not isinstance(fitted, FittedServing):
+        return achieved(fitted.efficiency, fitted.names)
+    return achieved(SimpleNamespace(**asdict(fitted.efficiency) | asdict(fitted.serving)), fitted.names)
 
 
 def _spread(fitted: Fitted, pooled: GroupErrors | None) -> dict[str, str]:

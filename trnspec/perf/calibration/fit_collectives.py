@@ -91,7 +91,7 @@ FOLDS = 5
 LEAST = 8
 """Least number of rows of a chip."""
 
-GROUP = 10
+GROUP = 20
 """Least number of rows of a group of sizes with an interval of its own."""
 
 SIZES = (2.0**16, 2.0**22)

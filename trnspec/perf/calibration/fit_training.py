@@ -395,11 +395,19 @@ def solved(data: Batch, begin: Pooled | None = None) -> Pooled:
     def residuals(at: Any) -> Any:
         return np.concatenate([weights * np.log(data.times(pooled(at)) / data.seconds), pull * (at - center)])
 
-    start = center
     if begin is not None:
         known = [begin.common.get(n, t) for n, t in zip(names, typical, strict=True)]
-        start = np.array([*known, *(begin.own.get(key, 0.0) for key in own)])
-    return pooled(minimize(residuals, start, bounds, tolerance=_TOLERANCE).x)
+        starts = [np.array([*known, *(begin.own.get(key, 0.0) for key in own)])]
+    else:
+        # Where launches are shorter than computation, a fit does not depend on them: it also begins with long ones.
+        slow = [np.log(_LAUNCHES) if n in ("forward", "backward") else t for n, t in zip(names, typical, strict=True)]
+        starts = [center, np.concatenate([slow, np.zeros(len(own))])]
+    results = [minimize(residuals, start, bounds, tolerance=_TOLERANCE) for start in starts]
+    return pooled(min(results, key=lambda r: float(r.cost)).x)
+
+
+_LAUNCHES = 1e-3
+"""Launch of a layer's kernels without CUDA graphs, where a second search begins [s]."""
 
 
 _FARTHEST = 3.0

@@ -358,10 +358,13 @@ def serving_of(calibration: Calibrated) -> Serving:
     )
 
 
-_RATES = ("matmul", "matmul_fp8", "matmul_fp4", "attention", "memory", "chip", "server", "ultraserver", "network")
+_RATES = (
+    *("matmul", "matmul_fp8", "matmul_fp4", "attention", "memory"),
+    *("chip", "server", "ultraserver", "network", "exchange"),
+)
 """Figures that scale a published rate."""
 
-_SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding")
+_SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding", "queue", "response")
 """Figures that only serving has."""
 
 

@@ -41,7 +41,9 @@ class Terms:
         causal_half: 0.5 for causal attention, else 0: the share of the scores that flash attention leaves out.
         written_half: The same where scores are written to memory.
         window: Attention window in tokens.
-        windowed: Share of the layers with a window.
+        windowed: Share of the layers with attention that have a window or an indexer's choice.
+        index: FLOP of indexers per query-key pair, over those of scores and values.
+        recurrence: Keys whose scores and values cost a token as much as the recurrence of an average layer.
         kept: Elements of a layer that every rank of an expert-parallel group holds.
         routed: Elements of the routed experts of a layer.
         outer: Elements outside the layers with a single stage.
@@ -88,6 +90,8 @@ class Terms:
     written_half: Number
     window: Number
     windowed: Number
+    index: Number
+    recurrence: Number
     kept: Number
     routed: Number
     outer: Number
@@ -137,7 +141,7 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         read=model.whole * machine.byte,
         routed_read=(model.weights - model.whole) * machine.byte,
         stream=model.hidden * machine.hidden_passes * machine.byte,
-        score_byte=model.heads * machine.score_passes * machine.byte,
+        score_byte=model.attended * model.heads * machine.score_passes * machine.byte,
         head=(1.0 + model.mtp) * model.vocabulary * head_time + 6.0 * model.mtp * model.joined * machine.flop,
         keys=model.kv_elements / model.hidden,
         kv_heads=model.kv_heads,
@@ -145,6 +149,8 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         written_half=0.5 * machine.causal * model.causal,
         window=model.window,
         windowed=model.windowed,
+        index=model.index / model.scores,
+        recurrence=model.recurrence / model.scores,
         kept=model.whole + model.small,
         routed=model.routed,
         outer=outer,
@@ -174,15 +180,17 @@ def terms(model: Transformer, machine: Machine) -> Terms:
 
 
 def context(terms: Terms, seq: Number, flash: Number = 1.0) -> Number:
-    """Keys that a query attends to in an average layer, forward, over a sequence of ``seq`` tokens.
+    """Keys that a query attends to in an average layer with attention, forward, over a sequence of ``seq`` tokens.
+
+    Indexers and recurrences count as the keys that cost as much.
 
     Flash attention leaves out the blocks beyond the causal half; whether software that writes its scores does is calibrated.
     """
     causal_half = flash * terms.causal_half + (1.0 - flash) * terms.written_half
     unwindowed = seq * (1.0 - causal_half)
     if always_zero(windowed := terms.windowed):
-        return unwindowed
+        return unwindowed if always_zero(terms.recurrence) else unwindowed + terms.recurrence
     window = smaller(terms.window, seq)
     # With a window w each token attends to w keys, but for the first w tokens, which attend to w/2 on average.
     windowed_keys = window - causal_half * window * window / seq
-    return unwindowed + windowed * (windowed_keys - unwindowed)
+    return unwindowed + windowed * (windowed_keys - unwindowed) + (terms.index * unwindowed + terms.recurrence)
