@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +199,7 @@ def _collectives(
     from trnspec.perf.calibration.fit_collectives import fit_collectives
     from trnspec.perf.calibration.measured_collectives import CollectiveCase, collective_cases
     from trnspec.perf.calibration.measurements import records, row_hashes
+    from trnspec.perf.lowering.calibrated import nearest
 
     pattern = _pattern(only)
     by_file: dict[str, list[CollectiveCase]] = {}
@@ -214,7 +216,8 @@ def _collectives(
     options = {**options, "framework": framework}
     own = [c for c in cases if c.framework == framework and (not chips or c.system.chip in chips)]
     targets = _targets(catalog, own, "collectives", options) if options["out"] else {}
-    fits = {chip: fitted for chip, fitted in fit_collectives(cases, framework).items() if not chips or chip in chips}
+    every = fit_collectives(cases, framework, partial(nearest, catalog.graph))
+    fits = {chip: fitted for chip, fitted in every.items() if not chips or chip in chips}
     for chip, fitted in fits.items():
         click.echo(chip)
         _print({"model": fitted}, fitted.cases, skipped, every=options["every"])

@@ -26,7 +26,7 @@ from trnspec.perf.collectives.library import Library, Protocol, launched, shape,
 from trnspec.perf.lowering.efficiency import IDEAL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.collectives.library import Algorithm
@@ -208,7 +208,7 @@ class FittedLibrary(Fitted):
     Attributes:
         library: The protocols.
         cases: The rows of the chip.
-        beyond: Errors of rows whose chip, or whose collective and number of ranks, was held out.
+        beyond: Errors of rows whose chip was held out, by the fit of the nearest chip, or whose collective and number of ranks.
     """
 
     library: Library
@@ -277,13 +277,18 @@ def collective_inputs(system: System, size: float, ranks: float) -> dict[str, fl
     return {"size": max(size, 1.0), "ranks": ranks, "servers": float(np.ceil(ranks / near))}
 
 
-def fit_collectives(cases: Sequence[CollectiveCase], framework: str) -> dict[str, FittedLibrary]:
+def fit_collectives(
+    cases: Sequence[CollectiveCase],
+    framework: str,
+    nearest: Callable[[str, Collection[str]], Sequence[str]] = lambda _, among: sorted(among),
+) -> dict[str, FittedLibrary]:
     """Fits the library of a framework, one fit for each chip that has enough rows.
 
     Args:
         cases: The measurements of that library and of those that it uses, on all chips.  Where that library was measured
             on one chip only, those of others show how libraries transfer.
         framework: A name in :data:`LIBRARIES`.
+        nearest: Function from a chip and others to those whose calibration it would get, the first first.
 
     Raises:
         UsageError: Unknown framework, too few rows, or scipy is not installed.
@@ -315,11 +320,11 @@ def fit_collectives(cases: Sequence[CollectiveCase], framework: str) -> dict[str
                 beyond.append(times(solved(rows.only(~mask), prior, OWN), rows.only(mask)) / rows.seconds[mask] - 1.0)
         others = {name: each for name, each in data.items() if name != chip}
         if others:
-            elsewhere = _prior(
-                _pooled(others, framework, {k: v for k, v in bases.items() if k != chip}), bases.get(chip)
-            )
-            beyond.append(times(elsewhere, rows) / rows.seconds - 1.0)
-        if not others:
+            near = nearest(chip, others)[0]
+            without = _pooled(others, framework, {k: v for k, v in bases.items() if k != chip})
+            library_there = solved(others[near], _prior(without, bases.get(near)), OWN)
+            beyond.append(times(library_there, rows) / rows.seconds - 1.0)
+        else:
             beyond += _left_out([c for c in cases if c.framework != framework])
         results[chip] = FittedLibrary(
             IDEAL,
