@@ -64,6 +64,10 @@ fit $NVIDIA $MEASURED/training_megatron_bridge.csv $MEASURED/training_simumax.cs
 # Serving with requests in flight: one partially pooled fit, a document for each chip, framework and kind of models.
 fit $NVIDIA $MEASURED/serving_gpu.csv $MEASURED/inference_h100_reference.csv --pool --era 2026 --source aiconfigurator-095f58a
 
+# Kernels: the same, a document for each chip and framework.
+fit $NVIDIA $MEASURED/gemm_gpu.csv $MEASURED/matmul.csv $MEASURED/attention_prefill_gpu.csv $MEASURED/attention_decode_gpu.csv \
+    $MEASURED/moe_gpu.csv --pool --era 2026 --source aiconfigurator-095f58a
+
 # Collectives. Kernels of inference frameworks start from the fit to NCCL on the same chip, and rows of NCCL show how a library
 # that was measured on one chip transfers to others.
 collectives() {

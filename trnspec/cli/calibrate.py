@@ -156,12 +156,12 @@ def command(
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
     if options["pool"]:
-        from trnspec.cli.calibrate_pooled import fit_pooled_serving
+        from trnspec.cli.calibrate_pooled import fit_pooled_rows
 
         if options["out"]:
             _check_source(catalog, options["source"])
         data = ", ".join(FilePath(file).name for file in files)
-        fit_pooled_serving(catalog, rows, {**options, "data": data})
+        fit_pooled_rows(catalog, rows, {**options, "data": data, "era": "".join(options["eras"][:1])})
         return
     if software is None:
         raise UsageError("missing option --software")
