@@ -53,7 +53,7 @@ def test_a_training_step():
         (inference, SERVED | {"calibration": "none"}),
         (inference, {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "tp": 1}),
         (training, TRAINED | {"calibration": "none"}),
-        (training, TRAINED | {"tp": 1, "zero": 3, "recompute": "full"}),
+        (training, TRAINED | {"tp": 1, "global_batch": 128, "zero": 3, "recompute": "full"}),
     ],
 )
 def test_bounds_and_single_ranks_have_none(evaluate, given):

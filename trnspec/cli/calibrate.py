@@ -232,7 +232,7 @@ def _collectives(
         texts[target] = document(
             fitted, name=target.stem, chip=chip, of="collectives", software=options["software"],
             source=options["source"], data=", ".join(data), fitted=f"{datetime.now(UTC):%Y-%m-%d}",
-            schema=schema_of(target.parent), framework=framework, era=era, fitted_on=fitted.fitted_on(),
+            schema=schema_of(target.parent), framework=framework, era=era, note=fitted.note(), fitted_on=fitted.fitted_on(),
             beyond=(fitted.elsewhere(),), groups=fitted.groups(), hashes=[each for c in fitted.cases for each in row_hashes(c.row)],
         ).encode()  # fmt: skip
     write(texts)

@@ -104,6 +104,10 @@ def test_a_protocol_that_no_row_uses_stays_near_the_pooled_one() -> None:
         assert getattr(found, name) == pytest.approx(getattr(typical, name), rel=1e-9), name
 
 
+def test_what_no_row_determines_is_in_the_note() -> None:
+    assert "Pooled or typical, without rows of this chip: P2P, eager, synchronous, the network." == fitted().note()
+
+
 def test_too_few_rows_and_unknown_libraries() -> None:
     with pytest.raises(UsageError, match="too few rows of nccom"):
         fit_collectives(rows()[:5], "nccom")

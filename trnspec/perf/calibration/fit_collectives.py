@@ -153,12 +153,21 @@ def arrays(cases: Sequence[CollectiveCase], library: Library) -> Rows:
     )  # fmt: skip
 
 
-def times(library: Library, rows: Rows) -> Any:
-    """The computed times of rows [s]."""
+def _each(library: Library, rows: Rows) -> Any:
+    """The computed times of rows by each protocol [s]; infinite where a row cannot use it."""
     numbers: dict[str, Any] = {name: np.array([getattr(p, name) for p in library.protocols]) for name in _PROTOCOL}
     columns = Protocol(name="", algorithm="ring", **numbers)
-    each = time_of(columns, rows.coefficients, rows.size[:, None])
-    time = np.where(rows.usable, each, np.inf).min(axis=1)
+    return np.where(rows.usable, time_of(columns, rows.coefficients, rows.size[:, None]), np.inf)
+
+
+def used_protocols(library: Library, rows: Rows) -> set[int]:
+    """The places of the protocols that are the fastest of a row."""
+    return {int(i) for i in _each(library, rows).argmin(axis=1)}
+
+
+def times(library: Library, rows: Rows) -> Any:
+    """The computed times of rows [s]."""
+    time = _each(library, rows).min(axis=1)
     for launch in ("eager", "synchronous"):
         time = np.where(rows.launch == launch, launched(library, launch, time, rows.size, rows.byte), time)
     return time
@@ -248,6 +257,15 @@ class FittedLibrary(Fitted):
             return Beyond(EXPONENT, None)
         low, high = _ends(self.beyond)
         return Beyond(EXPONENT, Elsewhere(len(self.beyond), len({(c.kind, c.ranks) for c in self.cases}), low, high))
+
+    def note(self) -> str:
+        """What no row of the chip determines, so that it is that of the pooled fit, or typical; empty if there is nothing."""
+        used = used_protocols(self.library, arrays(self.cases, self.library))
+        unused = [p.name for i, p in enumerate(self.library.protocols) if i not in used]
+        unused += [word for word in ("eager", "synchronous") if all(c.launch != word for c in self.cases)]
+        if all(collective_inputs(c.system, c.size, c.ranks)["servers"] == 1.0 for c in self.cases):
+            unused.append("the network")
+        return f"Pooled or typical, without rows of this chip: {', '.join(unused)}." if unused else ""
 
     def fitted_on(self) -> dict[str, str]:
         """The object ``fitted_on`` of the calibration, each value as YAML."""
