@@ -1,10 +1,9 @@
-"""Published measurements of collectives: which can be computed."""
+"""Published measurements of collectives: which can be computed, and as what."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from engine_catalogs import everything
 
@@ -29,16 +28,12 @@ def collective(**changed: str) -> CollectiveCase | Skipped:
     return found
 
 
-def rows_of(name: str, read, key) -> tuple[dict[object, int], dict[str, int]]:
-    found = list(read(everything(), records(DATA / name)))
+def measured(name: str) -> tuple[dict[object, int], dict[str, int]]:
+    found = list(collective_cases(everything(), records(DATA / name)))
     return (
-        Counter(key(r) for r in found if not isinstance(r, Skipped)),
+        Counter((c.system.name, c.kind, c.framework, c.launch) for c in found if isinstance(c, CollectiveCase)),
         Counter(s.reason for s in found if isinstance(s, Skipped)),
     )
-
-
-def measured(name: str):
-    return rows_of(name, collective_cases, lambda c: (c.system.name, c.kind, c.framework, c.launch))
 
 
 def test_every_row_of_nccl():

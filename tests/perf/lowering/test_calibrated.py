@@ -36,8 +36,6 @@ def test_a_chip_without_one_has_that_of_the_nearest():
         unknown.evidence.kind,
         unknown.evidence.reason.partition(":")[0],
     )
-    # None is calibrated for serving.
-    assert "ideal" == calibrated(everything(), "h100-sxm", "inference").evidence.kind
 
 
 def test_the_nearest_chip():
