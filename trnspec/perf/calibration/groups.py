@@ -86,18 +86,20 @@ def label(case: Case | InferenceCase) -> Label:
     return Label(scale_of(case.system, ranks), models, case.system.chip, case.model, cluster)
 
 
-def groups_of(fitted: Fitted, cases: Sequence[Case | InferenceCase], chip: str = "") -> list[GroupErrors]:
+def groups_of(
+    fitted: Fitted, cases: Sequence[Case | InferenceCase], chip: str = "", errors: Any = None
+) -> list[GroupErrors]:
     """The groups of the held-out rows of a fit, and the group of all rows, which has neither scale nor models.
 
     Args:
         fitted: The fit.
         cases: The rows of its ``held_out``, in that order.
         chip: The chip whose rows are a group where there are enough of them; those of all chips otherwise.
+        errors: The errors of the fit of the first of these rows; by default those that ``fitted`` has.
     """
     labels = [label(c) for c in cases]
-    result = groups(
-        "tpot" if isinstance(fitted, FittedServing) else "step", labels, fitted.held_out, fitted.errors, chip
-    )
+    errors = fitted.errors if errors is None else errors
+    result = groups("tpot" if isinstance(fitted, FittedServing) else "step", labels, fitted.held_out, errors, chip)
     if isinstance(fitted, FittedServing) and fitted.ttft is not None:
         first = fitted.ttft
         timed = [each for each, case in zip(labels, cases, strict=True) if not isinstance(case, Case) and case.ttft]
