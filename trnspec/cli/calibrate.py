@@ -143,8 +143,8 @@ def command(
     The first line of DATA.csv names its columns; the column kind is required. A measured step is a row of kind train:
     model, hardware, n_chips, seq, global_batch, precision and step_time_s are required; tp, pp, dp, microbatch and
     others describe the parallelism. A measured deployment is a row of kind infer: model, hardware, n_chips, tp, isl,
-    osl, batch_conc, precision and tpot_ms are required; ttft_ms is fitted too. A measured collective is a row of kind
-    collective: hardware, n_chips, collective, size_bytes and time_us are required. All columns are described in
+    batch_conc, precision and tpot_ms are required; osl is with continuous batching; ttft_ms is fitted too. A measured
+    collective is a row of kind collective: hardware, n_chips, collective, size_bytes and time_us are required. All columns are described in
     docs/reference/calibrate.md. Rows that cannot be evaluated are listed with the reason. The errors are printed of the
     fit, and of fits that held out the model of each row.
 
