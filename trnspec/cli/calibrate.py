@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -155,12 +156,12 @@ def command(
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
     if options["pool"]:
-        from trnspec.cli.calibrate_pooled import fit_pooled_serving
+        from trnspec.cli.calibrate_pooled import fit_pooled_rows
 
         if options["out"]:
             _check_source(catalog, options["source"])
         data = ", ".join(FilePath(file).name for file in files)
-        fit_pooled_serving(catalog, rows, {**options, "data": data})
+        fit_pooled_rows(catalog, rows, {**options, "data": data, "era": "".join(options["eras"][:1])})
         return
     if software is None:
         raise UsageError("missing option --software")
@@ -196,12 +197,18 @@ def _collectives(
     from trnspec.atomic_write import write
     from trnspec.perf.calibration.document import document
     from trnspec.perf.calibration.fit_collectives import fit_collectives
-    from trnspec.perf.calibration.measured_collectives import CollectiveCase
+    from trnspec.perf.calibration.measured_collectives import CollectiveCase, collective_cases
     from trnspec.perf.calibration.measurements import records, row_hashes
+    from trnspec.perf.lowering.calibrated import nearest
 
-    by_file = {file: _cases(catalog, records(FilePath(file), catalog.graph), "collectives", (), only) for file in files}
-    cases = [case for of_file, _ in by_file.values() for case in of_file if isinstance(case, CollectiveCase)]
-    skipped = [row for _, of_file in by_file.values() for row in of_file]
+    pattern = _pattern(only)
+    by_file: dict[str, list[CollectiveCase]] = {}
+    skipped: list[Skipped] = []
+    for file in files:
+        read = [*collective_cases(catalog.graph, records(FilePath(file), catalog.graph))]
+        by_file[file] = [c for c in read if isinstance(c, CollectiveCase) and pattern.search(c.id)]
+        skipped += [c for c in read if not isinstance(c, CollectiveCase) and pattern.search(c.id)]
+    cases = [case for of_file in by_file.values() for case in of_file]
     named = {c.framework for c in cases}
     framework = options["framework"] or (named.pop() if len(named) == 1 else None)
     if framework is None:
@@ -209,7 +216,8 @@ def _collectives(
     options = {**options, "framework": framework}
     own = [c for c in cases if c.framework == framework and (not chips or c.system.chip in chips)]
     targets = _targets(catalog, own, "collectives", options) if options["out"] else {}
-    fits = {chip: fitted for chip, fitted in fit_collectives(cases, framework).items() if not chips or chip in chips}
+    every = fit_collectives(cases, framework, partial(nearest, catalog.graph))
+    fits = {chip: fitted for chip, fitted in every.items() if not chips or chip in chips}
     for chip, fitted in fits.items():
         click.echo(chip)
         _print({"model": fitted}, fitted.cases, skipped, every=options["every"])
@@ -220,11 +228,11 @@ def _collectives(
             raise UsageError(f"{chip} has too few rows of {framework}; choose chips with --chip")
         fitted = fits[chip]
         ids = {c.id for c in fitted.cases}
-        data = [FilePath(file).name for file, (of_file, _) in by_file.items() if any(c.id in ids for c in of_file)]
+        data = [FilePath(file).name for file, of_file in by_file.items() if any(c.id in ids for c in of_file)]
         texts[target] = document(
             fitted, name=target.stem, chip=chip, of="collectives", software=options["software"],
             source=options["source"], data=", ".join(data), fitted=f"{datetime.now(UTC):%Y-%m-%d}",
-            schema=schema_of(target.parent), framework=framework, era=era, fitted_on=fitted.fitted_on(),
+            schema=schema_of(target.parent), framework=framework, era=era, note=fitted.note(), fitted_on=fitted.fitted_on(),
             beyond=(fitted.elsewhere(),), groups=fitted.groups(), hashes=[each for c in fitted.cases for each in row_hashes(c.row)],
         ).encode()  # fmt: skip
     write(texts)
@@ -334,22 +342,25 @@ def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
 def _cases(
     catalog: Catalog, rows: list[Record], of: str, chips: Sequence[str], only: str | None
 ) -> tuple[list[AnyCase], list[Skipped]]:
-    from trnspec.perf.calibration.measured_collectives import collective_cases
     from trnspec.perf.calibration.measured_inference import InferenceCase, inference_cases
     from trnspec.perf.calibration.measured_training import training_cases
     from trnspec.perf.calibration.measurements import Skipped
 
-    try:
-        pattern = re.compile(only or "")
-    except re.error as error:
-        raise UsageError(f"--only: {only!r} is not a regular expression: {error}") from error
-    read: Any = {"inference": inference_cases, "collectives": collective_cases}.get(of, training_cases)
+    pattern = _pattern(only)
+    read = inference_cases if of == "inference" else training_cases
     every: list[AnyCase | Skipped] = [*read(catalog.graph, rows)]
     cases = [c for c in every if not isinstance(c, Skipped) and pattern.search(c.id)]
     # A row with a time to first token alone is scored and not fitted.
     cases = [c for c in cases if not isinstance(c, InferenceCase) or c.tpot]
     skipped = [c for c in every if isinstance(c, Skipped) and pattern.search(c.id)]
     return [c for c in cases if not chips or c.system.chip in chips], skipped
+
+
+def _pattern(only: str | None) -> re.Pattern[str]:
+    try:
+        return re.compile(only or "")
+    except re.error as error:
+        raise UsageError(f"--only: {only!r} is not a regular expression: {error}") from error
 
 
 def _print(
@@ -400,7 +411,7 @@ def _print_skipped(skipped: Sequence[Skipped]) -> None:
 
 
 def _targets(
-    catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[str, Any]
+    catalog: Catalog, cases: Sequence[AnyCase | CollectiveCase], of: str, options: dict[str, Any]
 ) -> dict[tuple[str, str], FilePath]:
     """The file for each chip and era; reasons not to write it are reported before the fit, which may take minutes."""
     from trnspec.model.annotations import NAME_PATTERN
@@ -454,7 +465,7 @@ def _write(
     others: dict[str, list[AnyCase]],
     more: Sequence[AnyCase],
     hashes: Sequence[str],
-    **about: str,
+    **about: Any,
 ) -> None:
     from datetime import UTC, datetime
 
@@ -469,12 +480,12 @@ def _write(
     further = beyond(next(iter(fits.values())), cases, others)
     texts = {}
     for (chip, era), target in targets.items():
-        fitted, rows = _own(fits[_holdout(chip, own)], [*cases, *more], chip, era)
+        fitted, rows, errors = _own(fits[_holdout(chip, own)], [*cases, *more], chip, era)
         text = document(
             fitted, name=target.stem, chip=chip, era=era, **about,
             fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=schema_of(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
-            groups=groups_of(fitted, rows, chip), hashes=hashes,
+            groups=groups_of(fitted, rows, chip, errors), hashes=hashes,
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)
@@ -483,18 +494,18 @@ def _write(
         click.echo(f"wrote {target}")
 
 
-def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase]]:
+def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase], Any]:
     """The fit for a chip and an era: its efficiency, and the errors of the chip's rows where they are enough for an interval."""
     from trnspec.perf.calibration.fit_inference import FittedServing
     from trnspec.perf.calibration.groups import ENOUGH, label
 
     if isinstance(fitted, FittedServing):
-        return fitted, cases
+        return fitted, cases, fitted.errors
     mask = [c.system.chip == chip for c in cases]
     mine = [c for c, kept in zip(cases, mask, strict=True) if kept]
     if len({label(c).cluster for c in mine}) < ENOUGH:
-        return fitted.of(chip, era), cases
-    return fitted.of(chip, era, mask), mine
+        return fitted.of(chip, era), cases, fitted.errors
+    return fitted.of(chip, era, mask), mine, fitted.errors[mask[: len(fitted.errors)]]
 
 
 def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:

@@ -329,6 +329,41 @@ class Group:
 
 
 @frozen(kw_only=True)
+class KernelRoof:
+    """What one kernel achieves in one precision; see :mod:`trnspec.perf.kernels.times` for the formulas.
+
+    Attributes:
+        kernel: Which kernel.
+        precision: Its precision: arithmetic and stored operands. Example: fp8_block
+        rows: Rows of this kernel and precision on the chip; without any it is what the other rows of the fit give. Example: 12
+        compute: Share of the peak rate. Example: 0.75x
+        memory: Share of the rate of device memory. Example: 0.85x
+        fixed: Time that depends on nothing. Example: 3 us
+        inner: Time per 1,000 elements of the inner dimension. Example: 0.5 us
+        token: Time per 1,000 tokens, of quantizing or routing them. Example: 0.7 us
+        quantize: Fixed time of quantizing activations. Example: 2 us
+        waves: Share of a last wave of tiles that is not filled and takes time nevertheless. Example: 0.2x
+        split: Power of the share of the cores that too few tiles leave idle. Example: 0.7x
+        sharpness: Exponent of the sum of compute and memory time. Example: 3x
+    """
+
+    __repr__ = short_repr
+
+    kernel: Literal["gemm", "attention_prefill", "attention_decode", "moe"]
+    precision: Text
+    rows: Count
+    compute: Ratio
+    memory: Ratio
+    fixed: Duration
+    inner: Duration
+    token: Duration
+    quantize: Duration
+    waves: Ratio
+    split: Ratio
+    sharpness: Ratio
+
+
+@frozen(kw_only=True)
 class Calibration:
     """What was achieved on a chip with some software.
 
@@ -347,6 +382,7 @@ class Calibration:
         spread: How far measurements lie from it: of inference, the time per output token.
         first: The same of the time to the first token.
         groups: The same by scale, models and phase, for groups with enough rows.
+        roofs: Of kernels: what each achieves.
         rows: Hashes of the fitted rows, by their content. Example: 0a1b2c3d 4e5f6071
     """
 
@@ -370,4 +406,5 @@ class Calibration:
     spread: Spread
     first: Spread | None = None
     groups: tuple[Group, ...] = ()
+    roofs: tuple[KernelRoof, ...] = ()
     rows: RowHashes | None = None
