@@ -105,8 +105,11 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
 
 
 def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> dict[str, float]:
-    """The parts of one pass: ``load`` has tokens, scores and spilled bytes of all heads, logits, and
-    elements of keys and values, of keys of indexers and of states that are read."""
+    """The parts of one pass.
+
+    ``load`` has tokens, scores and spilled bytes of all heads, logits, and elements of keys and values, of keys of indexers
+    and of states that are read.
+    """
     links = Links(system.levels, _NO_LOSS)
     rate = system.rates["bf16"]
     tokens = load["tokens"]

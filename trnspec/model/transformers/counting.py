@@ -282,7 +282,8 @@ def _recurrences(counts: dict[str, Any], recurrence: Recurrence, h: int) -> dict
         "recurrence": layers * (Fraction(7, 2) if mamba else 4) * state,
         "state": layers * (state + convolved * (recurrence.kernel - 1)),
         "recurrent_width": layers * (inputs + values),
-        "attention_weights": counts["attention_weights"] + layers * (h * inputs + recurrence.kernel * convolved + values * h),
+        "attention_weights": counts["attention_weights"]
+        + layers * (h * inputs + recurrence.kernel * convolved + values * h),
         "attention_small": counts["attention_small"] + layers * small,
     }
 

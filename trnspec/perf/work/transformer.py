@@ -122,9 +122,7 @@ def transformer(d: Dimensions) -> Transformer:
         + experts * (d.experts * d.expert_small + d.shared_small + d.router_small),
         scores=attended * d.heads * (d.qk_size + d.v_size),
         absorbed=attended * d.heads * (d.kv_elements + d.rank if d.rank else d.qk_size + d.v_size),
-        split=attended * (qkv + d.heads * d.v_size)
-        + d.recurrent_width / d.layers
-        + feed_forward_width * (gated + 1.0),
+        split=attended * (qkv + d.heads * d.v_size) + d.recurrent_width / d.layers + feed_forward_width * (gated + 1.0),
         dispatched=experts * d.active,
         embedding=d.embedding + d.positions,
         output=d.head,

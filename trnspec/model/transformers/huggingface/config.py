@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import Factory, define, field, frozen
 
 from trnspec.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trnspec.model.transformers.model import Model
+from trnspec.model.transformers.model import Model
 
 REQUIRED = object()
 """Marks a key without a default."""
@@ -163,11 +160,11 @@ class Config:
             raise ConfigError(key, f"{key} is {value!r}; expected an integer of at least 0")
         return value
 
-    def flag(self, key: str, default: Any = REQUIRED) -> bool:
+    def flag(self, key: str, *, default: bool = False) -> bool:
         """A value that is true or false.
 
         Raises:
-            ConfigError: It is missing and has no default, or is neither.
+            ConfigError: It is neither.
         """
         value = self.get(key, default)
         if not isinstance(value, bool):
@@ -209,6 +206,22 @@ class Config:
             known = " or ".join(str(v).lower() if isinstance(v, bool) else repr(v) for v in allowed)
             raise ConfigError(key, f"{key} is {value!r}; {self.architecture} can be imported with {known} only")
 
+    def on(self, key: str) -> None:
+        """Refuse a key that is false.
+
+        Raises:
+            ConfigError: It is present and not true.
+        """
+        self.expect(key, *(True,))
+
+    def off(self, key: str) -> None:
+        """Refuse a key that is true.
+
+        Raises:
+            ConfigError: It is present and not false.
+        """
+        self.expect(key, *(False,))
+
     def finish(self) -> None:
         """Refuse keys that nothing has read and that may matter.
 
@@ -218,6 +231,10 @@ class Config:
         for key, value in self.values.items():
             known = key in self.used or key in IGNORED or key in PARTS
             # A feature that is switched off changes nothing.
-            if not known and value not in (None, False, 0, "", [], {}) and not key.endswith(("_token_id", "_token_index")):
+            if (
+                not known
+                and value not in (None, False, 0, "", [], {})
+                and not key.endswith(("_token_id", "_token_index"))
+            ):
                 message = f"{key} is {value!r}, which is not known for {self.architecture}; it may change the model"
                 raise ConfigError(key, message)
