@@ -138,6 +138,10 @@ class Config:
             self.notes.append(f"{key} is not in config.json; {shown} is the default of {self.architecture}")
         return default
 
+    def present(self, *keys: str) -> str:
+        """The first of some names of a key that has a value; the first one if none has."""
+        return next((key for key in keys if self.values.get(key) is not None), keys[0])
+
     def count(self, key: str, default: Any = REQUIRED) -> int:
         """A count of at least 1.
 

@@ -197,7 +197,17 @@ def _mpt(c: Config) -> Fields:
     heads, biased = c.count("n_heads"), not c.flag("no_bias", default=True)
     kv_heads = inner.get("kv_n_heads", None) or (1 if inner.get("attn_type", None) == "multiquery_attention" else heads)
     positions = "none" if inner.get("alibi", True) else "learned"
-    for key in ("logit_scale", "learned_pos_emb", "init_config", "init_device", "norm_type", "use_cache", "ffn_config"):
+    for key in (
+        "logit_scale",
+        "learned_pos_emb",
+        "init_config",
+        "init_device",
+        "norm_type",
+        "use_cache",
+        "ffn_config",
+        "embedding_fraction",
+        "emb_pdrop",
+    ):
         c.used.add(key)
     bias: Literal["none", "all"] = "all" if biased else "none"
     return fields | {

@@ -45,13 +45,18 @@ def _qwen3_next(c: Config) -> Fields:
 
 
 _BLOCKS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
+_NAMES = {"linear_attention": "mamba", "full_attention": "attention"}  # of Transformers 5
 
 
 def _nemotron_h(c: Config) -> Fields:
     """Layers of a single operation each: Mamba-2, attention, a dense network, or experts."""
     pattern = c.get("hybrid_override_pattern", None)
     named = c.values_of("layers_block_type")
-    kinds = named if pattern is None else [_BLOCKS.get(letter, letter) for letter in str(pattern)]
+    kinds = (
+        [_NAMES.get(kind, kind) for kind in named or ()]
+        if pattern is None
+        else [_BLOCKS.get(letter, letter) for letter in str(pattern)]
+    )
     if not kinds:
         raise ConfigError("layers_block_type", "config.json has neither hybrid_override_pattern nor layers_block_type")
     unknown = next((k for k in kinds if k not in _BLOCKS.values()), None)

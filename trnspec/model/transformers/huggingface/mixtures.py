@@ -107,27 +107,37 @@ def _minimax_m2(c: Config) -> Fields:
     return with_experts(c, fields, count="num_local_experts", width="intermediate_size", router_bias="expert")
 
 
+def _block_indexer(c: Config) -> Indexer | None:
+    """The indexer of MiniMax-M3, which chooses blocks of keys; Transformers has other names for its keys."""
+    layers = c.count("num_hidden_layers")
+    if "sparse_attention_config" in c.values:
+        s = c.section("sparse_attention_config")
+        chosen = sum(map(bool, s.values_of("sparse_attention_freq", layers) or [1] * layers))
+        blocks, block = s.count("sparse_topk_blocks"), s.count("sparse_block_size")
+        heads, size = s.count("sparse_num_index_heads"), s.count("sparse_index_dim")
+    else:
+        chosen = (c.values_of("layer_types", layers) or ["minimax_m3_sparse"] * layers).count("minimax_m3_sparse")
+        blocks, block = c.count("index_topk_blocks"), c.count("index_block_size")
+        heads, size = c.count("index_n_heads"), c.count("index_head_dim")
+        c.used.add("index_local_blocks")
+    if not chosen:
+        return None
+    return Indexer(keys=blocks * block, heads=heads, size=size, layers=chosen, sparse=chosen)
+
+
 def _minimax_m3(c: Config) -> Fields:
     c.on("use_qk_norm")
     c.expect("qk_norm_type", "per_head")
     c.on("use_routing_bias")
-    sparse, layers = c.section("sparse_attention_config"), c.count("num_hidden_layers")
-    chosen = sum(map(bool, sparse.values_of("sparse_attention_freq", layers) or [1] * layers))
-    indexer = Indexer(
-        keys=sparse.count("sparse_topk_blocks") * sparse.count("sparse_block_size"),
-        heads=sparse.count("sparse_num_index_heads"),
-        size=sparse.count("sparse_index_dim"),
-        layers=chosen,
-        sparse=chosen,
-    )
-    c.used |= {"use_mtp", "dense_intermediate_size", "first_k_dense_replace", "intermediate_size"}
+    indexer = _block_indexer(c)
+    c.used |= {"use_mtp", "dense_intermediate_size", "intermediate_size"}
     c.off("attention_output_gate")
     c.expect("shared_intermediate_size", c.values.get("intermediate_size"))
     fields = equal_layers(c, attention={"bias": "none", "norm": "head", "indexer": indexer}, network=no_network)
-    dense = dense_before(c, "moe_layer_freq")
+    dense = dense_before(c, "moe_layer_freq", "mlp_layer_types", "first_k_dense_replace")
     return with_experts(
-        c, fields, count="num_local_experts", width="moe_intermediate_size" if "moe_intermediate_size" in c.values else "intermediate_size",
-        shared="n_shared_experts", dense=dense, dense_width="dense_intermediate_size", router_bias="expert",
+        c, fields, count="num_local_experts", width=c.present("moe_intermediate_size", "intermediate_size"),
+        shared="n_shared_experts" if "n_shared_experts" in c.values else 1, dense=dense, dense_width="dense_intermediate_size", router_bias="expert",
     )  # fmt: skip
 
 
@@ -147,7 +157,7 @@ def _glm4_moe(c: Config) -> Fields:
     attention = {"bias": ("attention_bias", False, "qkv"), "norm": norm}
     fields = equal_layers(c, attention=attention, network=no_network)
     return with_experts(
-        c, fields, count="n_routed_experts", shared="n_shared_experts", dense=c.number("first_k_dense_replace", 1),
+        c, fields, count="n_routed_experts", shared="n_shared_experts", dense=dense_before(c, "mlp_layer_types", "first_k_dense_replace", default=1),
         router_bias="expert",
     )  # fmt: skip
 
@@ -208,9 +218,8 @@ def _latent(c: Config, *, indexer: bool = False, router_bias: bool = True, dense
         indexer=chosen,
     )
     c.expect("moe_layer_freq", 1)
-    c.used.add("mlp_layer_types")
     c.expect("num_experts", c.values.get("n_routed_experts"))
-    first = c.number("first_k_dense_replace", dense)
+    first = dense_before(c, "mlp_layer_types", "first_k_dense_replace", default=dense)
     bias = "expert" if router_bias else "none"
     return with_experts(c, fields, count="n_routed_experts", shared="n_shared_experts", dense=first, router_bias=bias)
 

@@ -113,13 +113,16 @@ def sliding_windows(
     layers = c.count("num_hidden_layers")
     window = c.get(key, default)
     types = c.values_of("layer_types", layers)
-    period = every if isinstance(every, int) else c.count(*every) if types is None else 0
+    if isinstance(every, tuple):
+        key_of_period, usual = every
+        c.used |= {key_of_period, f"_{key_of_period}"}
+        every = c.count(key_of_period, usual) if types is None else 0
     if window is None:
         return NO_WINDOW
     if types is not None:
         windowed = sum(t in {"sliding_attention", "chunked_attention"} for t in types)
     else:
-        windowed = layers - layers // period if period else layers
+        windowed = layers - layers // every if every else layers
     if not windowed:
         return NO_WINDOW
     return {"window": c.count(key, default), "windowed": windowed if windowed < layers else None}
@@ -155,7 +158,7 @@ def with_experts(  # noqa: PLR0913  # the keys of each architecture
     c: Config,
     fields: Fields,
     *,
-    count: str = "num_experts",
+    count: str | tuple[str, ...] = ("num_experts", "num_local_experts"),
     active: str = "num_experts_per_tok",
     width: str = "moe_intermediate_size",
     shared: str | int = 0,
@@ -167,7 +170,7 @@ def with_experts(  # noqa: PLR0913  # the keys of each architecture
     """Experts in all but the first ``dense`` layers."""
     number = shared if isinstance(shared, int) else c.number(shared) if c.get(shared, None) else 0
     fields["experts"] = Experts(
-        count=c.count(count),
+        count=c.count(count if isinstance(count, str) else c.present(*count)),
         active=c.count(active),
         width=c.count(width),
         form=form,
@@ -187,12 +190,25 @@ def no_network(_: Config) -> None:
     """For a model that has no dense network, or is given one with its experts."""
 
 
-def dense_before(c: Config, key: str) -> int:
-    """Dense layers by a list with 1 for a layer with experts; they are the first ones."""
+def dense_before(c: Config, *keys: str, default: int = 0) -> int:
+    """Dense layers before the first with experts: a count, or a list with an element per layer.
+
+    Args:
+        c: The config.json.
+        keys: Keys that may state it; the first that is present does.
+        default: The count where none is.
+
+    Raises:
+        ConfigError: A dense layer comes after one with experts.
+    """
     layers = c.count("num_hidden_layers")
-    value = c.get(key, 1)
-    flags = [int(value == 1)] * layers if isinstance(value, int) else c.values_of(key, layers) or []
-    dense = flags.count(0)
-    if value != 1 and any(flags[:dense]):
+    key = c.present(*keys)
+    c.used |= set(keys)
+    value = c.get(key, default)
+    if isinstance(value, int):
+        return c.number(key, default)
+    experts = [each in {1, "sparse"} for each in c.values_of(key, layers) or []]
+    dense = experts.count(False)
+    if any(experts[:dense]):
         raise ConfigError(key, f"{key} has dense layers after the first one with experts")
     return dense
