@@ -26,11 +26,11 @@ IGNORED = frozenset(
     attn_logit_softcapping attn_pdrop attn_scale attn_temperature_tuning audio_config auto_map aux_loss_alpha bad_words_ids
     begin_suppress_tokens bos_token_id cache_implementation chunk_size chunk_size_feed_forward classifier_dropout
     compress_rope_theta compression_config cross_attention_hidden_size decoder_start_token_id diversity_penalty do_sample
-    dropout dtype dtype_plan early_stopping embd_pdrop embed_dropout embedding_multiplier encoder_no_repeat_ngram_size
+    dropout dtype dtype_plan early_stopping embd_pdrop embed_dropout embedding_dropout embedding_multiplier encoder_no_repeat_ngram_size
     eos_token_id ep_size exponential_decay_length_penalty ffn_dropout final_logit_softcapping finetuning_task floor_scale
     for_llm forced_bos_token_id forced_eos_token_id fused_bias_fc gradient_checkpointing hidden_act hidden_activation
     hidden_dropout hidden_dropout_prob id2label ignore_index init_std initializer_factor initializer_range
-    initial_context_length is_decoder is_encoder_decoder keys_to_ignore_at_inference label2id layer_norm_eps
+    initial_context_length is_decoder is_encoder_decoder is_llama_config keys_to_ignore_at_inference label2id layer_norm_eps
     layer_norm_epsilon layerdrop layernorm_epsilon learned_pos_emb length_penalty logit_scale logits_scaling mamba_hidden_act
     mamba_ssm_cache_dtype mamba_ssm_dtype max_length max_seq_len_cached min_length mlp_hidden_act model_max_length
     model_type moe_aux_loss_coeff moe_layer_use_mixer moe_normalize_expert_weights moe_renormalize

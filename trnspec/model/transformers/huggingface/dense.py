@@ -84,6 +84,12 @@ def _seed_oss(c: Config) -> Fields:
     return equal_layers(c, network=network, attention={"size": 128, "bias": ("attention_bias", True, "qkv")})
 
 
+def _phi3(c: Config) -> Fields:
+    c.expect("full_attn_mod", 1)
+    c.expect("interpolate_factor", 1)
+    return equal_layers(c, windows=sliding_windows, attention={"bias": "none"})
+
+
 def _stablelm(c: Config) -> Fields:
     c.off("qk_layernorm")
     norms = 1 if c.flag("use_parallel_residual") else 2
@@ -246,7 +252,7 @@ DENSE: Mapping[str, Callable[[Config], Fields]] = {
     "olmo2": _olmo2,
     "olmo3": partial(_olmo2, windows=partial(sliding_windows, default=4096, every=4)),
     "opt": _opt,
-    "phi3": partial(equal_layers, windows=sliding_windows, attention={"bias": "none"}),
+    "phi3": _phi3,
     "qwen2": _qwen2,
     "qwen3": _qwen3,
     "qwen3_vl_text": _qwen3,

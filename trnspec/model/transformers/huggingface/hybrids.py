@@ -61,7 +61,8 @@ def _nemotron_h(c: Config) -> Fields:
         raise ConfigError("layers_block_type", "config.json has neither hybrid_override_pattern nor layers_block_type")
     unknown = next((k for k in kinds if k not in _BLOCKS.values()), None)
     if unknown is not None:
-        raise ConfigError("hybrid_override_pattern", f"{unknown!r} is not a kind of layer; known: {', '.join(_BLOCKS)}")
+        key = c.present("hybrid_override_pattern", "layers_block_type")
+        raise ConfigError(key, f"{key} has {unknown!r}, which is not a kind of layer; known: {', '.join(_BLOCKS)}")
     c.values = {**c.values, "num_hidden_layers": len(kinds)}
     count = {kind: kinds.count(kind) for kind in _BLOCKS.values()}
     c.on("use_conv_bias")
