@@ -83,7 +83,8 @@ SYSTEMS = (
 FITTED = Efficiency(
     matmul=0.7, attention=0.31, matmul_passes=0.4, hidden_passes=11.0, score_passes=0.2, head_passes=3.0,
     optimizer_passes=0.6, memory=0.83, forward=2e-4, backward=5e-4, chip=0.8, server=0.6, ultraserver=0.55, network=0.7,
-    call=2e-5, hop=3e-6, network_hop=2.2e-5, send=1e-5, overlap=0.7, exposed=0.1, tensor_overlap=0.4, step=3e-3,
+    call=2e-5, hop=3e-6, network_hop=2.2e-5, send=1e-5, overlap=0.7, exposed=0.1, tensor_overlap=0.4, step=3e-3, pipeline_overlap=0.65,
+    exchange=0.45, dispatch=7e-5, expert_overlap=0.35,
     causal=0.0,
 )  # fmt: skip
 """Every number differs from what it is when nothing is lost."""

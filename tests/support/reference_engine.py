@@ -133,6 +133,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     weight, gradient, state = BYTES[x.optimizer]
     wide_type = dtype if dtype in {"fp64", "fp32", "tf32", "bf16", "fp16"} else "bf16"
     rate, score_rate = system.rates[dtype] * e.matmul, system.rates[wide_type] * e.attention
+    head_rate = system.rates[wide_type] * e.matmul
     memory = system.bandwidth * e.memory
     full, selective, operators = (x.recompute == word for word in ("full", "selective", "operators"))
     tokens = x.microbatch * x.seq / x.cp
@@ -213,16 +214,19 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     exchanged = 0.0
     if x.ep > 1 and with_experts:
         steps, byte = links.exchange(x.ep, split_expert, d.active, x.dispatch)
-        exchanged = rounds * with_experts * (e.call + steps + byte * message * busiest / x.tp)
+        exchanged = rounds * with_experts * (
+            e.call + e.dispatch + steps + byte * message * busiest / x.tp / e.exchange
+        )
     if x.expert_overlap:
         # Weights that wait for later are not among the rest of the layer.
         later = weight_pass if in_parts else 0
-        exchanged = max(0.0, exchanged - (forward + backward - later + again + reduced + passed))
+        exchanged = max(0.0, exchanged - e.expert_overlap * (forward + backward - later + again + reduced + passed))
     # Two of the exchanges are forward; where both passes are executed together, all that is exposed may be in either.
-    exchanged_forward = exchanged if x.expert_overlap else 2 * exchanged / rounds
+    together = e.expert_overlap if x.expert_overlap else 0
+    exchanged_forward = (together + (1 - together) * 2 / rounds) * exchanged
 
     # The pipeline.
-    each_stage = stages(x, int(d.layers))
+    each_stage = stages(x, int(d.layers), d.mtp_layers)
     layers = max(each_stage)
     with_output = each_stage[0 if x.schedule in FOLDED else -1]
     sent = 0.0
@@ -233,7 +237,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         if not x.sequence_parallel and x.tp > 1:
             steps, byte = links.gather(x.tp, 1)
             sent += e.call / 2 + steps + byte * message
-        sent = 2 * passes * sent
+        sent = 2 * passes * sent * (1 - e.pipeline_overlap if x.interleave > 1 else 1)
     per_layer = (
         forward + reduced_forward + ring + exchanged_forward,
         backward - weight_pass + again + reduced_backward + passed_backward + exchanged - exchanged_forward,
@@ -244,7 +248,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     bubble = idle(x, m, others * per_layer[0] + sent / 2, others * per_layer[1] + sent / 2, others * per_layer[2])
     # Embedding and output exchange their ends of the stream on the stage with the output; so does multi-token prediction.
     at_ends = (2 if x.pp == 1 or x.schedule in FOLDED else 1) * all_reduce * (1 + d.mtp_layers)
-    head = tokens / x.tp * d.vocabulary * (6 * d.hidden / rate + 4 * e.head_passes / memory) * (1 + d.mtp_layers)
+    head = tokens / x.tp * d.vocabulary * (6 * d.hidden / head_rate + 4 * e.head_passes / memory) * (1 + d.mtp_layers)
     head += tokens / x.tp * d.mtp_layers * 6 * d.mtp_weights / rate
     # By this much the stage with the output takes longer than the one with the most layers.  What it does besides its own
     # layers is otherwise part of the way through all stages.
@@ -278,7 +282,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     def exchanged_by(count: float) -> float:
         """What a stage with some layers does not exchange while it computes."""
         on_forward, on_inputs, on_weights = (count * part for part in per_layer)
-        either = count * exchanged if x.expert_overlap else 0
+        either = count * together * exchanged
         on_backward = on_weights if in_parts else on_inputs + on_weights + either
         everything = on_forward + on_inputs + on_weights
         if x.zero == 3:
@@ -342,22 +346,26 @@ def memory(d: Any, x: Any, runtime: Any) -> float:
     return max(memory_of(d, x, stage, runtime) for stage in range(x.pp)) + runtime.reserve
 
 
-def chunks(x: Any, stage: int, layers: int) -> list[range]:
+def chunks(x: Any, stage: int, layers: int, mtp: float = 0) -> list[range]:
     """The layers of the chunks of a stage."""
     count = x.pp * (2 if x.schedule in FOLDED else x.interleave)
+    # A module of multi-token prediction and its output, and the output of the model, take the place of layers of the last chunk.
+    taken = min(2 * int(mtp) + 1, layers // count) if mtp and x.schedule not in FOLDED else 0
+    layers += taken
     sizes = [layers // count] * count
     left = layers - sum(sizes)
     # The rest is handed out one by one, and not to the ends as long as others are short.
     for chunk in (*range(1, count - 1), 0):
         if left:
             sizes[chunk], left = sizes[chunk] + 1, left - 1
+    sizes[-1] -= taken
     mine = (stage, count - 1 - stage) if x.schedule in FOLDED else range(stage, count, x.pp)
     return [range(sum(sizes[:i]), sum(sizes[: i + 1])) for i in mine]
 
 
-def stages(x: Any, layers: int) -> list[int]:
+def stages(x: Any, layers: int, mtp: float = 0) -> list[int]:
     """How many layers each stage has."""
-    return [sum(map(len, chunks(x, stage, layers))) for stage in range(x.pp)]
+    return [sum(map(len, chunks(x, stage, layers, mtp))) for stage in range(x.pp)]
 
 
 def in_flight(x: Any, stage: int) -> float:
@@ -435,7 +443,7 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
 
     dense = experts = activations = 0.0
     kinds_here = [
-        expert for i, (expert, _) in enumerate(layer_kinds(d)) if any(i in c for c in chunks(x, stage, int(d.layers)))
+        expert for i, (expert, _) in enumerate(layer_kinds(d)) if any(i in c for c in chunks(x, stage, int(d.layers), d.mtp_layers))
     ]
     kinds_here += [bool(d.expert_layers)] * int(d.mtp_layers) if last else []
     for expert in kinds_here:

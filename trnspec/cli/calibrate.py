@@ -64,10 +64,36 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     shell_complete=documents("chips"),
     help="Only rows of this chip; may be repeated.",
 )
+@_option(
+    "--framework",
+    group="Measurements",
+    metavar="NAME",
+    help="The framework that ran, as --framework of eval names it: megatron.",
+)
+@_option(
+    "--era",
+    "eras",
+    group="Measurements",
+    multiple=True,
+    metavar="TEXT",
+    help="Year or release with which the era of the software begins: 2026. May be repeated: a document for each, fitted together.",
+)
+@_option(
+    "--models",
+    group="Measurements",
+    type=click.Choice(["dense", "experts"]),
+    help="Only rows of dense models, or of models with experts.",
+)
 @_option("--only", group="Measurements", metavar="REGEX", help="Only rows whose id matches.")
 @_option("--also", group="Measurements", metavar="REGEX", help="Rows that widen the interval but are not fitted.")
 @_option("--out", group="Output", metavar="DIR", help="Write a document for each chip into this catalog folder.")
-@_option("--name", group="Output", metavar="NAME", help="The name of the documents after the chip: megatron-lm.")
+@_option(
+    "--name",
+    group="Output",
+    metavar="NAME",
+    help="The name of the documents after the chip, before the "
+    "models and what was measured.  [default: framework and era]",
+)
 @_option(
     "--source",
     group="Output",
@@ -118,12 +144,13 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
     cases, skipped = _cases(catalog, rows, of, chips, only)
-    targets = _targets(catalog, cases, options) if options["out"] else {}
+    cases = _of_models(cases, options["models"])
+    targets = _targets(catalog, cases, of, options) if options["out"] else {}
     if not cases:
         _print_skipped(skipped)
     own = sorted({c.system.chip for c in cases})
-    fits = {holdout: _fit(cases, holdout) for holdout in _holdouts(targets, own)}
-    more = _also(catalog, rows, of, chips, cases, options["also"])
+    fits = {holdout: _fit(cases, holdout, options["eras"]) for holdout in _holdouts([c for c, _ in targets], own)}
+    more = _of_models(_also(catalog, rows, of, chips, cases, options["also"]), options["models"])
     if more:
         scales = [inputs_of(case)["ranks"] for case in more]
         fits = {holdout: fitted.with_errors(_errors(fitted, more), scales) for holdout, fitted in fits.items()}
@@ -131,7 +158,9 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
         others = _others(catalog, of, cases, options["transfer"])
-        _write(fits, targets, cases, others, len(more), of=of, data=data, software=software, source=options["source"])
+        about = {name: options[name] or "" for name in ("framework", "models", "source")}
+        hashes = _hashes(rows, cases)
+        _write(fits, targets, cases, others, more, hashes, of=of, data=data, software=software, **about)
 
 
 def _catalog(folders: tuple[str, ...]) -> Catalog:
@@ -155,20 +184,33 @@ def _rows(catalog: Catalog, files: Sequence[str], of: str | None) -> tuple[list[
     return rows, of
 
 
+def _of_models(cases: list[AnyCase], models: str | None) -> list[AnyCase]:
+    """The rows of dense models, or of models with experts."""
+    return [c for c in cases if models is None or (c.dims.experts > 0) == (models == "experts")]
+
+
+def _hashes(rows: list[Record], cases: Sequence[AnyCase]) -> list[str]:
+    """The hashes of the rows of some cases."""
+    from trnspec.perf.calibration.measurements import row_hashes
+
+    fitted = {c.id for c in cases}
+    return [each for row in rows if row.get("id") in fitted for each in row_hashes(row)]
+
+
 def _holdouts(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
     """The groups that cross-validation holds out: models for a chip that has rows, chips for one that has none."""
     needed: dict[Holdout, None] = dict.fromkeys("model" if chip in own else "chip" for chip in targets)
     return sorted(needed, reverse=True) or ["model"]
 
 
-def _fit(cases: Sequence[AnyCase], holdout: Holdout) -> Fitted:
+def _fit(cases: Sequence[AnyCase], holdout: Holdout, eras: Sequence[str]) -> Fitted:
     from trnspec.perf.calibration.fit_inference import fit_inference
     from trnspec.perf.calibration.fit_training import fit
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
 
     served = [c for c in cases if isinstance(c, InferenceCase)]
-    return fit_inference(served, holdout) if served else fit([c for c in cases if isinstance(c, Case)], holdout)
+    return fit_inference(served, holdout) if served else fit([c for c in cases if isinstance(c, Case)], holdout, eras)
 
 
 def _also(
@@ -212,7 +254,7 @@ def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
         served = runs([c for c in cases if isinstance(c, InferenceCase)])
         return served.token_times(fitted.serving) / served.tpot - 1.0
     steps = batch([c for c in cases if isinstance(c, Case)])
-    return steps.times(fitted.efficiency) / steps.seconds - 1.0
+    return steps.times(fitted.pooled) / steps.seconds - 1.0
 
 
 def _cases(
@@ -274,16 +316,25 @@ def _print_skipped(skipped: Sequence[Skipped]) -> None:
         click.echo(f"  {row.id}: {row.reason}")
 
 
-def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]) -> dict[str, FilePath]:
-    """The file for each chip; reasons not to write it are reported before the fit, which may take minutes."""
+def _targets(
+    catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[str, Any]
+) -> dict[tuple[str, str], FilePath]:
+    """The file for each chip and era; reasons not to write it are reported before the fit, which may take minutes."""
     from trnspec.model.annotations import NAME_PATTERN
     from trnspec.model.source import Source
 
-    name, source = options["name"], options["source"]
+    framework, source, eras = options["framework"], options["source"], options["eras"] or ("",)
+    if framework and not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", framework):
+        raise UsageError(f"--framework: {framework!r} is not the name of a framework, such as megatron")
+    name = options["name"] or "-".join(filter(None, (framework, eras[0] if len(eras) == 1 else "")))
     if not (name and source):
-        raise UsageError("--out needs --name and --source")
-    if not re.fullmatch(NAME_PATTERN.regex, name):
-        raise UsageError(f"--name: {name!r} is not {NAME_PATTERN.words}")
+        raise UsageError("--out needs --source, and --name or --framework")
+    # Documents of training keep the plain name; those of other rows do not replace them.
+    parts = options["models"], "" if of == "training" else of
+    names = {era: "-".join(filter(None, (name, era if len(eras) > 1 else "", *parts))) for era in eras}
+    for each in names.values():
+        if not re.fullmatch(NAME_PATTERN.regex, each):
+            raise UsageError(f"--name: {each!r} is not {NAME_PATTERN.words}")
     known = [n.name for n in catalog.graph.of(Source)]
     if source not in known:
         hint = did_you_mean(source, known)
@@ -295,7 +346,11 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]
         if chip not in catalog.chips:
             hint = did_you_mean(chip, catalog.chips)
             raise UnknownNameError(f"--document: no chip is named {chip!r}" + (f"; {hint}" if hint else ""))
-    targets = {chip: folder / f"{chip}-{name}.yaml" for chip in options["written"] or chips}
+    targets = {
+        (chip, era): folder / f"{chip}-{each}.yaml"
+        for chip in options["written"] or chips
+        for era, each in names.items()
+    }
     for target in targets.values():
         if target.exists() and not options["force"]:
             raise UsageError(f"{target} exists; --force overwrites it")
@@ -304,10 +359,11 @@ def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]
 
 def _write(
     fits: dict[Holdout, Fitted],
-    targets: dict[str, FilePath],
+    targets: dict[tuple[str, str], FilePath],
     cases: Sequence[AnyCase],
     others: dict[str, list[AnyCase]],
-    more: int,
+    more: Sequence[AnyCase],
+    hashes: Sequence[str],
     **about: str,
 ) -> None:
     from datetime import UTC, datetime
@@ -315,23 +371,40 @@ def _write(
     from trnspec.atomic_write import write
     from trnspec.perf.calibration.document import document
     from trnspec.perf.calibration.fit_range import fitted_on
+    from trnspec.perf.calibration.groups import groups_of
     from trnspec.perf.calibration.transfer import beyond
 
     own = sorted({c.system.chip for c in cases})
     # The same parameters in each, since what is held out matters for their errors alone.
     further = beyond(next(iter(fits.values())), cases, others)
     texts = {}
-    for chip, target in targets.items():
+    for (chip, era), target in targets.items():
+        fitted, rows = _own(fits["model" if chip in own else "chip"], [*cases, *more], chip, era)
         text = document(
-            fits["model" if chip in own else "chip"], name=target.stem, chip=chip, **about,
+            fitted, name=target.stem, chip=chip, era=era, **about,
             fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
-            note=" ".join(_notes(chip, own, more)), fitted_on=fitted_on(cases), beyond=further,
+            note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
+            groups=groups_of(fitted, rows, chip), hashes=hashes,
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)
     click.echo("")
     for target in targets.values():
         click.echo(f"wrote {target}")
+
+
+def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase]]:
+    """The fit for a chip and an era: its efficiency, and the errors of the chip's rows where they are enough for an interval."""
+    from trnspec.perf.calibration.fit_inference import FittedServing
+    from trnspec.perf.calibration.groups import ENOUGH, label
+
+    if isinstance(fitted, FittedServing):
+        return fitted, cases
+    mask = [c.system.chip == chip for c in cases]
+    mine = [c for c, kept in zip(cases, mask, strict=True) if kept]
+    if len({label(c).cluster for c in mine}) < ENOUGH:
+        return fitted.of(chip, era), cases
+    return fitted.of(chip, era, mask), mine
 
 
 def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:

@@ -104,8 +104,12 @@ class Runs:
         return attrs.evolve(serving, sample=np.where(self.host, serving.sample, 0.0))
 
 
-def runs(cases: Sequence[InferenceCase]) -> Runs:
+def runs(cases: Sequence[InferenceCase], efficiency: Efficiency = IDEAL) -> Runs:
     """Cases as arrays.
+
+    Args:
+        cases: The measurements.
+        efficiency: That of the machine; a fit has all of it in the serving efficiency.
 
     Raises:
         UsageError: There are none.
@@ -117,7 +121,7 @@ def runs(cases: Sequence[InferenceCase]) -> Runs:
     return Runs(
         stacked([transformer(c.dims) for c in cases]),
         stacked([c.plan for c in cases]),
-        stacked([machine(c.system, IDEAL, c.dtype) for c in cases]),
+        stacked([machine(c.system, efficiency, c.dtype) for c in cases]),
         np.array([c.tpot for c in cases]),
         np.array([c.ttft for c in cases]),
         np.array([c.interrupted for c in cases]),

@@ -20,13 +20,16 @@ _MARGIN = 1e-3
 """How far inside the limits the search begins, where a typical value is outside."""
 
 
-def minimize(residuals: Callable[[Any], Any], begin: Any, bounds: Any = (-np.inf, np.inf)) -> Any:
+def minimize(
+    residuals: Callable[[Any], Any], begin: Any, bounds: Any = (-np.inf, np.inf), tolerance: float = 1e-8
+) -> Any:
     """The result of scipy's ``least_squares`` with the soft L1 loss.
 
     Args:
         residuals: Function from parameters to residuals, both arrays.
-        begin: Initial parameters.
+        begin: Initial parameters; moved inside the bounds.
         bounds: The least and the largest parameters.
+        tolerance: Relative change of the cost, and of parameters, with which the search ends.
 
     Raises:
         UsageError: scipy is not installed.
@@ -35,7 +38,12 @@ def minimize(residuals: Callable[[Any], Any], begin: Any, bounds: Any = (-np.inf
         from scipy.optimize import least_squares
     except ImportError as error:
         raise UsageError("fitting needs scipy; install trnspec with the extra calibrate") from error
-    return least_squares(residuals, begin, bounds=bounds, loss="soft_l1", f_scale=OUTLYING)
+    low, high = bounds
+    if np.all(np.isfinite(low)) and np.all(np.isfinite(high)):
+        begin = np.clip(begin, low + _MARGIN * (high - low), high - _MARGIN * (high - low))
+    return least_squares(
+        residuals, begin, bounds=bounds, loss="soft_l1", f_scale=OUTLYING, ftol=tolerance, xtol=tolerance
+    )
 
 
 def fit_parameters(
@@ -60,28 +68,27 @@ def fit_parameters(
     Raises:
         UsageError: scipy is not installed.
     """
-    begin = np.array([_unbounded(value, share=name in shares) for name, value in typical.items()])
-    bounds = [[_unbounded(limits[name][end], share=name in shares) for name in typical] for end in (0, 1)]
+    begin = np.array([unbounded(value, share=name in shares) for name, value in typical.items()])
+    bounds = [[unbounded(limits[name][end], share=name in shares) for name in typical] for end in (0, 1)]
 
     def parameters(at: Any) -> dict[str, float]:
-        return {name: _bounded(float(x), share=name in shares) for name, x in zip(typical, at, strict=True)}
+        return {name: bounded(float(x), share=name in shares) for name, x in zip(typical, at, strict=True)}
 
     def residuals(at: Any) -> Any:
         return np.concatenate([log_errors(parameters(at)), weight * (at - begin)])
 
     low, high = np.array(bounds)
-    inside = np.clip(begin, low + _MARGIN * (high - low), high - _MARGIN * (high - low))
-    result = minimize(residuals, inside, (low, high))
+    result = minimize(residuals, begin, (low, high))
     return parameters(result.x), float(result.cost)
 
 
-def _unbounded(value: float, *, share: bool) -> float:
+def unbounded(value: float, *, share: bool) -> float:
     """Logit of a share, logarithm of a positive number."""
     return float(np.log(value / (1.0 - value))) if share else float(np.log(value))
 
 
-def _bounded(x: float, *, share: bool) -> float:
-    """Inverse of :func:`_unbounded`."""
+def bounded(x: float, *, share: bool) -> float:
+    """Inverse of :func:`unbounded`."""
     return float(1.0 / (1.0 + np.exp(-x))) if share else float(np.exp(x))
 
 

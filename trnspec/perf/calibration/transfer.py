@@ -14,7 +14,7 @@ from trnspec.perf.calibration.fit_inference import LEAST as LEAST_SERVING
 from trnspec.perf.calibration.fit_inference import FittedServing, runs
 from trnspec.perf.calibration.fit_inference import fitted as solved_serving
 from trnspec.perf.calibration.fit_range import EXPONENT, factor, inputs_of, ranges
-from trnspec.perf.calibration.fit_training import COVERAGE, Fitted, batch, quantile, solved
+from trnspec.perf.calibration.fit_training import COVERAGE, Fitted, Pooled, batch, quantile, solved
 from trnspec.perf.calibration.measured_inference import InferenceCase
 from trnspec.perf.calibration.measured_training import Case
 
@@ -76,7 +76,7 @@ def beyond(fitted: Fitted, cases: Sequence[AnyCase], others: Mapping[str, Sequen
     return first, second
 
 
-def computed(cases: Sequence[AnyCase], efficiency: Efficiency | Serving) -> tuple[Any, Any]:
+def computed(cases: Sequence[AnyCase], efficiency: Efficiency | Pooled | Serving) -> tuple[Any, Any]:
     """Measured over computed times, of steps or of output tokens, and of first tokens (NaN where none was measured)."""
     steps = [c for c in cases if isinstance(c, Case)]
     if steps:
@@ -135,6 +135,6 @@ def _splits(cases: Sequence[AnyCase]) -> Iterator[tuple[list[AnyCase], list[AnyC
             yield kept, outer
 
 
-def _refitted(cases: Sequence[AnyCase]) -> Efficiency | Serving:
+def _refitted(cases: Sequence[AnyCase]) -> Efficiency | Pooled | Serving:
     steps = [c for c in cases if isinstance(c, Case)]
     return solved(batch(steps)) if steps else solved_serving(runs([c for c in cases if isinstance(c, InferenceCase)]))

@@ -93,7 +93,8 @@ def _some(system: System, chips: int | None) -> System:
 def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
     """Chips of the system and of a unit of each level, from the outermost; empty if they do not divide evenly.
 
-    Each level uses as few units as possible; a chip is not divided.
+    Each level uses as few units as possible, each of them in the same part: 40 racks with 64 of 72 chips; a chip is not
+    divided.
 
     Args:
         chips: Chips to use.
@@ -104,9 +105,7 @@ def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
     for unit in units:
         share = shares[-1]
         least = max(1, -(-share // unit))
-        # Only the required servers are used; an UltraServer always has all of its servers.
-        most = least if len(shares) == 1 else whole // unit
-        few = next((n for n in range(least, most + 1) if share % n == 0), 0)
+        few = next((n for n in range(least, whole // unit + 1) if share % n == 0), 0)
         if few * unit > whole or not few:
             return []
         shares.append(share // few)

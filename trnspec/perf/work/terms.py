@@ -54,6 +54,10 @@ class Terms:
         overlap: Share of the computation that gradient communication can overlap with.
         exposed: Share of that communication that is exposed in any case.
         tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
+        pipeline_overlap: Share of the messages between stages that the interleaved schedule overlaps with computation.
+        dispatch: Fixed time of an all-to-all between experts besides that of a collective [s].
+        exchange: Time of an all-to-all between experts over that at the rate of other collectives.
+        expert_overlap: Share of the rest of a layer that the all-to-all can overlap with.
         step: Fixed time of a step [s].
         mtp: Modules of multi-token prediction.
         joined: Elements of the matrices that join their inputs.
@@ -98,6 +102,10 @@ class Terms:
     overlap: Number
     exposed: Number
     tensor_overlap: Number
+    pipeline_overlap: Number
+    exchange: Number
+    dispatch: Number
+    expert_overlap: Number
     step: Number
     mtp: Number
     joined: Number
@@ -118,7 +126,7 @@ def terms(model: Transformer, machine: Machine) -> Terms:
     """
     pass_time = machine.matmul_passes * machine.byte
     outer = model.embedding + model.output * (1.0 - model.tied) + model.outer
-    head_time = 6.0 * model.hidden * machine.flop + machine.head_passes * 4.0 * machine.byte
+    head_time = 6.0 * model.hidden * machine.head + machine.head_passes * 4.0 * machine.byte
     return Terms(
         layers=model.layers,
         hidden=model.hidden,
@@ -154,6 +162,10 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         overlap=machine.overlap,
         exposed=machine.exposed,
         tensor_overlap=machine.tensor_overlap,
+        pipeline_overlap=machine.pipeline_overlap,
+        exchange=1.0 / machine.exchange,
+        dispatch=machine.dispatch,
+        expert_overlap=machine.expert_overlap,
         step=machine.step,
         mtp=model.mtp,
         joined=model.mtp * model.joined,
