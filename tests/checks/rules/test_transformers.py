@@ -401,3 +401,33 @@ def test_active_parameters_are_checked_too():
     assert [] == findings("TRN405", right)
     assert {("mixtral-8x7b", "spec.parameters.active")} == found("TRN405", wrong)
     assert "the embedding is left out" in findings("TRN405", wrong)[0].hint
+
+
+@pytest.mark.parametrize(
+    ("base", "at", "value", "words"),
+    [
+        ("llama-3.1-70b", "layers", 160, "2 times the 70b in the name"),
+        ("llama-3.1-70b", "feed_forward.width", 2867, "0.28 times the 70b"),
+        ("qwen3-235b-a22b", "experts.active", 16, "active parameters, 1.7 times the a22b"),
+        ("qwen3-0.6b", "vocabulary", 1519360, "3.3 times the 0.6b"),
+        ("mpt-125m", "layers", 48, "3 times the 125m"),
+        (
+            "llama-4-scout",
+            "experts.active",
+            4,
+            "active parameters, 2.1 times the 17b-16e in the name llama-4-scout-17b-16e",
+        ),
+    ],
+)
+def test_the_size_in_a_name_is_checked(base, at, value, words):
+    (finding,) = findings("TRN407", put(bare(), base, at, value))
+    assert words in finding.message
+
+
+@pytest.mark.parametrize(("base", "at", "value"), [("mixtral-8x7b", "layers", 64), ("gpt2", "layers", 120)])
+def test_a_name_without_a_size_is_not_checked(base, at, value):
+    assert [] == findings("TRN407", put(bare(), base, at, value))
+
+
+def test_sizes_in_names_of_shipped_models():
+    assert [] == findings("TRN407", shipped())
