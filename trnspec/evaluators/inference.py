@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from trnspec.evaluation.evidence import weakest
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
+from trnspec.evaluators.collective_model import of_serving
 from trnspec.evaluators.deployment import InferenceQuestion, Pool, Setup, idle, max_batch, memory, prepare
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.calibration.nearest import nearest_row
@@ -124,7 +125,7 @@ def answered(
         setup = evolve(setup, before=evolve(before, known=prompts))
     achieved = serving_of(known) if serving is None else serving
     held = memory(setup, setup.pool)
-    most = max_batch(setup, setup.pool.system.capacity)
+    most = max_batch(setup, setup.pool.capacity)
     for pool in filter(None, (setup.pool, setup.before)):
         _fits(setup, pool, most)
     slow, nominal, fast = (_case(setup, achieved, end) for end in (0, None, 1))
@@ -138,7 +139,10 @@ def answered(
         evidence=weakest([known.evidence] if setup.before is None else [known.evidence, setup.before.known.evidence]),
         parts=tuple(_parts(nominal, held)),
         bottleneck=_bottleneck(setup, achieved, nominal),
-        assumptions=tuple(_assumptions(setup, known)),
+        assumptions=(
+            *_assumptions(setup, known),
+            *of_serving(catalog.graph, setup.pool, achieved, float(setup.model.hidden), q.framework or ""),
+        ),
         figures_used=_figures_used(setup),
         tables=(_table(setup, achieved, most),),
         edition=catalog.edition or "",
@@ -151,7 +155,7 @@ def _scale(pool: Pool) -> str:
 
 def _fits(setup: Setup, pool: Pool, most: int) -> None:
     held = memory(setup, pool)
-    capacity = pool.system.capacity
+    capacity = pool.capacity
     if held.total <= capacity:
         return
     names = [n for n in _fields(held) if getattr(held, n)]
@@ -287,7 +291,7 @@ def _answers(
         kind: Kind = "ideal" if name == "transfer_time" else weakest(u.evidence for u in used).kind
         yield Answer(name, value, unit, low, high, note, kind)
     yield Answer("memory", float(held.total), "B", note="of the rank that needs most")
-    yield Answer("capacity", setup.pool.system.capacity, "B", note="per rank")
+    yield Answer("capacity", setup.pool.capacity, "B", note="per rank")
     size = float(cache_bytes(setup.model, setup.pool.plan.cache_bytes))
     yield Answer("kv_per_token", size, "B", note="KV cache of one token, all layers and ranks, without replication")
     yield Answer("max_batch", most, note="sequences per replica that fit")

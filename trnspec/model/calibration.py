@@ -33,7 +33,7 @@ SHARES = frozenset(
 )
 """The parameters of :class:`Achieved` that are shares of training, none above 1."""
 
-SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding"})
+SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding", "queue"})
 """Those that only serving has."""
 
 Framework = Annotated[str, Pattern(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "the name of a framework, such as megatron")]
@@ -93,7 +93,14 @@ class Achieved:
         sample: Serving: time to pick a token, for each sequence. Example: 1 ms
         request: Serving: time of a prefill that depends on nothing. Example: 15 ms
         padding: Serving: share of the cache's unused capacity that is read as well. Example: 0.9x
+        queue: Serving: share of the other requests in flight whose prompts are ahead of a new one. Example: 0.1x
+        response: Serving: time of a first token that takes no device time. Example: 20 ms
+        host: Collectives: least time of a call that the host launches. Example: 20 us
+        wait: Collectives: time by which a call takes longer that the host waits for. Example: 20 us
+        copies: Collectives: passes over the buffer of an eager call, beyond those of a graph. Example: 2x
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -134,6 +141,42 @@ class Achieved:
     sample: Duration | None = None
     request: Duration | None = None
     padding: Ratio | None = None
+    queue: Ratio | None = None
+    response: Duration | None = None
+    host: Duration | None = None
+    wait: Duration | None = None
+    copies: Ratio | None = None
+
+
+@frozen(kw_only=True)
+class Protocol:
+    """One way of a library to run collectives; the fastest is used.
+
+    Attributes:
+        name: Its name in the library. Example: LL128
+        algorithm: How it moves the data. Example: ring
+        kinds: The collectives that it runs.
+        call: Time that depends on neither size nor ranks. Example: 5 us
+        hop: Time of a step within a server or an UltraServer. Example: 0.8 us
+        network_hop: Time of a step over the network. Example: 30 us
+        link: Share of the rate of links within them, and of device memory between ranks of a chip. Example: 0.8x
+        network: Share of the rate of the network. Example: 0.65x
+        own: How often a rank's own part of the buffer passes its links in addition. Example: 0.5x
+    """
+
+    SOURCED: ClassVar[bool] = False
+
+    __repr__ = short_repr
+
+    name: Text
+    algorithm: Literal["ring", "recursive", "direct", "one-shot", "in-network"]
+    kinds: tuple[Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send"], ...]
+    call: Duration
+    hop: Duration
+    network_hop: Duration
+    link: Ratio
+    network: Ratio
+    own: Ratio | None = None
 
 
 @frozen(kw_only=True)
@@ -144,6 +187,8 @@ class Range:
         low: The least. Example: 2048
         high: The largest. Example: 8192
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -170,7 +215,12 @@ class FittedOn:
         ranks: Ranks; in serving those of a replica.
         global_batch: Training: sequences of a step.
         batch: Serving: sequences decoded together.
+        collectives: The collectives that were measured.
+        size: Collectives: bytes of the buffer.
+        servers: Collectives: servers, or UltraServers, that the ranks are on.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -188,6 +238,9 @@ class FittedOn:
     ranks: Range | None = None
     global_batch: Range | None = None
     batch: Range | None = None
+    collectives: tuple[Text, ...] = ()
+    size: Range | None = None
+    servers: Range | None = None
 
 
 @frozen(kw_only=True)
@@ -200,6 +253,8 @@ class Transfer:
         low: Measured over computed at the lower end of the interval with the coverage of the spread. Example: 0.55x
         high: Measured over computed at its upper end. Example: 1.4x
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -224,6 +279,8 @@ class Spread:
         extrapolation: Exponent by which the interval widens outside the range of the fit. Example: 0.08x
         transfer: The same for other chips and other software.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -252,7 +309,10 @@ class Group:
         median: Median of the same. Example: 0.053x
         low: Measured over computed at the lower end of the interval with the coverage of the spread. Example: 0.91x
         high: Measured over computed at its upper end. Example: 1.08x
+        size: Collectives: bytes of the buffers of the group; any size when left out.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -265,6 +325,42 @@ class Group:
     median: Ratio
     low: Ratio
     high: Ratio
+    size: Range | None = None
+
+
+@frozen(kw_only=True)
+class KernelRoof:
+    """What one kernel achieves in one precision; see :mod:`trnspec.perf.kernels.times` for the formulas.
+
+    Attributes:
+        kernel: Which kernel.
+        precision: Its precision: arithmetic and stored operands. Example: fp8_block
+        rows: Rows of this kernel and precision on the chip; without any it is what the other rows of the fit give. Example: 12
+        compute: Share of the peak rate. Example: 0.75x
+        memory: Share of the rate of device memory. Example: 0.85x
+        fixed: Time that depends on nothing. Example: 3 us
+        inner: Time per 1,000 elements of the inner dimension. Example: 0.5 us
+        token: Time per 1,000 tokens, of quantizing or routing them. Example: 0.7 us
+        quantize: Fixed time of quantizing activations. Example: 2 us
+        waves: Share of a last wave of tiles that is not filled and takes time nevertheless. Example: 0.2x
+        split: Power of the share of the cores that too few tiles leave idle. Example: 0.7x
+        sharpness: Exponent of the sum of compute and memory time. Example: 3x
+    """
+
+    __repr__ = short_repr
+
+    kernel: Literal["gemm", "attention_prefill", "attention_decode", "moe"]
+    precision: Text
+    rows: Count
+    compute: Ratio
+    memory: Ratio
+    fixed: Duration
+    inner: Duration
+    token: Duration
+    quantize: Duration
+    waves: Ratio
+    split: Ratio
+    sharpness: Ratio
 
 
 @frozen(kw_only=True)
@@ -282,11 +378,15 @@ class Calibration:
         data: The tables of the rows it was fitted on. Example: training_a100_vtrain.csv
         fitted_on: What those rows have in common, and the range of each input.
         achieved: What is achieved of the published figures.
+        protocols: Collectives: the protocols of the library.
         spread: How far measurements lie from it: of inference, the time per output token.
         first: The same of the time to the first token.
         groups: The same by scale, models and phase, for groups with enough rows.
+        roofs: Of kernels: what each achieves.
         rows: Hashes of the fitted rows, by their content. Example: 0a1b2c3d 4e5f6071
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -302,7 +402,9 @@ class Calibration:
     data: Text
     fitted_on: FittedOn | None = None
     achieved: Achieved
+    protocols: tuple[Protocol, ...] = ()
     spread: Spread
     first: Spread | None = None
     groups: tuple[Group, ...] = ()
+    roofs: tuple[KernelRoof, ...] = ()
     rows: RowHashes | None = None

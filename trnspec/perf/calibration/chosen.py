@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
 
-AnyCase = TypeVar("AnyCase", "Case", "InferenceCase")
+AnyCase = TypeVar("AnyCase", bound="Case | InferenceCase")
 
 
 class Chosen:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from attrs import asdict
 
-from trnspec.model.calibration import Achieved
+from trnspec.model.calibration import Achieved, KernelRoof
 from trnspec.model.reflection import FigureShape, ObjectShape
+from trnspec.perf.calibration.fit_collectives import FittedLibrary
 from trnspec.perf.calibration.fit_inference import FittedServing
 from trnspec.perf.calibration.fit_training import COVERAGE
 from trnspec.quantities.units import Dimension
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.fit_training import Fitted
     from trnspec.perf.calibration.groups import GroupErrors
     from trnspec.perf.calibration.transfer import Beyond
+    from trnspec.perf.collectives.library import Protocol
 
 _DIGITS = 4
 
@@ -43,6 +47,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
     beyond: Sequence[Beyond] = (),
     groups: Sequence[GroupErrors] = (),
     hashes: Sequence[str] = (),
+    roofs: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The YAML text of a calibration.
 
@@ -50,7 +55,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         result: The fit.
         name: Name of the document.
         chip: Name of the chip.
-        of: ``training`` or ``inference``.
+        of: ``training``, ``inference`` or ``collectives``.
         software: The software that was measured.
         source: Name of the source of the measurements.
         data: Name of the table of measurements.
@@ -63,6 +68,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         fitted_on: What the rows have in common and their ranges, see :func:`trnspec.perf.calibration.fit_range.fitted_on`.
         beyond: How far the fit is off beyond its rows, for ``spread`` and for ``first``.
         groups: The errors of each group of held-out rows; the interval of ``spread`` is that of the group of all rows.
+        roofs: The fields of each :class:`~trnspec.model.calibration.KernelRoof`.
         hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measurements.row_hashes`.
     """
     labels = {"framework": framework, "era": era, "models": models}
@@ -89,16 +95,26 @@ def document(  # noqa: PLR0913  # each is a line of the document
         *(f"    {key}: {value}" for key, value in fitted_on.items()),
         "  achieved:",
         *(f"    {key}: {value}" for key, value in printed_values(result).items()),
+        *(["  protocols:", *map(_protocol, result.library.protocols)] if isinstance(result, FittedLibrary) else []),
     ]
     for i, (key, spread) in enumerate(spreads.items()):
         phase = "ttft" if key == "first" else "step" if of == "training" else "tpot"
         pooled = next((g for g in groups if g.phase == phase and not (g.scale or g.models)), None)
         lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread, pooled).items())]
         lines += beyond_lines(beyond[i]) if beyond else []
-    labelled = [g for g in groups if g.scale or g.models]
+    labelled = [g for g in groups if g.scale or g.models or of == "kernels"]
     lines += ["  groups:", *map(_group, labelled)] if labelled else []
+    lines += ["  roofs:"] if roofs else []
+    lines += map(_roof, roofs)
     lines += ["  rows: >-", *_wrapped(sorted(set(hashes)))] if hashes else []
     return "\n".join(lines) + "\n"
+
+
+def _protocol(protocol: Protocol) -> str:
+    cells = {"name": _text(protocol.name), "algorithm": protocol.algorithm, "kinds": f"[{', '.join(protocol.kinds)}]"}
+    cells |= {name: _time(getattr(protocol, name)) for name in ("call", "hop", "network_hop")}
+    cells |= {name: _share(value) for name in ("link", "network", "own") if (value := getattr(protocol, name))}
+    return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
 
 
 def _group(group: GroupErrors) -> str:
@@ -106,6 +122,8 @@ def _group(group: GroupErrors) -> str:
     shares = {name: _share(getattr(group, name)) for name in ("mean", "median", "low", "high")}
     cells = {name: text for name, text in labels.items() if text}
     cells |= {"rows": str(group.rows), "clusters": str(group.clusters)} | shares
+    if group.size is not None:
+        cells["size"] = "{" + f"low: {group.size[0]:.0f}, high: {group.size[1]:.0f}" + "}"
     return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
 
 
@@ -134,7 +152,11 @@ def beyond_lines(beyond: Beyond) -> list[str]:
 
 def printed_values(fitted: Fitted) -> dict[str, str]:
     """The figures of a fit, as printed."""
-    return achieved(fitted.serving if isinstance(fitted, FittedServing) else fitted.efficiency, fitted.names)
+    if isinstance(fitted, FittedLibrary):
+        return achieved(fitted.library, fitted.names)
+    if not isinstance(fitted, FittedServing):
+        return achieved(fitted.efficiency, fitted.names)
+    return achieved(SimpleNamespace(**asdict(fitted.efficiency) | asdict(fitted.serving)), fitted.names)
 
 
 def _spread(fitted: Fitted, pooled: GroupErrors | None) -> dict[str, str]:
@@ -150,16 +172,27 @@ def _spread(fitted: Fitted, pooled: GroupErrors | None) -> dict[str, str]:
     }
 
 
+def _roof(roof: Mapping[str, Any]) -> str:
+    fields = ObjectShape(KernelRoof).fields
+    cells = {
+        n: _figure(value, fields[n].shape) if isinstance(value, float) else str(value) for n, value in roof.items()
+    }
+    return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
+
+
+def _figure(value: float, shape: Any) -> str:
+    return _time(value) if isinstance(shape, FigureShape) and shape.dimension is Dimension.TIME else _share(value)
+
+
 def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
     """The fitted figures as printed, and whether attention computes only the causal half."""
     printed = {}
     for name, field in ObjectShape(Achieved).fields.items():
-        if name in names or name == "causal":
+        if name in names or (name == "causal" and hasattr(efficiency, name)):
             value = getattr(efficiency, name)
             if value is None:
                 continue
-            time = isinstance(field.shape, FigureShape) and field.shape.dimension is Dimension.TIME
-            printed[name] = _time(value) if time else _share(value)
+            printed[name] = _figure(value, field.shape)
     return printed
 
 

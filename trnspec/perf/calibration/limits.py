@@ -70,8 +70,34 @@ LIMITS: Mapping[str, Limit] = {
     "padding": Limit(0.01, 0.99, "a share of the unused capacity"),
     "sample": Limit(1e-6, 2e-2, "picking a token on the host"),
     "request": Limit(1e-5, 0.2, "the host's work in a prefill"),
+    "link": Limit(0.05, 0.95, "messages of decoding are small"),
+    "additive": Limit(0.0, 1.0, "none or all of the shorter of computing and reading"),
+    "launch": Limit(1e-6, 1e-3, "a layer runs some ten kernels of 2 to 10 us in a graph, more without"),
+    "queue": Limit(0.0, 1.0, "of the other requests in flight, none or all"),
+    "response": Limit(1e-3, 1.0, "client, tokenizer and scheduler"),
 }
 """The limits of every parameter that a fit finds."""
+
+COLLECTIVE: Mapping[str, Limit] = {
+    "call": Limit(
+        1e-6, 1e-4, "a kernel takes microseconds to start; the shortest measured collective takes 2.4 us in all"
+    ),
+    "hop": Limit(
+        2e-8, 5e-5, "a step within a server takes microseconds, one more flag of a kernel tens of nanoseconds"
+    ),
+    "network_hop": Limit(
+        1e-6, 3e-4, "a step over a network takes tens of microseconds, with whole chunks up to hundreds"
+    ),
+    "link": Limit(
+        0.01, 0.98, "a protocol with a flag in every 8 bytes reaches some percent of the links, the best nearly all"
+    ),
+    "network": Limit(0.001, 0.98, "as for links; with flags and small messages less than a percent of a fast network"),
+    "own": Limit(0.01, 1.0, "a rank's own part passes its links at most once in addition"),
+    "host": Limit(1e-6, 2e-4, "launching a call takes the host tens of microseconds"),
+    "wait": Limit(1e-6, 1e-4, "launching a call and waiting for it takes the host tens of microseconds"),
+    "copies": Limit(0.5, 4.0, "an eager call copies its input once: a read and a write"),
+}
+"""The limits of the parameters of a protocol of collectives, and of a library."""
 
 BEST_KERNEL: Mapping[str, float] = {
     "h100-sxm": 0.81,

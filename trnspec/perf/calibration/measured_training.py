@@ -110,7 +110,7 @@ class _Source:
 
 _SOURCES: tuple[tuple[str, _Source], ...] = (
     # Flash attention (Dao et al. 2022) and sequence parallelism (Korthikanti et al. 2022) are newer.
-    (r"2104\.04473.*zero-3", _Source(framework="deepspeed", era="2021", flash=False, sequence_parallel=False)),
+    (r"zero-3.*2104\.04473", _Source(framework="deepspeed", era="2021", flash=False, sequence_parallel=False)),
     (r"2104\.04473", _Source(framework="megatron", era="2021", flash=False, sequence_parallel=False)),
     (r"2205\.05198", _Source(framework="megatron", era="2022", flash=False)),
     (r"megatron-deepspeed", _Source(framework="megatron", era="2022", flash=False, sequence_parallel=False)),

@@ -54,7 +54,13 @@ HARDWARE = (
     (r"p5\.", ("p5.48xlarge",), ""),
     (r"h100", ("dgx-h100", "p5.48xlarge"), ""),
     (r"trn1\.32xlarge */ *trn1n", ("trn1.32xlarge",), "trn1.32xlarge, whose network is the slower of the two"),
-    (r"trn[23][a-z0-9-]*-ultraserver", (), ""),
+    (r"trn3[a-z0-9-]*\.3xlarge", ("trainium3",), ""),
+    (r"trn3[a-z-]*[0-9]*[a-z-]*\.48xlarge", ("trn3-gen2-ultraserver",), "chips of a Trn3 Gen2 UltraServer"),
+    (r"trn3.*gen ?1|trn3e", ("trn3-gen1-ultraserver",), ""),
+    (r"trn3[a-z0-9-]*-ultraserver", (), ""),
+    (r"trn3.*ultra|trn3.*gen ?2|trn3p", ("trn3-gen2-ultraserver",), ""),
+    (r"trn3|trainium ?3", ("trainium3",), ""),
+    (r"trn2[a-z0-9-]*-ultraserver", (), ""),
     (r"(?:trn[123]|inf[12])[a-z]*\.[0-9]*xlarge", (), ""),
 )
 """Hardware as tables name it: a pattern, the servers it names (the matched text if none), and what is assumed."""
@@ -163,7 +169,19 @@ def document_name(
     return None
 
 
-def hardware(graph: Graph, text: str, chips: int, assumptions: list[str]) -> System:
+def stated_name(graph: Graph, text: str, of: str) -> str:
+    """The document that the tables of a kind of rows name by a description of hardware; empty if they name none.
+
+    Args:
+        graph: The catalog.
+        text: The description.
+        of: What a row measures.
+    """
+    stated = (node.spec.hardware.get(text, "") for node in graph.of(Measurements) if node.spec.of == of)
+    return next((name for name in stated if name in graph), "")
+
+
+def hardware(graph: Graph, text: str, chips: int, assumptions: list[str], *, lnc: int | None = None) -> System:
     """The system that a description of hardware and a number of chips name.
 
     Args:
@@ -171,6 +189,7 @@ def hardware(graph: Graph, text: str, chips: int, assumptions: list[str]) -> Sys
         text: The description.
         chips: Number of chips.
         assumptions: What is assumed is appended here.
+        lnc: Physical cores of a logical core; the chip's default if not stated.
 
     Raises:
         UsageError: Unknown hardware, or the catalog has no document of it.
@@ -179,10 +198,12 @@ def hardware(graph: Graph, text: str, chips: int, assumptions: list[str]) -> Sys
     name = document_name(graph, HARDWARE, text, assumptions)
     if name is None:
         raise UsageError(f"unknown hardware {text!r}")
-    size = int(lower(graph, name).chips)
+    unit = lower(graph, name)
+    lnc = lnc if unit.ranks_per_chip >= 4.0 else None
+    size = int(unit.chips)
     # Racks may be used in part, the same part of each: 64 of 72 chips.
     part = next((n for n in range(size, size // 2, -1) if chips % n == 0), size) if chips > size else size
-    return lower(graph, f"{name}*{-(-chips // part)}", chips=chips)
+    return lower(graph, f"{name}*{-(-chips // part)}", lnc=lnc, chips=chips)
 
 
 def model_of(graph: Graph, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:

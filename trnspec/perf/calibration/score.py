@@ -106,12 +106,11 @@ class Scorer(Protocol):
 class Refit(Protocol):
     """Computes the rows of one fit again, each by a fit to the rows of other models."""
 
-    def __call__(self, graph: Graph, rows: list[Record], eras: tuple[str, ...]) -> Mapping[tuple[str, Part], float]:
+    def __call__(self, graph: Graph, rows: list[Record]) -> Mapping[tuple[str, Part], float]:
         """The held-out value of each row that has one, by its name and what was measured.
 
         Args:
             graph: The catalog.
             rows: The rows that a calibration was fitted to, of all tables.
-            eras: The eras with efficiencies of their own; empty for one.
         """
         ...  # pragma: no cover

@@ -73,13 +73,9 @@ def _at_end(case: InferenceCase, end: int) -> InferenceCase:
     return evolve(case, system=(case.system.ends or (case.system,) * 2)[end])
 
 
-def refit_inference(
-    graph: Graph,
-    rows: list[Record],
-    eras: tuple[str, ...] = (),  # noqa: ARG001  # one era is fitted at a time
-) -> dict[tuple[str, Part], float]:
+def refit_inference(graph: Graph, rows: list[Record]) -> dict[tuple[str, Part], float]:
     """Times by fits to other models."""
-    cases = [c for c in inference_cases(graph, rows) if isinstance(c, InferenceCase)]
+    cases = [c for c in inference_cases(graph, rows) if isinstance(c, InferenceCase) and c.tpot]
     if len(cases) < LEAST:
         return {}
     fitted = fit_inference(cases)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import evolve
 
+from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.chosen import Chosen
 from trnspec.perf.calibration.fit_training import batch, fit
 from trnspec.perf.calibration.measured_training import Case, training_cases
-from trnspec.perf.calibration.measurements import Skipped
+from trnspec.perf.calibration.measurements import Skipped, row_hashes
 from trnspec.perf.calibration.score import Scored
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.training.estimator import peak
@@ -77,10 +78,18 @@ def _spans(cases: Sequence[Case], efficiency: Efficiency) -> tuple[Any, Any, Any
     return value, low, high
 
 
-def refit_training(graph: Graph, rows: list[Record], eras: tuple[str, ...] = ()) -> dict[tuple[str, Part], float]:
+def refit_training(graph: Graph, rows: list[Record]) -> dict[tuple[str, Part], float]:
     """Step times by fits to other models."""
     cases = [c for c in training_cases(graph, rows) if isinstance(c, Case)]
     if len(cases) < LEAST:
         return {}
-    fitted = fit(cases, eras=eras)
+    fitted = fit(cases, eras=_eras(graph, rows))
     return {(c.id, "step"): c.seconds * (1.0 + float(e)) for c, e in zip(cases, fitted.held_out, strict=True)}
+
+
+def _eras(graph: Graph, rows: list[Record]) -> tuple[str, ...]:
+    """The eras of the calibrations that were fitted to some rows, where there are several."""
+    hashes = {each for row in rows for each in row_hashes(row)}
+    fitted = [n.spec for n in graph.of(Calibration) if n.spec.rows and not hashes.isdisjoint(n.spec.rows.split())]
+    eras = sorted({spec.era for spec in fitted if spec.era})
+    return tuple(eras) if len(eras) > 1 else ()

@@ -9,8 +9,10 @@ from attrs import evolve
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measurements import Skipped, row_hashes
 from trnspec.perf.calibration.score import Scored
-from trnspec.perf.calibration.score_inference import refit_inference, score_inference
-from trnspec.perf.calibration.score_kernels import score_collectives, score_matmul
+from trnspec.perf.calibration.score_collectives import refit_collectives, score_collectives
+from trnspec.perf.calibration.score_kernels import refit_kernels, score_attention, score_matmul, score_moe
+from trnspec.perf.calibration.score_neuron_kernels import score_ops, score_profiles
+from trnspec.perf.calibration.score_serving import refit_serving, score_serving
 from trnspec.perf.calibration.score_training import refit_training, score_training
 
 if TYPE_CHECKING:
@@ -22,13 +24,22 @@ if TYPE_CHECKING:
 
 SCORERS: Mapping[str, Scorer] = {
     "train": score_training,
-    "infer": score_inference,
+    "infer": score_serving,
     "collective": score_collectives,
     "matmul": score_matmul,
+    "attention": score_attention,
+    "moe": score_moe,
+    "device_profile": score_profiles,
+    "op": score_ops,
 }
 """The scorer of each kind of row, the value of the column ``kind``."""
 
-REFITS: Mapping[str, Refit] = {"train": refit_training, "infer": refit_inference}
+REFITS: Mapping[str, Refit] = {
+    "train": refit_training,
+    "infer": refit_serving,
+    "collective": refit_collectives,
+    **dict.fromkeys(("matmul", "attention", "moe"), refit_kernels),
+}
 """The fit to other models of each kind of row, for rows that a calibration was fitted to."""
 
 COST = 20
@@ -73,8 +84,8 @@ def score(
         advance(done, total)
     if refit:
         held_out: dict[tuple[str, Part], float] = {}
-        for (kind, _), (rows, eras) in _of_fits(graph, tables, scores).items():
-            held_out |= REFITS[kind](graph, rows, eras)
+        for kind, rows in _of_fits(graph, tables, scores):
+            held_out |= REFITS[kind](graph, rows)
             done += COST * len(rows)
             advance(done, total)
         scores = {name: [_with_held_out(s, held_out) for s in some] for name, some in scores.items()}
@@ -104,22 +115,16 @@ def _scores(graph: Graph, rows: list[Record], dataset: str, calibration: str) ->
             for line, row in enumerate(rows, 2):
                 if row["kind"] == kind:
                     yield Skipped(
-                        row.get("id") or f"line {line}", f"no evaluator for the kind {kind or 'that is empty'}"
+                        row.get("id") or f"line {line}",
+                        f"no evaluator for {f'the kind {kind}' if kind else 'rows without a kind'}",
                     )
 
 
 def _of_fits(
     graph: Graph, tables: Mapping[str, list[Record]], scores: Mapping[str, list[Scored | Skipped]]
-) -> dict[tuple[str, str], tuple[list[Record], tuple[str, ...]]]:
-    """The rows of each fit, of all tables, and its eras, by kind and fit.
-
-    Calibrations of several chips and eras are of one fit if their rows are the same.
-    """
-    fits: dict[str, str] = {}
-    eras: dict[str, set[str]] = {}
-    for node in graph.of(Calibration):
-        fits[node.name] = fit = node.spec.rows or node.name
-        eras.setdefault(fit, set()).update({node.spec.era} - {None})  # type: ignore[arg-type]
+) -> list[tuple[str, list[Record]]]:
+    """The kind and the rows of each fit, of all tables: calibrations of several chips are of one fit if their rows are the same."""
+    fits = {n.name: n.spec.rows or n.name for n in graph.of(Calibration)}
     groups: dict[tuple[str, str], dict[str, Record]] = {}
     for name, rows in tables.items():
         by_id = {row.get("id") or f"line {i}": row for i, row in enumerate(rows, 2)}
@@ -127,8 +132,4 @@ def _of_fits(
             if isinstance(each, Scored) and each.seen and each.calibration in fits and by_id[each.id]["kind"] in REFITS:
                 row = by_id[each.id]
                 groups.setdefault((row["kind"], fits[each.calibration]), {})[each.id] = row
-    # One era is that of all rows.
-    return {
-        (kind, fit): (list(some.values()), tuple(sorted(eras[fit])) if len(eras[fit]) > 1 else ())
-        for (kind, fit), some in groups.items()
-    }
+    return [(kind, list(some.values())) for (kind, _), some in groups.items()]

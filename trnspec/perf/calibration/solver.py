@@ -52,6 +52,9 @@ def fit_parameters(
     log_errors: Callable[[dict[str, float]], Any],
     weight: float,
     limits: Mapping[str, tuple[float, float]],
+    *,
+    weights: Mapping[str, float] = {},
+    tolerance: float = 1e-8,
 ) -> tuple[dict[str, float], float]:
     """Parameters that minimize errors of the logarithm of time and the distance from typical values.
 
@@ -61,6 +64,8 @@ def fit_parameters(
         log_errors: Function from parameters to log(computed / measured), one per row.
         weight: Residual of a parameter that is off its typical value by a factor of e.
         limits: The least and the largest value of each parameter; see :mod:`trnspec.perf.calibration.limits`.
+        weights: Residuals of single parameters in place of ``weight``.
+        tolerance: Relative change of the cost at which the search ends.
 
     Returns:
         The parameters, and the cost.
@@ -72,24 +77,25 @@ def fit_parameters(
     bounds = [[unbounded(limits[name][end], share=name in shares) for name in typical] for end in (0, 1)]
 
     def parameters(at: Any) -> dict[str, float]:
-        return {name: bounded(float(x), share=name in shares) for name, x in zip(typical, at, strict=True)}
+        return {name: float(bounded(float(x), share=name in shares)) for name, x in zip(typical, at, strict=True)}
 
     def residuals(at: Any) -> Any:
-        return np.concatenate([log_errors(parameters(at)), weight * (at - begin)])
+        return np.concatenate([log_errors(parameters(at)), each * (at - begin)])
 
+    each = np.array([weights.get(name, weight) for name in typical])
     low, high = np.array(bounds)
-    result = minimize(residuals, begin, (low, high))
+    result = minimize(residuals, begin, (low, high), tolerance)
     return parameters(result.x), float(result.cost)
 
 
-def unbounded(value: float, *, share: bool) -> float:
+def unbounded(value: Any, *, share: bool) -> Any:
     """Logit of a share, logarithm of a positive number."""
-    return float(np.log(value / (1.0 - value))) if share else float(np.log(value))
+    return np.log(value / (1.0 - value)) if share else np.log(value)
 
 
-def bounded(x: float, *, share: bool) -> float:
+def bounded(x: Any, *, share: bool) -> Any:
     """Inverse of :func:`unbounded`."""
-    return float(1.0 / (1.0 + np.exp(-x))) if share else float(np.exp(x))
+    return 1.0 / (1.0 + np.exp(-x)) if share else np.exp(x)
 
 
 def stacked(values: Sequence[Any]) -> Any:

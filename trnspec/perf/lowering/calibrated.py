@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import attrs
 from attrs import field, frozen
@@ -16,6 +16,8 @@ from trnspec.evaluation.evidence import PAGE, Evidence, GroupError, Kind, Neares
 from trnspec.model.calibration import Calibration, Group
 from trnspec.model.chip import Chip
 from trnspec.perf.calibration.fit_range import EXPONENT, within
+from trnspec.perf.collectives.closed_forms import Kind as Collective
+from trnspec.perf.collectives.library import Library, Protocol
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving.forward_pass import Serving
@@ -64,7 +66,17 @@ class Interval:
         matching = [g for g in self.groups if g.scale in (None, scale or None) and g.models in (None, models)]
         if not matching:
             return self
-        nearest = max(matching, key=lambda g: (g.scale is not None) + (g.models is not None))
+        return self._of_group(max(matching, key=lambda g: (g.scale is not None) + (g.models is not None)))
+
+    def of_size(self, size: float, scale: str) -> Interval:
+        """The interval of the group of collectives for a size and a scale, the nearest one; the pooled one without any."""
+        ends = {g: g.size for g in self.groups if g.size is not None and g.scale in (None, scale)}
+        if not ends:
+            return self
+        nearest = min(ends, key=lambda g: max(size / float(ends[g].high), float(ends[g].low) / size, 1.0))
+        return self._of_group(nearest)
+
+    def _of_group(self, nearest: Group) -> Interval:
         error = GroupError(
             phase=nearest.phase, rows=int(nearest.rows), clusters=int(nearest.clusters), mean=float(nearest.mean),
             median=float(nearest.median), scale=nearest.scale or "", models=nearest.models or "",
@@ -101,6 +113,8 @@ class Calibrated:
         dtypes: The compute dtypes of the fit; empty if unknown.
         interval: The spread of step times or times per output token; ``None`` to keep ``low`` and ``high``.
         ttft: That of times to first token; ``None`` to keep ``ttft_interval``.
+        library: The protocols of collectives; ``None`` where the calibration has none.
+        collectives: The collectives of the fit; empty if unknown.
     """
 
     name: str = ""
@@ -116,6 +130,8 @@ class Calibrated:
     dtypes: tuple[str, ...] = ()
     interval: Interval | None = field(default=None, repr=False)
     ttft: Interval | None = field(default=None, repr=False)
+    library: Library | None = field(default=None, repr=False)
+    collectives: tuple[str, ...] = ()
 
     @evidence.default
     def _own(self) -> Evidence:
@@ -139,7 +155,29 @@ class Calibrated:
             interval = None if self.interval is None else self.interval.of(scale, experts=experts)
             ttft = None if self.ttft is None else self.ttft.of(scale, experts=experts)
             return attrs.evolve(self, interval=interval, ttft=ttft).at(inputs, dtype)
-        outside = sorted(self._outside(inputs, dtype), key=lambda o: -o.factor)
+        return self._beyond(sorted(self._outside(inputs, dtype), key=lambda o: -o.factor))
+
+    def of_collective(self, kind: str, inputs: Mapping[str, float]) -> Calibrated:
+        """The calibration for a collective, as :meth:`at`; the interval is that of its size.
+
+        Args:
+            kind: The collective.
+            inputs: ``size`` [B], ``ranks`` and ``servers``.
+        """
+        if not self.name:
+            return self
+        interval = (
+            None
+            if self.interval is None
+            else self.interval.of_size(inputs["size"], "cluster" if inputs["servers"] > 1.0 else "server")
+        )
+        outside = sorted(self._outside(inputs, ""), key=lambda o: -o.factor)
+        if self.collectives and kind not in self.collectives:
+            outside.append(Outside(input="kind", value=kind, low=", ".join(self.collectives)))
+        sized = attrs.evolve(self, interval=interval)
+        return sized._beyond(outside)  # noqa: SLF001  # another instance of this class
+
+    def _beyond(self, outside: list[Outside]) -> Calibrated:
         if not outside:
             return self._with(self.evidence)
         kind: Kind = "transferred" if self.evidence.kind == "transferred" else "extrapolated"
@@ -320,10 +358,13 @@ def serving_of(calibration: Calibrated) -> Serving:
     )
 
 
-_RATES = ("matmul", "matmul_fp8", "matmul_fp4", "attention", "memory", "chip", "server", "ultraserver", "network")
+_RATES = (
+    *("matmul", "matmul_fp8", "matmul_fp4", "attention", "memory"),
+    *("chip", "server", "ultraserver", "network", "exchange"),
+)
 """Figures that scale a published rate."""
 
-_SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding")
+_SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding", "queue", "response")
 """Figures that only serving has."""
 
 
@@ -350,11 +391,39 @@ def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
         dtypes=() if spec.fitted_on is None else spec.fitted_on.dtypes,
         interval=_interval(spread, _PHASES.get(spec.of, spec.of), spec.groups),
         ttft=None if spec.first is None else _interval(spec.first, "ttft", spec.groups),
+        library=_library(node) if spec.of == "collectives" else None,
+        collectives=() if spec.fitted_on is None else spec.fitted_on.collectives,
     )
     return result.at({})
 
 
-_PHASES = {"training": "step", "inference": "tpot"}
+def _library(node: Node[Calibration]) -> Library:
+    """The protocols of a calibration of collectives; without any, one with its achieved times and shares.
+
+    Raises:
+        UsageError: A share is 0.
+    """
+    numbers = [f.name for f in attrs.fields(Protocol) if f.name not in {"name", "algorithm", "kinds"}]
+    protocols = []
+    for i, stated in enumerate(node.spec.protocols):
+        values = {name: float(figure) for name in numbers if (figure := getattr(stated, name)) is not None}
+        for name in ("link", "network"):
+            if not values[name]:
+                place = f"{node.name} spec.protocols[{i}].{name}"
+                raise UsageError(f"{place} is 0x; expected more than 0, since times divide by it")
+        protocols.append(Protocol(name=stated.name, algorithm=stated.algorithm, kinds=stated.kinds, **values))
+    achieved = node.spec.achieved
+    if not protocols:
+        times = {name: float(getattr(achieved, name) or 0.0) for name in ("call", "hop", "network_hop")}
+        links = {"link": float(achieved.link or 1.0) * float(achieved.server or 1.0)}
+        links["network"] = float(achieved.link or 1.0) * float(achieved.network or 1.0)
+        protocols.append(Protocol(name="achieved", algorithm="direct", kinds=get_args(Collective), **times, **links))
+    own = {name: getattr(achieved, name) for name in ("host", "wait", "copies")}
+    stated_own = {name: float(figure) for name, figure in own.items() if figure is not None}
+    return Library(protocols=tuple(protocols), **stated_own)
+
+
+_PHASES = {"training": "step", "inference": "tpot", "collectives": "collective"}
 """What the errors of ``spread`` are those of."""
 
 

@@ -265,6 +265,7 @@ class _Lowering:
             published=published,
             capacity=capacity / per_chip,
             bandwidth=bandwidth / per_chip,
+            sharing=self._sharing(per_chip),
             host_memory=host,
             levels=levels,
             figures_used=tuple(self.figures_used.values()),
@@ -283,6 +284,12 @@ class _Lowering:
                 hint="1 everywhere; 2 from Trainium2 on",
             )
         return lnc
+
+    def _sharing(self, per_chip: float) -> float:
+        """Ranks that share one memory stack: two cores of Trainium2 where each is a rank."""
+        memory = self.chip.spec.memory
+        stacks = None if memory is None or memory.stacks is None else memory.stacks.count
+        return max(per_chip / stacks, 1.0) if stacks and per_chip > 1.0 else 1.0
 
     def _rates(self, per_chip: float) -> tuple[dict[str, float], dict[str, float]]:
         all_engines: dict[str, float] = {}

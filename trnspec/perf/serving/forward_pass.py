@@ -37,6 +37,8 @@ class Serving:
         sample: Time to sample a token, per sequence [s].
         request: Fixed time of a prefill [s].
         padding: Share of the allocated but unused KV cache that is read as well.
+        queue: Share of the other requests in flight whose prompts are ahead of a new one.
+        response: Time of a first token that takes no device time: client, tokenizer, scheduler [s].
         causal: 1.0 where prefill computes only the causal half of the scores, 0.0 where it computes all.
     """
 
@@ -53,6 +55,8 @@ class Serving:
     sample: Number = 0.0
     request: Number = 0.0
     padding: Number = 0.0
+    queue: Number = 0.0
+    response: Number = 0.0
     causal: Number = 1.0
 
 
@@ -92,6 +96,8 @@ class Deployment:
         narrow_whole: Further time of the matrices in ``whole``, relative to theirs, in shards narrower than tiles.
         narrow_routed: The same of routed experts.
         weight_bytes: Bytes of a stored weight.
+        whole_bytes: The same of the matrices in ``whole``, where only routed experts are narrower; 0.0 for ``weight_bytes``.
+        head_bytes: The same of the output matrix; 0.0 for ``weight_bytes``.
         cache_bytes: Bytes of a KV-cache element.
         activation_bytes: Bytes of an activation.
     """
@@ -121,6 +127,8 @@ class Deployment:
     narrow_whole: Number = 0.0
     narrow_routed: Number = 0.0
     weight_bytes: Number = 2.0
+    whole_bytes: Number = 0.0
+    head_bytes: Number = 0.0
     cache_bytes: Number = 2.0
     activation_bytes: Number = 2.0
 
@@ -265,7 +273,9 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     narrow = model.whole * plan.narrow_whole + expert * plan.narrow_routed
     flops = 2.0 * tokens * (multiplied + narrow + padding) * share
     compute = flops * machine.flop / serving.matmul
-    weight_time = ((model.whole + padding) * share + routed) * plan.weight_bytes * machine.byte / serving.weights
+    whole_bytes = where(plan.whole_bytes > 0.0, plan.whole_bytes, plan.weight_bytes)
+    weights = (model.whole + padding) * share * whole_bytes + routed * plan.weight_bytes
+    weight_time = weights * machine.byte / serving.weights
     matrices = _overlapped(compute, weight_time, serving)
 
     score_time = 2.0 * load.scores * heads * machine.score / serving.attention
@@ -283,16 +293,13 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     pipeline, pipeline_unknown = _pipeline_time(plan, machine, serving, message)
 
     logits = load.logits * model.vocabulary * share
-    head = _overlapped(
-        2.0 * logits * model.hidden * machine.flop / serving.matmul,
-        model.output * share * plan.weight_bytes * machine.byte / serving.weights,
-        serving,
-    )
+    head_bytes = where(plan.head_bytes > 0.0, plan.head_bytes, plan.weight_bytes)
+    output_time = model.output * share * head_bytes * machine.byte / serving.weights
+    head = _overlapped(2.0 * logits * model.hidden * machine.flop / serving.matmul, output_time, serving)
     has_logits = load.logits > 0.0
     gathered = serving.call + ranks.latency + ranks.gather * load.logits * model.vocabulary * 4.0 / serving.link
     head = where(has_logits, head + load.logits * serving.sample, 0.0)
     gathered = where(plan.tp > 1.0, where(has_logits, gathered, 0.0), 0.0)
-    output_time = model.output * share * plan.weight_bytes * machine.byte / serving.weights
 
     layers = model.layers
     parts = (

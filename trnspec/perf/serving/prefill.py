@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trnspec.perf.ops import Number, both, smaller, where
+from trnspec.perf.ops import Number, both, larger, smaller, where
 from trnspec.perf.serving.forward_pass import PARTS, Deployment, Load, Pass, Serving, run_forward
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def prompt_load(model: Transformer, plan: Deployment, serving: Serving) -> Load:
     keys = keys + model.windowed * (windowed_keys - keys)
     read = read + model.windowed * (smaller(read, reach + padded) - read)
     tokens = plan.prompts * padded
-    passes = where(plan.materialized > 0.0, MATERIALIZED_PASSES * plan.activation_bytes, serving.score_passes * 4.0)
+    least = where(plan.materialized > 0.0, MATERIALIZED_PASSES * plan.activation_bytes, 0.0)
+    passes = larger(least, serving.score_passes * 4.0)
     spilled = tokens * keys * where(plan.flash > 0.0, 0.0, passes)
     return Load(
         tokens=tokens,
