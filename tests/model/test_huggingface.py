@@ -161,7 +161,8 @@ def test_the_command_writes_a_document(here):
     written = here(
         "new", "model", "--from", "config.json", "--name", "mine", "--title", "Mine", "--out", "models/mine.yaml"
     )
-    assert (0, "") == (written.status, written.out)
+    assert (0, "") == (written.status, written.err)
+    assert written.out.startswith("models/mine.yaml: written.")
     assert 0 == here("validate", "models/mine.yaml").status
     assert 0 != here("new", "model", "--from", "config.json", "--name", "mine", "--out", "models/mine.yaml").status
 

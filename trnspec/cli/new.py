@@ -25,7 +25,7 @@ def command() -> None:
     examples=(
         ("trnspec new model --from config.json --name my-model", "A model of the Hugging Face Hub, printed:"),
         ("trnspec new model --from config.json --name my-model --out models/my-model.yaml", "Written to a file:"),
-        ("trnspec eval memory --model config.json --on trn2.48xlarge", "Without a document:"),
+        ("trnspec eval memory --model config.json --on trn2.48xlarge --seq 4096", "Without a document:"),
     ),
 )
 @click.option(
@@ -75,7 +75,7 @@ def model_(file: str, name: str | None, title: str | None, source: str | None, o
     if FilePath(out).exists():
         raise UsageError(f"{out} exists; remove it, or name another file")
     write({FilePath(out): document.encode()})
-    click.echo(f"{out}: written. Next: trnspec validate {out}", err=True)
+    click.echo(f"{out}: written. Next: trnspec validate {out}")
 
 
 def _named(config: dict[str, Any], name: str | None, title: str | None) -> tuple[str, str]:
