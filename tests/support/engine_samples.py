@@ -44,7 +44,7 @@ MODELS = {
     ),
     # Layers of a single operation, as in Nemotron-H: 6 of attention, 23 of a recurrence, 23 of experts.
     "single-operation": evolve(
-        experts(llama(52, 2688, 32, 2, 1856, 131072), 128, 6), unattended_layers=46.0, expert_layers=23.0, mlp_weights=0.0,
+        experts(llama(52, 2688, 32, 2, 1856, 131072), 128, 6), expert_hidden=1024.0, unattended_layers=46.0, expert_layers=23.0, mlp_weights=0.0,
         width=0.0, absent_results=23.0, matrices=2.0, recurrence=23.0 * 3.5 * 64 * 64 * 128, state=23.0 * 64 * 64 * 128,
         recurrent_width=23.0 * 14400,
     ),

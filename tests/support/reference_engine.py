@@ -160,7 +160,8 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         width = (busiest * d.active * d.expert_width + d.shared_width) if expert else d.width
         dense, shared = bool(d.mlp_weights), bool(d.shared_width)
         # Only ranks that split an expert read whole copies.
-        copies = busiest * d.active * split_expert / x.tp + shared if expert else dense
+        inner = (d.expert_hidden or d.hidden) / d.hidden
+        copies = inner * busiest * d.active * split_expert / x.tp + shared if expert else dense
         split = attended * (d.heads * (d.qk_size + d.v_size) + d.kv_elements) + d.matrices * width
         split += d.recurrent_width / d.layers
         operands = tokens * (2 + 2 * copies) * d.hidden + tokens * split / x.tp + own / x.tp
@@ -215,7 +216,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     if x.ep > 1 and with_experts:
         steps, byte = links.exchange(x.ep, split_expert, d.active, x.dispatch)
         exchanged = rounds * with_experts * (
-            e.call + e.dispatch + steps + byte * message * busiest / x.tp / e.exchange
+            e.call + e.dispatch + steps + byte * message * inner * busiest / x.tp / e.exchange
         )
     if x.expert_overlap:
         # Weights that wait for later are not among the rest of the layer.

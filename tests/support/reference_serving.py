@@ -105,8 +105,11 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
 
 
 def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> dict[str, float]:
-    """The parts of one pass: ``load`` has tokens, scores and spilled bytes of all heads, logits, and
-    elements of keys and values, of keys of indexers and of states that are read."""
+    """The parts of one pass.
+
+    ``load`` has tokens, scores and spilled bytes of all heads, logits, and elements of keys and values, of keys of indexers
+    and of states that are read.
+    """
     links = Links(system.levels, _NO_LOSS)
     rate = system.rates["bf16"]
     tokens = load["tokens"]
@@ -149,7 +152,8 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
     expert = 0.0
     if x.ep > 1 and with_experts:
         hop, byte = links.exchange(x.ep, x.tp, d.active, "per-node")
-        expert = d.layers * 2 * (s.call + hop + with_experts * byte * message / x.tp / s.link)
+        message_inner = message * (d.expert_hidden or d.hidden) / d.hidden
+        expert = d.layers * 2 * (s.call + hop + with_experts * byte * message_inner / x.tp / s.link)
     pipeline = 0.0
     if x.pp > 1:
         hop, byte = links.outermost(x.tp * x.dp * x.pp)

@@ -341,7 +341,7 @@ def _expert_time(
     """All-to-all of a layer's tokens to their experts and back: time [s], and above 0 where a link is unknown."""
     links = exchange(machine, plan.ep, plan.tp)
     # Tokens go to each server and each rank once: the least that software can send.
-    carried = model.moe * byte_time(links, model.active, 1.0) * message / serving.link
+    carried = model.moe * model.inner * byte_time(links, model.active, 1.0) * message / serving.link
     time = 2.0 * (serving.call + links.hop + carried)
     used = where(model.dispatched > 0.0, where(plan.ep > 1.0, 1.0, 0.0), 0.0)
     return used * time, used * links.unknown
