@@ -8,24 +8,33 @@ combinations, an operation is evaluated for every row, with the same bits.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import define, field
+from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 from trnspec.perf.lowering.machine import Machine
-from trnspec.perf.sweep.columns import COUNTS, caused, reason_codes
+from trnspec.perf.sweep.columns import COUNTS, Choices, caused, reason_codes
 from trnspec.perf.sweep.estimator_columns import Figures
 from trnspec.perf.sweep.expressions import Expression, Recording, required
-from trnspec.perf.sweep.formulas import COLUMNS, LIMITS, columns_as_choices, formulas
-from trnspec.perf.sweep.program import Program
+from trnspec.perf.sweep.formulas import (
+    COLUMNS,
+    FEATURES,
+    LIMITS,
+    columns_as_choices,
+    features,
+    formulas,
+    without_features,
+)
+from trnspec.perf.sweep.program import REJECTED, Buffers, Program, Programs
+from trnspec.perf.training.costs import Costs
+from trnspec.perf.training.step import step_from_costs
 from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from trnspec.perf.ops import Number
     from trnspec.perf.training.estimator import Estimator
@@ -42,6 +51,16 @@ _ESTIMATORS = 8
 """A table by numbers of estimators is one by estimator if it has more than one over this of their elements."""
 _RECORD = 4
 """Elements that are looked up together."""
+_SEPARATE = 1 << 15
+"""Largest tables that are looked up one by one."""
+_WORD_BITS = 62
+"""Bits of a word; one that is negative has no position for some value."""
+_GAP = 4
+"""Most bits of other axes within a key; they make tables larger, but not what is read of them."""
+_KINDS = 12
+"""Most kinds of layouts that have programs of their own."""
+_RARE = 0.02
+"""Share of the rows below which a kind of layouts has no program of its own."""
 _COMPILED_ROWS = 1 << 15
 """Rows of a batch from which on it is faster to make tables for it alone."""
 _VALUE_LIMIT = 1 << 20
@@ -50,34 +69,55 @@ _VALUE_LIMIT = 1 << 20
 
 @define
 class _Axis:
-    """The values of a column, and the position of each; without a lookup an integer is its own position."""
+    """The values of a column; those of a fixed one are all integers below their number.
+
+    Attributes:
+        values: The values, sorted.
+        fixed: Whether the position of a value is the value.
+    """
 
     values: NDArray[Any]
-    lookup: NDArray[np.int32] | None = None
+    fixed: bool = False
 
     @property
     def usable(self) -> bool:
         """Whether there are few enough values."""
-        fixed = self.lookup is None and not self.fractional
-        return fixed or len(self.values) <= _MAX_VALUES
+        return self.fixed or len(self.values) <= _MAX_VALUES
 
     @property
     def fractional(self) -> bool:
         """Whether values need not be whole."""
         return self.values.dtype.kind == "f"
 
-    def find(self, column: NDArray[Any], positions: NDArray[np.int32]) -> bool:
-        """Write the positions of values from 1 on; ``False`` where one of them is new."""
-        if self.fractional:
-            nearest = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
-            np.copyto(positions, nearest, casting="unsafe")
-            return bool((self.values.take(nearest) == column).all())
-        if self.lookup is None:
-            np.copyto(positions, column, casting="unsafe")
+    def knows(self, column: NDArray[Any]) -> bool:
+        """Whether all values of a column are on the axis."""
+        if self.fixed:
             return True
-        # Values that are too small find the first position, too large ones the last: both are empty.
-        self.lookup.take(column, mode="clip", out=positions)
-        return bool(np.minimum.reduce(positions) >= 0)
+        nearest = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
+        return bool((self.values.take(nearest) == column).all())
+
+    def bits(self, shift: int) -> np.int64 | NDArray[np.int64]:
+        """For each value its position in bits of a word, -1 for others; or only the shift, where a value is its position."""
+        if self.fixed:
+            return np.int64(shift)
+        positions = np.arange(len(self.values), dtype=np.int64) << shift
+        if self.fractional:
+            return positions
+        # Values that are too small find the first element, too large ones the last.
+        bits = np.full(int(self.values[-1]) + 2, -1, dtype=np.int64)
+        bits[self.values] = positions
+        return bits
+
+    def find(self, column: NDArray[Any], bits: np.int64 | NDArray[np.int64], out: NDArray[np.int64]) -> None:
+        """Write the positions of values, as bits; -1 for one that is new."""
+        if not isinstance(bits, np.ndarray):
+            np.left_shift(column, bits, out=out, casting="unsafe")
+        elif self.fractional:
+            nearest = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
+            bits.take(nearest, out=out, mode="clip")
+            out[self.values.take(nearest) != column] = -1
+        else:
+            bits.take(column, out=out, mode="clip")
 
     def grow(self, column: NDArray[Any]) -> None:
         """Add new values; with too many or too large ones the column is not an axis any more."""
@@ -91,9 +131,6 @@ class _Axis:
             self.values = np.flatnonzero(present)
         else:
             self.values = np.arange(_MAX_VALUES + 1)
-        if self.usable:
-            self.lookup = np.full(int(self.values[-1]) + 2, -1, dtype=np.int32)
-            self.lookup[self.values] = np.arange(len(self.values))
 
 
 @define
@@ -105,59 +142,76 @@ class Tables:
         rows: Number of rows of the batch.
         axes: The values of each column.
         names: Names of the results: parts of the time.
-        program: The operations of rows; ``None`` where formulas are evaluated as they are.
+        programs: The operations of rows; ``None`` where formulas are evaluated as they are.
+        scratch: Arrays of bits.
     """
 
     figures: Figures
     rows: int
     axes: dict[str, _Axis]
     names: tuple[str, ...]
-    program: Program | None = field(default=None, init=False)
+    programs: Programs | None = field(default=None, init=False)
+    scratch: dict[str, NDArray[np.int64]] = field(factory=dict, init=False)
 
     @classmethod
     def of(cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any], parts: Sequence[str]) -> Tables:
         """The tables of a batch; ``columns`` are those of a sample of rows, from which values are collected first."""
         figures = Figures.of(estimators)
-        axes = {name: _Axis(np.arange(size)) for name, size in figures.sizes.items()}
-        axes["which"] = _Axis(np.arange(len(estimators)))
+        axes = {name: _Axis(np.arange(size), fixed=True) for name, size in figures.sizes.items()}
+        axes["which"] = _Axis(np.arange(len(estimators)), fixed=True)
         for name in COLUMNS:
             column = columns[name]
             if not isinstance(column, np.ndarray):
                 axes[name] = _Axis(np.array([column]))
             elif name in COUNTS:
-                axes[name] = _Axis(column[:0], np.zeros(0, dtype=np.int32))
+                axes[name] = _Axis(column[:0])
                 axes[name].grow(column)
             elif name in LIMITS:
-                axes[name] = _Axis(np.arange(LIMITS[name] + 1))
+                axes[name] = _Axis(np.arange(LIMITS[name] + 1), fixed=True)
             else:
                 axes[name] = _Axis(np.unique(column))
         tables = cls(figures, rows, axes, ("total", *parts))
-        tables.build()
+        tables.build(columns)
         return tables
 
     def evaluate(self, columns: dict[str, Any], size: int) -> list[Any] | None:
         """Times, parts and codes of some rows; ``None`` where :meth:`grow` is needed before."""
-        if self.program is None:
+        if self.programs is None:
             return self._direct(columns)
-        program = self.program.bound(size)
-        for name in COLUMNS:
+        words = self._words(columns, size)
+        return None if words is None else self.programs.run(columns | words, size)
+
+    def _words(self, columns: dict[str, Any], size: int) -> dict[str, NDArray[Any]] | None:
+        """The positions of the values of rows on axes, as bits of words; ``None`` where one is new."""
+        programs = self.programs
+        assert programs is not None
+        used: set[str] = set()
+        part = self._array("part", size)
+        for name in ("which", *COLUMNS):
             column, axis = columns[name], self.axes[name]
             if not isinstance(column, np.ndarray):
                 continue
-            positions = program.columns.get(f"position {name}")
-            if positions is not None:
-                if not axis.find(column, positions):
-                    return None
+            if name in programs.words:
+                word, bits = programs.words[name]
+                if word in used:
+                    axis.find(column, bits, part)
+                    np.bitwise_or(self._array(word, size), part, out=self._array(word, size))
+                else:
+                    axis.find(column, bits, self._array(word, size))
+                    used.add(word)
             elif name in COUNTS and np.minimum.reduce(column) < 1:
                 return None
-            elif axis.lookup is not None and len(axis.values) == 1 and (column != axis.values[0]).any():
+            elif name in COUNTS and len(axis.values) == 1 and (column != axis.values[0]).any():
                 return None  # a number that the program has as a constant
-        for name, array in program.columns.items():
-            if not name.startswith("position "):
-                np.copyto(array, columns[name])
-        if "position which" in program.columns:
-            np.copyto(program.columns["position which"], columns["which"], casting="unsafe")
-        return program.run()
+        words = {word: self._array(word, size) for word in used}
+        return None if any(np.minimum.reduce(word) < 0 for word in words.values()) else words
+
+    def _array(self, name: str, size: int) -> NDArray[np.int64]:
+        """An array for bits of rows, which is used again."""
+        array = self.scratch.get(name)
+        if array is None or len(array) < size:
+            array = self.scratch[name] = np.empty(size, dtype=np.int64)
+        return array[:size]
 
     def grow(self, columns: dict[str, Any]) -> None:
         """Add the values of these columns, which are at least 1 where they count from 1."""
@@ -167,14 +221,14 @@ class Tables:
         grown = [
             (axis, column)
             for axis, column in columns_of_axes
-            if axis.usable and not axis.find(column, np.empty(len(column), dtype=np.int32))
+            if axis.usable and not axis.knows(column)
         ]
         for axis, column in grown:
             axis.grow(column)
         if grown:
-            self.build()
+            self.build(columns)
 
-    def build(self) -> None:
+    def build(self, columns: dict[str, Any]) -> None:
         """Record the formulas, tabulate what depends on few columns, and compile the rest; or take them from the cache."""
         key = (self.names, *((a.usable, a.values.tobytes()) for a in self.axes.values()))
         built = self.figures.built
@@ -185,12 +239,12 @@ class Tables:
             if repeated or self.rows >= _COMPILED_ROWS:
                 limit = _MAX_COMBINATIONS if repeated else int(_COMBINATIONS_PER_ROW * self.rows)
                 limit = max(min(_MAX_COMBINATIONS, limit), self.size_of(("which",)))
-                built[key] = self._compiled(limit)
+                built[key] = self._compiled(limit, columns)
             else:
                 built[None] = key
-        self.program = built.get(key)
+        self.programs = built.get(key)
 
-    def _compiled(self, limit: int) -> Program:
+    def _compiled(self, limit: int, sample: dict[str, Any]) -> Programs:
         recording = Recording()
         leaves: dict[Expression, NDArray[Any]] = {}
         columns: dict[str, Any] = {}
@@ -205,19 +259,51 @@ class Tables:
             leaves[expression] = numbers
             return expression
 
-        results = self._results(columns | {"dp": recording.column("dp", np.int64)}, self.figures.map(column))
-        return self._rowwise(results, self._tabulated(required(results), leaves, limit))
+        choices, coefficients, microbatches, code = self._recorded(
+            columns | {"dp": recording.column("dp", np.int64)}, self.figures.map(column)
+        )
 
-    def _results(self, columns: dict[str, Any], figures: dict[str, dict[str, Number]]) -> list[Number]:
-        """Times, parts and codes."""
-        choices, times, causes = formulas(
+        def times(bits: int) -> list[Number]:
+            step = step_from_costs(without_features(coefficients, bits), choices.microbatch, microbatches)
+            return [getattr(step, name) for name in self.names]
+
+        bits = features(coefficients)
+        layouts = [code, np.maximum(bits, (code != np.uint8(0)) * np.uint8(REJECTED))]
+        every = (1 << len(FEATURES)) - 1
+        kinds = {-1: layouts} | {kind: times(kind) for kind in (*self._kinds(layouts[1], leaves, limit, sample), every)}
+        tables = self._tabulated(required(chain.from_iterable(kinds.values())), leaves, limit)
+        words, results = self._rowwise(kinds, tables)
+        first, *others = ((kind, Program.of(of_kind)) for kind, of_kind in results.items())
+        return Programs(first[1], dict(others), every, len(self.names), words)
+
+    def _kinds(
+        self, layout: Expression, leaves: dict[Expression, NDArray[Any]], limit: int, sample: dict[str, Any]
+    ) -> list[int]:
+        """The features that many rows have, by a sample of the rows."""
+        if self.rows < _COMPILED_ROWS * 4:
+            return []
+        words, results = self._rowwise({0: [layout]}, self._tabulated(required([layout]), leaves, limit))
+        size = max(len(column) for column in sample.values() if isinstance(column, np.ndarray))
+        program = Program.of(results[0])
+        self.programs = Programs(program, {}, 0, 0, words)
+        found = self._words(sample, size)
+        assert found is not None
+        bound = program.bound(size, Buffers())
+        bound.read(sample | found)
+        counts = np.bincount(bound.run()[0], minlength=REJECTED)[:REJECTED]
+        most = np.argsort(-counts)[: min(_KINDS, self.rows // (2 * _COMPILED_ROWS))]
+        return [int(kind) for kind in most if counts[kind] > _RARE * counts.sum()]
+
+    def _recorded(self, columns: dict[str, Any], figures: dict[str, dict[str, Number]]) -> tuple[Choices, Costs, Number, Number]:
+        """The layouts, the coefficients, the number of microbatches, and codes."""
+        choices, coefficients, microbatches, causes = formulas(
             columns_as_choices(columns | {"dp": 1}),
             Transformer(**figures["model"]),
             Machine(**figures["machine"]),
             **figures["limits"],
         )
         code = reason_codes(causes, caused(columns["dp"] != choices.dp, "rank-count"))
-        return [*(getattr(times, name) for name in self.names), code]
+        return choices, coefficients, microbatches, code
 
     def _direct(self, columns: dict[str, Any]) -> list[Any] | None:
         """Times, parts and codes by the formulas as they are, which is faster than tables where rows are few."""
@@ -225,7 +311,11 @@ class Tables:
             return None
         positions = {name: of_estimators[columns["which"]] for name, of_estimators in self.figures.positions.items()}
         positions["which"] = columns["which"]
-        return self._results(columns, self.figures.map(lambda axis, _, numbers: numbers[positions[axis]]))
+        choices, coefficients, microbatches, code = self._recorded(
+            columns, self.figures.map(lambda axis, _, numbers: numbers[positions[axis]])
+        )
+        step = step_from_costs(coefficients, choices.microbatch, microbatches)
+        return [*(getattr(step, name) for name in self.names), code]
 
     @property
     def _order(self) -> tuple[str, ...]:
@@ -280,14 +370,17 @@ class Tables:
         shape = [1 if i in dims else size for i, size in enumerate(table.shape)]
         return taken.reshape(*shape[:-1], len(positions))
 
-    def _rowwise(self, results: list[Any], tables: dict[Expression, NDArray[Any]]) -> Program:
-        """The operations that are not tabulated, on numbers that rows look up."""
+    def _rowwise(
+        self, programs: dict[int, list[Any]], tables: dict[Expression, NDArray[Any]]
+    ) -> tuple[dict[str, tuple[str, np.int64 | NDArray[np.int64]]], dict[int, list[Any]]]:
+        """The words of columns, and results from operations that are not tabulated, on numbers that rows look up."""
         rows = Recording()
         rebuilt: dict[Expression, Any] = {}
-        needed = required(results)
-        operands = chain(*(x.inputs for x in needed if x not in tables), results)
+        needed = required(chain.from_iterable(programs.values()))
+        operands = chain(*(x.inputs for x in needed if x not in tables), *programs.values())
         looked_up = dict.fromkeys(x for x in operands if isinstance(x, Expression) and x in tables)
-        rebuilt |= self._looked_up(rows, {x: tables[x] for x in looked_up})
+        words, found = self._looked_up(rows, {x: tables[x] for x in looked_up})
+        rebuilt |= found
         for expression in needed:
             if expression in tables:
                 continue
@@ -296,9 +389,13 @@ class Tables:
             else:
                 inputs = (rebuilt[x] if isinstance(x, Expression) else x for x in expression.inputs)
                 rebuilt[expression] = rows.apply(expression.function, inputs)
-        return Program.of(rebuilt[x] if isinstance(x, Expression) else x for x in results)
+        return words, {
+            name: [rebuilt[x] if isinstance(x, Expression) else x for x in results] for name, results in programs.items()
+        }
 
-    def _looked_up(self, rows: Recording, tables: dict[Expression, NDArray[Any]]) -> dict[Expression, Any]:
+    def _looked_up(
+        self, rows: Recording, tables: dict[Expression, NDArray[Any]]
+    ) -> tuple[dict[str, tuple[str, np.int64 | NDArray[np.int64]]], dict[Expression, Any]]:
         """What rows look up in tables; a number where all elements are equal.
 
         Tables with the same axes are looked up together, and small ones get the axes of others: keys and cache misses are
@@ -312,6 +409,7 @@ class Tables:
             if least == table.max():
                 values[expression] = least.item() if table.dtype.kind in "bf" else least
             else:
+                tables[expression] = table = _squeezed(table)
                 axes = frozenset(name for name, size in zip(self._order, table.shape, strict=True) if size > 1)
                 by_axes.setdefault(axes, []).append(expression)
         groups: list[tuple[frozenset[str], list[Expression]]] = []
@@ -326,58 +424,164 @@ class Tables:
                 groups[i] = union, groups[i][1] + expressions
             else:
                 groups.append((axes, expressions))
-        keys = self._keys(rows, [axes for axes, _ in groups])
+        fields = self._fields([axes for axes, _ in groups])
         for axes, expressions in groups:
-            order, key = keys[axes]
-            shape = [len(self.axes[name].values) if name in axes else 1 for name in self._order]
-            transposed = [*map(self._order.index, order), *(i for i, n in enumerate(self._order) if n not in axes)]
+            key, shape, places = self._key(rows, fields, axes)
             for dtype in dict.fromkeys(x.dtype for x in expressions):
                 # What is needed at about the same time is looked up together.
                 members = sorted((x for x in expressions if x.dtype == dtype), key=order_of_use.__getitem__)
-                for begin in range(0, len(members), _RECORD):
-                    part = members[begin : begin + _RECORD]
-                    flat = [
-                        np.broadcast_to(self._expanded(tables[x], axes), shape).transpose(transposed).reshape(-1)
-                        for x in part
-                    ]
+                width = 1 if self.size_of(axes) <= _SEPARATE else _RECORD
+                for begin in range(0, len(members), width):
+                    part = members[begin : begin + width]
+                    flat = [self._laid_out(tables[x], axes, shape, places) for x in part]
                     values |= zip(part, key.records(_records(flat)), strict=False)
-        return values
-
-    def _keys(
-        self, rows: Recording, groups: list[frozenset[str]]
-    ) -> dict[frozenset[str], tuple[tuple[str, ...], Expression]]:
-        """For each group of axes an order, the last one fastest, and the positions of rows among the combinations.
-
-        Those of two parts of a group give those of both.  The two that most groups have in common are combined first.
-        """
-        names = sorted(frozenset().union(*groups))
-        keys: dict[frozenset[str], tuple[tuple[str, ...], Expression]] = {
-            frozenset([name]): ((name,), rows.column(f"position {name}", np.int32))
-            for name in names
+        words = {
+            name: (field.word, self.axes[name].bits(field.shift))
+            for name, field in fields.items()
             if name not in self.figures.sizes
         }
-        determined = [name for name in names if name in self.figures.sizes]
-        for begin in range(0, len(determined), _RECORD):
-            part = determined[begin : begin + _RECORD]
-            record = _records([self.figures.positions[name] for name in part])
-            elements = rows.column("position which", np.int32).records(record)
-            keys |= {frozenset([name]): ((name,), x) for name, x in zip(part, elements, strict=False)}
-        parts = {group: {frozenset([name]) for name in group} for group in groups}
-        while any(len(of_group) > 1 for of_group in parts.values()):
-            pairs = Counter(
-                pair for of_group in parts.values() for pair in combinations(sorted(of_group, key=sorted), 2)
-            )
-            a, b = max(pairs, key=lambda pair: (pairs[pair], -self.size_of(pair[0] | pair[1])))
-            (slow, first), (fast, second) = keys[a], keys[b]
-            keys[a | b] = slow + fast, first * np.int32(self.size_of(fast)) + second
-            for group, of_group in parts.items():
-                if a in of_group and b in of_group:
-                    parts[group] = of_group - {a, b} | {a | b}
-        return {group: (order, key.astype(np.intp)) for group in groups for order, key in [keys[group]]}
+        positions = np.arange(len(self.axes["which"].values), dtype=np.int64)
+        determined = positions << fields["which"].shift if "which" in fields else 0 * positions
+        for name, field in fields.items():
+            if name in self.figures.sizes:
+                # The estimator determines it; all such fields are in one word.
+                determined = determined | self.figures.positions[name].astype(np.int64) << field.shift
+                words["which"] = field.word, determined
+        return words, values
+
+    def _laid_out(
+        self, table: NDArray[Any], axes: frozenset[str], shape: Sequence[int], places: Mapping[str, int]
+    ) -> NDArray[Any]:
+        """The elements of a table in the order of keys; what no key refers to is 0."""
+        order = sorted(axes, key=places.__getitem__)
+        whole = np.broadcast_to(
+            self._expanded(table, axes), [len(self.axes[name].values) if name in axes else 1 for name in self._order]
+        )
+        moved = whole.transpose([*map(self._order.index, order), *(i for i, n in enumerate(self._order) if n not in axes)])
+        result = np.zeros(shape, dtype=table.dtype)
+        at: list[Any] = [0] * len(shape)
+        for name in order:
+            at[places[name]] = slice(0, len(self.axes[name].values))
+        result[tuple(at)] = moved.reshape(moved.shape[: len(order)])
+        return result.reshape(-1)
+
+    def _fields(self, groups: list[frozenset[str]]) -> dict[str, _Field]:
+        """Bits for the positions on axes, in an order with which the keys of groups need few operations."""
+        # The estimator determines some, which are looked up at once, and so in one word.
+        names = sorted(frozenset().union(*groups), key=lambda name: (name != "which" and name not in self.figures.sizes, name))
+        bits = {name: _bits(len(self.axes[name].values)) for name in names}
+        order: list[str] = []
+        for name in names:
+            known = frozenset((*order, name))
+            parts = [part for group in groups if name in group and len(part := group & known) > 1]
+            others = [group & known for group in groups if name not in group and len(group & known) > 1]
+            tried = [[*order[:place], name, *order[place:]] for place in range(len(order) + 1)]
+            order = min(tried, key=lambda moved: _operations(moved, bits, parts + others))
+        return _placed(order, bits)
+
+    def _key(
+        self, rows: Recording, fields: dict[str, _Field], axes: frozenset[str]
+    ) -> tuple[Expression, list[int], dict[str, int]]:
+        """The positions of rows among the combinations of some axes; the shape of a table, and the place of each axis."""
+        key: Any = None
+        shape: list[int] = []
+        places: dict[str, int] = {}
+        used = 0
+        for run in _runs([(fields[name], name) for name in axes]):
+            word, begin, mask = run[0][0].word, run[0][0].shift, 0
+            column = rows.column(word, np.int64)
+            end = begin
+            for of_axis, name in run:
+                if of_axis.shift > end:
+                    shape.append(1 << (of_axis.shift - end))
+                mask |= ((1 << of_axis.bits) - 1) << of_axis.shift
+                places[name] = len(shape)
+                shape.append(1 << of_axis.bits)
+                end = of_axis.shift + of_axis.bits
+            part = column & np.int64(mask)
+            if begin > used:
+                part = part >> np.int64(begin - used)
+            elif begin < used:
+                part = part << np.int64(used - begin)
+            key = part if key is None else key | part
+            used += end - begin
+        # The first dimension is the slowest.
+        last = len(shape) - 1
+        return key, shape[::-1], {name: last - place for name, place in places.items()}
 
     def size_of(self, axes: Iterable[str]) -> int:
         """Number of combinations of some axes."""
         return math.prod(len(self.axes[name].values) for name in axes)
+
+
+@frozen
+class _Field:
+    """Bits of a word.
+
+    Attributes:
+        word: The name of the word.
+        shift: The lowest bit.
+        bits: The number of bits.
+    """
+
+    word: str
+    shift: int
+    bits: int
+
+
+def _placed(order: Iterable[str], bits: Mapping[str, int]) -> dict[str, _Field]:
+    """The bits of axes, one after the other."""
+    fields: dict[str, _Field] = {}
+    word = shift = 0
+    for name in order:
+        if shift + bits[name] > _WORD_BITS:
+            word, shift = word + 1, 0
+        fields[name] = _Field(f"word {word}", shift, bits[name])
+        shift += bits[name]
+    return fields
+
+
+def _runs(fields: Iterable[tuple[_Field, str]]) -> list[list[tuple[_Field, str]]]:
+    """The fields of a key, in runs that are masked and shifted together: with narrow gaps at most."""
+    runs: list[list[tuple[_Field, str]]] = []
+    gaps = 0
+    for of_axis, name in sorted(fields, key=lambda pair: (pair[0].word, pair[0].shift)):
+        if runs and (last := runs[-1][-1][0]).word == of_axis.word:
+            gap = of_axis.shift - last.shift - last.bits
+            if gaps + gap <= _GAP:
+                gaps += gap
+                runs[-1].append((of_axis, name))
+                continue
+        runs.append([(of_axis, name)])
+    return runs
+
+
+def _operations(order: Iterable[str], bits: Mapping[str, int], groups: Iterable[frozenset[str]]) -> float:
+    """Operations that the keys of some groups need with the fields in an order, and a little for each bit of a gap."""
+    fields = _placed(order, bits)
+    total = 0.0
+    for axes in groups:
+        runs = _runs([(fields[name], name) for name in axes])
+        first, last = runs[0][0][0], runs[-1][-1][0]
+        total += 3.0 * len(runs) - 1.0 - (first.shift == 0)
+        if len(runs) == 1:
+            total += 0.01 * (last.shift + last.bits - first.shift)
+    return total
+
+
+def _squeezed(table: NDArray[Any]) -> NDArray[Any]:
+    """A table without the axes along which it is constant."""
+    for axis, size in enumerate(table.shape):
+        if size > 1:
+            first = table.take([0], axis=axis)
+            if (first == table.take([1], axis=axis)).all() and (first == table).all():
+                table = first
+    return table
+
+
+def _bits(size: int) -> int:
+    """The bits of positions below a size."""
+    return max(1, (size - 1).bit_length())
 
 
 def _records(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
