@@ -8,14 +8,15 @@ combinations, an operation is evaluated for every row, with the same bits.
 from __future__ import annotations
 
 import math
-from itertools import chain, combinations
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, field
 from numpy.typing import NDArray
 
 from trnspec.perf.lowering.machine import Machine
+from trnspec.perf.sweep import keys
 from trnspec.perf.sweep.columns import COUNTS, Choices, caused, reason_codes
 from trnspec.perf.sweep.estimator_columns import Figures
 from trnspec.perf.sweep.expressions import Expression, Recording, required
@@ -28,8 +29,7 @@ from trnspec.perf.sweep.formulas import (
     formulas,
     without_features,
 )
-from trnspec.perf.sweep.program import REJECTED, Buffers, Program, Programs
-from trnspec.perf.training.costs import Costs
+from trnspec.perf.sweep.program import NEAR, REJECTED, Buffers, Program, Programs, Translation
 from trnspec.perf.training.step import step_from_costs
 from trnspec.perf.work.transformer import Transformer
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from trnspec.perf.ops import Number
+    from trnspec.perf.sweep.keys import Field
+    from trnspec.perf.training.costs import Costs
     from trnspec.perf.training.estimator import Estimator
 
 _MAX_COMBINATIONS = 1 << 18
@@ -51,14 +53,14 @@ _ESTIMATORS = 8
 """A table by numbers of estimators is one by estimator if it has more than one over this of their elements."""
 _RECORD = 4
 """Elements that are looked up together."""
+_FOUND = 8192
+"""Rows whose positions on axes are found at once."""
 _SEPARATE = 1 << 15
 """Largest tables that are looked up one by one."""
-_WORD_BITS = 62
-"""Bits of a word; one that is negative has no position for some value."""
-_GAP = 4
-"""Most bits of other axes within a key; they make tables larger, but not what is read of them."""
 _KINDS = 12
 """Most kinds of layouts that have programs of their own."""
+_KIND_ROWS = 1 << 16
+"""Rows of a batch for each kind of layouts that has a program of its own."""
 _RARE = 0.02
 """Share of the rows below which a kind of layouts has no program of its own."""
 _COMPILED_ROWS = 1 << 15
@@ -178,32 +180,48 @@ class Tables:
         """Times, parts and codes of some rows; ``None`` where :meth:`grow` is needed before."""
         if self.programs is None:
             return self._direct(columns)
-        words = self._words(columns, size)
-        return None if words is None else self.programs.run(columns | words, size)
-
-    def _words(self, columns: dict[str, Any], size: int) -> dict[str, NDArray[Any]] | None:
-        """The positions of the values of rows on axes, as bits of words; ``None`` where one is new."""
-        programs = self.programs
-        assert programs is not None
-        used: set[str] = set()
-        part = self._array("part", size)
-        for name in ("which", *COLUMNS):
-            column, axis = columns[name], self.axes[name]
-            if not isinstance(column, np.ndarray):
-                continue
-            if name in programs.words:
-                word, bits = programs.words[name]
-                if word in used:
-                    axis.find(column, bits, part)
-                    np.bitwise_or(self._array(word, size), part, out=self._array(word, size))
-                else:
-                    axis.find(column, bits, self._array(word, size))
-                    used.add(word)
-            elif name in COUNTS and np.minimum.reduce(column) < 1:
+        words: dict[str, NDArray[Any]] = {}
+        code, features = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint8)
+        for begin in range(0, size, _FOUND):
+            at = slice(begin, min(size, begin + _FOUND))
+            part = {name: column[at] if isinstance(column, np.ndarray) else column for name, column in columns.items()}
+            found = self._words(self.programs.words, part, at.stop - begin)
+            if found is None:
                 return None
-            elif name in COUNTS and len(axis.values) == 1 and (column != axis.values[0]).any():
+            code[at], features[at] = self.programs.layout(part | found, at.stop - begin)
+            for name, bits in found.items():
+                words.setdefault(name, self._array(f"all {name}", size))[at] = bits
+        return [*self.programs.times(columns | words, features, self._near(columns["which"])), code]
+
+    def _near(self, which: Any) -> Any:
+        """Numbers of rows that are equal where estimators are next to each other, so that elements of tables are."""
+        if not isinstance(which, np.ndarray):
+            return np.uint16(0)
+        narrow = max(0, (len(self.axes["which"].values) - 1).bit_length() - NEAR)
+        return (which >> narrow if narrow else which).astype(np.uint16)
+
+    def _words(
+        self, translations: Sequence[Translation], columns: dict[str, Any], size: int
+    ) -> dict[str, NDArray[Any]] | None:
+        """The positions of the values of rows on axes, as bits of words; ``None`` where one is new."""
+        known = {name for name, _, _ in translations}
+        for name in COLUMNS:
+            column, axis = columns[name], self.axes[name]
+            if not isinstance(column, np.ndarray) or name in known:
+                continue
+            if name in COUNTS and np.minimum.reduce(column) < 1:
+                return None
+            if not axis.fixed and len(axis.values) == 1 and (column != axis.values[0]).any():
                 return None  # a number that the program has as a constant
-        words = {word: self._array(word, size) for word in used}
+        words: dict[str, NDArray[Any]] = {}
+        part = self._array("part", size)
+        for name, word, bits in translations:
+            if word in words:
+                self.axes[name].find(columns[name], bits, part)
+                np.bitwise_or(words[word], part, out=words[word])
+            else:
+                words[word] = self._array(word, size)
+                self.axes[name].find(columns[name], bits, words[word])
         return None if any(np.minimum.reduce(word) < 0 for word in words.values()) else words
 
     def _array(self, name: str, size: int) -> NDArray[np.int64]:
@@ -218,11 +236,7 @@ class Tables:
         columns_of_axes = [
             (self.axes[name], columns[name]) for name in COLUMNS if isinstance(columns[name], np.ndarray)
         ]
-        grown = [
-            (axis, column)
-            for axis, column in columns_of_axes
-            if axis.usable and not axis.knows(column)
-        ]
+        grown = [(axis, column) for axis, column in columns_of_axes if axis.usable and not axis.knows(column)]
         for axis, column in grown:
             axis.grow(column)
         if grown:
@@ -273,28 +287,30 @@ class Tables:
         kinds = {-1: layouts} | {kind: times(kind) for kind in (*self._kinds(layouts[1], leaves, limit, sample), every)}
         tables = self._tabulated(required(chain.from_iterable(kinds.values())), leaves, limit)
         words, results = self._rowwise(kinds, tables)
-        first, *others = ((kind, Program.of(of_kind)) for kind, of_kind in results.items())
-        return Programs(first[1], dict(others), every, len(self.names), words)
+        layout = Program.of(results.pop(-1), reuse=False)
+        times_of = {kind: Program.of(of_kind) for kind, of_kind in results.items()}
+        return Programs(layout, times_of, every, len(self.names), words)
 
     def _kinds(
         self, layout: Expression, leaves: dict[Expression, NDArray[Any]], limit: int, sample: dict[str, Any]
     ) -> list[int]:
         """The features that many rows have, by a sample of the rows."""
-        if self.rows < _COMPILED_ROWS * 4:
+        if self.rows < 2 * _KIND_ROWS:
             return []
         words, results = self._rowwise({0: [layout]}, self._tabulated(required([layout]), leaves, limit))
         size = max(len(column) for column in sample.values() if isinstance(column, np.ndarray))
         program = Program.of(results[0])
-        self.programs = Programs(program, {}, 0, 0, words)
-        found = self._words(sample, size)
+        found = self._words(words, sample, size)
         assert found is not None
         bound = program.bound(size, Buffers())
         bound.read(sample | found)
-        counts = np.bincount(bound.run()[0], minlength=REJECTED)[:REJECTED]
-        most = np.argsort(-counts)[: min(_KINDS, self.rows // (2 * _COMPILED_ROWS))]
+        counts = np.bincount(np.atleast_1d(bound.run()[0]), minlength=REJECTED)[:REJECTED]
+        most = np.argsort(-counts)[: min(_KINDS, self.rows // _KIND_ROWS)]
         return [int(kind) for kind in most if counts[kind] > _RARE * counts.sum()]
 
-    def _recorded(self, columns: dict[str, Any], figures: dict[str, dict[str, Number]]) -> tuple[Choices, Costs, Number, Number]:
+    def _recorded(
+        self, columns: dict[str, Any], figures: dict[str, dict[str, Number]]
+    ) -> tuple[Choices, Costs, Number, Number]:
         """The layouts, the coefficients, the number of microbatches, and codes."""
         choices, coefficients, microbatches, causes = formulas(
             columns_as_choices(columns | {"dp": 1}),
@@ -372,7 +388,7 @@ class Tables:
 
     def _rowwise(
         self, programs: dict[int, list[Any]], tables: dict[Expression, NDArray[Any]]
-    ) -> tuple[dict[str, tuple[str, np.int64 | NDArray[np.int64]]], dict[int, list[Any]]]:
+    ) -> tuple[list[Translation], dict[int, list[Any]]]:
         """The words of columns, and results from operations that are not tabulated, on numbers that rows look up."""
         rows = Recording()
         rebuilt: dict[Expression, Any] = {}
@@ -390,12 +406,13 @@ class Tables:
                 inputs = (rebuilt[x] if isinstance(x, Expression) else x for x in expression.inputs)
                 rebuilt[expression] = rows.apply(expression.function, inputs)
         return words, {
-            name: [rebuilt[x] if isinstance(x, Expression) else x for x in results] for name, results in programs.items()
+            name: [rebuilt[x] if isinstance(x, Expression) else x for x in results]
+            for name, results in programs.items()
         }
 
     def _looked_up(
         self, rows: Recording, tables: dict[Expression, NDArray[Any]]
-    ) -> tuple[dict[str, tuple[str, np.int64 | NDArray[np.int64]]], dict[Expression, Any]]:
+    ) -> tuple[list[Translation], dict[Expression, Any]]:
         """What rows look up in tables; a number where all elements are equal.
 
         Tables with the same axes are looked up together, and small ones get the axes of others: keys and cache misses are
@@ -404,12 +421,12 @@ class Tables:
         values: dict[Expression, Any] = {}
         order_of_use = {x: i for i, x in enumerate(tables)}
         by_axes: dict[frozenset[str], list[Expression]] = {}
-        for expression, table in tables.items():
-            least = table.min()
-            if least == table.max():
-                values[expression] = least.item() if table.dtype.kind in "bf" else least
+        varying = {x: _squeezed(table) for x, table in tables.items()}
+        for expression, table in varying.items():
+            if table.size == 1:
+                value = table.reshape(-1)[0]
+                values[expression] = value.item() if table.dtype.kind in "bf" else value
             else:
-                tables[expression] = table = _squeezed(table)
                 axes = frozenset(name for name, size in zip(self._order, table.shape, strict=True) if size > 1)
                 by_axes.setdefault(axes, []).append(expression)
         groups: list[tuple[frozenset[str], list[Expression]]] = []
@@ -424,149 +441,46 @@ class Tables:
                 groups[i] = union, groups[i][1] + expressions
             else:
                 groups.append((axes, expressions))
-        fields = self._fields([axes for axes, _ in groups])
+        sizes = {name: len(self.axes[name].values) for axes, _ in groups for name in axes}
+        placed = keys.fields(sizes, [axes for axes, _ in groups])
         for axes, expressions in groups:
-            key, shape, places = self._key(rows, fields, axes)
+            of_group = keys.key(rows, placed, axes)
+            width = 1 if self.size_of(axes) <= _SEPARATE else _RECORD
             for dtype in dict.fromkeys(x.dtype for x in expressions):
                 # What is needed at about the same time is looked up together.
                 members = sorted((x for x in expressions if x.dtype == dtype), key=order_of_use.__getitem__)
-                width = 1 if self.size_of(axes) <= _SEPARATE else _RECORD
                 for begin in range(0, len(members), width):
                     part = members[begin : begin + width]
-                    flat = [self._laid_out(tables[x], axes, shape, places) for x in part]
-                    values |= zip(part, key.records(_records(flat)), strict=False)
-        words = {
-            name: (field.word, self.axes[name].bits(field.shift))
-            for name, field in fields.items()
-            if name not in self.figures.sizes
-        }
-        positions = np.arange(len(self.axes["which"].values), dtype=np.int64)
-        determined = positions << fields["which"].shift if "which" in fields else 0 * positions
-        for name, field in fields.items():
-            if name in self.figures.sizes:
-                # The estimator determines it; all such fields are in one word.
-                determined = determined | self.figures.positions[name].astype(np.int64) << field.shift
-                words["which"] = field.word, determined
-        return words, values
+                    records = of_group.records([self._flat(varying[x], of_group.names) for x in part])
+                    values |= zip(part, of_group.position.records(records), strict=False)
+        return self._translations(placed), values
 
-    def _laid_out(
-        self, table: NDArray[Any], axes: frozenset[str], shape: Sequence[int], places: Mapping[str, int]
-    ) -> NDArray[Any]:
-        """The elements of a table in the order of keys; what no key refers to is 0."""
-        order = sorted(axes, key=places.__getitem__)
-        whole = np.broadcast_to(
-            self._expanded(table, axes), [len(self.axes[name].values) if name in axes else 1 for name in self._order]
-        )
-        moved = whole.transpose([*map(self._order.index, order), *(i for i, n in enumerate(self._order) if n not in axes)])
-        result = np.zeros(shape, dtype=table.dtype)
-        at: list[Any] = [0] * len(shape)
-        for name in order:
-            at[places[name]] = slice(0, len(self.axes[name].values))
-        result[tuple(at)] = moved.reshape(moved.shape[: len(order)])
-        return result.reshape(-1)
+    def _flat(self, table: NDArray[Any], names: Sequence[str]) -> NDArray[Any]:
+        """A table whose dimensions are some axes in their order."""
+        whole = self._expanded(table, names)
+        shape = [len(self.axes[name].values) if name in names else 1 for name in self._order]
+        others = [i for i, name in enumerate(self._order) if name not in names]
+        moved = np.broadcast_to(whole, shape).transpose([*map(self._order.index, names), *others])
+        return moved.reshape(moved.shape[: len(names)])
 
-    def _fields(self, groups: list[frozenset[str]]) -> dict[str, _Field]:
-        """Bits for the positions on axes, in an order with which the keys of groups need few operations."""
-        # The estimator determines some, which are looked up at once, and so in one word.
-        names = sorted(frozenset().union(*groups), key=lambda name: (name != "which" and name not in self.figures.sizes, name))
-        bits = {name: _bits(len(self.axes[name].values)) for name in names}
-        order: list[str] = []
-        for name in names:
-            known = frozenset((*order, name))
-            parts = [part for group in groups if name in group and len(part := group & known) > 1]
-            others = [group & known for group in groups if name not in group and len(group & known) > 1]
-            tried = [[*order[:place], name, *order[place:]] for place in range(len(order) + 1)]
-            order = min(tried, key=lambda moved: _operations(moved, bits, parts + others))
-        return _placed(order, bits)
-
-    def _key(
-        self, rows: Recording, fields: dict[str, _Field], axes: frozenset[str]
-    ) -> tuple[Expression, list[int], dict[str, int]]:
-        """The positions of rows among the combinations of some axes; the shape of a table, and the place of each axis."""
-        key: Any = None
-        shape: list[int] = []
-        places: dict[str, int] = {}
-        used = 0
-        for run in _runs([(fields[name], name) for name in axes]):
-            word, begin, mask = run[0][0].word, run[0][0].shift, 0
-            column = rows.column(word, np.int64)
-            end = begin
-            for of_axis, name in run:
-                if of_axis.shift > end:
-                    shape.append(1 << (of_axis.shift - end))
-                mask |= ((1 << of_axis.bits) - 1) << of_axis.shift
-                places[name] = len(shape)
-                shape.append(1 << of_axis.bits)
-                end = of_axis.shift + of_axis.bits
-            part = column & np.int64(mask)
-            if begin > used:
-                part = part >> np.int64(begin - used)
-            elif begin < used:
-                part = part << np.int64(used - begin)
-            key = part if key is None else key | part
-            used += end - begin
-        # The first dimension is the slowest.
-        last = len(shape) - 1
-        return key, shape[::-1], {name: last - place for name, place in places.items()}
+    def _translations(self, placed: Mapping[str, Field]) -> list[Translation]:
+        """How programs get words from columns."""
+        translations: list[Translation] = [
+            (name, field_.word, self.axes[name].bits(field_.shift))
+            for name, field_ in placed.items()
+            if name not in self.figures.sizes and name != "which"
+        ]
+        positions = self.figures.positions | {"which": np.arange(len(self.axes["which"].values), dtype=np.int32)}
+        of_estimators: dict[str, NDArray[np.int64]] = {}
+        for name, field_ in placed.items():
+            if name in positions:
+                bits = positions[name].astype(np.int64) << field_.shift
+                of_estimators[field_.word] = of_estimators.get(field_.word, 0) | bits
+        return [*translations, *(("which", word, bits) for word, bits in of_estimators.items())]
 
     def size_of(self, axes: Iterable[str]) -> int:
         """Number of combinations of some axes."""
         return math.prod(len(self.axes[name].values) for name in axes)
-
-
-@frozen
-class _Field:
-    """Bits of a word.
-
-    Attributes:
-        word: The name of the word.
-        shift: The lowest bit.
-        bits: The number of bits.
-    """
-
-    word: str
-    shift: int
-    bits: int
-
-
-def _placed(order: Iterable[str], bits: Mapping[str, int]) -> dict[str, _Field]:
-    """The bits of axes, one after the other."""
-    fields: dict[str, _Field] = {}
-    word = shift = 0
-    for name in order:
-        if shift + bits[name] > _WORD_BITS:
-            word, shift = word + 1, 0
-        fields[name] = _Field(f"word {word}", shift, bits[name])
-        shift += bits[name]
-    return fields
-
-
-def _runs(fields: Iterable[tuple[_Field, str]]) -> list[list[tuple[_Field, str]]]:
-    """The fields of a key, in runs that are masked and shifted together: with narrow gaps at most."""
-    runs: list[list[tuple[_Field, str]]] = []
-    gaps = 0
-    for of_axis, name in sorted(fields, key=lambda pair: (pair[0].word, pair[0].shift)):
-        if runs and (last := runs[-1][-1][0]).word == of_axis.word:
-            gap = of_axis.shift - last.shift - last.bits
-            if gaps + gap <= _GAP:
-                gaps += gap
-                runs[-1].append((of_axis, name))
-                continue
-        runs.append([(of_axis, name)])
-    return runs
-
-
-def _operations(order: Iterable[str], bits: Mapping[str, int], groups: Iterable[frozenset[str]]) -> float:
-    """Operations that the keys of some groups need with the fields in an order, and a little for each bit of a gap."""
-    fields = _placed(order, bits)
-    total = 0.0
-    for axes in groups:
-        runs = _runs([(fields[name], name) for name in axes])
-        first, last = runs[0][0][0], runs[-1][-1][0]
-        total += 3.0 * len(runs) - 1.0 - (first.shift == 0)
-        if len(runs) == 1:
-            total += 0.01 * (last.shift + last.bits - first.shift)
-    return total
 
 
 def _squeezed(table: NDArray[Any]) -> NDArray[Any]:
@@ -577,17 +491,3 @@ def _squeezed(table: NDArray[Any]) -> NDArray[Any]:
             if (first == table.take([1], axis=axis)).all() and (first == table).all():
                 table = first
     return table
-
-
-def _bits(size: int) -> int:
-    """The bits of positions below a size."""
-    return max(1, (size - 1).bit_length())
-
-
-def _records(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Columns of one type side by side, so that a row is looked up at once: one, two or four elements."""
-    # A record of three would take longer than one of four.
-    records = np.zeros((len(columns[0]), 1 << (len(columns) - 1).bit_length()), dtype=columns[0].dtype)
-    for i, column in enumerate(columns):
-        records[:, i] = column
-    return records

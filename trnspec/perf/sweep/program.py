@@ -189,11 +189,10 @@ class Bound:
             call()
         return self.results
 
-    def read(self, columns: Mapping[str, Any], at: slice = slice(None)) -> None:
-        """Copy columns, or some rows of them, into the arrays of the program."""
+    def read(self, columns: Mapping[str, Any]) -> None:
+        """Copy columns into the arrays of the program."""
         for name, array in self.columns.items():
-            column = columns[name]
-            np.copyto(array, column[at] if isinstance(column, np.ndarray) else column, casting="unsafe")
+            np.copyto(array, columns[name], casting="unsafe")
 
     def gather(self, columns: Mapping[str, Any], rows: NDArray[np.intp]) -> None:
         """Copy some rows of columns into the arrays of the program."""
@@ -204,6 +203,9 @@ class Bound:
             else:
                 np.copyto(array, column.take(rows), casting="unsafe")
 
+
+Translation = tuple[str, str, np.int64 | NDArray[np.int64]]
+"""A column, the word that has its positions on an axis, and their bits: for each value, or a shift where it is the position."""
 
 REJECTED = 255
 """The features of a layout that is invalid."""
@@ -224,7 +226,7 @@ class Programs:
         kinds: Times and their parts by features.
         every: The features of the program for the other rows.
         results: Number of results of each row.
-        words: For each column that programs have as bits of a word, the word, and the bits of each value.
+        words: The columns that programs have as bits of words.
         buffers: The memory of the programs.
     """
 
@@ -232,29 +234,42 @@ class Programs:
     kinds: dict[int, Program]
     every: int
     results: int
-    words: dict[str, tuple[str, np.int64 | NDArray[np.int64]]]
+    words: list[Translation]
     buffers: Buffers = field(factory=Buffers)
 
-    def run(self, columns: Mapping[str, Any], size: int) -> list[NDArray[Any]]:
-        """Times, parts and codes of some rows; the times of layouts that are not valid are 0."""
-        results = [np.zeros(size) for _ in range(self.results)]
-        code, features = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint8)
-        for begin in range(0, size, _CHUNK):
-            at = slice(begin, min(size, begin + _CHUNK))
-            layouts = self.layouts.bound(at.stop - begin, self.buffers)
-            layouts.read(columns, at)
-            code[at], features[at] = layouts.run()
-        order, ends = np.argsort(features, kind="stable"), np.cumsum(np.bincount(features, minlength=REJECTED))
-        by_program: dict[int, list[NDArray[np.intp]]] = {}
-        for kind in np.flatnonzero(np.diff(ends[:REJECTED], prepend=0)).tolist():
-            rows = order[ends[kind - 1] if kind else 0 : ends[kind]]
-            by_program.setdefault(kind if kind in self.kinds else self.every, []).append(rows)
-        for kind, several in by_program.items():
-            rows = several[0] if len(several) == 1 else np.concatenate(several)
-            for part in np.array_split(rows, -(-len(rows) // _CHUNK)):
+    def layout(self, columns: Mapping[str, Any], size: int) -> tuple[Any, Any]:
+        """Codes and features of some rows, which the next call overwrites; those of all rows where they are equal."""
+        layouts = self.layouts.bound(size, self.buffers)
+        layouts.read(columns)
+        code, features = layouts.run()
+        return code, features
+
+    def times(self, columns: Mapping[str, Any], features: NDArray[np.uint8], near: Any) -> list[NDArray[Any]]:
+        """Times and parts of some rows; 0 for layouts that are not valid.
+
+        Args:
+            columns: The columns that programs read.
+            features: The features of each row.
+            near: Numbers below 2^12; rows with the same one look up elements that are near each other.
+        """
+        results = [np.zeros(len(features)) for _ in range(self.results)]
+        programs = list(self.kinds)
+        place = np.full(REJECTED + 1, programs.index(self.every), dtype=np.uint16)
+        place[programs] = np.arange(len(programs))
+        place[REJECTED] = len(programs)
+        keys = place.take(features)
+        order = np.argsort((keys << np.uint16(NEAR)) | near, kind="stable")
+        ends = np.cumsum(np.bincount(keys, minlength=len(programs))).tolist()
+        for begin, end, program in zip([0, *ends], ends, self.kinds.values(), strict=False):
+            for first in range(begin, end, _CHUNK):
+                part = order[first : min(end, first + _CHUNK)]
                 count = -(-len(part) // _ROUND) * _ROUND
-                bound = self.kinds[kind].bound(count, self.buffers)
+                bound = program.bound(count, self.buffers)
                 bound.gather(columns, np.concatenate((part, np.full(count - len(part), part[0]))))
                 for column, values in zip(results, bound.run(), strict=True):
                     column[part] = values[: len(part)] if isinstance(values, np.ndarray) else values
-        return [*results, code]
+        return results
+
+
+NEAR = 12
+"""Bits of a number by which rows are sorted, besides their features."""
