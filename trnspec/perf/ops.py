@@ -29,14 +29,14 @@ def where(condition: Number, then: Number, otherwise: Number) -> Number:
 def larger(a: Number, b: Number) -> Number:
     """The larger of two numbers, element by element."""
     if type(a) is float and type(b) is float:
-        return max(a, b)
+        return b if b > a else a  # noqa: FURB136  # a call of max takes three times as long
     return np.maximum(a, b)
 
 
 def smaller(a: Number, b: Number) -> Number:
     """The smaller of two numbers, element by element."""
     if type(a) is float and type(b) is float:
-        return min(a, b)
+        return b if b < a else a  # noqa: FURB136
     return np.minimum(a, b)
 
 

@@ -57,7 +57,7 @@ _FOUND = 8192
 """Rows whose positions on axes are found at once."""
 _SEPARATE = 1 << 15
 """Largest tables that are looked up one by one."""
-_KINDS = 12
+_KINDS = 8
 """Most kinds of layouts that have programs of their own."""
 _KIND_ROWS = 1 << 16
 """Rows of a batch for each kind of layouts that has a program of its own."""
