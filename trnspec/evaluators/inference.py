@@ -9,9 +9,12 @@ from attrs import evolve, frozen
 
 from trnspec.evaluation.evidence import weakest
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
+from trnspec.evaluators.collective_model import of_serving
 from trnspec.evaluators.deployment import InferenceQuestion, Pool, Setup, idle, max_batch, memory, prepare
-from trnspec.perf.calibration.fit_range import serving_inputs
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
+from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
+from trnspec.perf.calibration.nearest import nearest_row
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
+from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.forward_pass import PARTS, Serving, attended, cache_bytes, cache_share, head_share
 from trnspec.perf.serving.request import Served, serve, transfer_time
@@ -85,10 +88,13 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
     """
     graph = catalog.graph
     q = question
-    known = calibrated(graph, lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip, "inference", q.calibration)
-    elsewhere = None
-    if q.prefill_on is not None:
-        elsewhere = calibrated(graph, lower(graph, q.prefill_on).chip, "inference", q.calibration)
+    experts = model_named(graph, q.model).spec.experts is not None
+
+    def of(chip: str) -> Calibrated:
+        return calibrated(graph, chip, "inference", q.calibration, q.framework or "", experts=experts)
+
+    known = of(lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip)
+    elsewhere = None if q.prefill_on is None else of(lower(graph, q.prefill_on).chip)
     return answered(catalog, q, known, elsewhere=elsewhere)
 
 
@@ -109,13 +115,17 @@ def answered(
         elsewhere: The calibration of the system that prefills, if it is another.
     """
     setup = prepare(catalog.graph, question, known, elsewhere)
-    known = known.at(serving_inputs(setup.dims, setup.pool.plan), question.dtype)
+    experts = setup.dims.experts > 0
+    inputs, scale = serving_inputs(setup.dims, setup.pool.plan), _scale(setup.pool)
+    known = known.at(inputs, question.dtype, scale=scale, experts=experts)
+    known = with_nearest(known, nearest_row(catalog.graph, known.name, inputs, setup.name))
     if (before := setup.before) is not None:
-        prompts = before.known.at(serving_inputs(setup.dims, before.plan), question.dtype)
+        inputs, scale = serving_inputs(setup.dims, before.plan), _scale(before)
+        prompts = before.known.at(inputs, question.dtype, scale=scale, experts=experts)
         setup = evolve(setup, before=evolve(before, known=prompts))
     achieved = serving_of(known) if serving is None else serving
     held = memory(setup, setup.pool)
-    most = max_batch(setup, setup.pool.system.capacity)
+    most = max_batch(setup, setup.pool.capacity)
     for pool in filter(None, (setup.pool, setup.before)):
         _fits(setup, pool, most)
     slow, nominal, fast = (_case(setup, achieved, end) for end in (0, None, 1))
@@ -129,16 +139,23 @@ def answered(
         evidence=weakest([known.evidence] if setup.before is None else [known.evidence, setup.before.known.evidence]),
         parts=tuple(_parts(nominal, held)),
         bottleneck=_bottleneck(setup, achieved, nominal),
-        assumptions=tuple(_assumptions(setup, known)),
+        assumptions=(
+            *_assumptions(setup, known),
+            *of_serving(catalog.graph, setup.pool, achieved, float(setup.model.hidden), q.framework or ""),
+        ),
         figures_used=_figures_used(setup),
         tables=(_table(setup, achieved, most),),
         edition=catalog.edition or "",
     )
 
 
+def _scale(pool: Pool) -> str:
+    return scale_of(pool.system, float(pool.plan.tp * pool.plan.pp))
+
+
 def _fits(setup: Setup, pool: Pool, most: int) -> None:
     held = memory(setup, pool)
-    capacity = pool.system.capacity
+    capacity = pool.capacity
     if held.total <= capacity:
         return
     names = [n for n in _fields(held) if getattr(held, n)]
@@ -274,7 +291,7 @@ def _answers(
         kind: Kind = "ideal" if name == "transfer_time" else weakest(u.evidence for u in used).kind
         yield Answer(name, value, unit, low, high, note, kind)
     yield Answer("memory", float(held.total), "B", note="of the rank that needs most")
-    yield Answer("capacity", setup.pool.system.capacity, "B", note="per rank")
+    yield Answer("capacity", setup.pool.capacity, "B", note="per rank")
     size = float(cache_bytes(setup.model, setup.pool.plan.cache_bytes))
     yield Answer("kv_per_token", size, "B", note="KV cache of one token, all layers and ranks, without replication")
     yield Answer("max_batch", most, note="sequences per replica that fit")

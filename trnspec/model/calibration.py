@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from attrs import frozen
 
-from trnspec.model.annotations import Count, Date, Text
+from trnspec.model.annotations import Count, Date, Pattern, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Duration, Ratio
 from trnspec.model.ref import Ref
@@ -15,6 +15,8 @@ from trnspec.short_repr import short_repr
 SHARES = frozenset(
     {
         "matmul",
+        "matmul_fp8",
+        "matmul_fp4",
         "attention",
         "memory",
         "chip",
@@ -24,12 +26,27 @@ SHARES = frozenset(
         "overlap",
         "exposed",
         "tensor_overlap",
+        "pipeline_overlap",
+        "exchange",
+        "expert_overlap",
     }
 )
 """The parameters of :class:`Achieved` that are shares of training, none above 1."""
 
-SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding"})
+SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding", "queue"})
 """Those that only serving has."""
+
+Framework = Annotated[str, Pattern(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "the name of a framework, such as megatron")]
+
+Models = Literal["dense", "experts"]
+"""Models without experts, and models with them."""
+
+Scale = Literal["server", "cluster", "large"]
+"""How many chips a model runs on: those connected without the network, up to 512, or more."""
+
+RowHashes = Annotated[
+    str, Pattern(r"^[0-9a-f]{8}( [0-9a-f]{8})*$", "hashes of 8 hexadecimal digits each, separated by spaces")
+]
 
 
 @frozen(kw_only=True)
@@ -39,7 +56,9 @@ class Achieved:
     A pass is one time that a tensor is read or written in device memory, beyond what hides behind computation.
 
     Attributes:
-        matmul: Share of the peak rate that large matrix multiplications reach. Example: 0.85x
+        matmul: Share of the peak rate that large matrix multiplications of 16 and 32 bit reach. Example: 0.85x
+        matmul_fp8: The same of 8 bit, by default as ``matmul``. Example: 0.7x
+        matmul_fp4: The same of 4 bit, by default as ``matmul_fp8``. Example: 0.5x
         attention: Share of the peak rate that attention's products reach. Example: 0.5x
         matmul_passes: Passes over operands and results of each matrix multiplication. Example: 1.5x
         hidden_passes: Passes over the residual stream in a layer's forward computation. Example: 13x
@@ -60,6 +79,10 @@ class Achieved:
         overlap: Share of the computation that collectives over gradients and weights hide behind. Example: 0.7x
         exposed: Share of those collectives that is exposed in any case. Example: 0.2x
         tensor_overlap: Share of a layer's computation that its own collectives can hide behind. Example: 0.5x
+        pipeline_overlap: Share of the messages between pipeline stages that the interleaved schedule hides. Example: 0.8x
+        exchange: Share of the rate of other collectives that an all-to-all between experts reaches. Example: 0.5x
+        dispatch: Time of an all-to-all between experts that does not depend on its size. Example: 100 us
+        expert_overlap: Share of the rest of a layer that the all-to-all can hide behind. Example: 0.3x
         step: Time of a step that depends on nothing. Example: 0.5 ms
         causal: 1x where attention computes only the half that causality leaves, 0x where it computes all. Example: 1x
         weights: Serving: share of the peak rate of device memory that reading weights reaches. Example: 0.6x
@@ -70,11 +93,20 @@ class Achieved:
         sample: Serving: time to pick a token, for each sequence. Example: 1 ms
         request: Serving: time of a prefill that depends on nothing. Example: 15 ms
         padding: Serving: share of the cache's unused capacity that is read as well. Example: 0.9x
+        queue: Serving: share of the other requests in flight whose prompts are ahead of a new one. Example: 0.1x
+        response: Serving: time of a first token that takes no device time. Example: 20 ms
+        host: Collectives: least time of a call that the host launches. Example: 20 us
+        wait: Collectives: time by which a call takes longer that the host waits for. Example: 20 us
+        copies: Collectives: passes over the buffer of an eager call, beyond those of a graph. Example: 2x
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
     matmul: Ratio | None = None
+    matmul_fp8: Ratio | None = None
+    matmul_fp4: Ratio | None = None
     attention: Ratio | None = None
     matmul_passes: Ratio | None = None
     hidden_passes: Ratio | None = None
@@ -95,6 +127,10 @@ class Achieved:
     overlap: Ratio | None = None
     exposed: Ratio | None = None
     tensor_overlap: Ratio | None = None
+    pipeline_overlap: Ratio | None = None
+    exchange: Ratio | None = None
+    dispatch: Duration | None = None
+    expert_overlap: Ratio | None = None
     step: Duration | None = None
     causal: Ratio | None = None
     weights: Ratio | None = None
@@ -105,6 +141,42 @@ class Achieved:
     sample: Duration | None = None
     request: Duration | None = None
     padding: Ratio | None = None
+    queue: Ratio | None = None
+    response: Duration | None = None
+    host: Duration | None = None
+    wait: Duration | None = None
+    copies: Ratio | None = None
+
+
+@frozen(kw_only=True)
+class Protocol:
+    """One way of a library to run collectives; the fastest is used.
+
+    Attributes:
+        name: Its name in the library. Example: LL128
+        algorithm: How it moves the data. Example: ring
+        kinds: The collectives that it runs.
+        call: Time that depends on neither size nor ranks. Example: 5 us
+        hop: Time of a step within a server or an UltraServer. Example: 0.8 us
+        network_hop: Time of a step over the network. Example: 30 us
+        link: Share of the rate of links within them, and of device memory between ranks of a chip. Example: 0.8x
+        network: Share of the rate of the network. Example: 0.65x
+        own: How often a rank's own part of the buffer passes its links in addition. Example: 0.5x
+    """
+
+    SOURCED: ClassVar[bool] = False
+
+    __repr__ = short_repr
+
+    name: Text
+    algorithm: Literal["ring", "recursive", "direct", "one-shot", "in-network"]
+    kinds: tuple[Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send"], ...]
+    call: Duration
+    hop: Duration
+    network_hop: Duration
+    link: Ratio
+    network: Ratio
+    own: Ratio | None = None
 
 
 @frozen(kw_only=True)
@@ -115,6 +187,8 @@ class Range:
         low: The least. Example: 2048
         high: The largest. Example: 8192
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -141,7 +215,12 @@ class FittedOn:
         ranks: Ranks; in serving those of a replica.
         global_batch: Training: sequences of a step.
         batch: Serving: sequences decoded together.
+        collectives: The collectives that were measured.
+        size: Collectives: bytes of the buffer.
+        servers: Collectives: servers, or UltraServers, that the ranks are on.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -159,6 +238,9 @@ class FittedOn:
     ranks: Range | None = None
     global_batch: Range | None = None
     batch: Range | None = None
+    collectives: tuple[Text, ...] = ()
+    size: Range | None = None
+    servers: Range | None = None
 
 
 @frozen(kw_only=True)
@@ -171,6 +253,8 @@ class Transfer:
         low: Measured over computed at the lower end of the interval with the coverage of the spread. Example: 0.55x
         high: Measured over computed at its upper end. Example: 1.4x
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -196,6 +280,8 @@ class Spread:
         transfer: The same for other chips and other software.
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     rows: Count
@@ -210,6 +296,74 @@ class Spread:
 
 
 @frozen(kw_only=True)
+class Group:
+    """The errors of held-out rows of one group, and the interval for questions of that group.
+
+    Attributes:
+        phase: What was computed: step, tpot, ttft, or the kind of a kernel or collective. Example: tpot
+        scale: How many chips the model ran on; any number when left out.
+        models: Dense models, or those with experts; both when left out.
+        rows: Rows of the group. Example: 54
+        clusters: Distinct configurations among them: rows of the same model, layout and hardware are one. Example: 41
+        mean: Mean absolute error. Example: 0.09x
+        median: Median of the same. Example: 0.053x
+        low: Measured over computed at the lower end of the interval with the coverage of the spread. Example: 0.91x
+        high: Measured over computed at its upper end. Example: 1.08x
+        size: Collectives: bytes of the buffers of the group; any size when left out.
+    """
+
+    SOURCED: ClassVar[bool] = False
+
+    __repr__ = short_repr
+
+    phase: Text
+    scale: Scale | None = None
+    models: Models | None = None
+    rows: Count
+    clusters: Count
+    mean: Ratio
+    median: Ratio
+    low: Ratio
+    high: Ratio
+    size: Range | None = None
+
+
+@frozen(kw_only=True)
+class KernelRoof:
+    """What one kernel achieves in one precision; see :mod:`trnspec.perf.kernels.times` for the formulas.
+
+    Attributes:
+        kernel: Which kernel.
+        precision: Its precision: arithmetic and stored operands. Example: fp8_block
+        rows: Rows of this kernel and precision on the chip; without any it is what the other rows of the fit give. Example: 12
+        compute: Share of the peak rate. Example: 0.75x
+        memory: Share of the rate of device memory. Example: 0.85x
+        fixed: Time that depends on nothing. Example: 3 us
+        inner: Time per 1,000 elements of the inner dimension. Example: 0.5 us
+        token: Time per 1,000 tokens, of quantizing or routing them. Example: 0.7 us
+        quantize: Fixed time of quantizing activations. Example: 2 us
+        waves: Share of a last wave of tiles that is not filled and takes time nevertheless. Example: 0.2x
+        split: Power of the share of the cores that too few tiles leave idle. Example: 0.7x
+        sharpness: Exponent of the sum of compute and memory time. Example: 3x
+    """
+
+    __repr__ = short_repr
+
+    kernel: Literal["gemm", "attention_prefill", "attention_decode", "moe"]
+    precision: Text
+    rows: Count
+    compute: Ratio
+    memory: Ratio
+    fixed: Duration
+    inner: Duration
+    token: Duration
+    quantize: Duration
+    waves: Ratio
+    split: Ratio
+    sharpness: Ratio
+
+
+@frozen(kw_only=True)
 class Calibration:
     """What was achieved on a chip with some software.
 
@@ -217,24 +371,40 @@ class Calibration:
         chip: Which chip. Example: a100-80gb
         of: What was measured.
         software: What ran on it. Example: Megatron-DeepSpeed
+        framework: The framework, as ``--framework`` names it. Example: megatron
+        era: The years or the release of the software; of two eras the later in alphabetical order is newer. Example: 2026
+        models: Only dense models, or only those with experts; both when left out.
         fitted: When it was fitted. Example: 2026-11-21
         data: The tables of the rows it was fitted on. Example: training_a100_vtrain.csv
         fitted_on: What those rows have in common, and the range of each input.
         achieved: What is achieved of the published figures.
+        protocols: Collectives: the protocols of the library.
         spread: How far measurements lie from it: of inference, the time per output token.
         first: The same of the time to the first token.
+        groups: The same by scale, models and phase, for groups with enough rows.
+        roofs: Of kernels: what each achieves.
+        rows: Hashes of the fitted rows, by their content. Example: 0a1b2c3d 4e5f6071
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
     KIND: ClassVar[str] = "Calibration"
 
     chip: Ref[Chip]
-    of: Literal["training", "inference", "collectives"]
+    of: Literal["training", "inference", "collectives", "kernels"]
     software: Text
+    framework: Framework | None = None
+    era: Text | None = None
+    models: Models | None = None
     fitted: Date
     data: Text
     fitted_on: FittedOn | None = None
     achieved: Achieved
+    protocols: tuple[Protocol, ...] = ()
     spread: Spread
     first: Spread | None = None
+    groups: tuple[Group, ...] = ()
+    roofs: tuple[KernelRoof, ...] = ()
+    rows: RowHashes | None = None

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from attrs import asdict
 
-from trnspec.model.calibration import Achieved
+from trnspec.model.calibration import Achieved, KernelRoof
 from trnspec.model.reflection import FigureShape, ObjectShape
+from trnspec.perf.calibration.fit_collectives import FittedLibrary
 from trnspec.perf.calibration.fit_inference import FittedServing
 from trnspec.perf.calibration.fit_training import COVERAGE
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from trnspec.perf.calibration.fit_training import Fitted
+    from trnspec.perf.calibration.groups import GroupErrors
     from trnspec.perf.calibration.transfer import Beyond
+    from trnspec.perf.collectives.library import Protocol
 
 _DIGITS = 4
 
@@ -34,9 +39,15 @@ def document(  # noqa: PLR0913  # each is a line of the document
     data: str,
     fitted: str,
     schema: str,
+    framework: str = "",
+    era: str = "",
+    models: str = "",
     note: str = "",
     fitted_on: Mapping[str, str] = {},
     beyond: Sequence[Beyond] = (),
+    groups: Sequence[GroupErrors] = (),
+    hashes: Sequence[str] = (),
+    roofs: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The YAML text of a calibration.
 
@@ -44,16 +55,23 @@ def document(  # noqa: PLR0913  # each is a line of the document
         result: The fit.
         name: Name of the document.
         chip: Name of the chip.
-        of: ``training`` or ``inference``.
+        of: ``training``, ``inference`` or ``collectives``.
         software: The software that was measured.
         source: Name of the source of the measurements.
         data: Name of the table of measurements.
         fitted: Date of the fit.
         schema: Path of the JSON Schema, for editors.
+        framework: The framework, as ``--framework`` names it; empty if unknown.
+        era: The era of its release.
+        models: ``dense`` or ``experts``; empty for both.
         note: A note for readers, such as that the rows are of other chips.
         fitted_on: What the rows have in common and their ranges, see :func:`trnspec.perf.calibration.fit_range.fitted_on`.
         beyond: How far the fit is off beyond its rows, for ``spread`` and for ``first``.
+        groups: The errors of each group of held-out rows; the interval of ``spread`` is that of the group of all rows.
+        roofs: The fields of each :class:`~trnspec.model.calibration.KernelRoof`.
+        hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measurements.row_hashes`.
     """
+    labels = {"framework": framework, "era": era, "models": models}
     spreads = {"spread": result}
     if isinstance(result, FittedServing) and result.ttft is not None:
         spreads["first"] = result.ttft
@@ -70,17 +88,52 @@ def document(  # noqa: PLR0913  # each is a line of the document
         f"  chip: {chip}",
         f"  of: {of}",
         f"  software: {_text(software)}",
+        *(f"  {key}: {_text(text)}" for key, text in labels.items() if text),
         f"  fitted: {fitted}",
         f"  data: {_text(data)}",
         *(["  fitted_on:"] if fitted_on else []),
         *(f"    {key}: {value}" for key, value in fitted_on.items()),
         "  achieved:",
         *(f"    {key}: {value}" for key, value in printed_values(result).items()),
+        *(["  protocols:", *map(_protocol, result.library.protocols)] if isinstance(result, FittedLibrary) else []),
     ]
     for i, (key, spread) in enumerate(spreads.items()):
-        lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread).items())]
+        phase = "ttft" if key == "first" else "step" if of == "training" else "tpot"
+        pooled = next((g for g in groups if g.phase == phase and not (g.scale or g.models)), None)
+        lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread, pooled).items())]
         lines += beyond_lines(beyond[i]) if beyond else []
+    labelled = [g for g in groups if g.scale or g.models or of == "kernels"]
+    lines += ["  groups:", *map(_group, labelled)] if labelled else []
+    lines += ["  roofs:"] if roofs else []
+    lines += map(_roof, roofs)
+    lines += ["  rows: >-", *_wrapped(sorted(set(hashes)))] if hashes else []
     return "\n".join(lines) + "\n"
+
+
+def _protocol(protocol: Protocol) -> str:
+    cells = {"name": _text(protocol.name), "algorithm": protocol.algorithm, "kinds": f"[{', '.join(protocol.kinds)}]"}
+    cells |= {name: _time(getattr(protocol, name)) for name in ("call", "hop", "network_hop")}
+    cells |= {name: _share(value) for name in ("link", "network", "own") if (value := getattr(protocol, name))}
+    return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
+
+
+def _group(group: GroupErrors) -> str:
+    labels = {"phase": group.phase, "scale": group.scale, "models": group.models}
+    shares = {name: _share(getattr(group, name)) for name in ("mean", "median", "low", "high")}
+    cells = {name: text for name, text in labels.items() if text}
+    cells |= {"rows": str(group.rows), "clusters": str(group.clusters)} | shares
+    if group.size is not None:
+        cells["size"] = "{" + f"low: {group.size[0]:.0f}, high: {group.size[1]:.0f}" + "}"
+    return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
+
+
+def _wrapped(hashes: Sequence[str]) -> Iterator[str]:
+    for i in range(0, len(hashes), _PER_LINE):
+        yield f"    {' '.join(hashes[i : i + _PER_LINE])}"
+
+
+_PER_LINE = 12
+"""Hashes on a line."""
 
 
 def beyond_lines(beyond: Beyond) -> list[str]:
@@ -99,10 +152,14 @@ def beyond_lines(beyond: Beyond) -> list[str]:
 
 def printed_values(fitted: Fitted) -> dict[str, str]:
     """The figures of a fit, as printed."""
-    return achieved(fitted.serving if isinstance(fitted, FittedServing) else fitted.efficiency, fitted.names)
+    if isinstance(fitted, FittedLibrary):
+        return achieved(fitted.library, fitted.names)
+    if not isinstance(fitted, FittedServing):
+        return achieved(fitted.efficiency, fitted.names)
+    return achieved(SimpleNamespace(**asdict(fitted.efficiency) | asdict(fitted.serving)), fitted.names)
 
 
-def _spread(fitted: Fitted) -> dict[str, str]:
+def _spread(fitted: Fitted, pooled: GroupErrors | None) -> dict[str, str]:
     mean, median, worst = fitted.summary(held_out=True)
     return {
         "rows": str(len(fitted.errors)),
@@ -110,19 +167,32 @@ def _spread(fitted: Fitted) -> dict[str, str]:
         "median": _share(median),
         "worst": _share(worst),
         "coverage": _share(COVERAGE),
-        "low": _share(fitted.low),
-        "high": _share(fitted.high),
+        "low": _share(fitted.low if pooled is None else pooled.low),
+        "high": _share(fitted.high if pooled is None else pooled.high),
     }
+
+
+def _roof(roof: Mapping[str, Any]) -> str:
+    fields = ObjectShape(KernelRoof).fields
+    cells = {
+        n: _figure(value, fields[n].shape) if isinstance(value, float) else str(value) for n, value in roof.items()
+    }
+    return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
+
+
+def _figure(value: float, shape: Any) -> str:
+    return _time(value) if isinstance(shape, FigureShape) and shape.dimension is Dimension.TIME else _share(value)
 
 
 def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
     """The fitted figures as printed, and whether attention computes only the causal half."""
     printed = {}
     for name, field in ObjectShape(Achieved).fields.items():
-        if name in names or name == "causal":
-            value = float(getattr(efficiency, name))
-            time = isinstance(field.shape, FigureShape) and field.shape.dimension is Dimension.TIME
-            printed[name] = _time(value) if time else _share(value)
+        if name in names or (name == "causal" and hasattr(efficiency, name)):
+            value = getattr(efficiency, name)
+            if value is None:
+                continue
+            printed[name] = _figure(value, field.shape)
     return printed
 
 

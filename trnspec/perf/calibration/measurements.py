@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from attrs import frozen
 
 from trnspec.errors import TrnspecError, UsageError
-from trnspec.loading.measured import DTYPES, UNSTATED, read_table, used_rows
+from trnspec.loading.measured import DTYPES, UNSTATED, is_stated, read_table, used_rows
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.lower import lower
@@ -53,7 +54,13 @@ HARDWARE = (
     (r"p5\.", ("p5.48xlarge",), ""),
     (r"h100", ("dgx-h100", "p5.48xlarge"), ""),
     (r"trn1\.32xlarge */ *trn1n", ("trn1.32xlarge",), "trn1.32xlarge, whose network is the slower of the two"),
-    (r"trn[23][a-z0-9-]*-ultraserver", (), ""),
+    (r"trn3[a-z0-9-]*\.3xlarge", ("trainium3",), ""),
+    (r"trn3[a-z-]*[0-9]*[a-z-]*\.48xlarge", ("trn3-gen2-ultraserver",), "chips of a Trn3 Gen2 UltraServer"),
+    (r"trn3.*gen ?1|trn3e", ("trn3-gen1-ultraserver",), ""),
+    (r"trn3[a-z0-9-]*-ultraserver", (), ""),
+    (r"trn3.*ultra|trn3.*gen ?2|trn3p", ("trn3-gen2-ultraserver",), ""),
+    (r"trn3|trainium ?3", ("trainium3",), ""),
+    (r"trn2[a-z0-9-]*-ultraserver", (), ""),
     (r"(?:trn[123]|inf[12])[a-z]*\.[0-9]*xlarge", (), ""),
 )
 """Hardware as tables name it: a pattern, the servers it names (the matched text if none), and what is assumed."""
@@ -96,6 +103,44 @@ def cases(rows: Sequence[Record], kind: str, read: Callable[[Record, str], Case]
                 yield Skipped(name, str(error.args[0] if error.args else error))
 
 
+MEASURED = (
+    ("step_time_s", "tokens_per_s_per_chip", "time_us", "exec_s_printed", "tflops_per_chip", "busbw_GBps", "achieved"),
+    ("tpot_ms",),
+    ("ttft_ms",),
+)
+"""Columns whose cells were measured; of each group the first that is stated identifies a row."""
+
+CONDITIONS = frozenset(
+    {
+        *("kind", "model", "n_chips", "tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "isl", "osl", "batch_conc"),
+        *("m", "n", "k", "batch", "q_len", "kv_len", "heads", "tokens", "experts", "collective", "size_bytes", "ranks"),
+    }
+)
+"""Columns of the conditions of a measurement."""
+
+
+def row_hashes(row: Mapping[str, str]) -> tuple[str, ...]:
+    """The hashes of the content of a row, one for each quantity that was measured, with its conditions.
+
+    Two rows with a hash in common are of the same run.  Neither the name of the row nor that of its file counts, nor do
+    columns such as source and note, their order, or how a number is written.
+    """
+    conditions = [
+        f"{name}={_normalized(row[name])}" for name in sorted(CONDITIONS & row.keys()) if is_stated(row[name])
+    ]
+    stated = (next((name for name in names if is_stated(row.get(name) or "")), None) for names in MEASURED)
+    texts = ("\n".join([*conditions, f"{name}={_normalized(row[name])}"]) for name in stated if name is not None)
+    return tuple(hashlib.sha256(text.encode()).hexdigest()[:8] for text in texts)
+
+
+def _normalized(text: str) -> str:
+    """A number to six digits; the letters and digits of a text."""
+    try:
+        return f"{float(text):.6g}"
+    except ValueError:
+        return re.sub(r"[^a-z0-9.]", "", text.lower())
+
+
 def document_name(
     graph: Graph, table: Sequence[tuple[str, tuple[str, ...], str]], text: str, assumptions: list[str]
 ) -> str | None:
@@ -124,7 +169,19 @@ def document_name(
     return None
 
 
-def hardware(graph: Graph, text: str, chips: int, assumptions: list[str]) -> System:
+def stated_name(graph: Graph, text: str, of: str) -> str:
+    """The document that the tables of a kind of rows name by a description of hardware; empty if they name none.
+
+    Args:
+        graph: The catalog.
+        text: The description.
+        of: What a row measures.
+    """
+    stated = (node.spec.hardware.get(text, "") for node in graph.of(Measurements) if node.spec.of == of)
+    return next((name for name in stated if name in graph), "")
+
+
+def hardware(graph: Graph, text: str, chips: int, assumptions: list[str], *, lnc: int | None = None) -> System:
     """The system that a description of hardware and a number of chips name.
 
     Args:
@@ -132,6 +189,7 @@ def hardware(graph: Graph, text: str, chips: int, assumptions: list[str]) -> Sys
         text: The description.
         chips: Number of chips.
         assumptions: What is assumed is appended here.
+        lnc: Physical cores of a logical core; the chip's default if not stated.
 
     Raises:
         UsageError: Unknown hardware, or the catalog has no document of it.
@@ -141,7 +199,11 @@ def hardware(graph: Graph, text: str, chips: int, assumptions: list[str]) -> Sys
     if name is None:
         raise UsageError(f"unknown hardware {text!r}")
     unit = lower(graph, name)
-    return lower(graph, f"{name}*{-(-chips // int(unit.chips))}", chips=chips)
+    lnc = lnc if unit.ranks_per_chip >= 4.0 else None
+    size = int(unit.chips)
+    # Racks may be used in part, the same part of each: 64 of 72 chips.
+    part = next((n for n in range(size, size // 2, -1) if chips % n == 0), size) if chips > size else size
+    return lower(graph, f"{name}*{-(-chips // part)}", lnc=lnc, chips=chips)
 
 
 def model_of(graph: Graph, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:
@@ -201,16 +263,15 @@ def decoder(
 
 
 def _named(graph: Graph, text: str) -> tuple[str, Dimensions] | None:
-    """The model of the catalog whose name has the same letters and digits."""
+    """The model of the catalog that a table names."""
     from trnspec.model.transformers.counting import dimensions
     from trnspec.model.transformers.model import Model
+    from trnspec.model.transformers.names import name_key
 
-    stripped = re.sub(r"\(.*?\)|pre-?training|fine-?tuning|huggingface|instruct|-hf\b|ph[12]\b", "", text.lower())
-    letters = re.sub(r"[^a-z0-9.]", "", stripped)
+    key = name_key(text)
     for node in graph.of(Model):
-        for name in (node.name, *node.metadata.aliases):
-            if re.sub(r"[^a-z0-9.]", "", name) == letters:
-                return node.name, dimensions(node.spec)
+        if key in {name_key(name) for name in (node.name, *node.metadata.aliases)}:
+            return node.name, dimensions(node.spec)
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import attrs
 from attrs import field, frozen
@@ -12,16 +12,18 @@ from attrs import field, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
-from trnspec.evaluation.evidence import Evidence, Kind, Outside
-from trnspec.model.calibration import Calibration
+from trnspec.evaluation.evidence import PAGE, Evidence, GroupError, Kind, Nearest, Outside
+from trnspec.model.calibration import Calibration, Group
 from trnspec.model.chip import Chip
 from trnspec.perf.calibration.fit_range import EXPONENT, within
+from trnspec.perf.collectives.closed_forms import Kind as Collective
+from trnspec.perf.collectives.library import Library, Protocol
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving.forward_pass import Serving
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from trnspec.graph.graph import Graph
     from trnspec.model.calibration import Spread
@@ -43,12 +45,43 @@ class Interval:
         high: Its upper end.
         transfer: Both ends of the interval of rows on other chips and of other software.
         exponent: The power of the distance from the range of the fit by which the interval widens.
+        groups: The groups of rows with an interval of their own.
+        error: The errors of the rows.
     """
 
     low: float
     high: float
     transfer: tuple[float, float]
     exponent: float
+    groups: tuple[Group, ...] = ()
+    error: GroupError | None = None
+
+    def of(self, scale: str, *, experts: bool | None) -> Interval:
+        """The interval of the group for a scale and for models with or without experts; the pooled one without such a group.
+
+        The group that states both comes before one that states one of them.  A group is wider or narrower than all rows; the
+        interval elsewhere stays.
+        """
+        models = None if experts is None else "experts" if experts else "dense"
+        matching = [g for g in self.groups if g.scale in (None, scale or None) and g.models in (None, models)]
+        if not matching:
+            return self
+        return self._of_group(max(matching, key=lambda g: (g.scale is not None) + (g.models is not None)))
+
+    def of_size(self, size: float, scale: str) -> Interval:
+        """The interval of the group of collectives for a size and a scale, the nearest one; the pooled one without any."""
+        ends = {g: g.size for g in self.groups if g.size is not None and g.scale in (None, scale)}
+        if not ends:
+            return self
+        nearest = min(ends, key=lambda g: max(size / float(ends[g].high), float(ends[g].low) / size, 1.0))
+        return self._of_group(nearest)
+
+    def _of_group(self, nearest: Group) -> Interval:
+        error = GroupError(
+            phase=nearest.phase, rows=int(nearest.rows), clusters=int(nearest.clusters), mean=float(nearest.mean),
+            median=float(nearest.median), scale=nearest.scale or "", models=nearest.models or "",
+        )  # fmt: skip
+        return attrs.evolve(self, low=float(nearest.low), high=float(nearest.high), groups=(), error=error)
 
     def at(self, evidence: Evidence) -> tuple[float, float]:
         """Both ends for an evidence: those of the fit, or wider.
@@ -80,6 +113,8 @@ class Calibrated:
         dtypes: The compute dtypes of the fit; empty if unknown.
         interval: The spread of step times or times per output token; ``None`` to keep ``low`` and ``high``.
         ttft: That of times to first token; ``None`` to keep ``ttft_interval``.
+        library: The protocols of collectives; ``None`` where the calibration has none.
+        collectives: The collectives of the fit; empty if unknown.
     """
 
     name: str = ""
@@ -95,22 +130,54 @@ class Calibrated:
     dtypes: tuple[str, ...] = ()
     interval: Interval | None = field(default=None, repr=False)
     ttft: Interval | None = field(default=None, repr=False)
+    library: Library | None = field(default=None, repr=False)
+    collectives: tuple[str, ...] = ()
 
     @evidence.default
     def _own(self) -> Evidence:
         return Evidence(kind="estimate", reason=self.name, calibration=self.name) if self.name else NO_LOSSES
 
-    def at(self, inputs: Mapping[str, float], dtype: str = "") -> Calibrated:
+    def at(
+        self, inputs: Mapping[str, float], dtype: str = "", *, scale: str = "", experts: bool | None = None
+    ) -> Calibrated:
         """The calibration for some inputs: the kind of evidence, and intervals as wide as it demands.
 
         Args:
             inputs: By the names of :class:`trnspec.model.calibration.FittedOn`, as
                 :func:`~trnspec.perf.calibration.fit_range.training_inputs` returns them.
             dtype: The compute dtype.
+            scale: See :func:`~trnspec.perf.calibration.fit_range.scale_of`; empty if unknown.
+            experts: Whether the model has experts; ``None`` if unknown.
         """
         if not self.name:
             return self
-        outside = sorted(self._outside(inputs, dtype), key=lambda o: -o.factor)
+        if scale or experts is not None:
+            interval = None if self.interval is None else self.interval.of(scale, experts=experts)
+            ttft = None if self.ttft is None else self.ttft.of(scale, experts=experts)
+            return attrs.evolve(self, interval=interval, ttft=ttft).at(inputs, dtype)
+        return self._beyond(sorted(self._outside(inputs, dtype), key=lambda o: -o.factor))
+
+    def of_collective(self, kind: str, inputs: Mapping[str, float]) -> Calibrated:
+        """The calibration for a collective, as :meth:`at`; the interval is that of its size.
+
+        Args:
+            kind: The collective.
+            inputs: ``size`` [B], ``ranks`` and ``servers``.
+        """
+        if not self.name:
+            return self
+        interval = (
+            None
+            if self.interval is None
+            else self.interval.of_size(inputs["size"], "cluster" if inputs["servers"] > 1.0 else "server")
+        )
+        outside = sorted(self._outside(inputs, ""), key=lambda o: -o.factor)
+        if self.collectives and kind not in self.collectives:
+            outside.append(Outside(input="kind", value=kind, low=", ".join(self.collectives)))
+        sized = attrs.evolve(self, interval=interval)
+        return sized._beyond(outside)  # noqa: SLF001  # another instance of this class
+
+    def _beyond(self, outside: list[Outside]) -> Calibrated:
         if not outside:
             return self._with(self.evidence)
         kind: Kind = "transferred" if self.evidence.kind == "transferred" else "extrapolated"
@@ -129,27 +196,45 @@ class Calibrated:
     def _with(self, evidence: Evidence) -> Calibrated:
         low, high = (self.low, self.high) if self.interval is None else self.interval.at(evidence)
         ttft = self.ttft_interval if self.ttft is None else self.ttft.at(evidence)
-        return attrs.evolve(self, low=low, high=high, ttft_interval=ttft, evidence=evidence)
+        errors = tuple(i.error for i in (self.interval, self.ttft) if i is not None and i.error is not None)
+        return attrs.evolve(
+            self, low=low, high=high, ttft_interval=ttft, evidence=attrs.evolve(evidence, errors=errors)
+        )
 
 
-def calibrated(graph: Graph, chip: str, of: str, name: str = "auto", framework: str = "") -> Calibrated:
+def calibrated(  # what a calibration is chosen by
+    graph: Graph,
+    chip: str,
+    of: str,
+    name: str = "auto",
+    framework: str = "",
+    era: str = "",
+    *,
+    experts: bool | None = None,
+) -> Calibrated:
     """The calibration to use.
+
+    ``auto`` chooses among the chip's own calibrations, or where it has none among those of the nearest chip of the same
+    publisher: one of the framework, else of any; of models with or without experts, else of both, else of the other; of the
+    era, which begins with a release, else of the newest that begins before it, or of the oldest; then the one with the most rows.
 
     Args:
         graph: The catalog.
         chip: Name of the chip.
-        of: ``training`` or ``inference``.
-        name: A name, or ``none``; ``auto`` for the chip's calibration with the most rows, or where it has none for that of
-            the nearest chip of the same publisher.
-        framework: The framework that runs, such as ``megatron``; calibrations of it are preferred. Empty for any.
+        of: ``training``, ``inference``, ``collectives`` or ``kernels``.
+        name: A name, or ``none``, or ``auto``.
+        framework: The framework that runs, such as ``megatron``; empty for any.
+        era: The era of its release; empty for the newest.
+        experts: Whether the model has experts; ``None`` for any.
 
     Raises:
         UnknownNameError: No calibration of that name; the message suggests the nearest.
-        UsageError: It is of another kind than ``of``, or a share in it is 0. A calibration of another chip or framework is
-            allowed; its evidence is ``transferred``.
+        UsageError: It is of another kind than ``of``, or a share in it is 0. A calibration of another chip, framework, era or
+            kind of models is allowed; its evidence is ``transferred``.
     """
     if name == "none":
         return Calibrated()
+    wanted = _Wanted(chip, framework, era, experts)
     nodes = graph.of(Calibration)
     if name == "auto":
         own = [n for n in nodes if n.spec.of == of]
@@ -157,17 +242,74 @@ def calibrated(graph: Graph, chip: str, of: str, name: str = "auto", framework: 
         if not chips:
             reason = f"no calibration of {chip} for {of}: no losses, so that times are lower bounds"
             return Calibrated(evidence=attrs.evolve(NO_LOSSES, reason=reason))
-        own = [n for n in own if n.spec.chip.name == chips[0]]
-        own = [n for n in own if framework and _runs(n.spec, framework)] or own
-        return _read(max(own, key=lambda n: (n.spec.spread.rows, n.name)), chip, framework)
+        return _read(max((n for n in own if n.spec.chip.name == chips[0]), key=wanted.rank), wanted)
     for node in nodes:
         if name in (node.name, *node.metadata.aliases):
             if node.spec.of != of:
                 raise UsageError(f"the calibration {name} is for {node.spec.of}, not for {of}")
-            return _read(node, chip, framework)
+            return _read(node, wanted)
     fitting = [n.name for n in nodes if n.spec.of == of]
     hint = did_you_mean(name, [n.name for n in nodes]) or f"available: auto, none, {', '.join(fitting)}"
     raise UnknownNameError(f"no calibration is named {name!r}; {hint}")
+
+
+@frozen
+class _Wanted:
+    """What a calibration is chosen for; see :func:`calibrated`."""
+
+    chip: str
+    framework: str
+    era: str
+    experts: bool | None
+
+    def rank(self, node: Node[Calibration]) -> tuple[object, ...]:
+        """The larger, the better it fits."""
+        spec = node.spec
+        return (
+            bool(self.framework) and _framework(spec) == self.framework,
+            (spec.models is None) + 2 * (spec.models == self.models) if self.models else spec.models is None,
+            *self._era(spec.era or ""),
+            spec.spread.rows,
+            node.name,
+        )
+
+    def _near(self, era: str) -> bool:
+        """Whether an era had begun, and not long before."""
+        years = [int(text[:4]) if text[:4].isdigit() else 0 for text in (self.era, era)]
+        return era == self.era or (years[1] > 0 and era <= self.era and years[0] - years[1] <= _RECENT)
+
+    def _era(self, era: str) -> tuple[object, ...]:
+        """Eras that had begun come first, the newest of them; else the oldest that had not."""
+        if not self.era:
+            return True, era
+        return (True, era) if era <= self.era else (False, tuple(-ord(c) for c in era))
+
+    @property
+    def models(self) -> str:
+        return "" if self.experts is None else "experts" if self.experts else "dense"
+
+    def differences(self, spec: Calibration) -> Iterator[str]:
+        """What the rows of a calibration lack, each as a phrase."""
+        if self.chip not in (chips := _chips(spec)):
+            yield f"no rows of {self.chip}, only of {', '.join(chips)}"
+        if self.framework and (stated := _framework(spec)) != self.framework:
+            yield f"no rows of {self.framework}" + (f", only of {stated}" if stated else "")
+        if self.era and not self._near(spec.era or ""):
+            yield f"no rows of {self.era}" + (f", only of {spec.era}" if spec.era else "")
+        if self.models and spec.models not in (None, self.models):
+            yield f"no rows of models {'with' if self.experts else 'without'} experts"
+
+
+_RECENT = 3
+"""Years within which releases of a software count as the same era, where there is no newer one."""
+
+
+def _framework(spec: Calibration) -> str:
+    return spec.framework or spec.software.lower()
+
+
+def _chips(spec: Calibration) -> tuple[str, ...]:
+    return (spec.chip.name,) if spec.fitted_on is None else spec.fitted_on.chips
 
 
 def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
@@ -199,13 +341,9 @@ def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
     return sorted(same, key=lambda name: (distance(name), name))
 
 
-_FRAMEWORKS = {"nxd": "neuron", "deepspeed": "deepspeed", "llm-foundry": "llm foundry"}
-"""What the software of a calibration is called, where it is not the name of the framework."""
-
-
-def _runs(spec: Calibration, framework: str) -> bool:
-    """Whether the software of a calibration is a framework."""
-    return _FRAMEWORKS.get(framework, framework) in spec.software.lower()
+def with_nearest(calibration: Calibrated, row: Nearest | None) -> Calibrated:
+    """A calibration whose evidence names the measured row that is nearest to the question."""
+    return attrs.evolve(calibration, evidence=attrs.evolve(calibration.evidence, nearest=row))
 
 
 def serving_of(calibration: Calibrated) -> Serving:
@@ -220,14 +358,17 @@ def serving_of(calibration: Calibrated) -> Serving:
     )
 
 
-_RATES = ("matmul", "attention", "memory", "chip", "server", "ultraserver", "network")
+_RATES = (
+    *("matmul", "matmul_fp8", "matmul_fp4", "attention", "memory"),
+    *("chip", "server", "ultraserver", "network", "exchange"),
+)
 """Figures that scale a published rate."""
 
-_SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding")
+_SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding", "queue", "response")
 """Figures that only serving has."""
 
 
-def _read(node: Node[Calibration], chip: str, framework: str) -> Calibrated:
+def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
     spec = node.spec
     names = [f.name for f in attrs.fields(Efficiency)]
     figures = {name: getattr(spec.achieved, name) for name in names}
@@ -237,7 +378,7 @@ def _read(node: Node[Calibration], chip: str, framework: str) -> Calibrated:
         if (values | serving).get(name) == 0.0:
             raise UsageError(f"{node.name} spec.achieved.{name} is 0x; expected more than 0, since times divide by it")
     spread = spec.spread
-    other_chip = "" if spec.chip.name == chip else f"; fitted on {spec.chip.name}, not on {chip}"
+    other_chip = "" if spec.chip.name == wanted.chip else f"; fitted on {spec.chip.name}, not on {wanted.chip}"
     result = Calibrated(
         node.name,
         Efficiency(**values),
@@ -245,40 +386,71 @@ def _read(node: Node[Calibration], chip: str, framework: str) -> Calibrated:
         description=f"{spec.software}, {spread.rows} rows, {float(spread.mean):.1%} mean error on held-out rows{other_chip}"
         + (f"; {node.metadata.note[0].lower()}{node.metadata.note[1:].rstrip('.')}" if node.metadata.note else ""),
         serving=Serving(**serving),
-        evidence=_evidence(node, chip, framework),
+        evidence=_evidence(node, wanted),
         ranges={} if spec.fitted_on is None else within(spec.fitted_on),
         dtypes=() if spec.fitted_on is None else spec.fitted_on.dtypes,
-        interval=_interval(spread),
-        ttft=None if spec.first is None else _interval(spec.first),
+        interval=_interval(spread, _PHASES.get(spec.of, spec.of), spec.groups),
+        ttft=None if spec.first is None else _interval(spec.first, "ttft", spec.groups),
+        library=_library(node) if spec.of == "collectives" else None,
+        collectives=() if spec.fitted_on is None else spec.fitted_on.collectives,
     )
     return result.at({})
 
 
-def _interval(spread: Spread) -> Interval:
+def _library(node: Node[Calibration]) -> Library:
+    """The protocols of a calibration of collectives; without any, one with its achieved times and shares.
+
+    Raises:
+        UsageError: A share is 0.
+    """
+    numbers = [f.name for f in attrs.fields(Protocol) if f.name not in {"name", "algorithm", "kinds"}]
+    protocols = []
+    for i, stated in enumerate(node.spec.protocols):
+        values = {name: float(figure) for name in numbers if (figure := getattr(stated, name)) is not None}
+        for name in ("link", "network"):
+            if not values[name]:
+                place = f"{node.name} spec.protocols[{i}].{name}"
+                raise UsageError(f"{place} is 0x; expected more than 0, since times divide by it")
+        protocols.append(Protocol(name=stated.name, algorithm=stated.algorithm, kinds=stated.kinds, **values))
+    achieved = node.spec.achieved
+    if not protocols:
+        times = {name: float(getattr(achieved, name) or 0.0) for name in ("call", "hop", "network_hop")}
+        links = {"link": float(achieved.link or 1.0) * float(achieved.server or 1.0)}
+        links["network"] = float(achieved.link or 1.0) * float(achieved.network or 1.0)
+        protocols.append(Protocol(name="achieved", algorithm="direct", kinds=get_args(Collective), **times, **links))
+    own = {name: getattr(achieved, name) for name in ("host", "wait", "copies")}
+    stated_own = {name: float(figure) for name, figure in own.items() if figure is not None}
+    return Library(protocols=tuple(protocols), **stated_own)
+
+
+_PHASES = {"training": "step", "inference": "tpot", "collectives": "collective"}
+"""What the errors of ``spread`` are those of."""
+
+
+def _interval(spread: Spread, phase: str, groups: Sequence[Group]) -> Interval:
     low, high, transfer = float(spread.low), float(spread.high), spread.transfer
     return Interval(
         low=low,
         high=high,
         transfer=(low, high) if transfer is None else (float(transfer.low), float(transfer.high)),
         exponent=EXPONENT if spread.extrapolation is None else float(spread.extrapolation),
+        groups=tuple(g for g in groups if g.phase == phase),
+        error=GroupError(phase=phase, rows=int(spread.rows), mean=float(spread.mean), median=float(spread.median)),
     )
 
 
-def _evidence(node: Node[Calibration], chip: str, framework: str) -> Evidence:
+def _evidence(node: Node[Calibration], wanted: _Wanted) -> Evidence:
     spec = node.spec
-    chips = (spec.chip.name,) if spec.fitted_on is None else spec.fitted_on.chips
     fit = f"{spec.software}, {spec.spread.rows} rows"
-    kind: Kind = "estimate"
-    reason = f"{node.name} ({fit})"
-    if chip not in chips:
-        kind, reason = "transferred", f"{node.name} has no rows of {chip}, only of {', '.join(chips)} ({fit})"
-    elif framework and not _runs(spec, framework):
-        kind, reason = "transferred", f"{node.name} has no rows of {framework} ({fit})"
+    differences = "; ".join(wanted.differences(spec))
     return Evidence(
-        kind=kind,
-        reason=reason,
+        kind="transferred" if differences else "estimate",
+        reason=f"{node.name} has {differences} ({fit})" if differences else f"{node.name} ({fit})",
         calibration=node.name,
-        chip=", ".join(chips),
+        chip=", ".join(_chips(spec)),
         software=spec.software,
         rows=int(spec.spread.rows),
+        framework=spec.framework or "",
+        era=spec.era or "",
+        page=PAGE,
     )

@@ -135,7 +135,7 @@ def prepare(  # noqa: PLR0913  # the inputs of an estimator
         model: Name of a model.
         on: A system, such as ``trn1.32xlarge*32``.
         dtype: Compute dtype of matrix multiplications.
-        calibration: Name of a calibration; ``auto`` for the chip's with the most rows, ``none`` for ideal times.
+        calibration: Name of a calibration; ``auto`` for that of chip and framework, ``none`` for ideal times.
         lnc: Physical cores per logical core.
         chips: Use only this many chips; all by default.
         framework: Training framework, of :data:`trnspec.perf.work.frameworks.FRAMEWORKS`; sets the others and the
@@ -154,7 +154,9 @@ def prepare(  # noqa: PLR0913  # the inputs of an estimator
     node = model_named(graph, model)
     dims = dimensions(node.spec)
     system = lower(graph, on, lnc=lnc, chips=chips)
-    calibrated_efficiency = calibrated(graph, system.chip, "training", calibration)
+    calibrated_efficiency = calibrated(
+        graph, system.chip, "training", calibration, framework or "", experts=dims.experts > 0
+    )
     assert system.ends is not None
     slow, fast = (machine(end, calibrated_efficiency.efficiency, dtype) for end in system.ends)
     return Estimator(

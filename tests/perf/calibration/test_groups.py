@@ -1,0 +1,101 @@
+"""Groups of held-out rows: clusters count once, and intervals have the finite-sample levels of conformal prediction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trnspec.perf.calibration.groups import ENOUGH, FEW, LEAST, WIDEST, Label, groups, interval, widening
+
+
+def test_the_levels_of_an_interval():
+    """Of 9 clusters from the first to the ninth, of 19 from the second to the 18th: floor and ceil of (n + 1) a / 2."""
+    for n, ends in ((9, (1.0, 9.0)), (19, (2.0, 18.0)), (25, (2.0, 24.0)), (4, (1.0, 4.0))):
+        assert ends == pytest.approx(interval(np.arange(1.0, n + 1.0), np.arange(n)))
+
+
+def test_the_next_cluster_is_inside():
+    """Over many draws at least the share of the coverage, and not much more."""
+    random = np.random.default_rng(0)
+    inside = []
+    for _ in range(2000):
+        *seen, unseen = random.lognormal(0.0, 0.3, 40)
+        low, high = interval(np.array(seen), np.arange(39))
+        inside.append(low <= unseen <= high)
+    assert 0.78 < np.mean(inside) < 0.86
+
+
+def test_releases_of_a_configuration_count_once():
+    """A hundred rows of one configuration move the interval as one row does."""
+    ratios = np.linspace(0.9, 1.1, 20)
+    clusters = [f"c{i}" for i in range(20)]
+    once = interval(ratios, np.array(clusters))
+    often = interval(np.append(ratios, [ratios[7]] * 100), np.array([*clusters, *[clusters[7]] * 100]))
+    assert once == pytest.approx(often, rel=0.01)
+
+
+def labels(scale, models, count, of=""):
+    return [Label(scale, models, of or "c", f"m{i}", f"{of or scale}{models}{i}") for i in range(count)]
+
+
+def test_the_groups():
+    """All rows, then those with enough clusters; those that have all rows of another are left out."""
+    rows = [
+        *labels("server", "dense", LEAST),
+        *labels("server", "experts", LEAST - 1),
+        *labels("large", "dense", LEAST),
+    ]
+    found = groups("step", rows, np.linspace(-0.1, 0.1, len(rows)))
+    expected = [("", ""), ("large", "dense"), ("server", "dense"), ("server", ""), ("", "dense")]
+    assert expected == [(g.scale, g.models) for g in found]
+    assert [3 * LEAST - 1, LEAST, LEAST, 2 * LEAST - 1, 2 * LEAST] == [g.clusters for g in found]
+    assert [("", "")] == [(g.scale, g.models) for g in groups("step", labels("server", "dense", 30), np.zeros(30))]
+
+
+def test_rows_of_few_configurations_are_no_group():
+    rows = [*labels("server", "dense", 2) * 20, *labels("large", "dense", LEAST)]
+    found = groups("step", rows, np.zeros(len(rows)))
+    assert [("", "", LEAST + 2), ("large", "dense", LEAST)] == [(g.scale, g.models, g.clusters) for g in found]
+
+
+def test_a_group_of_few_is_drawn_towards_all_rows():
+    """In proportion to the clusters that it lacks, and the more, the fewer models it has."""
+    rows = [*labels("server", "dense", 40), *labels("large", "dense", 4)]
+    errors = np.concatenate([np.linspace(-0.5, 1.0, 40), np.zeros(4)])
+    everything, few, many = groups("step", rows, errors)
+    assert ("large", "server") == (few.scale, many.scale)
+    own = 4 / ENOUGH * 4 / (4 + FEW)
+    assert (few.low, few.high) == pytest.approx((everything.low ** (1 - own), everything.high ** (1 - own)))
+    own = 40 / (40 + FEW)
+    models = np.arange(40)
+    alone = interval(1 / (1 + errors[:40]), models, models)
+    expected = [a**own * e ** (1 - own) for a, e in zip(alone, (everything.low, everything.high), strict=True)]
+    assert expected == pytest.approx([many.low, many.high])
+
+
+def test_the_interval_of_few_models_is_wider():
+    """By no more than a factor; where models do not differ it is not, whatever their number."""
+    random = np.random.default_rng(1)
+    clusters = np.arange(60)
+    noise = random.lognormal(0.0, 0.1, 60)
+    assert WIDEST == widening(noise, clusters, np.zeros(60))
+    for count in (2, 3, 6, 12):
+        models = clusters % count
+        apart = np.exp(np.linspace(-1.0, 1.0, count))[models]
+        assert 1.0 <= widening(noise, clusters, models) < 1.12
+        assert widening(noise, clusters, models) < widening(apart, clusters, models) <= WIDEST
+    assert 1.1 < widening(np.exp(np.linspace(-1.0, 1.0, 12))[clusters % 12], clusters, clusters % 12) < 1.2
+    low, high = interval(noise, clusters)
+    wide = interval(noise, clusters, np.zeros(60))
+    assert wide[0] < low < high < wide[1]
+
+
+def test_the_rows_of_the_chip_are_the_group_where_they_are_enough():
+    rows = [*labels("server", "dense", ENOUGH, "a"), *labels("server", "dense", ENOUGH - 1, "b")]
+    errors = np.concatenate([np.full(ENOUGH, 0.25), np.full(ENOUGH - 1, -0.5)])
+    (of_a,) = groups("step", rows, errors, "a")
+    (of_b,) = groups("step", rows, errors, "b")
+    assert (ENOUGH, 0.8, 0.8) == (of_a.rows, pytest.approx(of_a.low), pytest.approx(of_a.high))
+    assert 2 * ENOUGH - 1 == of_b.rows
+    assert of_b.low <= 0.8
+    assert of_b.high >= 2.0
