@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.perf.lowering.machine import always_zero, carried, detour
+from trnspec.perf.lowering.machine import always_zero, carried, detour, remembered
 from trnspec.perf.ops import Number, larger, power, smaller, where
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ _NO_EXCHANGE = Exchange(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0
 """That of one rank."""
 
 
+@remembered
 def exchange(machine: Machine, n: Number, stride: Number) -> Exchange:
     """The links of an all-to-all among ``n`` ranks with a stride.
 

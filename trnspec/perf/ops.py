@@ -7,12 +7,16 @@ Only operations that IEEE 754 rounds correctly are used, and none whose result d
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 Number: TypeAlias = Any
 """A float, or a float64 array that broadcasts with the others; conditions are bool or bool arrays."""
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def where(condition: Number, then: Number, otherwise: Number) -> Number:
@@ -25,14 +29,14 @@ def where(condition: Number, then: Number, otherwise: Number) -> Number:
 def larger(a: Number, b: Number) -> Number:
     """The larger of two numbers, element by element."""
     if type(a) is float and type(b) is float:
-        return max(a, b)
+        return b if b > a else a  # noqa: FURB136  # a call of max takes three times as long
     return np.maximum(a, b)
 
 
 def smaller(a: Number, b: Number) -> Number:
     """The smaller of two numbers, element by element."""
     if type(a) is float and type(b) is float:
-        return min(a, b)
+        return b if b < a else a  # noqa: FURB136
     return np.minimum(a, b)
 
 
@@ -78,6 +82,20 @@ def power(base: Number, n: Number, bits: int = 24) -> Number:
         base = base * base
         n = half
     return result
+
+
+def remembered(function: F) -> F:
+    """A function of numbers that keeps its results for floats."""
+    kept = lru_cache(maxsize=4096)(function)
+
+    @wraps(function)
+    def recall(*numbers: Number) -> Any:
+        for number in numbers:
+            if type(number) is not float:
+                return function(*numbers)
+        return kept(*numbers)
+
+    return cast("F", recall)
 
 
 def both(a: Number, b: Number) -> Number:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import define
 
 from trnspec.perf.experts import Exchange, exchange
-from trnspec.perf.lowering.machine import always_zero, group
+from trnspec.perf.lowering.machine import always_zero, group, recalled
 from trnspec.perf.ops import Number, ceil, smaller
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trnspec.perf.work.plan import Plan
 
 
-@frozen
+@define
 class Links:
     """Times that do not depend on the model [s]: ``_byte`` per byte, ``_each`` per call.
 
@@ -69,6 +69,14 @@ def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links
         replicas: ``dp cp``, where it is known without either: arrays then have fewer axes.
     """
     ranks = plan.dp * plan.cp if replicas is None else replicas
+    degrees = (plan.tp, plan.pp, plan.cp, plan.ep, plan.expert_split, ranks)
+    if {*map(type, degrees)} != {float}:
+        return _links(plan, machine, ranks)
+    # Many layouts differ only in what is not a degree of parallelism.
+    return recalled(machine, (_links, *degrees), lambda: _links(plan, machine, ranks))
+
+
+def _links(plan: Plan, machine: Machine, ranks: Number) -> Links:
     tensor_group = group(machine, plan.tp, 1.0)
     ring_each: Number = 0.0
     ring_byte: Number = 0.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import define, frozen
 
 from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, larger, smaller
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
     from trnspec.perf.training.costs import Costs
     from trnspec.perf.work.plan import Plan
+    from trnspec.perf.work.terms import Terms
     from trnspec.perf.work.transformer import Transformer
 
 
@@ -80,8 +81,18 @@ def step(model: Transformer, plan: Plan, machine: Machine) -> Step:
         plan: The layout.
         machine: Compute and communication of a rank.
     """
-    coefficients = costs(terms(model, machine), plan, links(plan, machine))
-    return step_from_costs(coefficients, plan.microbatch, plan.microbatches)
+    return step_from_terms(terms(model, machine), plan, machine)
+
+
+def step_from_terms(terms: Terms, plan: Plan, machine: Machine) -> Step:
+    """The time of one training step.
+
+    Args:
+        terms: :func:`~trnspec.perf.work.terms.terms` of the model and the machine.
+        plan: The layout.
+        machine: Compute and communication of a rank.
+    """
+    return step_from_costs(costs(terms, plan, links(plan, machine)), plan.microbatch, plan.microbatches)
 
 
 def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> Step:
@@ -156,7 +167,7 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     )
 
 
-@frozen
+@define
 class Stage:
     """The time of one microbatch on one stage, or in one layer, computation and communication, by pass [s].
 

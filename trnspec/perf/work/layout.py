@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -159,7 +160,7 @@ class Layout:
     def plan(self) -> Plan:
         """The numbers from which times are computed."""
         full, selective = computed_again(RECOMPUTE[self.recompute])
-        sizes = self.bytes
+        sizes, folded, zero = self.bytes, self.folded, self.zero
         return Plan(
             tp=float(self.tp),
             pp=float(self.pp),
@@ -171,13 +172,13 @@ class Layout:
             microbatches=float(self.microbatches),
             bubble=self.bubble,
             deferred=DEFERRED.get(self.schedule, 0.0),
-            folded=self.folded,
+            folded=folded,
             chunks=float(self.interleave),
             # A V-shaped schedule passes every stage twice; each model chunk passes every stage once.
-            sends=1.0 + self.folded if self.interleave == 1 else float(self.interleave),
-            sharded=float(self.zero >= 1),
-            scattered=float(self.zero >= 2),
-            gathered=float(self.zero >= 3),
+            sends=1.0 + folded if self.interleave == 1 else float(self.interleave),
+            sharded=float(zero >= 1),
+            scattered=float(zero >= 2),
+            gathered=float(zero >= 3),
             full=full,
             selective=selective,
             flash=float(self.flash),
@@ -235,9 +236,9 @@ def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
     Raises:
         RefusalError: It is invalid, with the reason and the input at fault.
     """
-    for name in ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"):
-        if getattr(layout, name) < 1:
-            raise RefusalError("not-positive", f"{name} is {getattr(layout, name)}; it must be at least 1", place=name)
+    if min(counts := _COUNTS(layout)) < 1:
+        name, count = next(pair for pair in zip(_COUNTED, counts, strict=True) if pair[1] < 1)
+        raise RefusalError("not-positive", f"{name} is {count}; it must be at least 1", place=name)
     expert_tp, capacity = layout.expert_tp, layout.capacity_factor
     for name, value in (("expert_tp", expert_tp), ("imbalance", layout.imbalance), ("capacity_factor", capacity)):
         if value is not None and value < 1:
@@ -258,9 +259,13 @@ def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
         **legality.positions(layout, longest(d)),
         **legality.batch(microbatches, legality.multiple(layout)),
     }
-    for reason in legality.REASONS:
-        if invalid.get(reason):
-            raise _DESCRIBED[reason](layout, d, total)
+    if any(invalid.values()):
+        first = next(reason for reason in legality.REASONS if invalid.get(reason))
+        raise _DESCRIBED[first](layout, d, total)
+
+
+_COUNTED = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")
+_COUNTS = attrgetter(*_COUNTED)
 
 
 def _rank_count(layout: Layout, d: Dimensions, ranks: int) -> RefusalError:

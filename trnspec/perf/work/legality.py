@@ -150,7 +150,7 @@ def batch(microbatches: Number, of: Number) -> Conditions:
 
 def fractional(number: Number) -> Number:
     """Whether a number is not whole."""
-    return number != floor(number)
+    return not number.is_integer() if type(number) is float else number != floor(number)
 
 
 def both(a: Number, b: Number) -> Number:

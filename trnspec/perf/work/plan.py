@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from attrs import Factory, field, frozen
+from attrs import Factory, define, field
 
-from trnspec.perf.ops import Number, where
+from trnspec.perf.ops import Number, remembered, where
 
 
-@frozen(kw_only=True)
+# Single calls create many of these; frozen classes take three times as long.
+@define(kw_only=True)
 class Plan:
     """The layout of a training step.  Ranks are numbered tensor first, then context, data, pipeline.
 
@@ -74,6 +75,7 @@ class Plan:
     load: Number = 1.0
 
 
+@remembered
 def computed_again(recompute: Number) -> tuple[Number, Number]:
     """Share of a layer's forward pass that is recomputed, and 1.0 where attention scores alone are.
 

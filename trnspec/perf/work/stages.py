@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import frozen
 
-from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, somewhere, where
+from trnspec.perf.ops import Number, both, ceil, floor, larger, remembered, smaller, somewhere, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -221,6 +221,7 @@ def _dense(d: Dimensions, deal: Deal, until: Callable[[Number], Number], first_l
     return whole + (until(boundary + 1.0) - before) * (dense - deal.start(boundary))
 
 
+@remembered
 def extreme_layers(
     layers: Number, pp: Number, interleave: Number, folded: Number, mtp: Number = 0.0
 ) -> tuple[Number, Number]:
