@@ -444,7 +444,9 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
 
     dense = experts = activations = 0.0
     kinds_here = [
-        expert for i, (expert, _) in enumerate(layer_kinds(d)) if any(i in c for c in chunks(x, stage, int(d.layers), d.mtp_layers))
+        expert
+        for i, (expert, _) in enumerate(layer_kinds(d))
+        if any(i in c for c in chunks(x, stage, int(d.layers), d.mtp_layers))
     ]
     kinds_here += [bool(d.expert_layers)] * int(d.mtp_layers) if last else []
     for expert in kinds_here:
