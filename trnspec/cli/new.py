@@ -52,7 +52,9 @@ def command() -> None:
     metavar="NAME",
     help="The source document that the figures are taken from.",
 )
-@click.option("--out", cls=GroupedOption, group="Output", metavar="FILE", help="Write to this file; it must not exist.")
+@click.option(
+    "--out", cls=GroupedOption, group="Output", metavar="FILE", help="Write to this file; it must not exist."
+)
 def model(file: str, name: str | None, title: str | None, source: str | None, out: str | None) -> None:
     """Write the document of a model from the config.json of the Hugging Face Hub.
 
