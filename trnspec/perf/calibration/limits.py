@@ -74,7 +74,7 @@ LIMITS: Mapping[str, Limit] = {
     "additive": Limit(0.0, 1.0, "none or all of the shorter of computing and reading"),
     "launch": Limit(1e-6, 1e-3, "a layer runs some ten kernels of 2 to 10 us in a graph, more without"),
     "queue": Limit(0.0, 1.0, "of the other requests in flight, none or all"),
-    "response": Limit(1e-3, 1.0, "client, tokenizer and scheduler"),
+    "response": Limit(1e-3, 0.5, "client, tokenizer and scheduler"),
 }
 """The limits of every parameter that a fit finds."""
 
