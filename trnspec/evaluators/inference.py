@@ -85,10 +85,11 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
     """
     graph = catalog.graph
     q = question
-    known = calibrated(graph, lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip, "inference", q.calibration)
+    framework = q.framework or ""
+    known = calibrated(graph, lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip, "inference", q.calibration, framework)
     elsewhere = None
     if q.prefill_on is not None:
-        elsewhere = calibrated(graph, lower(graph, q.prefill_on).chip, "inference", q.calibration)
+        elsewhere = calibrated(graph, lower(graph, q.prefill_on).chip, "inference", q.calibration, framework)
     return answered(catalog, q, known, elsewhere=elsewhere)
 
 
