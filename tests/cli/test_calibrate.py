@@ -303,9 +303,35 @@ def test_the_document_states_the_range_of_its_rows(here, tmp_path):
     assert float(spec.spread.transfer.low) < float(spec.spread.transfer.high)
 
 
+def test_framework_era_and_models(here, tmp_path):
+    """They are in the document and in its name; rows of the other models are not fitted."""
+    told = ("--software", "Neuron", "--framework", "nxd", "--era", "2024", "--source", "neuron-benchmarks-2026-08")
+    done = here("calibrate", DATA, *told, "--models", "dense", "--out", "mine", "--transfer", DATA)
+    assert 0 == done.status, done.err
+    spec = load([str(tmp_path / "mine")]).graph.named("trainium1-nxd-2024-dense").spec
+    assert ("nxd", "2024", "dense") == (spec.framework, spec.era, spec.models)
+    assert spec.spread.rows == len(spec.rows.split())
+    none = here("calibrate", DATA, "--software", "x", "--models", "experts")
+    assert (2, True) == (none.status, "there are no rows to fit" in " ".join(none.err.split()))
+    wrong = here("calibrate", DATA, *told, "--framework", "Neuron X", "--out", "mine")
+    assert (2, True) == (wrong.status, "not the name of a framework" in " ".join(wrong.err.split()))
+
+
+def test_documents_of_training_and_serving_do_not_collide(here, tmp_path):
+    told = ("--software", "Neuron", "--name", "mine", "--source", "neuron-benchmarks-2026-08", "--out", "mine")
+    rows = shipped() / "measured" / "inference_neuron.csv"
+    assert 0 == here("calibrate", DATA, *told, "--transfer", DATA).status
+    assert 0 == here("calibrate", rows, *told, "--only", "^trn1-", "--chip", "trainium1", "--transfer", rows).status
+    expected = {"trainium1-mine.yaml": "training", "trainium1-mine-inference.yaml": "inference"}
+    graph = load([str(tmp_path / "mine")]).graph
+    found = {name: graph.named(name.removesuffix(".yaml")).spec.of for name in expected}
+    assert expected == found
+
+
 def test_every_shipped_calibration_is_in_the_script_that_refits_them():
     """By the end of its name and its tables; running the script takes minutes, so it is read here."""
     script = (ROOT / "benchmarks" / "refit.sh").read_text()
     nodes = everything().of(Calibration)
-    assert {n.name.removeprefix(f"{n.spec.chip.name}-") for n in nodes} == set(re.findall(r"--name (\S+)", script))
+    stems = set(re.findall(r"--name (\S+)", script))
+    assert [] == [n.name for n in nodes if not n.name.removeprefix(f"{n.spec.chip.name}-").startswith(tuple(stems))]
     assert {t for n in nodes for t in n.spec.data.split(", ")} == set(re.findall(r"[a-z0-9_]+\.csv", script))

@@ -64,10 +64,34 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     shell_complete=documents("chips"),
     help="Only rows of this chip; may be repeated.",
 )
+@_option(
+    "--framework",
+    group="Measurements",
+    metavar="NAME",
+    help="The framework that ran, as --framework of eval names it: megatron.",
+)
+@_option(
+    "--era",
+    group="Measurements",
+    metavar="TEXT",
+    help="Years or release of the software: 2026. The last one is newest.",
+)
+@_option(
+    "--models",
+    group="Measurements",
+    type=click.Choice(["dense", "experts"]),
+    help="Only rows of dense models, or of models with experts.",
+)
 @_option("--only", group="Measurements", metavar="REGEX", help="Only rows whose id matches.")
 @_option("--also", group="Measurements", metavar="REGEX", help="Rows that widen the interval but are not fitted.")
 @_option("--out", group="Output", metavar="DIR", help="Write a document for each chip into this catalog folder.")
-@_option("--name", group="Output", metavar="NAME", help="The name of the documents after the chip: megatron-lm.")
+@_option(
+    "--name",
+    group="Output",
+    metavar="NAME",
+    help="The name of the documents after the chip, before the "
+    "models and what was measured.  [default: framework and era]",
+)
 @_option(
     "--source",
     group="Output",
@@ -118,12 +142,13 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
     cases, skipped = _cases(catalog, rows, of, chips, only)
-    targets = _targets(catalog, cases, options) if options["out"] else {}
+    cases = _of_models(cases, options["models"])
+    targets = _targets(catalog, cases, of, options) if options["out"] else {}
     if not cases:
         _print_skipped(skipped)
     own = sorted({c.system.chip for c in cases})
     fits = {holdout: _fit(cases, holdout) for holdout in _holdouts(targets, own)}
-    more = _also(catalog, rows, of, chips, cases, options["also"])
+    more = _of_models(_also(catalog, rows, of, chips, cases, options["also"]), options["models"])
     if more:
         scales = [inputs_of(case)["ranks"] for case in more]
         fits = {holdout: fitted.with_errors(_errors(fitted, more), scales) for holdout, fitted in fits.items()}
@@ -131,7 +156,9 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
         others = _others(catalog, of, cases, options["transfer"])
-        _write(fits, targets, cases, others, len(more), of=of, data=data, software=software, source=options["source"])
+        about = {name: options[name] or "" for name in ("framework", "era", "models", "source")}
+        hashes = _hashes(rows, cases)
+        _write(fits, targets, cases, others, more, hashes, of=of, data=data, software=software, **about)
 
 
 def _catalog(folders: tuple[str, ...]) -> Catalog:
@@ -153,6 +180,19 @@ def _rows(catalog: Catalog, files: Sequence[str], of: str | None) -> tuple[list[
             raise UsageError(f"{', '.join(files)}: the rows are of {' and of '.join(kinds)}; choose one with --of")
         of = kinds[0] if kinds else "training"
     return rows, of
+
+
+def _of_models(cases: list[AnyCase], models: str | None) -> list[AnyCase]:
+    """The rows of dense models, or of models with experts."""
+    return [c for c in cases if models is None or (c.dims.experts > 0) == (models == "experts")]
+
+
+def _hashes(rows: list[Record], cases: Sequence[AnyCase]) -> list[str]:
+    """The hashes of the rows of some cases."""
+    from trnspec.perf.calibration.measurements import row_hashes
+
+    fitted = {c.id for c in cases}
+    return [each for row in rows if row.get("id") in fitted for each in row_hashes(row)]
 
 
 def _holdouts(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
@@ -274,14 +314,19 @@ def _print_skipped(skipped: Sequence[Skipped]) -> None:
         click.echo(f"  {row.id}: {row.reason}")
 
 
-def _targets(catalog: Catalog, cases: Sequence[AnyCase], options: dict[str, Any]) -> dict[str, FilePath]:
+def _targets(catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[str, Any]) -> dict[str, FilePath]:
     """The file for each chip; reasons not to write it are reported before the fit, which may take minutes."""
     from trnspec.model.annotations import NAME_PATTERN
     from trnspec.model.source import Source
 
-    name, source = options["name"], options["source"]
+    framework, source = options["framework"], options["source"]
+    if framework and not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", framework):
+        raise UsageError(f"--framework: {framework!r} is not the name of a framework, such as megatron")
+    name = options["name"] or "-".join(filter(None, (framework, options["era"])))
     if not (name and source):
-        raise UsageError("--out needs --name and --source")
+        raise UsageError("--out needs --source, and --name or --framework")
+    # Documents of training keep the plain name; those of other rows do not replace them.
+    name = "-".join(filter(None, (name, options["models"], "" if of == "training" else of)))
     if not re.fullmatch(NAME_PATTERN.regex, name):
         raise UsageError(f"--name: {name!r} is not {NAME_PATTERN.words}")
     known = [n.name for n in catalog.graph.of(Source)]
@@ -307,7 +352,8 @@ def _write(
     targets: dict[str, FilePath],
     cases: Sequence[AnyCase],
     others: dict[str, list[AnyCase]],
-    more: int,
+    more: Sequence[AnyCase],
+    hashes: Sequence[str],
     **about: str,
 ) -> None:
     from datetime import UTC, datetime
@@ -315,6 +361,7 @@ def _write(
     from trnspec.atomic_write import write
     from trnspec.perf.calibration.document import document
     from trnspec.perf.calibration.fit_range import fitted_on
+    from trnspec.perf.calibration.groups import groups_of
     from trnspec.perf.calibration.transfer import beyond
 
     own = sorted({c.system.chip for c in cases})
@@ -322,10 +369,12 @@ def _write(
     further = beyond(next(iter(fits.values())), cases, others)
     texts = {}
     for chip, target in targets.items():
+        fitted = fits["model" if chip in own else "chip"]
         text = document(
-            fits["model" if chip in own else "chip"], name=target.stem, chip=chip, **about,
+            fitted, name=target.stem, chip=chip, **about,
             fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
-            note=" ".join(_notes(chip, own, more)), fitted_on=fitted_on(cases), beyond=further,
+            note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
+            groups=groups_of(fitted, [*cases, *more]), hashes=hashes,
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)

@@ -175,6 +175,12 @@ class CalibratedSystem(System):
             "CALIBRATION",
         ),
     )  # fmt: skip
+    era: str | None = field(
+        default=None,
+        metadata=_system(
+            "Era of the software's release, such as 2026: a calibration of it is preferred.", "ERA", unset="the newest"
+        ),
+    )
 
 
 @frozen(kw_only=True, slots=False)

@@ -167,7 +167,7 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
     of = group(system, q.ranks, q.stride)
     count = len(of.ranks)
     named = {plan.name: plan for plan in plans(system, of, kind)}
-    known = calibrated(catalog.graph, system.chip, "collectives", q.calibration)
+    known = calibrated(catalog.graph, system.chip, "collectives", q.calibration, era=q.era or "")
     launch = _launch(known)
     rates = Rates(system)
     timings = [time_plan(plan, rates, size, launch) for plan in named.values()]

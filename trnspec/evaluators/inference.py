@@ -10,8 +10,9 @@ from attrs import evolve, frozen
 from trnspec.evaluation.evidence import weakest
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
 from trnspec.evaluators.deployment import InferenceQuestion, Pool, Setup, idle, max_batch, memory, prepare
-from trnspec.perf.calibration.fit_range import serving_inputs
+from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
+from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.forward_pass import PARTS, Serving, attended, cache_bytes, cache_share, head_share
 from trnspec.perf.serving.request import Served, serve, transfer_time
@@ -85,11 +86,13 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
     """
     graph = catalog.graph
     q = question
-    framework = q.framework or ""
-    known = calibrated(graph, lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip, "inference", q.calibration, framework)
-    elsewhere = None
-    if q.prefill_on is not None:
-        elsewhere = calibrated(graph, lower(graph, q.prefill_on).chip, "inference", q.calibration, framework)
+    experts = model_named(graph, q.model).spec.experts is not None
+
+    def of(chip: str) -> Calibrated:
+        return calibrated(graph, chip, "inference", q.calibration, q.framework or "", q.era or "", experts=experts)
+
+    known = of(lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip)
+    elsewhere = None if q.prefill_on is None else of(lower(graph, q.prefill_on).chip)
     return answered(catalog, q, known, elsewhere=elsewhere)
 
 
@@ -110,9 +113,12 @@ def answered(
         elsewhere: The calibration of the system that prefills, if it is another.
     """
     setup = prepare(catalog.graph, question, known, elsewhere)
-    known = known.at(serving_inputs(setup.dims, setup.pool.plan), question.dtype)
+    experts = setup.dims.experts > 0
+    inputs, scale = serving_inputs(setup.dims, setup.pool.plan), _scale(setup.pool)
+    known = known.at(inputs, question.dtype, scale=scale, experts=experts)
     if (before := setup.before) is not None:
-        prompts = before.known.at(serving_inputs(setup.dims, before.plan), question.dtype)
+        inputs, scale = serving_inputs(setup.dims, before.plan), _scale(before)
+        prompts = before.known.at(inputs, question.dtype, scale=scale, experts=experts)
         setup = evolve(setup, before=evolve(before, known=prompts))
     achieved = serving_of(known) if serving is None else serving
     held = memory(setup, setup.pool)
@@ -135,6 +141,10 @@ def answered(
         tables=(_table(setup, achieved, most),),
         edition=catalog.edition or "",
     )
+
+
+def _scale(pool: Pool) -> str:
+    return scale_of(pool.system, float(pool.plan.tp * pool.plan.pp))
 
 
 def _fits(setup: Setup, pool: Pool, most: int) -> None:

@@ -83,7 +83,7 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
     top = q.top
     estimator = prepare(
         catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips,
-        framework=q.framework, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
+        framework=q.framework, era=q.era, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
     )  # fmt: skip
     ranks = int(estimator.system.ranks)
     powers = [2**i for i in range(ranks.bit_length())]

@@ -22,7 +22,7 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Suggestion, UsedFigure
 from trnspec.evaluators.fit import Demand
 from trnspec.model.transformers.counting import active_parameters, parameters
-from trnspec.perf.calibration.fit_range import training_inputs
+from trnspec.perf.calibration.fit_range import scale_of, training_inputs
 from trnspec.perf.experts import LEAST_DISPATCH, SOFTWARE_DISPATCH
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
@@ -143,9 +143,13 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
     _, memory, _ = demand.worst(estimator.dims)
     if q.must_fit and memory.total > estimator.system.capacity:
         raise _too_large(question, estimator, memory)
-    estimator = evolve(
-        estimator, calibration=estimator.calibration.at(training_inputs(estimator.dims, layout), q.dtype)
+    known = estimator.calibration.at(
+        training_inputs(estimator.dims, layout),
+        q.dtype,
+        scale=scale_of(estimator.system, layout.ranks),
+        experts=estimator.dims.experts > 0,
     )
+    estimator = evolve(estimator, calibration=known)
     step = estimator.step(layout)
     moved = offload_time(estimator, layout, estimator.memory(layout), step, rate) if q.offload != "none" else 0.0
     low, high = (end + moved for end in estimator.interval(layout))
@@ -192,7 +196,7 @@ def prepared(catalog: Catalog, question: TrainingQuestion) -> tuple[TrainingQues
     q = frameworks.resolved(question)
     estimator = prepare(
         catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips,
-        framework=q.framework, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
+        framework=q.framework, era=q.era, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
     )  # fmt: skip
     return q, estimator
 
@@ -322,8 +326,9 @@ def _software(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
     software = estimator.calibration.evidence.software
     if question.framework is not None or not software:
         return
-    value, name = f"unstated; calibrated on {software}", frameworks.named_in(software.replace(" ", "-"))
-    if not name:
+    value = f"unstated; calibrated on {software}"
+    name = estimator.calibration.framework or frameworks.named_in(software.replace(" ", "-"))
+    if name not in frameworks.FRAMEWORKS:
         yield Assumption("framework", value, "no framework is named")
         return
     default = frameworks.profile(name)

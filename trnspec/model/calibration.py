@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from attrs import frozen
 
-from trnspec.model.annotations import Count, Date, Text
+from trnspec.model.annotations import Count, Date, Pattern, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Duration, Ratio
 from trnspec.model.ref import Ref
@@ -15,6 +15,8 @@ from trnspec.short_repr import short_repr
 SHARES = frozenset(
     {
         "matmul",
+        "matmul_fp8",
+        "matmul_fp4",
         "attention",
         "memory",
         "chip",
@@ -31,6 +33,18 @@ SHARES = frozenset(
 SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding"})
 """Those that only serving has."""
 
+Framework = Annotated[str, Pattern(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "the name of a framework, such as megatron")]
+
+Models = Literal["dense", "experts"]
+"""Models without experts, and models with them."""
+
+Scale = Literal["server", "cluster", "large"]
+"""How many chips a model runs on: those connected without the network, up to 512, or more."""
+
+RowHashes = Annotated[
+    str, Pattern(r"^[0-9a-f]{8}( [0-9a-f]{8})*$", "hashes of 8 hexadecimal digits each, separated by spaces")
+]
+
 
 @frozen(kw_only=True)
 class Achieved:
@@ -39,7 +53,9 @@ class Achieved:
     A pass is one time that a tensor is read or written in device memory, beyond what hides behind computation.
 
     Attributes:
-        matmul: Share of the peak rate that large matrix multiplications reach. Example: 0.85x
+        matmul: Share of the peak rate that large matrix multiplications of 16 and 32 bit reach. Example: 0.85x
+        matmul_fp8: The same of 8 bit, by default as ``matmul``. Example: 0.7x
+        matmul_fp4: The same of 4 bit, by default as ``matmul_fp8``. Example: 0.5x
         attention: Share of the peak rate that attention's products reach. Example: 0.5x
         matmul_passes: Passes over operands and results of each matrix multiplication. Example: 1.5x
         hidden_passes: Passes over the residual stream in a layer's forward computation. Example: 13x
@@ -75,6 +91,8 @@ class Achieved:
     __repr__ = short_repr
 
     matmul: Ratio | None = None
+    matmul_fp8: Ratio | None = None
+    matmul_fp4: Ratio | None = None
     attention: Ratio | None = None
     matmul_passes: Ratio | None = None
     hidden_passes: Ratio | None = None
@@ -210,6 +228,35 @@ class Spread:
 
 
 @frozen(kw_only=True)
+class Group:
+    """The errors of held-out rows of one group, and the interval for questions of that group.
+
+    Attributes:
+        phase: What was computed: step, tpot, ttft, or the kind of a kernel or collective. Example: tpot
+        scale: How many chips the model ran on; any number when left out.
+        models: Dense models, or those with experts; both when left out.
+        rows: Rows of the group. Example: 54
+        clusters: Distinct configurations among them: rows of the same model, layout and hardware are one. Example: 41
+        mean: Mean absolute error. Example: 0.09x
+        median: Median of the same. Example: 0.053x
+        low: Measured over computed at the lower end of the interval with the coverage of the spread. Example: 0.91x
+        high: Measured over computed at its upper end. Example: 1.08x
+    """
+
+    __repr__ = short_repr
+
+    phase: Text
+    scale: Scale | None = None
+    models: Models | None = None
+    rows: Count
+    clusters: Count
+    mean: Ratio
+    median: Ratio
+    low: Ratio
+    high: Ratio
+
+
+@frozen(kw_only=True)
 class Calibration:
     """What was achieved on a chip with some software.
 
@@ -217,12 +264,17 @@ class Calibration:
         chip: Which chip. Example: a100-80gb
         of: What was measured.
         software: What ran on it. Example: Megatron-DeepSpeed
+        framework: The framework, as ``--framework`` names it. Example: megatron
+        era: The years or the release of the software; of two eras the later in alphabetical order is newer. Example: 2026
+        models: Only dense models, or only those with experts; both when left out.
         fitted: When it was fitted. Example: 2026-11-21
         data: The tables of the rows it was fitted on. Example: training_a100_vtrain.csv
         fitted_on: What those rows have in common, and the range of each input.
         achieved: What is achieved of the published figures.
         spread: How far measurements lie from it: of inference, the time per output token.
         first: The same of the time to the first token.
+        groups: The same by scale, models and phase, for groups with enough rows.
+        rows: Hashes of the fitted rows, by their content. Example: 0a1b2c3d 4e5f6071
     """
 
     __repr__ = short_repr
@@ -230,11 +282,16 @@ class Calibration:
     KIND: ClassVar[str] = "Calibration"
 
     chip: Ref[Chip]
-    of: Literal["training", "inference", "collectives"]
+    of: Literal["training", "inference", "collectives", "kernels"]
     software: Text
+    framework: Framework | None = None
+    era: Text | None = None
+    models: Models | None = None
     fitted: Date
     data: Text
     fitted_on: FittedOn | None = None
     achieved: Achieved
     spread: Spread
     first: Spread | None = None
+    groups: tuple[Group, ...] = ()
+    rows: RowHashes | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from running import Here
 from trnspec.api import load, validate
 from trnspec.perf.calibration.document import achieved, document
 from trnspec.perf.calibration.fit_training import COVERAGE, TYPICAL, Fitted
+from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.lowering.calibrated import calibrated
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.quantities.quantity import parse
@@ -34,7 +36,7 @@ def fitted(efficiency: Efficiency = TRUE, names: tuple[str, ...] = NAMES) -> Fit
     return Fitted(kept, HELD / 2, HELD, names, scales=np.ones(len(HELD)))
 
 
-def written(folder: Path, found: Fitted, **changed: str) -> Path:
+def written(folder: Path, found: Fitted, **changed: Any) -> Path:
     told = TOLD | changed
     place = folder / "calibrations"
     place.mkdir(exist_ok=True)
@@ -48,6 +50,9 @@ def test_what_is_read_is_what_was_fitted(tmp_path, efficiency):
     read = calibrated(load([str(written(tmp_path, found))]).graph, "trainium1", "training", "trainium1-mine")
     for each in fields(Efficiency):
         expected, actual = getattr(found.efficiency, each.name), getattr(read.efficiency, each.name)
+        if expected is None:
+            assert actual is None
+            continue
         assert math.isclose(expected, actual, rel_tol=0.5e-3, abs_tol=0.0), each.name
     assert math.isclose(found.low, read.low, rel_tol=0.5e-3)
     assert math.isclose(found.high, read.high, rel_tol=0.5e-3)
@@ -63,6 +68,21 @@ def test_spread(tmp_path):
         spread.coverage.value.text,
     )  # fmt: skip
     assert ("2026-11-21", "rows.csv", "training") == (node.spec.fitted, node.spec.data, node.spec.of)
+
+
+GROUP = GroupErrors("step", "cluster", "dense", 54, 41, 0.09, 0.053, 0.91, 1.08)
+LABELS = {"framework": "megatron", "era": "2026", "models": "dense"}
+
+
+def test_labels_groups_and_rows(tmp_path):
+    written(tmp_path, fitted(), **LABELS, groups=[GROUP], hashes=["1b2c3d4e", "0a1b2c3d"])
+    assert [] == list(validate([str(tmp_path)]).report.diagnostics)
+    spec = load([str(tmp_path)]).graph.named("trainium1-mine").spec
+    assert ("megatron", "2026", "dense") == (spec.framework, spec.era, spec.models)
+    assert "0a1b2c3d 1b2c3d4e" == spec.rows
+    (read,) = spec.groups
+    assert ("step", "cluster", "dense", 54, 41) == (read.phase, read.scale, read.models, read.rows, read.clusters)
+    assert [0.09, 0.053, 0.91, 1.08] == [float(getattr(read, name)) for name in ("mean", "median", "low", "high")]
 
 
 def test_it_is_sound(tmp_path, monkeypatch, capsys):

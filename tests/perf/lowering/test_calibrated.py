@@ -1,4 +1,4 @@
-"""Which calibration is used: the chip's own with the most rows, a named one, or none."""
+"""Which calibration is used: by chip, framework, models and era, a named one, or none."""
 
 from __future__ import annotations
 
@@ -89,17 +89,88 @@ def test_rows_of_other_chips_or_frameworks_are_transferred():
 
 def test_a_framework_chooses_the_calibration():
     assert "a100-80gb-llm-foundry" == calibrated(everything(), "a100-80gb", "training", framework="llm-foundry").name
-    assert "a100-80gb-megatron-deepspeed" == calibrated(everything(), "a100-80gb", "training").name
+    assert "a100-80gb-megatron-deepspeed" == calibrated(everything(), "a100-80gb", "training", "auto", "deepspeed").name
 
 
-def test_auto_is_the_one_with_the_most_rows():
+def test_auto_is_the_newest():
     for chip in {n.spec.chip.name for n in everything().of(Calibration)}:
         own = [n for n in everything().of(Calibration) if n.spec.chip.name == chip and n.spec.of == "training"]
         if own:
-            most = max(n.spec.spread.rows for n in own)
-            found = calibrated(everything(), chip, "training")
-            assert found.name in {n.name for n in own if n.spec.spread.rows == most}
-    assert "a100-80gb-megatron-deepspeed" == calibrated(everything(), "a100-80gb", "training").name
+            newest = max(n.spec.era for n in own)
+            assert newest == everything().named(calibrated(everything(), chip, "training").name).spec.era
+
+
+FRAMEWORK, ERA, MODELS = "framework: megatron, ", 'era: "2021", ', "models: experts, "
+
+
+@pytest.mark.parametrize(
+    ("documents", "wanted", "name"),
+    [
+        # Framework, then models, then era, then rows.
+        ({"a": FRAMEWORK, "b": 'era: "2026", '}, {"framework": "megatron"}, "a"),
+        ({"a": FRAMEWORK, "b": FRAMEWORK + ERA}, {"framework": "megatron"}, "b"),
+        ({"a": MODELS, "b": 'era: "2026", '}, {"experts": True}, "a"),
+        ({"a": "", "b": MODELS + ERA}, {"experts": False}, "a"),
+        ({"a": "", "b": "models: dense, "}, {"experts": False}, "b"),
+        ({"a": "", "b": MODELS + ERA}, {}, "a"),
+        ({"a": ERA, "b": 'era: "2026", '}, {"era": "2021"}, "a"),
+        ({"a": ERA, "b": 'era: "2026", '}, {}, "b"),
+    ],
+)
+def test_the_order_of_the_choice(documents, wanted, name):
+    given = some(*(f"{each} {7 + i}" for i, each in enumerate(documents)), about=documents)
+    found = calibrated(given, "c", "training", **wanted)
+    assert (name, "estimate") == (found.name, found.evidence.kind)
+
+
+@pytest.mark.parametrize(
+    ("about", "wanted", "reason"),
+    [
+        (FRAMEWORK, {"framework": "nxd"}, "a has no rows of nxd, only of megatron (S, 7 rows)"),
+        (ERA, {"era": "2026"}, "a has no rows of 2026, only of 2021 (S, 7 rows)"),
+        ("", {"era": "2026"}, "a has no rows of 2026 (S, 7 rows)"),
+        (MODELS, {"experts": False}, "a has no rows of models without experts (S, 7 rows)"),
+        ("models: dense, ", {"experts": True}, "a has no rows of models with experts (S, 7 rows)"),
+        (FRAMEWORK + ERA, {"framework": "megatron", "era": "2021", "experts": True}, "a (S, 7 rows)"),
+    ],
+)
+def test_a_calibration_of_something_else_is_transferred(about, wanted, reason):
+    found = calibrated(some("a 7", about=about, spread=WIDER), "c", "training", **wanted)
+    kind, low = ("estimate", 0.9) if reason == "a (S, 7 rows)" else ("transferred", 0.8)
+    assert (kind, reason, low) == (found.evidence.kind, found.evidence.reason, found.low)
+
+
+GROUPS = (
+    "groups: [{phase: step, scale: server, models: dense, rows: 9, clusters: 9, mean: 0.1x, median: 0.1x, low: 0.95x, high: 1.02x}, "
+    "{phase: step, scale: server, rows: 12, clusters: 12, mean: 0.1x, median: 0.1x, low: 0.94x, high: 1.03x}, "
+    "{phase: step, models: experts, rows: 11, clusters: 9, mean: 0.1x, median: 0.1x, low: 0.7x, high: 1.5x}], "
+)
+
+
+@pytest.mark.parametrize(
+    ("scale", "experts", "ends"),
+    [
+        ("server", False, (0.95, 1.02)),
+        ("server", None, (0.94, 1.03)),
+        ("large", True, (0.7, 1.5)),
+        ("large", False, (0.9, 1.1)),
+        ("", None, (0.9, 1.1)),
+    ],
+)
+def test_the_interval_is_that_of_the_group(scale, experts, ends):
+    known = calibrated(some("a 7", about=GROUPS + RANGES, spread=WIDER), "c", "training")
+    found = known.at({"seq": 2048}, "bf16", scale=scale, experts=experts)
+    assert ends == (found.low, found.high)
+    far = known.at({"seq": 16384}, "bf16", scale=scale, experts=experts)
+    assert (min(ends[0], 0.8) / 2, max(ends[1], 1.05) * 2) == pytest.approx((far.low, far.high))
+
+
+def test_the_share_of_narrow_types():
+    """That of 8 bit is that of 16 bit where none is stated, and so is that of 4 bit."""
+    stated = calibrated(some("a 7 matmul: 0.5x, matmul_fp8: 0.25x"), "c", "training").efficiency
+    assert [0.5, 0.25, 0.25] == [stated.matmul_share(dtype) for dtype in ("bf16", "mxfp8", "fp4")]
+    assert [0.5, 0.5] == [evolve(stated, matmul_fp8=None).matmul_share(dtype) for dtype in ("fp8", "mxfp4")]
+    assert [0.5, 0.2] == [evolve(stated, matmul_fp4=0.2).matmul_share(dtype) for dtype in ("fp64", "mxfp4")]
 
 
 def test_by_name():
@@ -141,15 +212,16 @@ def test_of_something_else():
         calibrated(shipped().graph, "trainium1", "inference", "trainium1-neuron")
 
 
-def some(*calibrations: str, about: str = "", spread: str = ""):
+def some(*calibrations: str, about: str | dict[str, str] = "", spread: str = ""):
     """A catalog of a chip and calibrations: ``name rows``, and what more their specs say."""
     chip = "spec: {memory: {capacity: 16 GiB, bandwidth: 100 GB/s}, peak: {dense: {bf16: 1 TFLOPS}}}"
     texts = [source("s", "2026-01-01"), document("Chip", "c", chip, "source: s")]
     for each in calibrations:
         name, rows, *more = each.split(" ", 2)
         errors = f"{spread}rows: {rows}, mean: 0.1x, median: 0.1x, worst: 0.2x, coverage: 0.8x, low: 0.9x, high: 1.1x"
+        more_of_spec = about if isinstance(about, str) else about[name]
         spec = (
-            f"spec: {{chip: c, of: training, software: S, fitted: 2026-11-21, data: x.csv, {about}"
+            f"spec: {{chip: c, of: training, software: S, fitted: 2026-11-21, data: x.csv, {more_of_spec}"
             f"achieved: {{{more[0] if more else 'matmul: 0.5x'}}}, spread: {{{errors}}}}}"
         )
         texts.append(document("Calibration", name, spec, f"source: s, aliases: [also-{name}]"))
@@ -166,7 +238,9 @@ def test_by_an_alias():
     assert "a" == calibrated(some("a 7", "b 9"), "c", "training", "also-a").name
 
 
-@pytest.mark.parametrize("name", ["matmul", "attention", "memory", "chip", "server", "ultraserver", "network"])
+@pytest.mark.parametrize(
+    "name", ["matmul", "matmul_fp8", "attention", "memory", "chip", "server", "ultraserver", "network"]
+)
 def test_a_rate_of_which_nothing_is_achieved(name):
     """It is said, and nothing is divided by it."""
     with pytest.raises(UsageError, match=rf"a spec\.achieved\.{name} is 0x"):

@@ -15,9 +15,10 @@ from trnspec.perf.calibration.fit_training import COVERAGE
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from trnspec.perf.calibration.fit_training import Fitted
+    from trnspec.perf.calibration.groups import GroupErrors
     from trnspec.perf.calibration.transfer import Beyond
 
 _DIGITS = 4
@@ -34,9 +35,14 @@ def document(  # noqa: PLR0913  # each is a line of the document
     data: str,
     fitted: str,
     schema: str,
+    framework: str = "",
+    era: str = "",
+    models: str = "",
     note: str = "",
     fitted_on: Mapping[str, str] = {},
     beyond: Sequence[Beyond] = (),
+    groups: Sequence[GroupErrors] = (),
+    hashes: Sequence[str] = (),
 ) -> str:
     """The YAML text of a calibration.
 
@@ -50,10 +56,16 @@ def document(  # noqa: PLR0913  # each is a line of the document
         data: Name of the table of measurements.
         fitted: Date of the fit.
         schema: Path of the JSON Schema, for editors.
+        framework: The framework, as ``--framework`` names it; empty if unknown.
+        era: The era of its release.
+        models: ``dense`` or ``experts``; empty for both.
         note: A note for readers, such as that the rows are of other chips.
         fitted_on: What the rows have in common and their ranges, see :func:`trnspec.perf.calibration.fit_range.fitted_on`.
         beyond: How far the fit is off beyond its rows, for ``spread`` and for ``first``.
+        groups: The errors of each group of held-out rows.
+        hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measurements.row_hashes`.
     """
+    labels = {"framework": framework, "era": era, "models": models}
     spreads = {"spread": result}
     if isinstance(result, FittedServing) and result.ttft is not None:
         spreads["first"] = result.ttft
@@ -70,6 +82,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         f"  chip: {chip}",
         f"  of: {of}",
         f"  software: {_text(software)}",
+        *(f"  {key}: {_text(text)}" for key, text in labels.items() if text),
         f"  fitted: {fitted}",
         f"  data: {_text(data)}",
         *(["  fitted_on:"] if fitted_on else []),
@@ -80,7 +93,26 @@ def document(  # noqa: PLR0913  # each is a line of the document
     for i, (key, spread) in enumerate(spreads.items()):
         lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread).items())]
         lines += beyond_lines(beyond[i]) if beyond else []
+    lines += ["  groups:", *map(_group, groups)] if groups else []
+    lines += ["  rows: >-", *_wrapped(sorted(set(hashes)))] if hashes else []
     return "\n".join(lines) + "\n"
+
+
+def _group(group: GroupErrors) -> str:
+    labels = {"phase": group.phase, "scale": group.scale, "models": group.models}
+    shares = {name: _share(getattr(group, name)) for name in ("mean", "median", "low", "high")}
+    cells = {name: text for name, text in labels.items() if text}
+    cells |= {"rows": str(group.rows), "clusters": str(group.clusters)} | shares
+    return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
+
+
+def _wrapped(hashes: Sequence[str]) -> Iterator[str]:
+    for i in range(0, len(hashes), _PER_LINE):
+        yield f"    {' '.join(hashes[i : i + _PER_LINE])}"
+
+
+_PER_LINE = 12
+"""Hashes on a line."""
 
 
 def beyond_lines(beyond: Beyond) -> list[str]:

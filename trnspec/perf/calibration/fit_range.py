@@ -13,15 +13,19 @@ from trnspec.model.transformers.counting import parameters
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from trnspec.model.calibration import FittedOn
+    from trnspec.model.calibration import FittedOn, Scale
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
+    from trnspec.perf.lowering.system import System
     from trnspec.perf.serving.forward_pass import Deployment
     from trnspec.perf.work.layout import Layout
 
 EXPONENT = 0.15
 """The exponent of extrapolation where rows are too few to fit one; those of the shipped fits to steps are smaller."""
+
+CLUSTER = 512
+"""Chips from which on a system is larger than a cluster, see :func:`scale_of`."""
 
 Inputs = dict[str, float]
 """Inputs by the names of :class:`trnspec.model.calibration.FittedOn`."""
@@ -46,6 +50,14 @@ def serving_inputs(d: Dimensions, plan: Deployment) -> Inputs:
         **{name: float(getattr(plan, name)) for name in ("tp", "pp", "ep", "batch")},
         "ranks": float(plan.tp * plan.pp),
     }
+
+
+def scale_of(system: System, ranks: float) -> Scale:
+    """How many chips some ranks of a system are on: those connected without the network, up to 512, or more."""
+    near = max((level.ranks for level in system.levels if level.name != "network"), default=system.ranks_per_chip)
+    if ranks <= near:
+        return "server"
+    return "cluster" if ranks <= CLUSTER * system.ranks_per_chip else "large"
 
 
 def inputs_of(case: Case | InferenceCase) -> Inputs:

@@ -35,6 +35,8 @@ _COLLECTIVE = "large collectives reach 0.67 and more of the links (catalog/measu
 
 LIMITS: Mapping[str, Limit] = {
     "matmul": Limit(0.05, 0.94, "the best measured kernel of any chip reaches 0.94 (catalog/measured/matmul.csv)"),
+    "matmul_fp8": Limit(0.05, 0.94, "as for matmul; with the quantization of activations it is less"),
+    "matmul_fp4": Limit(0.05, 0.94, "as for matmul_fp8"),
     "attention": Limit(
         0.1, 0.8, "FlashAttention-2 reaches 0.35 to 0.73, FlashAttention-3 0.75; below 0.1 it is memory traffic"
     ),
@@ -79,4 +81,5 @@ def limits(chips: Iterable[str] = ()) -> dict[str, tuple[float, float]]:
     """The limits of each parameter in a fit to rows of some chips, which share one set of parameters."""
     ends = {name: (limit.low, limit.high) for name, limit in LIMITS.items()}
     low, high = ends["matmul"]
-    return {**ends, "matmul": (low, min([high, *(BEST_KERNEL[c] for c in chips if c in BEST_KERNEL)]))}
+    best = min([high, *(BEST_KERNEL[c] for c in chips if c in BEST_KERNEL)])
+    return {**ends, **dict.fromkeys(("matmul", "matmul_fp8", "matmul_fp4"), (low, best))}

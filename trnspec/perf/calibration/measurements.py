@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from attrs import frozen
 
 from trnspec.errors import TrnspecError, UsageError
-from trnspec.loading.measured import DTYPES, UNSTATED, read_table, used_rows
+from trnspec.loading.measured import DTYPES, UNSTATED, is_stated, read_table, used_rows
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.lower import lower
@@ -94,6 +95,44 @@ def cases(rows: Sequence[Record], kind: str, read: Callable[[Record, str], Case]
                 yield read(row, name)
             except TrnspecError as error:
                 yield Skipped(name, str(error.args[0] if error.args else error))
+
+
+MEASURED = (
+    ("step_time_s", "tokens_per_s_per_chip", "time_us", "exec_s_printed", "tflops_per_chip", "busbw_GBps", "achieved"),
+    ("tpot_ms",),
+    ("ttft_ms",),
+)
+"""Columns whose cells were measured; of each group the first that is stated identifies a row."""
+
+CONDITIONS = frozenset(
+    {
+        *("kind", "model", "n_chips", "tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "isl", "osl", "batch_conc"),
+        *("m", "n", "k", "batch", "q_len", "kv_len", "heads", "tokens", "experts", "collective", "size_bytes", "ranks"),
+    }
+)
+"""Columns of the conditions of a measurement."""
+
+
+def row_hashes(row: Mapping[str, str]) -> tuple[str, ...]:
+    """The hashes of the content of a row, one for each quantity that was measured, with its conditions.
+
+    Two rows with a hash in common are of the same run.  Neither the name of the row nor that of its file counts, nor do
+    columns such as source and note, their order, or how a number is written.
+    """
+    conditions = [
+        f"{name}={_normalized(row[name])}" for name in sorted(CONDITIONS & row.keys()) if is_stated(row[name])
+    ]
+    stated = (next((name for name in names if is_stated(row.get(name) or "")), None) for names in MEASURED)
+    texts = ("\n".join([*conditions, f"{name}={_normalized(row[name])}"]) for name in stated if name is not None)
+    return tuple(hashlib.sha256(text.encode()).hexdigest()[:8] for text in texts)
+
+
+def _normalized(text: str) -> str:
+    """A number to six digits; the letters and digits of a text."""
+    try:
+        return f"{float(text):.6g}"
+    except ValueError:
+        return re.sub(r"[^a-z0-9.]", "", text.lower())
 
 
 def document_name(

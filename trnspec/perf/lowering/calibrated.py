@@ -13,7 +13,7 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
 from trnspec.evaluation.evidence import Evidence, Kind, Outside
-from trnspec.model.calibration import Calibration
+from trnspec.model.calibration import Calibration, Group
 from trnspec.model.chip import Chip
 from trnspec.perf.calibration.fit_range import EXPONENT, within
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
@@ -21,7 +21,7 @@ from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving.forward_pass import Serving
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from trnspec.graph.graph import Graph
     from trnspec.model.calibration import Spread
@@ -43,12 +43,27 @@ class Interval:
         high: Its upper end.
         transfer: Both ends of the interval of rows on other chips and of other software.
         exponent: The power of the distance from the range of the fit by which the interval widens.
+        groups: The groups of rows with an interval of their own.
     """
 
     low: float
     high: float
     transfer: tuple[float, float]
     exponent: float
+    groups: tuple[Group, ...] = ()
+
+    def of(self, scale: str, *, experts: bool | None) -> Interval:
+        """The interval of the group for a scale and for models with or without experts; the pooled one without such a group.
+
+        The group that states both comes before one that states one of them.  A group is wider or narrower than all rows; the
+        interval elsewhere stays.
+        """
+        models = None if experts is None else "experts" if experts else "dense"
+        matching = [g for g in self.groups if g.scale in (None, scale or None) and g.models in (None, models)]
+        if not matching:
+            return self
+        nearest = max(matching, key=lambda g: (g.scale is not None) + (g.models is not None))
+        return attrs.evolve(self, low=float(nearest.low), high=float(nearest.high), groups=())
 
     def at(self, evidence: Evidence) -> tuple[float, float]:
         """Both ends for an evidence: those of the fit, or wider.
@@ -73,6 +88,7 @@ class Calibrated:
         high: The same, upper end.
         coverage: Share of the measurements that the interval should contain; 0 without a calibration.
         description: What it was fitted on, in one sentence.
+        framework: The framework of its rows; empty if it is not stated.
         serving: Efficiency that only serving has, in addition to ``efficiency``.
         ttft_interval: Measured over computed time to first token, low and high; ``None`` to use ``low`` and ``high``.
         evidence: The kind of evidence, before the inputs are known.
@@ -88,6 +104,7 @@ class Calibrated:
     high: float = 1.0
     coverage: float = 0.0
     description: str = _UNCALIBRATED
+    framework: str = ""
     serving: Serving = IDEAL_SERVING
     ttft_interval: tuple[float, float] | None = None
     evidence: Evidence = field()
@@ -100,16 +117,24 @@ class Calibrated:
     def _own(self) -> Evidence:
         return Evidence(kind="estimate", reason=self.name, calibration=self.name) if self.name else NO_LOSSES
 
-    def at(self, inputs: Mapping[str, float], dtype: str = "") -> Calibrated:
+    def at(
+        self, inputs: Mapping[str, float], dtype: str = "", *, scale: str = "", experts: bool | None = None
+    ) -> Calibrated:
         """The calibration for some inputs: the kind of evidence, and intervals as wide as it demands.
 
         Args:
             inputs: By the names of :class:`trnspec.model.calibration.FittedOn`, as
                 :func:`~trnspec.perf.calibration.fit_range.training_inputs` returns them.
             dtype: The compute dtype.
+            scale: See :func:`~trnspec.perf.calibration.fit_range.scale_of`; empty if unknown.
+            experts: Whether the model has experts; ``None`` if unknown.
         """
         if not self.name:
             return self
+        if scale or experts is not None:
+            interval = None if self.interval is None else self.interval.of(scale, experts=experts)
+            ttft = None if self.ttft is None else self.ttft.of(scale, experts=experts)
+            return attrs.evolve(self, interval=interval, ttft=ttft).at(inputs, dtype)
         outside = sorted(self._outside(inputs, dtype), key=lambda o: -o.factor)
         if not outside:
             return self._with(self.evidence)
@@ -132,24 +157,39 @@ class Calibrated:
         return attrs.evolve(self, low=low, high=high, ttft_interval=ttft, evidence=evidence)
 
 
-def calibrated(graph: Graph, chip: str, of: str, name: str = "auto", framework: str = "") -> Calibrated:
+def calibrated(  # what a calibration is chosen by
+    graph: Graph,
+    chip: str,
+    of: str,
+    name: str = "auto",
+    framework: str = "",
+    era: str = "",
+    *,
+    experts: bool | None = None,
+) -> Calibrated:
     """The calibration to use.
+
+    ``auto`` chooses among the chip's own calibrations, or where it has none among those of the nearest chip of the same
+    publisher: one of the framework, else of any; of models with or without experts, else of both, else of the other; of the
+    era, else of the newest; then the one with the most rows.
 
     Args:
         graph: The catalog.
         chip: Name of the chip.
-        of: ``training`` or ``inference``.
-        name: A name, or ``none``; ``auto`` for the chip's calibration with the most rows, or where it has none for that of
-            the nearest chip of the same publisher.
-        framework: The framework that runs, such as ``megatron``; calibrations of it are preferred. Empty for any.
+        of: ``training``, ``inference``, ``collectives`` or ``kernels``.
+        name: A name, or ``none``, or ``auto``.
+        framework: The framework that runs, such as ``megatron``; empty for any.
+        era: The era of its release; empty for the newest.
+        experts: Whether the model has experts; ``None`` for any.
 
     Raises:
         UnknownNameError: No calibration of that name; the message suggests the nearest.
-        UsageError: It is of another kind than ``of``, or a share in it is 0. A calibration of another chip or framework is
-            allowed; its evidence is ``transferred``.
+        UsageError: It is of another kind than ``of``, or a share in it is 0. A calibration of another chip, framework, era or
+            kind of models is allowed; its evidence is ``transferred``.
     """
     if name == "none":
         return Calibrated()
+    wanted = _Wanted(chip, framework, era, experts)
     nodes = graph.of(Calibration)
     if name == "auto":
         own = [n for n in nodes if n.spec.of == of]
@@ -157,17 +197,59 @@ def calibrated(graph: Graph, chip: str, of: str, name: str = "auto", framework: 
         if not chips:
             reason = f"no calibration of {chip} for {of}: no losses, so that times are lower bounds"
             return Calibrated(evidence=attrs.evolve(NO_LOSSES, reason=reason))
-        own = [n for n in own if n.spec.chip.name == chips[0]]
-        own = [n for n in own if framework and _runs(n.spec, framework)] or own
-        return _read(max(own, key=lambda n: (n.spec.spread.rows, n.name)), chip, framework)
+        return _read(max((n for n in own if n.spec.chip.name == chips[0]), key=wanted.rank), wanted)
     for node in nodes:
         if name in (node.name, *node.metadata.aliases):
             if node.spec.of != of:
                 raise UsageError(f"the calibration {name} is for {node.spec.of}, not for {of}")
-            return _read(node, chip, framework)
+            return _read(node, wanted)
     fitting = [n.name for n in nodes if n.spec.of == of]
     hint = did_you_mean(name, [n.name for n in nodes]) or f"available: auto, none, {', '.join(fitting)}"
     raise UnknownNameError(f"no calibration is named {name!r}; {hint}")
+
+
+@frozen
+class _Wanted:
+    """What a calibration is chosen for; see :func:`calibrated`."""
+
+    chip: str
+    framework: str
+    era: str
+    experts: bool | None
+
+    def rank(self, node: Node[Calibration]) -> tuple[object, ...]:
+        """The larger, the better it fits."""
+        spec = node.spec
+        return (
+            bool(self.framework) and _framework(spec) == self.framework,
+            (spec.models is None) + 2 * (spec.models == self.models) if self.models else spec.models is None,
+            bool(self.era) and spec.era == self.era,
+            spec.era or "",
+            spec.spread.rows,
+            node.name,
+        )
+
+    @property
+    def models(self) -> str:
+        return "" if self.experts is None else "experts" if self.experts else "dense"
+
+    def differences(self, spec: Calibration) -> Iterator[str]:
+        """What the rows of a calibration lack, each as a phrase."""
+        if self.chip not in (chips := _chips(spec)):
+            yield f"no rows of {self.chip}, only of {', '.join(chips)}"
+        for wanted, stated in ((self.framework, _framework(spec)), (self.era, spec.era)):
+            if wanted and stated != wanted:
+                yield f"no rows of {wanted}" + (f", only of {stated}" if stated else "")
+        if self.models and spec.models not in (None, self.models):
+            yield f"no rows of models {'with' if self.experts else 'without'} experts"
+
+
+def _framework(spec: Calibration) -> str:
+    return spec.framework or spec.software.lower()
+
+
+def _chips(spec: Calibration) -> tuple[str, ...]:
+    return (spec.chip.name,) if spec.fitted_on is None else spec.fitted_on.chips
 
 
 def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
@@ -199,15 +281,6 @@ def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
     return sorted(same, key=lambda name: (distance(name), name))
 
 
-_FRAMEWORKS = {"nxd": "neuron", "deepspeed": "deepspeed", "llm-foundry": "llm foundry"}
-"""What the software of a calibration is called, where it is not the name of the framework."""
-
-
-def _runs(spec: Calibration, framework: str) -> bool:
-    """Whether the software of a calibration is a framework."""
-    return _FRAMEWORKS.get(framework, framework) in spec.software.lower()
-
-
 def serving_of(calibration: Calibrated) -> Serving:
     """Efficiency in serving; shares of rates and links are already in :class:`~trnspec.perf.lowering.machine.Machine`."""
     efficiency = calibration.efficiency
@@ -220,14 +293,14 @@ def serving_of(calibration: Calibrated) -> Serving:
     )
 
 
-_RATES = ("matmul", "attention", "memory", "chip", "server", "ultraserver", "network")
+_RATES = ("matmul", "matmul_fp8", "matmul_fp4", "attention", "memory", "chip", "server", "ultraserver", "network")
 """Figures that scale a published rate."""
 
 _SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding")
 """Figures that only serving has."""
 
 
-def _read(node: Node[Calibration], chip: str, framework: str) -> Calibrated:
+def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
     spec = node.spec
     names = [f.name for f in attrs.fields(Efficiency)]
     figures = {name: getattr(spec.achieved, name) for name in names}
@@ -237,48 +310,48 @@ def _read(node: Node[Calibration], chip: str, framework: str) -> Calibrated:
         if (values | serving).get(name) == 0.0:
             raise UsageError(f"{node.name} spec.achieved.{name} is 0x; expected more than 0, since times divide by it")
     spread = spec.spread
-    other_chip = "" if spec.chip.name == chip else f"; fitted on {spec.chip.name}, not on {chip}"
+    other_chip = "" if spec.chip.name == wanted.chip else f"; fitted on {spec.chip.name}, not on {wanted.chip}"
     result = Calibrated(
         node.name,
         Efficiency(**values),
         coverage=float(spread.coverage),
         description=f"{spec.software}, {spread.rows} rows, {float(spread.mean):.1%} mean error on held-out rows{other_chip}"
         + (f"; {node.metadata.note[0].lower()}{node.metadata.note[1:].rstrip('.')}" if node.metadata.note else ""),
+        framework=spec.framework or "",
         serving=Serving(**serving),
-        evidence=_evidence(node, chip, framework),
+        evidence=_evidence(node, wanted),
         ranges={} if spec.fitted_on is None else within(spec.fitted_on),
         dtypes=() if spec.fitted_on is None else spec.fitted_on.dtypes,
-        interval=_interval(spread),
-        ttft=None if spec.first is None else _interval(spec.first),
+        interval=_interval(spread, [g for g in spec.groups if g.phase in _PHASES]),
+        ttft=None if spec.first is None else _interval(spec.first, [g for g in spec.groups if g.phase == "ttft"]),
     )
     return result.at({})
 
 
-def _interval(spread: Spread) -> Interval:
+_PHASES = ("step", "tpot")
+"""The phases whose errors are those of ``spread``."""
+
+
+def _interval(spread: Spread, groups: Sequence[Group]) -> Interval:
     low, high, transfer = float(spread.low), float(spread.high), spread.transfer
     return Interval(
         low=low,
         high=high,
         transfer=(low, high) if transfer is None else (float(transfer.low), float(transfer.high)),
         exponent=EXPONENT if spread.extrapolation is None else float(spread.extrapolation),
+        groups=tuple(groups),
     )
 
 
-def _evidence(node: Node[Calibration], chip: str, framework: str) -> Evidence:
+def _evidence(node: Node[Calibration], wanted: _Wanted) -> Evidence:
     spec = node.spec
-    chips = (spec.chip.name,) if spec.fitted_on is None else spec.fitted_on.chips
     fit = f"{spec.software}, {spec.spread.rows} rows"
-    kind: Kind = "estimate"
-    reason = f"{node.name} ({fit})"
-    if chip not in chips:
-        kind, reason = "transferred", f"{node.name} has no rows of {chip}, only of {', '.join(chips)} ({fit})"
-    elif framework and not _runs(spec, framework):
-        kind, reason = "transferred", f"{node.name} has no rows of {framework} ({fit})"
+    differences = "; ".join(wanted.differences(spec))
     return Evidence(
-        kind=kind,
-        reason=reason,
+        kind="transferred" if differences else "estimate",
+        reason=f"{node.name} has {differences} ({fit})" if differences else f"{node.name} ({fit})",
         calibration=node.name,
-        chip=", ".join(chips),
+        chip=", ".join(_chips(spec)),
         software=spec.software,
         rows=int(spec.spread.rows),
     )

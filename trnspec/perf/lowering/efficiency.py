@@ -14,6 +14,8 @@ class Efficiency:
 
     Attributes:
         matmul: Share of the peak rate that large matrix multiplications achieve.
+        matmul_fp8: The same in 8 bit; ``None`` for that of ``matmul``.
+        matmul_fp4: The same in 4 bit; ``None`` for that in 8 bit.
         attention: Share of the peak rate that attention scores and values achieve.
         matmul_passes: Passes over the operands and results of each matrix multiplication.
         hidden_passes: Passes over the residual stream in a layer's forward pass (norms, residuals, dropout).
@@ -39,6 +41,8 @@ class Efficiency:
     """
 
     matmul: float = 1.0
+    matmul_fp8: float | None = None
+    matmul_fp4: float | None = None
     attention: float = 1.0
     matmul_passes: float = 0.0
     hidden_passes: float = 0.0
@@ -62,7 +66,15 @@ class Efficiency:
     step: float = 0.0
     causal: float = 1.0
 
+    def matmul_share(self, dtype: str) -> float:
+        """Share of the peak rate that large matrix multiplications in a compute dtype achieve."""
+        four_bit = dtype.endswith(("fp4", "int4"))
+        if four_bit and self.matmul_fp4 is not None:
+            return self.matmul_fp4
+        if (four_bit or dtype.endswith(("fp8", "int8"))) and self.matmul_fp8 is not None:
+            return self.matmul_fp8
+        return self.matmul
 
-"""No losses: times computed with it are lower bounds, throughputs upper bounds."""
+
 IDEAL = Efficiency()
 """No losses: times computed with it are lower bounds, throughputs upper bounds."""

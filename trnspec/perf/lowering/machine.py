@@ -156,7 +156,7 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
     if not system.bandwidth:
         place = f"{system.chip} spec.memory.bandwidth"
         raise RefusalError("unknown-figure", f"{system.chip} has no published memory bandwidth", place=place)
-    flop = 1.0 / (system.rate(dtype) * efficiency.matmul)
+    flop = 1.0 / (system.rate(dtype) * efficiency.matmul_share(dtype))
     score_dtype = scores if dtype not in _SCORE_DTYPES else dtype
     levels = {level.name: level for level in system.levels}
     figures: dict[str, float] = {}

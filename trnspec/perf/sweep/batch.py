@@ -51,6 +51,7 @@ def estimators(  # the inputs of an estimator
     calibration: str = "auto",
     lnc: int | None = None,
     framework: str | None = None,
+    era: str | None = None,
     reserve: str | None = None,
 ) -> tuple[Estimator, ...]:
     """One estimator for every model, system and dtype; dtypes vary fastest, then systems.
@@ -64,6 +65,7 @@ def estimators(  # the inputs of an estimator
         lnc: Physical cores per logical core.
         framework: Training framework, as in :func:`~trnspec.perf.training.estimator.prepare`; it sets the defaults of
             :func:`sweep` and :func:`rows`.
+        era: Era of the software's release, as in :func:`~trnspec.perf.training.estimator.prepare`.
         reserve: Memory of a rank that the model cannot use, such as ``4 GiB`` or ``5%``; included in all memory.
 
     Raises:
@@ -74,7 +76,7 @@ def estimators(  # the inputs of an estimator
     return tuple(
         prepare(
             graph, model, system,
-            dtype=dtype, calibration=calibration, lnc=lnc, framework=framework, reserve=reserve,
+            dtype=dtype, calibration=calibration, lnc=lnc, framework=framework, era=era, reserve=reserve,
         )
         for model in models
         for system in systems

@@ -1,0 +1,60 @@
+"""Groups of held-out rows: clusters count once, and intervals have the finite-sample levels of conformal prediction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trnspec.perf.calibration.groups import LEAST, Label, groups, interval
+
+
+def test_the_levels_of_an_interval():
+    """Of 9 clusters from the first to the ninth, of 19 from the second to the 18th: floor and ceil of (n + 1) a / 2."""
+    for n, ends in ((9, (1.0, 9.0)), (19, (2.0, 18.0)), (25, (2.0, 24.0)), (4, (1.0, 4.0))):
+        assert ends == pytest.approx(interval(np.arange(1.0, n + 1.0), np.arange(n)))
+
+
+def test_the_next_cluster_is_inside():
+    """Over many draws at least the share of the coverage, and not much more."""
+    random = np.random.default_rng(0)
+    inside = []
+    for _ in range(2000):
+        *seen, unseen = random.lognormal(0.0, 0.3, 40)
+        low, high = interval(np.array(seen), np.arange(39))
+        inside.append(low <= unseen <= high)
+    assert 0.78 < np.mean(inside) < 0.86
+
+
+def test_releases_of_a_configuration_count_once():
+    """A hundred rows of one configuration move the interval as one row does."""
+    ratios = np.linspace(0.9, 1.1, 20)
+    clusters = [f"c{i}" for i in range(20)]
+    once = interval(ratios, np.array(clusters))
+    often = interval(np.append(ratios, [ratios[7]] * 100), np.array([*clusters, *[clusters[7]] * 100]))
+    assert once == pytest.approx(often, rel=0.01)
+
+
+def labels(scale, models, count, of=""):
+    return [Label(scale, models, f"{of or scale}{models}{i}") for i in range(count)]
+
+
+def test_the_groups():
+    """With enough clusters each; those that have all rows of another are left out."""
+    rows = [
+        *labels("server", "dense", LEAST),
+        *labels("server", "experts", LEAST - 1),
+        *labels("large", "dense", LEAST),
+    ]
+    found = groups("step", rows, np.linspace(-0.1, 0.1, len(rows)))
+    assert [("large", "dense"), ("server", "dense"), ("server", ""), ("", "dense")] == [
+        (g.scale, g.models) for g in found
+    ]
+    assert [LEAST, LEAST, 2 * LEAST - 1, 2 * LEAST] == [g.clusters for g in found]
+    assert [] == groups("step", labels("server", "dense", 30), np.zeros(30))
+    assert [] == groups("step", [*labels("server", "dense", 30), *labels("large", "dense", 5)][30:], np.zeros(5))
+
+
+def test_rows_of_few_configurations_are_no_group():
+    rows = [*labels("server", "dense", 2) * 20, *labels("large", "dense", LEAST)]
+    found = groups("step", rows, np.zeros(len(rows)))
+    assert [("large", "dense", LEAST)] == [(g.scale, g.models, g.clusters) for g in found]
