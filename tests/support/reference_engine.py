@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pipeline_simulation import one_forward_one_backward, span, zero_bubble
+from pipeline_simulation import one_forward_one_backward, span, v_shaped, zero_bubble
 
 FACTOR = {"zbv": 0, "v-half": 1 / 2, "v-min": 2 / 3}
 ZERO_BUBBLE = {"zb1p": 1, "zb2p": 2}
-HELD = {"1f1b": 1, "interleaved": 1, "zb1p": 1, "zb2p": 2, "zbv": 1, "v-half": 1 / 2, "v-min": 1 / 3}
+HELD = {"1f1b": 1, "interleaved": 1, "zb1p": 1, "zb2p": 2}
 FOLDED = {"zbv", "v-half", "v-min"}
 BYTES = {
     "adam": (2, 2, 12), "adam-fp32-grads": (2, 4, 12), "adam-fp32": (4, 4, 8), "adam-fsdp": (4, 4, 8), "adam-bf16": (2, 2, 4),
@@ -298,15 +298,17 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
 
 
 def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float:
-    """The pipeline bubble: the schedule as it is executed, or for V shapes what their authors publish."""
+    """The pipeline bubble: the schedule as it is executed."""
     p, stage = x.pp, forward + inputs + weights
     if p == 1:
         return 0.0
     if x.schedule in FOLDED:
-        published = FACTOR[x.schedule] * (p - 1) * stage * min(1, m / p)
-        # Down and up again through every stage, forward and backward, after the other microbatches.
-        way = sum(forward + inputs for _ in range(p)) + (m - 1) * inputs + weights / 2
-        return max(published, way - m * stage)
+        half = {"F": forward / 2, "B": inputs / 2, "W": weights / 2}
+        # With many microbatches each further one takes as long as the one before.
+        few = min(m, 6 * p)
+        last = span(v_shaped(p, few, x.schedule), half, folded=True)
+        more = last - span(v_shaped(p, few - 1, x.schedule), half, folded=True) if m > few else 0.0
+        return last + (m - few) * more - m * stage
     # The bubble does not grow with more microbatches than that.
     few = min(m, 3 * p)
     if x.schedule in ZERO_BUBBLE:
@@ -357,8 +359,9 @@ def in_flight(x: Any, stage: int) -> float:
     m = x.global_batch // (x.microbatch * x.dp)
     if x.interleave > 1:
         return min(m, ((x.interleave - 1) * x.pp + 2 * (x.pp - stage) - 1) / x.interleave)
-    deep = x.pp if x.schedule in FOLDED else x.pp - stage
-    return min(m, max(1, HELD[x.schedule] * deep))
+    if x.schedule in FOLDED:
+        return min(m, {"zbv": x.pp, "v-half": x.pp // 2 + 1, "v-min": (x.pp + 4) // 3}[x.schedule])
+    return min(m, max(1, HELD[x.schedule] * (x.pp - stage)))
 
 
 def operators(d: Any, x: Any, *, expert: bool) -> float:

@@ -7,9 +7,13 @@ Only operations that IEEE 754 rounds correctly are used, and none whose result d
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Number: TypeAlias = Any
 """A float, or a float64 array that broadcasts with the others; conditions are bool or bool arrays."""
@@ -78,6 +82,19 @@ def power(base: Number, n: Number, bits: int = 24) -> Number:
         base = base * base
         n = half
     return result
+
+
+def elementwise(function: Callable[..., Any], *operands: Number) -> Number:
+    """A function of arrays that broadcast, element by element, on numbers that may be recorded.
+
+    Args:
+        function: It takes arrays, and ``out`` for its result; the same element has the same bits in every array.
+        operands: Floats, arrays, or operands that record what is applied to them.
+    """
+    for operand in operands:
+        if isinstance(operand, NDArrayOperatorsMixin):
+            return operand.recorded(function, operands)  # type: ignore[attr-defined]  # an Expression
+    return function(*operands)
 
 
 def both(a: Number, b: Number) -> Number:

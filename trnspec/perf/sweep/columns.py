@@ -16,7 +16,7 @@ from trnspec.perf.sweep.expressions import Expression
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
-from trnspec.perf.work.layout import BUBBLES, DEFERRED
+from trnspec.perf.work.layout import BUBBLES, DEFERRED, V_SHAPED
 from trnspec.perf.work.memory import OPTIMIZERS, Optimizer, peak_memory
 from trnspec.perf.work.plan import Plan, computed_again
 from trnspec.perf.work.stages import SCHEDULES as STAGES
@@ -74,6 +74,7 @@ class Choices:
         sends: Messages between stages relative to 1F1B.
         held: Activations relative to 1F1B.
         folded: 1 if a stage has a chunk from either end of the model.
+        v_shape: Number of the V-shaped schedule, from 1; 0 for others.
         chunked: 1 for the interleaved schedule.
         zero: ZeRO stage.
         recompute: 0 none, 1 selective, 1.5 operators, 2 full.
@@ -106,6 +107,7 @@ class Choices:
     sends: Number
     held: Number
     folded: Number
+    v_shape: Number
     chunked: Number
     zero: Number
     recompute: Number
@@ -142,6 +144,7 @@ class Choices:
             bubble=self.bubble,
             deferred=self.deferred,
             folded=self.folded,
+            v_shape=self.v_shape,
             chunks=self.interleave,
             sends=self.sends,
             sharded=_one(self.zero >= 1.0),
@@ -214,6 +217,7 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
             "sends": 1.0 + folded if chunks == 1.0 else chunks,
             "held": held,
             "folded": folded,
+            "v_shape": float(_V_SHAPE[int(schedule)]),
             "chunked": float(name == "interleaved"),
         }
     numbers = as_float(interleave)
@@ -225,6 +229,7 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
         "sends": where(numbers == 1.0, 1.0 + twice, numbers),
         "held": _at(_HELD, schedule),
         "folded": twice,
+        "v_shape": _at(_V_SHAPE, schedule),
         "chunked": _at(_CHUNKED, schedule),
     }
 
@@ -249,6 +254,7 @@ _BUBBLE = np.array([BUBBLES[name] for name in SCHEDULES])
 _DEFERRED = np.array([DEFERRED.get(name, 0.0) for name in SCHEDULES])
 _HELD = np.array([STAGES[name][0] for name in SCHEDULES])
 _FOLDED = np.array([STAGES[name][1] for name in SCHEDULES])
+_V_SHAPE = np.array([float(V_SHAPED.index(name) + 1) if name in V_SHAPED else 0.0 for name in SCHEDULES])
 _CHUNKED = np.array([float(name == "interleaved") for name in SCHEDULES])
 _RECOMPUTED = np.array(list(RECOMPUTE.values()))
 _BYTES = {

@@ -52,9 +52,8 @@ class Costs:
         sends: Such messages per microbatch.
         bubble_microbatches: Least pipeline bubble in microbatches.
         fill: ``pp - 1`` where the backward pass is split into input and weight gradients, else 0.
-        ramp: 1 over the microbatches from which on a V-shaped schedule has its whole least bubble; 1 for others.
         deferred: Weight-gradient passes that fill the bubble, at most.
-        folded: 1 where a stage has a chunk from either end of the model.
+        v_shape: Number of the V-shaped schedule, from 1; 0 for others.
         bubble: Least pipeline bubble relative to 1F1B.
         stage_layers: Layers of the stage with the most.
         shorter: Layers that the other stages have fewer, on average.
@@ -100,9 +99,8 @@ class Costs:
     sends: Number
     bubble_microbatches: Number
     fill: Number
-    ramp: Number
     deferred: Number
-    folded: Number
+    v_shape: Number
     bubble: Number
     stage_layers: Number
     shorter: Number
@@ -274,9 +272,8 @@ def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
         "bubble": plan.bubble,
         "bubble_microbatches": plan.bubble * others,
         "fill": others * smaller(plan.deferred + plan.folded, 1.0),
-        "ramp": 1.0 + plan.folded * (1.0 / plan.pp - 1.0),
-        "deferred": others * plan.deferred + plan.folded * _ALL,
-        "folded": plan.folded,
+        "deferred": others * plan.deferred,
+        "v_shape": plan.v_shape,
     }
 
 
@@ -289,10 +286,6 @@ def _stages(terms: Terms, plan: Plan) -> dict[str, Number]:
         "missing_layers": most - last,
         "mtp": terms.mtp,
     }
-
-
-_ALL = 2.0**53
-"""More microbatches than any batch has."""
 
 
 def _available(terms: Terms, plan: Plan) -> dict[str, Number]:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, larger, smaller
+from trnspec.perf.ops import Number, elementwise, larger, smaller, where
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
+from trnspec.perf.training.v_shaped import v_shaped_bubble
 from trnspec.perf.work.terms import terms
 
 if TYPE_CHECKING:
@@ -224,9 +225,7 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
     ``(p - 1) (F + B)`` of the first and the last microbatch's way with weight gradients: of all microbatches in flight but
     one, up to ``p`` for ``zb1p`` and ``2 p - 1`` for ``zb2p`` (Qi et al. 2023, section 3), exact for F, B >= W.
 
-    V-shaped schedules have their published bubble, which limited memory causes, from ``m >= p`` on, and ``m/p`` of it below;
-    or what remains of ``p (F + B) + (m - 1) B + W/2``, if that is longer: every stage is passed twice, the turn by one
-    microbatch after the other, and W of the first chunk remains.
+    V-shaped schedules execute their passes in the published order, see :mod:`trnspec.perf.training.v_shaped`.
 
     Args:
         costs: The coefficients.
@@ -238,11 +237,14 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
     whole = stage.whole + pipeline
     if always_zero(fill):
         return costs.bubble_microbatches * whole
-    idle = costs.bubble_microbatches * smaller(microbatches * costs.ramp, 1.0) * whole
-    weights, folded = stage.weights, costs.folded
-    each = weights + folded * (stage.forward + 0.5 * pipeline)
-    filled = smaller(microbatches - 1.0, costs.deferred) * each + folded * (0.5 * weights)
-    return larger(idle, fill * (whole - weights) - filled)
+    weights, v_shape = stage.weights, costs.v_shape
+    filled = smaller(microbatches - 1.0, costs.deferred) * weights
+    idle = larger(costs.bubble_microbatches * whole, fill * (whole - weights) - filled)
+    if always_zero(v_shape):
+        return idle
+    forward = stage.forward + 0.5 * pipeline
+    passes = 0.5 * forward, 0.5 * (whole - weights - forward), 0.5 * weights
+    return where(v_shape > 0.0, elementwise(v_shaped_bubble, v_shape, fill + 1.0, microbatches, *passes), idle)
 
 
 def _data(costs: Costs, microbatches: Number, split: Number, layer: Stage, *layers: Number) -> list[Number]:

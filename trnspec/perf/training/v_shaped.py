@@ -21,16 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trnspec.perf.work.layout import V_SHAPED
+from trnspec.perf.work.legality import MOST_V_STAGES
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
-
-V_SHAPED = ("zbv", "v-half", "v-min")
-"""The schedules, by their number in a plan, from 1."""
-
-MOST_STAGES = 64
-"""The most stages for which the bubble is computed; no model has layers for more."""
 
 Slot = tuple[str, int, int]
 """A pass of a stage: ``F``, ``B`` or ``W``, the chunk of the stage, and the microbatch."""
@@ -40,7 +37,7 @@ def order(schedule: str, stages: int, microbatches: int) -> list[list[Slot]]:
     """The passes of every stage in the order of their execution.
 
     Args:
-        schedule: One of :data:`V_SHAPED`.
+        schedule: One of :data:`~trnspec.perf.work.layout.V_SHAPED`.
         stages: Pipeline stages.
         microbatches: Microbatches.
     """
@@ -220,13 +217,10 @@ class _Blocks:
 # The longest paths.
 
 
-_STEADY = 8
-"""From ``3 p`` and this many microbatches on, each further one adds the same to each path."""
-
 _CONE = np.array([(1, 0, -1), (0, 1, -1), (0, 0, 1)])
 """The times of F, B and W for which all longest paths are found: F and B at least a quarter of W; all products positive."""
 
-_SOME = np.array([(i, j, 8 - i - j) for i in range(9) for j in range(9 - i)])
+_SOME = np.array([(i, j, 15 - i - j) for i in range(16) for j in range(16 - i)])
 """Weights of the edges of the cone, for directions within it to begin with."""
 
 _TIE = 1e-9
@@ -236,9 +230,9 @@ _DIGITS = 21
 """Binary digits of each of the three counts of a path."""
 
 
-def steady(stages: int) -> int:
-    """The microbatches from which on each further one adds the same to each path."""
-    return 3 * stages + _STEADY
+def steady(schedule: str, stages: int) -> int:
+    """The microbatches from which on each further one adds the same to each path; found by execution, see the tests."""
+    return {"zbv": 2 * stages - 1, "v-half": 2 * stages, "v-min": stages + 4}[schedule]
 
 
 Path = tuple[float, ...]
@@ -249,12 +243,12 @@ Path = tuple[float, ...]
 def paths(schedule: str, stages: int, microbatches: int) -> tuple[Path, ...]:
     """The paths that are the longest for some times of F, B and W.
 
-    The three numbers that a further microbatch adds are 0 below :func:`steady` microbatches.
+    The three numbers that a further microbatch adds are 0 below that number.
 
     Args:
-        schedule: One of :data:`V_SHAPED`.
+        schedule: One of :data:`~trnspec.perf.work.layout.V_SHAPED`.
         stages: Pipeline stages.
-        microbatches: Microbatches, at most ``steady(stages)``.
+        microbatches: Microbatches, at most :func:`steady`.
     """
     pipeline = _Pipeline(schedule, stages, microbatches)
     found: NDArray[np.int64] = np.zeros((0, 3), dtype=np.int64)
@@ -273,7 +267,7 @@ def paths(schedule: str, stages: int, microbatches: int) -> tuple[Path, ...]:
     lengths = middle @ found.T
     alone = (lengths.max(axis=1, keepdims=True) - lengths < _TIE * middle.sum(axis=1)[:, None]).sum(axis=1) == 1
     found, middle = found[alone], middle[alone]
-    if microbatches < steady(stages):
+    if microbatches < steady(schedule, stages):
         return tuple((*map(float, row), 0.0, 0.0, 0.0) for row in found.tolist())
     later = [_Pipeline(schedule, stages, microbatches + n).longest(middle) for n in (1, 2)]
     growth = later[0] - found
@@ -372,3 +366,109 @@ def _topological(orders: Sequence[Sequence[Slot]], p: int) -> Iterator[tuple[int
             position[stage] += 1
             left -= 1
         ready.append(stage)
+
+
+# The bubble.
+
+
+def v_shaped_bubble(  # the passes of a pipeline
+    v_shape: Any, stages: Any, microbatches: Any, forward: Any, inputs: Any, weights: Any, *, out: Any = None
+) -> Any:
+    """The pipeline bubble of V-shaped schedules [s]: the longest of some paths, beyond what a stage computes.
+
+    Floats or arrays that broadcast; the same bits for both.  It is exact where forward and inputs take at least as long as
+    weights, and else a lower bound.
+
+    Args:
+        v_shape: Number of the schedule in :data:`~trnspec.perf.work.layout.V_SHAPED`, from 1; 0 for none.
+        stages: Pipeline stages; 0 s beyond those that are computed.
+        microbatches: Microbatches; the whole ones count.
+        forward: Time of a forward pass of a chunk [s].
+        inputs: Time of the gradients of the inputs of a chunk [s].
+        weights: Time of the gradients of the weights of a chunk [s].
+        out: Where to write the result.
+    """
+    if all(type(x) is float for x in (v_shape, stages, microbatches, forward, inputs, weights)):
+        return _bubble(v_shape, stages, microbatches, forward, inputs, weights)
+    result = np.zeros(np.broadcast(v_shape, stages, microbatches, forward, inputs, weights).shape) if out is None else out
+    result[...] = 0.0
+    computed = (np.asarray(v_shape) > 0.0) & (np.asarray(stages) > 1.0) & (np.asarray(stages) <= MOST_V_STAGES)
+    at = np.broadcast_to(computed, result.shape)
+    if at.any():
+        columns = (np.broadcast_to(x, result.shape)[at] for x in (v_shape, stages, microbatches, forward, inputs, weights))
+        result[at] = _TABLE.bubbles(*columns)
+    return result
+
+
+def _bubble(v_shape: float, stages: float, microbatches: float, forward: float, inputs: float, weights: float) -> float:
+    if not v_shape or not 1.0 < stages <= MOST_V_STAGES:
+        return 0.0
+    schedule = V_SHAPED[int(v_shape) - 1]
+    most = steady(schedule, int(stages))
+    m = max(1, int(min(microbatches, most)))
+    more = max(0.0, float(int(microbatches)) - most)
+    longest = 0.0
+    for f, b, w, f_more, b_more, w_more in paths(schedule, int(stages), m):
+        time = (f + more * f_more) * forward + (b + more * b_more) * inputs + (w + more * w_more) * weights
+        longest = max(longest, time)
+    return longest
+
+
+_ROWS = 4096
+"""Rows of a batch whose paths are compared at once."""
+
+
+class _Table:
+    """The paths of those schedules, stages and microbatches that have occurred, for many rows at once.
+
+    Attributes:
+        steady: :func:`steady`, by schedule and stages.
+        index: The position of each, by schedule, stages and microbatches; -1 where it has not occurred.
+        counts: Counts of the paths, and what each further microbatch adds: three of each, by path and position.
+    """
+
+    def __init__(self) -> None:
+        counts = range(1, MOST_V_STAGES + 1)
+        self.steady = np.array([[0, *(steady(name, p) for p in counts)] for name in V_SHAPED])
+        self.index = np.full((*self.steady.shape, 1 + self.steady.max()), -1)
+        self.counts = np.zeros((6, 1, 0))
+
+    def bubbles(self, v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> NDArray[np.float64]:
+        """The bubble of each row; see :func:`v_shaped_bubble`."""
+        whole = np.maximum(np.floor(microbatches), 1.0).astype(np.int64)
+        key = (whole * (MOST_V_STAGES + 1) + stages.astype(np.int64)) * len(V_SHAPED) + (v_shape.astype(np.int64) - 1)
+        keys, row = np.unique(key, return_inverse=True)
+        keys, shape = np.divmod(keys, len(V_SHAPED))
+        m, p = np.divmod(keys, MOST_V_STAGES + 1)
+        most = np.minimum(m, self.steady[shape, p])
+        position = self.index[shape, p, most]
+        if (new := np.flatnonzero(position < 0)).size:
+            self._add(zip(shape[new].tolist(), p[new].tolist(), most[new].tolist(), strict=True))
+            position = self.index[shape, p, most]
+        counts = self.counts[:3, :, position] + (m - most) * self.counts[3:, :, position]
+        longest = np.empty(len(row))
+        for begin in range(0, len(row), _ROWS):
+            part = slice(begin, begin + _ROWS)
+            f, b, w = (count.take(row[part], axis=1) for count in counts)
+            forward, inputs, weights = (time[part] for time in times)
+            f *= forward
+            b *= inputs
+            w *= weights
+            f += b
+            f += w
+            f.max(axis=0, out=longest[part], initial=0.0)
+        return longest
+
+    def _add(self, keys: Iterable[tuple[int, int, int]]) -> None:
+        found = {key: paths(V_SHAPED[key[0]], key[1], key[2]) for key in keys}
+        most = max(self.counts.shape[1], *map(len, found.values()))
+        # Paths of no passes, which are never longer, fill the others up.
+        counts = np.zeros((6, most, self.counts.shape[2] + len(found)))
+        counts[:, : self.counts.shape[1], : self.counts.shape[2]] = self.counts
+        for position, (key, rows) in enumerate(found.items(), self.counts.shape[2]):
+            counts[:, : len(rows), position] = np.array(rows).T
+            self.index[key] = position
+        self.counts = counts
+
+
+_TABLE = _Table()

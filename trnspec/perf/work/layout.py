@@ -36,8 +36,8 @@ BUBBLES = {
 """The least pipeline bubble of each schedule relative to 1F1B; of the interleaved one divided by the chunks per stage.
 
 1F1B and interleaved: Narayanan et al. 2021, section 2.2. ``v-half`` and ``v-min``: Qi et al. 2024, and the table of
-github.com/sail-sg/zero-bubble-pipeline-parallelism. With few microbatches, or unequal passes, schedules with a split
-backward pass have a longer bubble, see :func:`trnspec.perf.training.step.bubble`.
+github.com/sail-sg/zero-bubble-pipeline-parallelism. Schedules with a split backward pass have that of their passes, see
+:func:`trnspec.perf.training.step.bubble`.
 """
 
 DEFERRED = {"zb1p": 1.0, "zb2p": 2.0}
@@ -45,6 +45,10 @@ DEFERRED = {"zb1p": 1.0, "zb2p": 2.0}
 that the schedule has in flight (Qi et al. 2023, section 3).  V-shaped schedules defer all; the others do not split the
 backward pass.
 """
+
+
+V_SHAPED = tuple(name for name, (_, folded) in SCHEDULES.items() if folded)
+"""The V-shaped schedules, by their number from 1."""
 
 
 @frozen(kw_only=True)
@@ -134,6 +138,11 @@ class Layout:
         return SCHEDULES[self.schedule][1]
 
     @property
+    def v_shape(self) -> float:
+        """Number of the V-shaped schedule, from 1; 0 for others."""
+        return V_SHAPED.index(self.schedule) + 1.0 if self.schedule in V_SHAPED else 0.0
+
+    @property
     def chunked(self) -> float:
         """1 for the interleaved schedule."""
         return float(self.schedule == "interleaved")
@@ -172,6 +181,7 @@ class Layout:
             bubble=self.bubble,
             deferred=DEFERRED.get(self.schedule, 0.0),
             folded=self.folded,
+            v_shape=self.v_shape,
             chunks=float(self.interleave),
             # A V-shaped schedule passes every stage twice; each model chunk passes every stage once.
             sends=1.0 + self.folded if self.interleave == 1 else float(self.interleave),
@@ -310,6 +320,13 @@ def _heads(layout: Layout, d: Dimensions, _: int) -> RefusalError:
 
 
 def _schedule(layout: Layout, *_: object) -> RefusalError:
+    if layout.v_shape and layout.pp > legality.MOST_V_STAGES:
+        return RefusalError(
+            "schedule",
+            f"the schedule {layout.schedule} is computed for at most {legality.MOST_V_STAGES} stages; pp is {layout.pp}",
+            place="pp",
+            hint=f"pp {legality.MOST_V_STAGES} or less",
+        )
     if (layout.interleave > 1) != (layout.schedule == "interleaved"):
         return RefusalError(
             "schedule",

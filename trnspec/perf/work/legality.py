@@ -21,6 +21,10 @@ REASONS = (
 """The reasons by code; 0 is a valid layout. If several conditions hold, the reason is the first."""
 
 
+MOST_V_STAGES = 64
+"""The most stages for which the passes of V-shaped schedules are executed; models have no layers for more."""
+
+
 class Layouts(Protocol):
     """One layout, or columns of layouts; see :class:`trnspec.perf.work.layout.Layout`."""
 
@@ -109,6 +113,7 @@ def stages(c: Layouts, layers: Number, *, uneven: bool = False) -> Conditions:
     indivisible = False if uneven else both(fractional(layers / parts), fractional((layers + 2.0) / parts))
     # Of all schedules only 1F1B has a relative bubble of 1.
     other_schedule = both(c.pp == 1.0, c.bubble != 1.0)
+    other_schedule = either(other_schedule, c.folded * c.pp > MOST_V_STAGES)
     return {
         "schedule": either((c.interleave > 1.0) != (c.chunked > 0.0), other_schedule),
         "layers-not-divisible": both(c.pp > 1.0, indivisible),

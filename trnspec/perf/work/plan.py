@@ -23,6 +23,7 @@ class Plan:
         bubble: Least pipeline bubble relative to 1F1B, with many microbatches.
         deferred: Weight-gradient passes that fill the bubble, relative to ``pp - 1``; 0 where V-shaped, or not split.
         folded: 1 where a stage has a chunk from either end of the model.
+        v_shape: Number of the V-shaped schedule in :data:`trnspec.perf.work.layout.V_SHAPED`, from 1; 0 for others.
         chunks: Model chunks per stage.
         sends: Messages between stages relative to 1F1B.
         sharded: 1 where the optimizer states are sharded over the replicas: ZeRO 1, 2 and 3.
@@ -54,6 +55,7 @@ class Plan:
     bubble: Number = 1.0
     deferred: Number = 0.0
     folded: Number = 0.0
+    v_shape: Number = 0.0
     chunks: Number = 1.0
     sends: Number = 1.0
     sharded: Number = 0.0
