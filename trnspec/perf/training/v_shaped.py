@@ -386,17 +386,19 @@ def v_shaped_bubble(  # the passes of a pipeline
         forward: Time of a forward pass of a chunk [s].
         inputs: Time of the gradients of the inputs of a chunk [s].
         weights: Time of the gradients of the weights of a chunk [s].
-        out: Where to write the result.
+        out: Where to write the result, which may be an operand.
     """
     if all(type(x) is float for x in (v_shape, stages, microbatches, forward, inputs, weights)):
         return _bubble(v_shape, stages, microbatches, forward, inputs, weights)
-    result = np.zeros(np.broadcast(v_shape, stages, microbatches, forward, inputs, weights).shape) if out is None else out
+    operands = [np.asarray(x) for x in (v_shape, stages, microbatches, forward, inputs, weights)]
+    shape = np.broadcast(*operands).shape
+    computed = np.broadcast_to((operands[0] > 0.0) & (operands[1] > 1.0) & (operands[1] <= MOST_V_STAGES), shape)
+    rows = [np.broadcast_to(x, shape)[computed] for x in operands]
+    # An operand may have its elements where the result is written to.
+    result = np.empty(shape) if out is None else out
     result[...] = 0.0
-    computed = (np.asarray(v_shape) > 0.0) & (np.asarray(stages) > 1.0) & (np.asarray(stages) <= MOST_V_STAGES)
-    at = np.broadcast_to(computed, result.shape)
-    if at.any():
-        columns = (np.broadcast_to(x, result.shape)[at] for x in (v_shape, stages, microbatches, forward, inputs, weights))
-        result[at] = _TABLE.bubbles(*columns)
+    if rows[0].size:
+        result[computed] = _TABLE.bubbles(*rows)
     return result
 
 

@@ -102,7 +102,7 @@ def in_flight(split: Split, microbatches: Number, stage: Number = 0.0) -> Number
     """
     v = split.interleave
     # A third of whole numbers may be rounded.
-    v_shaped = floor(split.held * (split.pp - 2.0) + _TWO)
+    v_shaped = floor(smaller(split.held, 1.0) * (split.pp - 2.0) + _TWO)
     limit = where(split.folded > 0.0, v_shaped, split.held * (split.pp - stage))
     non_interleaved = smaller(microbatches, larger(1.0, limit))
     interleaved = smaller(microbatches, ((v - 1.0) * split.pp + 2.0 * (split.pp - stage) - 1.0) / v)
