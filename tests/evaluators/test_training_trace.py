@@ -96,7 +96,9 @@ def test_parts_of_the_last_stage_are_those_of_the_step() -> None:
         assert parts[part] == pytest.approx(sums[name], rel=1e-9)
 
 
-@pytest.mark.parametrize("case", [{}, {"interleave": 4}, {"recompute": "full"}, {"schedule": "zbv"}, {"schedule": "v-min"}])
+@pytest.mark.parametrize(
+    "case", [{}, {"interleave": 4}, {"recompute": "full"}, {"schedule": "zbv"}, {"schedule": "v-min"}]
+)
 def test_memory_over_time(case) -> None:
     """The peak of the first stage is the memory of the evaluation; at the end no activations remain."""
     inputs = {**TRAINING, **case}

@@ -233,7 +233,15 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     )
     # The other stages are as long as their mean.
     others = (d.layers - layers) / (x.pp - 1) if x.pp > 1 else layers
-    bubble = idle(x, m, others * per_layer[0] + sent / 2, others * per_layer[1] + sent / 2, others * per_layer[2])
+    on_stage = others * per_layer[0] + sent / 2, others * per_layer[1] + sent / 2, others * per_layer[2]
+
+    def waiting(moved: float) -> float:
+        return idle(x, m, on_stage[0] - moved, on_stage[1] + moved, on_stage[2])
+
+    bubble = waited = waiting(0.0)
+    if x.schedule in FOLDED and x.expert_overlap and exchanged and x.pp > 1:
+        # Exposed exchanges are in that pass in which they cost less.
+        bubble = waited = lowest(waiting, others * exchanged)
     # Embedding and output exchange their ends of the stream on the stage with the output; so does multi-token prediction.
     at_ends = (2 if x.pp == 1 or x.schedule in FOLDED else 1) * all_reduce * (1 + d.mtp_layers)
     head = tokens / x.tp * d.vocabulary * (6 * d.hidden / rate + 4 * e.head_passes / memory) * (1 + d.mtp_layers)
@@ -259,9 +267,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     same_experts = copies * x.tp / x.ep / split_expert
     part = links.gather(same_experts, split_expert * x.ep)[1] if routed else 0.0
 
-    def exposed(sizes: list[float], calls: float, behind: float) -> float:
+    def exposed(sizes: list[float], calls: float, behind: float, times: int = 1) -> float:
         time = sum(size * (byte * dense + part * routed) for size in sizes)
-        time += calls * ((e.call / 2 if copies > 1 else 0) + steps)
+        time = times * (time + calls * ((e.call / 2 if copies > 1 else 0) + steps))
         return max(time * e.exposed, time - e.overlap * behind)
 
     late, early = (1.0, 1.0) if x.zero >= 2 else windows(x, m)
@@ -272,14 +280,15 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         on_forward, on_inputs, on_weights = (count * part for part in per_layer)
         either = count * exchanged if x.expert_overlap else 0
         on_backward = on_weights if in_parts else on_inputs + on_weights + either
-        everything = on_forward + on_inputs + on_weights
+        # Exchanges of the other microbatches also overlap with the bubble of a split backward pass.
+        meanwhile = (m - 1) * (on_forward + on_inputs + on_weights) + (waited if in_parts else 0)
         if x.zero == 3:
             time = exposed([gathered, gradient], 2 * most, late * on_backward)
             time += exposed([gathered], most, early * on_forward)
-            return time + (m - 1) * exposed([gathered, gathered, gradient], 3 * most, everything)
+            return time + exposed([gathered, gathered, gradient], 3 * most, meanwhile, m - 1)
         if x.zero:
             time = exposed([gradient], 1, late * on_backward) + exposed([gathered], 1, early * on_forward)
-            return time + ((m - 1) * exposed([gradient], 1, everything) if x.zero == 2 else 0)
+            return time + (exposed([gradient], 1, meanwhile, m - 1) if x.zero == 2 else 0)
         return exposed([gradient, gradient], 2, late * on_backward)
 
     # The step ends when both the longest stage and that with the output have computed and exchanged.
@@ -316,6 +325,25 @@ def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float
         return span(zero_bubble(p, few, ZERO_BUBBLE[x.schedule]), times) - few * stage
     times = {"F": forward / x.interleave, "B": (inputs + weights) / x.interleave}
     return span(one_forward_one_backward(p, few, x.interleave), times) - few * stage
+
+
+def lowest(of: Any, most: float) -> float:
+    """The least value of a convex function from 0 to ``most``, by golden sections."""
+    low, high, part = 0.0, most, (math.sqrt(5) - 1) / 2
+    one, two = high - part * (high - low), low + part * (high - low)
+    at_one, at_two = of(one), of(two)
+    least = min(of(low), of(high), at_one, at_two)
+    for _ in range(45):
+        if at_one <= at_two:
+            high, two, at_two = two, one, at_one
+            one = high - part * (high - low)
+            at_one = of(one)
+        else:
+            low, one, at_one = one, two, at_two
+            two = low + part * (high - low)
+            at_two = of(two)
+        least = min(least, at_one, at_two)
+    return least
 
 
 def windows(x: Any, m: int) -> tuple[float, float]:

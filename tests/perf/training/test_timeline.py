@@ -152,7 +152,9 @@ def test_a_schedule_without_an_order_is_refused() -> None:
 @settings(max_examples=40)
 def test_v_shaped_schedules_take_their_closed_form(schedule, p, m, w, f, b, end) -> None:
     """Both chunks of a stage have half of each pass."""
-    total = m * (f + b + w) + v_shaped_bubble(V_SHAPED.index(schedule) + 1.0, float(p), float(m), f / 2, b / 2, w / 2) + end
+    total = (
+        m * (f + b + w) + v_shaped_bubble(V_SHAPED.index(schedule) + 1.0, float(p), float(m), f / 2, b / 2, w / 2) + end
+    )
     drawn = timeline(passes(schedule, p, m, 2, f=f, b=b, w=w, end=end), total)
 
     check(drawn, total)

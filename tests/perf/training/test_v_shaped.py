@@ -55,8 +55,26 @@ def test_arrays_are_the_single_numbers():
     assert single == v_shaped_bubble(*columns).tolist()
     out = np.full(500, 7.0)
     assert v_shaped_bubble(*columns, out=out) is out and single == out.tolist()
-    rows = v_shaped_bubble(2.0, 4.0, *(column[:10, None] if i == 0 else column[:7] for i, column in enumerate(columns[2:])))
-    assert (10, 7) == rows.shape and rows[3, 5] == v_shaped_bubble(2.0, 4.0, columns[2][3], *(c[5] for c in columns[3:]))
+    rows = v_shaped_bubble(
+        2.0, 4.0, *(column[:10, None] if i == 0 else column[:7] for i, column in enumerate(columns[2:]))
+    )
+    assert (10, 7) == rows.shape and rows[3, 5] == v_shaped_bubble(
+        2.0, 4.0, columns[2][3], *(c[5] for c in columns[3:])
+    )
+
+
+def test_what_may_be_in_either_pass_is_where_the_bubble_is_shortest():
+    draw = np.random.default_rng(6)
+    columns = [*batch(60), draw.uniform(0.0, 1.0, 60) * draw.integers(0, 2, 60)]
+    columns[3] += columns[6]
+    found = v_shaped_bubble(*columns)
+    assert [v_shaped_bubble(*map(float, row)) for row in zip(*columns, strict=True)] == found.tolist()
+    for row, bubble in zip(zip(*columns, strict=True), found, strict=True):
+        *schedule, f, b, w, either = map(float, row)
+        moved = np.linspace(0.0, either, 200)
+        others = v_shaped_bubble(*schedule, f - moved, b + moved, w)
+        assert bubble <= others.min() * (1 + 1e-12)
+        assert bubble >= others.min() - 0.02 * schedule[1] * (f + b)
 
 
 def test_it_is_recorded():

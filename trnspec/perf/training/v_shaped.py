@@ -372,7 +372,15 @@ def _topological(orders: Sequence[Sequence[Slot]], p: int) -> Iterator[tuple[int
 
 
 def v_shaped_bubble(  # the passes of a pipeline
-    v_shape: Any, stages: Any, microbatches: Any, forward: Any, inputs: Any, weights: Any, *, out: Any = None
+    v_shape: Any,
+    stages: Any,
+    microbatches: Any,
+    forward: Any,
+    inputs: Any,
+    weights: Any,
+    either: Any = 0.0,
+    *,
+    out: Any = None,
 ) -> Any:
     """The pipeline bubble of V-shaped schedules [s]: the longest of some paths, beyond what a stage computes.
 
@@ -386,11 +394,14 @@ def v_shaped_bubble(  # the passes of a pipeline
         forward: Time of a forward pass of a chunk [s].
         inputs: Time of the gradients of the inputs of a chunk [s].
         weights: Time of the gradients of the weights of a chunk [s].
+        either: The part of ``forward`` that may be in ``inputs`` instead, where the bubble is shorter [s].
         out: Where to write the result, which may be an operand.
     """
-    if all(type(x) is float for x in (v_shape, stages, microbatches, forward, inputs, weights)):
+    numbers = v_shape, stages, microbatches, forward, inputs, weights, either
+    single = all(type(x) is float for x in numbers)
+    if single and not either:
         return _bubble(v_shape, stages, microbatches, forward, inputs, weights)
-    operands = [np.asarray(x) for x in (v_shape, stages, microbatches, forward, inputs, weights)]
+    operands = [np.asarray(x) for x in numbers]
     shape = np.broadcast(*operands).shape
     computed = np.broadcast_to((operands[0] > 0.0) & (operands[1] > 1.0) & (operands[1] <= MOST_V_STAGES), shape)
     rows = [np.broadcast_to(x, shape)[computed] for x in operands]
@@ -399,7 +410,7 @@ def v_shaped_bubble(  # the passes of a pipeline
     result[...] = 0.0
     if rows[0].size:
         result[computed] = _TABLE.bubbles(*rows)
-    return result
+    return float(result) if single else result
 
 
 def _bubble(v_shape: float, stages: float, microbatches: float, forward: float, inputs: float, weights: float) -> float:
@@ -452,7 +463,13 @@ class _Table:
         for begin in range(0, len(row), _ROWS):
             part = slice(begin, begin + _ROWS)
             f, b, w = (count.take(row[part], axis=1) for count in counts)
-            forward, inputs, weights = (time[part] for time in times)
+            forward, inputs, weights, either = (time[part] for time in times)
+            if (moved := np.flatnonzero(either)).size:
+                forward, inputs = forward.copy(), inputs.copy()
+                some = (x[:, moved] for x in (f, b, w))
+                moving = _least(*some, *(x[moved] for x in (forward, inputs, weights, either)))
+                forward[moved] -= moving
+                inputs[moved] += moving
             f *= forward
             b *= inputs
             w *= weights
@@ -471,6 +488,52 @@ class _Table:
             counts[:, : len(rows), position] = np.array(rows).T
             self.index[key] = position
         self.counts = counts
+
+
+_STEPS = 10
+"""More steps than it takes to find the lowest point of these paths."""
+
+
+def _least(f: Any, b: Any, w: Any, forward: Any, inputs: Any, weights: Any, either: Any) -> NDArray[np.float64]:
+    """The time to move from the forward pass to the gradients of the inputs for the least maximum of the paths.
+
+    On either side of the lowest point one path is the longest; where these two cross is the next point, until there is no
+    longer path there (Kelley's method).
+
+    Args:
+        f: Forward passes by path and row.
+        b: Passes for gradients of the inputs.
+        w: Passes for gradients of the weights.
+        forward: Time of a forward pass.
+        inputs: Time of the gradients of the inputs.
+        weights: Time of the gradients of the weights.
+        either: What may be moved, at most.
+    """
+    slope = b - f
+    rows = np.arange(len(forward))
+
+    def longest(moved: Any) -> tuple[Any, Any]:
+        time = f * (forward - moved) + b * (inputs + moved) + w * weights
+        which = time.argmax(axis=0)
+        return time[which, rows], slope[which, rows]
+
+    low, high = np.zeros(len(forward)), either
+    (at_low, down), (at_high, up) = longest(low), longest(high)
+    least = np.where(at_high < at_low, high, low)
+    value = np.minimum(at_low, at_high)
+    for _ in range(_STEPS):
+        between = (down < 0.0) & (up > 0.0)
+        if not between.any():
+            break
+        steep = np.where(between, up - down, 1.0)
+        point = low + np.where(between, (at_low - at_high + up * (high - low)) / steep, 0.0)
+        point = np.minimum(np.maximum(point, low), high)
+        time, tilt = longest(point)
+        least, value = np.where(time < value, point, least), np.minimum(time, value)
+        falls, rises = between & (tilt < 0.0), between & (tilt >= 0.0)
+        low, at_low, down = np.where(falls, point, low), np.where(falls, time, at_low), np.where(falls, tilt, down)
+        high, at_high, up = np.where(rises, point, high), np.where(rises, time, at_high), np.where(rises, tilt, up)
+    return least
 
 
 _TABLE = _Table()
