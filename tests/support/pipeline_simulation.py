@@ -114,7 +114,7 @@ def zbv(p: int, m: int) -> list[list[Pass]]:
     return stages
 
 
-def controllable(p: int, m: int, name: str) -> list[list[Pass]]:
+def controllable(p: int, m: int, name: str) -> list[list[Pass]]:  # noqa: C901  # all steps of the construction
     """Qi et al. 2024, sections 3 and 4: ``v-half`` and ``v-min``.
 
     All passes take a unit of time.  Every microbatch repeats the block of the one before, six units later; gradients of

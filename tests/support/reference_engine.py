@@ -124,7 +124,7 @@ def layer_kinds(d: Any) -> list[tuple[bool, bool]]:
     return [(i >= d.layers - d.expert_layers, i < d.windowed_layers) for i in range(int(d.layers))]
 
 
-def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
+def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  # noqa: C901  # the whole step, part by part
     """The parts of a training step and their total; ``x`` has the attributes of a layout."""
     links = Links(system.levels, e)
     weight, gradient, state = BYTES[x.optimizer]

@@ -54,13 +54,11 @@ def test_arrays_are_the_single_numbers():
     single = [v_shaped_bubble(*map(float, row)) for row in zip(*columns, strict=True)]
     assert single == v_shaped_bubble(*columns).tolist()
     out = np.full(500, 7.0)
-    assert v_shaped_bubble(*columns, out=out) is out and single == out.tolist()
-    rows = v_shaped_bubble(
-        2.0, 4.0, *(column[:10, None] if i == 0 else column[:7] for i, column in enumerate(columns[2:]))
-    )
-    assert (10, 7) == rows.shape and rows[3, 5] == v_shaped_bubble(
-        2.0, 4.0, columns[2][3], *(c[5] for c in columns[3:])
-    )
+    assert out is v_shaped_bubble(*columns, out=out)
+    assert single == out.tolist()
+    tall, wide = columns[2][:10, None], [column[:7] for column in columns[3:]]
+    rows = v_shaped_bubble(2.0, 4.0, tall, *wide)
+    assert rows.tolist() == [[v_shaped_bubble(2.0, 4.0, m, *x) for x in zip(*wide, strict=True)] for m in tall[:, 0]]
 
 
 def test_what_may_be_in_either_pass_is_where_the_bubble_is_shortest():

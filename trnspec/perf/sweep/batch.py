@@ -42,7 +42,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def estimators(  # the inputs of an estimator
+def estimators(  # noqa: PLR0913  # the inputs of an estimator
     graph: Graph,
     models: Sequence[str],
     systems: Sequence[str],

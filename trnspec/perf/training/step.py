@@ -129,16 +129,14 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     head, ends = tokens * costs.head, _carried(costs.ends_each, costs.ends_token, tokens)
     shorter, predicted = costs.shorter, costs.mtp
     if always_zero(shorter) and always_zero(predicted):
-        stage = Stage(stages * on_forward, stages * whole, stages * weights, stages * either)
-        idle = bubble(costs, fill, microbatches, stage, pipeline)
+        idle = bubble(costs, fill, microbatches, layer.times(stages), pipeline)
         (data,) = _data(costs, microbatches, split, layer, idle, stages)
     else:
         others, missing, ends = stages - shorter, costs.missing_layers, (1.0 + predicted) * ends
         # The stage with the output is the slowest where the output takes longer than the layers that it has fewer.
         last = predicted * whole + head + ends
         hidden = (missing - predicted) * whole
-        stage = Stage(others * on_forward, others * whole, others * weights, others * either)
-        idle = bubble(costs, fill, microbatches, stage, pipeline)
+        idle = bubble(costs, fill, microbatches, layer.times(others), pipeline)
         longest, outputs = _data(costs, microbatches, split, layer, idle, stages, stages - missing + predicted)
         # A stage that is not the slowest also exchanges gradients in the time by which it is shorter.
         later = microbatches * (head + ends - hidden)
@@ -173,6 +171,10 @@ class Stage:
     whole: Number
     weights: Number
     either: Number = 0.0
+
+    def times(self, layers: Number) -> Stage:
+        """That of some layers."""
+        return Stage(layers * self.forward, layers * self.whole, layers * self.weights, layers * self.either)
 
 
 def _carried(call: Number, token: Number, tokens: Number) -> Number:

@@ -47,44 +47,19 @@ def order(schedule: str, stages: int, microbatches: int) -> list[list[Slot]]:
 
 
 def _zero_bubble(p: int, m: int, stage: int) -> Iterator[Slot]:
-    """The passes of a stage of ``zbv``; with few microbatches those of ``2 p - 1`` are left out that do not exist."""
+    """The passes of a stage of ``zbv``; with few microbatches those of ``2 p - 1`` without the ones that do not exist."""
+    (f0, f1), (b0, b1), (w0, w1) = (((kind, 0), (kind, 1)) for kind in "FBW")
     total = max(2 * p - 1, m)
-    begun = dict.fromkeys((("F", 0), ("F", 1), ("B", 0), ("B", 1), ("W", 0), ("W", 1)), 0)
-
-    def then(kind: str, chunk: int) -> Iterator[Slot]:
-        i = begun[kind, chunk]
-        begun[kind, chunk] += 1
-        if i < m:
-            yield kind, chunk, i
-
-    def backward(chunk: int) -> Iterator[Slot]:
-        yield from then("B", chunk)
-        yield from then("W", chunk)
-
-    for _ in range(2 * (p - stage) - 1):
-        yield from then("F", 0)
-    for _ in range(stage):
-        yield from then("F", 1)
-        yield from then("F", 0)
-    for _ in range(p - stage):
-        yield from then("F", 1)
-        yield from backward(1)
-    while begun["F", 1] < total:
-        if begun["F", 0] < total:
-            yield from then("F", 0)
-        yield from backward(0)
-        yield from then("F", 1)
-        yield from backward(1)
-    for _ in range(stage):
-        yield from then("B", 0)
-        yield from then("B", 1)
-    for _ in range(p - stage):
-        yield from then("B", 0)
-        yield from then("W", 0)
-    while begun["W", 1] < total:
-        yield from then("W", 1)
-    while begun["W", 0] < total:
-        yield from then("W", 0)
+    # Forward passes that the warm-up leaves, of the first chunk and of the second.
+    left, of_second = total - (2 * p - 1 - stage), total - p
+    turns = [f0] * (2 * (p - stage) - 1) + [f1, f0] * stage + [f1, b1, w1] * (p - stage)
+    turns += [f0, b0, w0, f1, b1, w1] * left + [b0, w0, f1, b1, w1] * (of_second - left)
+    turns += [b0, b1] * stage + [b0, w0] * (p - stage) + [w1] * stage + [w0] * stage
+    begun = dict.fromkeys(turns, 0)
+    for turn in turns:
+        if begun[turn] < m:
+            yield *turn, begun[turn]
+        begun[turn] += 1
 
 
 def needed(slot: Slot, stage: int, stages: int) -> Iterator[tuple[int, Slot]]:
@@ -371,7 +346,7 @@ def _topological(orders: Sequence[Sequence[Slot]], p: int) -> Iterator[tuple[int
 # The bubble.
 
 
-def v_shaped_bubble(  # the passes of a pipeline
+def v_shaped_bubble(  # noqa: PLR0917  # columns of a batch
     v_shape: Any,
     stages: Any,
     microbatches: Any,
@@ -466,8 +441,8 @@ class _Table:
             forward, inputs, weights, either = (time[part] for time in times)
             if (moved := np.flatnonzero(either)).size:
                 forward, inputs = forward.copy(), inputs.copy()
-                some = (x[:, moved] for x in (f, b, w))
-                moving = _least(*some, *(x[moved] for x in (forward, inputs, weights, either)))
+                some = [x[moved] for x in (forward, inputs, weights)]
+                moving = _least([x[:, moved] for x in (f, b, w)], some, either[moved])
                 forward[moved] -= moving
                 inputs[moved] += moving
             f *= forward
@@ -494,21 +469,18 @@ _STEPS = 10
 """More steps than it takes to find the lowest point of these paths."""
 
 
-def _least(f: Any, b: Any, w: Any, forward: Any, inputs: Any, weights: Any, either: Any) -> NDArray[np.float64]:
+def _least(counts: Sequence[Any], times: Sequence[Any], either: Any) -> NDArray[np.float64]:
     """The time to move from the forward pass to the gradients of the inputs for the least maximum of the paths.
 
     On either side of the lowest point one path is the longest; where these two cross is the next point, until there is no
     longer path there (Kelley's method).
 
     Args:
-        f: Forward passes by path and row.
-        b: Passes for gradients of the inputs.
-        w: Passes for gradients of the weights.
-        forward: Time of a forward pass.
-        inputs: Time of the gradients of the inputs.
-        weights: Time of the gradients of the weights.
+        counts: Passes by path and row: forward, for gradients of the inputs, of the weights.
+        times: Time of each of these passes, by row.
         either: What may be moved, at most.
     """
+    (f, b, w), (forward, inputs, weights) = counts, times
     slope = b - f
     rows = np.arange(len(forward))
 
