@@ -8,9 +8,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import NoneType, UnionType
+from typing import Literal, Union, get_args, get_origin, get_type_hints
 
 from trnspec.api import registry
-from trnspec.model.json_schema import document_schema
+from trnspec.evaluators.accuracy import AccuracyRow
+from trnspec.model.json_schema import document_schema, field_docs
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -22,8 +25,60 @@ def files() -> dict[Path, str]:
         ROOT / "schemas" / "v1" / f"{kind.name.lower()}.schema.json": _json(document_schema(kind.name, kind.spec))
         for kind in known.kinds.values()
     }
+    generated[ROOT / "schemas" / "v1" / "accuracy.schema.json"] = _json(_accuracy())
+    generated[ROOT / "docs" / "reference" / "accuracy.md"] = _accuracy_page()
     generated[ROOT / "docs" / "reference" / "codes.md"] = _codes()
     return generated
+
+
+def _accuracy() -> dict[str, object]:
+    """The JSON Schema of ``trnspec eval accuracy --format json``, of which ``rows`` is the part that programs read."""
+    properties: dict[str, object] = {}
+    texts = field_docs(AccuracyRow)
+    for name, hint in get_type_hints(AccuracyRow).items():
+        options = [o for each in (get_args(hint) if isinstance(hint, UnionType) else (hint,)) for o in _options(each)]
+        properties[name] = {"description": texts[name][0], **(options[0] if len(options) == 1 else {"anyOf": options})}
+    row = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": True}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "trnspec eval accuracy --format json",
+        "type": "object",
+        "properties": {"rows": {"type": "array", "items": {"$ref": "#/$defs/row"}}},
+        "required": ["rows"],
+        "$defs": {"row": row},
+    }
+
+
+def _accuracy_page() -> str:
+    """The reference of the rows that ``trnspec eval accuracy`` lists."""
+    lines = [
+        "# Rows of `trnspec eval accuracy`",
+        "",
+        "Generated from the class `AccuracyRow` in `trnspec/evaluators/accuracy.py`.",
+        "",
+        "`trnspec eval accuracy --data FILE,FILE --format json` prints an object whose array `rows` has an object for each",
+        "measured quantity, and for each row without an estimate. `--format csv` prints the same fields as columns. The interface",
+        "is stable: fields are only added. [Its JSON Schema](../../schemas/v1/accuracy.schema.json) is",
+        "`schemas/v1/accuracy.schema.json`.",
+        "",
+        "A table needs no document of kind Measurements, and the names of files and rows do not matter. A row counts as seen",
+        "where the calibration was fitted to a row with the same conditions and the same measured value: `rows` of a calibration",
+        "document has their hashes.",
+        "",
+        "| field | content |",
+        "|---|---|",
+        *(f"| `{name}` | {text.replace('``', '`')} |" for name, (text, _) in field_docs(AccuracyRow).items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _options(hint: object) -> list[dict[str, object]]:
+    """The schemas of a type: of each of its choices where it has some."""
+    if get_origin(hint) is Union:
+        return [option for each in get_args(hint) for option in _options(each)]
+    if get_origin(hint) is Literal:
+        return [{"enum": list(get_args(hint))}]
+    return [{"type": {str: "string", float: "number", bool: "boolean", NoneType: "null"}[hint]}]
 
 
 def _json(value: object) -> str:

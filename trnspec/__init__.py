@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trnspec.catalog.views import DocumentView
     from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity
     from trnspec.errors import EditionError, QuantityError, TrnspecError, UnknownNameError, UsageError
-    from trnspec.evaluation.evidence import Evidence, Outside
+    from trnspec.evaluation.evidence import Evidence, GroupError, Nearest, Outside
     from trnspec.evaluation.result import (
         Answer,
         Assumption,
@@ -78,9 +78,11 @@ __all__ = [
     "Figure",
     "Finding",
     "Graph",
+    "GroupError",
     "Interval",
     "Kind",
     "Location",
+    "Nearest",
     "Node",
     "Outside",
     "Part",
@@ -116,7 +118,7 @@ __all__ = [
 
 _MODULES = {
     "trnspec.api": ("evaluate", "load", "sensitivity", "solve", "sweep", "trace", "validate"),
-    "trnspec.evaluation.evidence": ("Evidence", "Outside"),
+    "trnspec.evaluation.evidence": ("Evidence", "GroupError", "Nearest", "Outside"),
     "trnspec.evaluation.sweep": ("Sweep",),
     "trnspec.catalog.catalog": ("Catalog",),
     "trnspec.catalog.query.run": ("Result",),

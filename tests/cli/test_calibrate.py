@@ -102,7 +102,7 @@ def test_a_document_for_a_chip_without_rows(here, tmp_path):
     output = re.findall(r"^(of [a-z ]+?)(, first token)? +([\d.]+)% +([\d.]+)% +([\d.]+)%$", done.out, re.MULTILINE)
     assert [*((line, "") for line in lines), *((line, ", first token") for line in lines)] == [t[:2] for t in output]
     graph = load([str(ROOT / "catalog"), str(INFERENTIA), str(tmp_path / "mine")]).graph
-    own, carried = (graph.named(f"{chip}-mine") for chip in ("trainium1", "trainium2"))
+    own, carried = (graph.named(f"{chip}-mine-inference") for chip in ("trainium1", "trainium2"))
     assert own.spec.achieved == carried.spec.achieved
     for node, row in ((own, output[1]), (carried, output[2])):
         assert [float(x) for x in row[2:]] == pytest.approx(

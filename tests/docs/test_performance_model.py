@@ -16,7 +16,7 @@ from trnspec.perf.work.flops import CONVENTIONS
 from trnspec.perf.work.layout import BUBBLES
 
 FOLDER = ROOT / "docs" / "explanation"
-PAGES = (FOLDER / "the-performance-model.md", *sorted((FOLDER / "performance").glob("*.md")))
+PAGES = (FOLDER / "the-performance-model.md", *sorted((FOLDER / "performance").glob("*.md")), FOLDER / "accuracy.md")
 FOLDERS = sorted(ROOT.glob("plugins/*/src/*/catalog/calibrations"))
 
 
@@ -67,4 +67,4 @@ def test_known_errors() -> None:
 def test_overview_links_every_page() -> None:
     overview = PAGES[0].read_text(encoding="utf-8")
 
-    assert {f"performance/{page.name}" for page in PAGES[1:]} <= set(re.findall(r"\(([\w/.-]+)\)", overview))
+    assert {str(page.relative_to(FOLDER)) for page in PAGES[1:]} <= set(re.findall(r"\(([\w/.-]+)\)", overview))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from statistics import mean, median
 
+import jsonschema
 import pytest
 from engine_catalogs import FOLDERS, everything, shipped
 from evaluator_samples import keywords
+from running import ROOT
 
 import trnspec
 from trnspec.builtin import plugin as house
@@ -17,7 +20,7 @@ from trnspec.evaluation.page import page
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
-from trnspec.perf.calibration.measurements import Skipped, records
+from trnspec.perf.calibration.measurements import Skipped, records, row_hashes
 from trnspec.perf.calibration.score import Scored
 from trnspec.perf.calibration.score_training import score_training
 from trnspec.perf.training.estimator import prepare
@@ -44,52 +47,125 @@ def of_trn1():
 def test_every_row_is_told_or_its_reason(of_trn1):
     with (MEASURED / "training_trn1.csv").open(newline="") as stream:
         written = {row["id"]: float(row["step_time_s"]) for row in csv.DictReader(stream)}
-    told = {row[1]: row[2] for row in table(of_trn1, "Rows").rows}
-    left_out = table(of_trn1, "Rows without an estimate").rows
+    told = {row["id"]: row["measured"] for row in of_trn1.rows if not row["skipped"]}
+    left_out = {row["id"]: row["skipped"] for row in of_trn1.rows if row["skipped"]}
 
     assert told == {name: written[name] for name in told}
-    assert len(written) == len(told) + sum(row[1] for row in left_out)
-    assert {"the row states no seq"} < {row[2] for row in left_out}
+    assert set(written) == {*told, *left_out}
+    assert "the row states no seq" in left_out.values()
+    assert len(left_out) == sum(row[1] for row in table(of_trn1, "Rows without an estimate").rows)
+    assert list(told) == [row[1] for row in table(of_trn1, "Rows").rows]
 
 
 def test_errors_are_those_of_the_rows(of_trn1):
-    rows = table(of_trn1, "Rows").rows
+    rows = [row for row in of_trn1.rows if not row["skipped"]]
     (line,) = table(of_trn1, "Errors by data set").rows
-    ideal = [abs(row[3] / row[2] - 1.0) for row in rows]
-    fitted = [abs(row[4] / row[2] - 1.0) for row in rows]
-    inside = [row[6] <= row[2] <= row[7] for row in rows]
-    expected = [mean(ideal), mean(fitted), median(fitted), max(fitted), sum(inside) / len(inside)]
+    off = [row["computed"] / row["measured"] - 1.0 for row in rows]
+    inside = [row["low"] <= row["measured"] <= row["high"] for row in rows]
+    absolute = [abs(e) for e in off]
+    expected = [mean(absolute), median(absolute), mean(off), max(absolute), sum(inside) / len(inside)]
 
     assert ("training_trn1", "step", len(rows)) == line[:3]
     assert [100.0 * x for x in expected] == pytest.approx(list(line[3:]), rel=1e-12)
-    assert of_trn1["step_error"] == pytest.approx(100.0 * mean(fitted), rel=1e-12)
-    ((*_, of_mean, of_median, of_worst),) = table(of_trn1, IDEAL).rows
-    expected = [100.0 * x for x in (mean(ideal), median(ideal), max(ideal))]
-    assert expected == pytest.approx([of_mean, of_median, of_worst], rel=1e-12)
-    assert all(row[3] < row[2] for row in rows), "published figures alone are faster than anybody was"
+    ideal = [row["ideal"] / row["measured"] - 1.0 for row in rows]
+    ((*_, of_mean, _, bias, of_worst, _),) = table(of_trn1, IDEAL).rows
+    assert [100.0 * x for x in (-mean(ideal), mean(ideal), -min(ideal))] == pytest.approx([of_mean, bias, of_worst])
+    assert all(row["ideal"] < row["measured"] for row in rows), "published figures alone are a lower bound"
+    known = {
+        "set": "training_trn1",
+        "part": "step",
+        "unit": "s",
+        "chip": "trainium1",
+        "calibration": "trainium1-neuron",
+    }
+    assert [known] * len(rows) == [{name: row[name] for name in known} for row in rows]
 
 
-def test_rows_that_the_fit_had_not_seen_are_further_off():
-    found = run(shipped(), data=TRN1, refit=True)
-    ((*_, mean_seen, _, _, _),) = table(found, "Errors by data set").rows
-    ((name, of, count, unseen, *_),) = table(found, UNSEEN).rows
+def copied(tmp_path, change=lambda row: row, calibration=None):
+    """The rows of a table in a file of another name, and a catalog whose calibration was fitted to them."""
+    graph = shipped().graph
+    rows = records(MEASURED / "training_trn1.csv")
+    hashes = [h for row in rows for h in row_hashes(row)]
+    own = tmp_path / "own" / "calibrations"
+    own.mkdir(parents=True)
+    text = graph.named("trainium1-neuron").document.text
+    text = text.replace("name: trainium1-neuron\n", "name: trainium1-neuron-own\n")
+    text = text.replace('era: "2024"', 'era: "2099"').partition("  rows: >-")[0]
+    (own / "trainium1-neuron-own.yaml").write_text(f"{text}  rows: {' '.join(hashes)}\n")
+    file = tmp_path / "somebodys.csv"
+    with file.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, sorted(rows[0], reverse=True))
+        writer.writeheader()
+        writer.writerows(change(dict(row)) for row in rows)
+    return trnspec.load([str(folder()), str(tmp_path / "own")]), str(file)
 
-    assert ("training_trn1", "step", 7) == (name, of, count)
-    assert unseen > mean_seen
-    assert (mean_seen, unseen) == (found["step_error"], found["step_unseen_error"])
-    assert [
-        ("step_error", "of the fit: mean of 7 rows, training step"),
-        ("step_unseen_error", "of rows not in the fit: mean of 7"),
-        ("step_unseen_median", "of rows not in the fit: median"),
-    ] == [(a.name, a.note) for a in found.answers[:3]]
+
+def seen(found):
+    return [row["seen"] for row in found.rows if not row["skipped"]]
+
+
+def test_rows_are_seen_by_their_content(tmp_path):
+    """Whatever the names of file and rows, the order of columns, and how a number is written."""
+
+    def renamed(row):
+        return {**row, "id": f"mine-{row['id']}", "source": "", "step_time_s": f"{float(row['step_time_s']):.10e}"}
+
+    catalog, file = copied(tmp_path, renamed)
+    found = run(catalog, data=file)
+    assert {True} == set(seen(found))
+    assert {"trainium1-neuron-own"} == {row["calibration"] for row in found.rows if not row["skipped"]}
+    assert "step_error" in found.names
+    assert "step_unseen_error" not in found.names
+
+
+def test_other_rows_are_unseen_whatever_their_names(tmp_path):
+    catalog, file = copied(tmp_path, lambda row: {**row, "step_time_s": str(1.01 * float(row["step_time_s"]))})
+    found = run(catalog, data=file)
+    assert {False} == set(seen(found))
+    assert "step_error" not in found.names
+    assert "step_unseen_error" in found.names
+
+
+def test_seen_rows_held_out_are_further_off(tmp_path):
+    """With ``--refit`` each by a fit to rows of other models."""
+    catalog, file = copied(tmp_path)
+    found = run(catalog, data=file, refit=True)
+    rows = [row for row in found.rows if not row["skipped"]]
+    off = [abs(row["computed"] / row["measured"] - 1.0) for row in rows]
+    held = [abs(row["held_out"] / row["measured"] - 1.0) for row in rows]
+    assert mean(held) > mean(off)
+    assert (100 * mean(off), 100 * mean(held)) == pytest.approx((found["step_error"], found["step_unseen_error"]))
+    ((_, _, count, unseen, *_),) = table(found, UNSEEN).rows
+    assert (len(rows), 100 * mean(held)) == (count, pytest.approx(unseen))
 
 
 def test_without_a_calibration_there_is_a_bound_alone():
     found = run(shipped(), data=TRN1, calibration="none")
 
-    assert (None, None, None, None) == table(found, "Errors by data set").rows[0][4:]
+    rows = [row for row in found.rows if not row["skipped"]]
+    assert {("ideal", "", None, None, False)} == {
+        (row["kind"], row["calibration"], row["low"], row["high"], row["seen"]) for row in rows
+    }
+    assert all(row["computed"] == row["ideal"] for row in rows)
     assert () == found.answers
-    assert ["Errors by data set", IDEAL] == [t.title for t in found.tables if t.title.startswith("Errors")]
+
+
+def test_several_files_and_folders(tmp_path):
+    """Tables of one name have their path as name."""
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "rows.csv").write_text((MEASURED / "training_trn1.csv").read_text())
+    found = run(shipped(), data=(TRN1, str(tmp_path / "a"), str(tmp_path / "b" / "rows.csv")))
+    names = {"training_trn1", str(tmp_path / "a" / "rows"), str(tmp_path / "b" / "rows")}
+    assert names == {row["set"] for row in found.rows}
+
+
+def test_the_rows_follow_their_schema():
+    """The interface that docs/reference/accuracy.md describes."""
+    schema = json.loads((ROOT / "schemas" / "v1" / "accuracy.schema.json").read_text())
+    found = json.loads(json.dumps(run(shipped(), data=TRN1).to_dict()))
+    jsonschema.Draft202012Validator(schema).validate(found)
+    assert set(schema["$defs"]["row"]["properties"]) == set(found["rows"][0])
 
 
 def test_what_was_computed_is_met_exactly(tmp_path):
@@ -119,36 +195,29 @@ def write(file, row):
         writer.writerow(row)
 
 
-def test_the_calibration_is_that_of_the_table_then_of_the_software():
+def test_the_calibration_is_that_of_the_framework():
     """Rows of LLM Foundry are computed with what was fitted to it, though another calibration has more rows."""
     rows = records(MEASURED / "training_mpt.csv")
-    mine = {s.id: s.calibrated for s in score_training(everything(), rows, "training_mpt.csv")}
-    elsewhere = {s.id: s.calibrated for s in score_training(everything(), rows, "of-somebody.csv")}
-    unsaid = [{**row, "source": "", "note": ""} for row in rows]
-    unknown = {s.id: s.calibrated for s in score_training(everything(), unsaid, "of-somebody.csv")}
-    named = score_training(everything(), rows, "x.csv", calibration="a100-80gb-megatron-deepspeed")
+    mine = [s for s in score_training(everything(), rows, "x") if isinstance(s, Scored)]
+    named = score_training(everything(), rows, "x", calibration="a100-80gb-megatron-deepspeed")
 
     assert 102 == len(mine)
-    assert mine == elsewhere, "the rows name the software"
-    assert mine != unknown, "of the chip's calibrations that with the most rows is taken"
-    assert {s.id: s.calibrated for s in named} != mine
+    assert {"llm-foundry"} == {s.framework for s in mine}
+    assert {"llm-foundry"} == {everything().named(s.calibration).spec.framework for s in mine}
+    assert {s.id: s.calibrated for s in named} != {s.id: s.calibrated for s in mine}
 
 
 def test_rows_that_no_fit_has_seen_need_no_fit():
-    """Those of tables that no calibration was fitted on; their error is that of the calibrated answer."""
+    """Their error is that of the calibrated answer."""
     cat = trnspec.load([str(folder()), *FOLDERS])
     found = run(cat, data=str(MEASURED / "training_korthikanti.csv"))
-    ((*_, ideal, mean, median, worst, _),) = table(found, "Errors by data set").rows
+    ((*_, of_mean, of_median, bias, worst, inside),) = table(found, "Errors by data set").rows
     ((_, _, count, *unseen),) = table(found, UNSEEN).rows
 
-    assert (8, [mean, median, worst]) == (count, unseen)
-    assert [("step_unseen_error", mean), ("step_unseen_median", median)] == [
-        (a.name, a.value) for a in found.answers if a.name.startswith("step")
-    ]
-    # Of the best other tool it is 3.65 %.
-    assert mean < 3.65 < ideal
-    fitted = score_training(cat.graph, records(MEASURED / "training_megatron_sc21.csv"), "training_megatron_sc21.csv")
-    assert {None} == {s.held_out for s in fitted if not isinstance(s, Skipped)}
+    assert (8, [of_mean, of_median, bias, worst, inside]) == (count, unseen)
+    assert {"step_unseen_error": of_mean, "step_unseen_median": of_median} == {
+        a.name: a.value for a in found.answers if a.name.startswith("step")
+    }
 
 
 def test_measurements_on_chips_that_are_not_known_are_refused():
@@ -165,7 +234,7 @@ def test_memory_is_told_beside_time():
     lines = {row[1]: row for row in table(found, "Errors by data set").rows}
 
     assert {"step", "memory"} == set(lines)
-    assert (8, None) == (lines["memory"][2], lines["memory"][4])
+    assert (8, None) == (lines["memory"][2], lines["memory"][-1])
     # Nothing is fitted to memory, so that its error is the same with and without.
     assert lines["memory"][3] == found["memory_error"]
     assert "not fitted: mean of 8 rows, memory of a rank" == found.answer("memory_error").note
@@ -176,7 +245,7 @@ def test_memory_is_told_beside_time():
 def test_a_row_of_a_kind_that_is_not_known_is_told(tmp_path):
     file = tmp_path / "odd.csv"
     file.write_text("kind,id\nweather,a\n")
-    with pytest.raises(RefusalError, match="no evaluator for this kind of measurement"):
+    with pytest.raises(RefusalError, match="no evaluator for the kind weather"):
         run(shipped(), data=str(file))
 
 

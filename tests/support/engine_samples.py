@@ -37,6 +37,22 @@ MODELS = {
         experts(llama(30, 2048, 16, 4, 1408, 64000), 64, 6), expert_layers=28.0, mlp_weights=3.0 * 2048 * 8192, width=8192.0,
         mtp_layers=1.0, mtp_weights=2.0 * 2048 * 2048, mtp_small=3.0 * 2048,
     ),
+    # Three of four layers have a recurrence, as in Qwen3-Next.
+    "recurrent": evolve(
+        experts(llama(48, 2048, 16, 2, 512, 151936), 512, 10), unattended_layers=36.0, recurrence=36.0 * 4 * 32 * 128 * 128,
+        state=36.0 * 32 * 128 * 128, recurrent_width=36.0 * 12288,
+    ),
+    # Layers of a single operation, as in Nemotron-H: 6 of attention, 23 of a recurrence, 23 of experts.
+    "single-operation": evolve(
+        experts(llama(52, 2688, 32, 2, 1856, 131072), 128, 6), unattended_layers=46.0, expert_layers=23.0, mlp_weights=0.0,
+        width=0.0, absent_results=23.0, matrices=2.0, recurrence=23.0 * 3.5 * 64 * 64 * 128, state=23.0 * 64 * 64 * 128,
+        recurrent_width=23.0 * 14400,
+    ),
+    # Attention to the keys that an indexer chooses, as in DeepSeek-V3.2; the first layers attend to all.
+    "sparse": evolve(
+        llama(24, 4096, 32, 8, 14336, 32000), sparse_layers=20.0, sparse_keys=512.0, index_layers=10.0, index_width=2048.0,
+        index_size=128.0,
+    ),
     "encoder": evolve(gpt(24, 1024, 16, 30522.0, 4096.0), causal=0.0),
 }  # fmt: skip
 
@@ -67,7 +83,8 @@ SYSTEMS = (
 FITTED = Efficiency(
     matmul=0.7, attention=0.31, matmul_passes=0.4, hidden_passes=11.0, score_passes=0.2, head_passes=3.0,
     optimizer_passes=0.6, memory=0.83, forward=2e-4, backward=5e-4, chip=0.8, server=0.6, ultraserver=0.55, network=0.7,
-    call=2e-5, hop=3e-6, network_hop=2.2e-5, send=1e-5, overlap=0.7, exposed=0.1, tensor_overlap=0.4, step=3e-3,
+    call=2e-5, hop=3e-6, network_hop=2.2e-5, send=1e-5, overlap=0.7, exposed=0.1, tensor_overlap=0.4, step=3e-3, pipeline_overlap=0.65,
+    exchange=0.45, dispatch=7e-5, expert_overlap=0.35,
     causal=0.0,
 )  # fmt: skip
 """Every number differs from what it is when nothing is lost."""

@@ -119,9 +119,12 @@ def tokens_met(seq: float, window: float, causal: bool) -> float:
     return reach * (1 - reach / (2 * seq)) if causal else reach
 
 
-def layer_kinds(d: Any) -> list[tuple[bool, bool]]:
-    """For each layer whether it has experts, which the last ones have, and whether it looks back over a window."""
-    return [(i >= d.layers - d.expert_layers, i < d.windowed_layers) for i in range(int(d.layers))]
+def layer_kinds(d: Any) -> list[tuple[bool, float | None]]:
+    """For each layer whether it has experts, which the last ones have, and its window: 0 for none, None without attention."""
+    reach: list[float | None] = [d.window] * int(d.windowed_layers) + [d.sparse_keys] * int(d.sparse_layers)
+    attended = int(d.layers - d.unattended_layers)
+    reach += [0.0] * (attended - len(reach)) + [None] * int(d.unattended_layers)
+    return [(i >= d.layers - d.expert_layers, window) for i, window in enumerate(reach)]
 
 
 def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  # noqa: C901  # the whole step, part by part
@@ -130,6 +133,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     weight, gradient, state = BYTES[x.optimizer]
     wide_type = dtype if dtype in {"fp64", "fp32", "tf32", "bf16", "fp16"} else "bf16"
     rate, score_rate = system.rates[dtype] * e.matmul, system.rates[wide_type] * e.attention
+    head_rate = system.rates[wide_type] * e.matmul
     memory = system.bandwidth * e.memory
     full, selective, operators = (x.recompute == word for word in ("full", "selective", "operators"))
     tokens = x.microbatch * x.seq / x.cp
@@ -141,11 +145,12 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     busiest = x.capacity_factor or x.imbalance
     matmul = scores = routed_elements = kept_elements = read = 0.0
     summed = with_experts = 0.0
-    for expert, windowed in layer_kinds(d):
+    for expert, window in layer_kinds(d):
+        attended = window is not None
         own = d.attention_weights + (d.shared_weights + d.router_weights if expert else d.mlp_weights)
         elements = own + (busiest * d.active * d.expert_weights if expert else 0)
         # Each rank holds whole heads of keys and values, repeated where they are fewer than the ranks.
-        elements += d.hidden * d.kv_elements * (math.ceil(d.kv_heads / x.tp) * x.tp / d.kv_heads - 1)
+        elements += attended * d.hidden * d.kv_elements * (math.ceil(d.kv_heads / x.tp) * x.tp / d.kv_heads - 1)
         here = own / x.tp + (d.active * d.expert_weights / x.ep / split_expert if expert else 0)
         read += here * GATHERED.get(x.optimizer, weight) / memory / d.layers
         routed = d.experts * d.expert_weights if expert else 0
@@ -156,21 +161,25 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         dense, shared = bool(d.mlp_weights), bool(d.shared_width)
         # Only ranks that split an expert read whole copies.
         copies = busiest * d.active * split_expert / x.tp + shared if expert else dense
-        split = d.heads * (d.qk_size + d.v_size) + d.kv_elements + d.matrices * width
+        split = attended * (d.heads * (d.qk_size + d.v_size) + d.kv_elements) + d.matrices * width
+        split += d.recurrent_width / d.layers
         operands = tokens * (2 + 2 * copies) * d.hidden + tokens * split / x.tp + own / x.tp
         operands += routed / x.ep / split_expert
         matmul += 2 * elements * tokens / x.tp / rate + operands * 2 * e.matmul_passes / memory
         streams = tokens / x.tp if x.sequence_parallel else tokens
         matmul += streams * d.hidden * 2 * e.hidden_passes / memory
-        context = tokens_met(x.seq, d.window if windowed else 0, causal)
-        scores += 2 * context * d.heads * (d.qk_size + d.v_size) * tokens / x.tp / score_rate
-        scores += 0 if x.flash else tokens * x.seq * d.heads / x.tp * 2 * e.score_passes / memory
+        context = tokens_met(x.seq, window or 0, causal)
+        pairs = attended * context * d.heads * (d.qk_size + d.v_size)
+        # Indexers score all keys; both they and the recurrences take the rate of attention.
+        pairs += tokens_met(x.seq, 0, causal) * d.index_layers / d.layers * d.index_width + d.recurrence / d.layers
+        scores += 2 * pairs * tokens / x.tp / score_rate
+        scores += 0 if x.flash or not attended else tokens * x.seq * d.heads / x.tp * 2 * e.score_passes / memory
         routed_elements += routed
         kept_elements += own + small
         with_experts += expert / d.layers
         # On one rank with all experts their sum is taken with that of the shared ones.
         together = x.ep == 1 and x.dispatch == "per-node"
-        summed += (1 + ((shared and not together) if expert else dense)) / d.layers
+        summed += (1 + ((shared and not together) if expert else dense)) / d.layers - d.absent_results / d.layers**2
     matmul, scores = matmul / d.layers, scores / d.layers
     # Backward: one multiplication for the gradients of each operand; flash attention also computes its scores again.
     forward = max(matmul + scores, e.forward, read)
@@ -198,23 +207,26 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         reduced_backward = max(0.0, reduced_backward - e.tensor_overlap * beside)
     reduced = reduced_forward + reduced_backward
     steps, byte = links.gather(x.cp, x.tp)
-    cache = x.cp * tokens * d.kv_elements * 2 / min(x.tp, d.kv_heads)
+    cache = x.cp * tokens * d.kv_elements * 2 / min(x.tp, d.kv_heads) * (1 - d.unattended_layers / d.layers)
     ring = (e.call if x.cp > 1 else 0) + steps + byte * cache
     passed_backward = (2 + (1 if full or selective else 0.5 if operators else 0)) * ring
     passed = ring + passed_backward
     exchanged = 0.0
     if x.ep > 1 and with_experts:
         steps, byte = links.exchange(x.ep, split_expert, d.active, x.dispatch)
-        exchanged = rounds * with_experts * (e.call + steps + byte * message * busiest / x.tp)
+        exchanged = rounds * with_experts * (
+            e.call + e.dispatch + steps + byte * message * busiest / x.tp / e.exchange
+        )
     if x.expert_overlap:
         # Weights that wait for later are not among the rest of the layer.
         later = weight_pass if in_parts else 0
-        exchanged = max(0.0, exchanged - (forward + backward - later + again + reduced + passed))
+        exchanged = max(0.0, exchanged - e.expert_overlap * (forward + backward - later + again + reduced + passed))
     # Two of the exchanges are forward; where both passes are executed together, all that is exposed may be in either.
-    exchanged_forward = exchanged if x.expert_overlap else 2 * exchanged / rounds
+    together = e.expert_overlap if x.expert_overlap else 0
+    exchanged_forward = (together + (1 - together) * 2 / rounds) * exchanged
 
     # The pipeline.
-    each_stage = stages(x, int(d.layers))
+    each_stage = stages(x, int(d.layers), d.mtp_layers)
     layers = max(each_stage)
     with_output = each_stage[0 if x.schedule in FOLDED else -1]
     sent = 0.0
@@ -225,7 +237,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         if not x.sequence_parallel and x.tp > 1:
             steps, byte = links.gather(x.tp, 1)
             sent += e.call / 2 + steps + byte * message
-        sent = 2 * passes * sent
+        sent = 2 * passes * sent * (1 - e.pipeline_overlap if x.interleave > 1 else 1)
     per_layer = (
         forward + reduced_forward + ring + exchanged_forward,
         backward - weight_pass + again + reduced_backward + passed_backward + exchanged - exchanged_forward,
@@ -244,7 +256,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         bubble = waited = lowest(waiting, others * exchanged)
     # Embedding and output exchange their ends of the stream on the stage with the output; so does multi-token prediction.
     at_ends = (2 if x.pp == 1 or x.schedule in FOLDED else 1) * all_reduce * (1 + d.mtp_layers)
-    head = tokens / x.tp * d.vocabulary * (6 * d.hidden / rate + 4 * e.head_passes / memory) * (1 + d.mtp_layers)
+    head = tokens / x.tp * d.vocabulary * (6 * d.hidden / head_rate + 4 * e.head_passes / memory) * (1 + d.mtp_layers)
     head += tokens / x.tp * d.mtp_layers * 6 * d.mtp_weights / rate
     # By this much the stage with the output takes longer than the one with the most layers.  What it does besides its own
     # layers is otherwise part of the way through all stages.
@@ -278,7 +290,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     def exchanged_by(count: float) -> float:
         """What a stage with some layers does not exchange while it computes."""
         on_forward, on_inputs, on_weights = (count * part for part in per_layer)
-        either = count * exchanged if x.expert_overlap else 0
+        either = count * together * exchanged
         on_backward = on_weights if in_parts else on_inputs + on_weights + either
         # Exchanges of the other microbatches also overlap with the bubble of a split backward pass.
         meanwhile = (m - 1) * (on_forward + on_inputs + on_weights) + (waited if in_parts else 0)
@@ -364,22 +376,26 @@ def memory(d: Any, x: Any, runtime: Any) -> float:
     return max(memory_of(d, x, stage, runtime) for stage in range(x.pp)) + runtime.reserve
 
 
-def chunks(x: Any, stage: int, layers: int) -> list[range]:
+def chunks(x: Any, stage: int, layers: int, mtp: float = 0) -> list[range]:
     """The layers of the chunks of a stage."""
     count = x.pp * (2 if x.schedule in FOLDED else x.interleave)
+    # A module of multi-token prediction and its output, and the output of the model, take the place of layers of the last chunk.
+    taken = min(2 * int(mtp) + 1, layers // count) if mtp and x.schedule not in FOLDED else 0
+    layers += taken
     sizes = [layers // count] * count
     left = layers - sum(sizes)
     # The rest is handed out one by one, and not to the ends as long as others are short.
     for chunk in (*range(1, count - 1), 0):
         if left:
             sizes[chunk], left = sizes[chunk] + 1, left - 1
+    sizes[-1] -= taken
     mine = (stage, count - 1 - stage) if x.schedule in FOLDED else range(stage, count, x.pp)
     return [range(sum(sizes[:i]), sum(sizes[: i + 1])) for i in mine]
 
 
-def stages(x: Any, layers: int) -> list[int]:
+def stages(x: Any, layers: int, mtp: float = 0) -> list[int]:
     """How many layers each stage has."""
-    return [sum(map(len, chunks(x, stage, layers))) for stage in range(x.pp)]
+    return [sum(map(len, chunks(x, stage, layers, mtp))) for stage in range(x.pp)]
 
 
 def in_flight(x: Any, stage: int) -> float:
@@ -402,6 +418,7 @@ def operators(d: Any, x: Any, *, expert: bool) -> float:
         shared += math.ceil(d.kv_heads / t) * t * d.v_size
     else:
         shared += d.heads * (d.qk_size + d.v_size)
+    shared = shared * (1 - d.unattended_layers / d.layers) + d.recurrent_width / d.layers
     widths = [(d.width, 1, 1)]
     if expert:
         widths = [(d.expert_width, busiest, split_expert / t)] * int(d.active)
@@ -431,12 +448,13 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
         return min(small, d.hidden) + (small - min(small, d.hidden)) / ranks
 
     def kept(expert: bool, recompute: str) -> float:
-        scores = 0 if x.flash or recompute != "none" else tokens * x.seq * d.heads * 2 / t
+        attended = 1 - d.unattended_layers / d.layers
+        scores = 0 if x.flash or recompute != "none" else tokens * x.seq * d.heads * attended * 2 / t
         if recompute == "full":
             return tokens * d.hidden * 2 / along
         if recompute == "operators":
             return operators(d, x, expert=expert)
-        heads = tokens * 2 * d.heads * (d.qk_size + d.v_size) / t
+        heads = attended * tokens * 2 * d.heads * (d.qk_size + d.v_size) / t
         latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
         # The gathered inputs of attention and network instead of their parts.
         whole = 4 * tokens * d.hidden * (1 - 1 / along) if runtime.gathered_inputs else 0
@@ -444,7 +462,8 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
             whole
             + tokens * d.hidden * 8 / along
             + heads * (2 if latent else 1)
-            + tokens * 2 * d.kv_elements * heads_here
+            + attended * tokens * 2 * d.kv_elements * heads_here
+            + tokens * 2 * d.recurrent_width / d.layers / t
         )
         if not expert:
             return size + scores + 2 * d.matrices * d.width * tokens / t
@@ -455,12 +474,12 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
 
     dense = experts = activations = 0.0
     kinds_here = [
-        expert for i, (expert, _) in enumerate(layer_kinds(d)) if any(i in c for c in chunks(x, stage, int(d.layers)))
+        expert for i, (expert, _) in enumerate(layer_kinds(d)) if any(i in c for c in chunks(x, stage, int(d.layers), d.mtp_layers))
     ]
     kinds_here += [bool(d.expert_layers)] * int(d.mtp_layers) if last else []
     for expert in kinds_here:
         part = 1
-        keys = d.hidden * d.kv_elements
+        keys = d.hidden * d.kv_elements * (1 - d.unattended_layers / d.layers)
         dense += part * ((d.attention_weights - keys) / t + keys * heads_here + d.attention_small)
         if expert:
             dense += part * (d.shared_weights / t + split(d.shared_small) + d.router_weights + d.router_small)
@@ -499,7 +518,7 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
     if x.recompute in {"full", "operators"}:
         total += max(kept(expert, "none") for expert in (False, True))
     elif x.recompute == "selective":
-        total += 0 if x.flash else tokens * x.seq * d.heads * 2 / t
+        total += 0 if x.flash else tokens * x.seq * d.heads * (1 - d.unattended_layers / d.layers) * 2 / t
     if x.pp > 1:
         total += 2 * tokens * d.hidden * 2 / along
     if x.zero == 3 and copies * same_experts > 1:

@@ -48,8 +48,14 @@ def keys_in(context: float, *, window: float) -> float:
 
 
 def mean_over_layers(d: Any, of_window: Any) -> float:
-    """The mean over the layers of a number that depends on the window of a layer."""
-    return sum(of_window(d.window if windowed else 0.0) for _, windowed in layer_kinds(d)) / d.layers
+    """The mean over the layers with attention of a number that depends on the window of a layer."""
+    windows = [window for _, window in layer_kinds(d) if window is not None]
+    return sum(map(of_window, windows)) / len(windows)
+
+
+def attended(d: Any) -> float:
+    """The share of the layers with attention."""
+    return sum(window is not None for _, window in layer_kinds(d)) / d.layers
 
 
 def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
@@ -73,9 +79,9 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
         columns = heads * size
         in_tiles += d.hidden * x.tp * ((math.ceil(columns / x.tile) * x.tile if x.tile else columns) - columns)
     multiplied = read = with_experts = 0.0
-    for expert, _ in layer_kinds(d):
-        multiplied += d.attention_weights + repeated + in_tiles
-        read += (d.attention_weights + repeated) / x.tp
+    for expert, window in layer_kinds(d):
+        multiplied += d.attention_weights + (window is not None) * (repeated + in_tiles)
+        read += (d.attention_weights + (window is not None) * repeated) / x.tp
         if not expert:
             multiplied += d.mlp_weights * (whole_tiles(d.width) / d.width if d.width else 1)
             read += d.mlp_weights / x.tp
@@ -99,7 +105,8 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
 
 
 def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> dict[str, float]:
-    """The parts of one pass: ``load`` has tokens, scores and spilled bytes of all heads, cached tokens, logits."""
+    """The parts of one pass: ``load`` has tokens, scores and spilled bytes of all heads, logits, and
+    elements of keys and values, of keys of indexers and of states that are read."""
     links = Links(system.levels, _NO_LOSS)
     rate = system.rates["bf16"]
     tokens = load["tokens"]
@@ -112,7 +119,8 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
         2 * tokens * multiplied / x.tp / (rate * s.matmul), read * x.weight_bytes / (system.bandwidth * s.weights)
     )
     mine = math.ceil(d.heads / x.tp) / d.heads
-    cached = load["cached"] * d.kv_elements * math.ceil(d.kv_heads / x.tp) / d.kv_heads * x.cache_bytes
+    cached = (load["cached"] + load["indexed"]) * math.ceil(d.kv_heads / x.tp) / d.kv_heads * x.cache_bytes
+    cached += load["states"] * 4 / x.tp
     attention = roof(2 * load["scores"] * mine / (rate * s.attention), cached / (system.bandwidth * s.cache))
     attention += load["spilled"] * mine / system.bandwidth
 
@@ -127,6 +135,8 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
         else:
             sizes += [1.0] if d.mlp_weights else []
         tensor += sum(s.call + 2 * (steps + byte * message * size / s.link) for size in sizes) if x.tp > 1 else 0.0
+    if x.tp > 1:
+        tensor -= d.absent_results * (s.call + 2 * (steps + byte * message / s.link))
     head = 0.0
     if load["logits"]:
         logits = load["logits"] * d.vocabulary
@@ -164,12 +174,17 @@ def added(first: dict[str, float], second: dict[str, float]) -> dict[str, float]
     return {name: first[name] + second[name] for name in first}
 
 
+def beside(d: Any, keys: float) -> float:
+    """Multiplications of a token in an average layer by indexers, over all keys, and by recurrences."""
+    return (d.index_layers * d.index_width * keys + d.recurrence) / d.layers
+
+
 def prompt_load(d: Any, s: Any, x: Request) -> dict[str, float]:
     """The mean load of the passes of prefill."""
     computed = x.prompt - x.cached
     chunk = computed / x.chunks
     causal = {"flash": 1.0, "materialized": 0.0, "calibration": s.causal}[x.attention]
-    passes = {"flash": 0.0, "materialized": 4 * 2.0, "calibration": 4 * s.score_passes}[x.attention]
+    passes = {"flash": 0.0, "materialized": max(4 * 2.0, 4 * s.score_passes), "calibration": 4 * s.score_passes}[x.attention]
     width = next_bucket(math.ceil(chunk), x.contexts) if x.contexts else chunk
     longest = next_bucket(x.prompt, x.contexts)
 
@@ -198,9 +213,11 @@ def prompt_load(d: Any, s: Any, x: Request) -> dict[str, float]:
     return {
         "tokens": tokens,
         # Keys and values are expanded: each head has its own.
-        "scores": tokens * met * d.heads * (d.qk_size + d.v_size),
-        "spilled": tokens * met * d.heads * passes,
-        "cached": x.prompts * mean_over_layers(d, read),
+        "scores": tokens * (attended(d) * met * d.heads * (d.qk_size + d.v_size) + beside(d, keys(0.0))),
+        "spilled": tokens * attended(d) * met * d.heads * passes,
+        "cached": x.prompts * attended(d) * mean_over_layers(d, read) * d.kv_elements,
+        "indexed": x.prompts * read(0.0) * d.index_layers * d.index_size / d.layers,
+        "states": 2 * x.prompts * d.state / d.layers,
         "logits": x.prompts / x.chunks,
     }
 
@@ -214,11 +231,16 @@ def token_load(d: Any, s: Any, x: Request, met: float) -> dict[str, float]:
     tokens = sequences * (x.drafted + 1)
     # The up-projections are absorbed: a head multiplies the compressed vector and the positional key.
     size = (d.kv_elements + d.rank) if d.rank else d.qk_size + d.v_size
+    whole = x.prompt + x.output / 2
+    if x.contexts:
+        whole = sum(next_bucket(token + 1, x.contexts) for token in range(x.prompt, x.prompt + x.output)) / x.output
     return {
         "tokens": tokens,
-        "scores": tokens * met * d.heads * size,
-        "spilled": tokens * met * d.heads * 4 * s.score_passes,
-        "cached": sequences * (met + x.drafted + 1),
+        "scores": tokens * (attended(d) * met * d.heads * size + beside(d, whole)),
+        "spilled": tokens * attended(d) * met * d.heads * 4 * s.score_passes,
+        "cached": sequences * attended(d) * (met + x.drafted + 1) * d.kv_elements,
+        "indexed": sequences * whole * d.index_layers * d.index_size / d.layers,
+        "states": 2 * sequences * d.state / d.layers,
         "logits": tokens,
     }
 

@@ -15,17 +15,18 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.calibration.fit_training import Fitted, Holdout
+    from trnspec.perf.calibration.measured_collectives import CollectiveCase
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
     from trnspec.perf.calibration.measurements import Record, Skipped
 
     AnyCase = Case | InferenceCase
 
-KINDS = {"train": "training", "infer": "inference"}
+KINDS = {"train": "training", "infer": "inference", "collective": "collectives"}
 """The fitted model, by the kind of the rows."""
 
 HELD_OUT = {"model": "rows", "chip": "chips"}
@@ -52,9 +53,9 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     "--of",
     group="Measurements",
     type=click.Choice([*KINDS.values()]),
-    help="Fit training or inference; the kind of the rows when left out.",
+    help="What to fit; the kind of the rows when left out.",
 )
-@_option("--software", group="Measurements", required=True, metavar="TEXT", help="The software that ran: Megatron-LM.")
+@_option("--software", group="Measurements", metavar="TEXT", help="The software that ran: Megatron-LM.")
 @_option(
     "--chip",
     "chips",
@@ -72,9 +73,11 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
 )
 @_option(
     "--era",
+    "eras",
     group="Measurements",
+    multiple=True,
     metavar="TEXT",
-    help="Years or release of the software: 2026. The last one is newest.",
+    help="Year or release with which the era of the software begins: 2026. May be repeated: a document for each, fitted together.",
 )
 @_option(
     "--models",
@@ -84,6 +87,13 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
 )
 @_option("--only", group="Measurements", metavar="REGEX", help="Only rows whose id matches.")
 @_option("--also", group="Measurements", metavar="REGEX", help="Rows that widen the interval but are not fitted.")
+@_option(
+    "--pool",
+    group="Measurements",
+    is_flag=True,
+    help="Serving with requests in flight: one fit to all chips and frameworks of the rows, which borrow from each "
+    "other; a document for each of them.",
+)
 @_option("--out", group="Output", metavar="DIR", help="Write a document for each chip into this catalog folder.")
 @_option(
     "--name",
@@ -124,13 +134,16 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     metavar="DIR",
     help="Also resolve names in this catalog; may be repeated.",
 )
-def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only: str | None, **options: Any) -> None:
-    """Fit the achieved efficiencies of a chip to measured training steps or to measured inference.
+def command(
+    files: tuple[str, ...], software: str | None, chips: tuple[str, ...], only: str | None, **options: Any
+) -> None:
+    """Fit the achieved efficiencies of a chip to measured training steps, inference or collectives.
 
     The first line of DATA.csv names its columns; the column kind is required. A measured step is a row of kind train:
     model, hardware, n_chips, seq, global_batch, precision and step_time_s are required; tp, pp, dp, microbatch and
     others describe the parallelism. A measured deployment is a row of kind infer: model, hardware, n_chips, tp, isl,
-    osl, batch_conc, precision and tpot_ms are required; ttft_ms is fitted too. All columns are described in
+    osl, batch_conc, precision and tpot_ms are required; ttft_ms is fitted too. A measured collective is a row of kind
+    collective: hardware, n_chips, collective, size_bytes and time_us are required. All columns are described in
     docs/reference/calibrate.md. Rows that cannot be evaluated are listed with the reason. The errors are printed of the
     fit, and of fits that held out the model of each row.
 
@@ -141,13 +154,26 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
 
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
+    if options["pool"]:
+        from trnspec.cli.calibrate_pooled import fit_pooled_serving
+
+        if options["out"]:
+            _check_source(catalog, options["source"])
+        data = ", ".join(FilePath(file).name for file in files)
+        fit_pooled_serving(catalog, rows, {**options, "data": data})
+        return
+    if software is None:
+        raise UsageError("missing option --software")
+    if of == "collectives":
+        _collectives(catalog, files, chips, only, options | {"software": software})
+        return
     cases, skipped = _cases(catalog, rows, of, chips, only)
     cases = _of_models(cases, options["models"])
     targets = _targets(catalog, cases, of, options) if options["out"] else {}
     if not cases:
         _print_skipped(skipped)
     own = sorted({c.system.chip for c in cases})
-    fits = {holdout: _fit(cases, holdout) for holdout in _holdouts(targets, own)}
+    fits = {holdout: _fit(cases, holdout, options["eras"]) for holdout in _holdouts([c for c, _ in targets], own)}
     more = _of_models(_also(catalog, rows, of, chips, cases, options["also"]), options["models"])
     if more:
         scales = [inputs_of(case)["ranks"] for case in more]
@@ -156,9 +182,54 @@ def command(files: tuple[str, ...], software: str, chips: tuple[str, ...], only:
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
         others = _others(catalog, of, cases, options["transfer"])
-        about = {name: options[name] or "" for name in ("framework", "era", "models", "source")}
+        about = {name: options[name] or "" for name in ("framework", "models", "source")}
         hashes = _hashes(rows, cases)
         _write(fits, targets, cases, others, more, hashes, of=of, data=data, software=software, **about)
+
+
+def _collectives(
+    catalog: Catalog, files: Sequence[str], chips: Sequence[str], only: str | None, options: dict[str, Any]
+) -> None:
+    """Fits the protocols of a collective library, a document for each chip."""
+    from datetime import UTC, datetime
+
+    from trnspec.atomic_write import write
+    from trnspec.perf.calibration.document import document
+    from trnspec.perf.calibration.fit_collectives import fit_collectives
+    from trnspec.perf.calibration.measured_collectives import CollectiveCase
+    from trnspec.perf.calibration.measurements import records, row_hashes
+
+    by_file = {file: _cases(catalog, records(FilePath(file), catalog.graph), "collectives", (), only) for file in files}
+    cases = [case for of_file, _ in by_file.values() for case in of_file if isinstance(case, CollectiveCase)]
+    skipped = [row for _, of_file in by_file.values() for row in of_file]
+    named = {c.framework for c in cases}
+    framework = options["framework"] or (named.pop() if len(named) == 1 else None)
+    if framework is None:
+        raise UsageError(f"the rows are of {' and of '.join(sorted(named)) or 'none'}; choose one with --framework")
+    options = {**options, "framework": framework}
+    own = [c for c in cases if c.framework == framework and (not chips or c.system.chip in chips)]
+    targets = _targets(catalog, own, "collectives", options) if options["out"] else {}
+    fits = {chip: fitted for chip, fitted in fit_collectives(cases, framework).items() if not chips or chip in chips}
+    for chip, fitted in fits.items():
+        click.echo(chip)
+        _print({"model": fitted}, fitted.cases, skipped, every=options["every"])
+        click.echo("")
+    texts = {}
+    for (chip, era), target in targets.items():
+        if chip not in fits:
+            raise UsageError(f"{chip} has too few rows of {framework}; choose chips with --chip")
+        fitted = fits[chip]
+        ids = {c.id for c in fitted.cases}
+        data = [FilePath(file).name for file, (of_file, _) in by_file.items() if any(c.id in ids for c in of_file)]
+        texts[target] = document(
+            fitted, name=target.stem, chip=chip, of="collectives", software=options["software"],
+            source=options["source"], data=", ".join(data), fitted=f"{datetime.now(UTC):%Y-%m-%d}",
+            schema=schema_of(target.parent), framework=framework, era=era, fitted_on=fitted.fitted_on(),
+            beyond=(fitted.elsewhere(),), groups=fitted.groups(), hashes=[each for c in fitted.cases for each in row_hashes(c.row)],
+        ).encode()  # fmt: skip
+    write(texts)
+    for target in texts:
+        click.echo(f"wrote {target}")
 
 
 def _catalog(folders: tuple[str, ...]) -> Catalog:
@@ -197,18 +268,23 @@ def _hashes(rows: list[Record], cases: Sequence[AnyCase]) -> list[str]:
 
 def _holdouts(targets: Iterable[str], own: Sequence[str]) -> list[Holdout]:
     """The groups that cross-validation holds out: models for a chip that has rows, chips for one that has none."""
-    needed: dict[Holdout, None] = dict.fromkeys("model" if chip in own else "chip" for chip in targets)
+    needed: dict[Holdout, None] = dict.fromkeys(_holdout(chip, own) for chip in targets)
     return sorted(needed, reverse=True) or ["model"]
 
 
-def _fit(cases: Sequence[AnyCase], holdout: Holdout) -> Fitted:
+def _holdout(chip: str, own: Sequence[str]) -> Holdout:
+    """Chips for a chip without rows, where there are several: with one, the transfer to others widens its interval."""
+    return "model" if chip in own or len(own) < 2 else "chip"
+
+
+def _fit(cases: Sequence[AnyCase], holdout: Holdout, eras: Sequence[str]) -> Fitted:
     from trnspec.perf.calibration.fit_inference import fit_inference
     from trnspec.perf.calibration.fit_training import fit
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
 
     served = [c for c in cases if isinstance(c, InferenceCase)]
-    return fit_inference(served, holdout) if served else fit([c for c in cases if isinstance(c, Case)], holdout)
+    return fit_inference(served, holdout) if served else fit([c for c in cases if isinstance(c, Case)], holdout, eras)
 
 
 def _also(
@@ -250,15 +326,16 @@ def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
 
     if isinstance(fitted, FittedServing):
         served = runs([c for c in cases if isinstance(c, InferenceCase)])
-        return served.token_times(fitted.serving) / served.tpot - 1.0
+        return fitted.solved.times(served)[0] / served.tpot - 1.0
     steps = batch([c for c in cases if isinstance(c, Case)])
-    return steps.times(fitted.efficiency) / steps.seconds - 1.0
+    return steps.times(fitted.pooled) / steps.seconds - 1.0
 
 
 def _cases(
     catalog: Catalog, rows: list[Record], of: str, chips: Sequence[str], only: str | None
 ) -> tuple[list[AnyCase], list[Skipped]]:
-    from trnspec.perf.calibration.measured_inference import inference_cases
+    from trnspec.perf.calibration.measured_collectives import collective_cases
+    from trnspec.perf.calibration.measured_inference import InferenceCase, inference_cases
     from trnspec.perf.calibration.measured_training import training_cases
     from trnspec.perf.calibration.measurements import Skipped
 
@@ -266,17 +343,25 @@ def _cases(
         pattern = re.compile(only or "")
     except re.error as error:
         raise UsageError(f"--only: {only!r} is not a regular expression: {error}") from error
-    read = inference_cases if of == "inference" else training_cases
+    read: Any = {"inference": inference_cases, "collectives": collective_cases}.get(of, training_cases)
     every: list[AnyCase | Skipped] = [*read(catalog.graph, rows)]
     cases = [c for c in every if not isinstance(c, Skipped) and pattern.search(c.id)]
+    # A row with a time to first token alone is scored and not fitted.
+    cases = [c for c in cases if not isinstance(c, InferenceCase) or c.tpot]
     skipped = [c for c in every if isinstance(c, Skipped) and pattern.search(c.id)]
     return [c for c in cases if not chips or c.system.chip in chips], skipped
 
 
-def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Sequence[Skipped], *, every: bool) -> None:
+def _print(
+    fits: Mapping[Holdout, Fitted],
+    cases: Sequence[AnyCase | CollectiveCase],
+    skipped: Sequence[Skipped],
+    *,
+    every: bool,
+) -> None:
     from trnspec.perf.calibration.document import printed_values as printed
     from trnspec.perf.calibration.fit_inference import FittedServing
-    from trnspec.perf.calibration.measured_training import Case
+    from trnspec.perf.calibration.measured_inference import InferenceCase
 
     click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be evaluated")
     click.echo("")
@@ -300,7 +385,7 @@ def _print(fits: dict[Holdout, Fitted], cases: Sequence[AnyCase], skipped: Seque
     if every:
         click.echo("")
         for case, error, left_out in zip(cases, first_fit.errors, first_fit.held_out, strict=True):
-            seconds = case.seconds if isinstance(case, Case) else case.tpot
+            seconds = case.tpot if isinstance(case, InferenceCase) else case.seconds
             click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {seconds:>10.4g} s  {case.id}")
     if skipped:
         click.echo("")
@@ -314,42 +399,57 @@ def _print_skipped(skipped: Sequence[Skipped]) -> None:
         click.echo(f"  {row.id}: {row.reason}")
 
 
-def _targets(catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[str, Any]) -> dict[str, FilePath]:
-    """The file for each chip; reasons not to write it are reported before the fit, which may take minutes."""
+def _targets(
+    catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[str, Any]
+) -> dict[tuple[str, str], FilePath]:
+    """The file for each chip and era; reasons not to write it are reported before the fit, which may take minutes."""
     from trnspec.model.annotations import NAME_PATTERN
-    from trnspec.model.source import Source
 
-    framework, source = options["framework"], options["source"]
+    framework, source, eras = options["framework"], options["source"], options["eras"] or ("",)
     if framework and not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", framework):
         raise UsageError(f"--framework: {framework!r} is not the name of a framework, such as megatron")
-    name = options["name"] or "-".join(filter(None, (framework, options["era"])))
+    name = options["name"] or "-".join(filter(None, (framework, eras[0] if len(eras) == 1 else "")))
     if not (name and source):
         raise UsageError("--out needs --source, and --name or --framework")
     # Documents of training keep the plain name; those of other rows do not replace them.
-    name = "-".join(filter(None, (name, options["models"], "" if of == "training" else of)))
-    if not re.fullmatch(NAME_PATTERN.regex, name):
-        raise UsageError(f"--name: {name!r} is not {NAME_PATTERN.words}")
-    known = [n.name for n in catalog.graph.of(Source)]
-    if source not in known:
-        hint = did_you_mean(source, known)
-        advice = hint or "write one, and name its catalog with --catalog"
-        raise UnknownNameError(f"--source: no source is named {source!r}; {advice}")
+    parts = options["models"], "" if of == "training" else of
+    names = {era: "-".join(filter(None, (name, era if len(eras) > 1 else "", *parts))) for era in eras}
+    for each in names.values():
+        if not re.fullmatch(NAME_PATTERN.regex, each):
+            raise UsageError(f"--name: {each!r} is not {NAME_PATTERN.words}")
+    _check_source(catalog, source)
     folder = FilePath(options["out"]) / "calibrations"
     chips = sorted({c.system.chip for c in cases})
     for chip in options["written"]:
         if chip not in catalog.chips:
             hint = did_you_mean(chip, catalog.chips)
             raise UnknownNameError(f"--document: no chip is named {chip!r}" + (f"; {hint}" if hint else ""))
-    targets = {chip: folder / f"{chip}-{name}.yaml" for chip in options["written"] or chips}
+    targets = {
+        (chip, era): folder / f"{chip}-{each}.yaml"
+        for chip in options["written"] or chips
+        for era, each in names.items()
+    }
     for target in targets.values():
         if target.exists() and not options["force"]:
             raise UsageError(f"{target} exists; --force overwrites it")
     return targets
 
 
+def _check_source(catalog: Catalog, source: str | None) -> None:
+    from trnspec.model.source import Source
+
+    if not source:
+        raise UsageError("--out needs --source")
+    known = [n.name for n in catalog.graph.of(Source)]
+    if source not in known:
+        hint = did_you_mean(source, known)
+        advice = hint or "write one, and name its catalog with --catalog"
+        raise UnknownNameError(f"--source: no source is named {source!r}; {advice}")
+
+
 def _write(
     fits: dict[Holdout, Fitted],
-    targets: dict[str, FilePath],
+    targets: dict[tuple[str, str], FilePath],
     cases: Sequence[AnyCase],
     others: dict[str, list[AnyCase]],
     more: Sequence[AnyCase],
@@ -368,19 +468,33 @@ def _write(
     # The same parameters in each, since what is held out matters for their errors alone.
     further = beyond(next(iter(fits.values())), cases, others)
     texts = {}
-    for chip, target in targets.items():
-        fitted = fits["model" if chip in own else "chip"]
+    for (chip, era), target in targets.items():
+        fitted, rows = _own(fits[_holdout(chip, own)], [*cases, *more], chip, era)
         text = document(
-            fitted, name=target.stem, chip=chip, **about,
-            fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema(target.parent),
+            fitted, name=target.stem, chip=chip, era=era, **about,
+            fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=schema_of(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
-            groups=groups_of(fitted, [*cases, *more]), hashes=hashes,
+            groups=groups_of(fitted, rows, chip), hashes=hashes,
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)
     click.echo("")
     for target in targets.values():
         click.echo(f"wrote {target}")
+
+
+def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase]]:
+    """The fit for a chip and an era: its efficiency, and the errors of the chip's rows where they are enough for an interval."""
+    from trnspec.perf.calibration.fit_inference import FittedServing
+    from trnspec.perf.calibration.groups import ENOUGH, label
+
+    if isinstance(fitted, FittedServing):
+        return fitted, cases
+    mask = [c.system.chip == chip for c in cases]
+    mine = [c for c, kept in zip(cases, mask, strict=True) if kept]
+    if len({label(c).cluster for c in mine}) < ENOUGH:
+        return fitted.of(chip, era), cases
+    return fitted.of(chip, era, mask), mine
 
 
 def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
@@ -390,7 +504,7 @@ def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
         yield f"The interval and the errors include {more} rows that were not fitted."
 
 
-def _schema(folder: FilePath) -> str:
+def schema_of(folder: FilePath) -> str:
     """The path of the schema relative to a folder: in the nearest parent folder that has one, as in a checkout."""
     place = FilePath("schemas", "v1", "calibration.schema.json")
     above = folder.resolve()

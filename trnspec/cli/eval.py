@@ -275,7 +275,10 @@ class EvalRequest:
         """Runs the evaluator; what it prints goes to standard error."""
         from contextlib import redirect_stdout
 
-        with redirect_stdout(sys.stderr):
+        from trnspec.cli.progress import bar
+        from trnspec.evaluation.progress import reported
+
+        with redirect_stdout(sys.stderr), bar() as advance, reported(advance):
             return self.analysis.run(self.evaluator, self.provider, self.catalog, {**self.given, **more})
 
     def data(self, evaluation: Evaluation) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import bound, inputs
 from trnspec.evaluation.result import RefusalError
+from trnspec.evaluation.result import Table as Rows
 from trnspec.output.reporters.evaluation import cells, record
 from trnspec.text_table import Table, table
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from trnspec.cli.eval import EvalRequest
     from trnspec.evaluation.result import Evaluation
-    from trnspec.evaluation.result import Table as Rows
     from trnspec.evaluation.sweep_page import Row
 
 REFUSED = ("refused", "message", "place", "hint")
@@ -113,6 +113,8 @@ def _chosen(request: EvalRequest, evaluation: Evaluation) -> Rows | None:
     if title is None and request.analysis.table:
         return next((t for t in evaluation.tables if t.title.startswith(request.analysis.table)), None)
     if title is None:
+        if evaluation.rows:
+            return Rows("Rows", tuple(evaluation.rows[0]), tuple(tuple(row.values()) for row in evaluation.rows))
         first = request.evaluator.rows or not evaluation.answers
         return evaluation.tables[0] if first and evaluation.tables else None
     folded = title.casefold()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, frozen
 
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from trnspec.evaluation.result import Answer
 
@@ -72,6 +72,57 @@ def _count(value: float) -> str:
 
 
 @frozen(kw_only=True)
+class Nearest:
+    """The row of a fit whose inputs are nearest, by the sum of the logarithms of their ratios.
+
+    Attributes:
+        id: The name of the row.
+        set: The table: the name of its file without ``.csv``.
+        differences: The inputs that differ from it by a quarter or more, and the model, the furthest first.
+    """
+
+    id: str
+    set: str
+    differences: tuple[Outside, ...] = ()
+
+    __repr__ = short_repr
+
+    def __str__(self) -> str:
+        """Such as ``trn1-llama of training_trn1, seq 131,072 is 16x above 8,192``."""
+        return "; ".join([f"{self.id} of {self.set}", *map(str, self.differences)])
+
+
+@frozen(kw_only=True)
+class GroupError:
+    """The errors of the rows that are most like the question, computed by fits without their model.
+
+    Attributes:
+        phase: What was computed: ``step``, ``tpot`` or ``ttft``.
+        rows: How many rows.
+        clusters: How many configurations among them; 0 if unknown.
+        mean: Mean absolute error, as a share.
+        median: Median of the same.
+        scale: ``server``, ``cluster`` or ``large``; empty for systems of any size.
+        models: ``dense`` or ``experts``; empty for both.
+    """
+
+    phase: str
+    rows: int
+    clusters: int = 0
+    mean: float
+    median: float
+    scale: str = ""
+    models: str = ""
+
+    __repr__ = short_repr
+
+    def __str__(self) -> str:
+        """Such as ``tpot 9.1% on 54 rows (cluster, dense)``."""
+        of = ", ".join(filter(None, (self.scale, self.models)))
+        return f"{self.phase} {self.mean:.1%} on {self.rows} rows" + (f" ({of})" if of else "")
+
+
+@frozen(kw_only=True)
 class Evidence:
     """What the predictions of an evaluation are based on.
 
@@ -83,6 +134,11 @@ class Evidence:
         software: The software that was measured.
         rows: How many rows it was fitted on.
         outside: The inputs outside the range of the fit, the furthest first.
+        framework: The framework, as ``--framework`` names it; empty if unknown.
+        era: The era of its release; empty if unknown.
+        errors: The mean errors of held-out rows like the question, for each measured quantity.
+        nearest: The nearest row of the fit; ``None`` where its table is not in the catalog.
+        page: The page with the errors of all measurements; empty without a calibration.
     """
 
     kind: Kind
@@ -92,8 +148,31 @@ class Evidence:
     software: str = ""
     rows: int = 0
     outside: tuple[Outside, ...] = ()
+    framework: str = ""
+    era: str = ""
+    errors: tuple[GroupError, ...] = ()
+    nearest: Nearest | None = None
+    page: str = ""
 
     __repr__ = short_repr
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Evidence:
+        """The evidence that ``attrs.asdict`` returned, also from JSON."""
+        nearest = data.get("nearest")
+        return cls(
+            **{
+                **data,
+                "outside": tuple(Outside(**o) for o in data["outside"]),
+                "errors": tuple(GroupError(**e) for e in data.get("errors", ())),
+                "nearest": nearest
+                and Nearest(**{**nearest, "differences": tuple(Outside(**o) for o in nearest["differences"])}),
+            }
+        )
+
+
+PAGE = "docs/explanation/accuracy.md"
+"""The page with the errors of all measurements of the catalog."""
 
 
 IDEAL = Evidence(kind="ideal", reason="no losses: lower bound on time, upper bound on throughput")

@@ -29,6 +29,7 @@ from trnspec.text_table import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from trnspec.evaluation.evidence import Evidence
     from trnspec.evaluation.result import Evaluation, Value
     from trnspec.evaluation.result import Table as Rows
     from trnspec.text_table import Cell
@@ -239,6 +240,20 @@ def _evidence(evaluation: Evaluation) -> str:
     return ""
 
 
+def _evidence_details(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """What the calibration of an evaluation was fitted on, and how far it is off there."""
+    if not evidence.calibration:
+        return
+    about = [f"{evidence.rows:,} rows", evidence.chip, evidence.framework or evidence.software, evidence.era]
+    yield "fitted on", ", ".join(filter(None, about))
+    if evidence.nearest is not None:
+        yield "nearest row", str(evidence.nearest)
+    if evidence.errors:
+        yield "mean error", "; ".join(map(str, evidence.errors))
+    if evidence.page:
+        yield "errors of all rows", evidence.page
+
+
 # The details.
 
 
@@ -255,6 +270,8 @@ def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, s
     if evaluation.evidence is not None:
         text = escape(_evidence(evaluation))
         yield "Evidence", text if width is None else wrapped("  ", text, width)
+        if details := [(name, escape(text)) for name, text in _evidence_details(evaluation.evidence)]:
+            yield "", table([Column("evidence"), Column("value", wrap=True)], details, _JSON)
     for suggestion in evaluation.suggestions:
         text = escape(command(suggestion, options))
         shown = f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width))

@@ -31,7 +31,7 @@ PipelineSchedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half
 Recompute = Literal["none", "selective", "operators", "full"]
 Dispatch = Literal["per-node", "per-copy"]
 Offload = Literal["none", "optimizer", "activations", "weights"]
-ServingFrameworkName = Literal["nxd-inference", "transformers-neuronx", "vllm", "trtllm"]
+ServingFrameworkName = Literal["nxd-inference", "transformers-neuronx", "optimum-neuron", "vllm", "trtllm", "sglang"]
 OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"]
 FrameworkName = Literal["megatron", "torchtitan", "nxd", "deepspeed", "llm-foundry"]
 

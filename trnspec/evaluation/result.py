@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import TrnspecError, UnknownNameError, UsageError
-from trnspec.evaluation.evidence import Evidence, Kind, Outside
+from trnspec.evaluation.evidence import Evidence, Kind
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ class Evaluation:
         edition: The edition of the catalog; empty for the working edition.
         as_of: The date of the catalog; empty for today.
         evidence: What its predictions are based on; ``None`` where it has none.
+        rows: Records for programs, which JSON and CSV have and the page has not; all have the same keys.
     """
 
     evaluator: str
@@ -200,6 +201,7 @@ class Evaluation:
     edition: str = ""
     as_of: str = ""
     evidence: Evidence | None = None
+    rows: tuple[Mapping[str, Value | None], ...] = ()
 
     __repr__ = short_repr
 
@@ -255,8 +257,11 @@ class Evaluation:
         return rendered(page(self), WIDTH)
 
     def to_dict(self) -> dict[str, Any]:
-        """The evaluation as plain data, for JSON."""
-        return attrs.asdict(self)
+        """The evaluation as plain data, for JSON; ``rows`` only where there are some."""
+        data = attrs.asdict(self)
+        if not self.rows:
+            del data["rows"]
+        return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:
@@ -267,8 +272,8 @@ class Evaluation:
             rows = data.get(name, ()) if name == "suggestions" else data[name]
             values[name] = tuple(kind(**{k: _tuples(v) for k, v in row.items() if k in known}) for row in rows)
         if evidence := data.get("evidence"):
-            values["evidence"] = Evidence(**evidence | {"outside": tuple(Outside(**o) for o in evidence["outside"])})
-        return cls(**values)
+            values["evidence"] = Evidence.from_dict(evidence)
+        return cls(**values, rows=tuple(data.get("rows", ())))
 
 
 _ROWS: dict[str, Any] = {

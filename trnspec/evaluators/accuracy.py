@@ -7,60 +7,119 @@ from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import asdict, field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.evaluation.evidence import Kind
+from trnspec.evaluation.progress import report
 from trnspec.evaluation.questions import CalibratedSystem, Question, axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Table
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.measurements import Skipped, records
-from trnspec.perf.calibration.score import Scored, score_collectives, score_inference, score_matmul
-from trnspec.perf.calibration.score_training import score_training
+from trnspec.perf.calibration.score import Part, Scored
+from trnspec.perf.calibration.scorers import score
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Value
 
-WORDS = {
+WORDS: Mapping[Part, tuple[str, str]] = {
     "step": ("training step", "step"),
     "memory": ("memory of a rank", "memory"),
     "tpot": ("time per output token", "output token"),
     "ttft": ("time to first token", "first token"),
     "collective": ("collective", "collective"),
-    "matmul": ("matrix multiplication", "matmul"),
+    "gemm": ("matrix multiplication", "GEMM"),
+    "attention_prefill": ("attention in prefill", "prefill attention"),
+    "attention_decode": ("attention in decoding", "decode attention"),
+    "moe": ("layer of experts", "experts"),
+    "op": ("other kernels", "kernel"),
 }
 """The measured quantities: full name, and short name for tables."""
 
-COLUMNS = ("data_set", "of", "rows", "ideal", "mean", "median", "worst", "inside")
-"""Mean error without calibration, errors with calibration, and the share inside the interval."""
-UNITS = ("", "", "", *("%",) * 5)
+ERRORS = ("mean", "median", "bias", "worst", "inside")
+"""Mean and median of the absolute error, mean of the signed one, the largest, and the share inside the interval."""
+
+
+@frozen(kw_only=True)
+class AccuracyRow:
+    """One row of measurements; ``--format json`` lists them under ``rows``.  A stable interface: fields are only added.
+
+    Attributes:
+        id: The name of the row, as in its table; its line where it has none.
+        set: The table: the name of its file without ``.csv``.
+        part: What was measured: ``step``, ``memory``, ``tpot``, ``ttft``, ``collective``, ``gemm``, ``attention_prefill``,
+            ``attention_decode``, ``moe`` or ``op``; ``null`` where the row was skipped.
+        unit: ``s``, or ``B`` for memory; empty where the row was skipped.
+        measured: The measured value.
+        computed: The computed value: with the calibration, or ideal without one.
+        ideal: Computed from published figures only: a lower bound of a time.
+        low: The lower end of the interval; ``null`` without a calibration.
+        high: Its upper end.
+        kind: The kind of evidence: ``ideal``, ``estimate``, ``extrapolated`` or ``transferred``; empty where skipped.
+        calibration: The name of the calibration; empty without one.
+        seen: Whether the calibration was fitted to a row with the same content; ``null`` where the row was skipped.
+        held_out: With ``--refit`` the value by a fit to rows of other models, of a row that was seen; else ``null``.
+        chip: The chip.
+        framework: The framework, as ``--framework`` names it; empty if unknown.
+        models: ``dense`` or ``experts``; empty where the row runs no model.
+        scale: ``server`` (chips connected without the network), ``cluster`` (up to 512) or ``large``; empty for a kernel.
+        skipped: Why the row has no computed value; empty where it has one.
+    """
+
+    id: str
+    set: str
+    part: Part | None = None
+    unit: str = ""
+    measured: float | None = None
+    computed: float | None = None
+    ideal: float | None = None
+    low: float | None = None
+    high: float | None = None
+    kind: Kind = ""
+    calibration: str = ""
+    seen: bool | None = None
+    held_out: float | None = None
+    chip: str = ""
+    framework: str = ""
+    models: str = ""
+    scale: str = ""
+    skipped: str = ""
 
 
 @frozen(kw_only=True, slots=False)
 class AccuracyQuestion(Question):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    data: str | None = field(
+    data: tuple[str, ...] | None = field(
         default=None,
         metadata=axis(
-            "CSV file of measurements, or a folder of them.", "FILE", group="Workload", unset="those of the catalog"
+            "CSV files of measurements, or folders of them; a document of kind Measurements is not needed.",
+            "FILE",
+            group="Workload",
+            unset="those of the catalog",
         ),
     )
     calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
     refit: bool = field(
         default=False,
         metadata=axis(
-            "Also compute each training row with a fit to the other models of its table; takes a minute.",
+            "Also compute each row that a calibration was fitted to with a fit to other models; takes up to a minute.",
             group="System",
         ),
     )
-    rows: bool = field(default=False, metadata=axis("List every row.", group="Output"))
+    rows: bool = field(
+        default=False, metadata=axis("List every row, as --format json and csv always do.", group="Output")
+    )
 
 
 def run(catalog: Catalog, question: AccuracyQuestion) -> Evaluation:
-    """Compare computed times with published measurements, one table per data set.
+    """Compare computed times with published measurements.
+
+    Whether a row was used in a fit is decided by its content: the conditions and the measured values, not the names of
+    row and file. --format json and --format csv list every row; docs/reference/accuracy.md describes the fields.
 
     Args:
         catalog: The catalog.
@@ -68,21 +127,22 @@ def run(catalog: Catalog, question: AccuracyQuestion) -> Evaluation:
 
     Raises:
         RefusalError: No row can be computed.
-        UsageError: The file or folder does not exist or holds no measurements.
+        UsageError: A file or folder does not exist or holds no measurements.
 
     Examples:
         All measurements of the catalog:
 
             trnspec eval accuracy
+
+        Every row of two tables of your own, for programs:
+
+            trnspec eval accuracy --data mine.csv,theirs.csv --format json
     """
     q = question
-    outcomes: list[Scored | Skipped] = []
-    missed: dict[str, list[Skipped]] = {}
-    for file in _files(q.data):
-        of_file = _score(catalog, file, q.calibration, refit=q.refit)
-        outcomes += of_file
-        missed[file.name] = [s for s in of_file if isinstance(s, Skipped)]
-    scored = [s for s in outcomes if isinstance(s, Scored)]
+    tables = {name: records(file, catalog.graph) for name, file in _files(q.data).items()}
+    outcomes = score(catalog.graph, tables, calibration=q.calibration, refit=q.refit, progress=report)
+    scored = [s for some in outcomes.values() for s in some if isinstance(s, Scored)]
+    missed = {name: [s for s in some if isinstance(s, Skipped)] for name, some in outcomes.items()}
     if not scored:
         reasons = Counter(s.reason for some in missed.values() for s in some)
         skipped = "; ".join(f"{n} rows: {reason}" for reason, n in reasons.most_common(3))
@@ -93,14 +153,16 @@ def run(catalog: Catalog, question: AccuracyQuestion) -> Evaluation:
     left_out = sum(len(some) for some in missed.values())
     return Evaluation(
         evaluator="accuracy",
-        title=f"{len(scored):,} measured times, {left_out:,} rows without an estimate",
+        title=f"{len(scored):,} measured values, {left_out:,} rows without an estimate",
         inputs=q.values(),
         answers=_answers(scored),
         assumptions=(
-            Assumption("error", "|computed / measured - 1|", ""),
-            Assumption("seen", "the rows that a calibration was fitted to", "their errors are those of the fit"),
+            Assumption("error", "|computed / measured - 1|", "bias: its mean with the sign"),
+            Assumption(
+                "seen", "rows with the content of a row that the calibration was fitted to", "errors of the fit"
+            ),
+            Assumption("unseen", "other rows; with --refit also seen ones, by a fit without their model"),
             Assumption("ideal", "ideal (no losses)", "lower bound on time, not an estimate"),
-            Assumption("left_out", "fits without the row", "of training: without its model"),
         ),
         tables=(
             *_summaries(scored),
@@ -108,56 +170,56 @@ def run(catalog: Catalog, question: AccuracyQuestion) -> Evaluation:
             *([_skipped(missed)] if left_out else []),
         ),
         edition=catalog.edition or "",
+        rows=tuple(asdict(row) for row in (*map(_row, scored), *_rows_skipped(missed))),
     )
 
 
-def _files(data: str | None) -> list[Path]:
-    place = shipped() / "measured" if data is None else Path(data)
-    files = sorted(place.glob("*.csv")) if place.is_dir() else [place]
-    if not files:
-        raise UsageError(f"{place} holds no CSV files")
-    return files
+def _files(data: Sequence[str] | None) -> dict[str, Path]:
+    """The tables by name: that of the file, or its path where two files have one name."""
+    files: list[Path] = []
+    for place in [shipped() / "measured"] if data is None else map(Path, data):
+        some = sorted(place.glob("*.csv")) if place.is_dir() else [place]
+        if not some:
+            raise UsageError(f"{place} holds no CSV files")
+        files += some
+    names = Counter(file.stem for file in files)
+    return {file.stem if names[file.stem] == 1 else str(file.with_suffix("")): file for file in files}
 
 
-def _score(catalog: Catalog, file: Path, calibration: str, *, refit: bool) -> list[Scored | Skipped]:
-    graph = catalog.graph
-    rows = records(file, graph)
-    kinds = {row["kind"] for row in rows}
-    scores: list[Scored | Skipped] = []
-    if "train" in kinds:
-        scores += score_training(graph, rows, file.name, calibration=calibration, refit=refit)
-    if "infer" in kinds:
-        scores += score_inference(graph, rows, file.name, calibration=calibration, refit=refit)
-    if "collective" in kinds:
-        scores += score_collectives(graph, rows, file.name)
-    if "matmul" in kinds:
-        scores += score_matmul(graph, rows, file.name)
-    for kind in sorted(kinds - {"train", "infer", "collective", "matmul"}):
-        scores.append(Skipped(f"kind {kind}", "no evaluator for this kind of measurement"))
-    return scores
+def _row(s: Scored) -> AccuracyRow:
+    return AccuracyRow(
+        id=s.id, set=s.dataset, part=s.part, unit="B" if s.part == "memory" else "s", measured=s.measured,
+        computed=s.computed, ideal=s.ideal, low=s.low, high=s.high, kind=s.kind, calibration=s.calibration, seen=s.seen,
+        held_out=s.held_out, chip=s.chip, framework=s.framework, models=s.models, scale=s.scale,
+    )  # fmt: skip
+
+
+def _rows_skipped(missed: Mapping[str, Sequence[Skipped]]) -> Iterator[AccuracyRow]:
+    for name, some in missed.items():
+        yield from (AccuracyRow(id=s.id, set=name, skipped=s.reason) for s in some)
 
 
 def _answers(scored: Sequence[Scored]) -> tuple[Answer, ...]:
     """Errors of the fit, and apart from them those of rows that were not in the fit."""
     answers: list[Answer] = []
-    for what, (name, _) in WORDS.items():
-        of_kind = [s for s in scored if s.what == what]
-        fitted = [_error(s, s.calibrated) for s in of_kind if s.calibrated is not None and not s.unseen]
-        held = [_error(s, s.held_out) for s in of_kind if s.held_out is not None]
+    for part, (name, _) in WORDS.items():
+        of_kind = [s for s in scored if s.part == part]
+        fitted = [_error(s, s.computed) for s in of_kind if s.calibrated is not None and s.seen]
+        held = [_error(s, s.unseen) for s in of_kind if s.unseen is not None]
         if fitted:
             note = f"of the fit: mean of {len(fitted):,} rows, {name}"
-            answers.append(Answer(f"{what}_error", 100.0 * mean(fitted), "%", note=note))
+            answers.append(Answer(f"{part}_error", 100.0 * mean(fitted), "%", note=note))
         if held:
-            note = f"of rows not in the fit: mean of {len(held):,}"
-            answers.append(Answer(f"{what}_unseen_error", 100.0 * mean(held), "%", note=note))
+            note = f"of rows not in the fit: mean of {len(held):,}, {name}"
+            answers.append(Answer(f"{part}_unseen_error", 100.0 * mean(held), "%", note=note))
             answers.append(
-                Answer(f"{what}_unseen_median", 100.0 * median(held), "%", note="of rows not in the fit: median")
+                Answer(f"{part}_unseen_median", 100.0 * median(held), "%", note="of rows not in the fit: median")
             )
-        if what == "memory" and of_kind:
+        if part == "memory" and of_kind:
             counted = [_error(s, s.ideal) for s in of_kind]
             note = f"not fitted: mean of {len(counted):,} rows, {name}"
-            answers.append(Answer(f"{what}_error", 100.0 * mean(counted), "%", note=note))
-    inside = [s.low <= s.measured <= s.high for s in scored if s.low is not None and s.high is not None]
+            answers.append(Answer(f"{part}_error", 100.0 * mean(counted), "%", note=note))
+    inside = [s.inside for s in scored if s.inside is not None]
     if inside:
         share = 100.0 * sum(inside) / len(inside)
         answers.append(Answer("inside", share, "%", note="of the measurements, in intervals that cover 80 %"))
@@ -170,54 +232,60 @@ def _error(score: Scored, value: float | None) -> float:
 
 
 def _summaries(scored: Sequence[Scored]) -> list[Table]:
-    """Errors with calibration; of rows not in the fit, if any; and without calibration."""
-    groups: dict[tuple[str, str], list[Scored]] = {}
-    for score in scored:
-        groups.setdefault((score.dataset, score.what), []).append(score)
-    lines = tuple(_line(dataset, what, some) for (dataset, what), some in groups.items())
-    tables = [Table("Errors by data set", COLUMNS, lines, UNITS)]
-    held = {group: [_error(s, s.held_out) for s in some if s.held_out is not None] for group, some in groups.items()}
-    ideal = {group: [_error(s, s.ideal) for s in some] for group, some in groups.items()}
-    for title, errors in (
-        ("Errors of rows not in the fit", held),
-        ("Errors without calibration", ideal),
-    ):
-        lines = tuple(
-            (dataset.removesuffix(".csv"), WORDS[what][1], len(some), *_three(some))
-            for (dataset, what), some in errors.items()
-            if some
-        )
-        if lines:
-            columns = ("data_set", "of", "rows", "mean", "median", "worst")
-            tables.append(Table(title, columns, lines, ("", "", "", *("%",) * 3)))
-    return tables
+    """Errors by table; those of rows not in the fit also by chip and framework; and errors without calibration."""
+    unseen = [s for s in scored if s.unseen is not None or s.part == "memory"]
+    groups = (
+        ("Errors by data set", scored, _set, lambda s: s.computed),
+        ("Errors of rows not in the fit", unseen, _set, _unseen),
+        ("Errors of rows not in the fit by chip and framework", unseen, _chip, _unseen),
+        ("Errors without calibration", scored, _set, lambda s: s.ideal),
+    )
+    return [table for each in groups if (table := _summary(*each)).rows]
 
 
-def _line(dataset: str, what: str, some: Sequence[Scored]) -> tuple[Value | None, ...]:
-    ideal = mean(_error(s, s.ideal) for s in some)
-    fitted = [_error(s, s.calibrated) for s in some if s.calibrated is not None]
-    inside = [s.low <= s.measured <= s.high for s in some if s.low is not None and s.high is not None]
-    share = 100.0 * sum(inside) / len(inside) if inside else None
-    return (dataset.removesuffix(".csv"), WORDS[what][1], len(some), 100.0 * ideal, *_three(fitted), share)
+def _unseen(s: Scored) -> float:
+    return s.ideal if s.unseen is None else s.unseen
 
 
-def _three(errors: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    if not errors:
-        return None, None, None
-    return 100.0 * mean(errors), 100.0 * median(errors), 100.0 * max(errors)
+def _set(s: Scored) -> dict[str, str]:
+    return {"data_set": s.dataset, "of": WORDS[s.part][1]}
+
+
+def _chip(s: Scored) -> dict[str, str]:
+    return {"chip": s.chip or "-", "framework": s.framework or "-", "models": s.models or "-", "of": WORDS[s.part][1]}
+
+
+def _summary(
+    title: str, scored: Sequence[Scored], key: Callable[[Scored], dict[str, str]], value: Callable[[Scored], float]
+) -> Table:
+    groups: dict[tuple[str, ...], list[Scored]] = {}
+    for s in scored:
+        groups.setdefault(tuple(key(s).values()), []).append(s)
+    names = tuple(key(scored[0])) if scored else ()
+    rows = tuple((*group, len(some), *_errors(some, value)) for group, some in groups.items())
+    return Table(title, (*names, "rows", *ERRORS), rows, (*("",) * (len(names) + 1), *("%",) * len(ERRORS)))
+
+
+def _errors(some: Sequence[Scored], value: Callable[[Scored], float]) -> tuple[Value | None, ...]:
+    """The figures of :data:`ERRORS` [%]."""
+    signed = [value(s) / s.measured - 1.0 for s in some]
+    off = [abs(e) for e in signed]
+    inside = [s.inside for s in some if s.inside is not None]
+    figures = (mean(off), median(off), mean(signed), max(off), mean(inside) if inside else None)
+    return tuple(None if f is None else 100.0 * f for f in figures)
 
 
 def _every(scored: Sequence[Scored]) -> Table:
-    columns = ("data_set", "row", "measured", "ideal", "computed", "left_out", "low", "high")
+    columns = ("data_set", "row", "measured", "ideal", "computed", "held_out", "low", "high")
     rows = tuple(
-        (s.dataset.removesuffix(".csv"), s.id, s.measured, s.ideal, s.calibrated, s.held_out, s.low, s.high)
+        (s.dataset, s.id, s.measured, s.ideal, s.calibrated, s.held_out, s.low, s.high)
         for s in scored
-        if s.what != "memory"
+        if s.part != "memory"
     )
     return Table("Rows", columns, rows, ("", "", *("s",) * 6))
 
 
-def _skipped(missed: dict[str, list[Skipped]]) -> Table:
-    reasons = Counter((name.removesuffix(".csv"), s.reason) for name, some in missed.items() for s in some)
+def _skipped(missed: Mapping[str, Sequence[Skipped]]) -> Table:
+    reasons = Counter((name, s.reason) for name, some in missed.items() for s in some)
     rows = tuple((name, number, reason) for (name, reason), number in reasons.most_common())
     return Table("Rows without an estimate", ("data_set", "rows", "reason"), rows)

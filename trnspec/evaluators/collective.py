@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from trnspec.errors import QuantityError
 from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
 from trnspec.evaluation.evidence import marked
 from trnspec.evaluation.questions import CalibratedSystem, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
-from trnspec.perf.collectives import closed_forms
+from trnspec.perf.calibration.fit_collectives import collective_inputs
+from trnspec.perf.collectives import closed_forms, library
 from trnspec.perf.collectives.bounds import Bound, bound
 from trnspec.perf.collectives.groups import Group
+from trnspec.perf.collectives.library import Launch, Timed
 from trnspec.perf.collectives.link_rates import Rates, fabric_level
 from trnspec.perf.collectives.timing import (
+    ALIASES,
     NEURON_NAMES,
-    Launch,
     Plan,
     Timing,
     fastest,
@@ -27,8 +29,9 @@ from trnspec.perf.collectives.timing import (
     time_plan,
 )
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
+from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import SLOTS, collective_time, machine
+from trnspec.perf.lowering.machine import collective_time, machine
 from trnspec.perf.lowering.machine import group as by_level
 from trnspec.perf.lowering.system import System as Hardware
 from trnspec.quantities import quantity
@@ -92,10 +95,26 @@ class CollectiveQuestion(CalibratedSystem):
     algorithm: str | None = field(
         default=None,
         metadata=axis(
-            "Algorithm, or one of its stages; Neuron's names mesh, rdh and kangaring, and nvls and sharp are accepted.",
+            "Algorithm, or one of its stages, or a protocol of the calibration; Neuron's names mesh, rdh and kangaring, and "
+            "nvls and sharp are accepted.",
             "NAME", group="Schedule", unset="the fastest",
         ),
     )  # fmt: skip
+    framework: Literal["nccl", "nccom", "vllm", "sglang", "trtllm"] | None = field(
+        default=None,
+        metadata=axis(
+            "Library: NCCL, Neuron's collectives (nccom), or the all-reduce kernels of an inference framework.",
+            group="System", unset="that with most measurements on the chip",
+        ),
+    )  # fmt: skip
+    launch: Launch = field(
+        default="graph",
+        metadata=axis(
+            "How calls are launched: by the device or queued (graph), one by one by the host (eager), or by a host that waits "
+            "for each (synchronous).",
+            group="Schedule",
+        ),
+    )
 
 
 @frozen
@@ -103,6 +122,8 @@ class _Case:
     """What the answers are computed from.
 
     Attributes:
+        known: The calibration; without one ``timing`` is that of ``plan``, else that of the first of ``measured``.
+        measured: The protocols of the calibration that are used, fastest first.
         ends: The time with every figure at its slow end and at its fast end, including the spread of a calibration.
         least: The lower bound with every figure at its fast end [s].
     """
@@ -113,6 +134,8 @@ class _Case:
     size: float
     stride: int
     known: Calibrated
+    measured: tuple[Timed, ...]
+    launch: Launch
     plan: Plan
     timing: Timing
     ends: tuple[float, float]
@@ -138,9 +161,10 @@ SMALL = 2.0**20
 
 
 def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
-    """Compute the time of a collective: by every algorithm, and a lower bound for all of them.
+    """Compute the time of a collective as measured libraries run it, by every algorithm without losses, and a lower bound.
 
-    Without a calibration links have their published rate, and steps take the published latency of their links.
+    A calibration has the protocols of a library, of which the fastest is used. Without one links have their published rate,
+    and steps take the published latency of their links.
 
     Args:
         catalog: The catalog.
@@ -167,30 +191,73 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
     of = group(system, q.ranks, q.stride)
     count = len(of.ranks)
     named = {plan.name: plan for plan in plans(system, of, kind)}
-    known = calibrated(catalog.graph, system.chip, "collectives", q.calibration, era=q.era or "")
-    launch = _launch(known)
     rates = Rates(system)
-    timings = [time_plan(plan, rates, size, launch) for plan in named.values()]
-    best = fastest(timings, q.algorithm)
+    timings = [time_plan(plan, rates, size) for plan in named.values()]
+    known, measured = _measured(catalog, q, system, count, size)
+    best = fastest(timings, None if measured else q.algorithm)
     plan = named[best.algorithm]
     slow, fast = system.ends or (system, system)
-    ends = (
-        time_plan(plan, Rates(slow), size, launch).time * known.high,
-        time_plan(plan, Rates(fast), size, launch).time * known.low,
-    )
-    least = bound(fast, of, kind, size).time
-    case = _Case(system, of, kind, size, q.stride, known, plan, best, ends, bound(system, of, kind, size), least)
+    if measured:
+        timing = _launched(known, system, measured[0], q.launch, size)
+        ends = tuple(
+            _launched(known, at, _protocols(known, at, q, count, size)[0], q.launch, size).time * factor
+            for at, factor in ((slow, known.high), (fast, known.low))
+        )
+    else:
+        timing, ends = best, tuple(time_plan(plan, Rates(at), size).time for at in (slow, fast))
+    case = _Case(
+        system, of, kind, size, q.stride, known, measured, q.launch, plan, timing, (ends[0], ends[1]),
+        bound(system, of, kind, size), bound(fast, of, kind, size).time,
+    )  # fmt: skip
     return Evaluation(
         evaluator="collective",
         title=f"{kind} of {q.size} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
         inputs={**q.values(), "ranks": count, "lnc": int(system.lnc) or None},
         answers=_answers(case),
         evidence=known.evidence if known.name else NO_LOSSES,
-        parts=_parts(best),
+        parts=_parts(timing),
         bottleneck=_bottleneck(case),
         assumptions=_assumptions(case),
         figures_used=_figures_used(case),
-        tables=(_table(case, timings, named),),
+        tables=(*_protocol_table(case), _table(case, timings, named)),
+    )
+
+
+def _measured(
+    catalog: Catalog, q: CollectiveQuestion, system: Hardware, count: int, size: float
+) -> tuple[Calibrated, tuple[Timed, ...]]:
+    """The calibration, and the time of each of its protocols; none for one rank, or where no protocol is of the algorithm."""
+    known = calibrated(catalog.graph, system.chip, "collectives", q.calibration, q.framework or "", q.era or "")
+    if known.library is None or count == 1 or not system.rates or not system.bandwidth:
+        return Calibrated(), ()
+    measured = _protocols(known, system, q, count, size)
+    if not measured:
+        return Calibrated(), ()
+    return known.of_collective(q.kind, collective_inputs(system, size, float(count))), measured
+
+
+def _protocols(
+    known: Calibrated, system: Hardware, q: CollectiveQuestion, count: int, size: float
+) -> tuple[Timed, ...]:
+    assert known.library is not None
+    rank = machine(system, IDEAL, next(iter(system.rates)))
+    every = library.timed(known.library, rank, q.kind, float(count), float(q.stride), size)
+    if q.algorithm is None:
+        return every
+    name = q.algorithm.lower()
+    return tuple(t for t in every if name == t.protocol.name.lower()) or tuple(
+        t for t in every if t.protocol.algorithm in {name, ALIASES.get(name)}
+    )
+
+
+def _launched(known: Calibrated, system: Hardware, fast: Timed, launch: Launch, size: float) -> Timing:
+    """A measured protocol as a timing: what the launch adds is latency."""
+    assert known.library is not None
+    total = float(library.launched(known.library, launch, fast.time, size, 1.0 / system.bandwidth))
+    inside = "fabric" if fabric_level(system) is not None else "chip"
+    links = "network" if fast.network else inside
+    return Timing(
+        fast.protocol.name, total, fast.steps, total - fast.transfer, ((links, fast.transfer),) if fast.transfer else ()
     )
 
 
@@ -213,18 +280,6 @@ def _size(text: str) -> float:
             hint="one number with its unit, such as 64 MiB",
         )
     return float(size)
-
-
-def _launch(known: Calibrated) -> Launch:
-    """What a calibration of collectives adds to the ideal time."""
-    efficiency = known.efficiency
-    return Launch(
-        latency=efficiency.call,
-        step=efficiency.hop,
-        network_step=efficiency.network_hop,
-        efficiency=known.serving.link,
-        **{name: float(getattr(efficiency, name)) for name in SLOTS},
-    )
 
 
 def _answers(case: _Case) -> tuple[Answer, ...]:
@@ -257,10 +312,14 @@ def _answers(case: _Case) -> tuple[Answer, ...]:
     if timing.time:
         share = 100.0 * case.bound.time / timing.time
         answers.append(Answer("share_of_bound", share, "%", note="bound over time"))
-    answers.append(Answer("algorithm", timing.algorithm, note="stages, innermost first, joined by +"))
+    note = f"{case.measured[0].protocol.algorithm}, a protocol of {known.name}" if case.measured else _STAGES
+    answers.append(Answer("algorithm", timing.algorithm, note=note))
     if timing.steps is not None:
         answers.append(Answer("steps", timing.steps))
     return tuple(answers)
+
+
+_STAGES = "stages, innermost first, joined by +"
 
 
 def _parts(timing: Timing) -> tuple[Part, ...]:
@@ -278,6 +337,8 @@ def _bottleneck(case: _Case) -> str:
     timing = case.timing
     if not timing.time:
         return ""
+    if not timing.transfers:
+        return "latency-bound"
     stage, seconds = max(timing.transfers, key=lambda t: t[1])
     if timing.latency >= seconds:
         return f"latency-bound: {timing.steps:g} steps" if timing.steps is not None else "latency-bound"
@@ -287,13 +348,21 @@ def _bottleneck(case: _Case) -> str:
     return f"{kind}: bandwidth {_COVERS[stage]}"
 
 
+def _protocol_table(case: _Case) -> tuple[Table, ...]:
+    if not case.measured:
+        return ()
+    rows = tuple((t.protocol.name, t.protocol.algorithm, t.time, t.steps, t.latency, t.transfer) for t in case.measured)
+    columns = ("protocol", "algorithm", "time", "steps", "latency", "transfer")
+    return (Table("Measured protocols", columns, rows, ("", "", "s", "", "s", "s")),)
+
+
 def _table(case: _Case, timings: list[Timing], named: dict[str, Plan]) -> Table:
     rows: list[tuple[Value | None, ...]] = []
     for t in sorted(timings, key=lambda t: t.time):
         share = 100.0 * case.bound.time / t.time if t.time else None
         rows.append((t.algorithm, t.time, t.steps, t.latency, t.transfer, share, _neuron_name(named[t.algorithm])))
     return Table(
-        "Algorithms",
+        "Algorithms without losses" if case.measured else "Algorithms",
         ("algorithm", "time", "steps", "latency", "transfer", "share_of_bound", "neuron_name"),
         tuple(rows),
         ("", "s", "", "s", "s", "%", ""),
@@ -324,7 +393,14 @@ def _assumptions(case: _Case) -> tuple[Assumption, ...]:
             "all groups of the same size and stride in one fabric run concurrently and share its links",
         ),
     ]
-    if len(of.ranks) > 1:
+    if case.measured:
+        names = ", ".join(t.protocol.name for t in case.measured)
+        assumptions += [
+            Assumption("protocol", case.timing.algorithm, f"the fastest of {names}, as the library chooses"),
+            Assumption("launch", case.launch, _LAUNCHES[case.launch]),
+        ]
+        stages = set()
+    elif len(of.ranks) > 1:
         assumptions += [_latency(case), *_overlapping(case), *_in_network(case), *_by_level(case)]
     if system.lnc:
         assumptions.append(Assumption("lnc", f"{system.lnc:g}", "physical cores per logical core, which is a rank"))
@@ -343,11 +419,18 @@ def _assumptions(case: _Case) -> tuple[Assumption, ...]:
         )
     if "network" in stages:
         assumptions.append(Assumption("network", "shared equally by all ranks", "all ranks send at once"))
-    if case.kind in _SPREAD and case.plan.parts > 1.0:
+    if case.kind in _SPREAD and case.plan.parts > 1.0 and not case.measured:
         assumptions.append(Assumption("spread", f"{case.plan.parts:g} parts", _SPREAD[case.kind]))
     if case.kind == "all-to-all":
         assumptions.append(Assumption("size", "what one rank sends, all blocks", "as in nccom-test"))
     return tuple(assumptions)
+
+
+_LAUNCHES = {
+    "graph": "by the device, or queued: no time of the host",
+    "eager": "by the host, one by one; the result is copied",
+    "synchronous": "by the host, which waits for each",
+}
 
 
 def _unpublished(case: _Case) -> list[str]:
@@ -400,10 +483,7 @@ def _by_level(case: _Case) -> tuple[Assumption, ...]:
     passes = _PASSES.get(case.kind)
     if passes is None or not case.system.rates or not case.system.bandwidth:
         return ()
-    # A calibration of collectives scales all levels by one more share.
-    link, achieved = case.known.serving.link, case.known.efficiency
-    achieved = evolve(achieved, **{name: getattr(achieved, name) * link for name in SLOTS})
-    numbers = machine(case.system, achieved, next(iter(case.system.rates)))
+    numbers = machine(case.system, IDEAL, next(iter(case.system.rates)))
     cost = by_level(numbers, float(len(case.of.ranks)), float(case.stride))
     if cost.unknown > _CLOSE:
         return ()

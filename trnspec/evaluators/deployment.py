@@ -20,7 +20,7 @@ from trnspec.evaluation.questions import (
 )
 from trnspec.evaluation.result import Assumption, RefusalError
 from trnspec.evaluators.data_types import ELEMENT_BYTES, element_bytes
-from trnspec.evaluators.serving_software import Software, all_experts_from, narrowed, resolve
+from trnspec.evaluators.serving_software import Software, narrowed, resolve
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.calibrated import Calibrated
@@ -29,12 +29,11 @@ from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.serving.forward_pass import Deployment
+from trnspec.perf.serving.memory import capacity, held
 from trnspec.perf.serving.request import Speculation
-from trnspec.perf.serving.static_graphs import compiled
+from trnspec.perf.serving.static_graphs import all_experts_from, compiled
 from trnspec.perf.work import frameworks
 from trnspec.perf.work.layout import check_context
-from trnspec.perf.work.memory import Memory, inference_memory
-from trnspec.perf.work.stages import Split, peak_stages
 from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from trnspec.graph.graph import Graph
+    from trnspec.perf.work.memory import Memory
 
 
 @frozen(kw_only=True, slots=False)
@@ -103,6 +103,11 @@ class Pool:
     def ranks(self) -> float:
         """Ranks of one replica."""
         return float(self.plan.tp * self.plan.pp)
+
+    @property
+    def capacity(self) -> float:
+        """Device memory that a rank reaches [B]."""
+        return capacity(self.system, float(self.ranks * self.plan.dp))
 
     @property
     def chips(self) -> float:
@@ -335,35 +340,23 @@ def memory(setup: Setup, pool: Pool) -> Memory:
     if not decodes:
         context = plan.compiled_prompt or plan.prompt
     total = evolve(
-        _held(setup.dims, plan, context, at_once),
-        reserve=frameworks.runtime(pool.system.capacity, reserve=setup.question.reserve).reserve,
+        held(setup.dims, plan, context, at_once),
+        reserve=frameworks.runtime(pool.capacity, reserve=setup.question.reserve).reserve,
     )
     if decodes and setup.drafting is not None:
-        draft = _held(setup.drafting[1], evolve(plan, ep=1.0), context, tokens)
+        draft = held(setup.drafting[1], evolve(plan, ep=1.0), context, tokens)
         total = evolve(total, weights=total.weights + draft.weights, cache=total.cache + draft.cache)
     return total
 
 
-def _held(d: Dimensions, plan: Deployment, context: float, at_once: float) -> Memory:
-    split = Split(tp=plan.tp, pp=plan.pp, dp=plan.dp, ep=plan.ep)
-    stages = [
-        inference_memory(
-            d, split, context=context, batch=(plan.compiled_batch or plan.batch) * plan.dp, step_tokens=at_once, stage=stage,
-            weight_bytes=plan.weight_bytes, kv_bytes=plan.cache_bytes, activation_bytes=plan.activation_bytes,
-        )
-        for stage in dict.fromkeys(peak_stages(d, split))
-    ]  # fmt: skip
-    return max(stages, key=lambda m: float(m.total))
-
-
-def max_batch(setup: Setup, capacity: float) -> int:
+def max_batch(setup: Setup, available: float) -> int:
     """The largest batch size per replica that fits in a number of bytes per rank; 0 if not even one does."""
 
     def fits(batch: int) -> bool:
         if setup.software.batches and batch > setup.software.batches[-1]:
             return False
         one = setup.with_batch(batch)
-        return float(memory(one, one.pool).total) <= capacity
+        return float(memory(one, one.pool).total) <= available
 
     if not fits(1):
         return 0

@@ -11,7 +11,8 @@ from trnspec.evaluation.evidence import weakest
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
 from trnspec.evaluators.deployment import InferenceQuestion, Pool, Setup, idle, max_batch, memory, prepare
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
+from trnspec.perf.calibration.nearest import nearest_row
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.forward_pass import PARTS, Serving, attended, cache_bytes, cache_share, head_share
@@ -116,13 +117,14 @@ def answered(
     experts = setup.dims.experts > 0
     inputs, scale = serving_inputs(setup.dims, setup.pool.plan), _scale(setup.pool)
     known = known.at(inputs, question.dtype, scale=scale, experts=experts)
+    known = with_nearest(known, nearest_row(catalog.graph, known.name, inputs, setup.name))
     if (before := setup.before) is not None:
         inputs, scale = serving_inputs(setup.dims, before.plan), _scale(before)
         prompts = before.known.at(inputs, question.dtype, scale=scale, experts=experts)
         setup = evolve(setup, before=evolve(before, known=prompts))
     achieved = serving_of(known) if serving is None else serving
     held = memory(setup, setup.pool)
-    most = max_batch(setup, setup.pool.system.capacity)
+    most = max_batch(setup, setup.pool.capacity)
     for pool in filter(None, (setup.pool, setup.before)):
         _fits(setup, pool, most)
     slow, nominal, fast = (_case(setup, achieved, end) for end in (0, None, 1))
@@ -149,7 +151,7 @@ def _scale(pool: Pool) -> str:
 
 def _fits(setup: Setup, pool: Pool, most: int) -> None:
     held = memory(setup, pool)
-    capacity = pool.system.capacity
+    capacity = pool.capacity
     if held.total <= capacity:
         return
     names = [n for n in _fields(held) if getattr(held, n)]
@@ -285,7 +287,7 @@ def _answers(
         kind: Kind = "ideal" if name == "transfer_time" else weakest(u.evidence for u in used).kind
         yield Answer(name, value, unit, low, high, note, kind)
     yield Answer("memory", float(held.total), "B", note="of the rank that needs most")
-    yield Answer("capacity", setup.pool.system.capacity, "B", note="per rank")
+    yield Answer("capacity", setup.pool.capacity, "B", note="per rank")
     size = float(cache_bytes(setup.model, setup.pool.plan.cache_bytes))
     yield Answer("kv_per_token", size, "B", note="KV cache of one token, all layers and ranks, without replication")
     yield Answer("max_batch", most, note="sequences per replica that fit")

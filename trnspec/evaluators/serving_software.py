@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from trnspec.evaluation.result import Assumption, RefusalError
-from trnspec.model.chip import Chip
-from trnspec.model.core import Core
 from trnspec.perf.serving.frameworks import DEFAULTS, FRAMEWORKS, Setting
-from trnspec.perf.serving.static_graphs import narrow_shards, powers_of_two
+from trnspec.perf.serving.static_graphs import narrow_shards, powers_of_two, tile_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,10 +47,7 @@ class Software:
         """
         if "tile" not in self.settings:
             return self.columns
-        spec = graph.named(chip).spec
-        core = graph.find(spec.cores.core) if isinstance(spec, Chip) and spec.cores is not None else None
-        tensor = core.spec.engines.tensor if core is not None and isinstance(core.spec, Core) else None
-        return None if tensor is None or tensor.array is None else int(tensor.array.columns)
+        return tile_of(graph, chip)
 
     def assumptions(self, question: InferenceQuestion) -> Iterator[Assumption]:
         """Each value that the framework sets, with its origin."""
@@ -112,18 +107,6 @@ _RESOLVED = ("context_buckets", "batch_buckets", "tile")
 
 def _increasing(buckets: tuple[int, ...] | None) -> tuple[int, ...]:
     return tuple(sorted(set(buckets or ())))
-
-
-def all_experts_from(experts: str | None, d: Dimensions) -> float:
-    """Tokens from which on a pass computes and reads all experts; 0.0 for never.
-
-    Args:
-        experts: The input of that name.
-        d: The model; selective loading ends where its tokens select as many experts as there are, ``T k >= E``.
-    """
-    if not d.experts or experts in (None, "selected"):
-        return 0.0
-    return 2.0 if experts == "all" else float(-(-d.experts // d.active))
 
 
 def narrowed(d: Dimensions, model: Transformer, plan: Deployment, tile: int | None) -> Deployment:

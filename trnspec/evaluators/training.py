@@ -23,7 +23,9 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Refu
 from trnspec.evaluators.fit import Demand
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.calibration.fit_range import scale_of, training_inputs
+from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.experts import LEAST_DISPATCH, SOFTWARE_DISPATCH
+from trnspec.perf.lowering.calibrated import with_nearest
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work import frameworks
@@ -143,12 +145,14 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
     _, memory, _ = demand.worst(estimator.dims)
     if q.must_fit and memory.total > estimator.system.capacity:
         raise _too_large(question, estimator, memory)
+    fit_inputs = training_inputs(estimator.dims, layout)
     known = estimator.calibration.at(
-        training_inputs(estimator.dims, layout),
+        fit_inputs,
         q.dtype,
         scale=scale_of(estimator.system, layout.ranks),
         experts=estimator.dims.experts > 0,
     )
+    known = with_nearest(known, nearest_row(catalog.graph, known.name, fit_inputs, estimator.name))
     estimator = evolve(estimator, calibration=known)
     step = estimator.step(layout)
     moved = offload_time(estimator, layout, estimator.memory(layout), step, rate) if q.offload != "none" else 0.0

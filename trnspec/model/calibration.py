@@ -26,11 +26,14 @@ SHARES = frozenset(
         "overlap",
         "exposed",
         "tensor_overlap",
+        "pipeline_overlap",
+        "exchange",
+        "expert_overlap",
     }
 )
 """The parameters of :class:`Achieved` that are shares of training, none above 1."""
 
-SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding"})
+SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding", "queue"})
 """Those that only serving has."""
 
 Framework = Annotated[str, Pattern(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "the name of a framework, such as megatron")]
@@ -76,6 +79,10 @@ class Achieved:
         overlap: Share of the computation that collectives over gradients and weights hide behind. Example: 0.7x
         exposed: Share of those collectives that is exposed in any case. Example: 0.2x
         tensor_overlap: Share of a layer's computation that its own collectives can hide behind. Example: 0.5x
+        pipeline_overlap: Share of the messages between pipeline stages that the interleaved schedule hides. Example: 0.8x
+        exchange: Share of the rate of other collectives that an all-to-all between experts reaches. Example: 0.5x
+        dispatch: Time of an all-to-all between experts that does not depend on its size. Example: 100 us
+        expert_overlap: Share of the rest of a layer that the all-to-all can hide behind. Example: 0.3x
         step: Time of a step that depends on nothing. Example: 0.5 ms
         causal: 1x where attention computes only the half that causality leaves, 0x where it computes all. Example: 1x
         weights: Serving: share of the peak rate of device memory that reading weights reaches. Example: 0.6x
@@ -86,6 +93,11 @@ class Achieved:
         sample: Serving: time to pick a token, for each sequence. Example: 1 ms
         request: Serving: time of a prefill that depends on nothing. Example: 15 ms
         padding: Serving: share of the cache's unused capacity that is read as well. Example: 0.9x
+        queue: Serving: share of the other requests in flight whose prompts are ahead of a new one. Example: 0.1x
+        response: Serving: time of a first token that takes no device time. Example: 20 ms
+        host: Collectives: least time of a call that the host launches. Example: 20 us
+        wait: Collectives: time by which a call takes longer that the host waits for. Example: 20 us
+        copies: Collectives: passes over the buffer of an eager call, beyond those of a graph. Example: 2x
     """
 
     __repr__ = short_repr
@@ -113,6 +125,10 @@ class Achieved:
     overlap: Ratio | None = None
     exposed: Ratio | None = None
     tensor_overlap: Ratio | None = None
+    pipeline_overlap: Ratio | None = None
+    exchange: Ratio | None = None
+    dispatch: Duration | None = None
+    expert_overlap: Ratio | None = None
     step: Duration | None = None
     causal: Ratio | None = None
     weights: Ratio | None = None
@@ -123,6 +139,40 @@ class Achieved:
     sample: Duration | None = None
     request: Duration | None = None
     padding: Ratio | None = None
+    queue: Ratio | None = None
+    response: Duration | None = None
+    host: Duration | None = None
+    wait: Duration | None = None
+    copies: Ratio | None = None
+
+
+@frozen(kw_only=True)
+class Protocol:
+    """One way of a library to run collectives; the fastest is used.
+
+    Attributes:
+        name: Its name in the library. Example: LL128
+        algorithm: How it moves the data. Example: ring
+        kinds: The collectives that it runs.
+        call: Time that depends on neither size nor ranks. Example: 5 us
+        hop: Time of a step within a server or an UltraServer. Example: 0.8 us
+        network_hop: Time of a step over the network. Example: 30 us
+        link: Share of the rate of links within them, and of device memory between ranks of a chip. Example: 0.8x
+        network: Share of the rate of the network. Example: 0.65x
+        own: How often a rank's own part of the buffer passes its links in addition. Example: 0.5x
+    """
+
+    __repr__ = short_repr
+
+    name: Text
+    algorithm: Literal["ring", "recursive", "direct", "one-shot", "in-network"]
+    kinds: tuple[Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send"], ...]
+    call: Duration
+    hop: Duration
+    network_hop: Duration
+    link: Ratio
+    network: Ratio
+    own: Ratio | None = None
 
 
 @frozen(kw_only=True)
@@ -159,6 +209,9 @@ class FittedOn:
         ranks: Ranks; in serving those of a replica.
         global_batch: Training: sequences of a step.
         batch: Serving: sequences decoded together.
+        collectives: The collectives that were measured.
+        size: Collectives: bytes of the buffer.
+        servers: Collectives: servers, or UltraServers, that the ranks are on.
     """
 
     __repr__ = short_repr
@@ -177,6 +230,9 @@ class FittedOn:
     ranks: Range | None = None
     global_batch: Range | None = None
     batch: Range | None = None
+    collectives: tuple[Text, ...] = ()
+    size: Range | None = None
+    servers: Range | None = None
 
 
 @frozen(kw_only=True)
@@ -241,6 +297,7 @@ class Group:
         median: Median of the same. Example: 0.053x
         low: Measured over computed at the lower end of the interval with the coverage of the spread. Example: 0.91x
         high: Measured over computed at its upper end. Example: 1.08x
+        size: Collectives: bytes of the buffers of the group; any size when left out.
     """
 
     __repr__ = short_repr
@@ -254,6 +311,7 @@ class Group:
     median: Ratio
     low: Ratio
     high: Ratio
+    size: Range | None = None
 
 
 @frozen(kw_only=True)
@@ -271,6 +329,7 @@ class Calibration:
         data: The tables of the rows it was fitted on. Example: training_a100_vtrain.csv
         fitted_on: What those rows have in common, and the range of each input.
         achieved: What is achieved of the published figures.
+        protocols: Collectives: the protocols of the library.
         spread: How far measurements lie from it: of inference, the time per output token.
         first: The same of the time to the first token.
         groups: The same by scale, models and phase, for groups with enough rows.
@@ -291,6 +350,7 @@ class Calibration:
     data: Text
     fitted_on: FittedOn | None = None
     achieved: Achieved
+    protocols: tuple[Protocol, ...] = ()
     spread: Spread
     first: Spread | None = None
     groups: tuple[Group, ...] = ()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trnspec.perf.ops import Number, larger, smaller
 from trnspec.perf.work.flops import head_flops, head_traffic, layer_flops, layer_traffic, span
+from trnspec.perf.work.transformer import STATE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,8 +51,9 @@ class Piece(NamedTuple):
     """One operation of a forward pass.
 
     Attributes:
-        name: ``projections``, ``scores``, ``mlp``, ``experts``, ``shared``, ``router`` or ``head``.
-        layers: The layers it belongs to: ``all``, ``dense``, ``experts``, ``full``, ``windowed``; empty for the head.
+        name: ``projections``, ``scores``, ``index``, ``recurrence``, ``mlp``, ``experts``, ``shared``, ``router`` or ``head``.
+        layers: The layers it belongs to: ``all``, ``dense``, ``experts``, ``full``, ``windowed``, ``sparse``, ``indexed``;
+            empty for the head and for all recurrences together.
         count: How often the model has it.
         flops: FLOP of one.
         traffic: Device-memory traffic of one [B].
@@ -94,9 +96,11 @@ def pieces(  # each is an input of the evaluator
         work[kind] = layer_flops(d, tokens, span(seq, 0.0, d.causal, convention), kind)
         moved[kind] = layer_traffic(d, tokens, seq, kind, sequences=sequences, **sizes)
     yield Piece("projections", "all", d.layers, work[0.0].projections, moved[0.0].projections)
+    attended = d.layers - d.unattended_layers
     for name, count, window in (
-        ("full", d.layers - d.windowed_layers, 0.0),
+        ("full", attended - d.windowed_layers - d.sparse_layers, 0.0),
         ("windowed", d.windowed_layers, d.window),
+        ("sparse", d.sparse_layers, d.sparse_keys),
     ):
         if count > 0.0:
             flops = layer_flops(d, tokens, span(seq, window, d.causal, convention)).scores
@@ -104,6 +108,14 @@ def pieces(  # each is an input of the evaluator
             reach = seq if convention == "causal" else span(seq, window, d.causal, "full")
             traffic = layer_traffic(d, tokens, reach, sequences=sequences, **sizes).scores
             yield Piece("scores", "all" if count == d.layers else name, count, flops, traffic)
+    if d.index_layers > 0.0:
+        keys = span(seq, 0.0, d.causal, convention)
+        traffic = element_bytes * tokens * d.index_width + kv_bytes * sequences * seq * d.index_size
+        yield Piece("index", "indexed", d.index_layers, 2.0 * tokens * keys * d.index_width, traffic)
+    if d.recurrence > 0.0:
+        # Tensors of every token once, and the state of every sequence read and written.
+        traffic = element_bytes * tokens * d.recurrent_width + 2.0 * STATE_BYTES * sequences * d.state
+        yield Piece("recurrence", "", 1.0, 2.0 * tokens * d.recurrence, traffic)
     for name, kind, count in (
         ("mlp", 0.0, dense),
         ("router", 1.0, d.expert_layers),

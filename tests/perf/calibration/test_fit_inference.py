@@ -196,7 +196,7 @@ def test_the_document_is_one_that_the_catalog_reads(wide, vendor, cases):
         source="neuron-benchmarks-2026-08", data="inference_neuron.csv", fitted=str(node.spec.fitted),
         schema="../../schemas/v1/calibration.schema.json",
         note="The interval and the errors include 15 rows that were not fitted.",
-        fitted_on=fitted_on(vendor), beyond=beyond(wide, vendor, {"x": [c for c in cases if c.software == OPTIMUM]}),
+        framework="transformers-neuronx", era="2024", fitted_on=fitted_on(vendor), beyond=beyond(wide, vendor, {"x": [c for c in cases if c.software == OPTIMUM]}),
     )  # fmt: skip
     bare = re.compile(r"[0-9.]+")
     assert bare.sub("N", node.document.text) == bare.sub("N", text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trnspec.perf.calibration.groups import LEAST, Label, groups, interval
+from trnspec.perf.calibration.groups import ENOUGH, LEAST, Label, groups, interval
 
 
 def test_the_levels_of_an_interval():
@@ -35,26 +35,45 @@ def test_releases_of_a_configuration_count_once():
 
 
 def labels(scale, models, count, of=""):
-    return [Label(scale, models, f"{of or scale}{models}{i}") for i in range(count)]
+    return [Label(scale, models, of or "c", f"{of or scale}{models}{i}") for i in range(count)]
 
 
 def test_the_groups():
-    """With enough clusters each; those that have all rows of another are left out."""
+    """All rows, then those with enough clusters; those that have all rows of another are left out."""
     rows = [
         *labels("server", "dense", LEAST),
         *labels("server", "experts", LEAST - 1),
         *labels("large", "dense", LEAST),
     ]
     found = groups("step", rows, np.linspace(-0.1, 0.1, len(rows)))
-    assert [("large", "dense"), ("server", "dense"), ("server", ""), ("", "dense")] == [
-        (g.scale, g.models) for g in found
-    ]
-    assert [LEAST, LEAST, 2 * LEAST - 1, 2 * LEAST] == [g.clusters for g in found]
-    assert [] == groups("step", labels("server", "dense", 30), np.zeros(30))
-    assert [] == groups("step", [*labels("server", "dense", 30), *labels("large", "dense", 5)][30:], np.zeros(5))
+    expected = [("", ""), ("large", "dense"), ("server", "dense"), ("server", ""), ("", "dense")]
+    assert expected == [(g.scale, g.models) for g in found]
+    assert [3 * LEAST - 1, LEAST, LEAST, 2 * LEAST - 1, 2 * LEAST] == [g.clusters for g in found]
+    assert [("", "")] == [(g.scale, g.models) for g in groups("step", labels("server", "dense", 30), np.zeros(30))]
 
 
 def test_rows_of_few_configurations_are_no_group():
     rows = [*labels("server", "dense", 2) * 20, *labels("large", "dense", LEAST)]
     found = groups("step", rows, np.zeros(len(rows)))
-    assert [("large", "dense", LEAST)] == [(g.scale, g.models, g.clusters) for g in found]
+    assert [("", "", LEAST + 2), ("large", "dense", LEAST)] == [(g.scale, g.models, g.clusters) for g in found]
+
+
+def test_a_group_of_few_clusters_is_drawn_towards_all_rows():
+    """In proportion to the clusters that it lacks, on a logarithmic scale; one with enough of them is not."""
+    rows = [*labels("server", "dense", 40), *labels("large", "dense", 4)]
+    errors = np.concatenate([np.linspace(-0.5, 1.0, 40), np.zeros(4)])
+    everything, few, many = groups("step", rows, errors)
+    assert ("large", "server") == (few.scale, many.scale)
+    assert (few.low, few.high) == pytest.approx(
+        (everything.low ** (1 - 4 / ENOUGH), everything.high ** (1 - 4 / ENOUGH))
+    )
+    assert (many.low, many.high) == pytest.approx(interval(1 / (1 + errors[:40]), np.arange(40)))
+
+
+def test_the_rows_of_the_chip_are_the_group_where_they_are_enough():
+    rows = [*labels("server", "dense", ENOUGH, "a"), *labels("server", "dense", ENOUGH - 1, "b")]
+    errors = np.concatenate([np.full(ENOUGH, 0.25), np.full(ENOUGH - 1, -0.5)])
+    (of_a,) = groups("step", rows, errors, "a")
+    (of_b,) = groups("step", rows, errors, "b")
+    assert (ENOUGH, 0.8, 0.8) == (of_a.rows, pytest.approx(of_a.low), pytest.approx(of_a.high))
+    assert (2 * ENOUGH - 1, 0.8, 2.0) == (of_b.rows, pytest.approx(of_b.low), pytest.approx(of_b.high))

@@ -9,7 +9,14 @@ import pytest
 from engine_catalogs import everything
 
 from trnspec.loading.files import shipped as folder
-from trnspec.perf.calibration.measured_collectives import Row, collective_rows, fit_rows, matmul_rows
+from trnspec.perf.calibration.fit_collectives import LIBRARIES
+from trnspec.perf.calibration.measured_collectives import (
+    CollectiveCase,
+    Row,
+    collective_cases,
+    fit_rows,
+    matmul_rows,
+)
 from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.timing import group, timings
@@ -27,8 +34,8 @@ PRODUCT = {
 STATED = "does not state the instance type"
 
 
-def collective(**changed: str) -> Row | Skipped:
-    (found,) = collective_rows(everything(), [ROW | changed])
+def collective(**changed: str) -> CollectiveCase | Skipped:
+    (found,) = collective_cases(everything(), [ROW | changed])
     return found
 
 
@@ -37,34 +44,66 @@ def product(**changed: str) -> Row | Skipped:
     return found
 
 
-def rows_of(name: str, read=collective_rows) -> tuple[dict[str, int], dict[str, int]]:
+def rows_of(name: str, read, key) -> tuple[dict[object, int], dict[str, int]]:
     found = list(read(everything(), records(DATA / name)))
     return (
-        Counter(r.group for r in found if isinstance(r, Row)),
+        Counter(key(r) for r in found if not isinstance(r, Skipped)),
         Counter(s.reason for s in found if isinstance(s, Skipped)),
     )
 
 
+def measured(name: str):
+    return rows_of(name, collective_cases, lambda c: (c.system.name, c.kind, c.framework, c.launch))
+
+
 def test_every_row_of_nccl():
-    groups, reasons = rows_of("collectives_nccl.csv")
+    groups, reasons = measured("collectives_nccl.csv")
+    # The script of ml-engineering waits for each call; nccl-tests queues them.
     assert {
-        "all-reduce 2x p4de.24xlarge": 14, "all-reduce 2x p5.48xlarge": 16,
-        "all-reduce 2x p5.48xlarge (EKS sample)": 2, "all-reduce 1x 8xA100 NVLink3": 11,
-        "all-reduce 1x 8xH200 (NVLS) NVLS": 12, "all-reduce 1x P6-B200": 11, "all-reduce 4x P6-B200 (EFA v4)": 11,
-        "all-reduce 8xH200": 3, "all-reduce 8xH200 NVLS": 1, "reduce-scatter 8xH200 Ring": 1,
-    } == groups  # fmt: skip
+        ("p4de.24xlarge*2", "all-reduce", "nccl", "graph"): 14,
+        ("p5.48xlarge*2", "all-reduce", "nccl", "graph"): 18,
+        ("dgx-a100-80gb*1", "all-reduce", "nccl", "synchronous"): 11,
+        ("dgx-h200*1", "all-reduce", "nccl", "synchronous"): 12,
+        ("p6-b200.48xlarge*1", "all-reduce", "nccl", "synchronous"): 11,
+        ("p6-b200.48xlarge*4", "all-reduce", "nccl", "synchronous"): 11,
+        ("dgx-h200", "all-reduce", "nccl", "synchronous"): 4,
+        ("dgx-h200", "reduce-scatter", "nccl", "synchronous"): 1,
+    } == groups
     assert {f"'trn1 (slurm sample)' {STATED}": 7} == reasons
 
 
+def test_every_row_of_neuron():
+    assert (
+        {
+            ("trn2.48xlarge", "all-reduce", "nccom", "graph"): 24,
+            ("trn2.48xlarge", "all-gather", "nccom", "graph"): 12,
+            ("trn2.3xlarge", "all-reduce", "nccom", "eager"): 2,
+            ("trn2.3xlarge", "all-gather", "nccom", "eager"): 1,
+        },
+        {},
+    ) == measured("collectives_neuron.csv")
+
+
+def test_rows_of_gpus_state_library_and_launch():
+    groups, reasons = measured("collectives_gpu.csv")
+    found = Counter()
+    for (_, _, framework, launch), number in groups.items():
+        found[framework, launch] += number
+    assert {
+        ("nccl", "graph"): 486, ("sglang", "eager"): 116, ("sglang", "graph"): 116, ("trtllm", "graph"): 116,
+        ("vllm", "eager"): 116, ("vllm", "graph"): 116,
+    } == found  # fmt: skip
+    assert {} == reasons
+
+
 def test_no_row_of_nccom_names_its_instance():
-    unknown = "{!r} is not a known collective".format
-    assert ({}, {f"the row {STATED}": 51, unknown("permute"): 1, unknown("all_gatherv"): 1}) == rows_of(
-        "collectives_nccom.csv"
-    )
+    sizes = "all_gatherv: the parts differ in size, and the row does not state them"
+    pairs = "permute: the pairs of ranks that send are not stated"
+    assert ({}, {f"the row {STATED}": 51, sizes: 1, pairs: 1}) == measured("collectives_nccom.csv")
 
 
 def test_every_row_of_matrix_multiplications():
-    groups, reasons = rows_of("matmul.csv", matmul_rows)
+    groups, reasons = rows_of("matmul.csv", matmul_rows, lambda r: r.group)
     lacking = "the catalog has no document named {}, which '{}' needs".format
     assert {"a100-80gb fp16": 10, "h100-sxm bf16": 1, "h100-sxm fp8": 1, "gb200 fp8": 1} == groups
     assert {
@@ -75,14 +114,16 @@ def test_every_row_of_matrix_multiplications():
 
 def test_a_collective_is_timed_by_its_time():
     one = collective()
-    assert isinstance(one, Row)
+    assert isinstance(one, CollectiveCase)
     # The bus bandwidth of the row, in whatever unit, is not read.
-    assert 8e-3 == pytest.approx(one.measured)
-    assert one == collective(busbw_GBps="999")
+    other = collective(busbw_GBps="999")
+    assert (8e-3, 8e-3) == (pytest.approx(one.seconds), pytest.approx(other.seconds))
     # 1 GiB among eight, each of which sends 300 GB/s.
     assert closed_forms.bus_factor("all-reduce", 8.0) * 2**30 / 300e9 == pytest.approx(one.ideal)
-    assert one.ideal == one.fixed + one.terms[1]
-    assert (1.0, ("hardware: eight A100 of 80 GB with NVSwitch",)) == (one.terms[0], one.assumptions)
+    assert (
+        "hardware: eight A100 of 80 GB with NVSwitch", "library: nccl, by the chip",
+        "launch: by the device, as nccl-tests and nccom-test do",
+    ) == one.assumptions  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -103,13 +144,14 @@ def test_a_collective_is_timed_by_its_time():
 def test_what_words_mean(words, ranks, on):
     one = collective(hardware=words, n_chips=str(ranks))
     system = lower(everything(), on)
-    assert isinstance(one, Row)
+    assert isinstance(one, CollectiveCase)
     assert timings(system, group(system, ranks, 1), "all-reduce", 2.0**30)[0].time == one.ideal
 
 
-def test_switches_that_reduce_are_a_group_of_their_own_and_are_not_used_where_they_are_off():
+def test_switches_that_reduce_are_not_used_where_they_are_off():
     alone, off, on = (collective(hardware="8xH200", note=note) for note in ("", "Ring (NVLS off)", "NVLS"))
-    assert [alone.group, alone.group, f"{alone.group} NVLS"] == [alone.group, off.group, on.group]
+    nvls = next(p for p in LIBRARIES["nccl"].protocols if p.algorithm == "in-network")
+    assert (True, False, True) == tuple(case.can_use(nvls) for case in (alone, off, on))
     # 1 + 1/8 of 1 GiB, or 2 x 7/8, at 450 GB/s.
     assert alone.ideal == on.ideal == pytest.approx(1.125 * 2**30 / 450e9)
     assert off.ideal == pytest.approx(1.75 * 2**30 / 450e9)
@@ -120,15 +162,25 @@ def test_ranks_and_logical_cores_that_a_row_states():
     one = collective(hardware="trn2.48xlarge", n_chips="16", ranks="64", lnc="2", size_bytes="1048576")
     chips = collective(hardware="trn2.48xlarge", n_chips="16", size_bytes="1048576")
     system = lower(everything(), "trn2.48xlarge", lnc=2)
-    assert isinstance(one, Row)
+    assert isinstance(one, CollectiveCase)
     assert timings(system, group(system, 64), "all-reduce", 2.0**20)[0].time == one.ideal
     assert timings(system, group(system, 16), "all-reduce", 2.0**20)[0].time == chips.ideal
 
 
-def test_kernels_are_groups_of_their_own():
-    assert {"all-reduce 8xH200", "all-reduce 8xH200, NCCL"} == {
-        collective(hardware="8xH200", kernel=kernel).group for kernel in ("", "NCCL")
-    }
+@pytest.mark.parametrize(
+    ("changed", "framework", "launch"),
+    [
+        ({}, "nccl", "graph"),
+        ({"hardware": "trn2.48xlarge", "note": "4 logical cores; eager"}, "nccom", "eager"),
+        ({"framework": "vllm", "launch": "cuda graph"}, "vllm", "graph"),
+        ({"framework": "TensorRT-LLM", "launch": "eager"}, "trtllm", "eager"),
+        ({"framework": "nccl", "launch": "nccl-tests, out of place"}, "nccl", "graph"),
+        ({"source": "stas00+ml-engineering:network/README.md"}, "nccl", "synchronous"),
+    ],
+)
+def test_library_and_launch(changed, framework, launch):
+    case = collective(**changed)
+    assert (framework, launch) == (case.framework, case.launch)
 
 
 FASTER: dict[str, str] = {}
@@ -139,30 +191,31 @@ TABLES = sorted(f.name for f in DATA.glob("collectives_*.csv"))
 
 @pytest.mark.parametrize("name", TABLES)
 def test_no_measurement_is_faster_than_the_bound(name):
-    rows = [r for r in collective_rows(everything(), records(DATA / name)) if isinstance(r, Row)]
-    assert [] == [(r.id, r.measured, r.bound) for r in rows if r.measured < r.bound and r.id not in FASTER]
+    rows = [c for c in collective_cases(everything(), records(DATA / name)) if isinstance(c, CollectiveCase)]
+    assert [] == [(c.id, c.seconds, c.bound) for c in rows if c.seconds < c.bound and c.id not in FASTER]
     # Nor is any faster than the fastest algorithm at full rates.
-    assert [] == [(r.id, r.measured, r.ideal) for r in rows if r.measured < r.ideal and r.id not in FASTER]
-    assert all(0.0 < r.bound <= r.ideal * (1 + 1e-12) for r in rows)
+    assert [] == [(c.id, c.seconds, c.ideal) for c in rows if c.seconds < c.ideal and c.id not in FASTER]
+    assert all(0.0 < c.bound <= c.ideal * (1 + 1e-12) for c in rows)
 
 
 def test_there_are_rows_that_an_unpipelined_model_without_switches_that_reduce_would_not_allow():
     """Of two p5.48xlarge at 16 GiB, and of one server of H200."""
-    rows = {
-        r.id: r for r in collective_rows(everything(), records(DATA / "collectives_nccl.csv")) if isinstance(r, Row)
-    }
+    cases = collective_cases(everything(), records(DATA / "collectives_nccl.csv"))
+    rows = {c.id: c for c in cases if isinstance(c, CollectiveCase)}
     two, one = rows["nccl-aws-225"], rows["stas-h200-8-17179869184"]
     size = 2.0**34
     # The ring within a server and the network one after the other took 110 ms.
-    assert two.measured < 2 * 15 / 16 * size / 450e9 + 2 * 1 / 2 * size / 400e9
-    assert one.measured < 2 * 7 / 8 * size / 450e9
+    assert two.seconds < 2 * 15 / 16 * size / 450e9 + 2 * 1 / 2 * size / 400e9
+    assert one.seconds < 2 * 7 / 8 * size / 450e9
     assert (pytest.approx(size / 400e9), pytest.approx(size / 450e9)) == (two.bound, one.bound)
 
 
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"collective": "permute"}, "'permute' is not a known collective"),
+        ({"collective": "permute"}, "permute: the pairs of ranks that send are not stated"),
+        ({"collective": "juggle"}, "'juggle' is not a known collective"),
+        ({"framework": "mpi"}, "'mpi' is not a known collective library"),
         ({"collective": ""}, "the row states no collective"),
         ({"hardware": "Neuron (instance type not stated: trn1/inf2 or trn2)"}, f"the row {STATED}"),
         ({"hardware": "2x trn1.32xlarge (count not stated)"}, f"the row {STATED}"),
@@ -216,39 +269,40 @@ def test_a_product_that_cannot_be_computed_says_why(changed, reason):
     assert Skipped("m", reason) == product(**changed)
 
 
-def made(numbers: tuple[float, ...], count: int = 12) -> list[Row]:
+NUMBERS = (2e-5, 1.1, 0.8)
+
+
+def made(count: int = 12) -> list[Row]:
     rows = []
     for i in range(count):
-        terms = (1.0, 1e-5 * 2.0**i, 2e-5 * 5.0 ** (2 * i % 5))[: len(numbers)]
-        time = 2e-6 + sum(a * b for a, b in zip(numbers, terms, strict=True))
-        rows.append(Row(id=str(i), group="g", measured=time, ideal=terms[1], fixed=2e-6, terms=terms))
+        terms = (1.0, 1e-5 * 2.0**i, 2e-5 * 5.0 ** (2 * i % 5))
+        time = sum(a * b for a, b in zip(NUMBERS, terms, strict=True))
+        rows.append(Row(id=str(i), group="g", measured=time, ideal=terms[1], terms=terms))
     return rows
 
 
-@pytest.mark.parametrize(("what", "numbers"), [("collective", (6e-5, 1.5)), ("matmul", (2e-5, 1.1, 0.8))])
-def test_what_was_put_in_is_found_again(what, numbers):
-    rows = made(numbers)
-    found = fit_rows(rows, what)
+def test_what_was_put_in_is_found_again():
+    rows = made()
+    found = fit_rows(rows)
     assert found is not None
     measured = np.array([r.measured for r in rows])
-    assert numbers == pytest.approx(found.numbers, rel=0.05)
+    assert NUMBERS == pytest.approx(found.numbers, rel=0.05)
     assert measured == pytest.approx(found.calibrated, rel=0.01)
     assert measured == pytest.approx(found.held_out, rel=0.05)
     low, high = found.interval(measured)
     assert 0.95 < low <= high < 1.05
 
 
-@pytest.mark.parametrize(("what", "numbers"), [("collective", (6e-5, 1.5)), ("matmul", (2e-5, 1.1, 0.8))])
-def test_too_few_rows_are_not_fitted(what, numbers):
-    least = len(numbers) + 2
-    assert fit_rows(made(numbers, least - 1), what) is None
-    assert fit_rows(made(numbers, least), what) is not None
+def test_too_few_rows_are_not_fitted():
+    least = len(NUMBERS) + 2
+    assert fit_rows(made(least - 1)) is None
+    assert fit_rows(made(least)) is not None
 
 
 def test_a_row_left_out_does_not_see_itself():
-    rows = made((6e-5, 1.5))
-    found = fit_rows(rows, "collective")
-    wrong = [*rows[:3], Row(id="3", group="g", measured=1.0, ideal=1.0, fixed=2e-6, terms=rows[3].terms), *rows[4:]]
-    again = fit_rows(wrong, "collective")
+    rows = made()
+    found = fit_rows(rows)
+    wrong = [*rows[:3], Row(id="3", group="g", measured=1.0, ideal=1.0, terms=rows[3].terms), *rows[4:]]
+    again = fit_rows(wrong)
     assert found.held_out[3] == again.held_out[3]
     assert found.held_out[0] != again.held_out[0]

@@ -9,7 +9,7 @@ from engine_catalogs import everything
 
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration import measurements
-from trnspec.perf.calibration.measured_inference import OPTIMUM, InferenceCase, inference_cases
+from trnspec.perf.calibration.measured_inference import ROUNDS, InferenceCase, framework_of, inference_cases
 from trnspec.perf.calibration.measurements import Skipped, records
 
 DATA = folder() / "measured"
@@ -38,10 +38,11 @@ def test_every_row_of_the_shipped_table_is_a_case_or_says_why_not(found):
         lacking.format("google/flan-t5-xl"): 2,
         lacking.format("t5-3b"): 1 + 1,
     } == Counter(s.reason for s in found if isinstance(s, Skipped))
-    assert {"Transformers NeuronX": 46, OPTIMUM: 15} == Counter(c.software for c in cases)
+    assert {"transformers-neuronx": 46, "optimum-neuron": 15} == Counter(c.framework for c in cases)
     assert {"trainium1": 27, "inferentia2": 34} == Counter(c.system.chip for c in cases)
     assert 10 == sum(c.interrupted for c in cases)
-    assert 51 == sum(c.ttft > 0.0 for c in cases)
+    assert 61 == sum(c.ttft > 0.0 for c in cases)
+    assert 7 == sum(c.queued > 0.0 for c in cases)
     assert 4 == sum(c.host for c in cases)
 
 
@@ -70,10 +71,12 @@ def test_a_server_makes_tokens_for_the_batch_it_was_compiled_for(found):
     cases = {c.id: c for c in found if isinstance(c, InferenceCase)}
     alone = cases["optimum-trn1-8b-dp4-2025-09-22-07-53-25-synchronous"]
     many = cases["optimum-trn1-8b-dp4-2025-09-22-07-53-25-throughput"]
-    assert (32.0, 32.0, 4.0) == (alone.plan.batch, many.plan.batch, many.plan.dp)
+    assert (32.0, 32.0, 4.0) == (many.plan.compiled_batch, many.plan.batch, many.plan.dp)
     assert (1.0, 0.47766, False) == (alone.plan.prompts, pytest.approx(alone.ttft), alone.interrupted)
-    # Its time to the first token holds a queue.
-    assert (0.0, True) == (many.ttft, many.interrupted)
+    # Its time to first token has a queue: each of 32 users sends several requests, the first ones at once.
+    assert (2.24474, True) == (pytest.approx(many.ttft), many.interrupted)
+    assert 31.0 / 2.0 / ROUNDS == many.queued
+    assert (1.0, 32.0, 0.0) == (alone.plan.batch, alone.plan.compiled_batch, alone.queued)
     assert "batch: 32, the largest batch in rows of its server" in alone.assumptions
     host = {i for i, c in cases.items() if c.host}
     assert {f"optimum-inf2-8b-{a}-cpu-{b}" for a in ("std", "chunked") for b in ("synchronous", "throughput")} == host
@@ -95,11 +98,99 @@ def test_a_server_makes_tokens_for_the_batch_it_was_compiled_for(found):
         ({"dp": "2"}, "tp 32 x dp 2 exceeds the 32 ranks of trn1.32xlarge*1"),
         ({"precision": "BF16/w:int3"}, "'BF16/w:int3' does not state the dtype of stored weights"),
         ({"tpot_ms": "-3"}, "tpot_ms is -3; expected 0, or a number between 1e-12 and 1e15"),
-        ({"tpot_ms": "nan"}, "the row states no time per output token; an encoder has none"),
+        ({"tpot_ms": "nan", "ttft_ms": ""}, "the row states no time per output token; an encoder has none"),
+        ({"status": "HBM_OOM"}, "it did not run: HBM_OOM"),
+        (
+            {"speculation": "EAGLE 3"},
+            "speculative decoding (EAGLE 3); neither the acceptance nor the draft's dimensions are stated",
+        ),
+        (
+            {"model": "Llama-2-7b + fused spec decode 1B draft"},
+            "speculative decoding; neither the acceptance nor the draft's dimensions are stated",
+        ),
+        (
+            {"model": "a-new-one", "layers": "4", "hidden": "512", "heads": "8", "seq": "2048"},
+            "the catalog has no model like 'a-new-one', and the row states no ffn",
+        ),
+        ({"kv_precision": "int3"}, "kv_precision is 'int3', which is not a dtype"),
+        (
+            {"osl": "", "note": "vLLM-Neuron, continuous batching", "batch_compiled": "4"},
+            "the row states no osl, over which prefill of other requests is distributed",
+        ),
     ],
 )
 def test_a_row_that_cannot_be_computed_says_why(changed, reason):
     assert Skipped("r", reason) == case(**changed)
+
+
+NXD = ROW | {
+    "model": "Qwen3-1.7B", "hardware": "trn2.48xlarge (1 of 128 logical cores = 0.125 chips)", "n_chips": "1", "tp": "1",
+    "lnc": "1", "precision": "bf16", "isl": "3700", "osl": "300", "batch_conc": "16", "batch_compiled": "16",
+    "ctx_bucket": "4096", "tkg_bucket": "4396", "date": "2026-03", "note": "ctx_batch_size 1",
+    "software": "vLLM 0.13.0 + vllm-neuron + NxD Inference, vllm bench serve",
+}  # fmt: skip
+
+
+def test_a_row_of_compiled_graphs():
+    one = case(**NXD)
+    assert isinstance(one, InferenceCase)
+    plan = one.plan
+    assert ("nxd-inference", "2026", 1.0, 128.0 / 16.0) == (one.framework, one.era, one.system.lnc, one.system.ranks)
+    assert (4096.0, 4396.0, 4396.0, 16.0, 1.0) == (
+        plan.compiled_tokens, plan.compiled_context, plan.compiled_reads, plan.compiled_batch, plan.prompts,
+    )  # fmt: skip
+    assert (1.0, 0.0, 15.0 / 2.0 / ROUNDS, True) == (plan.flash, plan.materialized, one.queued, one.interrupted)
+    # Without a prompt the compiled lengths are its own; without a bucket of prefill its time is not known.
+    padded = case(**NXD | {"isl": ""})
+    assert isinstance(padded, InferenceCase)
+    assert (4096.0, plan.compiled_reads) == (padded.plan.prompt, padded.plan.compiled_reads)
+    token = case(**NXD | {"isl": "", "ctx_bucket": ""})
+    assert isinstance(token, InferenceCase)
+    assert (0.0, 0.0075) == (token.ttft, token.tpot)
+    # One of the users of a server sends requests.
+    single = case(**NXD | {"note": "one user on a server compiled for this batch"})
+    assert isinstance(single, InferenceCase)
+    assert (1.0, 16.0, 0.0) == (single.plan.batch, single.plan.compiled_batch, single.queued)
+
+
+def test_experts_of_a_tensor_parallel_group_are_whole():
+    shape = {"model": "Qwen3-30B-A3B", "tp": "64", "n_chips": "16", "hardware": "trn2.48xlarge", "lnc": "2"}
+    split, whole = (case(**NXD | shape | {"ep": ep}) for ep in ("", "64"))
+    assert isinstance(split, InferenceCase)
+    assert isinstance(whole, InferenceCase)
+    # 768 columns over 64 ranks are 12 of 128; with whole experts they are six tiles.
+    assert (128.0 / 12.0 - 1.0, 0.0) == pytest.approx((split.plan.narrow_routed, whole.plan.narrow_routed))
+    assert (16.0, 16.0) == (split.plan.all_experts_from, whole.plan.all_experts_from)
+
+
+@pytest.mark.parametrize(
+    ("text", "chips", "name", "ranks"),
+    [
+        ("trn3.48xlarge", 16, "trn3-gen2-ultraserver", 64.0),
+        ("trn3pds98.48xlarge (UltraServer)", 4, "trn3-gen2-ultraserver", 16.0),
+        ("Trn3 UltraServer gen1", 64, "trn3-gen1-ultraserver", 256.0),
+        ("trn3pd98.3xlarge (4 NeuronCores)", 1, "trainium3", 4.0),
+        ("1 Trainium3 chip", 1, "trainium3", 4.0),
+        ("4 NeuronCores of trn2.48xlarge", 1, "trn2.48xlarge", 4.0),
+        ("trn2.48xlarge (2 of 64 logical cores = 0.5 chips)", 1, "trn2.48xlarge", 4.0),
+    ],
+)
+def test_hardware_words_of_neuron(text, chips, name, ranks):
+    system = measurements.hardware(everything(), text, chips, [])
+    assert (True, ranks) == (system.name.startswith(name), system.ranks)
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ({"software": "vLLM 0.16.0 + vllm-neuron 0.5.0 + NxD Inference 0.9"}, "nxd-inference"),
+        ({"software": "vLLM-Neuron"}, "nxd-inference"), ({"note": "Transformers NeuronX; Neuron 2.18.1"}, "transformers-neuronx"),
+        ({"id": "optimum-inf2-8b"}, "optimum-neuron"), ({"software": "vLLM 0.17.1"}, "vllm"),
+        ({"software": "TensorRT-LLM"}, "trtllm"), ({"framework": "sglang"}, "sglang"), ({}, ""),
+    ],
+)  # fmt: skip
+def test_framework_of_a_row(row, name):
+    assert name == framework_of(row)
 
 
 def test_a_link_without_a_published_rate(monkeypatch):

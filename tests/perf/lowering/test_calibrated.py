@@ -252,7 +252,7 @@ def test_nothing_of_what_may_be_nothing():
     assert evolve(IDEAL, overlap=0.0, causal=0.0, step=0.0) == found
 
 
-TIMES = {"forward", "backward", "call", "hop", "network_hop", "send", "step"}
+TIMES = {"forward", "backward", "call", "hop", "network_hop", "send", "step", "dispatch"}
 
 
 def test_what_a_fit_finds_has_a_place_in_the_kind():

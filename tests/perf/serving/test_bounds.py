@@ -5,7 +5,6 @@ from __future__ import annotations
 from attrs import evolve
 from engine_catalogs import everything
 
-from trnspec.evaluators.serving_software import all_experts_from
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.measured_inference import InferenceCase, inference_cases
 from trnspec.perf.calibration.measurements import records
@@ -14,7 +13,7 @@ from trnspec.perf.lowering.machine import machine
 from trnspec.perf.serving.decode import decode_time
 from trnspec.perf.serving.forward_pass import IDEAL
 from trnspec.perf.serving.prefill import prefill
-from trnspec.perf.serving.static_graphs import compiled, narrow_shards, powers_of_two
+from trnspec.perf.serving.static_graphs import all_experts_from, compiled, narrow_shards, powers_of_two
 from trnspec.perf.work.transformer import transformer
 
 

@@ -63,14 +63,14 @@ def test_a_remainder_of_layers():
     assert even.bubble - found.bubble == pytest.approx(3 * layer - output, rel=1e-9)
 
 
-def test_multi_token_prediction_is_on_the_last_stage():
-    module = {"mtp_layers": 1.0, "mtp_weights": 2 * 16384.0**2, "mtp_small": 3 * 16384.0}
-    even, found = timed(LONG, 128.0), timed(LONG, 128.0, **module)
+@pytest.mark.parametrize("d", [LONG, WIDE], ids=["layers", "output"])
+def test_multi_token_prediction_is_on_the_last_stage(d):
+    """One module and both outputs count as three layers: with 125 the last stage has five layers and the module."""
+    h = d.hidden
+    even, found = timed(d, 128.0), timed(d, 125.0, mtp_layers=1.0, mtp_weights=2 * h**2, mtp_small=3 * h)
     layer = even.compute / (8 * M)
-    joined = 6 * 8192 * 2 * 16384.0**2 * MACHINE.flop
-    assert found.head == pytest.approx(2 * even.head + M * (layer + joined), rel=1e-9)
-    assert (even.compute, even.bubble) == (found.compute, found.bubble)
-    assert found.data > even.data or found.data == even.data == 0.0
-    # One stage fewer layers leaves room for the module.
-    short = timed(LONG, 126.0, **module)
-    assert short.head == pytest.approx(2 * even.head + M * joined, rel=1e-9)
+    joined = 6 * 8192 * 2 * h**2 * MACHINE.flop
+    last = 2 * even.head / M + joined - 2 * layer
+    assert found.head == pytest.approx(M * max(last, 0.0), rel=1e-9)
+    assert even.compute == found.compute
+    assert (last > 0.0) == (d is WIDE)

@@ -415,16 +415,15 @@ def test_modules_of_multi_token_prediction_take_memory():
     d, h, v = LLAMA_3_8B, 4096.0, 128256.0
     module = evolve(d, mtp_layers=1.0, mtp_weights=2 * h * h, mtp_small=3 * h)
     question = {"seq": 8192.0, "microbatch": 1.0, "microbatches": 4.0}
-    without, with_ = (
-        [training_memory(one, Split(pp=4.0), Storing(), ADAM, **question, stage=float(k)) for k in range(4)]
-        for one in (d, module)
-    )
-    assert without[:3] == with_[:3]
+    without, with_ = (training_memory(one, Split(), Storing(), ADAM, **question) for one in (d, module))
     layer = d.attention_weights + d.mlp_weights + 2 * h
-    assert 2 * (layer + 2 * h * h + 3 * h) == with_[3].weights - without[3].weights
-    assert 9 * without[3].activations == 8 * with_[3].activations
+    assert 2 * (layer + 2 * h * h + 3 * h) == with_.weights - without.weights
+    assert 33 * without.activations == 32 * with_.activations
     # Two inputs that are joined, those of norm and output, and logits.
-    assert 8192 * (8 * h + 4 * v) == with_[3].embeddings_and_logits - without[3].embeddings_and_logits
+    assert 8192 * (8 * h + 4 * v) == with_.embeddings_and_logits - without.embeddings_and_logits
+    # Of four stages the last has fewer layers: the module and both outputs count as three.
+    layers = [sum(stage_layers(module, Split(pp=4.0), float(k))) for k in range(4)]
+    assert [9.0, 9.0, 9.0, 5.0 + 1.0] == layers
     served = {"context": 8192.0, "batch": 1.0, "step_tokens": 1.0, "stage": 3.0}
     assert inference_memory(d, Split(pp=4.0), **served) == inference_memory(module, Split(pp=4.0), **served)
 

@@ -71,11 +71,12 @@ def test_unequal_stages(layers, pp, expected):
 
 def test_modules_of_multi_token_prediction_are_with_the_output():
     d = evolve(LATENT, layers=24.0, expert_layers=19.0, mtp_layers=2.0)
-    assert [(5, 1), (0, 6), (0, 6), (0, 8)] == [stage_layers(d, Split(pp=4.0), float(k)) for k in range(4)]
+    # Two modules and three outputs count as five layers: 7, 8, 7 and 2 + 2.
+    assert [(5, 2), (0, 8), (0, 7), (0, 4)] == [stage_layers(d, Split(pp=4.0), float(k)) for k in range(4)]
     folded = Split(pp=4.0, folded=1.0)
     assert [(3, 5), (2, 4), (0, 6), (0, 6)] == [stage_layers(d, folded, float(k)) for k in range(4)]
     dense = evolve(d, expert_layers=0.0)
-    assert [(6, 0), (6, 0), (6, 0), (8, 0)] == [stage_layers(dense, Split(pp=4.0), float(k)) for k in range(4)]
+    assert [(7, 0), (8, 0), (7, 0), (4, 0)] == [stage_layers(dense, Split(pp=4.0), float(k)) for k in range(4)]
 
 
 @given(st.integers(1, 70), st.integers(0, 70), SPLITS, st.integers(1, 40), st.sampled_from([0.0, 2.0]))

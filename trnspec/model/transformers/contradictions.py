@@ -31,21 +31,59 @@ class Contradiction:
     others: tuple[Path, ...] = ()
 
 
+def layers_of(spec: Model) -> tuple[int, int, int, int]:
+    """The layers with attention, with a recurrence, with a dense network, and with experts."""
+    recurrent = spec.recurrence.layers if spec.recurrence is not None else 0
+    attended = spec.attention.layers or spec.layers - recurrent
+    experts, network = spec.experts, spec.feed_forward
+    with_experts = 0 if experts is None else experts.layers or spec.layers - (experts.dense_layers or 0)
+    dense = 0 if network is None else network.layers or spec.layers - with_experts
+    return attended, recurrent, dense, with_experts
+
+
 def contradictions(spec: Model) -> Iterator[Contradiction]:
     """Every contradiction in a model, in the order of the classes; none for a valid one."""
-    yield from _attention(spec.attention, spec.layers, spec.hidden)
+    attended, recurrent, dense, with_experts = layers_of(spec)
+    yield from _attention(spec.attention, attended, spec.hidden)
+    yield from _mixers(spec, attended, recurrent)
     experts = spec.experts
-    dense = spec.layers if experts is None else experts.dense_layers or 0
-    if dense and spec.feed_forward is None:
-        layers = "no layer has experts" if experts is None else f"{dense} of the layers are dense"
+    if spec.feed_forward is None and (experts is None or experts.dense_layers is not None):
+        layers = "no layer has experts" if experts is None else f"{experts.dense_layers} of the layers are dense"
         yield Contradiction((), f"{layers}, but there is no feed_forward", "say its width and its form")
-    if not dense and spec.feed_forward is not None:
+    if spec.feed_forward is not None and dense <= 0 and with_experts == spec.layers:
         hint = "leave feed_forward out, or say experts.dense_layers"
         yield Contradiction(("feed_forward",), "every layer has experts, so none has a feed_forward", hint)
     if experts is not None:
         yield from _experts(experts, spec.layers)
+    if dense + with_experts > spec.layers:
+        message = f"{dense} layers have a feed_forward and {with_experts} experts, but there are {spec.layers}"
+        hint = "a layer has one or the other"
+        part = "experts" if experts is not None and experts.layers is not None else "feed_forward"
+        yield Contradiction((part, "layers"), message, hint, (("layers",),))
+    operations = attended + recurrent + dense + with_experts
+    if 0 < operations < spec.layers:
+        message = f"{spec.layers} layers, but only {operations} operations in them"
+        yield Contradiction(("layers",), message, "each layer has attention, a recurrence or a network")
     if spec.positions == "learned" and spec.form == "decoder" and spec.segments is not None:
         yield Contradiction(("segments",), "a decoder has no segments", "leave segments out, or say form: encoder")
+    if spec.mtp is not None and attended < spec.layers:
+        hint = "leave mtp out: the layer of such a module is not known where layers differ"
+        yield Contradiction(("mtp",), "multi-token prediction in a model with layers without attention", hint)
+
+
+def _mixers(spec: Model, attended: int, recurrent: int) -> Iterator[Contradiction]:
+    if attended <= 0:
+        message = f"all {spec.layers} layers have a recurrence, so none has attention"
+        yield Contradiction(("recurrence", "layers"), message, "leave a layer for attention", (("layers",),))
+    elif attended + recurrent > spec.layers:
+        part = "recurrence" if recurrent else "attention"
+        message = f"{attended} layers have attention and {recurrent} a recurrence, but there are {spec.layers}"
+        yield Contradiction((part, "layers"), message, "a layer has one or the other", (("layers",),))
+    recurrence = spec.recurrence
+    if recurrence is not None and recurrence.heads % recurrence.key_heads:
+        message = f"{recurrence.heads} heads are not a multiple of {recurrence.key_heads} key_heads"
+        hint = "each of the key_heads serves as many heads as the others"
+        yield Contradiction(("recurrence", "key_heads"), message, hint, (("recurrence", "heads"),))
 
 
 def _attention(attention: Attention, layers: int, hidden: int) -> Iterator[Contradiction]:
@@ -58,9 +96,11 @@ def _attention(attention: Attention, layers: int, hidden: int) -> Iterator[Contr
             hint,
             (("attention", "heads"),),
         )
-    if attention.latent is not None and attention.norm == "head":
+    if attention.latent is not None and attention.norm != "none":
         hint = "leave norm out: latent attention normalises its compressed vectors"
         yield Contradiction(("attention", "norm"), "latent attention has no norm of its heads", hint)
+    if attention.indexer is not None:
+        yield from _indexer(attention, layers)
     if attention.latent is not None:
         for part, rank in (("query_rank", attention.latent.query_rank), ("rank", attention.latent.rank)):
             if rank is not None and rank > hidden:
@@ -77,6 +117,18 @@ def _attention(attention: Attention, layers: int, hidden: int) -> Iterator[Contr
         )
 
 
+def _indexer(attention: Attention, layers: int) -> Iterator[Contradiction]:
+    indexer = attention.indexer
+    if attention.window is not None:
+        message = "attention has a window and an indexer"
+        yield Contradiction(("attention", "window"), message, "only one of them is modelled", (("attention", "indexer"),))
+    for name in ("layers", "sparse"):
+        count = getattr(indexer, name)
+        if count is not None and count > layers:
+            message = f"{count} layers have an indexer, but {layers} have attention"
+            yield Contradiction(("attention", "indexer", name), message, "at most all of them", (("layers",),))
+
+
 def _experts(experts: Experts, layers: int) -> Iterator[Contradiction]:
     if experts.active > experts.count:
         message = f"a token visits {experts.active} experts, but there are {experts.count}"
@@ -88,6 +140,12 @@ def _experts(experts: Experts, layers: int) -> Iterator[Contradiction]:
         yield Contradiction(
             ("experts", "dense_layers"), message, "leave experts out, or leave a layer for them", (("layers",),)
         )
+    if None not in (experts.layers, experts.dense_layers) and experts.layers + experts.dense_layers != layers:
+        message = f"{experts.layers} layers have experts and {experts.dense_layers} are dense, but there are {layers}"
+        yield Contradiction(("experts", "layers"), message, "leave one of the two out", (("experts", "dense_layers"),))
+    if experts.shared_gate != "none" and experts.shared is None:
+        hint = "say shared, how many experts every token visits"
+        yield Contradiction(("experts", "shared_gate"), "a shared expert has a gate, but there is none", hint)
     if experts.shared_width is not None and experts.shared is None:
         hint = "say shared, how many experts every token visits"
         yield Contradiction(("experts", "shared_width"), "a shared expert has a width, but there is none", hint)

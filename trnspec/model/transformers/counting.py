@@ -1,23 +1,25 @@
 """The matrices and the parameters of a transformer, counted from its dimensions.
 
 The forms are those of the published code: GPT-2 (biases, learned positions, a tied output), Llama (a gate, grouped
-queries, no biases), DeepSeek-V3 (latent attention, shared experts, dense layers first), GPT-OSS (sinks, biases of experts
-and router), Qwen3 (norms of queries and keys) and BERT (segments, a norm of the embedding, a head).
+queries, no biases), DeepSeek-V3 (latent attention, shared experts, dense layers first), DeepSeek-V3.2 (an indexer), GPT-OSS
+(sinks, biases of experts and router), Qwen3 (norms of queries and keys), Qwen3-Next (gated delta nets), Nemotron-H (Mamba-2,
+layers of a single operation) and BERT (segments, a norm of the embedding, a head).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trnspec.errors import UsageError
 from trnspec.model.reflection import dotted
-from trnspec.model.transformers.contradictions import contradictions
+from trnspec.model.transformers.contradictions import contradictions, layers_of
 from trnspec.model.transformers.dimensions import Dimensions
 
 if TYPE_CHECKING:
-    from trnspec.model.transformers.model import Attention, Experts, LatentAttention, Model
+    from trnspec.model.transformers.model import Attention, Experts, Indexer, LatentAttention, Model, Recurrence
 
 _MATRICES = {"gated": 3, "plain": 2}
 _DEFAULTS = [f.name for f in attrs.fields(Dimensions) if f.default == 0.0]
@@ -113,19 +115,36 @@ def sizes(spec: Model) -> Dimensions:
     embedding = spec.vocabulary * h
     learned = spec.context * h if spec.positions == "learned" else 0
     window = attention.window or 0
-    counts: dict[str, int] = {
+    attended, recurrent, dense, with_experts = layers_of(spec)
+    plain = spec.layers - with_experts  # those without experts, over which a dense network is averaged
+    counts: dict[str, Any] = {
         **dict.fromkeys(_DEFAULTS, 0),  # integers, where the class has floats
         **_attention(attention, h),
-        **({} if spec.experts is None else _experts(spec.experts, spec.layers, h)),
+        **({} if spec.experts is None else _experts(spec.experts, h)),
     }
+    counts |= {
+        "expert_layers": with_experts,
+        "unattended_layers": spec.layers - attended,
+        "absent_results": spec.layers - attended - recurrent + (plain - dense if dense else 0),
+    }
+    for name in ("attention_weights", "attention_small"):
+        counts[name] *= attended
+    if attention.indexer is not None:
+        counts |= _indexer(counts, attention.indexer, attention, attended, h)
+    if spec.recurrence is not None:
+        counts |= _recurrences(counts, spec.recurrence, h)
+    for name in ("attention_weights", "attention_small"):
+        counts[name] = _average(counts[name], spec.layers)
     counts["attention_small"] += spec.norms * norm
-    if ffn is not None:
+    if ffn is not None and plain:
+        weights = _MATRICES[ffn.form] * h * ffn.width
+        biases = _biases(ffn.form, h, ffn.width) if ffn.bias == "all" else 0
         counts |= {
             "matrices": _MATRICES[ffn.form],
-            "width": ffn.width,
-            "mlp_weights": _MATRICES[ffn.form] * h * ffn.width,
+            "width": _average(dense * ffn.width, plain),
+            "mlp_weights": _average(dense * weights, plain),
+            "mlp_small": _average(dense * biases, plain),
         }
-        counts["mlp_small"] = _biases(ffn.form, h, ffn.width) if ffn.bias == "all" else 0
     outer = norm * ((spec.final_norm == "one") + (spec.embedding_norm == "one"))
     counts |= {
         "layers": spec.layers,
@@ -134,7 +153,7 @@ def sizes(spec: Model) -> Dimensions:
         "context": spec.context,
         "heads": attention.heads,
         "window": window,
-        "windowed_layers": (attention.windowed or spec.layers) if window else 0,
+        "windowed_layers": (attention.windowed or attended) if window else 0,
         "causal": 1 if spec.form == "decoder" else 0,
         "embedding": embedding,
         "positions": learned + (spec.segments or 0) * h,
@@ -151,6 +170,12 @@ def sizes(spec: Model) -> Dimensions:
     return Dimensions(**counts)
 
 
+def _average(total: int, layers: int) -> int | Fraction:
+    """A total over some layers; exact, whether or not they divide it."""
+    average = Fraction(total, layers)
+    return average.numerator if average.denominator == 1 else average
+
+
 def _biases(form: str, hidden: int, width: int) -> int:
     """One bias for each output of each matrix: the inner width for the input matrices, the hidden size for the output one."""
     return (_MATRICES[form] - 1) * width + hidden
@@ -160,20 +185,26 @@ def _attention(attention: Attention, h: int) -> dict[str, int]:
     """One layer's attention; in the GPT form ``4 h^2``, with grouped queries ``2 h a d + 2 h g d``."""
     if attention.latent is not None:
         return _latent(attention, attention.latent, h)
-    size = attention.head_size
-    queries, keys = attention.heads * size, attention.kv_heads * size
+    size, value = attention.head_size, attention.value_size or attention.head_size
+    queries, outputs = attention.heads * size, attention.heads * value
+    keys, values = attention.kv_heads * size, attention.kv_heads * value
     small = attention.heads if attention.sinks == "head" else 0
-    small += 2 * size if attention.norm == "head" else 0
-    small += queries + 2 * keys if attention.bias != "none" else 0
+    small += {"none": 0, "head": 2 * size, "all": queries + keys}[attention.norm]
+    small += queries + keys + values if attention.bias != "none" else 0
     small += h if attention.bias == "all" else 0
     return {
         "kv_heads": attention.kv_heads,
         "qk_size": size,
-        "v_size": size,
-        "kv_elements": 2 * keys,
-        "attention_weights": 2 * h * queries + 2 * h * keys,
+        "v_size": value,
+        "kv_elements": keys + values,
+        "attention_weights": h * (queries + keys + values + outputs + _gate(attention, outputs)),
         "attention_small": small,
     }
+
+
+def _gate(attention: Attention, outputs: int) -> int:
+    """Columns of the matrix of the output gate."""
+    return {"none": 0, "head": attention.heads, "element": outputs}[attention.gate]
 
 
 def _latent(attention: Attention, latent: LatentAttention, h: int) -> dict[str, int]:
@@ -199,28 +230,81 @@ def _latent(attention: Attention, latent: LatentAttention, h: int) -> dict[str, 
         "v_size": latent.value_size,
         "kv_elements": squeezed,
         "rank": latent.rank,
-        "attention_weights": queries + keys + heads * latent.value_size * h,
+        "attention_weights": queries
+        + keys
+        + heads * latent.value_size * h
+        + h * _gate(attention, heads * latent.value_size),
         "attention_small": small,
         "latent_norms": norms,
     }
 
 
-def _experts(experts: Experts, layers: int, h: int) -> dict[str, int]:
+def _indexer(counts: dict[str, Any], indexer: Indexer, attention: Attention, attended: int, h: int) -> dict[str, Any]:
+    """The indexers of all layers, added to the attention of all layers (DeepSeek-AI 2025, DeepSeek-V3.2, section 2.1).
+
+    With latent attention queries are made from the compressed query, and each head has a weight that is made from the
+    layer's input.  Norms: a layer norm of the key (DeepSeek-V3.2), or one RMS norm each of query and key (MiniMax-M3).
+    """
+    layers, width = indexer.layers or attended, indexer.heads * indexer.size
+    latent = attention.latent
+    inputs = h if latent is None else latent.query_rank or h
+    weights = inputs * width + h * indexer.size + (0 if latent is None else h * indexer.heads)
+    return {
+        "sparse_layers": indexer.sparse or attended,
+        "sparse_keys": indexer.keys,
+        "index_layers": layers,
+        "index_width": width,
+        "index_size": indexer.size,
+        "attention_weights": counts["attention_weights"] + layers * weights,
+        "attention_small": counts["attention_small"] + layers * 2 * indexer.size,
+    }
+
+
+def _recurrences(counts: dict[str, Any], recurrence: Recurrence, h: int) -> dict[str, Any]:
+    """The recurrences of all layers, added to the attention of all layers.
+
+    Mamba-2 (Dao and Gu 2024, section 7.1) projects the input to gate, values, keys, queries and a step per head; a gated
+    delta net (Yang et al. 2024, section 3.4) to a second scalar per head.  FLOP per token and head with a state of ``n``
+    elements are those that Megatron Bridge counts (training/utils/flop_utils.py): ``7 n`` for the scan of Mamba-2, and
+    ``8 n`` for a gated delta net, whose four products each cost ``2 n``.
+    """
+    mamba = recurrence.form == "mamba2"
+    layers, heads = recurrence.layers, recurrence.heads
+    keys, values = recurrence.key_heads * recurrence.key_size, heads * recurrence.value_size
+    convolved = 2 * keys + values
+    inputs = convolved + values + heads * (1 if mamba else 2)
+    state = heads * recurrence.key_size * recurrence.value_size
+    # Mamba-2: step, decay and skip of each head, the norm of all heads, biases of the convolution. Delta net: step and decay
+    # of each head, and a norm of one head.
+    small = 3 * heads + values + convolved if mamba else 2 * heads + recurrence.value_size
+    small += inputs + h if recurrence.bias == "all" else 0
+    return {
+        "recurrence": layers * (Fraction(7, 2) if mamba else 4) * state,
+        "state": layers * (state + convolved * (recurrence.kernel - 1)),
+        "recurrent_width": layers * (inputs + values),
+        "attention_weights": counts["attention_weights"] + layers * (h * inputs + recurrence.kernel * convolved + values * h),
+        "attention_small": counts["attention_small"] + layers * small,
+    }
+
+
+def _experts(experts: Experts, h: int) -> dict[str, int]:
     """One layer's experts: each is a feed-forward network, and the router has one row of ``h`` for each routed one."""
     matrices, shared = _MATRICES[experts.form], experts.shared or 0
-    width = experts.shared_width or experts.width
+    width, inner = experts.shared_width or experts.width, experts.latent or h
     biased = experts.bias == "all"
+    around = h if experts.shared_gate == "one" else 0
+    around += 2 * h * experts.latent if experts.latent is not None else 0
     return {
-        "expert_layers": layers - (experts.dense_layers or 0),
         "matrices": matrices,
         "experts": experts.count,
         "active": experts.active,
+        "expert_hidden": inner if inner != h else 0,
         "expert_width": experts.width,
-        "expert_weights": matrices * h * experts.width,
-        "expert_small": _biases(experts.form, h, experts.width) if biased else 0,
+        "expert_weights": matrices * inner * experts.width,
+        "expert_small": _biases(experts.form, inner, experts.width) if biased else 0,
         "shared_weights": shared * matrices * h * width,
         "shared_width": shared * width,
         "shared_small": shared * _biases(experts.form, h, width) if biased else 0,
-        "router_weights": h * experts.count,
+        "router_weights": h * experts.count + around,
         "router_small": experts.count if experts.router_bias == "expert" else 0,
     }

@@ -9,7 +9,9 @@ from attrs import frozen
 class Dimensions:
     """A transformer as floats, ready for formulas; all counts are exact below 2^53.
 
-    Matrices are given by their number of elements, since a matrix of ``e`` elements costs ``2 e`` FLOP per token.
+    Matrices are given by their number of elements, since a matrix of ``e`` elements costs ``2 e`` FLOP per token.  Where
+    layers differ, those of attention and recurrences are averages over all layers, and those of dense networks averages over
+    the layers without experts.
 
     Attributes:
         layers: Layers, dense ones and those with experts.
@@ -25,22 +27,34 @@ class Dimensions:
         rank: Elements of the compressed vector of latent attention; 0 without it.
         window: Window of sliding-window attention, in tokens; 0 for none.
         windowed_layers: Layers with sliding-window attention.
+        unattended_layers: Layers without attention: those with a recurrence, and those of a feed-forward network alone.
+        sparse_layers: Layers whose queries attend to the keys that an indexer chooses; all keys are cached.
+        sparse_keys: The keys that it chooses for a query.
+        index_layers: Layers with an indexer.
+        index_width: Width of the indexer's queries, all heads: half of the FLOP of a query-key pair.
+        index_size: Elements that an indexer caches for one token.
+        recurrence: Multiplications of a token in the recurrences of all layers, in elements of a matrix that costs the same.
+        state: Elements of a sequence's states in the recurrences of all layers, in 32 bit.
+        recurrent_width: Elements of a token that the recurrences of all layers read and write.
+        absent_results: Results on the residual stream that layers of a single operation lack, all together.
         causal: 1.0 if a token attends to the tokens before it only, 0.0 if it attends to all.
-        attention_weights: Elements of the attention's matrices, one layer.
-        attention_small: Biases, norms and sinks of one layer's attention, and its two block norms.
+        attention_weights: Elements of the matrices of attention or recurrence, one layer.
+        attention_small: Biases, norms and sinks of one layer's attention or recurrence, and its block norms.
         matrices: Matrices of a feed-forward network or an expert: 3 with a gate, 2 without.
         width: Inner width of a dense feed-forward network; 0 where there is none.
         mlp_weights: Elements of a dense feed-forward network, one layer.
         mlp_small: Its biases.
         experts: Routed experts of a layer; 0 for none.
         active: Routed experts per token.
+        expert_hidden: Size of the vectors that routed experts process; 0 for the hidden size.
         expert_width: Inner width of a routed expert.
         expert_weights: Elements of the matrices of one routed expert.
         expert_small: Biases of one routed expert.
         shared_weights: Elements of the matrices of the shared experts of a layer, together.
         shared_width: Inner width of the shared experts, together.
         shared_small: Their biases.
-        router_weights: Elements of a layer's router.
+        router_weights: Elements of a layer's router, of the gate of its shared experts, and of the projections to the size of
+            its routed experts and back.
         router_small: Its bias: one element per routed expert, or 0.
         embedding: Elements of the embedding.
         positions: Elements of learned positions and segments.
@@ -67,6 +81,16 @@ class Dimensions:
     rank: float = 0.0
     window: float = 0.0
     windowed_layers: float = 0.0
+    unattended_layers: float = 0.0
+    sparse_layers: float = 0.0
+    sparse_keys: float = 0.0
+    index_layers: float = 0.0
+    index_width: float = 0.0
+    index_size: float = 0.0
+    recurrence: float = 0.0
+    state: float = 0.0
+    recurrent_width: float = 0.0
+    absent_results: float = 0.0
     causal: float = 1.0
     attention_weights: float
     attention_small: float
@@ -76,6 +100,7 @@ class Dimensions:
     mlp_small: float = 0.0
     experts: float = 0.0
     active: float = 0.0
+    expert_hidden: float = 0.0
     expert_width: float = 0.0
     expert_weights: float = 0.0
     expert_small: float = 0.0

@@ -32,32 +32,91 @@ class LatentAttention:
 
 
 @frozen(kw_only=True)
-class Attention:
-    """The attention of every layer.
+class Indexer:
+    """The indexer of sparse attention: it scores every key with few small heads, and attention reads the best ones only.
 
     Attributes:
-        heads: Query heads. Example: 32
-        kv_heads: Heads of keys and values; fewer than heads in grouped-query attention, one in multi-query. Example: 8
-        head_size: Size of one head. Example: 128
-        bias: Which projections have a bias.
-        norm: Whether queries and keys are normalised head by head.
-        sinks: Whether each head has a learned sink.
-        latent: The sizes of latent attention; head_size and kv_heads are then ignored.
-        window: Window of sliding-window attention, in tokens. Example: 128
-        windowed: Number of layers with sliding-window attention; all if a window is given and this is omitted. Example: 18
+        keys: Keys that a query attends to at most. Example: 2048
+        heads: Heads of the indexer. Example: 64
+        size: Size of its queries and of its one key per token, which is cached. Example: 128
+        layers: Layers with an indexer of their own; all with attention if omitted. Layers without one attend to the keys
+            that an earlier layer chose. Example: 22
+        sparse: Layers whose attention is sparse; all with attention if omitted. Example: 57
     """
 
     __repr__ = short_repr
 
+    keys: Count
+    heads: Count
+    size: Count
+    layers: Count | None = None
+    sparse: Count | None = None
+
+
+@frozen(kw_only=True)
+class Attention:
+    """The attention of the layers that have it: every layer, unless layers is stated or there is a recurrence.
+
+    Attributes:
+        layers: Layers with attention; all that have no recurrence if omitted. Example: 12
+        heads: Query heads. Example: 32
+        kv_heads: Heads of keys and values; fewer than heads in grouped-query attention, one in multi-query. Example: 8
+        head_size: Size of one head. Example: 128
+        bias: Which projections have a bias.
+        value_size: Size of a value, where it differs from head_size. Example: 128
+        norm: Whether queries and keys are normalised: head by head, or all heads together.
+        gate: Whether the heads' output is multiplied by a gate of the layer's input: one per head, or one per element.
+        sinks: Whether each head has a learned sink.
+        latent: The sizes of latent attention; head_size and kv_heads are then ignored.
+        window: Window of sliding-window attention, in tokens. Example: 128
+        windowed: Number of layers with sliding-window attention; all if a window is given and this is omitted. Example: 18
+        indexer: The indexer of sparse attention.
+    """
+
+    __repr__ = short_repr
+
+    layers: Count | None = None
     heads: Count
     kv_heads: Count
     head_size: Count
+    value_size: Count | None = None
     bias: Literal["none", "qkv", "all"] = "none"
-    norm: Literal["none", "head"] = "none"
+    norm: Literal["none", "head", "all"] = "none"
+    gate: Literal["none", "head", "element"] = "none"
     sinks: Literal["none", "head"] = "none"
     latent: LatentAttention | None = None
     window: Count | None = None
     windowed: Count | None = None
+    indexer: Indexer | None = None
+
+
+@frozen(kw_only=True)
+class Recurrence:
+    """Layers that keep a state of fixed size in place of keys and values: Mamba-2, or a gated delta net.
+
+    The state of a head is a matrix of key_size by value_size. A short convolution runs over keys, values and queries.
+
+    Attributes:
+        form: ``mamba2`` (Dao and Gu 2024) or ``gated-delta`` (Yang et al. 2024).
+        layers: Layers with it. Example: 36
+        heads: Heads, each with a state. Example: 32
+        key_heads: Heads of keys and queries; groups in Mamba-2. Example: 16
+        key_size: Size of a key; the state size in Mamba-2. Example: 128
+        value_size: Size of a value; the head size in Mamba-2. Example: 64
+        kernel: Tokens that the convolution covers. Example: 4
+        bias: Whether the projections have a bias.
+    """
+
+    __repr__ = short_repr
+
+    form: Literal["mamba2", "gated-delta"]
+    layers: Count
+    heads: Count
+    key_heads: Count
+    key_size: Count
+    value_size: Count
+    kernel: Count = 4
+    bias: Literal["none", "all"] = "none"
 
 
 @frozen(kw_only=True)
@@ -65,6 +124,7 @@ class FeedForward:
     """The feed-forward network of a dense layer.
 
     Attributes:
+        layers: Layers with it; all without experts if omitted. Example: 54
         width: Its inner width. Example: 14336
         form: With a gate it has three matrices, without one two.
         bias: Whether its matrices have a bias.
@@ -72,6 +132,7 @@ class FeedForward:
 
     __repr__ = short_repr
 
+    layers: Count | None = None
     width: Count
     form: Literal["gated", "plain"]
     bias: Literal["none", "all"] = "none"
@@ -82,6 +143,7 @@ class Experts:
     """The routed and shared experts of a mixture-of-experts layer.
 
     Attributes:
+        layers: Layers with experts; all but the dense ones if omitted. Example: 40
         count: Routed experts of a layer. Example: 8
         active: Routed experts per token. Example: 2
         width: Inner width of one expert. Example: 14336
@@ -90,11 +152,14 @@ class Experts:
         router_bias: Whether the router has a bias, one element per expert.
         shared: Experts that process every token. Example: 1
         shared_width: Inner width of a shared expert; that of a routed one if omitted. Example: 2048
+        shared_gate: Whether the output of the shared experts is multiplied by a gate of the layer's input.
+        latent: Size that tokens are projected to for the routed experts, and back after them. Example: 1024
         dense_layers: Layers at the beginning that have a feed-forward network instead. Example: 3
     """
 
     __repr__ = short_repr
 
+    layers: Count | None = None
     count: Count
     active: Count
     width: Count
@@ -103,6 +168,8 @@ class Experts:
     router_bias: Literal["none", "expert"] = "none"
     shared: Count | None = None
     shared_width: Count | None = None
+    shared_gate: Literal["none", "one"] = "none"
+    latent: Count | None = None
     dense_layers: Count | None = None
 
 
@@ -127,7 +194,7 @@ class Model:
 
     Attributes:
         form: A decoder with causal attention, or an encoder that attends to all of its input.
-        layers: Layers. Example: 32
+        layers: Layers; where a layer is attention, a recurrence or a feed-forward network alone, each counts. Example: 32
         hidden: Width of the residual stream. Example: 4096
         vocabulary: Rows of the embedding, padding included where it is stored. Example: 128256
         context: Longest supported input, in tokens. Example: 131072
@@ -138,7 +205,8 @@ class Model:
         norms: Normalisations in a layer. Example: 2
         final_norm: Whether the last layer's output is normalised.
         embedding_norm: Whether the embedding's output is normalised.
-        attention: The attention of every layer.
+        attention: The attention of every layer, or of those without a recurrence.
+        recurrence: The recurrence of the other layers.
         feed_forward: The feed-forward network of the dense layers; absent where every layer has experts.
         experts: The experts, where there are any.
         head: The output head of BERT, for masked-language modelling and next-sentence prediction.
@@ -165,6 +233,7 @@ class Model:
     final_norm: Literal["none", "one"] = "one"
     embedding_norm: Literal["none", "one"] = "none"
     attention: Attention
+    recurrence: Recurrence | None = None
     feed_forward: FeedForward | None = None
     experts: Experts | None = None
     head: Literal["none", "bert"] = "none"

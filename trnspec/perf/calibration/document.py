@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from attrs import asdict
 
 from trnspec.model.calibration import Achieved
 from trnspec.model.reflection import FigureShape, ObjectShape
+from trnspec.perf.calibration.fit_collectives import FittedLibrary
 from trnspec.perf.calibration.fit_inference import FittedServing
 from trnspec.perf.calibration.fit_training import COVERAGE
 from trnspec.quantities.units import Dimension
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.fit_training import Fitted
     from trnspec.perf.calibration.groups import GroupErrors
     from trnspec.perf.calibration.transfer import Beyond
+    from trnspec.perf.collectives.library import Protocol
 
 _DIGITS = 4
 
@@ -50,7 +54,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         result: The fit.
         name: Name of the document.
         chip: Name of the chip.
-        of: ``training`` or ``inference``.
+        of: ``training``, ``inference`` or ``collectives``.
         software: The software that was measured.
         source: Name of the source of the measurements.
         data: Name of the table of measurements.
@@ -62,7 +66,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         note: A note for readers, such as that the rows are of other chips.
         fitted_on: What the rows have in common and their ranges, see :func:`trnspec.perf.calibration.fit_range.fitted_on`.
         beyond: How far the fit is off beyond its rows, for ``spread`` and for ``first``.
-        groups: The errors of each group of held-out rows.
+        groups: The errors of each group of held-out rows; the interval of ``spread`` is that of the group of all rows.
         hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measurements.row_hashes`.
     """
     labels = {"framework": framework, "era": era, "models": models}
@@ -89,13 +93,24 @@ def document(  # noqa: PLR0913  # each is a line of the document
         *(f"    {key}: {value}" for key, value in fitted_on.items()),
         "  achieved:",
         *(f"    {key}: {value}" for key, value in printed_values(result).items()),
+        *(["  protocols:", *map(_protocol, result.library.protocols)] if isinstance(result, FittedLibrary) else []),
     ]
     for i, (key, spread) in enumerate(spreads.items()):
-        lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread).items())]
+        phase = "ttft" if key == "first" else "step" if of == "training" else "tpot"
+        pooled = next((g for g in groups if g.phase == phase and not (g.scale or g.models)), None)
+        lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread, pooled).items())]
         lines += beyond_lines(beyond[i]) if beyond else []
-    lines += ["  groups:", *map(_group, groups)] if groups else []
+    labelled = [g for g in groups if g.scale or g.models]
+    lines += ["  groups:", *map(_group, labelled)] if labelled else []
     lines += ["  rows: >-", *_wrapped(sorted(set(hashes)))] if hashes else []
     return "\n".join(lines) + "\n"
+
+
+def _protocol(protocol: Protocol) -> str:
+    cells = {"name": _text(protocol.name), "algorithm": protocol.algorithm, "kinds": f"[{', '.join(protocol.kinds)}]"}
+    cells |= {name: _time(getattr(protocol, name)) for name in ("call", "hop", "network_hop")}
+    cells |= {name: _share(value) for name in ("link", "network", "own") if (value := getattr(protocol, name))}
+    return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
 
 
 def _group(group: GroupErrors) -> str:
@@ -103,6 +118,8 @@ def _group(group: GroupErrors) -> str:
     shares = {name: _share(getattr(group, name)) for name in ("mean", "median", "low", "high")}
     cells = {name: text for name, text in labels.items() if text}
     cells |= {"rows": str(group.rows), "clusters": str(group.clusters)} | shares
+    if group.size is not None:
+        cells["size"] = "{" + f"low: {group.size[0]:.0f}, high: {group.size[1]:.0f}" + "}"
     return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
 
 
@@ -131,10 +148,14 @@ def beyond_lines(beyond: Beyond) -> list[str]:
 
 def printed_values(fitted: Fitted) -> dict[str, str]:
     """The figures of a fit, as printed."""
-    return achieved(fitted.serving if isinstance(fitted, FittedServing) else fitted.efficiency, fitted.names)
+    if isinstance(fitted, FittedLibrary):
+        return achieved(fitted.library, fitted.names)
+    if not isinstance(fitted, FittedServing):
+        return achieved(fitted.efficiency, fitted.names)
+    return achieved(SimpleNamespace(**asdict(fitted.efficiency) | asdict(fitted.serving)), fitted.names)
 
 
-def _spread(fitted: Fitted) -> dict[str, str]:
+def _spread(fitted: Fitted, pooled: GroupErrors | None) -> dict[str, str]:
     mean, median, worst = fitted.summary(held_out=True)
     return {
         "rows": str(len(fitted.errors)),
@@ -142,8 +163,8 @@ def _spread(fitted: Fitted) -> dict[str, str]:
         "median": _share(median),
         "worst": _share(worst),
         "coverage": _share(COVERAGE),
-        "low": _share(fitted.low),
-        "high": _share(fitted.high),
+        "low": _share(fitted.low if pooled is None else pooled.low),
+        "high": _share(fitted.high if pooled is None else pooled.high),
     }
 
 
@@ -151,8 +172,10 @@ def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
     """The fitted figures as printed, and whether attention computes only the causal half."""
     printed = {}
     for name, field in ObjectShape(Achieved).fields.items():
-        if name in names or name == "causal":
-            value = float(getattr(efficiency, name))
+        if name in names or (name == "causal" and hasattr(efficiency, name)):
+            value = getattr(efficiency, name)
+            if value is None:
+                continue
             time = isinstance(field.shape, FigureShape) and field.shape.dimension is Dimension.TIME
             printed[name] = _time(value) if time else _share(value)
     return printed

@@ -25,21 +25,44 @@ from trnspec.perf.serving.request import serve
 from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from trnspec.perf.calibration.measured_inference import InferenceCase
 
-TOKEN: dict[str, float] = {"weights": 0.6, "cache": 0.5, "call": 4e-5, "step": 2e-3, "padding": 0.8, "sample": 1e-3}
+TOKEN: dict[str, float] = {
+    "weights": 0.7,
+    "cache": 0.5,
+    "call": 2e-5,
+    "hop": 1e-6,
+    "launch": 2e-5,
+    "step": 2e-3,
+    "padding": 0.8,
+    "sample": 1e-3,
+}
 """Parameters that the time per output token depends on, with typical values."""
 
-FIRST: dict[str, float] = {"matmul": 0.2, "attention": 0.3, "request": 1e-2}
-"""Further parameters that the time to first token depends on, with typical values."""
+FIRST: dict[str, float] = {"matmul": 0.5, "attention": 0.35, "score_passes": 4.0, "request": 2e-2}
+"""Further parameters that the time to first token depends on, with typical values.
+
+The share of matrix multiplication is that of context passes in catalog/measured/device_profile_neuron.csv, of attention
+that of flash attention in other software: rows of few models do not determine them apart from each other.
+"""
+
+ROOFS: dict[str, dict[str, float]] = {
+    "dense": {"matmul": 1.0, "attention": 0.5, "weights": 0.3},
+    # Attention is that of dense models; expert networks are narrower than kernels that were measured alone.
+    "experts": {"attention": 0.5, "cache": 1.0, "weights": 0.3, "request": 0.5},
+}
+"""Residuals of parameters that kernels, or other models, determine better than few rows, in place of :data:`WEIGHT`."""
 
 SHARES = frozenset({"weights", "cache", "padding", "matmul", "attention"})
 """Parameters between 0 and 1; the others are positive."""
 
-WEIGHT = 0.03
-"""As in training, the residual of a parameter that is off by a factor of e; lower, since there are fewer parameters."""
+WEIGHT = 0.1
+"""As in training, the residual of a parameter that is off by a factor of e."""
+
+TOLERANCE = 1e-5
+"""Relative change of the cost at which a fit ends; the parameters are then found to about 1 %."""
 
 LEAST = 8
 """Least number of rows: more than there are parameters."""
@@ -58,6 +81,7 @@ class Runs:
         machine: Compute and communication of a rank, one per row.
         tpot: Measured times per output token [s].
         ttft: Measured times to first token [s]; 0 where there is none.
+        queued: Prefills of other requests before that of a request, on average.
         interrupted: Where prompts of other users are prefilled during decoding.
         host: Where tokens are sampled on the host.
         groups: For each row the group that it is held out with.
@@ -69,6 +93,7 @@ class Runs:
     machine: Machine
     tpot: Any
     ttft: Any
+    queued: Any
     interrupted: Any
     host: Any
     groups: tuple[str, ...] = field(repr=False)
@@ -84,8 +109,15 @@ class Runs:
         return times
 
     def first_token_times(self, serving: Serving) -> Any:
-        """The computed times to first token [s], one per row."""
-        return prefill(self.model, self.plan, self.machine, self._sampled(serving)).total
+        """The computed times to first token [s], one per row, after the prefills that are queued before."""
+        return (1.0 + self.queued) * prefill(self.model, self.plan, self.machine, self._sampled(serving)).total
+
+    def with_hop(self, hop: float) -> Runs:
+        """The same rows, where a step of a ring whose latency is not published takes some time [s]."""
+        machine = self.machine
+        hops = {n: np.where(getattr(machine, n) > 0.0, getattr(machine, n), hop) for n in ("hop_1", "hop_2", "hop_3")}
+        steps = dict.fromkeys(("step_1", "step_2", "step_3"), np.full(len(self.tpot), hop))
+        return attrs.evolve(self, machine=attrs.evolve(machine, **hops, **steps))
 
     def rows(self, mask: Any) -> Runs:
         """Some of the rows."""
@@ -95,6 +127,7 @@ class Runs:
             selected(self.machine, mask),
             self.tpot[mask],
             self.ttft[mask],
+            self.queued[mask],
             self.interrupted[mask],
             self.host[mask],
             *(tuple(g for g, kept in zip(each, mask, strict=True) if kept) for each in (self.groups, self.chips)),
@@ -104,8 +137,12 @@ class Runs:
         return attrs.evolve(serving, sample=np.where(self.host, serving.sample, 0.0))
 
 
-def runs(cases: Sequence[InferenceCase]) -> Runs:
+def runs(cases: Sequence[InferenceCase], efficiency: Efficiency = IDEAL) -> Runs:
     """Cases as arrays.
+
+    Args:
+        cases: The measurements.
+        efficiency: That of the machine; a fit has all of it in the serving efficiency.
 
     Raises:
         UsageError: There are none.
@@ -117,14 +154,33 @@ def runs(cases: Sequence[InferenceCase]) -> Runs:
     return Runs(
         stacked([transformer(c.dims) for c in cases]),
         stacked([c.plan for c in cases]),
-        stacked([machine(c.system, IDEAL, c.dtype) for c in cases]),
+        stacked([machine(c.system, efficiency, c.dtype) for c in cases]),
         np.array([c.tpot for c in cases]),
         np.array([c.ttft for c in cases]),
+        np.array([c.queued for c in cases]),
         np.array([c.interrupted for c in cases]),
         np.array([c.host for c in cases]),
         tuple(models if len(set(models)) >= MODELS else configurations),
         tuple(c.system.chip for c in cases),
     )
+
+
+@frozen
+class Solved:
+    """The parameters of a fit.
+
+    Attributes:
+        serving: The serving efficiency.
+        hop: Time of a step of a collective [s], which the machine has.
+    """
+
+    serving: Serving
+    hop: float
+
+    def times(self, data: Runs) -> tuple[Any, Any]:
+        """The computed times per output token and times to first token [s]."""
+        data = data.with_hop(self.hop)
+        return data.token_times(self.serving), data.first_token_times(self.serving)
 
 
 @frozen
@@ -138,6 +194,11 @@ class FittedServing(Fitted):
 
     serving: Serving
     ttft: Fitted | None
+
+    @property
+    def solved(self) -> Solved:
+        """Its parameters."""
+        return Solved(self.serving, self.efficiency.hop)
 
 
 def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") -> FittedServing:
@@ -155,58 +216,69 @@ def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") ->
         raise UsageError(f"{len(cases)} rows are too few to fit; expected at least {LEAST}")
     timed = data.ttft > 0.0
     scales = data.plan.tp * data.plan.pp
-    serving = fitted(data)
+    solved = fitted(data)
+    serving = solved.serving
+    tpot, first = solved.times(data)
     held_tpot, held_ttft = np.empty(len(cases)), np.empty(len(cases))
     for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
-        others = fitted(data.rows(~mask))
-        unseen = data.rows(mask)
-        held_tpot[mask] = unseen.token_times(others)
-        held_ttft[mask] = unseen.first_token_times(others)
+        held_tpot[mask], held_ttft[mask] = fitted(data.rows(~mask)).times(data.rows(mask))
     efficiency = Efficiency(
         matmul=float(serving.matmul),
         attention=float(serving.attention),
+        score_passes=float(serving.score_passes),
         call=float(serving.call),
+        hop=solved.hop,
         step=float(serving.step),
     )
     ttft = None
     if timed.sum() >= LEAST:
         measured = data.ttft[timed]
-        errors = (data.first_token_times(serving)[timed] / measured - 1.0, held_ttft[timed] / measured - 1.0)
-        ttft = Fitted(efficiency, *errors, tuple(FIRST), scales=scales[timed])
-    names = (*_free(data), *(FIRST if ttft is not None else ()))
-    errors = (data.token_times(serving) / data.tpot - 1.0, held_tpot / data.tpot - 1.0)
+        errors = (first[timed] / measured - 1.0, held_ttft[timed] / measured - 1.0)
+        ttft = Fitted(efficiency, *errors, _of_prompts(data), scales=scales[timed])
+    names = (*_free(data), *_of_prompts(data))
+    errors = (tpot / data.tpot - 1.0, held_tpot / data.tpot - 1.0)
     return FittedServing(efficiency, *errors, names, serving, ttft, scales=scales)
 
 
 def _free(data: Runs) -> tuple[str, ...]:
     """The parameters that the times per output token depend on."""
-    return tuple(name for name in TOKEN if name != "sample" or data.host.any())
+    plan = data.plan
+    used = {
+        "sample": data.host.any(),
+        # A compiled graph reads whole buckets.
+        "padding": (plan.compiled_reads == 0.0).any(),
+        # With tensor parallelism the time of a layer is that of its collectives as well.
+        "launch": (plan.tp == 1.0).any(),
+        "call": (plan.tp > 1.0).any(),
+        "hop": (plan.tp > 2.0).any(),
+    }
+    return tuple(name for name in TOKEN if used.get(name, True))
 
 
-def fitted(data: Runs) -> Serving:
-    """Fits times per token, then times to first token, and both again where prefill interrupts decoding."""
+def _of_prompts(data: Runs) -> tuple[str, ...]:
+    """The further parameters that the times to first token depend on; none where too few rows have one."""
+    if (data.ttft > 0.0).sum() < LEAST:
+        return ()
+    spilled = ((data.plan.flash == 0.0) & (data.ttft > 0.0)).any()
+    return tuple(name for name in FIRST if name != "score_passes" or spilled)
+
+
+def fitted(data: Runs) -> Solved:
+    """Fits times per token and times to first token together; prefill interrupts decoding."""
     timed = data.ttft > 0.0
-    enough = timed.sum() >= LEAST
-    serving = Serving(**FIRST) if enough else Serving()
-    prefilled = data.rows(timed)
-    for _ in range(2 if enough and data.interrupted.any() else 1):
-        serving = _solved(serving, {n: TOKEN[n] for n in _free(data)}, data.token_times, data.tpot, data.chips)
-        if enough:
-            serving = _solved(serving, FIRST, prefilled.first_token_times, prefilled.ttft, data.chips)
-    return serving
+    prompts = _of_prompts(data)
+    typical = {name: (TOKEN | FIRST)[name] for name in (*_free(data), *prompts)}
 
-
-def _solved(
-    serving: Serving,
-    typical: dict[str, float],
-    times: Callable[[Serving], Any],
-    measured: Any,
-    chips: Sequence[str],
-) -> Serving:
-    """``serving`` with the parameters in ``typical`` fitted to measured times."""
+    def solved(parameters: dict[str, float]) -> Solved:
+        return Solved(Serving(**{n: x for n, x in parameters.items() if n != "hop"}), parameters.get("hop", 0.0))
 
     def log_errors(parameters: dict[str, float]) -> Any:
-        return np.log(times(attrs.evolve(serving, **parameters)) / measured)
+        tokens, firsts = solved(parameters).times(data)
+        errors = np.log(tokens / data.tpot)
+        return np.concatenate([errors, np.log(firsts[timed] / data.ttft[timed])]) if prompts else errors
 
-    parameters, _ = fit_parameters(typical, SHARES, log_errors, WEIGHT, limits(chips))
-    return attrs.evolve(serving, **parameters)
+    roofs = ROOFS["experts" if (data.model.routed > 0.0).any() else "dense"]
+    parameters, _ = fit_parameters(
+        typical, SHARES, log_errors, WEIGHT, limits(data.chips), weights=roofs, tolerance=TOLERANCE
+    )
+    return solved(parameters)

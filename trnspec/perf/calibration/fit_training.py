@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import attrs
@@ -10,8 +11,8 @@ from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.model.calibration import SHARES
-from trnspec.perf.calibration.limits import limits
-from trnspec.perf.calibration.solver import fit_parameters, selected, stacked
+from trnspec.perf.calibration.limits import kernel, limits
+from trnspec.perf.calibration.solver import bounded, minimize, selected, stacked, unbounded
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured_training import Case
 
 TYPICAL: dict[str, float] = {
-    "matmul": 0.8,
+    "matmul": 0.72,
+    "matmul_fp8": 0.62,
+    "matmul_fp4": 0.48,
     "attention": 0.4,
     "matmul_passes": 1.5,
     "hidden_passes": 8.0,
@@ -35,6 +38,7 @@ TYPICAL: dict[str, float] = {
     "forward": 2e-4,
     "backward": 2e-4,
     "server": 0.7,
+    "ultraserver": 0.7,
     "network": 0.6,
     "call": 3e-5,
     "hop": 3e-6,
@@ -43,6 +47,10 @@ TYPICAL: dict[str, float] = {
     "overlap": 0.6,
     "exposed": 0.1,
     "tensor_overlap": 0.3,
+    "pipeline_overlap": 0.6,
+    "exchange": 0.6,
+    "dispatch": 1e-4,
+    "expert_overlap": 0.2,
     "step": 1e-3,
 }
 """Typical values, from which a fit starts, and near which it stays where the rows do not determine a parameter."""
@@ -50,11 +58,52 @@ TYPICAL: dict[str, float] = {
 WEIGHT = 0.1
 """Residual of a parameter that is off its typical value by a factor of e, relative to errors of the logarithm of time."""
 
+OWN: dict[str, tuple[str, ...]] = {
+    "chip": ("matmul", "matmul_fp8", "matmul_fp4", "forward", "backward"),
+    "era": ("matmul", "matmul_fp8", "matmul_fp4", "matmul_passes", "hidden_passes", "dispatch"),
+}
+"""The parameters that chips, and eras of a release, may have of their own."""
+
+OWN_WEIGHT = 0.3
+"""Residual of a chip's or an era's own value that is off the common one by a factor of e."""
+
+MOST_WEIGHT = 2.0
+"""The largest weight of a row: with rows of many sizes of systems, those of a size with few rows count more."""
+
 COVERAGE = 0.8
 """Share of the measurements that the interval should contain."""
 
 Holdout = Literal["model", "chip"]
 """What is held out together: all rows of a model, or of a chip."""
+
+Label = tuple[str, str]
+"""A chip and an era."""
+
+
+@frozen
+class Pooled:
+    """Efficiencies of several chips and eras, partially pooled: those with few rows stay near what all have in common.
+
+    Attributes:
+        common: The common value of each fitted parameter: the logit of a share, the logarithm of others.
+        own: What is added to it, by chip or era and parameter.
+        causal: See :class:`~trnspec.perf.lowering.efficiency.Efficiency`.
+    """
+
+    common: Mapping[str, float]
+    own: Mapping[tuple[str, str], float] = field(factory=dict)
+    causal: float = 1.0
+
+    def of(self, chip: str = "", era: str = "") -> Efficiency:
+        """The efficiency of a chip and an era; without rows of them it is that which all have in common."""
+        ends = limits([chip])
+        values = {}
+        for name, value in self.common.items():
+            share = name in SHARES
+            at = value + kernel(chip, name) + self.own.get((chip, name), 0.0) + self.own.get((era, name), 0.0)
+            low, high = ends[name]
+            values[name] = min(max(bounded(at, share=share), low), high)
+        return Efficiency(**values, causal=self.causal)
 
 
 @frozen
@@ -64,20 +113,20 @@ class Batch:
     Attributes:
         model: The transformers, one per row.
         plan: The layouts, one per row.
-        systems: The distinct pairs of system and compute dtype.
-        which: For each row the position of its pair.
+        systems: The distinct combinations of system, compute dtype and era.
+        which: For each row the position of its combination.
         seconds: Measured times [s].
         groups: Name of the model of each row.
     """
 
     model: Transformer
     plan: Plan
-    systems: tuple[tuple[System, str], ...]
+    systems: tuple[tuple[System, str, str], ...]
     which: Any
     seconds: Any
     groups: tuple[str, ...] = field(repr=False)
 
-    def times(self, efficiency: Efficiency) -> Any:
+    def times(self, efficiency: Efficiency | Pooled) -> Any:
         """The computed times [s], one per row."""
         return step(self.model, self.plan, self._machine(efficiency)).total
 
@@ -92,34 +141,67 @@ class Batch:
             groups=tuple(g for g, kept in zip(self.groups, mask, strict=True) if kept),
         )
 
-    def _machine(self, efficiency: Efficiency) -> Machine:
-        machines = [machine(system, efficiency, dtype) for system, dtype in self.systems]
+    @property
+    def weights(self) -> Any:
+        """The weight of each row in a fit: the root of how many more rows the most frequent size has, at most 2.
+
+        Sizes are systems connected without the network, and larger ones.
+        """
+        near = np.array([
+            max((level.ranks for level in system.levels if level.name != "network"), default=1.0)
+            for system, _, _ in self.systems
+        ])  # fmt: skip
+        large = (self.plan.tp * self.plan.pp * self.plan.dp * self.plan.cp > near[self.which]).astype(int)
+        count = np.bincount(large, minlength=2)
+        return np.minimum(np.sqrt(count.max() / count[large]), MOST_WEIGHT)
+
+    def labels(self, kind: str) -> tuple[str, ...]:
+        """The chips, or the eras, of its rows."""
+        used = [self.systems[i] for i in np.unique(self.which)]
+        return tuple(sorted({system.chip if kind == "chip" else era for system, _, era in used}))
+
+    def _machine(self, efficiency: Efficiency | Pooled) -> Machine:
+        machines = [
+            machine(system, efficiency.of(system.chip, era) if isinstance(efficiency, Pooled) else efficiency, dtype)
+            for system, dtype, era in self.systems
+        ]
         if len(machines) == 1:
             return machines[0]
         names = [f.name for f in attrs.fields(Machine)]
         return Machine(**{n: np.array([getattr(m, n) for m in machines])[self.which] for n in names})
 
 
-def batch(cases: Sequence[Case]) -> Batch:
+def batch(cases: Sequence[Case], eras: Sequence[str] = ()) -> Batch:
     """Cases as arrays.
+
+    Args:
+        cases: The cases.
+        eras: The eras that are told apart, see :func:`era_of`.
 
     Raises:
         UsageError: There are none.
     """
     if not cases:
         raise UsageError("there are no rows to fit or to score")
-    systems: dict[tuple[str, str], tuple[System, str]] = {}
-    for case in cases:
-        systems.setdefault((case.system.name, case.dtype), (case.system, case.dtype))
+    systems: dict[tuple[str, str, str], tuple[System, str, str]] = {}
+    keys = [(case.system.name, case.dtype, era_of(case.era, eras)) for case in cases]
+    for case, key in zip(cases, keys, strict=True):
+        systems.setdefault(key, (case.system, *key[1:]))
     position = {key: i for i, key in enumerate(systems)}
     return Batch(
         stacked([transformer(c.dims) for c in cases]),
         stacked([c.layout.plan() for c in cases]),
         tuple(systems.values()),
-        np.array([position[c.system.name, c.dtype] for c in cases]),
+        np.array([position[key] for key in keys]),
         np.array([c.seconds for c in cases]),
         tuple(c.model for c in cases),
     )
+
+
+def era_of(release: str, eras: Sequence[str]) -> str:
+    """The era of a release: the newest that does not begin later, else the oldest; empty where there are none."""
+    begun = [era for era in eras if release and era <= release]
+    return max(begun, default=min(eras, default=""))
 
 
 @frozen
@@ -127,10 +209,11 @@ class Fitted:
     """The result of a fit.
 
     Attributes:
-        efficiency: The fitted efficiency.
+        efficiency: The fitted efficiency, without what a chip or an era has of its own.
         errors: Computed over measured time minus 1, one per row, of the fit to all rows.
         held_out: The same, of a fit to the rows outside the row's group.
         names: The fitted parameters.
+        pooled: What chips and eras have in common and of their own.
         scales: Ranks of each row of ``held_out``.  In the interval every number of ranks has the same weight, so that
             many rows of one server do not set the width for large systems.
     """
@@ -140,6 +223,13 @@ class Fitted:
     held_out: Any
     names: tuple[str, ...]
     scales: Any = field(kw_only=True)
+    pooled: Pooled = field(default=Pooled({}), kw_only=True, repr=False)
+
+    def of(self, chip: str, era: str = "", mask: Any = ...) -> Self:
+        """The same fit, with the efficiency of a chip and an era, and some of the held-out rows."""
+        return attrs.evolve(
+            self, efficiency=self.pooled.of(chip, era), held_out=self.held_out[mask], scales=self.scales[mask]
+        )
 
     def with_errors(self, errors: Any, scales: Any) -> Self:
         """The same fit, with errors of rows that were not part of it, and their ranks, added to ``held_out``."""
@@ -180,7 +270,7 @@ def quantile(values: Any, groups: Any, share: float) -> float:
     return float(np.interp(share * weights.sum(), middles, values[order]))
 
 
-def fit(cases: Sequence[Case], holdout: Holdout = "model") -> Fitted:
+def fit(cases: Sequence[Case], holdout: Holdout = "model", eras: Sequence[str] = ()) -> Fitted:
     """Fits efficiency to cases, and for held-out errors to the cases outside each group.
 
     Passes over attention scores are fitted to the rows without flash attention, which compute all scores.
@@ -188,22 +278,24 @@ def fit(cases: Sequence[Case], holdout: Holdout = "model") -> Fitted:
     Args:
         cases: The measurements.
         holdout: What is held out together, see :func:`holdout_masks`.
+        eras: The eras that are told apart, see :func:`era_of`.
 
     Raises:
         UsageError: Too few rows, rows of too few chips, or scipy is not installed.
     """
-    data = batch(cases)
+    data = batch(cases, eras)
     if len(cases) < 3:
         raise UsageError(f"{len(cases)} rows are too few to fit; expected at least 3")
-    efficiency = solved(data)
-    errors = data.times(efficiency) / data.seconds - 1.0
+    pooled = solved(data)
+    errors = data.times(pooled) / data.seconds - 1.0
     held_out = np.array(errors)
     for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
         unseen = data.rows(mask)
-        held_out[mask] = unseen.times(solved(data.rows(~mask))) / unseen.seconds - 1.0
+        held_out[mask] = unseen.times(solved(data.rows(~mask), pooled)) / unseen.seconds - 1.0
     return Fitted(
-        efficiency, errors, held_out, _free(data), scales=data.plan.tp * data.plan.pp * data.plan.dp * data.plan.cp
-    )
+        pooled.of(), errors, held_out, _free(data), pooled=pooled,
+        scales=data.plan.tp * data.plan.pp * data.plan.dp * data.plan.cp,
+    )  # fmt: skip
 
 
 def holdout_masks(groups: Sequence[str], chips: Sequence[str], holdout: Holdout) -> list[Any]:
@@ -244,27 +336,82 @@ def folds(groups: Sequence[str]) -> list[Any]:
 def _free(data: Batch) -> tuple[str, ...]:
     """The parameters that the rows depend on."""
     plan = data.plan
-    names = [n for n in TYPICAL if n not in ("score_passes", "tensor_overlap", "send", "overlap", "exposed", "network")]
-    if (plan.flash == 0.0).any():
-        names.append("score_passes")
-    if plan.overlap.any():
-        names.append("tensor_overlap")
-    if (plan.pp > 1.0).any():
-        names.append("send")
-    if (plan.dp * plan.cp > 1.0).any():
-        names += ["overlap", "exposed"]
-    if any(level.name == "network" for system, _ in data.systems for level in system.levels):
-        names.append("network")
-    return tuple(names)
+    used = [data.systems[i] for i in np.unique(data.which)]
+    levels = {level.name for system, _, _ in used for level in system.levels}
+    shares = {_share_of(dtype) for _, dtype, _ in used}
+    split = (data.model.moe > 0.0) & (plan.ep > 1.0)
+    needs = {
+        "matmul_fp8": "matmul_fp8" in shares,
+        "matmul_fp4": "matmul_fp4" in shares,
+        "score_passes": (plan.flash == 0.0).any(),
+        "tensor_overlap": plan.overlap.any(),
+        "send": (plan.pp > 1.0).any(),
+        "pipeline_overlap": (plan.chunks > 1.0).any(),
+        "exchange": split.any(),
+        "dispatch": split.any(),
+        "expert_overlap": split.any(),
+        "overlap": (plan.dp * plan.cp > 1.0).any(),
+        "exposed": (plan.dp * plan.cp > 1.0).any(),
+        "ultraserver": "ultraserver" in levels,
+        "network": "network" in levels,
+    }
+    return tuple(name for name in TYPICAL if needs.get(name, True))
 
 
-def solved(data: Batch) -> Efficiency:
-    """The best efficiency."""
+def _share_of(dtype: str) -> str:
+    """The parameter that is the share of matrix multiplications in a compute dtype."""
+    return "matmul_fp4" if dtype.endswith("fp4") else "matmul_fp8" if dtype.endswith(("fp8", "int8")) else "matmul"
+
+
+def solved(data: Batch, begin: Pooled | None = None) -> Pooled:
+    """The best efficiency of each chip and era.
+
+    Args:
+        data: The rows.
+        begin: Where the search begins: the result of a fit to more rows.
+    """
     causal = 0.0 if (data.plan.flash == 0.0).any() else 1.0
+    names = _free(data)
+    own = [
+        (label, name)
+        for kind, parameters in OWN.items()
+        if len(labels := data.labels(kind)) > 1
+        for label in labels
+        for name in parameters
+        if name in names
+    ]
+    # The chips of a fit may have different best kernels: the limit of each applies to its own value.
+    ends, weights = limits(), data.weights
+    typical = np.array([unbounded(TYPICAL[name], share=name in SHARES) for name in names])
+    low, high = (np.array([unbounded(ends[n][end], share=n in SHARES) for n in names]) for end in (0, 1))
+    center = np.concatenate([typical, np.zeros(len(own))])
+    pull = np.concatenate([np.full(len(names), WEIGHT), np.full(len(own), OWN_WEIGHT)])
+    bounds = np.concatenate([low, np.full(len(own), -_FARTHEST)]), np.concatenate([high, np.full(len(own), _FARTHEST)])
 
-    def log_errors(parameters: dict[str, float]) -> Any:
-        return np.log(data.times(Efficiency(**parameters, causal=causal)) / data.seconds)
+    def pooled(at: Any) -> Pooled:
+        common = dict(zip(names, map(float, at), strict=False))
+        return Pooled(common, dict(zip(own, map(float, at[len(names) :]), strict=True)), causal)
 
-    typical = {name: TYPICAL[name] for name in _free(data)}
-    parameters, _ = fit_parameters(typical, SHARES, log_errors, WEIGHT, limits(s.chip for s, _ in data.systems))
-    return Efficiency(**parameters, causal=causal)
+    def residuals(at: Any) -> Any:
+        return np.concatenate([weights * np.log(data.times(pooled(at)) / data.seconds), pull * (at - center)])
+
+    if begin is not None:
+        known = [begin.common.get(n, t) for n, t in zip(names, typical, strict=True)]
+        starts = [np.array([*known, *(begin.own.get(key, 0.0) for key in own)])]
+    else:
+        # Where launches are shorter than computation, a fit does not depend on them: it also begins with long ones.
+        slow = [np.log(_LAUNCHES) if n in ("forward", "backward") else t for n, t in zip(names, typical, strict=True)]
+        starts = [center, np.concatenate([slow, np.zeros(len(own))])]
+    results = [minimize(residuals, start, bounds, tolerance=_TOLERANCE) for start in starts]
+    return pooled(min(results, key=lambda r: float(r.cost)).x)
+
+
+_LAUNCHES = 1e-3
+"""Launch of a layer's kernels without CUDA graphs, where a second search begins [s]."""
+
+
+_FARTHEST = 3.0
+"""How far a chip's own value may be from the common one: a factor of 20."""
+
+_TOLERANCE = 1e-5
+"""Relative change of the cost, and of parameters, with which a search ends."""

@@ -7,7 +7,7 @@ counts once.  See docs/explanation/performance/calibration.md for the formulas.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import frozen
@@ -24,8 +24,12 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.fit_training import Fitted
     from trnspec.perf.calibration.measured_inference import InferenceCase
 
-LEAST = 8
-"""Least number of clusters of a group with an interval of its own: with fewer no quantile of conformal size exists."""
+LEAST = 4
+"""Least number of clusters of a group with an interval of its own."""
+
+ENOUGH = 9
+"""Clusters from which on the quantiles of a group alone contain their share: with n of them ``(n - 1) / (n + 1)`` of the next
+ones are between the smallest and the largest.  With fewer the interval is drawn towards that of all rows."""
 
 
 @frozen
@@ -35,11 +39,13 @@ class Label:
     Attributes:
         scale: How many chips the model runs on.
         models: Whether it has experts.
+        chip: The chip.
         cluster: Its configuration: model, hardware and layout.
     """
 
     scale: Scale
     models: Models
+    chip: str
     cluster: str
 
 
@@ -48,14 +54,15 @@ class GroupErrors:
     """The held-out errors of a group; see :class:`trnspec.model.calibration.Group`."""
 
     phase: str
-    scale: Scale | Literal[""]
-    models: Models | Literal[""]
+    scale: str
+    models: str
     rows: int
     clusters: int
     mean: float
     median: float
     low: float
     high: float
+    size: tuple[float, float] | None = None
 
 
 def label(case: Case | InferenceCase) -> Label:
@@ -69,26 +76,29 @@ def label(case: Case | InferenceCase) -> Label:
         plan = case.plan
         ranks = float(plan.tp * plan.pp)
         parts = [plan.tp, plan.pp, plan.ep, plan.dp, plan.prompt, plan.output, plan.weight_bytes]
-    return Label(scale_of(case.system, ranks), models, " ".join(map(str, (case.model, case.system.name, *parts))))
+    cluster = " ".join(map(str, (case.model, case.system.name, *parts)))
+    return Label(scale_of(case.system, ranks), models, case.system.chip, cluster)
 
 
-def groups_of(fitted: Fitted, cases: Sequence[Case | InferenceCase]) -> list[GroupErrors]:
-    """The groups of the held-out rows of a fit.
+def groups_of(fitted: Fitted, cases: Sequence[Case | InferenceCase], chip: str = "") -> list[GroupErrors]:
+    """The groups of the held-out rows of a fit, and the group of all rows, which has neither scale nor models.
 
     Args:
         fitted: The fit.
         cases: The rows of its ``held_out``, in that order.
+        chip: The chip whose rows are a group where there are enough of them; those of all chips otherwise.
     """
     labels = [label(c) for c in cases]
-    result = groups("tpot" if isinstance(fitted, FittedServing) else "step", labels, fitted.held_out)
+    result = groups("tpot" if isinstance(fitted, FittedServing) else "step", labels, fitted.held_out, chip)
     if isinstance(fitted, FittedServing) and fitted.ttft is not None:
         timed = [each for each, case in zip(labels, cases, strict=True) if not isinstance(case, Case) and case.ttft]
-        result += groups("ttft", timed[: len(fitted.ttft.held_out)], fitted.ttft.held_out)
+        # Rows that only widen the interval of output tokens come last.
+        result += groups("ttft", timed[: len(fitted.ttft.held_out)], fitted.ttft.held_out, chip)
     return result
 
 
-def groups(phase: str, labels: Sequence[Label], errors: Any) -> list[GroupErrors]:
-    """The groups of some held-out rows that have an interval of their own.
+def groups(phase: str, labels: Sequence[Label], errors: Any, chip: str = "") -> list[GroupErrors]:
+    """The groups of some held-out rows that have an interval of their own, and before them that of all rows.
 
     Those of a scale and dense models or models with experts come first, then those of a scale, then of models.  A group that
     has the rows of another is left out.
@@ -97,27 +107,34 @@ def groups(phase: str, labels: Sequence[Label], errors: Any) -> list[GroupErrors
         phase: What was computed.
         labels: The group of each row.
         errors: Computed over measured time minus 1 of each row.
+        chip: See :func:`groups_of`.
     """
     result: list[GroupErrors] = []
-    known: list[Any] = [np.ones(len(labels), bool)]
+    known: list[Any] = []
     errors = np.asarray(errors)
-    scales = np.array([each.scale for each in labels])
-    models = np.array([each.models for each in labels])
-    clusters = np.array([each.cluster for each in labels])
-    pairs = [(s, m) for s in sorted(set(scales)) for m in sorted(set(models))]
-    for scale, kind in (*pairs, *((s, "") for s in sorted(set(scales))), *(("", m) for m in sorted(set(models)))):
+    scales, models, chips, clusters = (
+        np.array([getattr(each, name) for each in labels]) for name in ("scale", "models", "chip", "cluster")
+    )
+    each_scale, each_kind = sorted(set(scales)), sorted(set(models))
+    pairs = [("", ""), *((s, m) for s in each_scale for m in each_kind)]
+    for scale, kind in (*pairs, *((s, "") for s in each_scale), *(("", m) for m in each_kind)):
         mask = np.isin(scales, [scale] if scale else scales) & np.isin(models, [kind] if kind else models)
-        if len(set(clusters[mask])) < LEAST or any((mask == other).all() for other in known):
+        own = mask & (chips == chip)
+        mask = own if len(set(clusters[own])) >= ENOUGH else mask
+        count = len(set(clusters[mask]))
+        if result and (count < LEAST or any((mask == other).all() for other in known)):
             continue
         known.append(mask)
-        low, high = interval(1.0 / (1.0 + errors[mask]), clusters[mask])
+        ends = interval(1.0 / (1.0 + errors[mask]), clusters[mask])
+        if result:
+            share = min(count / ENOUGH, 1.0)
+            ends = tuple(
+                e**share * p ** (1.0 - share) for e, p in zip(ends, (result[0].low, result[0].high), strict=True)
+            )
         off = np.abs(errors[mask])
         result.append(
-            GroupErrors(
-                phase, scale, kind, int(mask.sum()), len(set(clusters[mask])),
-                float(off.mean()), float(np.median(off)), low, high,
-            )
-        )  # fmt: skip
+            GroupErrors(phase, scale, kind, int(mask.sum()), count, float(off.mean()), float(np.median(off)), *ends)
+        )
     return result
 
 

@@ -6,6 +6,7 @@ the same.  ``docs/explanation/performance/calibration.md`` has the same table.
 
 from __future__ import annotations
 
+from math import log
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -48,6 +49,7 @@ LIMITS: Mapping[str, Limit] = {
     "forward": Limit(1e-6, 5e-3, "a layer launches at most some hundred kernels of about 10 us"),
     "backward": Limit(1e-6, 5e-3, "a layer launches at most some hundred kernels of about 10 us"),
     "server": Limit(0.3, 0.98, _COLLECTIVE),
+    "ultraserver": Limit(0.3, 0.98, _COLLECTIVE),
     "network": Limit(0.1, 0.98, "as for server; per-parameter gathers reach less of a network"),
     "call": Limit(1e-6, 1e-4, "the smallest measured all-reduce over two servers takes 65 us in all"),
     "hop": Limit(1e-7, 5e-5, "a step within a server takes microseconds"),
@@ -56,14 +58,38 @@ LIMITS: Mapping[str, Limit] = {
     "overlap": Limit(0.01, 0.99, _SHARE),
     "exposed": Limit(0.01, 0.99, _SHARE),
     "tensor_overlap": Limit(0.01, 0.99, _SHARE),
+    "pipeline_overlap": Limit(0.01, 0.99, _SHARE),
+    "exchange": Limit(0.1, 0.98, _COLLECTIVE),
+    "dispatch": Limit(
+        1e-6, 2e-3, "sorting and permuting tokens takes some tens of kernels, and at most a synchronisation"
+    ),
+    "expert_overlap": Limit(0.01, 0.99, _SHARE),
     "step": Limit(1e-6, 0.1, "the host's work in a step"),
     "weights": Limit(0.2, 0.95, "device memory streams at no more than about 0.95 of its published rate"),
     "cache": Limit(0.05, 0.95, "device memory streams at no more than about 0.95 of its published rate"),
     "padding": Limit(0.01, 0.99, "a share of the unused capacity"),
     "sample": Limit(1e-6, 2e-2, "picking a token on the host"),
     "request": Limit(1e-5, 0.2, "the host's work in a prefill"),
+    "link": Limit(0.05, 0.95, "messages of decoding are small"),
+    "additive": Limit(0.0, 1.0, "none or all of the shorter of computing and reading"),
+    "launch": Limit(1e-6, 1e-3, "a layer runs some ten kernels of 2 to 10 us in a graph, more without"),
+    "queue": Limit(0.0, 1.0, "of the other requests in flight, none or all"),
+    "response": Limit(1e-3, 1.0, "client, tokenizer and scheduler"),
 }
 """The limits of every parameter that a fit finds."""
+
+COLLECTIVE: Mapping[str, Limit] = {
+    "call": Limit(1e-6, 1e-4, "a kernel takes microseconds to start; the shortest measured collective takes 2.4 us in all"),
+    "hop": Limit(2e-8, 5e-5, "a step within a server takes microseconds, one more flag of a kernel tens of nanoseconds"),
+    "network_hop": Limit(1e-6, 3e-4, "a step over a network takes tens of microseconds, with whole chunks up to hundreds"),
+    "link": Limit(0.01, 0.98, "a protocol with a flag in every 8 bytes reaches some percent of the links, the best nearly all"),
+    "network": Limit(0.001, 0.98, "as for links; with flags and small messages less than a percent of a fast network"),
+    "own": Limit(0.01, 1.0, "a rank's own part passes its links at most once in addition"),
+    "host": Limit(1e-6, 2e-4, "launching a call takes the host tens of microseconds"),
+    "wait": Limit(1e-6, 1e-4, "launching a call and waiting for it takes the host tens of microseconds"),
+    "copies": Limit(0.5, 4.0, "an eager call copies its input once: a read and a write"),
+}
+"""The limits of the parameters of a protocol of collectives, and of a library."""
 
 BEST_KERNEL: Mapping[str, float] = {
     "h100-sxm": 0.81,
@@ -83,3 +109,15 @@ def limits(chips: Iterable[str] = ()) -> dict[str, tuple[float, float]]:
     low, high = ends["matmul"]
     best = min([high, *(BEST_KERNEL[c] for c in chips if c in BEST_KERNEL)])
     return {**ends, **dict.fromkeys(("matmul", "matmul_fp8", "matmul_fp4"), (low, best))}
+
+
+_KERNELS: Mapping[str, float] = {"b200": 0.62, "b300": 0.62, "gb200": 0.65, "gb300": 0.65}
+"""What large matrix multiplications of 16 bit reach, where that is not the typical 0.72 (catalog/measured/gemm_gpu.csv)."""
+
+
+def kernel(chip: str, name: str) -> float:
+    """How far the logit of a parameter is from the typical one on a chip, as measured kernels show."""
+    if name != "matmul" or chip not in _KERNELS:
+        return 0.0
+    share = _KERNELS[chip]
+    return log(share / (1.0 - share)) - log(0.72 / 0.28)

@@ -19,9 +19,12 @@ from trnspec.perf.calibration.measurements import Skipped, cases, cell, document
 from trnspec.perf.calibration.solver import minimize
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.groups import Group
+from trnspec.perf.collectives.library import Launch, Protocol
 from trnspec.perf.collectives.link_rates import Rates
 from trnspec.perf.collectives.timing import Plan, fastest, group, plans, time_plan
+from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.roofline import ELEMENT_BYTES, least_time
 
@@ -58,6 +61,17 @@ KINDS: dict[str, Kind] = {
 }
 """Collectives by the names that tools print."""
 
+UNSUPPORTED = {
+    "all_gatherv": "all_gatherv: the parts differ in size, and the row does not state them",
+    "reduce_scatterv": "reduce_scatterv: the parts differ in size, and the row does not state them",
+    "permute": "permute: the pairs of ranks that send are not stated",
+    "sendrecv": "sendrecv: every rank sends to its neighbour at once, which is not a collective of this model",
+    "reduce": "reduce: a reduction to one rank is not a collective of this model",
+    "scatter": "scatter: not a collective of this model",
+    "gather": "gather: not a collective of this model",
+}
+"""Collectives whose rows are skipped, with the reason."""
+
 CHIPS = (
     (r"a100.*40", ("a100-40gb",), ""),
     (r"a100", ("a100-80gb",), "an A100 of 80 GB"),
@@ -72,23 +86,76 @@ CHIPS = (
 )
 """Chips as tables name them: a pattern, the document it names, and what is assumed."""
 
-NUMBERS: dict[str, tuple[float, ...]] = {"collective": (4e-5, 1.25), "matmul": (5e-6, 1.25, 0.5)}
+NUMBERS = (5e-6, 1.25, 0.5)
 """Initial and typical values of the numbers of a fit: time of a call [s], inverse of the share of the rate, passes."""
+
+
+LIBRARIES = ((r"vllm", "vllm"), (r"sglang", "sglang"), (r"trt-?llm|tensorrt", "trtllm"), (r"nccl", "nccl"), (r"nccom|neuron", "nccom"))
+"""Libraries by the words of the column ``framework``: a pattern, and the name as ``--framework`` has it."""
+
+LAUNCHES: tuple[tuple[str, Launch], ...] = (
+    (r"graph|nccl-tests|nccom-test", "graph"),
+    (r"eager", "eager"),
+    # Its script waits for each call, between two events.
+    (r"ml-engineering", "synchronous"),
+)
+"""How a row was launched, by the words of its launch, note and source."""
+
+
+@frozen(kw_only=True)
+class CollectiveCase:
+    """One measured collective.
+
+    Attributes:
+        id: Name of the row.
+        framework: The library, as ``--framework`` names it.
+        kind: The collective.
+        system: The system.
+        machine: A rank of it, at published rates.
+        ranks: Number of ranks.
+        size: The buffer [B].
+        launch: How it was launched.
+        switched: Whether switches may reduce; a row can exclude it.
+        seconds: Measured time [s].
+        ideal: Time of the fastest algorithm from published figures only [s].
+        bound: Lower bound for all algorithms [s].
+        assumptions: What the row does not state, and what is assumed.
+        row: The row.
+    """
+
+    id: str
+    framework: str
+    kind: Kind
+    system: System = field(repr=False)
+    machine: Machine = field(repr=False)
+    ranks: float
+    size: float
+    launch: Launch
+    switched: bool
+    seconds: float
+    ideal: float
+    bound: float
+    assumptions: tuple[str, ...] = ()
+    row: Record = field(repr=False, factory=dict)
+
+    def can_use(self, protocol: Protocol) -> bool:
+        """Whether the library can use a protocol for this row."""
+        if protocol.algorithm == "in-network":
+            reduces = self.machine.reduces_2 or self.machine.reduces_3 or self.machine.reduces_4
+            return bool(self.switched and reduces and self.kind in protocol.kinds)
+        return self.kind in protocol.kinds
 
 
 @frozen(kw_only=True)
 class Row:
-    """One measurement that is modelled as a sum of a few times.
+    """One multiplication that is modelled as a sum of a few times.
 
     Attributes:
         id: Name of the row.
         group: Rows of a group are fitted together.
         measured: Measured time [s].
         ideal: Time computed from published figures only [s].
-        bound: Lower bound for all algorithms [s]; 0 for a multiplication.
-        fixed: The part of it that no fit changes: published latency [s].
-        terms: Coefficients of the fitted numbers: 1 for the call; time of the links, or of the multiplication; for a
-            multiplication also time of device memory [s].
+        terms: Coefficients of the fitted numbers: 1 for the call; time of the multiplication; time of device memory [s].
         assumptions: What the row does not state, and what is assumed.
     """
 
@@ -96,10 +163,8 @@ class Row:
     group: str
     measured: float
     ideal: float
-    fixed: float
     terms: tuple[float, ...] = field(repr=False)
     assumptions: tuple[str, ...] = ()
-    bound: float = 0.0
 
 
 @frozen
@@ -107,8 +172,7 @@ class FittedRows:
     """The fit to the rows of one group.
 
     Attributes:
-        numbers: Time of a call [s]; inverse of the achieved share of the rate; for a multiplication passes over operands
-            and result.
+        numbers: Time of a call [s]; inverse of the achieved share of the rate; passes over operands and result.
         calibrated: Computed times [s], one per row.
         held_out: The same, each from a fit to the other rows.
     """
@@ -124,8 +188,8 @@ class FittedRows:
         return float(ends[0]), float(ends[1])
 
 
-def collective_rows(graph: Graph, rows: Sequence[Record]) -> Iterator[Row | Skipped]:
-    """Every row of a collective: a call, and transfers at a share of the link rates."""
+def collective_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[CollectiveCase | Skipped]:
+    """Every row of a collective."""
     return cases(rows, "collective", partial(_collective, graph, {}))
 
 
@@ -139,6 +203,7 @@ class _Among:
     """A collective among the ranks of a system, for any size."""
 
     system: System
+    machine: Machine
     of: Group
     plans: tuple[Plan, ...]
 
@@ -146,13 +211,15 @@ class _Among:
 def _among(graph: Graph, on: str, lnc: int | None, ranks: int, kind: Kind) -> _Among:
     system = lower(graph, on, lnc=lnc)
     of = group(system, ranks, 1)
-    return _Among(system, of, plans(system, of, kind))
+    return _Among(system, machine(system, IDEAL, next(iter(system.rates))), of, plans(system, of, kind))
 
 
-def _collective(graph: Graph, known: dict[tuple[object, ...], _Among], row: Record, name: str) -> Row:
-    kind = KINDS.get(cell(row, "collective"))
+def _collective(graph: Graph, known: dict[tuple[object, ...], _Among], row: Record, name: str) -> CollectiveCase:
+    collective = cell(row, "collective")
+    kind = KINDS.get(collective)
     if kind is None:
-        raise UsageError(f"{row['collective']!r} is not a known collective")
+        reason = UNSUPPORTED.get(collective, f"{collective!r} is not a known collective")
+        raise UsageError(reason)
     assumptions: list[str] = []
     text = cell(row, "hardware")
     on = _server(graph, text, assumptions)
@@ -167,23 +234,48 @@ def _collective(graph: Graph, known: dict[tuple[object, ...], _Among], row: Reco
     if not measured:
         raise UsageError("the row states no time_us")
     note = f"{row.get('note') or ''} {text}"
-    off = "NVLS off" in note or "Ring" in note
-    rates = Rates(among.system)
+    switched = not ("NVLS off" in note or "Ring" in note)
     # Where the row excludes it, the switches do not reduce.
-    used = [plan for plan in among.plans if not (off and "in-network" in plan.name)]
-    best = fastest([time_plan(plan, rates, size) for plan in used])
-    switched = "NVLS" in note and not off
-    kernel = row.get("kernel") or ""
-    return Row(
+    used = [plan for plan in among.plans if switched or "in-network" not in plan.name]
+    return CollectiveCase(
         id=name,
-        group=f"{kind} {text}{' NVLS' if switched else ''}{f', {kernel}' if kernel else ''}",
-        measured=measured,
-        ideal=best.time,
+        framework=_library(row, among.system, assumptions),
+        kind=kind,
+        system=among.system,
+        machine=among.machine,
+        ranks=float(ranks),
+        size=size,
+        launch=_launch(row, assumptions),
+        switched=switched,
+        seconds=measured,
+        ideal=fastest([time_plan(plan, Rates(among.system), size) for plan in used]).time,
         bound=bound(among.system, among.of, kind, size).time,
-        fixed=best.latency,
-        terms=(1.0, best.transfer),
         assumptions=tuple(assumptions),
+        row=row,
     )
+
+
+def _library(row: Record, system: System, assumptions: list[str]) -> str:
+    stated = (row.get("framework") or "").lower()
+    for pattern, name in LIBRARIES:
+        if re.search(pattern, stated):
+            return name
+    if stated:
+        raise UsageError(f"{row['framework']!r} is not a known collective library")
+    # NCCL runs on GPUs, Neuron's collectives on AWS's chips, whose ranks are cores.
+    name = "nccom" if system.lnc else "nccl"
+    assumptions.append(f"library: {name}, by the chip")
+    return name
+
+
+def _launch(row: Record, assumptions: list[str]) -> Launch:
+    texts = [row.get(column) or "" for column in ("launch", "note", "source")]
+    for text in texts:
+        for pattern, launch in LAUNCHES:
+            if re.search(pattern, text.lower()):
+                return launch
+    assumptions.append("launch: by the device, as nccl-tests and nccom-test do")
+    return "graph"
 
 
 def _server(graph: Graph, text: str, assumptions: list[str]) -> str:
@@ -233,7 +325,6 @@ def _matmul(graph: Graph, row: Record, name: str) -> Row:
         group=f"{chip} {dtype}",
         measured=measured,
         ideal=float(least_time(flops, traffic, peak, bandwidth)),
-        fixed=0.0,
         terms=(1.0, flops / peak, traffic / bandwidth),
         assumptions=tuple(assumptions),
     )
@@ -246,38 +337,33 @@ def _chip(graph: Graph, text: str, assumptions: list[str]) -> str:
     return name
 
 
-def fit_rows(rows: Sequence[Row], what: str) -> FittedRows | None:
-    """Fits the numbers of a group of rows, and those of each row from the others; ``None`` for too few rows.
+def fit_rows(rows: Sequence[Row]) -> FittedRows | None:
+    """Fits the numbers of a group of multiplications, and those of each row from the others; ``None`` for too few rows.
 
-    The time of a row is the sum of its terms times the numbers, all positive, plus its fixed time.  Residuals are errors of
-    the logarithm, with less weight beyond a tenth.
-
-    Args:
-        rows: Rows of one group.
-        what: ``collective`` or ``matmul``.
+    The time of a row is the sum of its terms times the numbers, all positive.  Residuals are errors of the logarithm, with
+    less weight beyond a tenth.
 
     Raises:
         UsageError: scipy is not installed.
     """
-    typical = np.array(NUMBERS[what])
+    typical = np.array(NUMBERS)
     # With one row held out, one more than there are numbers remains.
     if len(rows) < len(typical) + 2:
         return None
     terms = np.array([r.terms for r in rows])
-    fixed = np.array([r.fixed for r in rows])
     measured = np.array([r.measured for r in rows])
-    numbers = _numbers(terms, fixed, measured, typical)
+    numbers = _numbers(terms, measured, typical)
     held_out = np.empty(len(rows))
     for i in range(len(rows)):
         others = np.arange(len(rows)) != i
-        held_out[i] = fixed[i] + terms[i] @ _numbers(terms[others], fixed[others], measured[others], typical)
-    return FittedRows(tuple(float(n) for n in numbers), fixed + terms @ numbers, held_out)
+        held_out[i] = terms[i] @ _numbers(terms[others], measured[others], typical)
+    return FittedRows(tuple(float(n) for n in numbers), terms @ numbers, held_out)
 
 
-def _numbers(terms: Any, fixed: Any, measured: Any, typical: Any) -> Any:
+def _numbers(terms: Any, measured: Any, typical: Any) -> Any:
     begin = np.log(typical)
 
     def residuals(at: Any) -> Any:
-        return np.concatenate([np.log((fixed + terms @ np.exp(at)) / measured), WEIGHT * (at - begin)])
+        return np.concatenate([np.log(terms @ np.exp(at) / measured), WEIGHT * (at - begin)])
 
     return np.exp(minimize(residuals, begin).x)

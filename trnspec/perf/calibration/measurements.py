@@ -54,7 +54,13 @@ HARDWARE = (
     (r"p5\.", ("p5.48xlarge",), ""),
     (r"h100", ("dgx-h100", "p5.48xlarge"), ""),
     (r"trn1\.32xlarge */ *trn1n", ("trn1.32xlarge",), "trn1.32xlarge, whose network is the slower of the two"),
-    (r"trn[23][a-z0-9-]*-ultraserver", (), ""),
+    (r"trn3[a-z0-9-]*\.3xlarge", ("trainium3",), ""),
+    (r"trn3[a-z-]*[0-9]*[a-z-]*\.48xlarge", ("trn3-gen2-ultraserver",), "chips of a Trn3 Gen2 UltraServer"),
+    (r"trn3.*gen ?1|trn3e", ("trn3-gen1-ultraserver",), ""),
+    (r"trn3[a-z0-9-]*-ultraserver", (), ""),
+    (r"trn3.*ultra|trn3.*gen ?2|trn3p", ("trn3-gen2-ultraserver",), ""),
+    (r"trn3|trainium ?3", ("trainium3",), ""),
+    (r"trn2[a-z0-9-]*-ultraserver", (), ""),
     (r"(?:trn[123]|inf[12])[a-z]*\.[0-9]*xlarge", (), ""),
 )
 """Hardware as tables name it: a pattern, the servers it names (the matched text if none), and what is assumed."""
@@ -163,7 +169,7 @@ def document_name(
     return None
 
 
-def hardware(graph: Graph, text: str, chips: int, assumptions: list[str]) -> System:
+def hardware(graph: Graph, text: str, chips: int, assumptions: list[str], *, lnc: int | None = None) -> System:
     """The system that a description of hardware and a number of chips name.
 
     Args:
@@ -171,6 +177,7 @@ def hardware(graph: Graph, text: str, chips: int, assumptions: list[str]) -> Sys
         text: The description.
         chips: Number of chips.
         assumptions: What is assumed is appended here.
+        lnc: Physical cores of a logical core; the chip's default if not stated.
 
     Raises:
         UsageError: Unknown hardware, or the catalog has no document of it.
@@ -180,7 +187,11 @@ def hardware(graph: Graph, text: str, chips: int, assumptions: list[str]) -> Sys
     if name is None:
         raise UsageError(f"unknown hardware {text!r}")
     unit = lower(graph, name)
-    return lower(graph, f"{name}*{-(-chips // int(unit.chips))}", chips=chips)
+    lnc = lnc if unit.ranks_per_chip >= 4.0 else None
+    size = int(unit.chips)
+    # Racks may be used in part, the same part of each: 64 of 72 chips.
+    part = next((n for n in range(size, size // 2, -1) if chips % n == 0), size) if chips > size else size
+    return lower(graph, f"{name}*{-(-chips // part)}", lnc=lnc, chips=chips)
 
 
 def model_of(graph: Graph, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:
@@ -240,16 +251,15 @@ def decoder(
 
 
 def _named(graph: Graph, text: str) -> tuple[str, Dimensions] | None:
-    """The model of the catalog whose name has the same letters and digits."""
+    """The model of the catalog that a table names."""
     from trnspec.model.transformers.counting import dimensions
     from trnspec.model.transformers.model import Model
+    from trnspec.model.transformers.names import name_key
 
-    stripped = re.sub(r"\(.*?\)|pre-?training|fine-?tuning|huggingface|instruct|-hf\b|ph[12]\b", "", text.lower())
-    letters = re.sub(r"[^a-z0-9.]", "", stripped)
+    key = name_key(text)
     for node in graph.of(Model):
-        for name in (node.name, *node.metadata.aliases):
-            if re.sub(r"[^a-z0-9.]", "", name) == letters:
-                return node.name, dimensions(node.spec)
+        if key in {name_key(name) for name in (node.name, *node.metadata.aliases)}:
+            return node.name, dimensions(node.spec)
     return None
 
 

@@ -20,13 +20,16 @@ _MARGIN = 1e-3
 """How far inside the limits the search begins, where a typical value is outside."""
 
 
-def minimize(residuals: Callable[[Any], Any], begin: Any, bounds: Any = (-np.inf, np.inf)) -> Any:
+def minimize(
+    residuals: Callable[[Any], Any], begin: Any, bounds: Any = (-np.inf, np.inf), tolerance: float = 1e-8
+) -> Any:
     """The result of scipy's ``least_squares`` with the soft L1 loss.
 
     Args:
         residuals: Function from parameters to residuals, both arrays.
-        begin: Initial parameters.
+        begin: Initial parameters; moved inside the bounds.
         bounds: The least and the largest parameters.
+        tolerance: Relative change of the cost, and of parameters, with which the search ends.
 
     Raises:
         UsageError: scipy is not installed.
@@ -35,7 +38,12 @@ def minimize(residuals: Callable[[Any], Any], begin: Any, bounds: Any = (-np.inf
         from scipy.optimize import least_squares
     except ImportError as error:
         raise UsageError("fitting needs scipy; install trnspec with the extra calibrate") from error
-    return least_squares(residuals, begin, bounds=bounds, loss="soft_l1", f_scale=OUTLYING)
+    low, high = bounds
+    if np.all(np.isfinite(low)) and np.all(np.isfinite(high)):
+        begin = np.clip(begin, low + _MARGIN * (high - low), high - _MARGIN * (high - low))
+    return least_squares(
+        residuals, begin, bounds=bounds, loss="soft_l1", f_scale=OUTLYING, ftol=tolerance, xtol=tolerance
+    )
 
 
 def fit_parameters(
@@ -44,6 +52,9 @@ def fit_parameters(
     log_errors: Callable[[dict[str, float]], Any],
     weight: float,
     limits: Mapping[str, tuple[float, float]],
+    *,
+    weights: Mapping[str, float] = {},
+    tolerance: float = 1e-8,
 ) -> tuple[dict[str, float], float]:
     """Parameters that minimize errors of the logarithm of time and the distance from typical values.
 
@@ -53,6 +64,8 @@ def fit_parameters(
         log_errors: Function from parameters to log(computed / measured), one per row.
         weight: Residual of a parameter that is off its typical value by a factor of e.
         limits: The least and the largest value of each parameter; see :mod:`trnspec.perf.calibration.limits`.
+        weights: Residuals of single parameters in place of ``weight``.
+        tolerance: Relative change of the cost at which the search ends.
 
     Returns:
         The parameters, and the cost.
@@ -60,29 +73,29 @@ def fit_parameters(
     Raises:
         UsageError: scipy is not installed.
     """
-    begin = np.array([_unbounded(value, share=name in shares) for name, value in typical.items()])
-    bounds = [[_unbounded(limits[name][end], share=name in shares) for name in typical] for end in (0, 1)]
+    begin = np.array([unbounded(value, share=name in shares) for name, value in typical.items()])
+    bounds = [[unbounded(limits[name][end], share=name in shares) for name in typical] for end in (0, 1)]
 
     def parameters(at: Any) -> dict[str, float]:
-        return {name: _bounded(float(x), share=name in shares) for name, x in zip(typical, at, strict=True)}
+        return {name: float(bounded(float(x), share=name in shares)) for name, x in zip(typical, at, strict=True)}
 
     def residuals(at: Any) -> Any:
-        return np.concatenate([log_errors(parameters(at)), weight * (at - begin)])
+        return np.concatenate([log_errors(parameters(at)), each * (at - begin)])
 
+    each = np.array([weights.get(name, weight) for name in typical])
     low, high = np.array(bounds)
-    inside = np.clip(begin, low + _MARGIN * (high - low), high - _MARGIN * (high - low))
-    result = minimize(residuals, inside, (low, high))
+    result = minimize(residuals, begin, (low, high), tolerance)
     return parameters(result.x), float(result.cost)
 
 
-def _unbounded(value: float, *, share: bool) -> float:
+def unbounded(value: Any, *, share: bool) -> Any:
     """Logit of a share, logarithm of a positive number."""
-    return float(np.log(value / (1.0 - value))) if share else float(np.log(value))
+    return np.log(value / (1.0 - value)) if share else np.log(value)
 
 
-def _bounded(x: float, *, share: bool) -> float:
-    """Inverse of :func:`_unbounded`."""
-    return float(1.0 / (1.0 + np.exp(-x))) if share else float(np.exp(x))
+def bounded(x: Any, *, share: bool) -> Any:
+    """Inverse of :func:`unbounded`."""
+    return 1.0 / (1.0 + np.exp(-x)) if share else np.exp(x)
 
 
 def stacked(values: Sequence[Any]) -> Any:

@@ -11,10 +11,10 @@ import numpy as np
 from attrs import frozen
 
 from trnspec.perf.calibration.fit_inference import LEAST as LEAST_SERVING
-from trnspec.perf.calibration.fit_inference import FittedServing, runs
+from trnspec.perf.calibration.fit_inference import FittedServing, Solved, runs
 from trnspec.perf.calibration.fit_inference import fitted as solved_serving
 from trnspec.perf.calibration.fit_range import EXPONENT, factor, inputs_of, ranges
-from trnspec.perf.calibration.fit_training import COVERAGE, Fitted, batch, quantile, solved
+from trnspec.perf.calibration.fit_training import COVERAGE, Fitted, Pooled, batch, quantile, solved
 from trnspec.perf.calibration.measured_inference import InferenceCase
 from trnspec.perf.calibration.measured_training import Case
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from trnspec.perf.lowering.efficiency import Efficiency
-    from trnspec.perf.serving.forward_pass import Serving
 
 AnyCase = Case | InferenceCase
 
@@ -68,7 +67,7 @@ def beyond(fitted: Fitted, cases: Sequence[AnyCase], others: Mapping[str, Sequen
         cases: Its rows.
         others: Rows that were not fitted, by chip and table.
     """
-    efficiency = fitted.serving if isinstance(fitted, FittedServing) else fitted.efficiency
+    efficiency = fitted.solved if isinstance(fitted, FittedServing) else fitted.efficiency
     measured = [computed(some, efficiency) for some in others.values()]
     groups = [name for name, some in others.items() for _ in some]
     both = [np.concatenate([m[i] for m in measured]) if measured else np.empty(0) for i in (0, 1)]
@@ -76,15 +75,15 @@ def beyond(fitted: Fitted, cases: Sequence[AnyCase], others: Mapping[str, Sequen
     return first, second
 
 
-def computed(cases: Sequence[AnyCase], efficiency: Efficiency | Serving) -> tuple[Any, Any]:
+def computed(cases: Sequence[AnyCase], efficiency: Efficiency | Pooled | Solved) -> tuple[Any, Any]:
     """Measured over computed times, of steps or of output tokens, and of first tokens (NaN where none was measured)."""
     steps = [c for c in cases if isinstance(c, Case)]
     if steps:
         data = batch(steps)
         return data.seconds / data.times(efficiency), np.full(len(steps), np.nan)  # type: ignore[arg-type]  # of training
     served = runs([c for c in cases if isinstance(c, InferenceCase)])
-    first = np.where(served.ttft > 0.0, served.ttft / served.first_token_times(efficiency), np.nan)  # type: ignore[arg-type]
-    return served.tpot / served.token_times(efficiency), first  # type: ignore[arg-type]  # of serving
+    tokens, firsts = efficiency.times(served)  # type: ignore[union-attr]  # of serving
+    return served.tpot / tokens, np.where(served.ttft > 0.0, served.ttft / firsts, np.nan)
 
 
 def elsewhere(measured: Any, groups: Sequence[str]) -> Elsewhere | None:
@@ -114,7 +113,7 @@ def exponents(fitted: Fitted, cases: Sequence[AnyCase]) -> tuple[float, float]:
     for kept, outer in _splits(cases):
         inner = ranges([inputs_of(c) for c in kept])
         far = np.array([max(factor(v, *inner[n]) for n, v in inputs_of(c).items()) for c in outer])
-        for each, ratios, spread in zip(found, computed(outer, _refitted(kept)), (fitted, first), strict=True):
+        for each, ratios, spread in zip(found, computed(outer, _refitted(kept, fitted)), (fitted, first), strict=True):
             if spread is not None:
                 beyond = np.maximum(np.maximum(ratios / spread.high, spread.low / ratios), 1.0)
                 used = (far > 1.0) & ~np.isnan(beyond)
@@ -135,6 +134,10 @@ def _splits(cases: Sequence[AnyCase]) -> Iterator[tuple[list[AnyCase], list[AnyC
             yield kept, outer
 
 
-def _refitted(cases: Sequence[AnyCase]) -> Efficiency | Serving:
+def _refitted(cases: Sequence[AnyCase], fitted: Fitted) -> Efficiency | Pooled | Solved:
     steps = [c for c in cases if isinstance(c, Case)]
-    return solved(batch(steps)) if steps else solved_serving(runs([c for c in cases if isinstance(c, InferenceCase)]))
+    return (
+        solved(batch(steps), fitted.pooled)
+        if steps
+        else solved_serving(runs([c for c in cases if isinstance(c, InferenceCase)]))
+    )

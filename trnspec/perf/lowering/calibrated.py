@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import attrs
 from attrs import field, frozen
@@ -12,10 +12,12 @@ from attrs import field, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
-from trnspec.evaluation.evidence import Evidence, Kind, Outside
+from trnspec.evaluation.evidence import PAGE, Evidence, GroupError, Kind, Nearest, Outside
 from trnspec.model.calibration import Calibration, Group
 from trnspec.model.chip import Chip
 from trnspec.perf.calibration.fit_range import EXPONENT, within
+from trnspec.perf.collectives.closed_forms import Kind as Collective
+from trnspec.perf.collectives.library import Library, Protocol
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving.forward_pass import Serving
@@ -44,6 +46,7 @@ class Interval:
         transfer: Both ends of the interval of rows on other chips and of other software.
         exponent: The power of the distance from the range of the fit by which the interval widens.
         groups: The groups of rows with an interval of their own.
+        error: The errors of the rows.
     """
 
     low: float
@@ -51,6 +54,7 @@ class Interval:
     transfer: tuple[float, float]
     exponent: float
     groups: tuple[Group, ...] = ()
+    error: GroupError | None = None
 
     def of(self, scale: str, *, experts: bool | None) -> Interval:
         """The interval of the group for a scale and for models with or without experts; the pooled one without such a group.
@@ -63,6 +67,18 @@ class Interval:
         if not matching:
             return self
         nearest = max(matching, key=lambda g: (g.scale is not None) + (g.models is not None))
+        error = GroupError(
+            phase=nearest.phase, rows=int(nearest.rows), clusters=int(nearest.clusters), mean=float(nearest.mean),
+            median=float(nearest.median), scale=nearest.scale or "", models=nearest.models or "",
+        )  # fmt: skip
+        return attrs.evolve(self, low=float(nearest.low), high=float(nearest.high), groups=(), error=error)
+
+    def of_size(self, size: float, scale: str) -> Interval:
+        """The interval of the group of collectives for a size and a scale, the nearest one; the pooled one without any."""
+        ends = {g: g.size for g in self.groups if g.size is not None and g.scale in (None, scale)}
+        if not ends:
+            return self
+        nearest = min(ends, key=lambda g: max(size / float(ends[g].high), float(ends[g].low) / size, 1.0))
         return attrs.evolve(self, low=float(nearest.low), high=float(nearest.high), groups=())
 
     def at(self, evidence: Evidence) -> tuple[float, float]:
@@ -96,6 +112,8 @@ class Calibrated:
         dtypes: The compute dtypes of the fit; empty if unknown.
         interval: The spread of step times or times per output token; ``None`` to keep ``low`` and ``high``.
         ttft: That of times to first token; ``None`` to keep ``ttft_interval``.
+        library: The protocols of collectives; ``None`` where the calibration has none.
+        collectives: The collectives of the fit; empty if unknown.
     """
 
     name: str = ""
@@ -112,6 +130,8 @@ class Calibrated:
     dtypes: tuple[str, ...] = ()
     interval: Interval | None = field(default=None, repr=False)
     ttft: Interval | None = field(default=None, repr=False)
+    library: Library | None = field(default=None, repr=False)
+    collectives: tuple[str, ...] = ()
 
     @evidence.default
     def _own(self) -> Evidence:
@@ -135,7 +155,26 @@ class Calibrated:
             interval = None if self.interval is None else self.interval.of(scale, experts=experts)
             ttft = None if self.ttft is None else self.ttft.of(scale, experts=experts)
             return attrs.evolve(self, interval=interval, ttft=ttft).at(inputs, dtype)
-        outside = sorted(self._outside(inputs, dtype), key=lambda o: -o.factor)
+        return self._beyond(sorted(self._outside(inputs, dtype), key=lambda o: -o.factor))
+
+    def of_collective(self, kind: str, inputs: Mapping[str, float]) -> Calibrated:
+        """The calibration for a collective, as :meth:`at`; the interval is that of its size.
+
+        Args:
+            kind: The collective.
+            inputs: ``size`` [B], ``ranks`` and ``servers``.
+        """
+        if not self.name:
+            return self
+        interval = None if self.interval is None else self.interval.of_size(
+            inputs["size"], "cluster" if inputs["servers"] > 1.0 else "server"
+        )
+        outside = sorted(self._outside(inputs, ""), key=lambda o: -o.factor)
+        if self.collectives and kind not in self.collectives:
+            outside.append(Outside(input="kind", value=kind, low=", ".join(self.collectives)))
+        return attrs.evolve(self, interval=interval)._beyond(outside)
+
+    def _beyond(self, outside: list[Outside]) -> Calibrated:
         if not outside:
             return self._with(self.evidence)
         kind: Kind = "transferred" if self.evidence.kind == "transferred" else "extrapolated"
@@ -154,7 +193,10 @@ class Calibrated:
     def _with(self, evidence: Evidence) -> Calibrated:
         low, high = (self.low, self.high) if self.interval is None else self.interval.at(evidence)
         ttft = self.ttft_interval if self.ttft is None else self.ttft.at(evidence)
-        return attrs.evolve(self, low=low, high=high, ttft_interval=ttft, evidence=evidence)
+        errors = tuple(i.error for i in (self.interval, self.ttft) if i is not None and i.error is not None)
+        return attrs.evolve(
+            self, low=low, high=high, ttft_interval=ttft, evidence=attrs.evolve(evidence, errors=errors)
+        )
 
 
 def calibrated(  # what a calibration is chosen by
@@ -171,7 +213,7 @@ def calibrated(  # what a calibration is chosen by
 
     ``auto`` chooses among the chip's own calibrations, or where it has none among those of the nearest chip of the same
     publisher: one of the framework, else of any; of models with or without experts, else of both, else of the other; of the
-    era, else of the newest; then the one with the most rows.
+    era, which begins with a release, else of the newest that begins before it, or of the oldest; then the one with the most rows.
 
     Args:
         graph: The catalog.
@@ -223,11 +265,21 @@ class _Wanted:
         return (
             bool(self.framework) and _framework(spec) == self.framework,
             (spec.models is None) + 2 * (spec.models == self.models) if self.models else spec.models is None,
-            bool(self.era) and spec.era == self.era,
-            spec.era or "",
+            *self._era(spec.era or ""),
             spec.spread.rows,
             node.name,
         )
+
+    def _near(self, era: str) -> bool:
+        """Whether an era had begun, and not long before."""
+        years = [int(text[:4]) if text[:4].isdigit() else 0 for text in (self.era, era)]
+        return era == self.era or (years[1] > 0 and era <= self.era and years[0] - years[1] <= _RECENT)
+
+    def _era(self, era: str) -> tuple[object, ...]:
+        """Eras that had begun come first, the newest of them; else the oldest that had not."""
+        if not self.era:
+            return True, era
+        return (True, era) if era <= self.era else (False, tuple(-ord(c) for c in era))
 
     @property
     def models(self) -> str:
@@ -237,11 +289,16 @@ class _Wanted:
         """What the rows of a calibration lack, each as a phrase."""
         if self.chip not in (chips := _chips(spec)):
             yield f"no rows of {self.chip}, only of {', '.join(chips)}"
-        for wanted, stated in ((self.framework, _framework(spec)), (self.era, spec.era)):
-            if wanted and stated != wanted:
-                yield f"no rows of {wanted}" + (f", only of {stated}" if stated else "")
+        if self.framework and (stated := _framework(spec)) != self.framework:
+            yield f"no rows of {self.framework}" + (f", only of {stated}" if stated else "")
+        if self.era and not self._near(spec.era or ""):
+            yield f"no rows of {self.era}" + (f", only of {spec.era}" if spec.era else "")
         if self.models and spec.models not in (None, self.models):
             yield f"no rows of models {'with' if self.experts else 'without'} experts"
+
+
+_RECENT = 3
+"""Years within which releases of a software count as the same era, where there is no newer one."""
 
 
 def _framework(spec: Calibration) -> str:
@@ -281,6 +338,11 @@ def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
     return sorted(same, key=lambda name: (distance(name), name))
 
 
+def with_nearest(calibration: Calibrated, row: Nearest | None) -> Calibrated:
+    """A calibration whose evidence names the measured row that is nearest to the question."""
+    return attrs.evolve(calibration, evidence=attrs.evolve(calibration.evidence, nearest=row))
+
+
 def serving_of(calibration: Calibrated) -> Serving:
     """Efficiency in serving; shares of rates and links are already in :class:`~trnspec.perf.lowering.machine.Machine`."""
     efficiency = calibration.efficiency
@@ -293,10 +355,13 @@ def serving_of(calibration: Calibrated) -> Serving:
     )
 
 
-_RATES = ("matmul", "matmul_fp8", "matmul_fp4", "attention", "memory", "chip", "server", "ultraserver", "network")
+_RATES = (
+    *("matmul", "matmul_fp8", "matmul_fp4", "attention", "memory"),
+    *("chip", "server", "ultraserver", "network", "exchange"),
+)
 """Figures that scale a published rate."""
 
-_SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding")
+_SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding", "queue", "response")
 """Figures that only serving has."""
 
 
@@ -322,24 +387,53 @@ def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
         evidence=_evidence(node, wanted),
         ranges={} if spec.fitted_on is None else within(spec.fitted_on),
         dtypes=() if spec.fitted_on is None else spec.fitted_on.dtypes,
-        interval=_interval(spread, [g for g in spec.groups if g.phase in _PHASES]),
-        ttft=None if spec.first is None else _interval(spec.first, [g for g in spec.groups if g.phase == "ttft"]),
+        interval=_interval(spread, _PHASES.get(spec.of, spec.of), spec.groups),
+        ttft=None if spec.first is None else _interval(spec.first, "ttft", spec.groups),
+        library=_library(node) if spec.of == "collectives" else None,
+        collectives=() if spec.fitted_on is None else spec.fitted_on.collectives,
     )
     return result.at({})
 
 
-_PHASES = ("step", "tpot")
-"""The phases whose errors are those of ``spread``."""
+def _library(node: Node[Calibration]) -> Library:
+    """The protocols of a calibration of collectives; without any, one with its achieved times and shares.
+
+    Raises:
+        UsageError: A share is 0.
+    """
+    numbers = [f.name for f in attrs.fields(Protocol) if f.name not in {"name", "algorithm", "kinds"}]
+    protocols = []
+    for i, stated in enumerate(node.spec.protocols):
+        values = {name: float(figure) for name in numbers if (figure := getattr(stated, name)) is not None}
+        for name in ("link", "network"):
+            if not values[name]:
+                place = f"{node.name} spec.protocols[{i}].{name}"
+                raise UsageError(f"{place} is 0x; expected more than 0, since times divide by it")
+        protocols.append(Protocol(name=stated.name, algorithm=stated.algorithm, kinds=stated.kinds, **values))
+    achieved = node.spec.achieved
+    if not protocols:
+        times = {name: float(getattr(achieved, name) or 0.0) for name in ("call", "hop", "network_hop")}
+        links = {"link": float(achieved.link or 1.0) * float(achieved.server or 1.0)}
+        links["network"] = float(achieved.link or 1.0) * float(achieved.network or 1.0)
+        protocols.append(Protocol(name="achieved", algorithm="direct", kinds=get_args(Collective), **times, **links))
+    own = {name: getattr(achieved, name) for name in ("host", "wait", "copies")}
+    stated_own = {name: float(figure) for name, figure in own.items() if figure is not None}
+    return Library(protocols=tuple(protocols), **stated_own)
 
 
-def _interval(spread: Spread, groups: Sequence[Group]) -> Interval:
+_PHASES = {"training": "step", "inference": "tpot", "collectives": "collective"}
+"""What the errors of ``spread`` are those of."""
+
+
+def _interval(spread: Spread, phase: str, groups: Sequence[Group]) -> Interval:
     low, high, transfer = float(spread.low), float(spread.high), spread.transfer
     return Interval(
         low=low,
         high=high,
         transfer=(low, high) if transfer is None else (float(transfer.low), float(transfer.high)),
         exponent=EXPONENT if spread.extrapolation is None else float(spread.extrapolation),
-        groups=tuple(groups),
+        groups=tuple(g for g in groups if g.phase == phase),
+        error=GroupError(phase=phase, rows=int(spread.rows), mean=float(spread.mean), median=float(spread.median)),
     )
 
 
@@ -354,4 +448,7 @@ def _evidence(node: Node[Calibration], wanted: _Wanted) -> Evidence:
         chip=", ".join(_chips(spec)),
         software=spec.software,
         rows=int(spec.spread.rows),
+        framework=spec.framework or "",
+        era=spec.era or "",
+        page=PAGE,
     )

@@ -36,6 +36,12 @@ class Efficiency:
         overlap: Share of the computation that can overlap with communication of gradients and sharded weights.
         exposed: Share of that communication that is exposed in any case.
         tensor_overlap: Share of a layer's computation that can overlap with its tensor-parallel collectives.
+        pipeline_overlap: Share of the messages between pipeline stages that the interleaved schedule overlaps with the
+            computation of other model chunks.
+        exchange: Share of the rate that other collectives achieve which an all-to-all between experts achieves.
+        dispatch: Fixed time of one all-to-all between experts besides that of a collective: sorting and permuting tokens,
+            and the launch of their kernels [s].
+        expert_overlap: Share of the rest of a layer that the all-to-all can overlap with, where software overlaps them.
         step: Fixed time of a step [s].
         causal: 1.0 where attention that writes its scores computes only the causal half, 0.0 where it computes all.
     """
@@ -63,6 +69,10 @@ class Efficiency:
     overlap: float = 1.0
     exposed: float = 0.0
     tensor_overlap: float = 0.0
+    pipeline_overlap: float = 0.0
+    exchange: float = 1.0
+    dispatch: float = 0.0
+    expert_overlap: float = 1.0
     step: float = 0.0
     causal: float = 1.0
 

@@ -93,7 +93,8 @@ def _some(system: System, chips: int | None) -> System:
 def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
     """Chips of the system and of a unit of each level, from the outermost; empty if they do not divide evenly.
 
-    Each level uses as few units as possible; a chip is not divided.
+    Each level uses as few units as possible, each of them in the same part: 40 racks with 64 of 72 chips; a chip is not
+    divided.
 
     Args:
         chips: Chips to use.
@@ -104,9 +105,7 @@ def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
     for unit in units:
         share = shares[-1]
         least = max(1, -(-share // unit))
-        # Only the required servers are used; an UltraServer always has all of its servers.
-        most = least if len(shares) == 1 else whole // unit
-        few = next((n for n in range(least, most + 1) if share % n == 0), 0)
+        few = next((n for n in range(least, whole // unit + 1) if share % n == 0), 0)
         if few * unit > whole or not few:
             return []
         shares.append(share // few)
@@ -266,6 +265,7 @@ class _Lowering:
             published=published,
             capacity=capacity / per_chip,
             bandwidth=bandwidth / per_chip,
+            sharing=self._sharing(per_chip),
             host_memory=host,
             levels=levels,
             figures_used=tuple(self.figures_used.values()),
@@ -284,6 +284,12 @@ class _Lowering:
                 hint="1 everywhere; 2 from Trainium2 on",
             )
         return lnc
+
+    def _sharing(self, per_chip: float) -> float:
+        """Ranks that share one memory stack: two cores of Trainium2 where each is a rank."""
+        memory = self.chip.spec.memory
+        stacks = None if memory is None or memory.stacks is None else memory.stacks.count
+        return max(per_chip / stacks, 1.0) if stacks and per_chip > 1.0 else 1.0
 
     def _rates(self, per_chip: float) -> tuple[dict[str, float], dict[str, float]]:
         all_engines: dict[str, float] = {}

@@ -28,6 +28,7 @@ class Machine:
         ranks: Ranks of the system.
         flop: Time of one FLOP of a matrix multiplication [s].
         score: Time of one FLOP of attention scores and values [s].
+        head: Time of one FLOP of the output matrix [s], which software keeps in 16 bit where others are narrower.
         byte: Time of one byte to or from device memory [s].
         capacity: Device memory of a rank [B].
         matmul_passes: See :class:`~trnspec.perf.lowering.efficiency.Efficiency`, as for all fields with its names.
@@ -131,6 +132,11 @@ class Machine:
     overlap: Number = 1.0
     exposed: Number = 0.0
     tensor_overlap: Number = 0.0
+    pipeline_overlap: Number = 0.0
+    head: Number = 0.0
+    exchange: Number = 1.0
+    dispatch: Number = 0.0
+    expert_overlap: Number = 1.0
     step: Number = 0.0
     causal: Number = 1.0
 
@@ -138,6 +144,7 @@ class Machine:
 _FROM_EFFICIENCY = (
     *("matmul_passes", "hidden_passes", "score_passes", "head_passes", "optimizer_passes", "forward", "backward"),
     *("call", "send", "overlap", "exposed", "tensor_overlap", "step", "causal"),
+    *("pipeline_overlap", "exchange", "dispatch", "expert_overlap"),
 )
 
 
@@ -181,6 +188,7 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
     return Machine(
         ranks=system.ranks,
         flop=flop,
+        head=1.0 / (system.rate(score_dtype) * efficiency.matmul_share(score_dtype)),
         score=1.0 / (system.rate(score_dtype) * efficiency.attention),
         byte=1.0 / (system.bandwidth * efficiency.memory),
         capacity=system.capacity,

@@ -55,8 +55,9 @@ class System:
         lnc: Physical cores of one logical core; 0 if a core of the chip is not a rank.
         rates: Peak dense rate of matrix multiplication by data type, in FLOP/s (or OP/s).
         published: Peak dense rate by data type as published, the denominator of MFU.
-        capacity: Device memory, in B.
+        capacity: Device memory, in B, where all ranks of the chip are in use.
         bandwidth: Rate between a rank and its device memory, in B/s.
+        sharing: Ranks that share one memory stack; one in use alone reaches all of it.
         host_memory: Memory of the host, in B; :data:`UNKNOWN` if it is not published.
         levels: From the innermost outwards.
         figures_used: The catalog figures used.
@@ -74,6 +75,7 @@ class System:
     published: Mapping[str, float]
     capacity: float
     bandwidth: float
+    sharing: float = 1.0
     host_memory: float = UNKNOWN
     levels: tuple[Level, ...]
     figures_used: tuple[UsedFigure, ...] = field(default=(), repr=False)

@@ -55,7 +55,16 @@ def token_load(
     tokens = sequences * new_tokens
     pairs = tokens * read
     spilled = pairs * (serving.score_passes * 4.0)
-    return Load(tokens, pairs * model.absorbed, spilled, sequences * (read + new_tokens), tokens)
+    # An indexer scores every key, on average over the output, and reads its own key of each.
+    whole = where(plan.compiled_keys > 0.0, plan.compiled_keys, plan.prompt + 0.5 * plan.output)
+    return Load(
+        tokens=tokens,
+        scores=pairs * model.absorbed + tokens * (whole * model.index + model.recurrence),
+        spilled=spilled,
+        cached=sequences * (read + model.index_cache * whole + new_tokens),
+        states=sequences,
+        logits=tokens,
+    )
 
 
 def decode(

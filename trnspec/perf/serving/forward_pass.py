@@ -12,6 +12,7 @@ from attrs import frozen
 from trnspec.perf.experts import byte_time, copies, exchange
 from trnspec.perf.lowering.machine import group
 from trnspec.perf.ops import MOST, Number, both, ceil, larger, power, smaller, where
+from trnspec.perf.work.transformer import STATE_BYTES
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Group, Machine
@@ -36,6 +37,8 @@ class Serving:
         sample: Time to sample a token, per sequence [s].
         request: Fixed time of a prefill [s].
         padding: Share of the allocated but unused KV cache that is read as well.
+        queue: Share of the other requests in flight whose prompts are ahead of a new one.
+        response: Time of a first token that takes no device time: client, tokenizer, scheduler [s].
         causal: 1.0 where prefill computes only the causal half of the scores, 0.0 where it computes all.
     """
 
@@ -52,6 +55,8 @@ class Serving:
     sample: Number = 0.0
     request: Number = 0.0
     padding: Number = 0.0
+    queue: Number = 0.0
+    response: Number = 0.0
     causal: Number = 1.0
 
 
@@ -85,11 +90,14 @@ class Deployment:
         compiled_context: Longest context of a sequence in the compiled decode graph; 0.0 for that of the request.
         compiled_reads: Keys that the compiled decode graph reads in an average layer, averaged over the output; 0.0 for
             those of the context.
+        compiled_keys: The same of a layer without a window.
         compiled_first: The same for the second token.
         compiled_last: The same for the last token.
         narrow_whole: Further time of the matrices in ``whole``, relative to theirs, in shards narrower than tiles.
         narrow_routed: The same of routed experts.
         weight_bytes: Bytes of a stored weight.
+        whole_bytes: The same of the matrices in ``whole``, where only routed experts are narrower; 0.0 for ``weight_bytes``.
+        head_bytes: The same of the output matrix; 0.0 for ``weight_bytes``.
         cache_bytes: Bytes of a KV-cache element.
         activation_bytes: Bytes of an activation.
     """
@@ -113,11 +121,14 @@ class Deployment:
     compiled_prompt: Number = 0.0
     compiled_context: Number = 0.0
     compiled_reads: Number = 0.0
+    compiled_keys: Number = 0.0
     compiled_first: Number = 0.0
     compiled_last: Number = 0.0
     narrow_whole: Number = 0.0
     narrow_routed: Number = 0.0
     weight_bytes: Number = 2.0
+    whole_bytes: Number = 0.0
+    head_bytes: Number = 0.0
     cache_bytes: Number = 2.0
     activation_bytes: Number = 2.0
 
@@ -131,6 +142,7 @@ class Load:
         scores: Elements of queries and values that are multiplied with keys and weights, over all pairs and heads.
         spilled: Bytes of scores that pass through device memory, over all pairs, for one head.
         cached: Tokens whose keys and values are read or written, over all sequences.
+        states: Sequences whose states are read and written, in layers with a recurrence.
         logits: Tokens that get logits.
     """
 
@@ -138,6 +150,7 @@ class Load:
     scores: Number
     spilled: Number
     cached: Number
+    states: Number
     logits: Number
 
     def __add__(self, other: Load) -> Load:
@@ -147,6 +160,7 @@ class Load:
             self.scores + other.scores,
             self.spilled + other.spilled,
             self.cached + other.cached,
+            self.states + other.states,
             self.logits + other.logits,
         )
 
@@ -206,7 +220,7 @@ def touched(model: Transformer, tokens: Number) -> Number:
 
 
 def attended(model: Transformer, tokens: Number) -> Number:
-    """Keys that a query attends to in an average layer at a context of ``tokens``: windowed layers have fewer."""
+    """Keys that a query attends to in an average layer with attention at a context of ``tokens``: windowed ones have fewer."""
     windowed = where(model.window > 0.0, smaller(model.window, tokens), tokens)
     return tokens + model.windowed * (windowed - tokens)
 
@@ -259,13 +273,16 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     narrow = model.whole * plan.narrow_whole + expert * plan.narrow_routed
     flops = 2.0 * tokens * (multiplied + narrow + padding) * share
     compute = flops * machine.flop / serving.matmul
-    weight_time = ((model.whole + padding) * share + routed) * plan.weight_bytes * machine.byte / serving.weights
+    whole_bytes = where(plan.whole_bytes > 0.0, plan.whole_bytes, plan.weight_bytes)
+    weights = (model.whole + padding) * share * whole_bytes + routed * plan.weight_bytes
+    weight_time = weights * machine.byte / serving.weights
     matrices = _overlapped(compute, weight_time, serving)
 
     score_time = 2.0 * load.scores * heads * machine.score / serving.attention
     cached = load.cached * model.kv_elements * cache_share(model, plan.tp) * plan.cache_bytes
-    cache_time = cached * machine.byte / serving.cache
-    spill_time = load.spilled * model.heads * heads * machine.byte
+    state = 2.0 * load.states * model.state * STATE_BYTES * share
+    cache_time = (cached + state) * machine.byte / serving.cache
+    spill_time = load.spilled * model.attended * model.heads * heads * machine.byte
     attention = _overlapped(score_time, cache_time, serving) + spill_time
 
     message = tokens * model.hidden * plan.activation_bytes
@@ -276,16 +293,13 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     pipeline, pipeline_unknown = _pipeline_time(plan, machine, serving, message)
 
     logits = load.logits * model.vocabulary * share
-    head = _overlapped(
-        2.0 * logits * model.hidden * machine.flop / serving.matmul,
-        model.output * share * plan.weight_bytes * machine.byte / serving.weights,
-        serving,
-    )
+    head_bytes = where(plan.head_bytes > 0.0, plan.head_bytes, plan.weight_bytes)
+    output_time = model.output * share * head_bytes * machine.byte / serving.weights
+    head = _overlapped(2.0 * logits * model.hidden * machine.flop / serving.matmul, output_time, serving)
     has_logits = load.logits > 0.0
     gathered = serving.call + ranks.latency + ranks.gather * load.logits * model.vocabulary * 4.0 / serving.link
     head = where(has_logits, head + load.logits * serving.sample, 0.0)
     gathered = where(plan.tp > 1.0, where(has_logits, gathered, 0.0), 0.0)
-    output_time = model.output * share * plan.weight_bytes * machine.byte / serving.weights
 
     layers = model.layers
     parts = (

@@ -62,6 +62,17 @@ FRAMEWORKS: Mapping[str, Framework] = {
             "tile": Setting("core", "compiled shards take whole tiles of the tensor engine's array"),
         },
     ),
+    "optimum-neuron": Framework(
+        neuron=True,
+        settings={
+            "batching": Setting("continuous", "its server, TGI or vLLM, with one prompt per prefill"),
+            "prefill_batch": Setting(1, "its continuous batching: one prompt per prefill"),
+            "prefill_attention": Setting("flash", "NKI flash attention kernel of its decoder models"),
+            "experts": Setting("all", "static shapes: every expert of the compiled graph"),
+            "context_buckets": Setting(4096, "one graph of the exported sequence length; 4,096 assumed"),
+            "tile": Setting("core", "compiled shards take whole tiles of the tensor engine's array"),
+        },
+    ),
     "vllm": Framework(
         neuron=False,
         settings={
@@ -75,8 +86,18 @@ FRAMEWORKS: Mapping[str, Framework] = {
         neuron=False,
         settings={
             "batching": Setting("continuous", "in-flight batching"),
+            "chunk": Setting(8192, "its default max_num_tokens"),
             "prefill_attention": Setting("flash", "context FMHA kernels"),
             "experts": Setting("selected", "grouped GEMM kernels"),
+        },
+    ),
+    "sglang": Framework(
+        neuron=False,
+        settings={
+            "batching": Setting("continuous", "its scheduler"),
+            "chunk": Setting(8192, "chunked_prefill_size on GPUs of 80 GB or more"),
+            "prefill_attention": Setting("flash", "FlashAttention or FlashInfer backend"),
+            "experts": Setting("selected", "fused_moe kernels"),
         },
     ),
 }

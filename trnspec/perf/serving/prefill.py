@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trnspec.perf.ops import Number, both, smaller, where
+from trnspec.perf.ops import Number, both, larger, smaller, where
 from trnspec.perf.serving.forward_pass import PARTS, Deployment, Load, Pass, Serving, run_forward
 
 if TYPE_CHECKING:
@@ -46,12 +46,23 @@ def prompt_load(model: Transformer, plan: Deployment, serving: Serving) -> Load:
     keys = where(earlier, plan.compiled_prompt, keys)
     read = where(earlier, plan.compiled_prompt, where(compiled, padded, read))
     windowed_keys = where(compiled, smaller(keys, reach + padded), windowed_keys)
+    # An indexer scores every key and reads its own key of each; recurrences cost a token the same whatever its context.
+    beside = model.index * keys + model.recurrence
+    indexed = model.index_cache * read
     keys = keys + model.windowed * (windowed_keys - keys)
     read = read + model.windowed * (smaller(read, reach + padded) - read)
     tokens = plan.prompts * padded
-    passes = where(plan.materialized > 0.0, MATERIALIZED_PASSES * plan.activation_bytes, serving.score_passes * 4.0)
+    least = where(plan.materialized > 0.0, MATERIALIZED_PASSES * plan.activation_bytes, 0.0)
+    passes = larger(least, serving.score_passes * 4.0)
     spilled = tokens * keys * where(plan.flash > 0.0, 0.0, passes)
-    return Load(tokens, tokens * keys * model.scores, spilled, plan.prompts * read, plan.prompts / plan.passes)
+    return Load(
+        tokens=tokens,
+        scores=tokens * (keys * model.scores + beside),
+        spilled=spilled,
+        cached=plan.prompts * (read + indexed),
+        states=plan.prompts,
+        logits=plan.prompts / plan.passes,
+    )
 
 
 def _attended_before(model: Transformer, tokens: Number) -> Number:

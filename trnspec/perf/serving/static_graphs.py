@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from trnspec.model.chip import Chip
+from trnspec.model.core import Core
 from trnspec.perf.ops import Number, ceil, larger, smaller, where
 from trnspec.perf.serving.forward_pass import attended
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from trnspec.graph.graph import Graph
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.serving.forward_pass import Deployment
     from trnspec.perf.work.transformer import Transformer
@@ -79,6 +82,7 @@ def compiled(
         compiled_prompt=bucket(plan.prompt, contexts),
         compiled_context=bucket(end, contexts),
         compiled_reads=mean_read(model, plan, contexts),
+        compiled_keys=mean_read(evolve(model, windowed=0.0), plan, contexts),
         compiled_first=attended(model, bucket(plan.prompt, contexts)),
         compiled_last=attended(model, bucket(end - 1.0, contexts)),
     )
@@ -89,7 +93,32 @@ def filled(width: Number, tile: float) -> Number:
     return tile * ceil(width / tile)
 
 
-def narrow_shards(d: Dimensions, model: Transformer, plan: Deployment, tile: float) -> Deployment:
+def tile_of(graph: Graph, chip: str) -> int | None:
+    """The columns of a tile of the tensor engine of a chip; ``None`` if its core states no array.
+
+    Args:
+        graph: The catalog.
+        chip: Name of the chip.
+    """
+    spec = graph.named(chip).spec
+    core = graph.find(spec.cores.core) if isinstance(spec, Chip) and spec.cores is not None else None
+    tensor = core.spec.engines.tensor if core is not None and isinstance(core.spec, Core) else None
+    return None if tensor is None or tensor.array is None else int(tensor.array.columns)
+
+
+def all_experts_from(experts: str | None, d: Dimensions) -> float:
+    """Tokens from which on a pass computes and reads all experts; 0.0 for never.
+
+    Args:
+        experts: ``all``, ``selective-loading`` or ``selected``.
+        d: The model; selective loading ends where its tokens select as many experts as there are, ``T k >= E``.
+    """
+    if not d.experts or experts in (None, "selected"):
+        return 0.0
+    return 2.0 if experts == "all" else float(-(-d.experts // d.active))
+
+
+def narrow_shards(d: Dimensions, model: Transformer, plan: Deployment, tile: float, whole: int = 1) -> Deployment:
     """A deployment whose matrices take the time of whole tiles of the tensor engine.
 
     Tensor parallelism leaves ``width / tp`` columns of a network on a rank, and ``ceil(a / tp)`` heads; a matrix
@@ -100,16 +129,21 @@ def narrow_shards(d: Dimensions, model: Transformer, plan: Deployment, tile: flo
         model: The averages over its layers.
         plan: The deployment.
         tile: Columns of the tensor engine's array.
+        whole: Groups of the tensor-parallel ranks among which whole experts are distributed: those of a group split an
+            expert (NxD Inference, ``moe_ep_degree`` and ``moe_tp_degree``).
     """
 
-    def excess(width: float) -> Number:
-        return filled(width / plan.tp, tile) * plan.tp / width - 1.0 if width else 0.0
+    def excess(width: float, groups: int = 1) -> Number:
+        ranks = plan.tp / groups
+        return filled(width / ranks, tile) * ranks / width - 1.0 if width else 0.0
 
     heads = ceil(d.heads / plan.tp)
     share = d.expert_layers / d.layers
     taken = filled(heads * d.qk_size, tile) + filled(heads * d.v_size, tile)
     padded = heads * (d.qk_size + d.v_size)
-    attention = d.hidden * (taken - padded) * plan.tp
+    attention = model.attended * d.hidden * (taken - padded) * plan.tp
     dense = (1.0 - share) * d.mlp_weights * excess(d.width)
     shared = share * d.shared_weights * excess(d.shared_width)
-    return evolve(plan, narrow_whole=(attention + dense + shared) / model.whole, narrow_routed=excess(d.expert_width))
+    return evolve(
+        plan, narrow_whole=(attention + dense + shared) / model.whole, narrow_routed=excess(d.expert_width, whole)
+    )

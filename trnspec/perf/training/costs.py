@@ -195,7 +195,7 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
         "forward": larger(terms.forward, read),
         "backward": larger(terms.backward, read),
         "tensor_overlap": plan.overlap * terms.tensor_overlap,
-        "expert_overlap": plan.expert_overlap,
+        "expert_overlap": plan.expert_overlap * terms.expert_overlap,
         "exposed": terms.exposed,
         "step": terms.step,
     }
@@ -246,7 +246,8 @@ def _experts(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     rounds = (4.0 + 2.0 * plan.full) * moe
     message = terms.hidden * plan.activation_bytes * plan.load / plan.tp
     byte = byte_time(links.exchange, terms.active, plan.per_node)
-    return {"expert_each": rounds * links.expert_each, "expert_token": rounds * (byte * message)}
+    each = links.expert_each + terms.dispatch * smaller(plan.ep - 1.0, 1.0)
+    return {"expert_each": rounds * each, "expert_token": rounds * (byte * message * terms.exchange)}
 
 
 def _pipeline(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -258,10 +259,13 @@ def _pipeline(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     size = terms.hidden * plan.activation_bytes
     # Gathering a message and one back takes the time of one all-reduce.
     gathered = (1.0 - plan.sequence) * smaller(plan.pp - 1.0, 1.0)
-    return {
-        "send_each": links.send_each + gathered * links.tensor_each,
-        "send_token": size * (links.send_byte / plan.tp + gathered * links.tensor_byte),
-    }
+    each = links.send_each + gathered * links.tensor_each
+    token = size * (links.send_byte / plan.tp + gathered * links.tensor_byte)
+    if not always_zero(overlap := terms.pipeline_overlap):
+        # Between the passes of one model chunk a stage computes others.
+        exposed = 1.0 - overlap * smaller(plan.chunks - 1.0, 1.0)
+        each, token = exposed * each, exposed * token
+    return {"send_each": each, "send_token": token}
 
 
 def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
@@ -279,7 +283,7 @@ def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
 
 def _stages(terms: Terms, plan: Plan) -> dict[str, Number]:
     """Layers of the stages, which decide how long a microbatch takes on each."""
-    most, last = extreme_layers(terms.layers, plan.pp, plan.chunks, plan.folded)
+    most, last = extreme_layers(terms.layers, plan.pp, plan.chunks, plan.folded, terms.mtp)
     return {
         "stage_layers": most,
         "shorter": (plan.pp * most - terms.layers) / larger(plan.pp - 1.0, 1.0),

@@ -14,6 +14,7 @@ from attrs import frozen
 from trnspec.errors import UsageError
 from trnspec.perf.ops import Number, both, ceil, larger, somewhere, where
 from trnspec.perf.work.stages import Split, in_flight, stage_layers
+from trnspec.perf.work.transformer import attended_share
 
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
@@ -160,7 +161,8 @@ def kept_operators(d: Dimensions, split: Split, storing: Storing, tokens: Number
     gated = where(d.matrices > 2.0, 1.0, 0.0)
     latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
     values = where(latent, d.heads * (d.qk_size + d.v_size) / tp, d.kv_heads * d.v_size * shared_heads(d, tp))
-    attention = tokens * (d.heads * (d.qk_size + d.v_size) / tp + values)
+    attention = tokens * attended_share(d) * (d.heads * (d.qk_size + d.v_size) / tp + values)
+    attention = attention + tokens * d.recurrent_width / d.layers / tp
     reduce_scattered = where(both(storing.sequence_parallel > 0.0, tp > 1.0), 2.0 * tokens * d.hidden / tp, 0.0)
     dense = d.width * tokens / tp + gated * d.hidden * tokens
     routed = d.expert_width * slots / tp + gated * d.hidden * slots * (split.expert_split / tp)
@@ -171,7 +173,7 @@ def kept_operators(d: Dimensions, split: Split, storing: Storing, tokens: Number
 def _scores(d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number) -> Number:
     """Softmax, and with dropout its mask and its output: ``5 a s^2 b/t`` in 16 bit; none with FlashAttention."""
     size = storing.element_bytes + storing.dropout * (1.0 + storing.element_bytes)
-    scores = seq / split.cp * microbatch * seq * d.heads * size / split.tp
+    scores = seq / split.cp * microbatch * seq * d.heads * attended_share(d) * size / split.tp
     return where(storing.flash > 0.0, 0.0, scores)
 
 
@@ -180,11 +182,13 @@ def _attention(d: Dimensions, split: Split, storing: Storing, tokens: Number) ->
     size = storing.element_bytes
     if storing.form == "published":
         return tokens * size * 4.0 * d.hidden / split.tp
-    heads = tokens * size * d.heads * (d.qk_size + d.v_size) / split.tp
-    cached = tokens * size * d.kv_elements * shared_heads(d, split.tp)
+    attended = tokens * size * attended_share(d)
+    heads = attended * d.heads * (d.qk_size + d.v_size) / split.tp
+    cached = attended * d.kv_elements * shared_heads(d, split.tp)
     # A KV cache that is not heads of keys and values is compressed; the keys and values of all heads are made from it.
     latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
-    return heads + cached + where(latent, heads, 0.0)
+    recurrent = tokens * size * d.recurrent_width / d.layers / split.tp
+    return heads + cached + where(latent, heads, 0.0) + recurrent
 
 
 def _feed_forward(d: Dimensions, split: Split, storing: Storing, tokens: Number, expert: Number) -> Number:

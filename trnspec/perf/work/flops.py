@@ -111,11 +111,21 @@ def attention_flops(d: Dimensions, seq: Number, convention: AttentionConvention)
 
 
 def _scores_all(d: Dimensions, seq: Number, convention: AttentionConvention) -> Number:
-    """FLOP of scores and values per token, all layers, forward; those of multi-token prediction are not windowed."""
+    """FLOP of scores and values per token, all layers, forward; those of multi-token prediction are not windowed.
+
+    Those of indexers and recurrences count as well: an indexer scores all keys, and a recurrence does not depend on them.
+    """
     everywhere = span(seq, 0.0, d.causal, convention)
     windowed = span(seq, d.window, d.causal, convention)
-    whole = d.layers - d.windowed_layers + d.mtp_layers
-    return whole * scores_flops(d, everywhere) + d.windowed_layers * scores_flops(d, windowed)
+    chosen = span(seq, d.sparse_keys, d.causal, convention)
+    whole = d.layers - d.unattended_layers - d.windowed_layers - d.sparse_layers + d.mtp_layers
+    return (
+        whole * scores_flops(d, everywhere)
+        + d.windowed_layers * scores_flops(d, windowed)
+        + d.sparse_layers * scores_flops(d, chosen)
+        + d.index_layers * 2.0 * d.index_width * everywhere
+        + 2.0 * d.recurrence
+    )
 
 
 def layer_flops(d: Dimensions, tokens: Number, context: Number, expert: Number = 0.0) -> Parts:
@@ -176,18 +186,22 @@ def layer_traffic(
     """
     dense = 1.0 - expert
     queries, outputs = d.heads * d.qk_size, d.heads * d.v_size
+    attended = 1.0 - d.unattended_layers / d.layers
+    mixed = 2.0 * d.hidden * (1.0 - d.absent_results / d.layers) + attended * (queries + outputs)
     slots = tokens * d.active
+    inner = where(d.expert_hidden > 0.0, d.expert_hidden, d.hidden)
     moved = tokens * activation_bytes
     return Parts(
-        # Inputs: h and the heads' output; outputs: queries, keys and values, h.
-        projections=d.attention_weights * weight_bytes + moved * (2.0 * d.hidden + queries + outputs)
-        + tokens * d.kv_elements * kv_bytes,
+        # Inputs: h and the heads' output; outputs: queries, keys and values, h; in a recurrence its inputs and its output.
+        projections=d.attention_weights * weight_bytes
+        + moved * (mixed + d.recurrent_width / d.layers)
+        + tokens * attended * d.kv_elements * kv_bytes,
         scores=moved * (queries + outputs) + sequences * context * d.kv_elements * kv_bytes,
         mlp=dense * (d.mlp_weights * weight_bytes + moved * (2.0 * d.hidden + d.matrices * d.width)),
         experts=expert
         * (
             visited(d, tokens) * d.expert_weights * weight_bytes
-            + slots * activation_bytes * (2.0 * d.hidden + d.matrices * d.expert_width)
+            + slots * activation_bytes * (2.0 * inner + d.matrices * d.expert_width)
         ),
         shared=expert
         * where(

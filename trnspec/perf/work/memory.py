@@ -13,6 +13,7 @@ from trnspec.perf.ops import Number, ceil, larger, smaller, somewhere, where
 from trnspec.perf.work.activations import Activations, Storing, activations, recompute_code, shared_heads
 from trnspec.perf.work.frameworks import ALLOCATED
 from trnspec.perf.work.stages import Split, in_flight, peak_stages, stage_layers
+from trnspec.perf.work.transformer import STATE_BYTES, attended_share
 
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
@@ -167,7 +168,7 @@ def held_parameters(
     """
     tp = split.tp
     dense, expert = stage_layers(d, split, stage) if layers is None else layers
-    kv_weights = d.hidden * d.kv_elements
+    kv_weights = d.hidden * d.kv_elements * attended_share(d)
     # Query heads are padded where they do not divide, which only serving allows.
     padding = ceil(d.heads / tp) * tp / d.heads
     attention = (d.attention_weights - kv_weights) / tp * padding + kv_weights * shared_heads(d, tp) + d.attention_small
@@ -228,10 +229,10 @@ def model_state(  # noqa: PLR0917  # the first six are those of held_parameters
 
 
 def kv_cache(d: Dimensions, tokens: Number, batch: Number, element_bytes: Number = 2.0, tp: Number = 1.0) -> Number:
-    """KV cache on one rank [B], all layers: ``2 L g d`` elements per token.
+    """KV cache on one rank [B], all layers: ``2 L g d`` elements per token, and the states of recurrences.
 
     Tensor parallelism splits it into at most ``kv_heads`` parts; beyond that heads are replicated.  A latent cache is not
-    split.  Windowed layers store at most their window.
+    split.  Windowed layers store at most their window.  Every rank holds the keys of indexers; states are split by heads.
 
     Args:
         d: The transformer.
@@ -241,8 +242,9 @@ def kv_cache(d: Dimensions, tokens: Number, batch: Number, element_bytes: Number
         tp: Tensor-parallel degree.
     """
     windowed = where(d.window > 0.0, smaller(d.window, tokens), tokens)
-    stored = (d.layers - d.windowed_layers) * tokens + d.windowed_layers * windowed
-    return stored * batch * d.kv_elements * element_bytes * shared_heads(d, tp)
+    stored = (d.layers - d.unattended_layers - d.windowed_layers) * tokens + d.windowed_layers * windowed
+    keys = stored * d.kv_elements * shared_heads(d, tp) + d.index_layers * d.index_size * tokens
+    return batch * (keys * element_bytes + d.state * STATE_BYTES / tp)
 
 
 def cache(d: Dimensions, split: Split, tokens: Number, batch: Number, element_bytes: Number = 2.0) -> Number:

@@ -170,6 +170,22 @@ def dealt(layers: Number, pp: Number, interleave: Number = 1.0, folded: Number =
     return Deal(chunks, short, begin, begin + long)
 
 
+def _dealt(
+    layers: Number, pp: Number, interleave: Number, folded: Number, mtp: Number
+) -> tuple[Deal, Number]:
+    """How layers and modules of multi-token prediction are dealt, and the layers that those count as.
+
+    A module is a layer and an output.  With the output of the model one module counts as three layers of the last chunk, at most
+    as many as it has, as in the pipeline layouts for DeepSeek-V3 of NVIDIA-NeMo/Megatron-Bridge (``Et*4|(t*4|)*14tmL``).
+    V-shaped schedules have the output on the first stage, and do not count it.
+    """
+    if type(mtp) is float and not mtp:
+        return dealt(layers, pp, interleave, folded), 0.0
+    most = floor(layers / (pp * interleave))
+    counted = where(folded > 0.0, 0.0, smaller(2.0 * mtp + smaller(mtp, 1.0), most))
+    return dealt(layers + counted, pp, interleave, folded), counted
+
+
 def stage_layers(d: Dimensions, split: Split, stage: Number) -> tuple[Number, Number]:
     """The dense and the MoE layers of a stage; dense layers are the first of the model.
 
@@ -177,7 +193,7 @@ def stage_layers(d: Dimensions, split: Split, stage: Number) -> tuple[Number, Nu
     ``(2 p - 1 - k)``-th.  See :func:`dealt` for their layers.  Modules of multi-token prediction count as layers of the
     stage with the output, of the kind of the last layer.
     """
-    deal = dealt(d.layers, split.pp, split.interleave, split.folded)
+    deal, counted = _dealt(d.layers, split.pp, split.interleave, split.folded, d.mtp_layers)
     folded, unequal = split.folded > 0.0, deal.unequal
     mirrored = deal.chunks - 1.0 - stage if somewhere(folded) else None
 
@@ -191,6 +207,7 @@ def stage_layers(d: Dimensions, split: Split, stage: Number) -> tuple[Number, Nu
     first_long = until(deal.begin) if unequal else 0.0
     layers = deal.short * where(folded, 2.0, split.interleave)
     layers = layers + (until(deal.end) - first_long) if unequal else layers
+    layers = layers - split.last(stage) * counted if somewhere(counted > 0.0) else layers
     dense_layers = _dense(d, deal, until, first_long, layers)
     if type(d.mtp_layers) is float and not d.mtp_layers:
         return dense_layers, layers - dense_layers
@@ -213,12 +230,14 @@ def _dense(d: Dimensions, deal: Deal, until: Callable[[Number], Number], first_l
     return whole + (until(boundary + 1.0) - before) * (dense - deal.start(boundary))
 
 
-def extreme_layers(layers: Number, pp: Number, interleave: Number, folded: Number) -> tuple[Number, Number]:
+def extreme_layers(
+    layers: Number, pp: Number, interleave: Number, folded: Number, mtp: Number = 0.0
+) -> tuple[Number, Number]:
     """Layers of the stage with the most, and of the stage with the output, without multi-token prediction.
 
-    Arguments are those of :func:`dealt`.
+    Arguments are those of :func:`dealt`, and the modules of multi-token prediction.
     """
-    deal = dealt(layers, pp, interleave, folded)
+    deal, counted = _dealt(layers, pp, interleave, folded, mtp)
     even = deal.short * where(folded > 0.0, 2.0, interleave)
     long = deal.end - deal.begin
     # In a V-shaped schedule the last stage has the two chunks in the middle, and the first one the outermost, of which the
@@ -227,7 +246,13 @@ def extreme_layers(layers: Number, pp: Number, interleave: Number, folded: Numbe
     last = pp - 1.0
     interleaved = larger(0.0, ceil((deal.end - last) / pp) - ceil((deal.begin - last) / pp))
     first = where(both(deal.begin == 0.0, deal.end > 0.0), 1.0, 0.0)
-    return even + most, even + where(folded > 0.0, first, interleaved)
+    last = even + where(folded > 0.0, first, interleaved) - counted
+    if somewhere(counted > 0.0):
+        # Of two stages the last one has the odd long chunk where the first chunk is short.
+        odd = both(both(pp == 2.0, deal.begin == 1.0), both(counted > 0.0, long > 2.0 * floor(0.5 * long)))
+        most = most - where(odd, 1.0, 0.0)
+    # One stage has all.
+    return where(pp > 1.0, even + most, last), last
 
 
 def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
@@ -237,7 +262,7 @@ def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
     stores the most.
     """
     last = split.pp - 1.0
-    deal = dealt(d.layers, split.pp, split.interleave, split.folded)
+    deal, _ = _dealt(d.layers, split.pp, split.interleave, split.folded, d.mtp_layers)
     folded = split.folded > 0.0
     stages: tuple[Number, ...] = (0.0 * last, last)
     # Layers of one kind have no first MoE layer within.

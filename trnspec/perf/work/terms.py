@@ -41,7 +41,9 @@ class Terms:
         causal_half: 0.5 for causal attention, else 0: the share of the scores that flash attention leaves out.
         written_half: The same where scores are written to memory.
         window: Attention window in tokens.
-        windowed: Share of the layers with a window.
+        windowed: Share of the layers with attention that have a window or an indexer's choice.
+        index: FLOP of indexers per query-key pair, over those of scores and values.
+        recurrence: Keys whose scores and values cost a token as much as the recurrence of an average layer.
         kept: Elements of a layer that every rank of an expert-parallel group holds.
         routed: Elements of the routed experts of a layer.
         outer: Elements outside the layers with a single stage.
@@ -52,6 +54,10 @@ class Terms:
         overlap: Share of the computation that gradient communication can overlap with.
         exposed: Share of that communication that is exposed in any case.
         tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
+        pipeline_overlap: Share of the messages between stages that the interleaved schedule overlaps with computation.
+        dispatch: Fixed time of an all-to-all between experts besides that of a collective [s].
+        exchange: Time of an all-to-all between experts over that at the rate of other collectives.
+        expert_overlap: Share of the rest of a layer that the all-to-all can overlap with.
         step: Fixed time of a step [s].
         mtp: Modules of multi-token prediction.
         joined: Elements of the matrices that join their inputs.
@@ -84,6 +90,8 @@ class Terms:
     written_half: Number
     window: Number
     windowed: Number
+    index: Number
+    recurrence: Number
     kept: Number
     routed: Number
     outer: Number
@@ -94,6 +102,10 @@ class Terms:
     overlap: Number
     exposed: Number
     tensor_overlap: Number
+    pipeline_overlap: Number
+    exchange: Number
+    dispatch: Number
+    expert_overlap: Number
     step: Number
     mtp: Number
     joined: Number
@@ -114,7 +126,7 @@ def terms(model: Transformer, machine: Machine) -> Terms:
     """
     pass_time = machine.matmul_passes * machine.byte
     outer = model.embedding + model.output * (1.0 - model.tied) + model.outer
-    head_time = 6.0 * model.hidden * machine.flop + machine.head_passes * 4.0 * machine.byte
+    head_time = 6.0 * model.hidden * machine.head + machine.head_passes * 4.0 * machine.byte
     return Terms(
         layers=model.layers,
         hidden=model.hidden,
@@ -129,7 +141,7 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         read=model.whole * machine.byte,
         routed_read=(model.weights - model.whole) * machine.byte,
         stream=model.hidden * machine.hidden_passes * machine.byte,
-        score_byte=model.heads * machine.score_passes * machine.byte,
+        score_byte=model.attended * model.heads * machine.score_passes * machine.byte,
         head=(1.0 + model.mtp) * model.vocabulary * head_time + 6.0 * model.mtp * model.joined * machine.flop,
         keys=model.kv_elements / model.hidden,
         kv_heads=model.kv_heads,
@@ -137,6 +149,8 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         written_half=0.5 * machine.causal * model.causal,
         window=model.window,
         windowed=model.windowed,
+        index=model.index / model.scores,
+        recurrence=model.recurrence / model.scores,
         kept=model.whole + model.small,
         routed=model.routed,
         outer=outer,
@@ -148,6 +162,10 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         overlap=machine.overlap,
         exposed=machine.exposed,
         tensor_overlap=machine.tensor_overlap,
+        pipeline_overlap=machine.pipeline_overlap,
+        exchange=1.0 / machine.exchange,
+        dispatch=machine.dispatch,
+        expert_overlap=machine.expert_overlap,
         step=machine.step,
         mtp=model.mtp,
         joined=model.mtp * model.joined,
@@ -162,15 +180,17 @@ def terms(model: Transformer, machine: Machine) -> Terms:
 
 
 def context(terms: Terms, seq: Number, flash: Number = 1.0) -> Number:
-    """Keys that a query attends to in an average layer, forward, over a sequence of ``seq`` tokens.
+    """Keys that a query attends to in an average layer with attention, forward, over a sequence of ``seq`` tokens.
+
+    Indexers and recurrences count as the keys that cost as much.
 
     Flash attention leaves out the blocks beyond the causal half; whether software that writes its scores does is calibrated.
     """
     causal_half = flash * terms.causal_half + (1.0 - flash) * terms.written_half
     unwindowed = seq * (1.0 - causal_half)
     if always_zero(windowed := terms.windowed):
-        return unwindowed
+        return unwindowed if always_zero(terms.recurrence) else unwindowed + terms.recurrence
     window = smaller(terms.window, seq)
     # With a window w each token attends to w keys, but for the first w tokens, which attend to w/2 on average.
     windowed_keys = window - causal_half * window * window / seq
-    return unwindowed + windowed * (windowed_keys - unwindowed)
+    return unwindowed + windowed * (windowed_keys - unwindowed) + (terms.index * unwindowed + terms.recurrence)

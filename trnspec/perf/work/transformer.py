@@ -11,6 +11,9 @@ from trnspec.perf.ops import Number
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
 
+STATE_BYTES = 4.0
+"""Bytes of an element of a recurrence's state: 32 bit (``mamba_ssm_dtype`` of the published models)."""
+
 
 @frozen(kw_only=True)
 class Transformer:
@@ -35,8 +38,13 @@ class Transformer:
         output: Elements of the output matrix.
         tied: 1.0 where the output matrix is the embedding.
         outer: Elements of norms, biases and matrices outside the layers.
-        window: Attention window in tokens; 0 for none.
-        windowed: Share of the layers with a window.
+        window: Attention window in tokens, or the keys that an indexer chooses; 0 for none.
+        windowed: Share of the layers with attention that have a window or an indexer's choice.
+        attended: Share of the layers with attention.
+        index: Width of an indexer's queries, of an average layer: half of the FLOP of a query-key pair.
+        index_cache: Elements that indexers cache for a token, over those of keys and values.
+        recurrence: Half of the FLOP of a token in the recurrence of an average layer.
+        state: Elements of a sequence's state in an average layer, in 32 bit.
         causal: 1.0 for causal attention.
         mtp: Modules of multi-token prediction.
         joined: Elements of the matrix of such a module that joins two inputs.
@@ -68,6 +76,11 @@ class Transformer:
     window: Number
     windowed: Number
     causal: Number
+    attended: Number = 1.0
+    index: Number = 0.0
+    index_cache: Number = 0.0
+    recurrence: Number = 0.0
+    state: Number = 0.0
     mtp: Number = 0.0
     joined: Number = 0.0
     results: Number = 2.0
@@ -75,6 +88,11 @@ class Transformer:
     moe: Number = 0.0
     shared: Number = 0.0
     routed_split: Number = 0.0
+
+
+def attended_share(d: Dimensions) -> float:
+    """The share of the layers with attention."""
+    return 1.0 - d.unattended_layers / d.layers
 
 
 def transformer(d: Dimensions) -> Transformer:
@@ -85,6 +103,7 @@ def transformer(d: Dimensions) -> Transformer:
     active = d.active * d.expert_width + d.shared_width
     feed_forward_width = dense * d.width + experts * active
     shared = experts if d.shared_width else 0.0
+    attended = attended_share(d)
     qkv = d.heads * d.qk_size + d.kv_elements
     return Transformer(
         layers=d.layers,
@@ -92,7 +111,7 @@ def transformer(d: Dimensions) -> Transformer:
         vocabulary=d.vocabulary,
         heads=d.heads,
         kv_heads=d.kv_heads,
-        kv_elements=d.kv_elements,
+        kv_elements=attended * d.kv_elements,
         weights=d.attention_weights
         + dense * d.mlp_weights
         + experts * (d.active * d.expert_weights + d.shared_weights + d.router_weights),
@@ -101,20 +120,27 @@ def transformer(d: Dimensions) -> Transformer:
         small=d.attention_small
         + dense * d.mlp_small
         + experts * (d.experts * d.expert_small + d.shared_small + d.router_small),
-        scores=d.heads * (d.qk_size + d.v_size),
-        absorbed=d.heads * (d.kv_elements + d.rank if d.rank else d.qk_size + d.v_size),
-        split=qkv + d.heads * d.v_size + feed_forward_width * (gated + 1.0),
+        scores=attended * d.heads * (d.qk_size + d.v_size),
+        absorbed=attended * d.heads * (d.kv_elements + d.rank if d.rank else d.qk_size + d.v_size),
+        split=attended * (qkv + d.heads * d.v_size)
+        + d.recurrent_width / d.layers
+        + feed_forward_width * (gated + 1.0),
         dispatched=experts * d.active,
         embedding=d.embedding + d.positions,
         output=d.head,
         tied=d.tied,
         outer=d.outer_small + d.outer_weights,
-        window=d.window,
-        windowed=d.windowed_layers / d.layers,
+        window=d.window + d.sparse_keys,
+        windowed=(d.windowed_layers + d.sparse_layers) / (attended * d.layers),
         causal=d.causal,
+        attended=attended,
+        index=d.index_layers * d.index_width / d.layers,
+        index_cache=d.index_layers * d.index_size / (attended * d.layers * d.kv_elements),
+        recurrence=d.recurrence / d.layers,
+        state=d.state / d.layers,
         mtp=d.mtp_layers,
         joined=d.mtp_weights,
-        results=1.0 + dense,
+        results=1.0 + dense - d.absent_results / d.layers,
         active=d.active,
         moe=experts,
         shared=shared,

@@ -1,0 +1,381 @@
+"""Generates docs/explanation/accuracy.md, its plots and the errors that a test compares with; ``make accuracy``.
+
+Takes up to two minutes, since every fit is repeated without each model.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from statistics import mean, median
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+
+import plots  # noqa: E402  # docs is a folder of scripts
+
+import trnspec  # noqa: E402
+from trnspec.model.calibration import Calibration  # noqa: E402
+
+if TYPE_CHECKING:
+    from trnspec.catalog.catalog import Catalog
+
+PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
+FOLDER = ROOT / "docs" / "explanation" / "accuracy"
+ERRORS = ROOT / "tests" / "data" / "accuracy.json"
+
+Row = dict[str, Any]
+
+PHASES = {
+    "step": "training step",
+    "memory": "memory of a rank",
+    "tpot": "time per output token",
+    "ttft": "time to first token",
+    "collective": "collectives",
+    "gemm": "matrix multiplications",
+    "attention_prefill": "attention in prefill",
+    "attention_decode": "attention in decoding",
+    "moe": "layers of experts",
+    "op": "other kernels",
+}
+
+
+def catalog() -> Catalog:
+    """The catalog of trnspec and of the plugins in this repository."""
+    plugins = [ROOT / "plugins" / f"trnspec-{n}" / "src" / f"trnspec_{n}" / "catalog" for n in ("inferentia", "nvidia")]
+    return trnspec.load([ROOT / "catalog", *plugins])
+
+
+def rows(cat: Catalog, *, refit: bool = True) -> list[Row]:
+    """The rows of all measurements."""
+    found = trnspec.evaluate("accuracy", cat, data=str(ROOT / "catalog" / "measured"), refit=refit)
+    return [dict(row) for row in found.rows]
+
+
+def value(row: Row) -> float | None:
+    """The value of a row by a fit that did not see it; of memory, to which nothing is fitted, the computed one."""
+    return row["held_out"] if row["seen"] else row["computed"]
+
+
+def unseen(some: Iterable[Row]) -> list[Row]:
+    """The rows that have such a value, by a calibration."""
+    return [r for r in some if value(r) is not None and (r["calibration"] or r["part"] == "memory")]
+
+
+@frozen
+class Errors:
+    """The errors of some rows, as shares; ``inside`` is the share of measurements in the interval, if there are any."""
+
+    rows: int
+    mean: float
+    median: float
+    bias: float
+    worst: float
+    inside: float | None
+
+    @classmethod
+    def of(cls, some: Sequence[Row], computed: Callable[[Row], float | None] = value) -> Errors | None:
+        """The errors; ``None`` without rows."""
+        signed = [v / r["measured"] - 1.0 for r in some if (v := computed(r)) is not None]
+        if not signed:
+            return None
+        off = [abs(e) for e in signed]
+        inside = [r["low"] <= r["measured"] <= r["high"] for r in some if r["low"] is not None]
+        return cls(len(signed), mean(off), median(off), mean(signed), max(off), mean(inside) if inside else None)
+
+    def cells(self) -> list[str]:
+        """For a table."""
+        shares = [percent(x) for x in (self.mean, self.median)]
+        ends = [
+            f"{100 * self.bias:+.0f} %",
+            percent(self.worst),
+            "" if self.inside is None else f"{100 * self.inside:.0f} %",
+        ]
+        return [f"{self.rows:,}", *shares, *ends]
+
+
+HEADS = ("rows", "mean", "median", "bias", "worst", "inside")
+
+
+def percent(x: float) -> str:
+    """Two digits."""
+    return f"{100 * x:.2g} %" if x < 0.995 else f"{100 * x:.0f} %"
+
+
+def grouped(some: Iterable[Row], *names: str) -> dict[tuple[str, ...], list[Row]]:
+    """Rows by some of their fields, in the order of the fields."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in some:
+        groups.setdefault(tuple(row[n] or "" for n in names), []).append(row)
+    return dict(sorted(groups.items()))
+
+
+def gate(every: Sequence[Row]) -> list[dict[str, Any]]:
+    """The error of each group that the test compares with, and how many rows it has."""
+    computed = [r for r in every if not r["skipped"]]
+    result = []
+    for (chip, framework, part), some in grouped(computed, "chip", "framework", "part").items():
+        errors = Errors.of(some, lambda r: r["computed"])
+        assert errors is not None
+        result.append(
+            {"chip": chip, "framework": framework, "part": part, "rows": errors.rows, "mean": round(errors.mean, 4)}
+        )
+    return result
+
+
+def table(heads: Sequence[str], lines: Iterable[Sequence[str]], texts: int) -> list[str]:
+    """A Markdown table, of which the first columns are texts and the others numbers."""
+    rule = ["---"] * texts + ["---:"] * (len(heads) - texts)
+    return [f"| {' | '.join(cells)} |" for cells in (heads, rule, *lines)]
+
+
+def by_group(every: Sequence[Row]) -> list[str]:
+    """A line for each chip, framework, phase and kind of models: rows not in the fit, and seen ones as fitted."""
+    lines = []
+    computed = [r for r in every if not r["skipped"]]
+    for key, some in grouped(computed, "part", "chip", "framework", "models").items():
+        part, *names = key
+        errors = Errors.of(unseen(some))
+        seen = Errors.of([r for r in some if r["seen"]], lambda r: r["computed"])
+        if errors is None and seen is None:
+            continue
+        cells = [*(errors.cells() if errors else [""] * len(HEADS))]
+        lines.append([PHASES[part], *names, *cells, *([f"{seen.rows:,}", percent(seen.mean)] if seen else ["", ""])])
+    heads = ["phase", "chip", "framework", "models", *HEADS, "seen rows", "their mean"]
+    return table(heads, lines, 4)
+
+
+def by_set(every: Sequence[Row]) -> list[str]:
+    """A line for each table and phase: rows not in the fit, and what is ideal."""
+    lines = []
+    for (name, part), some in grouped([r for r in every if not r["skipped"]], "set", "part").items():
+        errors, ideal = Errors.of(unseen(some)), Errors.of(some, lambda r: r["ideal"])
+        assert ideal is not None
+        mark = ""
+        if errors is not None and errors.inside is not None and errors.rows >= 10:
+            mark = "" if 0.72 <= errors.inside <= 0.9 else "outside 72 to 90 %"
+        cells = errors.cells() if errors else ["", "", "", "", "", ""]
+        lines.append([f"`{name}`", PHASES[part], *cells, percent(ideal.mean), mark])
+    return table(["set", "phase", *HEADS, "ideal, mean", "coverage"], lines, 2)
+
+
+@frozen
+class Target:
+    """A target of accuracy on rows that no fit has seen.
+
+    Attributes:
+        name: What is to be computed.
+        bounds: The largest error of some statistics: ``mean``, ``median``.
+        chosen: Which rows count.
+        reason: Why it is missed, where it is.
+        before: The error before there were these calibrations.
+    """
+
+    name: str
+    bounds: dict[str, float]
+    chosen: Callable[[Row], bool]
+    before: str = ""
+    reason: str = ""
+
+
+def _in(*sets: str, part: str = "", **more: Any) -> Callable[[Row], bool]:
+    def chosen(row: Row) -> bool:
+        return row["set"] in sets and part in ("", row["part"]) and all(row[n] == v for n, v in more.items())
+
+    return chosen
+
+
+_SERVED = "serving_gpu"
+TARGETS = (
+    Target("Korthikanti et al. 2022", {"mean": 0.0365}, _in("training_korthikanti", part="step"), "3.4 to 5.1 %"),
+    Target(
+        "vTrain, one server", {"mean": 0.06}, _in("training_a100_vtrain", part="step", scale="server"), "5.7 %"
+    ),
+    Target(
+        "vTrain, several servers", {"mean": 0.08},
+        lambda r: _in("training_a100_vtrain", part="step")(r) and r["scale"] != "server", "8.9 %",
+    ),
+    Target("MLPerf and NeMo, H100 and H200", {"mean": 0.068},
+           lambda r: r["set"] in ("training_mlperf", "training_h100") and r["chip"] in ("h100-sxm", "h200"), "10 to 22 %"),
+    Target("Megatron Bridge, dense", {"mean": 0.09}, _in("training_megatron_bridge", part="step", models="dense"), "5 to 27 %"),
+    Target("Megatron Bridge, experts", {"mean": 0.18}, _in("training_megatron_bridge", part="step", models="experts"), "19 to 37 %"),
+    Target("memory, Megatron and torchtitan", {"mean": 0.025}, lambda r: r["part"] == "memory", "20 and 47 %"),
+    Target("Neuron SDK, time per output token", {"mean": 0.15, "median": 0.08}, _in("inference_neuron", part="tpot"), "28 and 11 %"),
+    Target("Trn2 serving of 2026, time per output token", {"mean": 0.25, "median": 0.15},
+           _in("inference_neuron_2026", part="tpot"), "53 and 55 %"),
+    Target("Trn2 serving of 2026, time to first token", {"mean": 0.4, "median": 0.25},
+           _in("inference_neuron_2026", part="ttft"), "2,047 and 1,868 %"),
+    Target("serving on GPUs, time per output token", {"mean": 0.25, "median": 0.15}, _in(_SERVED, part="tpot"), "61 and 60 %"),
+    Target("serving on GPUs, time to first token", {"mean": 0.5, "median": 0.3}, _in(_SERVED, part="ttft"), "155 and 79 %"),
+    Target("collectives, 512 B to 1 GiB", {"mean": 0.15}, lambda r: r["part"] == "collective", "73 %"),
+    Target("matrix multiplications", {"mean": 0.15}, lambda r: r["part"] == "gemm", "65 %"),
+)  # fmt: skip
+
+OTHERS = (
+    ("A100, 2 to 8 chips, Megatron-DeepSpeed", "8.37 %", "vTrain, Bang et al. 2024",
+     _in("training_a100_vtrain", part="step", scale="server")),
+    ("A100, 64 to 512 chips, the same", "14.73 %", "vTrain",
+     lambda r: _in("training_a100_vtrain", part="step")(r) and r["scale"] != "server"),
+    ("A100, the runs of Korthikanti et al. 2022", "3.65 %", "Calculon, Isaev et al. 2023", _in("training_korthikanti", part="step")),
+    ("serving on GPUs, time per output token", "30 %", "NVIDIA AISimulate", _in(_SERVED, part="tpot")),
+    ("serving on GPUs, time to first token", "76 %; median 17.6 %", "NVIDIA AISimulate; BLIS", _in(_SERVED, part="ttft")),
+)  # fmt: skip
+
+
+def targets(every: Sequence[Row]) -> list[str]:
+    """A line for each target, and what is known of why it is missed."""
+    lines, notes = [], []
+    for target in TARGETS:
+        errors = Errors.of(unseen([r for r in every if not r["skipped"] and target.chosen(r)]))
+        wanted = ", ".join(f"{name} < {percent(bound)}" for name, bound in target.bounds.items())
+        if errors is None:
+            lines.append([target.name, wanted, target.before, "no rows", ""])
+            continue
+        now = ", ".join(f"{name} {percent(getattr(errors, name))}" for name in target.bounds)
+        missed = {n: getattr(errors, n) - bound for n, bound in target.bounds.items() if getattr(errors, n) >= bound}
+        by = ", ".join(f"{name} by {100 * more:.1f} points" for name, more in missed.items())
+        lines.append([target.name, wanted, target.before, f"{now} of {errors.rows:,} rows", by and f"missed: {by}"])
+        if missed:
+            notes.append(f"- **{target.name}**: {target.reason or largest(every, target)}")
+    heads = ["rows", "target", "before", "now, rows not in the fit", ""]
+    return [*table(heads, lines, 5), *(["", "Where a target is missed:", "", *notes] if notes else [])]
+
+
+def largest(every: Sequence[Row], target: Target) -> str:
+    """Which rows contribute most to an error: of which model and chip."""
+    some = unseen([r for r in every if not r["skipped"] and target.chosen(r)])
+    total = sum(abs(value(r) / r["measured"] - 1.0) for r in some)  # type: ignore[operator]
+    lines = []
+    for (chip, framework, models), few in grouped(some, "chip", "framework", "models").items():
+        errors = Errors.of(few)
+        if errors is not None:
+            share = errors.mean * errors.rows / total
+            about = ", ".join(filter(None, (chip, framework, models)))
+            lines.append(
+                (share, f"{about}: {percent(errors.mean)} of {errors.rows:,} rows, bias {100 * errors.bias:+.0f} %")
+            )
+    lines.sort(reverse=True)
+    return "largest contributions are those of " + "; ".join(text for _, text in lines[:3]) + "."
+
+
+def others(every: Sequence[Row]) -> list[str]:
+    """Errors that other tools publish."""
+    lines = []
+    for name, theirs, tool, chosen in OTHERS:
+        errors = Errors.of(unseen([r for r in every if not r["skipped"] and chosen(r)]))
+        ours = (
+            "no rows"
+            if errors is None
+            else f"{percent(errors.mean)} of {errors.rows:,} rows (median {percent(errors.median)})"
+        )
+        lines.append([name, f"{theirs}, {tool}", ours])
+    return table(["rows", "other tool", "trnspec, rows not in the fit"], lines, 3)
+
+
+def calibrations(cat: Catalog) -> list[str]:
+    """A line for each document of kind Calibration."""
+    lines = []
+    for node in sorted(cat.graph.of(Calibration), key=lambda n: n.name):
+        spread = node.spec.spread
+        shares = [f"{100 * float(x):.2g} %" for x in (spread.mean, spread.median, spread.worst)]
+        lines.append(
+            [f"`{node.name}`", str(int(spread.rows)), *shares, f"{float(spread.low):.2f} to {float(spread.high):.2f}"]
+        )
+    return table(["calibration", "rows", "mean", "median", "worst", "80 % of measured / computed"], lines, 1)
+
+
+def skipped(every: Sequence[Row]) -> list[str]:
+    """How many rows of each table have no computed value."""
+    lines = []
+    for (name,), some in grouped(every, "set").items():
+        left_out = [r["skipped"] for r in some if r["skipped"]]
+        if left_out:
+            most = max(sorted(set(left_out)), key=left_out.count)
+            lines.append([f"`{name}`", f"{len(left_out):,}", f"{most.replace('|', '/')} ({left_out.count(most)})"])
+    return table(["set", "rows", "most frequent reason"], lines, 1)
+
+
+def page(cat: Catalog, every: Sequence[Row]) -> str:
+    """The text of the page."""
+    parts = [p for p in PHASES if any(r["part"] == p for r in every if not r["skipped"])]
+    lines = [
+        "# Accuracy",
+        "",
+        "Generated by `make accuracy`. Errors of computed times and of memory against the measurements of the catalog, as",
+        "`trnspec eval accuracy --refit` computes them, with the plugins of this repository. An error is computed over measured,",
+        "minus 1; mean, median and worst are of its absolute value, bias is its mean with the sign. `inside` is the share of",
+        "measurements in the interval, which is to contain 80 %.",
+        "",
+        "Rows that a calibration was fitted to count with the value of a fit to other models; what the fit itself is off by is in the",
+        "columns `seen rows` and `their mean`. A row was seen if a row with the same conditions and the same measured value was",
+        "fitted, whatever file it is in. [How intervals are computed](performance/calibration.md);",
+        "[the rows as JSON](../reference/accuracy.md).",
+        "",
+        "## Targets",
+        "",
+        *targets(every),
+        "",
+        "## By chip, framework and phase",
+        "",
+        *by_group(every),
+        "",
+        "## By set",
+        "",
+        "`ideal` is the mean error of published figures alone, which are a bound and no estimate.",
+        "",
+        *by_set(every),
+        "",
+        "## Plots",
+        "",
+        "Computed over measured, of rows not in the fit, by what was measured. A row on the line in the middle is exact; the others",
+        "are off by a factor of 1.25 and of 2.",
+        "",
+        *(line for part in parts for line in (f"![{PHASES[part]}](accuracy/{part}.svg)", "")),
+        "## Other tools",
+        "",
+        "Errors that other tools publish, of rows like these or of the same rows. The comparison is not on equal terms: vTrain times",
+        "kernels on the machine in question; a fit here uses other models on the same chip with the same software.",
+        "",
+        *others(every),
+        "",
+        "## Calibrations",
+        "",
+        "Errors of held-out rows as the documents state them.",
+        "",
+        *calibrations(cat),
+        "",
+        "## Rows without a computed value",
+        "",
+        *skipped(every),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Writes the page, its plots and the errors of groups."""
+    cat = catalog()
+    every = rows(cat)
+    FOLDER.mkdir(exist_ok=True)
+    for part, title in PHASES.items():
+        points = [
+            plots.Point(r["measured"], value(r) / r["measured"], seen=bool(r["seen"]))  # type: ignore[operator]
+            for r in unseen([r for r in every if r["part"] == part])
+        ]
+        if points:
+            unit = "GiB" if part == "memory" else "s"
+            text = plots.ratios(points, title, unit, 2.0**30 if part == "memory" else 1.0)
+            (FOLDER / f"{part}.svg").write_text(text, encoding="utf-8")
+    PAGE.write_text(page(cat, every), encoding="utf-8")
+    ERRORS.write_text(json.dumps({"groups": gate(every)}, indent=1) + "\n", encoding="utf-8")
+    for file in (PAGE, ERRORS):
+        print(f"wrote {file.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""The errors against measurements do not grow: a group fails that is worse by two points and by a tenth."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+
+import pytest
+from running import ROOT
+
+POINTS, SHARE = 0.02, 0.1
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("accuracy_page", ROOT / "docs" / "accuracy.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["accuracy_page"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def worse(now, before):
+    """The groups whose error has grown, and those that lost a tenth of their rows."""
+    known = {(g["chip"], g["framework"], g["part"]): g for g in now}
+    for group in before:
+        name = group["chip"], group["framework"], group["part"]
+        found = known.get(name, {"rows": 0, "mean": 0.0})
+        if found["mean"] > group["mean"] + POINTS and found["mean"] > group["mean"] * (1.0 + SHARE):
+            yield *name, f"mean {found['mean']:.1%}, was {group['mean']:.1%}"
+        if found["rows"] < group["rows"] * (1.0 - SHARE):
+            yield *name, f"{found['rows']} rows, were {group['rows']}"
+
+
+def test_what_is_worse():
+    before = [{"chip": "a", "framework": "f", "part": "step", "rows": 20, "mean": 0.1}]
+    for mean, rows, expected in (
+        (0.119, 20, []),
+        (0.13, 20, ["mean 13.0%, was 10.0%"]),
+        (0.05, 17, ["17 rows, were 20"]),
+        (0.3, 5, ["mean 30.0%, was 10.0%", "5 rows, were 20"]),
+    ):
+        assert expected == [text for *_, text in worse([{**before[0], "mean": mean, "rows": rows}], before)]
+    # Of a large error two points are little, of a small one a tenth is.
+    assert [] == list(worse([{**before[0], "mean": 1.05}], [{**before[0], "mean": 1.0}]))
+    assert [] == list(worse([{**before[0], "mean": 0.03}], [{**before[0], "mean": 0.015}]))
+
+
+@pytest.mark.slow
+def test_no_group_is_worse(script):
+    """After a change that makes one worse for a reason, ``make accuracy`` writes the new errors."""
+    before = json.loads(script.ERRORS.read_text())["groups"]
+    rows = script.rows(script.catalog(), refit=False)
+    assert [] == list(worse(script.gate(rows), before))
+    # The page has a line for each of these groups.
+    page = script.PAGE.read_text()
+    assert [] == [p for p in {g["part"] for g in before} if f"| {script.PHASES[p]} |" not in page]
+
+
+def test_the_plots_are_on_the_page(script):
+    page = script.PAGE.read_text()
+    plots = sorted(script.FOLDER.glob("*.svg"))
+    assert plots
+    assert [] == [p.name for p in plots if f"](accuracy/{p.name})" not in page]

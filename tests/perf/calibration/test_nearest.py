@@ -1,0 +1,70 @@
+"""The measured row that is nearest to a question: of the rows of the fit, by the ratios of inputs."""
+
+from __future__ import annotations
+
+import pytest
+from engine_catalogs import shipped
+
+import trnspec
+from trnspec.api import load
+from trnspec.evaluation.evidence import Evidence
+from trnspec.evaluation.page import page
+from trnspec.loading.files import shipped as folder
+from trnspec.perf.calibration.fit_range import inputs_of
+from trnspec.perf.calibration.measured_training import training_cases
+from trnspec.perf.calibration.measurements import Skipped, records, row_hashes
+from trnspec.perf.calibration.nearest import nearest_row
+
+DATA = folder() / "measured" / "training_trn1.csv"
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    """The shipped catalog, and a calibration that has seen the rows of a table."""
+    place = tmp_path_factory.mktemp("own") / "calibrations"
+    place.mkdir()
+    hashes = " ".join(sorted({h for row in records(DATA) for h in row_hashes(row)}))
+    text = shipped().graph.named("trainium1-neuron").document.text.partition("  rows: >-")[0]
+    text = text.replace("name: trainium1-neuron\n", "name: trainium1-seen\n").replace('era: "2024"', 'era: "2099"')
+    (place / "trainium1-seen.yaml").write_text(f"{text}  rows: {hashes}\n")
+    return load([str(folder()), str(place.parent)])
+
+
+def test_a_row_is_nearest_to_itself(catalog):
+    """Or to another release of the same run; nothing differs by a quarter."""
+    cases = [c for c in training_cases(catalog.graph, records(DATA, catalog.graph)) if not isinstance(c, Skipped)]
+    assert cases
+    for case in cases:
+        found = nearest_row(catalog.graph, "trainium1-seen", inputs_of(case), case.model)
+        assert ("training_trn1", ()) == (found.set, found.differences)
+
+
+def test_how_it_differs(catalog):
+    (case, *_) = [c for c in training_cases(catalog.graph, records(DATA, catalog.graph)) if not isinstance(c, Skipped)]
+    inputs = inputs_of(case)
+    found = nearest_row(catalog.graph, "trainium1-seen", {**inputs, "seq": 64 * inputs["seq"]}, "another-model")
+    different = {o.input: o.factor for o in found.differences}
+    assert different["seq"] > 1.25
+    assert ("model", "another-model") == (found.differences[-1].input, found.differences[-1].value)
+    assert sorted(different.values(), reverse=True)[:-1] == [o.factor for o in found.differences[:-1]]
+
+
+def test_a_calibration_without_rows_has_none(catalog):
+    assert nearest_row(catalog.graph, "", {"seq": 1.0}) is None
+
+
+def test_the_evidence_of_an_answer(catalog):
+    found = trnspec.evaluate(
+        "training", catalog, model="llama-3.1-8b", on="trn1.32xlarge*32", seq=8192, tp=32, global_batch=1024,
+        framework="nxd",
+    )  # fmt: skip
+    evidence = found.evidence
+    spec = catalog.graph.named("trainium1-seen").spec
+    assert ("nxd", "2099", int(spec.spread.rows)) == (evidence.framework, evidence.era, evidence.rows)
+    assert [("step", float(spec.spread.mean))] == [(e.phase, e.mean) for e in evidence.errors]
+    assert "training_trn1" == evidence.nearest.set
+    assert evidence == Evidence.from_dict(found.to_dict()["evidence"])
+    text = "\n".join(map(str, page(found, 200)))
+    assert evidence.page == "docs/explanation/accuracy.md"
+    assert "nearest row" in str(found)
+    assert evidence.nearest.id.split("-")[0] in text

@@ -1,0 +1,95 @@
+"""``trnspec new``: documents made from options and from files of other programs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path as FilePath
+from typing import Any
+
+import click
+
+from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.suggest import Group
+from trnspec.errors import UsageError
+
+
+@click.group("new", cls=Group)
+def command() -> None:
+    """Write a new document of the catalog."""
+
+
+@command.command(
+    "model",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec new model --from config.json --name my-model", "A model of the Hugging Face Hub, printed:"),
+        ("trnspec new model --from config.json --name my-model --out models/my-model.yaml", "Written to a file:"),
+        ("trnspec eval memory --model config.json --on trn2.48xlarge", "Without a document:"),
+    ),
+)
+@click.option(
+    "--from",
+    "file",
+    cls=GroupedOption,
+    group="Input",
+    metavar="FILE",
+    required=True,
+    help="The config.json of the model; - for standard input.",
+)
+@click.option(
+    "--name",
+    cls=GroupedOption,
+    group="Input",
+    metavar="NAME",
+    help="The name of the document; by default that in config.json, where it states one.",
+)
+@click.option("--title", cls=GroupedOption, group="Input", metavar="TEXT", help="Its title; by default the name.")
+@click.option(
+    "--source",
+    cls=GroupedOption,
+    group="Input",
+    metavar="NAME",
+    help="The source document that the figures are taken from.",
+)
+@click.option(
+    "--out", cls=GroupedOption, group="Output", metavar="FILE", help="Write to this file; it must not exist."
+)
+def model(file: str, name: str | None, title: str | None, source: str | None, out: str | None) -> None:
+    """Write the document of a model from the config.json of the Hugging Face Hub.
+
+    The language model of a multimodal model is imported alone. Keys that are missing take the default of their class, and
+    the note of the document says so. A key that may matter and is not known is an error.
+    """
+    from trnspec.atomic_write import write
+    from trnspec.model.transformers.architectures import imported
+    from trnspec.model.transformers.config_file import read_config
+    from trnspec.model.transformers.document import model_document
+
+    text = click.get_text_stream("stdin").read() if file == "-" else None
+    config = read_config(file, text)
+    model = imported(config)
+    name, title = _named(config, name, title)
+    document = model_document(model.model, name=name, title=title, source=source, notes=model.notes)
+    if out is None:
+        sys.stdout.write(document)
+        return
+    if FilePath(out).exists():
+        raise UsageError(f"{out} exists; remove it, or name another file")
+    write({FilePath(out): document.encode()})
+    click.echo(f"{out}: written. Next: trnspec validate {out}", err=True)
+
+
+def _named(config: dict[str, Any], name: str | None, title: str | None) -> tuple[str, str]:
+    """Name and title of the document.
+
+    Raises:
+        UsageError: No name was given, and config.json states none.
+    """
+    stated = str(config.get("_name_or_path") or "").rstrip("/").rpartition("/")[2]
+    if name is None:
+        if not stated:
+            raise UsageError("config.json states no name; give the document one with --name")
+        name = re.sub(r"[^a-z0-9.]+", "-", stated.lower()).strip("-.")
+        title = title or stated
+    return name, title or name
