@@ -28,6 +28,7 @@ class Links:
 
     def __init__(self, levels: Any, efficiency: Any) -> None:
         self.levels, self.grids = [], []
+        self.adds = [bool(getattr(level, "reduces", False)) and level.name != "chip" for level in levels]
         chip = unit = next((level.ranks for level in levels if level.name == "chip"), 1.0)
         for level in levels:
             wired = level.name in {"server", "ultraserver"}
@@ -61,6 +62,18 @@ class Links:
             byte = max(byte, (1 / before - 1 / here) * each / share)
             before = here
         return steps, byte
+
+    def all_reduced(self, n: float, stride: float) -> float:
+        """Time of a byte of an all-reduce in one: switches that add up need a part once, and give its sum to all."""
+        before, slowest = 1.0, 0.0
+        for here, (_, each, *_), grid, adds in zip(
+            self.within(n, stride), self.levels, self.grids, self.adds, strict=True
+        ):
+            share = sum(share for _, share in self.rows(grid, n, stride)) or 1
+            ring = 2 * (1 / before - 1 / here)
+            slowest = max(slowest, (min(ring, 1 / before + 1 / here) if adds else ring) * each / share)
+            before = here
+        return slowest
 
     def exchange(self, n: float, stride: float, k: float, dispatch: str) -> tuple[float, float]:
         """Latency, and time of a byte, of an all-to-all in which every token goes to k experts.
@@ -192,7 +205,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     message = tokens * d.hidden * 2
     rounds = 6 if full else 5 if operators else 4
     steps, byte = links.gather(x.tp, 1)
-    all_reduce = (e.call if x.tp > 1 else 0) + 2 * (steps + byte * message)
+    # With sequence parallelism it is a reduce-scatter and an all-gather.
+    together = 2 * byte if x.sequence_parallel else links.all_reduced(x.tp, 1)
+    all_reduce = (e.call if x.tp > 1 else 0) + 2 * steps + together * message
     copies = d.active if x.dispatch == "per-copy" else met(x.ep, d.active)
     reduced_forward = summed * all_reduce
     if with_experts:
@@ -278,6 +293,10 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     steps, byte = links.gather(copies, x.tp)
     same_experts = copies * x.tp / x.ep / split_expert
     part = links.gather(same_experts, split_expert * x.ep)[1] if routed else 0.0
+    if not x.zero:
+        # Half of an all-reduce, for each of the two exchanges that it is counted as.
+        byte = links.all_reduced(copies, x.tp) / 2
+        part = links.all_reduced(same_experts, split_expert * x.ep) / 2 if routed else 0.0
 
     def exposed(sizes: list[float], calls: float, behind: float, times: int = 1) -> float:
         time = sum(size * (byte * dense + part * routed) for size in sizes)

@@ -12,7 +12,7 @@ from engine_samples import SYSTEMS, estimator
 from pipeline_simulation import one_forward_one_backward, span, v_shaped, zero_bubble
 
 from trnspec.perf.lowering.efficiency import IDEAL
-from trnspec.perf.lowering.system import System
+from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.training.step import Stage, bubble
 from trnspec.perf.work.layout import BUBBLES, DEFERRED, V_SHAPED, Layout
 from trnspec.perf.work.memory import OPTIMIZERS
@@ -226,3 +226,24 @@ def test_optimizer_reads_and_writes():
     for name, moved in expected.items():
         taken = alone.step(Layout(seq=1024, global_batch=1, optimizer=name)).optimizer
         assert math.isclose(taken, moved * parameters / SYSTEMS[4].bandwidth, rel_tol=1e-9), name
+
+
+@pytest.mark.parametrize(
+    ("more", "part", "ratio"),
+    [
+        ({"tp": 8, "dp": 4, "sequence_parallel": False}, "tensor", (1 + 1 / 8) / (2 - 2 / 8)),
+        ({"tp": 8, "dp": 4, "sequence_parallel": True}, "tensor", 1.0),
+        ({"dp": 32}, "data", (1 + 1 / 32) / (2 - 2 / 32)),
+        ({"dp": 32, "zero": 1}, "data", 1.0),
+    ],
+)
+def test_switches_that_reduce(more, part, ratio):
+    """An all-reduce in one sends the buffer and receives a share more; a reduce-scatter and an all-gather gain nothing."""
+    server = Level(name="server", ranks=32.0, rate=1e9, latency=0.0, place="server rate")
+    times = []
+    for reduces in (False, True):
+        on = estimator("llama-8b", evolve(SYSTEMS[4], levels=(evolve(server, reduces=reduces),)), IDEAL)
+        on = evolve(on, machine=evolve(on.machine, overlap=0.0))
+        times.append(getattr(on.step(Layout(**{"seq": 2048, "global_batch": 32, "sequence_parallel": False, **more})), part))
+
+    assert times[1] / times[0] == pytest.approx(ratio, rel=1e-9)

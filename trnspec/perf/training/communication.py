@@ -15,7 +15,7 @@ from trnspec.perf.lowering.machine import always_zero, group
 from trnspec.perf.ops import Number, ceil, smaller
 
 if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Machine
+    from trnspec.perf.lowering.machine import Group, Machine
     from trnspec.perf.work.plan import Plan
 
 
@@ -25,7 +25,8 @@ class Links:
 
     Attributes:
         tensor_each: All-reduce between tensor-parallel ranks.
-        tensor_byte: The same, per byte of the buffer.
+        tensor_byte: The same, per byte of the buffer, as a reduce-scatter and an all-gather.
+        tensor_saved: What switches that reduce save of it.
         ring_each: One full pass around the context-parallel ring.
         ring_byte: The same, per byte of all its ranks together.
         expert_each: All-to-all between expert-parallel ranks.
@@ -33,7 +34,9 @@ class Links:
         send_byte: The same, per byte of one message.
         data_each: All-gather or reduce-scatter between data-parallel ranks.
         data_byte: The same, per byte of the buffer.
-        part_byte: The same between the ranks that hold the same experts.
+        data_saved: What switches that reduce save of it in an all-reduce, which is two of these.
+        part_byte: The same as ``data_byte`` between the ranks that hold the same experts.
+        part_saved: The same as ``data_saved`` between them.
         sharded: ``1/(dp cp) - 1``: what sharding adds to a factor of 1.
         unknown: Above 0 where a link is used whose rate is not published.
         expert_unknown: The same for links that only a model with experts uses.
@@ -58,6 +61,9 @@ class Links:
     exchange: Exchange
     split_each: Number
     split_byte: Number
+    tensor_saved: Number = 0.0
+    data_saved: Number = 0.0
+    part_saved: Number = 0.0
 
 
 def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links:
@@ -105,7 +111,23 @@ def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links
         exchange=between_experts,
         split_each=machine.call * split_group.many + 2.0 * split_group.latency,
         split_byte=2.0 * split_group.gather,
+        **_saved(machine, tensor_group, replica_group, expert_group),
     )
+
+
+def _saved(machine: Machine, tensor: Group, data: Group, part: Group) -> dict[str, Number]:
+    """What switches that reduce save of an all-reduce; nothing of a reduce-scatter and an all-gather.
+
+    A rank sends the part that a switch adds up and receives the sum at the same time.  One after the other, the
+    reduce-scatter sends and the all-gather receives as much as without.
+    """
+    if always_zero(machine.reduces_2) and always_zero(machine.reduces_3) and always_zero(machine.reduces_4):
+        return {}
+    return {
+        "tensor_saved": 2.0 * tensor.gather - tensor.reduce,
+        "data_saved": data.gather - 0.5 * data.reduce,
+        "part_saved": part.gather - 0.5 * part.reduce,
+    }
 
 
 def _sends(plan: Plan, machine: Machine, span: Number) -> tuple[Number, Number, Number]:

@@ -208,15 +208,15 @@ def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     they received.
     """
     message = terms.hidden * plan.activation_bytes
-    results, moe = terms.results, terms.moe
+    results, moe, byte = terms.results, terms.moe, _all_reduce(plan, links)
     if always_zero(moe):
-        return {"tensor_each": results * links.tensor_each, "tensor_token": results * (links.tensor_byte * message)}
+        return {"tensor_each": results * links.tensor_each, "tensor_token": results * (byte * message)}
     # Where every rank has all experts, shared and routed ones have one sum, and one copy of a token is enough for both.
     several = smaller(plan.ep - 1.0, 1.0)
     results = results + terms.shared * (1.0 - plan.per_node * (1.0 - several))
     received = plan.load * copies(plan.ep, terms.active, plan.per_node) * plan.expert_split / plan.tp
     each = results * links.tensor_each + moe * links.split_each
-    token = results * links.tensor_byte + moe * received * links.split_byte
+    token = results * byte + moe * received * links.split_byte
     return {"tensor_each": each, "tensor_token": token * message}
 
 
@@ -228,7 +228,13 @@ def _ends(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     """
     rounds = 1.0 + larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))
     message = terms.hidden * plan.activation_bytes
-    return {"ends_each": rounds * links.tensor_each, "ends_token": rounds * (links.tensor_byte * message)}
+    return {"ends_each": rounds * links.tensor_each, "ends_token": rounds * (_all_reduce(plan, links) * message)}
+
+
+def _all_reduce(plan: Plan, links: Links) -> Number:
+    """Time of a byte of an all-reduce over tensor-parallel ranks: with sequence parallelism it is two collectives."""
+    saved = links.tensor_saved
+    return links.tensor_byte if always_zero(saved) else links.tensor_byte - (1.0 - plan.sequence) * saved
 
 
 def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -316,10 +322,15 @@ def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     last = floor(terms.layers / plan.pp) + terms.mtp
     ends = last * terms.kept + terms.outer + smaller(plan.pp - 1.0, 1.0) * terms.last_extra + terms.joined
     parameters = larger(stages * terms.kept, ends) * share
-    data_byte = links.data_byte * parameters
+    # Where the optimizer is sharded, gradients are reduce-scattered, else all-reduced.
+    whole = 1.0 - plan.sharded
+    data_byte = links.data_byte
+    data_byte = (data_byte if always_zero(links.data_saved) else data_byte - whole * links.data_saved) * parameters
     if not always_zero(elements := terms.routed):
         routed = larger(stages, last) * (elements / (plan.ep * plan.expert_split))
-        data_byte = data_byte + links.part_byte * routed
+        part_byte = links.part_byte
+        part_byte = part_byte if always_zero(links.part_saved) else part_byte - whole * links.part_saved
+        data_byte = data_byte + part_byte * routed
         # Experts are sharded over fewer ranks, since each expert-parallel rank has its own.
         parameters = parameters + routed + plan.sharded * (plan.ep * plan.expert_split * share - 1.0) * routed
     return {
