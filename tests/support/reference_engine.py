@@ -96,12 +96,14 @@ class Links:
             before = here
         return far, turns if dispatch == "per-copy" else slowest
 
-    def outermost(self, span: float) -> tuple[float, float]:
-        """Latency, and time of a byte, of the first level a unit of which holds so many ranks."""
-        for ranks, each, hop, _ in self.levels:
-            if span <= ranks:
-                return hop, each
-        return self.levels[-1][2], self.levels[-1][1]
+    def next_stage(self, stages: float, stride: float) -> tuple[float, float]:
+        """Latency, and time of a byte, to the next stage over the first level a unit of which holds all of them."""
+        for (ranks, each, hop, _), grid in zip(self.levels, self.grids, strict=True):
+            if stages * stride <= ranks or ranks == self.levels[-1][0]:
+                # In a grid over the links in the direction of the next stage, together with the chips between.
+                shares = [line * inside / stride for inside, size, _, line in grid if inside <= stride < inside * size]
+                return hop, each / (shares[0] if shares else 1)
+        raise AssertionError
 
 
 def dimensions(level: Any, units: float, chips: float) -> list[tuple[float, ...]]:
@@ -246,7 +248,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     with_output = each_stage[0 if x.schedule in FOLDED else -1]
     sent = 0.0
     if x.pp > 1:
-        hop, byte = links.outermost(x.tp * x.cp * x.dp * x.pp)
+        hop, byte = links.next_stage(x.pp, x.tp * x.cp * x.dp)
         passes = x.interleave if x.interleave > 1 else 2 if x.schedule in FOLDED else 1
         sent = e.send + hop + byte * message / x.tp
         if not x.sequence_parallel and x.tp > 1:

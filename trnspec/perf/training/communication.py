@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.experts import Exchange, exchange
-from trnspec.perf.lowering.machine import always_zero, group
+from trnspec.perf.lowering.machine import always_zero, group, towards
 from trnspec.perf.ops import Number, ceil, smaller
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links
     )
     between_experts = exchange(machine, plan.ep, plan.expert_split)
     split_group = tensor_group if equal else group(machine, plan.expert_split, 1.0)
-    send_each, send_byte, send_unknown = _sends(plan, machine, plan.tp * ranks * plan.pp)
+    send_each, send_byte, send_unknown = _sends(plan, machine, plan.tp * ranks)
     return Links(
         tensor_each=machine.call * tensor_group.many + 2.0 * tensor_group.latency,
         tensor_byte=2.0 * tensor_group.gather,
@@ -130,17 +130,28 @@ def _saved(machine: Machine, tensor: Group, data: Group, part: Group) -> dict[st
     }
 
 
-def _sends(plan: Plan, machine: Machine, span: Number) -> tuple[Number, Number, Number]:
-    """A message between stages and one back: time per call and per byte [s], and use of unknown links."""
+def _sends(plan: Plan, machine: Machine, stride: Number) -> tuple[Number, Number, Number]:
+    """A message between stages and one back: time per call and per byte [s], and use of unknown links.
+
+    Args:
+        plan: The layout.
+        machine: Compute and communication of a rank.
+        stride: Ranks of a stage.
+    """
     if always_zero(plan.pp - 1.0):
         return 0.0, 0.0, 0.0
+    span = stride * plan.pp
     # 1 where the pipeline extends beyond a unit of the level.
     beyond_1, beyond_2, beyond_3 = (
         smaller(1.0, ceil(span * inverse_ranks - 1.0))
         for inverse_ranks in (machine.inverse_1, machine.inverse_2, machine.inverse_3)
     )
     in_1, in_2, in_3 = 1.0 - beyond_1, beyond_1 - beyond_2, beyond_2 - beyond_3
-    byte = in_1 * machine.byte_1 + in_2 * machine.byte_2 + in_3 * machine.byte_3 + beyond_3 * machine.byte_4
+    byte_2, byte_3 = (
+        byte if always_zero(line) else byte / towards(machine, slot, stride)
+        for slot, byte, line in ((2, machine.byte_2, machine.line_2a), (3, machine.byte_3, machine.line_3a))
+    )
+    byte = in_1 * machine.byte_1 + in_2 * byte_2 + in_3 * byte_3 + beyond_3 * machine.byte_4
     hop = in_1 * machine.hop_1 + in_2 * machine.hop_2 + in_3 * machine.hop_3 + beyond_3 * machine.hop_4
     unknown = (
         in_1 * machine.unknown_1 + in_2 * machine.unknown_2 + in_3 * machine.unknown_3 + beyond_3 * machine.unknown_4
