@@ -63,3 +63,24 @@ fit $NVIDIA $MEASURED/training_megatron_bridge.csv $MEASURED/training_simumax.cs
 
 # Serving with requests in flight: one partially pooled fit, a document for each chip, framework and kind of models.
 fit $NVIDIA $MEASURED/serving_gpu.csv $MEASURED/inference_h100_reference.csv --pool --era 2026 --source aiconfigurator-095f58a
+
+# Kernels: the same, a document for each chip and framework.
+fit $NVIDIA $MEASURED/gemm_gpu.csv $MEASURED/matmul.csv $MEASURED/attention_prefill_gpu.csv $MEASURED/attention_decode_gpu.csv \
+    $MEASURED/moe_gpu.csv --pool --era 2026 --source aiconfigurator-095f58a
+
+# Collectives. Kernels of inference frameworks start from the fit to NCCL on the same chip, and rows of NCCL show how a library
+# that was measured on one chip transfers to others.
+collectives() {
+    out=$1
+    framework=$2
+    software=$3
+    source=$4
+    shift 4
+    fit $out "$@" --software "$software" --framework $framework --era 2026 --source $source
+}
+collectives catalog nccom 'Neuron collectives' xpu-perf-b841954 $MEASURED/collectives_neuron.csv $MEASURED/collectives_gpu.csv
+GPU="$MEASURED/collectives_gpu.csv $MEASURED/collectives_nccl.csv"
+collectives $NVIDIA nccl NCCL aiconfigurator-095f58a $GPU
+collectives $NVIDIA vllm vLLM aiconfigurator-095f58a $GPU
+collectives $NVIDIA sglang SGLang aiconfigurator-095f58a $GPU
+collectives $NVIDIA trtllm TensorRT-LLM aiconfigurator-095f58a $GPU

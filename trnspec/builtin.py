@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trnspec.checks.codes import CODES
 from trnspec.checks.rules import (
+    dates,
     derived,
     measurements,
     names,
@@ -14,6 +15,7 @@ from trnspec.checks.rules import (
     totals,
     transformers,
     units,
+    verdicts,
 )
 from trnspec.loading.files import shipped
 from trnspec.plugins.api import API, Command, Evaluator, Exporter, Plugin, Reporter
@@ -29,11 +31,19 @@ plugin = Plugin(
     kinds=KINDS,
     rules=(
         names.name_not_file_name,
+        names.family_not_name,
         provenance.unsourced_figure,
         provenance.misplaced_claim,
         provenance.conflict_without_verdict,
         provenance.superseded_figure,
         provenance.impossible_date,
+        dates.date_out_of_range,
+        dates.superseded_by_older,
+        dates.two_values_of_one_source,
+        dates.older_than_the_product,
+        dates.page_of_another_product,
+        verdicts.not_a_rounding,
+        verdicts.false_arithmetic,
         totals.aggregate_mismatch,
         provenance.self_contradiction,
         derived.derived_mismatch,
@@ -49,6 +59,9 @@ plugin = Plugin(
         plausibility.implausible_ridge,
         ratios.ratio_mismatch,
         plausibility.tensor_above_chip,
+        plausibility.rates_of_one_engine,
+        plausibility.baseline_above_peak,
+        plausibility.order_of_generations,
         measurements.unreadable_measurements,
         measurements.invalid_measurement,
         measurements.duplicate_measurement,

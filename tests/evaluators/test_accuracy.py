@@ -90,7 +90,7 @@ def copied(tmp_path, change=lambda row: row, calibration=None):
     own.mkdir(parents=True)
     text = graph.named("trainium1-neuron").document.text
     text = text.replace("name: trainium1-neuron\n", "name: trainium1-neuron-own\n")
-    text = text.replace('era: "2024"', 'era: "2099"').partition("  rows: >-")[0]
+    text = text.partition("  rows: >-")[0]
     (own / "trainium1-neuron-own.yaml").write_text(f"{text}  rows: {' '.join(hashes)}\n")
     file = tmp_path / "somebodys.csv"
     with file.open("w", newline="") as stream:
@@ -254,7 +254,11 @@ def test_a_row_of_a_kind_that_is_not_known_is_told(tmp_path):
     [
         ({"data": "nowhere.csv"}, UsageError, "nowhere.csv"),
         ({"data": TRN1, "calibration": "nobodys"}, UnknownNameError, "no calibration is named 'nobodys'"),
-        ({"data": TRN1, "calibration": "trainium1-neuron-decode"}, UsageError, "is for inference, not for training"),
+        (
+            {"data": TRN1, "calibration": "trainium1-transformers-neuronx-2024-inference"},
+            UsageError,
+            "is for inference, not for training",
+        ),
     ],
 )
 def test_misuse(question, error, told):

@@ -115,8 +115,9 @@ def test_the_schema_of_a_small_class_word_for_word():
             "count": {
                 "title": "count",
                 "description": "Lanes of one link.",
-                "type": "integer",
-                "minimum": 1,
+                "if": {"type": "object"},
+                "then": {"$ref": "#/$defs/SourcedCount"},
+                "else": {"type": "integer", "minimum": 1},
                 "examples": [8],
             },
             "rate": {
@@ -127,10 +128,24 @@ def test_the_schema_of_a_small_class_word_for_word():
             },
         },
     }
+    sourced = definitions["SourcedCount"]
+    assert sourced["required"] == ["value"]
+    assert {k: v for k, v in sourced["properties"]["value"].items() if k in ("type", "minimum")} == {
+        "type": "integer",
+        "minimum": 1,
+    }
+    assert list(sourced["properties"]) == ["value", "source", "where", "derived", "note"]
     figure = definitions["BandwidthFigure"]
     assert "GiB/s" in figure["description"]
     assert figure["anyOf"][0]["pattern"] == figure["anyOf"][1]["properties"]["value"]["pattern"]
     assert definitions["LinkRate"]["title"] == "Link Rate"
+
+
+OBJECT = {"if": {"type": "object"}}
+
+
+def sourced(name: str) -> dict[str, str]:
+    return {"$ref": f"#/$defs/Sourced{name}"}
 
 
 def test_the_schema_of_every_shape():
@@ -141,7 +156,7 @@ def test_the_schema_of_every_shape():
         "maybe": {"type": "boolean"},
         "share": {"type": "number"},
         "shares": {"type": "array", "items": {"type": "number"}},
-        "least": {"type": "integer", "minimum": -3},
+        "least": {**OBJECT, "then": sourced("Count"), "else": {"type": "integer", "minimum": -3}},
         "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
         "part": {"$ref": "#/$defs/Part"},
         "parts": {"type": "array", "items": {"$ref": "#/$defs/Part"}},
@@ -162,8 +177,8 @@ def test_the_schema_of_every_shape():
         "figure": {"$ref": "#/$defs/BandwidthFigure"},
         "figures": {"type": "array", "items": {"$ref": "#/$defs/BandwidthFigure"}},
         "rates": {"type": "object", "additionalProperties": {"$ref": "#/$defs/Rates"}},
-        "word": {"enum": ["first", "second"]},
-        "day": {"type": "string", "pattern": members["day"]["pattern"]},
+        "word": {**OBJECT, "then": sourced("Text"), "else": {"enum": ["first", "second"]}},
+        "day": {**OBJECT, "then": members["day"]["then"], "else": members["day"]["else"]},
         "any": {"$ref": "#/$defs/AnyFigure"},
     }
     assert {name: m["examples"] for name, m in members.items() if "examples" in m} == {

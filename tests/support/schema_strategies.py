@@ -116,6 +116,8 @@ class _Made:
                 return st.one_of([self.of(o) for o in options])
             case {"if": _, "then": {"deprecated": True}, "else": present, **rest} if not rest:
                 return self.of(present)
+            case {"if": {"type": "object"}, "then": sourced, "else": bare, **rest} if not rest:
+                return self.of(bare) | self.of(sourced)
             case {"const": value, **rest} if not rest:
                 return st.just(value)
             case {"enum": words, **rest} if not rest:

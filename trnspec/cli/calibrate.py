@@ -155,12 +155,12 @@ def command(
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
     if options["pool"]:
-        from trnspec.cli.calibrate_pooled import fit_pooled_serving
+        from trnspec.cli.calibrate_pooled import fit_pooled_rows
 
         if options["out"]:
             _check_source(catalog, options["source"])
         data = ", ".join(FilePath(file).name for file in files)
-        fit_pooled_serving(catalog, rows, {**options, "data": data})
+        fit_pooled_rows(catalog, rows, {**options, "data": data, "era": "".join(options["eras"][:1])})
         return
     if software is None:
         raise UsageError("missing option --software")
@@ -196,12 +196,17 @@ def _collectives(
     from trnspec.atomic_write import write
     from trnspec.perf.calibration.document import document
     from trnspec.perf.calibration.fit_collectives import fit_collectives
-    from trnspec.perf.calibration.measured_collectives import CollectiveCase
+    from trnspec.perf.calibration.measured_collectives import CollectiveCase, collective_cases
     from trnspec.perf.calibration.measurements import records, row_hashes
 
-    by_file = {file: _cases(catalog, records(FilePath(file), catalog.graph), "collectives", (), only) for file in files}
-    cases = [case for of_file, _ in by_file.values() for case in of_file if isinstance(case, CollectiveCase)]
-    skipped = [row for _, of_file in by_file.values() for row in of_file]
+    pattern = _pattern(only)
+    by_file: dict[str, list[CollectiveCase]] = {}
+    skipped: list[Skipped] = []
+    for file in files:
+        read = [*collective_cases(catalog.graph, records(FilePath(file), catalog.graph))]
+        by_file[file] = [c for c in read if isinstance(c, CollectiveCase) and pattern.search(c.id)]
+        skipped += [c for c in read if not isinstance(c, CollectiveCase) and pattern.search(c.id)]
+    cases = [case for of_file in by_file.values() for case in of_file]
     named = {c.framework for c in cases}
     framework = options["framework"] or (named.pop() if len(named) == 1 else None)
     if framework is None:
@@ -220,7 +225,7 @@ def _collectives(
             raise UsageError(f"{chip} has too few rows of {framework}; choose chips with --chip")
         fitted = fits[chip]
         ids = {c.id for c in fitted.cases}
-        data = [FilePath(file).name for file, (of_file, _) in by_file.items() if any(c.id in ids for c in of_file)]
+        data = [FilePath(file).name for file, of_file in by_file.items() if any(c.id in ids for c in of_file)]
         texts[target] = document(
             fitted, name=target.stem, chip=chip, of="collectives", software=options["software"],
             source=options["source"], data=", ".join(data), fitted=f"{datetime.now(UTC):%Y-%m-%d}",
@@ -339,17 +344,21 @@ def _cases(
     from trnspec.perf.calibration.measured_training import training_cases
     from trnspec.perf.calibration.measurements import Skipped
 
-    try:
-        pattern = re.compile(only or "")
-    except re.error as error:
-        raise UsageError(f"--only: {only!r} is not a regular expression: {error}") from error
-    read: Any = {"inference": inference_cases, "collectives": collective_cases}.get(of, training_cases)
+    pattern = _pattern(only)
+    read = inference_cases if of == "inference" else training_cases
     every: list[AnyCase | Skipped] = [*read(catalog.graph, rows)]
     cases = [c for c in every if not isinstance(c, Skipped) and pattern.search(c.id)]
     # A row with a time to first token alone is scored and not fitted.
     cases = [c for c in cases if not isinstance(c, InferenceCase) or c.tpot]
     skipped = [c for c in every if isinstance(c, Skipped) and pattern.search(c.id)]
     return [c for c in cases if not chips or c.system.chip in chips], skipped
+
+
+def _pattern(only: str | None) -> re.Pattern[str]:
+    try:
+        return re.compile(only or "")
+    except re.error as error:
+        raise UsageError(f"--only: {only!r} is not a regular expression: {error}") from error
 
 
 def _print(
@@ -400,7 +409,7 @@ def _print_skipped(skipped: Sequence[Skipped]) -> None:
 
 
 def _targets(
-    catalog: Catalog, cases: Sequence[AnyCase], of: str, options: dict[str, Any]
+    catalog: Catalog, cases: Sequence[AnyCase | CollectiveCase], of: str, options: dict[str, Any]
 ) -> dict[tuple[str, str], FilePath]:
     """The file for each chip and era; reasons not to write it are reported before the fit, which may take minutes."""
     from trnspec.model.annotations import NAME_PATTERN

@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from trnspec.evaluation.evidence import weakest
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
+from trnspec.evaluators.collective_model import of_serving
 from trnspec.evaluators.deployment import InferenceQuestion, Pool, Setup, idle, max_batch, memory, prepare
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.calibration.nearest import nearest_row
@@ -145,7 +146,10 @@ def answered(
         evidence=evidence,
         parts=tuple(_parts(nominal, held)),
         bottleneck=_bottleneck(setup, achieved, nominal),
-        assumptions=tuple(_assumptions(setup, known)),
+        assumptions=(
+            *_assumptions(setup, known),
+            *of_serving(catalog.graph, setup.pool, achieved, float(setup.model.hidden), q.framework or ""),
+        ),
         figures_used=_figures_used(setup),
         tables=(_table(setup, achieved, most),),
         edition=catalog.edition or "",

@@ -20,6 +20,7 @@ from trnspec.evaluation.questions import (
     axis,
 )
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Suggestion, UsedFigure
+from trnspec.evaluators.collective_model import of_training
 from trnspec.evaluators.fit import Demand
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.calibration.fit_range import scale_of, training_inputs
@@ -180,7 +181,11 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
         evidence=evidence,
         parts=(*_parts(step, moved), *_memory_parts(memory)),
         bottleneck=_bottleneck(step, moved, memory, estimator),
-        assumptions=(*_assumptions(estimator, layout, question), *_resolved(estimator, layout, q)),
+        assumptions=(
+            *_assumptions(estimator, layout, question),
+            *_resolved(estimator, layout, q),
+            *of_training(catalog.graph, estimator, layout),
+        ),
         figures_used=_figures_used(estimator),
         edition=catalog.edition or "",
     )

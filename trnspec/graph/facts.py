@@ -13,12 +13,14 @@ from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figu
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, leaves, shape_in_document, value_at
 from trnspec.model.source import Source
+from trnspec.model.sourced import Origin, origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.model.feature import Feature
     from trnspec.yaml import Path
 
 
@@ -95,7 +97,12 @@ def facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
     others = dict(conflicting(graph, node))
     result: list[Fact] = []
     for path, value in _values(node):
-        fact = _ratio(graph, node, path, stated) if path[:1] == ("ratios",) else _fact(graph, node, path, value, stated)
+        if path[:1] == ("ratios",):
+            fact = _ratio(graph, node, path, stated)
+        elif path[:1] == ("features",):
+            fact = _feature(graph, node, path)
+        else:
+            fact = _fact(graph, node, path, value, stated)
         if fact is not None:
             result.append(_with(fact, others.pop(("spec", *path), ())))
     for path, claims in others.items():
@@ -140,8 +147,10 @@ def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) ->
             note=figure.note or "",
         )
     shown = value if isinstance(value, (int, str, bool, tuple)) else str(value)
+    origin = origin_of(value) or Origin()
     # A note is written by the catalog itself and has no source.
-    ref = None if path[-1] == "note" else node.metadata.source
+    document = None if path[-1] == "note" or origin.derived is not None else node.metadata.source
+    ref = origin.source or document
     source = None if ref is None else graph.find(ref)
     dated = source is not None and isinstance(source.spec, Source)
     return Fact(
@@ -151,6 +160,27 @@ def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) ->
         value=shown,
         source="" if ref is None else ref.name,
         as_of=source.spec.as_of if source is not None and dated else "",
+        where=origin.where or "",
+        verdict="adopted" if origin.derived is None else "derived",
+        reason=origin.derived or "",
+        note=origin.note or "",
+    )
+
+
+def _feature(graph: Graph, node: Node[Any], path: Path) -> Fact | None:
+    """A statement in words as one fact, whose label is the name of the feature."""
+    if path[2:] != ("says",):
+        return None
+    feature: Feature = value_at(node.spec, path[:-1])
+    source = graph.find(feature.source)
+    return Fact(
+        of=node.name,
+        at=f"features.{feature.name}",
+        label=f"features.{feature.name}",
+        value=feature.says,
+        source=feature.source.name,
+        as_of="" if source is None else source.spec.as_of,
+        where=feature.where or "",
     )
 
 

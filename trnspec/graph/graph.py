@@ -18,6 +18,7 @@ from trnspec.model.document import Claim, Metadata, Node
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.reflection import FigureShape, ObjectShape, RefShape, leaves, shape_of, value_at
 from trnspec.model.source import Source
+from trnspec.model.sourced import origin_of
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Path, Place, Problem
 
@@ -184,6 +185,8 @@ def references(node: Node[Any]) -> Iterator[tuple[Path, type, Ref[Any]]]:
                 yield path, shape.target, leaf
             elif isinstance(shape, FigureShape) and leaf.source is not None:
                 yield (*path, "source"), Source, leaf.source
+            elif (origin := origin_of(leaf)) is not None and origin.source is not None:
+                yield (*path, "source"), Source, origin.source
 
 
 def _unknown_hint(kind: str, name: str, known: tuple[Node[Any], ...]) -> str:

@@ -125,6 +125,7 @@ def _stated(
         source=ref,
         where=figure.where,
         derived=figure.derived,
+        check=figure.check,
         note=figure.note,
         of=node.name,
         at=dotted(path[1:]),

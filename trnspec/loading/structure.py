@@ -10,7 +10,7 @@ import functools
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import attrs
 from cattrs import ClassValidationError, Converter, IterableValidationError
@@ -21,6 +21,8 @@ from trnspec.model.annotations import NAME_PATTERN, Least, Measures, Pattern
 from trnspec.model.document import API_VERSION, Claim, Metadata, Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
+from trnspec.model.reflection import ObjectShape
+from trnspec.model.sourced import Origin, SourcedCount, SourcedText, sourced
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Json, Path
@@ -175,12 +177,35 @@ def _int_or_str(value: Any, _: Any) -> int | str:
     return value  # type: ignore[no-any-return]  # narrowed by the line above
 
 
+def _with_origin(annotation: Any, converter: Converter) -> Hook:
+    """A hook for a count or a word that may be a mapping of the value and its origin."""
+    inner = converter.get_structure_hook(annotation)
+
+    def hook(value: Any, _: Any) -> Any:
+        if type(value) is not dict:
+            return inner(value, annotation)
+        origin = converter.structure({key: v for key, v in value.items() if key != "value"}, Origin)
+        if "value" not in value:
+            raise ValueError("value is missing")
+        return sourced(inner(value["value"], annotation), origin)
+
+    return hook
+
+
 @functools.cache  # cattrs calls this for every class with a field of this class
 def _object(cls: Any, converter: Converter) -> Hook:
-    from cattrs.gen import make_dict_structure_fn
+    from cattrs.gen import make_dict_structure_fn, override
 
     detailed = converter.detailed_validation
-    inner = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=detailed)
+    hints = get_type_hints(cls, include_extras=True)
+    hooks: dict[str, Any] = {
+        name: override(struct_hook=_with_origin(hints[name], converter))
+        for name, member in ObjectShape(cls).fields.items()
+        if member.sourced
+    }
+    inner = make_dict_structure_fn(
+        cls, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=detailed, **hooks
+    )
 
     def hook(value: Any, _: Any) -> Any:
         if type(value) is not dict:
@@ -221,6 +246,8 @@ def _converter(units: UnitTable, *, detailed: bool) -> Converter:
     converter.register_unstructure_hook_factory(attrs.has, _plain_object)
     converter.register_unstructure_hook(Ref, str)
     converter.register_unstructure_hook(Figure, _plain_figure)
+    for cls, plain_cls in ((SourcedCount, int), (SourcedText, str)):
+        converter.register_unstructure_hook(cls, _plain_sourced(plain_cls))
     return converter
 
 
@@ -238,6 +265,13 @@ def _plain_object(cls: Any) -> Callable[[Any], dict[str, Any]]:
 def _default(attribute: attrs.Attribute[Any]) -> Any:
     default: Any = attribute.default
     return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]  # a class
+
+
+def _plain_sourced(cls: type) -> Callable[[Any], Any]:
+    def hook(value: Any) -> Any:
+        return {"value": cls(value), **_plain_object(Origin)(value.origin)}
+
+    return hook
 
 
 def _plain_figure(figure: Figure) -> Any:

@@ -100,6 +100,8 @@ class Achieved:
         copies: Collectives: passes over the buffer of an eager call, beyond those of a graph. Example: 2x
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     matmul: Ratio | None = None
@@ -162,6 +164,8 @@ class Protocol:
         own: How often a rank's own part of the buffer passes its links in addition. Example: 0.5x
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     name: Text
@@ -183,6 +187,8 @@ class Range:
         low: The least. Example: 2048
         high: The largest. Example: 8192
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -213,6 +219,8 @@ class FittedOn:
         size: Collectives: bytes of the buffer.
         servers: Collectives: servers, or UltraServers, that the ranks are on.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -246,6 +254,8 @@ class Transfer:
         high: Measured over computed at its upper end. Example: 1.4x
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     rows: Count
@@ -269,6 +279,8 @@ class Spread:
         extrapolation: Exponent by which the interval widens outside the range of the fit. Example: 0.08x
         transfer: The same for other chips and other software.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -300,6 +312,8 @@ class Group:
         size: Collectives: bytes of the buffers of the group; any size when left out.
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     phase: Text
@@ -312,6 +326,41 @@ class Group:
     low: Ratio
     high: Ratio
     size: Range | None = None
+
+
+@frozen(kw_only=True)
+class KernelRoof:
+    """What one kernel achieves in one precision; see :mod:`trnspec.perf.kernels.times` for the formulas.
+
+    Attributes:
+        kernel: Which kernel.
+        precision: Its precision: arithmetic and stored operands. Example: fp8_block
+        rows: Rows of this kernel and precision on the chip; without any it is what the other rows of the fit give. Example: 12
+        compute: Share of the peak rate. Example: 0.75x
+        memory: Share of the rate of device memory. Example: 0.85x
+        fixed: Time that depends on nothing. Example: 3 us
+        inner: Time per 1,000 elements of the inner dimension. Example: 0.5 us
+        token: Time per 1,000 tokens, of quantizing or routing them. Example: 0.7 us
+        quantize: Fixed time of quantizing activations. Example: 2 us
+        waves: Share of a last wave of tiles that is not filled and takes time nevertheless. Example: 0.2x
+        split: Power of the share of the cores that too few tiles leave idle. Example: 0.7x
+        sharpness: Exponent of the sum of compute and memory time. Example: 3x
+    """
+
+    __repr__ = short_repr
+
+    kernel: Literal["gemm", "attention_prefill", "attention_decode", "moe"]
+    precision: Text
+    rows: Count
+    compute: Ratio
+    memory: Ratio
+    fixed: Duration
+    inner: Duration
+    token: Duration
+    quantize: Duration
+    waves: Ratio
+    split: Ratio
+    sharpness: Ratio
 
 
 @frozen(kw_only=True)
@@ -333,8 +382,11 @@ class Calibration:
         spread: How far measurements lie from it: of inference, the time per output token.
         first: The same of the time to the first token.
         groups: The same by scale, models and phase, for groups with enough rows.
+        roofs: Of kernels: what each achieves.
         rows: Hashes of the fitted rows, by their content. Example: 0a1b2c3d 4e5f6071
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -354,4 +406,5 @@ class Calibration:
     spread: Spread
     first: Spread | None = None
     groups: tuple[Group, ...] = ()
+    roofs: tuple[KernelRoof, ...] = ()
     rows: RowHashes | None = None

@@ -10,6 +10,7 @@ from attrs import field, frozen
 from trnspec.model.annotations import Count, Date, Extensive, Text
 from trnspec.model.core import Core
 from trnspec.model.document import PathText, Verdict
+from trnspec.model.feature import Feature
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak, Power, Ratio
 from trnspec.model.link import Link
 from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
@@ -145,6 +146,8 @@ class PrintedRatio:
         reason: The reason for the verdict.
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     of: PathText
@@ -176,6 +179,7 @@ class Chip:
         ratios: Published ratios to older chips.
         power: The maximum power of the package. Example: 500 W
         other: Further figures by name (snake case).
+        features: Capabilities that sources state in words.
     """
 
     __repr__ = short_repr
@@ -196,6 +200,7 @@ class Chip:
     memory_pool: Count | None = None
     power: Annotated[Power, Extensive()] | None = None
     ratios: tuple[PrintedRatio, ...] = ()
+    features: tuple[Feature, ...] = ()
     other: Mapping[str, AnyFigure] = field(factory=dict)
 
     def parts(self) -> Parts[Core]:

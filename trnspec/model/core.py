@@ -8,6 +8,7 @@ from typing import ClassVar
 from attrs import field, frozen
 
 from trnspec.model.annotations import Count, Text
+from trnspec.model.feature import Feature
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, FlopPerCycle, Frequency, Peak
 from trnspec.short_repr import short_repr
 
@@ -125,6 +126,7 @@ class Core:
         dma: The DMA engines that serve one core.
         cc_cores: Collective-communication cores that one physical core can use. Example: 2
         other: Figures that have no attribute of their own, by a name in snake case.
+        features: Capabilities that sources state in words.
     """
 
     __repr__ = short_repr
@@ -137,4 +139,5 @@ class Core:
     psum: Sram | None = None
     dma: CoreDma | None = None
     cc_cores: Count | None = None
+    features: tuple[Feature, ...] = ()
     other: Mapping[str, AnyFigure] = field(factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
 from attrs import field, frozen
 
@@ -43,6 +43,8 @@ class Waiver:
         reason: The reason for accepting it.
     """
 
+    SOURCED: ClassVar[bool] = False
+
     code: CodeText
     at: PathText | None = None
     reason: Text
@@ -65,6 +67,8 @@ class Metadata:
         overrides: In a document of a plugin that replaces the one of the same name: every path where the two differ.
             No other path may differ. Example: spec.memory.bandwidth
     """
+
+    SOURCED: ClassVar[bool] = False
 
     name: Name
     title: Text
@@ -90,6 +94,8 @@ class Claim:
         verdict: The decision; it may be left out while the claim and the adopted figure overlap.
         reason: The reason for the verdict. A verdict other than "agrees" needs one.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     at: PathText
     says: int | str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from attrs import evolve, frozen
 
 from trnspec.model.annotations import Text
@@ -55,13 +57,17 @@ class Figure(Measured):
         source: Its source, if it is not the source of the document. Example: neuron-trainium-2024-02
         where: The location in the source. Example: line 24
         derived: The formula of a figure that no source prints: it is computed and never shown as published.
+        check: A formula of other figures that gives this printed one. Example: spec.network.bandwidth / 64
         note: A remark for readers of the figure.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     value: Quantity
     source: Ref[Source] | None = None
     where: Text | None = None
     derived: Text | None = None
+    check: Text | None = None
     note: Text | None = None
 
     @property

@@ -32,6 +32,7 @@ from trnspec.model.reflection import (
     shape_of,
 )
 from trnspec.model.renames import is_group, renames
+from trnspec.model.sourced import Origin
 from trnspec.quantities.quantity import pattern
 from trnspec.quantities.units import UNITS, Dimension, UnitTable, units_of
 
@@ -214,10 +215,21 @@ def _add_former_paths(properties: Schema, cls: type, definitions: _Definitions) 
 def _property(field: FieldShape, doc: tuple[str, str | None], definitions: _Definitions) -> Schema:
     text, example = doc
     schema = _schema(field.shape, definitions)
+    if field.sourced:
+        name = "SourcedCount" if isinstance(field.shape, NumberShape) else "SourcedText"
+        form = definitions.refer(("sourced", field.shape), name, lambda: _sourced(schema, definitions))
+        schema = {"if": {"type": "object"}, "then": form, "else": schema}
     schema = {"title": field.name, "description": text, **schema}
     if example is not None:
         schema["examples"] = [example_of(field.shape, example)]
     return schema
+
+
+def _sourced(value: Schema, definitions: _Definitions) -> Schema:
+    """The schema of a count or a word with an origin."""
+    origin = _object(ObjectShape(Origin), definitions)
+    what = {"title": "value", "description": "The value."}
+    return {**origin, "required": ["value"], "properties": {"value": {**what, **value}, **origin["properties"]}}
 
 
 def example_of(shape: Shape, text: str) -> Any:

@@ -30,6 +30,8 @@ class Column:
         holds: What the cells hold, where they are not numbers with a unit.
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     meaning: Text
@@ -46,6 +48,8 @@ class RejectedRow:
         column: The column of the cell; by default the whole row. Example: out_tok_s
         reason: Why it cannot be right.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 
@@ -71,6 +75,8 @@ class Measurements:
         unstated: Settings that change the result and that no row states. Example: recompute
         rejected: Rows and cells that cannot be right.
     """
+
+    SOURCED: ClassVar[bool] = False
 
     __repr__ = short_repr
 

@@ -18,6 +18,7 @@ from trnspec.model.annotations import Extensive, Least, Measures, Pattern
 from trnspec.model.document import Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
+from trnspec.model.sourced import Origin
 from trnspec.quantities.quantity import Quantity
 from trnspec.quantities.units import Dimension
 
@@ -116,12 +117,13 @@ Shape = (
 
 @frozen
 class FieldShape:
-    """A field of a class: its shape, whether a document must have it, and whether its values add up over parts."""
+    """A field of a class: its shape, whether it is required, adds up over parts, and may have a source of its own."""
 
     name: str
     shape: Shape
     required: bool
     extensive: bool = False
+    sourced: bool = False
 
 
 @functools.cache
@@ -172,11 +174,20 @@ def _fields(cls: type) -> Mapping[str, FieldShape]:
     hints = typing.get_type_hints(cls, include_extras=True)
     return {
         a.name: FieldShape(
-            a.name, shape_of(hints[a.name]), a.default is attrs.NOTHING, _marked_extensive(hints[a.name])
+            a.name,
+            shape_of(hints[a.name]),
+            a.default is attrs.NOTHING,
+            _marked_extensive(hints[a.name]),
+            getattr(cls, "SOURCED", True) and a.name != "note" and _may_have_source(shape_of(hints[a.name])),
         )
         for a in attrs.fields(cls)
         if a.init
     }
+
+
+def _may_have_source(shape: Shape) -> bool:
+    """Whether a value is a count, a word or a date; figures have sources anyway."""
+    return isinstance(shape, (ChoiceShape, TextShape)) or (isinstance(shape, NumberShape) and shape.whole)
 
 
 def _marked_extensive(annotation: Any) -> bool:
@@ -207,11 +218,16 @@ def _is_extensive(cls: Any, path: Path) -> bool:
 def shape_at(cls: type, path: Path) -> Shape | None:
     """The shape at ``path`` below a class, or ``None`` where a document of that class has no such path."""
     shape: Shape = shape_of(cls)
+    sourced = False
     for step in path:
         if isinstance(shape, FigureShape):
             shape = ObjectShape(Figure)  # its form as a mapping
         if isinstance(shape, ObjectShape) and step in shape.fields:
-            shape = shape.fields[str(step)].shape
+            sourced, shape = shape.fields[str(step)].sourced, shape.fields[str(step)].shape
+        elif sourced and step == "value":
+            sourced = False
+        elif sourced and step in ObjectShape(Origin).fields:
+            sourced, shape = False, ObjectShape(Origin).fields[str(step)].shape
         elif isinstance(shape, ListShape) and isinstance(step, int):
             shape = shape.item
         elif isinstance(shape, MapShape) and isinstance(step, str):

@@ -10,6 +10,7 @@ from attrs import field, frozen
 from trnspec.model.annotations import Count, Extensive, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fabric import Fabric
+from trnspec.model.feature import Feature
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, DiskCapacity, Peak
 from trnspec.model.link import Link
 from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
@@ -132,6 +133,7 @@ class Server:
         local_storage: Local disks, all together. Disks are sold in decimal units. Example: 7,600 GB
         stated: Totals as printed.
         other: Figures that have no attribute of their own, by a name in snake case.
+        features: Capabilities that sources state in words.
     """
 
     __repr__ = short_repr
@@ -151,6 +153,7 @@ class Server:
     network: Network | None = None
     local_storage: Annotated[DiskCapacity, Extensive()] | None = None
     stated: ServerTotals | None = None
+    features: tuple[Feature, ...] = ()
     other: Mapping[str, AnyFigure] = field(factory=dict)
 
     def parts(self) -> Parts[Chip]:

@@ -36,6 +36,8 @@ class Source:
         note: A remark for readers of the source.
     """
 
+    SOURCED: ClassVar[bool] = False
+
     __repr__ = short_repr
 
     KIND: ClassVar[str] = "Source"

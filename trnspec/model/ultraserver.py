@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from trnspec.model.annotations import Count
 from trnspec.model.fabric import Fabric
+from trnspec.model.feature import Feature
 from trnspec.model.fields import AnyFigure, Bandwidth, Peak
 from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
@@ -79,6 +80,7 @@ class UltraServer:
         between_servers: The part of that network that crosses from server to server.
         stated: Totals as printed.
         other: Figures that have no attribute of their own, by a name in snake case.
+        features: Capabilities that sources state in words.
     """
 
     __repr__ = short_repr
@@ -89,6 +91,7 @@ class UltraServer:
     fabric: Fabric | None = None
     between_servers: Fabric | None = None
     stated: UltraServerTotals | None = None
+    features: tuple[Feature, ...] = ()
     other: Mapping[str, AnyFigure] = field(factory=dict)
 
     def parts(self) -> Parts[Server]:

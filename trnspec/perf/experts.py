@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 LEAST_DISPATCH: dict[str, Any] = {"dispatch": "per-node", "expert_overlap": True}
 """The fields of a layout with the least traffic that is exposed, for ideal times."""
-SOFTWARE_DISPATCH: dict[str, Any] = {"dispatch": "per-copy", "expert_overlap": False}
-"""The same in software whose dispatch is not stated: rows of calibrations are computed with them."""
+SOFTWARE_DISPATCH: dict[str, Any] = {"dispatch": "per-node", "expert_overlap": True}
+"""The same in software whose dispatch is not stated: a calibration has how much of the all-to-all is hidden."""
 _BITS = 6
 """Binary digits of the most experts per token that are distinguished."""
 _MOST = 2.0**_BITS - 1.0

@@ -36,11 +36,17 @@ def told(graph: Graph) -> set[tuple[str, str, str, str]]:
         ("trainium2", "memory.capacity", "4 x 24 GiB of trainium2", "stacks"),
         ("neuronlink-v3", "bandwidth.both", "2 x 128 GByte/s of neuronlink-v3", "directions"),
         ("neuronlink-v3", "bandwidth.per_direction", "32 x 32 Gbit/s of neuronlink-v3", "lanes"),
+        ("trainium1", "links.bandwidth", "4 x 96 GB/s of neuronlink-v2", "ports of a chip"),
         ("trn1-ultracluster", "per_server", "800 Gbps of trn1.32xlarge", "one server"),
     ],
 )
 def test_the_sums_of_the_catalog(name, total, term, level):
     assert (name, total, term, level) in told(bare())
+
+
+@pytest.mark.parametrize("name", ["trainium2", "trainium3"])
+def test_ports_that_combine_links_or_leave_the_server_are_in_no_relation(name):
+    assert not [level for chip, _, _, level in told(shipped()) if (chip, level) == (name, "ports of a chip")]
 
 
 def test_links_in_a_server_and_between_servers_add_up():

@@ -7,8 +7,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rules_world import beside, findings
+from rules_world import beside, findings, found, put, shipped
 
+from trnspec.graph.formulas import value_of
 from trnspec.quantities.formula import MOST_BRACKETS, MOST_CHARACTERS, FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, parse
 
@@ -212,3 +213,52 @@ def test_the_finding_tells_what_the_formula_gives():
     (found,) = findings("TRN404", beside(LINK % ("98 GB/s", "384 GB/s / 4 links")))
 
     assert found.message == "spec.bandwidth.both is 98 GB/s, but 384 GB/s / 4 links is 96 GB/s"
+
+
+# Formulas with figures of documents.
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("spec.chips.count", "16x"),
+        ("spec.network.bandwidth / spec.chips.count", "200 Gbps"),
+        ("2 x trainium2:spec.memory.capacity", "192 GiB"),
+        ("trainium2:spec.memory.capacity / trainium2:spec.cores.count", "12 GiB"),
+        ("u-trn2x64:spec.stated.chips", "64x"),
+        ("efa-v3:spec.bandwidth.per_direction + 1 Gbps", "201 Gbps"),
+    ],
+)
+def test_operands_are_figures_of_documents(formula, expected):
+    value = value_of(formula, shipped().named("trn2.48xlarge"), shipped())
+
+    assert value.overlaps(Interval.point(parse(expected).value))
+
+
+@pytest.mark.parametrize("formula", ["spec.nothing", "nobody:spec.chips.count", "spec.fabric", "spec.chips.count +"])
+def test_operands_without_a_value(formula):
+    with pytest.raises(FormulaError):
+        value_of(formula, shipped().named("trn2.48xlarge"), shipped())
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "value"),
+    [
+        ("efa-v3", "bandwidth.per_direction", "100 Gbps"),
+        ("trn2.48xlarge", "network.bandwidth", "1,600 Gbps"),
+    ],
+)
+def test_printed_figures_are_checked(name, path, value):
+    figures = {p for n, p in found("TRN404", put(shipped(), name, path, value)) if n == "trn2.48xlarge"}
+
+    assert figures
+    assert figures <= {
+        f"spec.other.{figure}.value"
+        for figure in ("network_card_peak", "network_card_baseline", "efa_per_rank_lnc2", "efa_per_rank_lnc1")
+    }
+
+
+def test_check_of_a_printed_figure():
+    graph = beside(LINK.replace("derived", "check") % ("98 GB/s", "384 GB/s / 4"))
+
+    assert ("wire", "spec.bandwidth.both.value") in found("TRN404", graph)

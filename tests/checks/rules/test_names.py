@@ -1,12 +1,13 @@
-"""trnspec.checks.rules.names: a document lies in a file of its name."""
+"""trnspec.checks.rules.names: names of documents, files and families."""
 
 from __future__ import annotations
 
 import attrs
 import pytest
-from rules_world import findings, shipped
+from rules_world import bare, findings, found, put, shipped
 
 from trnspec.graph.graph import Graph
+from trnspec.model.server import Family
 
 
 def lying_in(file: str) -> Graph:
@@ -46,3 +47,19 @@ def test_other_names(file, hint):
 
 def test_every_shipped_document_lies_where_it_should():
     assert findings("TRN205", shipped()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "reported"),
+    [
+        ("trn2.48xlarge", Family(name="trn2"), False),
+        ("trn2.48xlarge", Family(name="trn1"), True),
+        ("trn2u.48xlarge", Family(name="trn2"), True),
+        ("trn2u.48xlarge", None, False),
+        ("trn3-gen1-server", Family(name="trn3"), False),
+    ],
+)
+def test_family_is_the_first_part_of_the_name(name, family, reported):
+    expected = {(name, "spec.family.name")} if reported else set()
+
+    assert expected == found("TRN206", put(bare(), name, "family", family))

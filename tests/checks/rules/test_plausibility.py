@@ -7,11 +7,12 @@ import functools
 import pytest
 from rules_world import bare, findings, found, put, shipped
 
+from trnspec.model.chip import Generation
 from trnspec.model.fields import Peak, Rates
 from trnspec.model.figure import Figure
 from trnspec.quantities.quantity import parse
 
-CODES = ["TRN602", "TRN603", "TRN604", "TRN605", "TRN607"]
+CODES = ["TRN602", "TRN603", "TRN604", "TRN605", "TRN607", "TRN608", "TRN609", "TRN610"]
 
 
 def chip(**values: str):
@@ -130,3 +131,67 @@ def test_the_tensor_engines_fit_the_chip(tensor, reported):
     graph = chip(tensor_peak__dense__bf16=tensor)
 
     assert ({("trainium2", "spec.tensor_peak.dense.bf16")} if reported else set()) == found("TRN607", graph)
+
+
+# TRN608.
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reported"),
+    [
+        ("peak.dense.fp16", "667 TFLOPS", []),
+        ("peak.dense.fp16", "0.67 PFLOPS", []),
+        ("peak.dense.fp16", "700 TFLOPS", ["spec.peak.dense.fp16"]),
+        ("peak.dense.bf16", "600 TFLOPS", ["spec.peak.dense.bf16"]),
+        ("peak.dense.fp32", "190 TFLOPS", []),
+        ("peak.dense.fp16", None, []),
+        ("tensor_peak.dense.fp16", "700 TFLOPS", []),
+        ("peak.sparse.tf32", "2,871 TFLOPS", ["spec.peak.sparse.tf32"]),
+    ],
+)
+def test_types_of_one_engine_have_one_peak(path, value, reported):
+    assert {("trainium2", p) for p in reported} == found("TRN608", put(bare(), "trainium2", path, value))
+
+
+# TRN609.
+
+
+@pytest.mark.parametrize(
+    ("peak", "baseline", "reported"),
+    [
+        ("12.5 Gbps", "3.125 Gbps", False),
+        ("12.5 Gbps", "12.5 Gbps", False),
+        ("up to 12.5 Gbps", "3.125 Gbps", False),
+        ("3.125 Gbps", "12.5 Gbps", True),
+        ("200 Gbps", "50 GB/s", True),
+        (None, "50 Gbps", False),
+        ("50 Gbps", None, False),
+    ],
+)
+def test_baseline_is_not_above_the_peak(peak, baseline, reported):
+    graph = put(put(bare(), "trn1.2xlarge", "network.peak", peak), "trn1.2xlarge", "network.baseline", baseline)
+
+    assert ({("trn1.2xlarge", "spec.network.baseline")} if reported else set()) == found("TRN609", graph)
+
+
+# TRN610.
+
+
+@pytest.mark.parametrize(
+    ("numbers", "reported"),
+    [
+        ({"trainium2": (3, 2)}, []),
+        ({"trainium2": (4, 2)}, ["trainium3"]),
+        ({"trainium1": (4, 1)}, ["trainium2", "trainium3"]),
+        ({"trainium2": (2, 2)}, ["trainium2"]),
+        ({"trainium1": (3, 2), "trainium2": (2, 1)}, []),
+        ({"trainium2": (None, 2)}, []),
+        ({"trainium2": (9, 9)}, []),
+    ],
+)
+def test_generations_grow_together(numbers, reported):
+    graph = bare()
+    for name, (accelerator, training) in numbers.items():
+        graph = put(graph, name, "generation", Generation(accelerator=accelerator, training=training))
+
+    assert {(name, "spec.generation") for name in reported} == found("TRN610", graph)

@@ -10,31 +10,22 @@ from engine_catalogs import everything
 
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.measurements import records
-from trnspec.perf.calibration.score import Scored, score_collectives, score_inference, score_matmul
-from trnspec.perf.calibration.score_training import score_training
+from trnspec.perf.calibration.score import Scored
+from trnspec.perf.calibration.scorers import score
 
-SCORES = {
-    "train": lambda graph, rows, name: score_training(graph, rows, name, calibration="none"),
-    "infer": lambda graph, rows, name: score_inference(graph, rows, name, calibration="none", refit=False),
-    "collective": score_collectives,
-    "matmul": score_matmul,
-}
 TABLES = sorted((shipped() / "measured").glob("*.csv"))
 
 
 @functools.cache
 def scored(table: Path) -> list[Scored]:
     """The rows of a table that can be computed, with their ideal times."""
-    rows = records(table)
-    scores = (
-        s for kind in {row["kind"] for row in rows} & {*SCORES} for s in SCORES[kind](everything(), rows, table.name)
-    )
-    return [s for s in scores if isinstance(s, Scored) and s.what != "memory"]
+    scores = score(everything(), {table.name: records(table, everything())}, calibration="none")
+    return [s for s in scores[table.name] if isinstance(s, Scored) and s.part != "memory"]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=[t.stem for t in TABLES])
 def test_no_measured_row_is_faster_than_its_bound(table: Path) -> None:
-    assert [] == [(s.id, s.what, s.measured, s.ideal) for s in scored(table) if s.measured < s.ideal]
+    assert [] == [(s.id, s.part, s.measured, s.ideal) for s in scored(table) if s.measured < s.ideal]
 
 
 def test_the_tables_have_rows() -> None:

@@ -153,6 +153,26 @@ def test_a_row_of_compiled_graphs():
     assert (1.0, 16.0, 0.0) == (single.plan.batch, single.plan.compiled_batch, single.queued)
 
 
+def test_what_a_row_leaves_to_its_software():
+    # Eight ranks of one chip of Trainium2 are physical cores.
+    cores = case(**NXD | {"hardware": "trn2.3xlarge", "tp": "8", "lnc": ""})
+    assert isinstance(cores, InferenceCase)
+    assert (1.0, 8.0) == (cores.system.lnc, cores.system.ranks)
+    assert "lnc: 1, since 8 ranks are more than 4" in cores.assumptions
+    # 4-bit weights are multiplied in 16 bit.
+    for precision in ("bf16/w:mxfp4", "mxfp4"):
+        narrow = case(**NXD | {"precision": precision})
+        assert isinstance(narrow, InferenceCase)
+        assert ("bf16", 0.53125) == (narrow.dtype, narrow.plan.weight_bytes)
+    # More requests than the graph has sequences wait for one of them.
+    more = case(**NXD | {"batch_conc": "64"})
+    assert isinstance(more, InferenceCase)
+    assert (16.0, 16.0, 0.0) == (more.plan.batch, more.plan.compiled_batch, more.ttft)
+    graph = case(**NXD | {"batch_conc": ""})
+    assert isinstance(graph, InferenceCase)
+    assert 16.0 == graph.plan.batch
+
+
 def test_experts_of_a_tensor_parallel_group_are_whole():
     shape = {"model": "Qwen3-30B-A3B", "tp": "64", "n_chips": "16", "hardware": "trn2.48xlarge", "lnc": "2"}
     split, whole = (case(**NXD | shape | {"ep": ep}) for ep in ("", "64"))

@@ -18,7 +18,7 @@ from trnspec.perf.collectives.schedules import (
     reversed_schedule,
     schedule_names,
 )
-from trnspec.perf.collectives.timing import Launch, explicit_group, group, plans, timings
+from trnspec.perf.collectives.timing import explicit_group, group, plans, timings
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 
@@ -47,20 +47,19 @@ SHAPES = st.one_of(
     st.builds(Mesh, st.tuples(st.integers(2, 4), st.integers(2, 4))),
 )
 SCATTERED = [(name, n) for n in (2, 3, 4, 5, 8, 16) for name in schedule_names("broadcast", n) if name in SCATTERS]
-LAUNCHES = st.builds(Launch, latency=st.sampled_from([0.0, 1e-4]), step=st.sampled_from([0.0, 2e-6]))
 
 
 def near(value):
     return pytest.approx(value, rel=1e-12, abs=0.0)
 
 
-def fastest(where, of, size, launch):
-    return {kind: timings(where, of, kind, size, launch)[0].time for kind in KINDS}
+def fastest(where, of, size):
+    return {kind: timings(where, of, kind, size)[0].time for kind in KINDS}
 
 
-def broken(where, of, size, launch):
+def broken(where, of, size):
     """What is slower than what contains it, and what is faster than nothing can be."""
-    found = fastest(where, of, size, launch)
+    found = fastest(where, of, size)
     slow = [
         (part, whole, found[part], sum(found[w] for w in whole))
         for part, whole in PARTS
@@ -78,13 +77,12 @@ def broken(where, of, size, launch):
     ranks=st.none() | st.integers(2, 96),
     stride=st.sampled_from([1, 1, 1, 2, 3, 4, 8, 16]),
     size=st.floats(1.0, 2.0**34),
-    launch=LAUNCHES,
 )
-def test_no_collective_is_slower_than_one_that_contains_it(name, count, ranks, stride, size, launch):
+def test_no_collective_is_slower_than_one_that_contains_it(name, count, ranks, stride, size):
     where = system(name + count)
     try:
         of = group(where, ranks if ranks is not None or where.ranks <= 256 else int(where.ranks_per_chip) * 8, stride)
-        wrong = broken(where, of, size, launch)
+        wrong = broken(where, of, size)
     except RefusalError as refusal:
         event(refusal.reason)
         if refusal.reason not in ("rank-count", "unknown-figure", "unknown-topology"):
@@ -111,7 +109,7 @@ def test_on_no_shape_either(shape, per_chip, latency, ranks, stride, size):
         event(refusal.reason)
         return
 
-    assert [] == broken(where, of, size, Launch())
+    assert [] == broken(where, of, size)
 
 
 def test_groups_that_lie_differently_are_no_torus():
@@ -119,7 +117,7 @@ def test_groups_that_lie_differently_are_no_torus():
     where = on(Mesh((3, 3)), degree=4.0, per_chip=2.0)
     together, alone = group(where, 4, 3), explicit_group(where, (0, 3, 6, 9))
 
-    assert [] == broken(where, together, GIB, Launch())
+    assert [] == broken(where, together, GIB)
     assert [False, True] == [
         "torus" in {t.algorithm for t in timings(where, of, "all-reduce", GIB)} for of in (together, alone)
     ]
@@ -135,7 +133,7 @@ def test_groups_that_lie_differently_are_no_torus():
 def test_whole_systems_broadcast_and_send_no_slower_than_they_reduce(name):
     where = system(name)
 
-    assert [] == broken(where, group(where), GIB, Launch())
+    assert [] == broken(where, group(where), GIB)
 
 
 @pytest.mark.parametrize(("name", "n"), SCATTERED)
@@ -207,7 +205,7 @@ def test_groups_that_share_links_send_over_others_if_that_is_faster():
     where = on(Ring(4), degree=4.0, per_chip=2.0)
     of = group(where, 3, 3)
 
-    assert [] == broken(where, of, GIB, Launch())
+    assert [] == broken(where, of, GIB)
     found = {t.algorithm: t.time for t in timings(where, of, "send", GIB)}
     assert min(found, key=found.__getitem__) != "send"
 

@@ -11,7 +11,7 @@ import trnspec
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.link_rates import Rates, fabric_level
-from trnspec.perf.collectives.timing import Launch, explicit_group, fastest, group, plans, timings
+from trnspec.perf.collectives.timing import explicit_group, fastest, group, plans, timings
 from trnspec.perf.lowering.system import UNKNOWN
 from trnspec.topology.shapes import Chain, Explicit, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
@@ -35,9 +35,9 @@ def near(value):
     return pytest.approx(value, rel=1e-12, abs=0.0)
 
 
-def takes(where, kind, algorithm, size=GIB, of=None, launch=None):
+def takes(where, kind, algorithm, size=GIB, of=None):
     of = of or group(where)
-    found = timings(where, of, kind, size, launch or Launch())
+    found = timings(where, of, kind, size)
     return next(t for t in found if t.algorithm == algorithm).time
 
 
@@ -250,22 +250,10 @@ def test_twice_the_rates_and_half_the_latency_take_exactly_half(kind):
     assert {t.algorithm: t.time / 2 for t in before} == {t.algorithm: t.time for t in after}
 
 
-def test_a_launch_is_applied_once_for_the_call_and_once_a_step():
-    where = system("trn2.48xlarge")
-    ideal = takes(where, "all-reduce", "direct+torus")
-    launch = Launch(latency=100e-6, step=2e-6, efficiency=0.5)
-    # Two steps within chips, whose latency is not published, and eight of 1.5 us between them.
-    published = 8 * 1.5e-6
-
-    assert near(100e-6 + 10 * 2e-6 + published + (ideal - published) / 0.5) == takes(
-        where, "all-reduce", "direct+torus", launch=launch
-    )
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_rank_takes_no_time_even_with_a_launch(kind):
+def test_one_rank_takes_no_time(kind):
     where = system("trn2.48xlarge")
-    (only,) = timings(where, group(where, 1), kind, GIB, Launch(latency=1.0))
+    (only,) = timings(where, group(where, 1), kind, GIB)
 
     assert (0.0, 0.0, ()) == (only.time, only.steps, only.transfers)
     assert 0.0 == bound(where, group(where, 1), kind, GIB).time

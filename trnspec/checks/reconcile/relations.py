@@ -156,6 +156,7 @@ def _link(link: Node[Link]) -> Iterator[Relation]:
 def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
     stacks = Term((site(chip, "memory.stacks.count"),), site(chip, "memory.stacks.capacity"))
     yield from _relate(site(chip, "memory.capacity"), [stacks], "stacks")
+    yield from _ports(chip, graph)
     core = _find(graph, chip.spec.cores.core if chip.spec.cores else None)
     if core is None:
         return
@@ -167,6 +168,21 @@ def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
     for rate in EVERY_RATE:
         part_site = Site(core, ("spec", "engines", "tensor", "peak", *rate))
         yield from _relate(Site(chip, ("spec", "tensor_peak", *rate)), [Term((cores,), part_site)], "cores of a chip")
+
+
+def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
+    """The links of a chip against its ports, where a port is one link and no further links leave the server."""
+    links = chip.spec.links
+    link = _find(graph, links.link if links else None)
+    if link is None or not all(
+        ultraserver.spec.fabric is not None
+        and ultraserver.spec.between_servers is None
+        and _uses_all_links(ultraserver.spec.fabric, chip)
+        for ultraserver in _ultraservers_of(chip, graph)
+    ):
+        return
+    term = Term((site(chip, "links.ports"),), *_directed(link, "bandwidth", "both"))
+    yield from _relate(site(chip, "links.bandwidth"), [term], "ports of a chip")
 
 
 def _directed(node: Node[Any], path: str, direction: str) -> tuple[Site, Fraction]:
@@ -234,11 +250,15 @@ def _uses_all_links(fabric: Fabric, chip: Node[Chip]) -> bool:
 
 def _in_ultraserver(chip: Node[Chip], graph: Graph) -> bool:
     """Whether chips of this kind may have links that leave their server."""
+    return any(True for _ in _ultraservers_of(chip, graph))
+
+
+def _ultraservers_of(chip: Node[Chip], graph: Graph) -> Iterator[Node[UltraServer]]:
+    """The UltraServers of a chip."""
     for ultraserver in graph.of(UltraServer):
         server = _find(graph, ultraserver.spec.servers.server)
         if server is not None and _find(graph, server.spec.chips.chip) is chip:
-            return True
-    return False
+            yield ultraserver
 
 
 def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relation]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from trnspec.model.reflection import dotted
+from trnspec.graph.formulas import value_of
+from trnspec.model.reflection import ObjectShape, dotted, leaves
+from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
-from trnspec.quantities.formula import FormulaError, evaluate
-from trnspec.quantities.quantity import render
+from trnspec.quantities.formula import FormulaError
+from trnspec.quantities.quantity import Interval, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,10 +21,12 @@ if TYPE_CHECKING:
 
 @rule("TRN404", "derived-mismatch", over=object)
 def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A derived figure that differs from the result of its formula.
+    """A figure or count that differs from the result of its formula.
 
     Why:
-        A computed figure is only as good as its formula. When an operand changes, the figure must change too.
+        A derived figure is only as good as its formula. When an operand changes, the figure must change too. A printed
+        figure may name in ``check`` the figures that it follows from. Operands are printed quantities, or figures of this
+        document (``spec.network.bandwidth``) and of others (``efa-v3:spec.bandwidth.per_direction``).
 
     Example:
         ```yaml
@@ -53,15 +58,30 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         Moore, Kearfott, Cloud: Introduction to Interval Analysis (2009), chapter 5, for functions of intervals.
     """
     for path, figure in graph.figures(node).items():
-        if figure.derived is None:
+        for key in ("derived", "check"):
+            formula = getattr(figure, key)
+            if formula is None:
+                continue
+            try:
+                result = value_of(formula, node, graph)
+            except FormulaError as error:
+                yield Finding((*path, key), str(error), "write for instance: 8 x 128 x 128 x 2 x 2.4 GHz")
+                continue
+            if not result.overlaps(figure.value.interval):
+                middle = result.low if result.high is None else (result.low + result.high) / 2
+                shown = render(middle, figure.value.unit, figure.value.digits + 1)
+                message = f"{dotted(path)} is {figure}, but {formula} is {shown}"
+                yield Finding((*path, "value"), message, "update the figure or its formula")
+    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
+        origin = origin_of(value)
+        if origin is None or origin.derived is None:
             continue
         try:
-            result = evaluate(figure.derived, node.units)
+            result = value_of(origin.derived, node, graph)
         except FormulaError as error:
-            yield Finding((*path, "derived"), str(error), "write for instance: 8 x 128 x 128 x 2 x 2.4 GHz")
+            yield Finding((*path, "derived"), str(error), "write for instance: 2 x 16")
             continue
-        if not result.overlaps(figure.value.interval):
-            middle = result.low if result.high is None else (result.low + result.high) / 2
-            shown = render(middle, figure.value.unit, figure.value.digits + 1)
-            message = f"{dotted(path)} is {figure}, but {figure.derived} is {shown}"
-            yield Finding((*path, "value"), message, "update the figure or its formula")
+        if not isinstance(value, int) or not result.overlaps(Interval.point(Fraction(value))):
+            shown = f"{float(result.low):,.6g}"
+            message = f"{dotted(path)} is {value}, but {origin.derived} is {shown}"
+            yield Finding((*path, "value"), message, "update the count or its formula")

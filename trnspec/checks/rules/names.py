@@ -1,10 +1,11 @@
-"""Names of documents and files."""
+"""Names of documents, files and families."""
 
 from __future__ import annotations
 
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from trnspec.model.server import Server
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
@@ -49,3 +50,41 @@ def name_not_file_name(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     if file.suffix in (".yaml", ".yml") and stem != node.name:
         hint = f"rename the file to {node.name}{file.suffix} or the document to {stem}"
         yield Finding(("metadata", "name"), f"the document {node.name!r} is in the file {file.name}", hint)
+
+
+@rule("TRN206", "family-not-name", over=Server)
+def family_not_name(server: Node[Server], graph: Graph) -> Iterator[Finding]:
+    """A server whose family is not the first part of its name.
+
+    Why:
+        The name of an instance type is its family and its size, ``trn2.48xlarge``. With another family the server is
+        listed, and priced, among those of another generation.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: trn2.12xlarge, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          family: {name: trn1}  #! TRN206
+          chips: {chip: trainium2, count: 4}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: trn2.12xlarge, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          family: {name: trn2}
+          chips: {chip: trainium2, count: 4}
+        ```
+
+    Source:
+        Amazon EC2 User Guide, instance type naming conventions.
+    """
+    family = server.spec.family
+    stem, dot, _ = server.name.partition(".")
+    if family is not None and dot and family.name != stem:
+        message = f"the family is {family.name}, but the name of the server begins with {stem}"
+        yield Finding(("spec", "family", "name"), message, f"write {stem}, or rename the server")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from trnspec.checks.reconcile.relations import EVERY_RATE
@@ -10,6 +11,7 @@ from trnspec.diagnostics import Severity
 from trnspec.graph.graph import Graph, at, figure_at
 from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
+from trnspec.model.server import Server
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Interval, Quantity, render
 
@@ -285,3 +287,149 @@ def tensor_above_chip(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
             quotient = render(whole.value / tensor.value, "x", 3)
             message = f"the tensor engines have {tensor}, the whole chip {whole}: {quotient}, expected 1x to 1.25x"
             yield Finding(path, message, "is one of the two of another type, or sparse?", see)
+
+
+@rule("TRN608", "rates-of-one-engine", over=Chip)
+def rates_of_one_engine(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
+    """Types that the tensor engines compute at one rate, but that have different printed peaks.
+
+    Why:
+        Types with the same rate on the tensor engines share the same data path, and the other engines add the same to
+        each of them. A peak that differs from the others of its row belongs to another type, or has a wrong digit.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          peak: {dense: {bf16: 667 TFLOPS, fp16: 767 TFLOPS}}  #! TRN608
+          tensor_peak: {dense: {bf16: 629.1 TFLOPS, fp16: 629.1 TFLOPS}}
+          memory: {capacity: 96 GiB}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          peak: {dense: {bf16: 667 TFLOPS, fp16: 667 TFLOPS}}
+          tensor_peak: {dense: {bf16: 629.1 TFLOPS, fp16: 629.1 TFLOPS}}
+          memory: {capacity: 96 GiB}
+        ```
+
+    Source:
+        The Neuron pages of Trainium1 to 3, which print one peak for BF16, FP16 and TF32.
+    """
+    groups: dict[tuple[str, Fraction], list[str]] = {}
+    for kind, dtype in EVERY_RATE:
+        tensor = _rate(chip, ("spec", "tensor_peak", kind, dtype))
+        if tensor is not None and _rate(chip, ("spec", "peak", kind, dtype)) is not None:
+            groups.setdefault((kind, tensor.value), []).append(dtype)
+    for (kind, _), dtypes in groups.items():
+        rates = {dtype: rate for dtype in dtypes if (rate := _rate(chip, ("spec", "peak", kind, dtype))) is not None}
+        agreeing = {
+            d: sum(rate.interval.overlaps(other.interval) for other in rates.values()) for d, rate in rates.items()
+        }
+        usual = max(rates, key=lambda dtype: agreeing[dtype])
+        for dtype, rate in rates.items():
+            if not rate.interval.overlaps(rates[usual].interval):
+                message = (
+                    f"{dtype} has a peak of {rate} and {usual} of {rates[usual]}, at one rate of the tensor engines"
+                )
+                see = (at(chip, ("spec", "peak", kind, usual), text=f"{usual}: {rates[usual]}"),)
+                yield Finding(("spec", "peak", kind, dtype), message, f"{rates[usual]}, as the others of the row?", see)
+
+
+@rule("TRN609", "baseline-above-peak", over=Server)
+def baseline_above_peak(server: Node[Server], graph: Graph) -> Iterator[Finding]:
+    """A sustained network bandwidth above the advertised peak.
+
+    Why:
+        The baseline is what a server can always use, the peak what it can use for a time; the baseline is never larger.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
+        spec:
+          chips: {chip: trainium1, count: 1}
+          network: {peak: 12.5 Gbps, baseline: 31.25 Gbps}  #! TRN609
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
+        spec:
+          chips: {chip: trainium1, count: 1}
+          network: {peak: 12.5 Gbps, baseline: 3.125 Gbps}
+        ```
+
+    Source:
+        Amazon EC2 User Guide, instance network bandwidth.
+    """
+    network = server.spec.network
+    if network is None or network.peak is None or network.baseline is None:
+        return
+    if _below(network.peak.value, network.baseline.value):
+        path: Path = ("spec", "network", "baseline")
+        see = (at(server, ("spec", "network", "peak"), text=f"the peak: {network.peak}"),)
+        yield Finding(path, f"the baseline is {network.baseline}, above the peak of {network.peak}", "swapped?", see)
+
+
+@rule("TRN610", "order-of-generations")
+def order_of_generations(graph: Graph) -> Iterator[Finding]:
+    """Two chips of one publisher whose two generation numbers are in opposite order, or equal in one of them.
+
+    Why:
+        A publisher that counts its accelerators and its training chips counts both upwards: the second training chip is a
+        later accelerator than the first. Numbers that contradict this were swapped or copied.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          generation: {accelerator: 2, training: 2}  #! TRN610
+          peak: {dense: {bf16: 667 TFLOPS}}
+          memory: {capacity: 96 GiB}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          generation: {accelerator: 3, training: 2}
+          peak: {dense: {bf16: 667 TFLOPS}}
+          memory: {capacity: 96 GiB}
+        ```
+
+    Source:
+        The Neuron pages, which call Trainium2 the third generation of accelerators.
+    """
+    counted: dict[str, list[tuple[int, int, Node[Chip]]]] = {}
+    for chip in graph.of(Chip):
+        generation, source = chip.spec.generation, chip.metadata.source
+        page = None if source is None else graph.find(source)
+        if generation is None or generation.training is None or generation.accelerator is None or page is None:
+            continue
+        publisher = getattr(page.spec, "publisher", "")
+        counted.setdefault(publisher, []).append((generation.training, generation.accelerator, chip))
+    for chips in counted.values():
+        chips.sort(key=lambda c: (c[0], c[2].name))
+        for one, other in combinations(chips, 2):
+            if one[0] < other[0] and one[1] >= other[1]:
+                path: Path = ("spec", "generation")
+                message = (
+                    f"training generation {other[0]} ({other[2].name}) is accelerator {other[1]}, "
+                    f"training generation {one[0]} ({one[2].name}) is accelerator {one[1]}"
+                )
+                see = (at(one[2], path, text=one[2].name),)
+                yield Finding(path, message, "both numbers grow with time", see, other[2])

@@ -193,7 +193,7 @@ def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         claims:
           - at: spec.fabric.topology
             says: 4D hypercube  #! TRN503
-            source: neuron-trn1-2023-02
+            source: neuron-trn2-2024-12
         ```
 
     Instead:
@@ -209,7 +209,7 @@ def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         claims:
           - at: spec.fabric.topology
             says: 4D hypercube
-            source: neuron-trn1-2023-02
+            source: neuron-trn2-2024-12
         ```
 
     Source:

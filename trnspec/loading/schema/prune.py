@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.model.reflection import FigureShape, MapShape, ObjectShape, shape_in_document
+from trnspec.model.reflection import (
+    ChoiceShape,
+    FigureShape,
+    MapShape,
+    NumberShape,
+    ObjectShape,
+    TextShape,
+    shape_in_document,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,7 +49,7 @@ def _widen(spec: type, path: Path) -> Path:
             field = parent.fields.get(str(path[-1]))
             if field is None or not field.required:
                 return path
-        elif isinstance(parent, FigureShape):
+        elif isinstance(parent, (ChoiceShape, FigureShape, NumberShape, TextShape)):
             if path[-1] != "value":
                 return path
         elif path[:-1] == ("claims",) or isinstance(parent, MapShape):

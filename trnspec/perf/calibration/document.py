@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import asdict
 
-from trnspec.model.calibration import Achieved
+from trnspec.model.calibration import Achieved, KernelRoof
 from trnspec.model.reflection import FigureShape, ObjectShape
 from trnspec.perf.calibration.fit_collectives import FittedLibrary
 from trnspec.perf.calibration.fit_inference import FittedServing
@@ -47,6 +47,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
     beyond: Sequence[Beyond] = (),
     groups: Sequence[GroupErrors] = (),
     hashes: Sequence[str] = (),
+    roofs: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The YAML text of a calibration.
 
@@ -67,6 +68,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         fitted_on: What the rows have in common and their ranges, see :func:`trnspec.perf.calibration.fit_range.fitted_on`.
         beyond: How far the fit is off beyond its rows, for ``spread`` and for ``first``.
         groups: The errors of each group of held-out rows; the interval of ``spread`` is that of the group of all rows.
+        roofs: The fields of each :class:`~trnspec.model.calibration.KernelRoof`.
         hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measurements.row_hashes`.
     """
     labels = {"framework": framework, "era": era, "models": models}
@@ -100,8 +102,10 @@ def document(  # noqa: PLR0913  # each is a line of the document
         pooled = next((g for g in groups if g.phase == phase and not (g.scale or g.models)), None)
         lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread, pooled).items())]
         lines += beyond_lines(beyond[i]) if beyond else []
-    labelled = [g for g in groups if g.scale or g.models]
+    labelled = [g for g in groups if g.scale or g.models or of == "kernels"]
     lines += ["  groups:", *map(_group, labelled)] if labelled else []
+    lines += ["  roofs:"] if roofs else []
+    lines += map(_roof, roofs)
     lines += ["  rows: >-", *_wrapped(sorted(set(hashes)))] if hashes else []
     return "\n".join(lines) + "\n"
 
@@ -168,6 +172,18 @@ def _spread(fitted: Fitted, pooled: GroupErrors | None) -> dict[str, str]:
     }
 
 
+def _roof(roof: Mapping[str, Any]) -> str:
+    fields = ObjectShape(KernelRoof).fields
+    cells = {
+        n: _figure(value, fields[n].shape) if isinstance(value, float) else str(value) for n, value in roof.items()
+    }
+    return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
+
+
+def _figure(value: float, shape: Any) -> str:
+    return _time(value) if isinstance(shape, FigureShape) and shape.dimension is Dimension.TIME else _share(value)
+
+
 def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
     """The fitted figures as printed, and whether attention computes only the causal half."""
     printed = {}
@@ -176,8 +192,7 @@ def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
             value = getattr(efficiency, name)
             if value is None:
                 continue
-            time = isinstance(field.shape, FigureShape) and field.shape.dimension is Dimension.TIME
-            printed[name] = _time(value) if time else _share(value)
+            printed[name] = _figure(value, field.shape)
     return printed
 
 

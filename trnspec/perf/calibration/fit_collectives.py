@@ -19,6 +19,7 @@ from trnspec.perf.calibration.fit_range import EXPONENT
 from trnspec.perf.calibration.fit_training import COVERAGE, Fitted
 from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.calibration.limits import COLLECTIVE
+from trnspec.perf.calibration.measured_collectives import CollectiveCase
 from trnspec.perf.calibration.solver import minimize
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of
@@ -27,7 +28,6 @@ from trnspec.perf.lowering.efficiency import IDEAL
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.perf.calibration.measured_collectives import CollectiveCase
     from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.collectives.library import Algorithm
     from trnspec.perf.lowering.system import System
@@ -155,9 +155,8 @@ def arrays(cases: Sequence[CollectiveCase], library: Library) -> Rows:
 
 def times(library: Library, rows: Rows) -> Any:
     """The computed times of rows [s]."""
-    columns = Protocol(
-        name="", algorithm="ring", **{name: np.array([getattr(p, name) for p in library.protocols]) for name in _PROTOCOL}
-    )
+    numbers: dict[str, Any] = {name: np.array([getattr(p, name) for p in library.protocols]) for name in _PROTOCOL}
+    columns = Protocol(name="", algorithm="ring", **numbers)
     each = time_of(columns, rows.coefficients, rows.size[:, None])
     time = np.where(rows.usable, each, np.inf).min(axis=1)
     for launch in ("eager", "synchronous"):
@@ -177,12 +176,12 @@ def _parameters(library: Library) -> list[tuple[Any, str]]:
 
 def _with(library: Library, vector: Any) -> Library:
     values = iter(np.exp(vector))
-    protocols = tuple(
-        attrs.evolve(p, **{name: float(next(values)) for name in _PROTOCOL if getattr(p, name)})
-        for p in library.protocols
-    )
+    protocols = []
+    for p in library.protocols:
+        changed: dict[str, Any] = {name: float(next(values)) for name in _PROTOCOL if getattr(p, name)}
+        protocols.append(attrs.evolve(p, **changed))
     own = {name: float(next(values)) for name in _LIBRARY if getattr(library, name)}
-    return attrs.evolve(library, protocols=protocols, **own)
+    return attrs.evolve(library, protocols=tuple(protocols), **own)
 
 
 def solved(rows: Rows, prior: Library, weight: float) -> Library:
@@ -198,7 +197,7 @@ def solved(rows: Rows, prior: Library, weight: float) -> Library:
     def residuals(at: Any) -> Any:
         return np.concatenate([np.log(times(_with(prior, at), rows) / rows.seconds), weight * (at - begin)])
 
-    result = minimize(residuals, np.clip(begin, low + 1e-6, high - 1e-6), (low, high), _TOLERANCE)
+    result = minimize(residuals, begin, (low, high), _TOLERANCE)
     return _with(prior, result.x)
 
 
@@ -238,7 +237,9 @@ class FittedLibrary(Fitted):
                 off = np.abs(self.held_out[mask])
                 span = (float(sizes[mask].min()), float(sizes[mask].max()))
                 means = float(off.mean()), float(np.median(off))
-                found.append(GroupErrors("collective", scale, "", rows, rows, *means, *_ends(self.held_out[mask]), size=span))
+                found.append(
+                    GroupErrors("collective", scale, "", rows, rows, *means, *_ends(self.held_out[mask]), size=span)
+                )
         return found
 
     def elsewhere(self) -> Beyond:
@@ -261,12 +262,8 @@ class FittedLibrary(Fitted):
 
 
 def _ends(errors: Any) -> tuple[float, float]:
-    """The interval of measured over computed time that contains a share of further rows.
-
-    Quantiles that are unbiased in the median for any number of rows (Hyndman and Fan 1996).
-    """
-    ends = [0.5 * (1.0 - COVERAGE), 0.5 * (1.0 + COVERAGE)]
-    low, high = np.quantile(1.0 / (1.0 + errors), ends, method="median_unbiased")
+    """The interval of measured over computed time that contains a share of some rows."""
+    low, high = np.quantile(1.0 / (1.0 + errors), [0.5 * (1.0 - COVERAGE), 0.5 * (1.0 + COVERAGE)])
     return float(low), float(high)
 
 
@@ -318,7 +315,9 @@ def fit_collectives(cases: Sequence[CollectiveCase], framework: str) -> dict[str
                 beyond.append(times(solved(rows.only(~mask), prior, OWN), rows.only(mask)) / rows.seconds[mask] - 1.0)
         others = {name: each for name, each in data.items() if name != chip}
         if others:
-            elsewhere = _prior(_pooled(others, framework, {k: v for k, v in bases.items() if k != chip}), bases.get(chip))
+            elsewhere = _prior(
+                _pooled(others, framework, {k: v for k, v in bases.items() if k != chip}), bases.get(chip)
+            )
             beyond.append(times(elsewhere, rows) / rows.seconds - 1.0)
         if not others:
             beyond += _left_out([c for c in cases if c.framework != framework])

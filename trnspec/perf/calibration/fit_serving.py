@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,16 +15,15 @@ from trnspec.perf.calibration.fit_range import EXPONENT
 from trnspec.perf.calibration.fit_training import Fitted
 from trnspec.perf.calibration.groups import LEAST, interval, label
 from trnspec.perf.calibration.limits import limits
-from trnspec.perf.calibration.measured_serving import Runs
+from trnspec.perf.calibration.measured_serving import Runs, ServingCase
 from trnspec.perf.calibration.pooled import Pooling, fit_pooled
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
-from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.serving.forward_pass import Serving
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from trnspec.perf.calibration.measured_serving import ServingCase
     from trnspec.perf.calibration.pooled import Pooled
 
 TYPICAL: dict[str, float] = {
@@ -57,7 +55,12 @@ FULL = 30
 """Rows of a cluster from which on the weight of each decreases with the root of their number."""
 
 POOLING = Pooling(
-    typical=TYPICAL, shares=frozenset(SHARES | SERVING_SHARES), deviations=DEVIATIONS, prior=PRIOR, ridge=RIDGE, limits=limits()
+    typical=TYPICAL,
+    shares=frozenset(SHARES | SERVING_SHARES),
+    deviations=DEVIATIONS,
+    prior=PRIOR,
+    ridge=RIDGE,
+    limits=limits(),
 )
 
 
@@ -152,8 +155,12 @@ def fit_serving(cases: Sequence[ServingCase]) -> list[Served]:
     own = data.times(Serving(**fit.arrays(groups)))
     measured = np.array([c.tpot for c in cases]), np.array([c.ttft or np.nan for c in cases])
     errors = [t / m - 1.0 for t, m in zip((own.tpot, own.ttft), measured, strict=True)]
-    by_model = [t / m - 1.0 for t, m in zip(held_out(cases, data, [c.model for c in cases], fit), measured, strict=True)]
-    by_chip = [t / m - 1.0 for t, m in zip(held_out(cases, data, [c.system.chip for c in cases], fit), measured, strict=True)]
+    by_model = [
+        t / m - 1.0 for t, m in zip(held_out(cases, data, [c.model for c in cases], fit), measured, strict=True)
+    ]
+    by_chip = [
+        t / m - 1.0 for t, m in zip(held_out(cases, data, [c.system.chip for c in cases], fit), measured, strict=True)
+    ]
     clusters = np.array([label(c).cluster + str(c.requests) for c in cases])
     deployments = [g["deployment"] for g in groups]
     result = []
@@ -163,34 +170,35 @@ def fit_serving(cases: Sequence[ServingCase]) -> list[Served]:
         case = some[0]
         values = fit.values(groups_of(case))
         by_dtype = {bits: fit.values({**groups_of(case), "dtype": bits})["matmul"] for bits in ("bf16", "fp8", "fp4")}
-        values |= {"matmul": by_dtype["bf16"], "matmul_fp8": by_dtype["fp8"], "matmul_fp4": by_dtype["fp4"]}
-        names = tuple(values)
+        efficiency = Efficiency(matmul_fp8=by_dtype["fp8"], matmul_fp4=by_dtype["fp4"])
+        serving = Serving(**values | {"matmul": by_dtype["bf16"]})
+        names = (*values, "matmul_fp8", "matmul_fp4")
         spreads = []
         for phase in (0, 1):
             known = mask & ~np.isnan(measured[phase])
             if not known.any():
                 # Rows of prefill on other chips have no time to first token; that of the framework is used.
                 known = ~np.isnan(measured[phase]) & np.array([c.framework == case.framework for c in cases])
-            ends = _interval(by_model[phase], clusters, known, [c.framework == case.framework for c in cases])
+            ends = _interval(
+                errors[phase], by_model[phase], clusters, known, [c.framework == case.framework for c in cases]
+            )
             spreads.append(
-                PooledErrors(IDEAL, errors[phase][known], by_model[phase][known], names, scales=known[known], ends=ends)
+                PooledErrors(
+                    efficiency, errors[phase][known], by_model[phase][known], names, scales=known[known], ends=ends
+                )
             )
         first = spreads[1]
         result.append(
             Served(
                 case.system.chip, case.framework, _models(case), some,
                 PooledServing(
-                    IDEAL, spreads[0].errors, spreads[0].held_out, names, _namespace(values), first,
+                    efficiency, spreads[0].errors, spreads[0].held_out, names, serving, first,
                     scales=spreads[0].scales, ends=spreads[0].ends,
                 ),
-                (_beyond(by_chip[0], clusters, deployments, cases), _beyond(by_chip[1], clusters, deployments, cases)),
+                (_beyond(by_chip[0], clusters, cases), _beyond(by_chip[1], clusters, cases)),
             )
         )  # fmt: skip
     return result
-
-
-def _namespace(values: Mapping[str, float]) -> Any:
-    return SimpleNamespace(**values, causal=1.0)
 
 
 @frozen
@@ -227,16 +235,21 @@ class PooledServing(FittedServing):
         return self.ends[1]
 
 
-def _interval(errors: Any, clusters: Any, own: Any, framework: Sequence[bool]) -> tuple[float, float]:
-    """The interval of the rows of a document, or of its framework, or of all, if they are of too few configurations."""
+def _interval(errors: Any, unseen: Any, clusters: Any, own: Any, framework: Sequence[bool]) -> tuple[float, float]:
+    """The interval of the rows of a document, or of its framework, or of all, if they are of too few configurations.
+
+    Questions are about models with rows and about others, so that the errors of the fit count as much as those of fits
+    without the model.
+    """
     known = ~np.isnan(errors)
     for mask in (own, np.array(framework) & known, known):
         if len(set(clusters[mask])) >= LEAST:
             break
-    return interval(1.0 / (1.0 + errors[mask]), clusters[mask])
+    both = np.concatenate([errors[mask], unseen[mask]])
+    return interval(1.0 / (1.0 + both), np.tile(clusters[mask], 2))
 
 
-def _beyond(errors: Any, clusters: Any, deployments: Sequence[str], cases: Sequence[ServingCase]) -> Beyond:
+def _beyond(errors: Any, clusters: Any, cases: Sequence[ServingCase]) -> Beyond:
     """The interval of all rows by fits without their chip."""
     known = ~np.isnan(errors)
     low, high = interval(1.0 / (1.0 + errors[known]), clusters[known])

@@ -334,12 +334,15 @@ def folds(groups: Sequence[str]) -> list[Any]:
 
 
 def _free(data: Batch) -> tuple[str, ...]:
-    """The parameters that the rows depend on."""
+    """The parameters of a fit.
+
+    Those of matrix multiplications in 16 bit and of experts stay near their typical values where no row depends on them, and
+    others are left out.
+    """
     plan = data.plan
     used = [data.systems[i] for i in np.unique(data.which)]
     levels = {level.name for system, _, _ in used for level in system.levels}
     shares = {_share_of(dtype) for _, dtype, _ in used}
-    split = (data.model.moe > 0.0) & (plan.ep > 1.0)
     needs = {
         "matmul_fp8": "matmul_fp8" in shares,
         "matmul_fp4": "matmul_fp4" in shares,
@@ -347,9 +350,6 @@ def _free(data: Batch) -> tuple[str, ...]:
         "tensor_overlap": plan.overlap.any(),
         "send": (plan.pp > 1.0).any(),
         "pipeline_overlap": (plan.chunks > 1.0).any(),
-        "exchange": split.any(),
-        "dispatch": split.any(),
-        "expert_overlap": split.any(),
         "overlap": (plan.dp * plan.cp > 1.0).any(),
         "exposed": (plan.dp * plan.cp > 1.0).any(),
         "ultraserver": "ultraserver" in levels,

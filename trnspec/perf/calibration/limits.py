@@ -79,10 +79,18 @@ LIMITS: Mapping[str, Limit] = {
 """The limits of every parameter that a fit finds."""
 
 COLLECTIVE: Mapping[str, Limit] = {
-    "call": Limit(1e-6, 1e-4, "a kernel takes microseconds to start; the shortest measured collective takes 2.4 us in all"),
-    "hop": Limit(2e-8, 5e-5, "a step within a server takes microseconds, one more flag of a kernel tens of nanoseconds"),
-    "network_hop": Limit(1e-6, 3e-4, "a step over a network takes tens of microseconds, with whole chunks up to hundreds"),
-    "link": Limit(0.01, 0.98, "a protocol with a flag in every 8 bytes reaches some percent of the links, the best nearly all"),
+    "call": Limit(
+        1e-6, 1e-4, "a kernel takes microseconds to start; the shortest measured collective takes 2.4 us in all"
+    ),
+    "hop": Limit(
+        2e-8, 5e-5, "a step within a server takes microseconds, one more flag of a kernel tens of nanoseconds"
+    ),
+    "network_hop": Limit(
+        1e-6, 3e-4, "a step over a network takes tens of microseconds, with whole chunks up to hundreds"
+    ),
+    "link": Limit(
+        0.01, 0.98, "a protocol with a flag in every 8 bytes reaches some percent of the links, the best nearly all"
+    ),
     "network": Limit(0.001, 0.98, "as for links; with flags and small messages less than a percent of a fast network"),
     "own": Limit(0.01, 1.0, "a rank's own part passes its links at most once in addition"),
     "host": Limit(1e-6, 2e-4, "launching a call takes the host tens of microseconds"),

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fit_inference import WEIGHT
-from trnspec.perf.calibration.fit_training import COVERAGE
-from trnspec.perf.calibration.measurements import Skipped, cases, cell, document_name, dtype_of, integer, number
-from trnspec.perf.calibration.solver import minimize
+from trnspec.perf.calibration.measurements import Record, Skipped, cases, cell, document_name, integer, number
 from trnspec.perf.collectives.bounds import bound
+from trnspec.perf.collectives.closed_forms import Kind
 from trnspec.perf.collectives.groups import Group
 from trnspec.perf.collectives.library import Launch, Protocol
 from trnspec.perf.collectives.link_rates import Rates
@@ -26,14 +23,11 @@ from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
-from trnspec.perf.roofline import ELEMENT_BYTES, least_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measurements import Record
-    from trnspec.perf.collectives.closed_forms import Kind
 
 SERVERS = (
     (r"p4de\.24xlarge", ("p4de.24xlarge",), ""),
@@ -72,25 +66,13 @@ UNSUPPORTED = {
 }
 """Collectives whose rows are skipped, with the reason."""
 
-CHIPS = (
-    (r"a100.*40", ("a100-40gb",), ""),
-    (r"a100", ("a100-80gb",), "an A100 of 80 GB"),
-    (r"gh200", ("gh200",), ""),
-    (r"gb200", ("gb200",), ""),
-    (r"b200", ("b200",), ""),
-    (r"h200", ("h200",), ""),
-    (r"h100 sxm", ("h100-sxm",), ""),
-    (r"mi355x", ("mi355x",), ""),
-    (r"mi300x", ("mi300x",), ""),
-    (r"mi210", ("mi210",), ""),
+LIBRARIES = (
+    (r"vllm", "vllm"),
+    (r"sglang", "sglang"),
+    (r"trt-?llm|tensorrt", "trtllm"),
+    (r"nccl", "nccl"),
+    (r"nccom|neuron", "nccom"),
 )
-"""Chips as tables name them: a pattern, the document it names, and what is assumed."""
-
-NUMBERS = (5e-6, 1.25, 0.5)
-"""Initial and typical values of the numbers of a fit: time of a call [s], inverse of the share of the rate, passes."""
-
-
-LIBRARIES = ((r"vllm", "vllm"), (r"sglang", "sglang"), (r"trt-?llm|tensorrt", "trtllm"), (r"nccl", "nccl"), (r"nccom|neuron", "nccom"))
 """Libraries by the words of the column ``framework``: a pattern, and the name as ``--framework`` has it."""
 
 LAUNCHES: tuple[tuple[str, Launch], ...] = (
@@ -146,56 +128,9 @@ class CollectiveCase:
         return self.kind in protocol.kinds
 
 
-@frozen(kw_only=True)
-class Row:
-    """One multiplication that is modelled as a sum of a few times.
-
-    Attributes:
-        id: Name of the row.
-        group: Rows of a group are fitted together.
-        measured: Measured time [s].
-        ideal: Time computed from published figures only [s].
-        terms: Coefficients of the fitted numbers: 1 for the call; time of the multiplication; time of device memory [s].
-        assumptions: What the row does not state, and what is assumed.
-    """
-
-    id: str
-    group: str
-    measured: float
-    ideal: float
-    terms: tuple[float, ...] = field(repr=False)
-    assumptions: tuple[str, ...] = ()
-
-
-@frozen
-class FittedRows:
-    """The fit to the rows of one group.
-
-    Attributes:
-        numbers: Time of a call [s]; inverse of the achieved share of the rate; passes over operands and result.
-        calibrated: Computed times [s], one per row.
-        held_out: The same, each from a fit to the other rows.
-    """
-
-    numbers: tuple[float, ...]
-    calibrated: Any
-    held_out: Any
-
-    def interval(self, measured: Any) -> tuple[float, float]:
-        """Measured over held-out computed time at both ends of the interval."""
-        ratio = measured / self.held_out
-        ends = np.quantile(ratio, [(1.0 - COVERAGE) / 2.0, 1.0 - (1.0 - COVERAGE) / 2.0])
-        return float(ends[0]), float(ends[1])
-
-
 def collective_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[CollectiveCase | Skipped]:
     """Every row of a collective."""
     return cases(rows, "collective", partial(_collective, graph, {}))
-
-
-def matmul_rows(graph: Graph, rows: Sequence[Record]) -> Iterator[Row | Skipped]:
-    """Every row of a matrix multiplication: a call, FLOP at a share of the peak rate, and passes over the operands."""
-    return cases(rows, "matmul", partial(_matmul, graph))
 
 
 @frozen
@@ -292,78 +227,3 @@ def _server(graph: Graph, text: str, assumptions: list[str]) -> str:
         raise UsageError(f"{text!r} does not state the instance type")
     count = _COUNT.match(lower_text)
     return f"{name}*{count[1]}" if count else name
-
-
-def _matmul(graph: Graph, row: Record, name: str) -> Row:
-    shape = re.search(r"([1-9][0-9]*)x([1-9][0-9]*)x([1-9][0-9]*)", cell(row, "model"))
-    if shape is None:
-        raise UsageError(f"{row['model']!r} is not a shape, such as 4096x4096x4096")
-    m, n, k = (float(shape[i]) for i in (1, 2, 3))
-    assumptions: list[str] = []
-    chip = _chip(graph, cell(row, "hardware"), assumptions)
-    system = lower(graph, chip)
-    dtype = dtype_of(cell(row, "precision"), system)
-    # The figures are those of the chip; a rank may be a part of it.
-    peak = system.rate(dtype) * system.ranks_per_chip
-    bandwidth = system.bandwidth * system.ranks_per_chip
-    if not bandwidth:
-        raise UsageError(f"{chip} has no published memory bandwidth")
-    element_bytes = ELEMENT_BYTES.get(dtype)
-    if element_bytes is None:
-        raise UsageError(f"unknown element size of {dtype}")
-    # Results of narrower operands are stored in 16 bit.
-    traffic = (m * k + k * n) * element_bytes + m * n * max(element_bytes, 2.0)
-    flops = 2.0 * m * n * k
-    measured, rate = number(row, "time_us") * 1e-6, number(row, "tflops_per_chip")
-    if not measured and rate:
-        measured = flops / (rate * 1e12)
-        assumptions.append("time: computed from the rate")
-    if not measured:
-        raise UsageError("the row states neither a time nor a rate")
-    return Row(
-        id=name,
-        group=f"{chip} {dtype}",
-        measured=measured,
-        ideal=float(least_time(flops, traffic, peak, bandwidth)),
-        terms=(1.0, flops / peak, traffic / bandwidth),
-        assumptions=tuple(assumptions),
-    )
-
-
-def _chip(graph: Graph, text: str, assumptions: list[str]) -> str:
-    name = document_name(graph, CHIPS, text, assumptions) or text.strip()
-    if name not in graph:
-        raise UsageError(f"unknown chip {text!r}")
-    return name
-
-
-def fit_rows(rows: Sequence[Row]) -> FittedRows | None:
-    """Fits the numbers of a group of multiplications, and those of each row from the others; ``None`` for too few rows.
-
-    The time of a row is the sum of its terms times the numbers, all positive.  Residuals are errors of the logarithm, with
-    less weight beyond a tenth.
-
-    Raises:
-        UsageError: scipy is not installed.
-    """
-    typical = np.array(NUMBERS)
-    # With one row held out, one more than there are numbers remains.
-    if len(rows) < len(typical) + 2:
-        return None
-    terms = np.array([r.terms for r in rows])
-    measured = np.array([r.measured for r in rows])
-    numbers = _numbers(terms, measured, typical)
-    held_out = np.empty(len(rows))
-    for i in range(len(rows)):
-        others = np.arange(len(rows)) != i
-        held_out[i] = terms[i] @ _numbers(terms[others], measured[others], typical)
-    return FittedRows(tuple(float(n) for n in numbers), terms @ numbers, held_out)
-
-
-def _numbers(terms: Any, measured: Any, typical: Any) -> Any:
-    begin = np.log(typical)
-
-    def residuals(at: Any) -> Any:
-        return np.concatenate([np.log(terms @ np.exp(at) / measured), WEIGHT * (at - begin)])
-
-    return np.exp(minimize(residuals, begin).x)

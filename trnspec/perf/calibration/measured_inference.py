@@ -109,9 +109,10 @@ def _server(row: Record) -> tuple[str, str]:
 
 
 def _replica_batch(row: Record) -> int:
-    """Concurrent sequences of a replica."""
+    """Concurrent sequences of a replica; those of the compiled graph where none are stated."""
     try:
-        return max(1, integer(row, "batch_conc") // (integer(row, "dp") or 1))
+        stated = integer(row, "batch_conc") // (integer(row, "dp") or 1)
+        return max(1, stated or integer(row, "batch_compiled"))
     except UsageError:
         # The row itself is skipped with this reason.
         return 1
@@ -215,17 +216,20 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
         raise UsageError(f"the catalog has no model like {model!r}, and the row states no ffn")
     if not dims.causal:
         raise UsageError(f"{model} is an encoder and generates no tokens")
-    lnc = integer(row, "lnc") or None
-    system = hardware(graph, cell(row, "hardware"), integer(row, "n_chips", needed=True), assumptions, lnc=lnc)
     tp, dp = integer(row, "tp", needed=True), integer(row, "dp") or 1
+    system = _system(graph, row, tp * dp, assumptions)
     if tp * dp > system.ranks:
         raise RefusalError("rank-count", f"tp {tp} x dp {dp} exceeds the {system.ranks:g} ranks of {system.name}")
-    integer(row, "batch_conc", needed=True)
     if continuous and not (integer(row, "batch_compiled") or optimum):
         raise UsageError("the row states the requests in flight, of which some may wait, and not the batch that runs")
     precision = cell(row, "precision")
     settings = FRAMEWORKS[framework].settings if framework in FRAMEWORKS and system.lnc else {}
     compiled_batch = compiled_batches.get(_server(row), 0) if optimum else integer(row, "batch_compiled")
+    integer(row, "batch_conc", needed=not compiled_batch)
+    if continuous and 0 < compiled_batch < replica_batch:
+        # Others wait for one of these to finish, which is not modelled.
+        replica_batch, times = compiled_batch, evolve(times, ttft=0.0)
+        assumptions.append(f"batch: {compiled_batch}, that of the compiled graph; time to first token: not used")
     if optimum:
         assumptions.append(f"batch: {compiled_batch}, the largest batch in rows of its server")
     waiting = continuous and "asynchronous" not in name.lower()
@@ -246,7 +250,7 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
         cache_bytes=_cache_bytes(row),
     )
     plan = _compiled(graph, row, dims, system, settings, plan)
-    dtype = dtype_of(precision, system)
+    dtype = _dtype(precision, system, assumptions)
     _check_links(dims, plan, system, dtype)
     return InferenceCase(
         id=name,
@@ -265,6 +269,31 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
         assumptions=tuple(assumptions),
         source_text=_text(row, "source", "note", "precision"),
     )
+
+
+def _system(graph: Graph, row: Record, ranks: int, assumptions: list[str]) -> System:
+    """The system of a row; with logical cores of one physical core where those of two are too few and none are stated."""
+    text, chips, lnc = cell(row, "hardware"), integer(row, "n_chips", needed=True), integer(row, "lnc") or None
+    system = hardware(graph, text, chips, assumptions, lnc=lnc)
+    if lnc is None and system.lnc == _TWO and system.ranks < ranks <= system.ranks * system.lnc:
+        assumptions.append(f"lnc: 1, since {ranks} ranks are more than {system.ranks:g}")
+        system = hardware(graph, text, chips, [], lnc=1)
+    return system
+
+
+_TWO = 2.0
+"""Physical cores of a logical core, by default from Trainium2 on."""
+
+
+def _dtype(precision: str, system: System, assumptions: list[str]) -> str:
+    """The compute dtype: of ``bf16/w:mxfp4`` the first; 16 bit where Neuron has no rate for that of the weights."""
+    try:
+        return dtype_of(precision.split("/w:", maxsplit=1)[0], system)
+    except RefusalError:
+        if not system.lnc:
+            raise
+        assumptions.append(f"compute dtype: bf16, since {system.chip} has no rate for {precision}")
+        return "bf16"
 
 
 def _set_to(settings: Mapping[str, Setting], name: str, value: str) -> bool:

@@ -103,7 +103,9 @@ class _Named:
 
     def model(self, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:
         """See :func:`~trnspec.perf.calibration.measurements.model_of`."""
-        key = tuple(row.get(name) or "" for name in ("model", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq"))
+        key = tuple(
+            row.get(name) or "" for name in ("model", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq")
+        )
         if key not in self._models:
             assumed: list[str] = []
             self._models[key] = (*model_of(self._graph, row, assumed), assumed)
@@ -141,7 +143,9 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
         requests /= integer(row, "decode_workers", needed=True)
         assumptions.append("time to first token: not used, since the load of the prefill pool is not modelled")
     elif ttft > OVERLOADED:
-        assumptions.append(f"time to first token: not used above {OVERLOADED:g} s, where it depends on the length of the run")
+        assumptions.append(
+            f"time to first token: not used above {OVERLOADED:g} s, where it depends on the length of the run"
+        )
     compute, stored = _precisions(cell(row, "precision"))
     dtype = dtype_of("fp8" if compute == "mxfp4" else compute, system)
     cache = (row.get("kv_precision") or "").strip().lower()

@@ -169,6 +169,18 @@ def document_name(
     return None
 
 
+def stated_name(graph: Graph, text: str, of: str) -> str:
+    """The document that the tables of a kind of rows name by a description of hardware; empty if they name none.
+
+    Args:
+        graph: The catalog.
+        text: The description.
+        of: What a row measures.
+    """
+    stated = (node.spec.hardware.get(text, "") for node in graph.of(Measurements) if node.spec.of == of)
+    return next((name for name in stated if name in graph), "")
+
+
 def hardware(graph: Graph, text: str, chips: int, assumptions: list[str], *, lnc: int | None = None) -> System:
     """The system that a description of hardware and a number of chips name.
 

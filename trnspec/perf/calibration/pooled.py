@@ -64,7 +64,9 @@ class Pooled:
     def values(self, groups: Mapping[str, str]) -> dict[str, float]:
         """The parameters of a row that belongs to some groups, by grouping; unknown groups have no deviation."""
         return {
-            name: self._value(name, mean + sum(self._deviation(name, by, groups) for by in self.pooling.deviations.get(name, ())))
+            name: self._value(
+                name, mean + sum(self._deviation(name, by, groups) for by in self.pooling.deviations.get(name, ()))
+            )
             for name, mean in self.means.items()
         }
 
@@ -131,9 +133,7 @@ def fit_pooled(
         return rows
 
     def errors(rows: Any) -> Any:
-        values = {
-            n: np.clip(bounded(rows[i], share=n in pooling.shares), *ends[i]) for i, n in enumerate(names)
-        }
+        values = {n: np.clip(bounded(rows[i], share=n in pooling.shares), *ends[i]) for i, n in enumerate(names)}
         return log_errors(values)
 
     def robust(plain: Any) -> tuple[Any, Any]:

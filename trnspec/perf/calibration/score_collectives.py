@@ -15,8 +15,6 @@ from trnspec.perf.collectives.library import launched, timed
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.measurements import Record
     from trnspec.perf.calibration.score import Part
@@ -64,7 +62,11 @@ def computed(case: CollectiveCase, known: Calibrated) -> float | None:
     return float(launched(library, case.launch, usable[0].time, case.size, case.machine.byte))
 
 
-def refit_collectives(graph: Graph, rows: list[Record]) -> Mapping[tuple[str, Part], float]:
+def refit_collectives(
+    graph: Graph,
+    rows: list[Record],
+    eras: tuple[str, ...] = (),  # noqa: ARG001  # one era is fitted at a time
+) -> dict[tuple[str, Part], float]:
     """The value of each row by a fit without the rows of its size."""
     cases = [c for c in collective_cases(graph, rows) if isinstance(c, CollectiveCase)]
     values: dict[tuple[str, Part], float] = {}

@@ -10,7 +10,7 @@ from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measurements import Skipped, row_hashes
 from trnspec.perf.calibration.score import Scored
 from trnspec.perf.calibration.score_collectives import refit_collectives, score_collectives
-from trnspec.perf.calibration.score_kernels import score_matmul
+from trnspec.perf.calibration.score_kernels import refit_kernels, score_attention, score_matmul, score_moe
 from trnspec.perf.calibration.score_neuron_kernels import score_ops, score_profiles
 from trnspec.perf.calibration.score_serving import refit_serving, score_serving
 from trnspec.perf.calibration.score_training import refit_training, score_training
@@ -27,12 +27,19 @@ SCORERS: Mapping[str, Scorer] = {
     "infer": score_serving,
     "collective": score_collectives,
     "matmul": score_matmul,
+    "attention": score_attention,
+    "moe": score_moe,
     "device_profile": score_profiles,
     "op": score_ops,
 }
 """The scorer of each kind of row, the value of the column ``kind``."""
 
-REFITS: Mapping[str, Refit] = {"train": refit_training, "infer": refit_serving, "collective": refit_collectives}
+REFITS: Mapping[str, Refit] = {
+    "train": refit_training,
+    "infer": refit_serving,
+    "collective": refit_collectives,
+    **dict.fromkeys(("matmul", "attention", "moe"), refit_kernels),
+}
 """The fit to other models of each kind of row, for rows that a calibration was fitted to."""
 
 COST = 20
@@ -108,7 +115,8 @@ def _scores(graph: Graph, rows: list[Record], dataset: str, calibration: str) ->
             for line, row in enumerate(rows, 2):
                 if row["kind"] == kind:
                     yield Skipped(
-                        row.get("id") or f"line {line}", f"no evaluator for the kind {kind or 'that is empty'}"
+                        row.get("id") or f"line {line}",
+                        f"no evaluator for {f'the kind {kind}' if kind else 'rows without a kind'}",
                     )
 
 

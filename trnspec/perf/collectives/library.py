@@ -15,17 +15,18 @@ that broadcast.  Times are in s, sizes in B.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
+from trnspec.perf.collectives.closed_forms import Kind
 from trnspec.perf.lowering.machine import always_zero, carried, detour
 from trnspec.perf.ops import Number, larger, smaller, steps, where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.lowering.machine import Machine
 
 Algorithm = Literal["ring", "recursive", "direct", "one-shot", "in-network"]
@@ -153,7 +154,9 @@ def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride:
         near = where(share_3 > inverse, 0.0, 1.0)
         some = smaller(n - 1.0, 1.0)
         byte = where(share_2 > share_3, byte_3, where(share_1 > share_2, byte_2, machine.byte_1))
-        return Shape(some * near, some * (1.0 - near), some * near * byte, some * (1.0 - near) * machine.byte_4, 0.0, unknown)
+        return Shape(
+            some * near, some * (1.0 - near), some * near * byte, some * (1.0 - near) * machine.byte_4, 0.0, unknown
+        )
     if kind == "all-to-all":
         if not always_zero(machine.line_2a):
             byte_2 = machine.byte_2 * detour(machine, 2, n, stride)
@@ -179,7 +182,7 @@ def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride:
             for part, outer, inner, yes in zip(on, shares, shares[1:], reduces, strict=False)
         ]
     elif algorithm == "one-shot" and kind == "all-reduce":
-        factors = [outer / inner - 1.0 for outer, inner in zip(shares, shares[1:], strict=False)]
+        factors = [outer / inner - 1.0 for outer, inner in itertools.pairwise(shares)]
     else:
         factors = [passes * part for part in on]
     near = larger(larger(factors[0] * machine.byte_1, factors[1] * byte_2), factors[2] * byte_3)
@@ -279,9 +282,3 @@ def timed(library: Library, machine: Machine, kind: Kind, n: float, stride: floa
         network = at.network / protocol.network > (at.local + protocol.own * at.own) / protocol.link
         results.append(Timed(protocol, float(at.steps + at.network_steps), latency, transfer, bool(network)))
     return tuple(sorted(results, key=lambda t: t.time))
-
-
-def large(library: Library) -> Protocol | None:
-    """The protocol with the highest rate of an all-reduce, which large buffers use: that of steps of training."""
-    rings = [p for p in library.protocols if "all-reduce" in p.kinds and p.algorithm in {"ring", "recursive", "direct"}]
-    return max(rings, key=lambda p: p.link, default=None)

@@ -82,11 +82,6 @@ class Rates:
         # By convention the first dimension is the one that connects servers.
         return (outer, float(links_by_axis[0])) if number == 0 else (inner, float(sum(links_by_axis[1:])))
 
-    def level(self, name: str) -> str:
-        """The name of the level that a class of links belongs to."""
-        level, _ = self._level(name)
-        return "server" if level is None else level.name
-
     def latency(self, name: str) -> float:
         """The published latency [s] of one message over a class of links; 0 where none is published."""
         level, _ = self._level(name)

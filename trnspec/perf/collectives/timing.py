@@ -29,7 +29,6 @@ __all__ = [
     "ALIASES",
     "NEURON_NAMES",
     "Group",
-    "Launch",
     "Phase",
     "Plan",
     "Timing",
@@ -45,45 +44,6 @@ NEURON_NAMES = {"mesh": "direct", "rdh": "recursive", "kangaring": "rings-both-w
 
 ALIASES = {**NEURON_NAMES, "nvls": "in-network", "sharp": "in-network"}
 """Other names of algorithms."""
-
-
-@frozen(kw_only=True)
-class Launch:
-    """Overheads that measurements add to the ideal time; the defaults add nothing.
-
-    Applied only in :func:`time_plan`: ``latency`` once per call, ``step`` and ``network_step`` once per step in addition to
-    the published latency, the shares to the rates.
-
-    Attributes:
-        latency: Time of a call [s].
-        step: Time of a step within a fabric [s].
-        network_step: Time of a step over the network [s]; ``step`` if left out.
-        efficiency: Achieved over published rate of all links, above 0.
-        chip: The same of the links of the level with this name, in addition.
-        server: The same.
-        ultraserver: The same.
-        network: The same.
-    """
-
-    latency: float = 0.0
-    step: float = 0.0
-    network_step: float | None = None
-    efficiency: float = 1.0
-    chip: float = 1.0
-    server: float = 1.0
-    ultraserver: float = 1.0
-    network: float = 1.0
-
-    def share(self, level: str) -> float:
-        """Achieved over published rate of the links of a level."""
-        return self.efficiency * float(getattr(self, level))
-
-    def of_step(self, stage: Stage) -> float:
-        """Time of a step of a stage [s]."""
-        return self.step if stage != "network" or self.network_step is None else self.network_step
-
-
-IDEAL = Launch()
 
 
 @frozen
@@ -113,7 +73,7 @@ class Timing:
         return sum((seconds for _, seconds in self.transfers), 0.0)
 
 
-def timings(system: System, of: Group, kind: Kind, size: float, launch: Launch = IDEAL) -> tuple[Timing, ...]:
+def timings(system: System, of: Group, kind: Kind, size: float) -> tuple[Timing, ...]:
     """The time of every algorithm, fastest first.
 
     Args:
@@ -121,13 +81,12 @@ def timings(system: System, of: Group, kind: Kind, size: float, launch: Launch =
         of: The group.
         kind: The collective; a broadcast starts at the first rank, a send goes from the first to the last.
         size: S [B], as in ``trnspec.perf.collectives.closed_forms``.
-        launch: Measured overheads.
 
     Raises:
         RefusalError: ``unknown-figure``: a rate that is needed is not published; ``unknown-topology``.
     """
     rates = Rates(system)
-    results = [time_plan(plan, rates, size, launch) for plan in plans(system, of, kind)]
+    results = [time_plan(plan, rates, size) for plan in plans(system, of, kind)]
     return tuple(sorted(results, key=_order))
 
 
@@ -141,17 +100,17 @@ def stage_of(name: str) -> Stage:
     return "chip" if name == INSIDE else "network" if name == NETWORK else "fabric"
 
 
-def time_plan(plan: Plan, rates: Rates, size: float, launch: Launch = IDEAL) -> Timing:
-    """The time of a plan at given rates, for S = ``size`` [B]; overheads of ``launch`` are applied here only."""
+def time_plan(plan: Plan, rates: Rates, size: float) -> Timing:
+    """The time of a plan at given rates, for S = ``size`` [B]."""
     if not plan.phases:
         return Timing(plan.name, 0.0, 0.0, 0.0, ())
-    latency, steps = launch.latency, 0.0
+    latency, steps = 0.0, 0.0
     pipelined = False
     stages: dict[tuple[str, bool], dict[str, float]] = {}
     for phase in plan.phases:
-        alpha = max(rates.latency(name) for name, _ in phase.loads) + launch.of_step(phase.stage)
+        alpha = max(rates.latency(name) for name, _ in phase.loads)
         transfer, bottleneck = max(
-            ((load * size / (rates(name) * launch.share(rates.level(name)))), name) for name, load in phase.loads
+            (load * size / rates(name), name) for name, load in phase.loads
         )
         if phase.steps:
             latency += phase.steps * alpha

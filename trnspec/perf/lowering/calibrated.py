@@ -66,12 +66,7 @@ class Interval:
         matching = [g for g in self.groups if g.scale in (None, scale or None) and g.models in (None, models)]
         if not matching:
             return self
-        nearest = max(matching, key=lambda g: (g.scale is not None) + (g.models is not None))
-        error = GroupError(
-            phase=nearest.phase, rows=int(nearest.rows), clusters=int(nearest.clusters), mean=float(nearest.mean),
-            median=float(nearest.median), scale=nearest.scale or "", models=nearest.models or "",
-        )  # fmt: skip
-        return attrs.evolve(self, low=float(nearest.low), high=float(nearest.high), groups=(), error=error)
+        return self._of_group(max(matching, key=lambda g: (g.scale is not None) + (g.models is not None)))
 
     def of_size(self, size: float, scale: str) -> Interval:
         """The interval of the group of collectives for a size and a scale, the nearest one; the pooled one without any."""
@@ -79,7 +74,14 @@ class Interval:
         if not ends:
             return self
         nearest = min(ends, key=lambda g: max(size / float(ends[g].high), float(ends[g].low) / size, 1.0))
-        return attrs.evolve(self, low=float(nearest.low), high=float(nearest.high), groups=())
+        return self._of_group(nearest)
+
+    def _of_group(self, nearest: Group) -> Interval:
+        error = GroupError(
+            phase=nearest.phase, rows=int(nearest.rows), clusters=int(nearest.clusters), mean=float(nearest.mean),
+            median=float(nearest.median), scale=nearest.scale or "", models=nearest.models or "",
+        )  # fmt: skip
+        return attrs.evolve(self, low=float(nearest.low), high=float(nearest.high), groups=(), error=error)
 
     def at(self, evidence: Evidence) -> tuple[float, float]:
         """Both ends for an evidence: those of the fit, or wider.
@@ -166,13 +168,16 @@ class Calibrated:
         """
         if not self.name:
             return self
-        interval = None if self.interval is None else self.interval.of_size(
-            inputs["size"], "cluster" if inputs["servers"] > 1.0 else "server"
+        interval = (
+            None
+            if self.interval is None
+            else self.interval.of_size(inputs["size"], "cluster" if inputs["servers"] > 1.0 else "server")
         )
         outside = sorted(self._outside(inputs, ""), key=lambda o: -o.factor)
         if self.collectives and kind not in self.collectives:
             outside.append(Outside(input="kind", value=kind, low=", ".join(self.collectives)))
-        return attrs.evolve(self, interval=interval)._beyond(outside)
+        sized = attrs.evolve(self, interval=interval)
+        return sized._beyond(outside)  # noqa: SLF001  # another instance of this class
 
     def _beyond(self, outside: list[Outside]) -> Calibrated:
         if not outside:

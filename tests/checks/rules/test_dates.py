@@ -1,0 +1,222 @@
+"""trnspec.checks.rules.dates: dates of sources and products, and pages about other products."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rules_world import bare, claim, findings, found, put, shipped
+
+from trnspec.checks.rules.dates import compared, date_of
+from trnspec.graph.graph import Graph
+from trnspec.graph.products import about, chips_of
+from trnspec.model.ref import Ref
+
+CODES = ["TRN307", "TRN308", "TRN309", "TRN310", "TRN311"]
+BF16 = "spec.peak.dense.bf16"
+PAGE = "neuron-trainium-2026-08"
+REASON = "For a reason."
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_shipped_catalog_has_no_findings(code):
+    assert findings(code, shipped()) == []
+
+
+def dated(graph: Graph, name: str, as_of: str, dating: str = "exact") -> Graph:
+    """The graph with another date of a source."""
+    spec = attrs.evolve(graph.named(name).spec, as_of=as_of, dating=dating)
+    return graph.replace(name, spec)
+
+
+def sourced(graph: Graph, name: str, source: str, where: str | None = None) -> Graph:
+    """The graph with another source of a document."""
+    node = graph.named(name)
+    metadata = attrs.evolve(node.metadata, source=Ref(source), where=where)
+    return Graph({**graph.nodes, name: attrs.evolve(node, metadata=metadata)})
+
+
+# Dates.
+
+DATES = st.dates().map(str).flatmap(lambda day: st.sampled_from([day, day[:7], day[:4]]))
+
+
+@given(DATES, DATES)
+def test_comparison_is_antisymmetric_and_ignores_missing_precision(one, other):
+    assert compared(one, other) == -compared(other, one)
+    assert compared(one, one[:4]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2022-10", "2022-10"),
+        ("2022-10-10", "2022-10-10"),
+        ("October 2022", "2022-10"),
+        ("Oct 10, 2022", "2022-10-10"),
+        ("10 October 2022", "2022-10-10"),
+        ("end of 2024", "2024"),
+        ("October", ""),
+        ("soon", ""),
+    ],
+)
+def test_date_in_words(text, expected):
+    assert expected == date_of(text)
+
+
+# TRN307.
+
+
+@pytest.mark.parametrize(
+    ("name", "as_of", "dating", "reported"),
+    [
+        (PAGE, "2026-08-21", "exact", False),
+        (PAGE, "2026-08", "exact", False),
+        (PAGE, "2026", "exact", False),
+        (PAGE, "2026-09-01", "exact", True),
+        (PAGE, "2022-08-21", "exact", True),
+        (PAGE, "2025", "not-before", False),
+        (PAGE, "2027", "not-before", True),
+        ("thirdparty-trainium-overview", "9999-01-01", "exact", True),
+    ],
+)
+def test_date_and_name_of_a_source(name, as_of, dating, reported):
+    expected = {(name, "spec.as_of")} if reported else set()
+
+    assert expected == found("TRN307", dated(shipped(), name, as_of, dating))
+
+
+# TRN308.
+
+
+def superseded(source: str, graph: Graph | None = None) -> Graph:
+    return claim(graph or bare(), "trainium1", BF16, "210 TFLOPS", source=source, verdict="superseded", reason=REASON)
+
+
+@pytest.mark.parametrize(
+    ("source", "reported"),
+    [("neuron-trn1-2022-10", False), ("neuron-trainium2-2026-08", False), (PAGE, True)],
+)
+def test_superseded_by_its_own_source(source, reported):
+    expected = {("trainium1", "claims.0.verdict")} if reported else set()
+
+    assert expected == found("TRN308", superseded(source))
+
+
+@pytest.mark.parametrize(("name", "as_of"), [("neuron-trn1-2022-10", "2026-09-01"), (PAGE, "2022-01-01")])
+def test_superseded_by_an_older_figure(name, as_of):
+    graph = superseded("neuron-trn1-2022-10", dated(bare(), name, as_of))
+
+    assert ("trainium1", "claims.0.verdict") in found("TRN308", graph)
+
+
+def test_lower_bound_of_a_date_does_not_make_a_figure_older():
+    graph = superseded("neuron-trn1-2022-10", dated(bare(), PAGE, "2022-01-01", "not-before"))
+
+    assert set() == found("TRN308", graph)
+
+
+def test_every_superseded_claim_is_compared():
+    graph = superseded(PAGE, superseded("neuron-trn1-2022-10"))
+
+    assert {("trainium1", "claims.1.verdict")} == found("TRN308", graph)
+
+
+# TRN309.
+
+
+@pytest.mark.parametrize(
+    ("says", "more", "reported"),
+    [
+        ("210 TFLOPS", {}, True),
+        ("210 TFLOPS", {"verdict": "rejected", "reason": REASON}, True),
+        ("210 TFLOPS", {"verdict": "other-scope", "reason": REASON}, False),
+        ("210 TFLOPS", {"where": "line 99"}, False),
+        ("~190 TFLOPS", {}, False),
+        ("fast", {}, False),
+    ],
+)
+def test_claim_of_the_source_of_the_adopted_figure(says, more, reported):
+    expected = {("trainium1", "claims.0.source")} if reported else set()
+
+    assert expected == found("TRN309", claim(bare(), "trainium1", BF16, says, source=PAGE, **more))
+
+
+def test_two_claims_of_one_source():
+    graph = bare()
+    for says in (2, 3, 2):
+        graph = claim(graph, "trainium1", "spec.cores.count", says, source="neuron-trn1-2022-10")
+
+    assert {("trainium1", "claims.1.source"), ("trainium1", "claims.2.source")} == found("TRN309", graph)
+
+
+# TRN310.
+
+
+@pytest.mark.parametrize(
+    ("launched", "reported"), [("2022-10", False), ("2022", False), ("2027-01", True), ("2026-08-22", True)]
+)
+def test_adopted_before_the_launch(launched, reported):
+    graph = put_word(bare(), "trainium1", launched)
+    expected = {("trainium1", "spec.launched")} if reported else set()
+
+    assert expected == found("TRN310", graph)
+
+
+@pytest.mark.parametrize("launched", ["2012-10", "2023-10", "2022-11"])
+def test_launch_that_a_claim_contradicts(launched):
+    assert {("trainium1", "spec.launched")} == found("TRN310", put_word(shipped(), "trainium1", launched))
+
+
+def put_word(graph: Graph, name: str, launched: str) -> Graph:
+    return graph.replace(name, attrs.evolve(graph.named(name).spec, launched=launched))
+
+
+# TRN311.
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "where", "reported"),
+    [
+        ("trainium1", "neuron-trn1-2026-08", None, False),
+        ("trainium1", "neuron-trainium-inferentia2-arch-2026-08", None, False),
+        ("trainium1", "ec2-api-moto-5.2.1", None, False),
+        ("trainium1", "neuron-trainium2-2026-08", None, True),
+        ("trainium1", "neuron-trainium2-2026-08", "line 3", True),
+        ("trn2.48xlarge", "neuron-trn1-2026-08", None, True),
+        ("trn2-ultraserver", "neuron-trn3-2026-08", None, True),
+        ("neuroncore-v2", "neuron-trn3-2026-08", None, True),
+        ("neuronlink-v2", "neuron-trn3-2026-08", None, False),
+    ],
+)
+def test_source_of_a_document(name, source, where, reported):
+    expected = {(name, "metadata.source")} if reported else set()
+
+    assert expected == found("TRN311", sourced(bare(), name, source, where))
+
+
+@pytest.mark.parametrize(("where", "reported"), [(None, True), ("line 135", False)])
+def test_claim_of_a_page_about_another_chip(where, reported):
+    graph = claim(bare(), "trainium1", BF16, "190 TFLOPS", source="neuron-trainium2-2026-08", where=where)
+
+    assert ({("trainium1", "claims.0.source")} if reported else set()) == found("TRN311", graph)
+
+
+def test_products():
+    graph = shipped()
+
+    assert chips_of(graph, graph.named("trn2-ultraserver")) == {"trainium2"}
+    assert chips_of(graph, graph.named("llama-3.1-8b")) == set()
+    assert about(graph, "neuron-trn1-2026-08") == {"trainium1"}
+    assert about(graph, "neuron-trainium2-2026-08") == {"trainium2"}
+    assert about(graph, "ec2-api-moto-5.2.1") == set()
+
+
+def test_own_source_of_a_figure():
+    graph = put(bare(), "trainium1", "memory.capacity", "32 GiB")
+    spec = graph.named("trainium1").spec
+    figure = attrs.evolve(spec.memory.capacity, source=Ref("neuron-trn3-2026-08"))
+    spec = attrs.evolve(spec, memory=attrs.evolve(spec.memory, capacity=figure))
+
+    assert {("trainium1", "spec.memory.capacity.source")} == found("TRN311", graph.replace("trainium1", spec))

@@ -1,0 +1,120 @@
+"""trnspec.checks.rules.verdicts: what the verdict "rounded" says, and the arithmetic of reasons."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rules_world import bare, beside, claim, found, shipped
+
+from trnspec.checks.rules.verdicts import wrong_results
+from trnspec.quantities.units import UNITS
+
+REASON = "It has fewer digits."
+
+
+@pytest.mark.parametrize("code", ["TRN312", "TRN313"])
+def test_shipped_catalog_has_no_findings(code):
+    assert found(code, shipped()) == set()
+
+
+@pytest.mark.parametrize(
+    ("at", "says", "reported"),
+    [
+        ("spec.memory.bandwidth", "3 TB/s", False),
+        ("spec.memory.bandwidth", "2.9 TB/s", False),
+        ("spec.memory.bandwidth", "2,900 GB/s", False),
+        ("spec.memory.bandwidth", "2 TB/s", False),  # digits cut off
+        ("spec.memory.bandwidth", "2,400 GB/s", True),
+        ("spec.memory.bandwidth", "290 GB/s", True),
+        ("spec.memory.bandwidth", "4 TB/s", True),
+        ("spec.memory.bandwidth", "fast", False),  # TRN302
+        ("spec.dma.engines", 120, False),  # a count has no digits to lose
+    ],
+)
+def test_rounded_figure(at, says, reported):
+    graph = claim(bare(), "trainium2", at, says, verdict="rounded", reason=REASON)
+
+    assert ({("trainium2", "claims.0.verdict")} if reported else set()) == found("TRN312", graph)
+
+
+@pytest.mark.parametrize(("says", "reported"), [("332.8 PFLOPS", True), ("83 PFLOPS", False), ("86 PFLOPS", True)])
+def test_rounded_total_that_is_not_stated(says, reported):
+    """16 x 4 chips x 1,299 TFLOPS are 83.1 PFLOPS."""
+    graph = bare()
+    node = graph.named("trn2-ultraserver")
+    graph = graph.replace(node.name, attrs.evolve(node.spec, stated=None))
+    graph = claim(graph, node.name, "spec.stated.peak.dense.fp8", says, verdict="rounded", reason=REASON)
+
+    assert ({(node.name, "claims.0.verdict")} if reported else set()) == found("TRN312", graph)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It is twice one direction, 2 x 640 = 1,280 GB/s.", []),
+        ("3 x 640 = 1,280 GB/s.", ["3 x 640"]),
+        ("16 x 210 = 3,360 and 16 x 52.5 = 840.", []),
+        ("16 x 210 = 3,360 and 16 x 52.5 = 850.", ["16 x 52.5"]),
+        ("46.4 / 16 = 2.9 TB/s", []),
+        ("32 engines x 27.2 GB/s = 0.87 TB/s", []),
+        ("32 engines x 27.2 GB/s = 0.97 TB/s", ["32 engines x 27.2 GB/s"]),
+        ("128 x 128 x 2 x 2 x 2.4 GHz = 157.3", []),
+        ("128 x 128 x 2 x 2 x 2.4 GHz = 175.3", ["128 x 128 x 2 x 2 x 2.4 GHz"]),
+        ("(420 / 190 = 2.21)", []),
+        ("(420 / 190 = 2.31)", ["420 / 190"]),
+        ("64 + 80 + 16 = 160", []),
+        ("64 + 80 + 26 = 160", ["64 + 80 + 26"]),
+        ("92 / 0.440 = 209", []),
+        ("91 / 0.440 = 209", ["91 / 0.440"]),
+        # What the grammar does not cover is not checked.
+        ("192 - 64 = 100", []),
+        ("2^10 = 1000", []),
+        ("LNC = 2 and tp = 4", []),
+        ("one third of it = 5", []),
+    ],
+)
+def test_arithmetic_of_a_text(text, expected):
+    assert expected == [calculation for calculation, *_ in wrong_results(text, UNITS)]
+
+
+@given(st.integers(2, 999), st.integers(2, 999), st.integers(0, 3))
+def test_product_is_right_exactly_if_it_is(one, other, off):
+    right = one * other
+    wrong = right + off * max(2, right // 10)
+    text = f"There are {one:,} x {other:,} = {wrong:,} of them."
+
+    # Trailing zeros of an integer may be placeholders.
+    slack = 10 ** (len(str(wrong)) - len(str(wrong).rstrip("0")))
+    if off == 0:
+        assert list(wrong_results(text, UNITS)) == []
+    elif abs(wrong - right) > slack:
+        assert [f"{one:,} x {other:,}"] == [calculation for calculation, *_ in wrong_results(text, UNITS)]
+
+
+def test_every_reason_and_note_of_a_document():
+    text = """\
+api_version: trnspec/v1
+kind: Chip
+metadata:
+  name: example
+  title: Example
+  source: neuron-trainium2-2026-08
+  note: 2 x 3 = 7.
+spec:
+  peak: {dense: {bf16: {value: 667 TFLOPS, note: 2 x 4 = 9.}}}
+  memory: {capacity: 96 GiB}
+claims:
+  - at: spec.peak.dense.bf16
+    says: 667 TFLOPS
+    source: neuron-trainium2-2026-08
+    reason: 2 x 2 = 4.
+  - at: spec.peak.dense.bf16
+    says: 667 TFLOPS
+    source: neuron-trainium2-2026-08
+    reason: 2 x 5 = 11.
+"""
+    findings = {where for where in found("TRN313", beside(text)) if where[0] == "example"}
+
+    assert {("example", p) for p in ("metadata.note", "spec.peak.dense.bf16.note", "claims.1.reason")} == findings

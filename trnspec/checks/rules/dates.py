@@ -1,0 +1,373 @@
+"""Dates: of sources, of products, and of the pages that replace each other."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from trnspec.checks.reconcile.relations import AGREES, claimed_paths
+from trnspec.checks.reconcile.sites import Site
+from trnspec.graph.graph import at, figure_at
+from trnspec.graph.products import about, chips_of
+from trnspec.model.figure import Figure
+from trnspec.model.ref import Ref
+from trnspec.model.reflection import ObjectShape, dotted, leaves, value_at
+from trnspec.model.source import Source
+from trnspec.model.sourced import origin_of
+from trnspec.plugins.api import Finding, rule
+from trnspec.quantities.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.yaml import Path
+
+_DATED_NAME = re.compile(r"-((?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?)$")
+_MONTHS = {
+    name: f"{number:02}"
+    for number, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
+    )
+}
+
+
+def compared(one: str, other: str) -> int:
+    """Which of two dates is later: 1, 0 or -1; 0 also where one is less precise and contains the other."""
+    length = min(len(one), len(other))
+    return (one[:length] > other[:length]) - (one[:length] < other[:length])
+
+
+def date_of(text: str) -> str:
+    """A date in words as an ISO date, as precise as it is: ``October 2022`` is ``2022-10``; empty if it is none."""
+    if re.fullmatch(r"\d{4}(-\d\d(-\d\d)?)?", text):
+        return text
+    words = re.findall(r"[a-z]+|\d+", text.lower())
+    year = next((w for w in words if re.fullmatch(r"(?:19|20)\d\d", w)), "")
+    month = next((_MONTHS[w[:3]] for w in words if w[:3] in _MONTHS), "")
+    day = next((f"{int(w):02}" for w in words if w.isdigit() and len(w) <= len("31")), "")
+    return "-".join(part for part in (year, month, day if month else "") if part) if year else ""
+
+
+@rule("TRN307", "date-out-of-range", over=Source)
+def date_out_of_range(source: Node[Source], graph: Graph) -> Iterator[Finding]:
+    """A source that is dated in the future, or whose name has another date.
+
+    Why:
+        Conflicts between sources are resolved by date, so a wrong date makes an outdated figure the adopted one. The
+        name of a source ends with its date where it has versions; name and date were read from one page.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Source
+        metadata: {name: a-page-2023-02, title: A page}
+        spec: {publisher: Example, as_of: 2023-12-24, rank: third-party}  #! TRN307
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Source
+        metadata: {name: a-page-2023-02, title: A page}
+        spec: {publisher: Example, as_of: 2023-02-24, rank: third-party}
+        ```
+
+    Source:
+        The naming of sources in trnspec: PAGE-YEAR-MONTH.
+    """
+    stated, today = source.spec.as_of, date.today().isoformat()  # noqa: DTZ011  # pages are dated without a time zone
+    path = ("spec", "as_of")
+    if compared(stated, today) > 0:
+        yield Finding(
+            path, f"{stated} is in the future; today is {today}", "a source is dated by the day of its version"
+        )
+    match = _DATED_NAME.search(source.name)
+    order = 0 if match is None else compared(match[1], stated)
+    # A date "not before" is a lower bound; the name may have a later year.
+    if match is not None and (order < 0 or (order > 0 and source.spec.dating == "exact")):
+        hint = f"as_of: {match[1]}, or rename the source"
+        yield Finding(path, f"as_of is {stated}, but the name ends with {match[1]}", hint)
+
+
+@rule("TRN308", "superseded-by-older")
+def superseded_by_older(graph: Graph) -> Iterator[Finding]:
+    """A claim that is called superseded, but is newer than the figure that replaces it, or of the same source.
+
+    Why:
+        A figure is superseded by a newer version. If the claim is newer, one of the two dates is wrong, the wrong figure
+        was adopted, or the verdict is another one, such as rejected.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: neuron-trainium-2026-08
+            verdict: superseded  #! TRN308
+            reason: The vendor lowered the rate.
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: neuron-trn1-2022-10
+            verdict: superseded
+            reason: The vendor lowered the rate.
+        ```
+
+    Source:
+        The definition of the verdict: it was true at its date, and its publisher has changed it since.
+    """
+    for node in graph:
+        for index, claim in enumerate(node.claims):
+            if claim.verdict != "superseded":
+                continue
+            for path in claimed_paths(claim.at):
+                adopted, said = _source(graph, source_of(node, path)), _source(graph, claim.source)
+                if adopted is None or said is None:
+                    continue
+                if adopted.name == said.name:
+                    what = f"is of {said.name}, as the adopted figure is"
+                elif compared(said.spec.as_of, adopted.spec.as_of) > 0 and adopted.spec.dating == "exact":
+                    what = f"is of {said.spec.as_of}, the adopted figure of {adopted.spec.as_of} ({adopted.name})"
+                else:
+                    continue
+                message = f"the superseded claim on {dotted(path)} {what}"
+                see = (at(adopted, ("spec", "as_of")), at(said, ("spec", "as_of")))
+                hint = "check both dates, adopt the newer figure, or give another verdict"
+                yield Finding((*node.claim_path(index), "verdict"), message, hint, see, node)
+                break
+
+
+@rule("TRN309", "two-values-of-one-source")
+def two_values_of_one_source(graph: Graph) -> Iterator[Finding]:
+    """Two values of one source for one path that exclude each other, not at two named places of it.
+
+    Why:
+        A page in one version gives one value for one thing. Where it really prints two, ``where`` names both places;
+        otherwise one of the two belongs to another source.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2023-04}
+        spec:
+          peak: {dense: {int8: 380 TOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.int8
+            says: 420 TOPS
+            source: neuron-trainium-2023-04  #! TRN309
+            verdict: rejected
+            reason: The rate was forgotten when the others were lowered.
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {int8: 380 TOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.int8
+            says: 420 TOPS
+            source: neuron-trainium-2023-04
+            verdict: rejected
+            reason: The rate was forgotten when the others were lowered.
+        ```
+
+    Source:
+        The design of trnspec: a source is a document in one version.
+    """
+    for node in graph:
+        entries: dict[tuple[Path, str], list[_Entry]] = {}
+        for index, claim in enumerate(node.claims):
+            # A claim of other scope is about another quantity than its path.
+            for path in claimed_paths(claim.at) if claim.verdict != "other-scope" else ():
+                entry = _Entry(Site(node, path, index), claim.where or "")
+                entries.setdefault((path, claim.source.name), []).append(entry)
+        reported: set[int] = set()
+        for (path, name), claims in entries.items():
+            own = source_of(node, path)
+            figure = figure_at(node, path)
+            if own is not None and own.name == name:
+                place = figure if isinstance(figure, Figure) else origin_of(figure)
+                claims.insert(0, _Entry(Site(node, path), "" if place is None else place.where or ""))
+            for one, other in combinations(claims, 2):
+                doubted = other.site.claim
+                if doubted is None or doubted in reported or not one.contradicts(other):
+                    continue
+                reported.add(doubted)
+                message = f"{name} gives {dotted(path)} as {other.site.value} and as {one.site.value}"
+                hint = "name the place of each with where, or correct one of the two sources"
+                path_of_source = (*node.claim_path(doubted), "source")
+                yield Finding(path_of_source, message, hint, (one.site.location,), node)
+
+
+@frozen
+class _Entry:
+    site: Site
+    where: str
+
+    def contradicts(self, other: _Entry) -> bool:
+        """Whether the values exclude each other without being at two places; a page and its table are two places."""
+        one, two = self.site.value, other.site.value
+        if self.where != other.where or one is None or two is None:
+            return False
+        if isinstance(one, Quantity) and isinstance(two, Quantity):
+            return one.dimension == two.dimension and not one.interval.overlaps(two.interval)
+        return isinstance(one, int) and isinstance(two, int) and one != two
+
+
+@rule("TRN310", "older-than-the-product")
+def older_than_the_product(graph: Graph) -> Iterator[Finding]:
+    """A source that is older than the launch of the product, or a launch date that another source contradicts.
+
+    Why:
+        What was published before the launch are announcements; the adopted figures are those of the product. A wrong year
+        in either date shows here.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trn1-2022-10}
+        spec:
+          launched: 2024-12  #! TRN310
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trn1-2022-10}
+        spec:
+          launched: 2022-10
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        ```
+
+    Source:
+        The design of trnspec: a figure is adopted from a description of the product.
+    """
+    for node in graph:
+        launched = getattr(node.spec, "launched", None)
+        if not isinstance(launched, str):
+            continue
+        path = ("spec", "launched")
+        for index, claim in enumerate(node.claims):
+            said = date_of(str(claim.says)) if path in claimed_paths(claim.at) and claim.verdict in AGREES else ""
+            if said and compared(said, launched):
+                message = f"launched is {launched}, but {claim.source} says {claim.says}"
+                see = (Site(node, path, index).location,)
+                yield Finding(path, message, "adopt one, and give the claim on the other a verdict", see, node)
+        adopted = {source_of(node, p) for p in graph.figures(node)} | {node.metadata.source}
+        for source in sorted(
+            {s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.values(), key=str
+        ):
+            if compared(source.spec.as_of, launched) < 0:
+                message = f"launched is {launched}, but figures are adopted from {source.name} of {source.spec.as_of}"
+                see = (at(source, ("spec", "as_of")),)
+                yield Finding(path, message, "correct one of the two dates, or adopt a newer figure", see, node)
+
+
+@rule("TRN311", "page-of-another-product")
+def page_of_another_product(graph: Graph) -> Iterator[Finding]:
+    """A figure from a page about another chip, without the place on that page.
+
+    Why:
+        A page about one chip sometimes compares it with another, and is then a source for both; ``where`` shows that the
+        figure was read from the comparison. Without it the page was probably named by mistake.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: trainium1, title: Example, source: neuron-trainium2-2026-08}  #! TRN311
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: trainium1, title: Example, source: neuron-trainium-2026-08}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        ```
+
+    Source:
+        The naming of sources in trnspec: a page about a product has its name.
+    """
+    described = frozenset[str]().union(*(about(graph, source.name) for source in graph.of(Source)))
+    for node in graph:
+        own = chips_of(graph, node)
+        if not own & described:
+            continue  # no page of the catalog is about it
+        for path, ref, where in _references(node):
+            others = about(graph, ref.name)
+            # Variants of a chip share the first word of their names, such as h100.
+            related = any(chip.split("-")[0] in ref.name.split("-") for chip in own)
+            if others and not others & own and not related and (not where or path == ("metadata", "source")):
+                message = f"{ref.name} is about {', '.join(sorted(others))}, not about {', '.join(sorted(own))}"
+                hint = "name a page about this product, or the place with where, in the figure itself"
+                yield Finding(path, message, hint, (), node)
+
+
+def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:
+    """Every reference of a document to a source, with its path and the place in the source."""
+    if node.metadata.source is not None:
+        yield ("metadata", "source"), node.metadata.source, node.metadata.where or ""
+    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
+        own = value if isinstance(value, Figure) else origin_of(value)
+        if own is not None and own.source is not None:
+            yield (*path, "source"), own.source, own.where or ""
+    for index, claim in enumerate(node.claims):
+        yield (*node.claim_path(index), "source"), claim.source, claim.where or ""
+
+
+def source_of(node: Node[Any], path: Path) -> Ref[Source] | None:
+    """The source of the adopted value at a path; ``None`` if there is no value, or if it is derived."""
+    value = figure_at(node, path)
+    own = value if isinstance(value, Figure) else origin_of(value)
+    if value is None or (own is not None and own.derived is not None):
+        return None
+    if own is not None and own.source is not None:
+        return own.source
+    # A printed ratio has its source next to the figure, not in it.
+    sibling = value_at(node.spec, (*path[1:-1], "source"))
+    return sibling if isinstance(sibling, Ref) else node.metadata.source
+
+
+def _source(graph: Graph, ref: Ref[Source] | None) -> Node[Source] | None:
+    """The source that a reference names; ``None`` if it is no source, which is reported elsewhere."""
+    node = None if ref is None else graph.find(ref)
+    return node if node is not None and isinstance(node.spec, Source) else None

@@ -1,0 +1,245 @@
+"""Verdicts and the arithmetic of their reasons."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from trnspec.checks.reconcile.relations import claimed_paths, sums
+from trnspec.checks.reconcile.sites import Site
+from trnspec.errors import QuantityError
+from trnspec.model.reflection import dotted
+from trnspec.plugins.api import Finding, rule
+from trnspec.quantities.formula import FormulaError, evaluate
+from trnspec.quantities.quantity import Interval, Quantity, parse, render
+from trnspec.quantities.units import Dimension
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.quantities.units import UnitTable
+    from trnspec.yaml import Path
+
+
+@rule("TRN312", "not-a-rounding")
+def not_a_rounding(graph: Graph) -> Iterator[Finding]:
+    """A claim called rounded whose value is not a rounding of the adopted or computed figure.
+
+    Why:
+        The verdict says that both values are one figure with fewer digits, rounded or cut off, or computed from rounded
+        factors. They then differ by at most one unit of the last digit, or by 1 %; any other difference needs another
+        verdict.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          peak: {dense: {bf16: 667 TFLOPS}}
+          memory: {capacity: 96 GiB, bandwidth: 2.9 TB/s}
+        claims:
+          - at: spec.memory.bandwidth
+            says: 2,400 GB/s
+            source: neuron-trn2-2024-12
+            verdict: rounded  #! TRN312
+            reason: It has fewer digits.
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          peak: {dense: {bf16: 667 TFLOPS}}
+          memory: {capacity: 96 GiB, bandwidth: 2.9 TB/s}
+        claims:
+          - at: spec.memory.bandwidth
+            says: 3 TB/s
+            source: neuron-trn2-2024-12
+            verdict: rounded
+            reason: It has fewer digits.
+        ```
+
+    Source:
+        ISO 80000-1:2022, annex B, rounding of numbers.
+    """
+    totals: dict[tuple[str, Path], Interval] | None = None
+    for node in graph:
+        for index, claim in enumerate(node.claims):
+            if claim.verdict != "rounded":
+                continue
+            for path in claimed_paths(claim.at):
+                said = Site(node, path, index).value
+                if not isinstance(said, Quantity):
+                    continue
+                value = Site(node, path).value
+                figure = value.interval if isinstance(value, Quantity) else None
+                if figure is None:
+                    totals = _totals(graph) if totals is None else totals
+                    figure = totals.get((node.name, path))
+                if figure is not None and not _widened(said.loose, _TOLERANCE).overlaps(figure):
+                    shown = value if value is not None else render(figure.low, said.unit, said.digits + 2)
+                    message = f"{said} is not a rounding of {shown}, the figure of {dotted(path)}"
+                    hint = "give another verdict: rejected, superseded or other-scope"
+                    yield Finding((*node.claim_path(index), "verdict"), message, hint, (), node)
+                    break
+
+
+def _totals(graph: Graph) -> dict[tuple[str, Path], Interval]:
+    """The sums of parts, by document and path, whose figures and counts are all known."""
+    return {
+        (relation.total.node.name, relation.total.path): relation.expected
+        for relation in sums(graph)
+        if all(site.value is not None for term in relation.terms for site in (*term.counts, term.part))
+    }
+
+
+_TOLERANCE = Fraction(1, 100)
+"""The relative difference that a product of rounded factors may have."""
+
+
+def _widened(own: Interval, tolerance: Fraction = Fraction(0)) -> Interval:
+    """The values of which digits were rounded or cut off, or that differ by a relative tolerance."""
+    if own.high is None:
+        return own
+    up = max((own.high - own.low) / 2, own.high * tolerance)
+    return Interval(own.low * (1 - tolerance), own.high + up)
+
+
+_OPERATOR = re.compile(r"(?<=[0-9A-Za-z%)] )[x*/+\u00d7](?= )")
+_NUMBER = re.compile(r"(?<![0-9A-Za-z.,])[0-9][0-9,]*(?:\.[0-9]+)?")
+_RESULT = re.compile(r"\s*((?:~ ?)?[0-9][0-9,]*(?:\.[0-9]+)?(?: (?!per )[A-Za-zµ]+(?:/[A-Za-zµ]+)*)?)")
+_CLAUSE = re.compile(r"(?:[;:.,(]\s|\()")
+
+
+@rule("TRN313", "false-arithmetic")
+def false_arithmetic(graph: Graph) -> Iterator[Finding]:
+    """A reason or a note with a calculation whose result is wrong.
+
+    Why:
+        A reader accepts a verdict because of its reason. A reason that calculates must calculate correctly, to the digits
+        that it prints.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          peak: {dense: {bf16: 667 TFLOPS}}
+          memory: {capacity: 96 GiB}
+        claims:
+          - at: spec.links.bandwidth
+            says: 640 GB/s
+            source: neuron-trn2-2024-12
+            verdict: other-scope
+            reason: It counts one direction, 3 x 640 GB/s = 1,280 GB/s.  #! TRN313
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          peak: {dense: {bf16: 667 TFLOPS}}
+          memory: {capacity: 96 GiB}
+        claims:
+          - at: spec.links.bandwidth
+            says: 640 GB/s
+            source: neuron-trn2-2024-12
+            verdict: other-scope
+            reason: It counts one direction, 2 x 640 GB/s = 1,280 GB/s.
+        ```
+
+    Source:
+        The grammar of derived figures; see docs/reference/yaml.md.
+    """
+    for node in graph:
+        if node.document.data is None:
+            continue
+        for path, text in _sentences(node.document.data, ()):
+            for calculation, result, value in wrong_results(text, node.units):
+                hint = f"{calculation} is {value}"
+                yield Finding(path, f"{calculation} = {result} is false", hint, (), node)
+
+
+def _sentences(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Every reason and note in plain data, with its path."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if key in ("reason", "note") and isinstance(value, str):
+                yield (*path, key), value
+            else:
+                yield from _sentences(value, (*path, key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _sentences(value, (*path, index))
+
+
+def wrong_results(text: str, units: UnitTable) -> Iterator[tuple[str, str, str]]:
+    """The calculations of a text whose result is wrong: the calculation, the printed result and the value.
+
+    A calculation is a formula with at least one operator before an equals sign that a number follows. Texts that the
+    grammar of formulas does not cover, such as differences and powers, are not checked.
+    """
+    for match in re.finditer(r"(?<= )=(?= )", text):
+        result = _RESULT.match(text, match.end())
+        calculation = _calculation(text[: match.start()].rstrip(), units)
+        if result is None or not calculation:
+            continue
+        value = evaluate(calculation, units)
+        printed = _parsed(result[1], units)
+        if re.match(r" ?(?:%|per cent|percent)", text[result.end() :]):
+            value = value.scaled(Fraction(100))
+        operands_have_units = _has_unit(calculation, units)
+        if printed is not None and not _agrees(printed, value, operands_have_units=operands_have_units):
+            unit, digits = printed.unit, printed.digits + 1
+            with_unit = operands_have_units and printed.dimension is not Dimension.RATIO
+            shown = render(value.low, unit, digits, units) if with_unit else f"{float(value.low):,.{digits}g}"
+            yield calculation, printed.text.removesuffix("x"), shown
+
+
+def _agrees(printed: Quantity, value: Interval, *, operands_have_units: bool) -> bool:
+    """Whether a result is that of a calculation; apart from a prefix of units unless both state their units."""
+    results = (_widened(printed.interval), printed.loose)
+    both_have_units = operands_have_units and printed.dimension is not Dimension.RATIO
+    scales = [Fraction(1)] if both_have_units else [Fraction(1000) ** power for power in range(-6, 7)]
+    return any(result.scaled(scale).overlaps(value) for result in results for scale in scales)
+
+
+def _calculation(text: str, units: UnitTable) -> str:
+    """The longest formula with an operator at the end of a text; empty if there is none."""
+    clause = (
+        _CLAUSE.split(text.rsplit(" = ", maxsplit=1)[-1])[-1]
+        if "(" not in text or ")" in text
+        else text.rsplit("(", 1)[-1]
+    )
+    for start in _NUMBER.finditer(clause):
+        formula = clause[start.start() :]
+        before = clause[: start.start()].rstrip()
+        if before.endswith(("-", "^", "\u2212", "/", "*")) or not _OPERATOR.search(formula):
+            continue
+        try:
+            evaluate(formula, units)
+        except FormulaError:
+            continue
+        return formula
+    return ""
+
+
+def _parsed(result: str, units: UnitTable) -> Quantity | None:
+    """The printed result, with its unit where the word after the number is one."""
+    number, _, unit = result.strip().partition(" ")
+    try:
+        return parse(result.strip() if unit in units else f"{number}x", None, units)
+    except QuantityError:
+        return None
+
+
+def _has_unit(calculation: str, units: UnitTable) -> bool:
+    return any(word != "x" and word in units for word in re.findall(r"[A-Za-zµ]+(?:/[A-Za-zµ]+)*", calculation))

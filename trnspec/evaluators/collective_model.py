@@ -1,0 +1,75 @@
+"""The collective of a training step or of a pass of serving by both models: as the step counts it, and as a library was measured.
+
+A step counts a collective as a line, latency plus size over rate, whose parameters are those of the calibration of the step;
+a calibration of collectives has the protocols of a library (:mod:`trnspec.perf.collectives.library`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trnspec.evaluation.result import Assumption
+from trnspec.perf.calibration.fit_collectives import collective_inputs
+from trnspec.perf.collectives.library import timed
+from trnspec.perf.lowering.calibrated import calibrated
+from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.machine import collective_time, group, machine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.evaluators.deployment import Pool
+    from trnspec.graph.graph import Graph
+    from trnspec.perf.lowering.system import System
+    from trnspec.perf.serving.forward_pass import Serving
+    from trnspec.perf.training.estimator import Estimator
+    from trnspec.perf.work.layout import Layout
+
+
+def of_training(graph: Graph, estimator: Estimator, layout: Layout) -> Iterator[Assumption]:
+    """The all-reduce of a layer's result between tensor-parallel ranks, with a calibration of the step."""
+    if layout.tp == 1 or not estimator.calibration.name:
+        return
+    numbers = estimator.machine
+    size = layout.microbatch * layout.seq / layout.cp * estimator.dims.hidden * 2.0
+    counted = float(collective_time(numbers, group(numbers, float(layout.tp), 1.0), size, 2.0))
+    yield from _both(graph, estimator.system, layout.tp, size, counted)
+
+
+def of_serving(graph: Graph, pool: Pool, serving: Serving, hidden: float, framework: str) -> Iterator[Assumption]:
+    """The all-reduce of a layer's result of one decode step between tensor-parallel ranks, with a calibration of serving.
+
+    Args:
+        graph: The catalog.
+        pool: The ranks that decode.
+        serving: Achieved efficiency.
+        hidden: Elements of a token on the residual stream.
+        framework: The framework, whose kernels may run it; empty for any.
+    """
+    plan = pool.plan
+    if plan.tp == 1 or not serving.call:
+        return
+    size = float(plan.batch / plan.pp * hidden * plan.activation_bytes)
+    ranks = group(pool.numbers, float(plan.tp), 1.0)
+    counted = float(serving.call + 2.0 * ranks.latency + ranks.reduce * size / serving.link)
+    yield from _both(graph, pool.system, int(plan.tp), size, counted, framework)
+
+
+def _both(
+    graph: Graph, system: System, ranks: int, size: float, counted: float, framework: str = ""
+) -> Iterator[Assumption]:
+    known = calibrated(graph, system.chip, "collectives", "auto", framework)
+    if known.library is None or not system.rates or not system.bandwidth:
+        return
+    every = timed(
+        known.library, machine(system, IDEAL, next(iter(system.rates))), "all-reduce", float(ranks), 1.0, size
+    )
+    if not every:
+        return
+    at = known.of_collective("all-reduce", collective_inputs(system, size, float(ranks)))
+    yield Assumption(
+        "tensor_all_reduce",
+        f"{1e6 * counted:.3g} us",
+        f"{size / 2**20:.3g} MiB among {ranks} ranks, as the calibration has it; "
+        f"{1e6 * every[0].time:.3g} us by {known.name} ({at.evidence.kind})",
+    )

@@ -1,0 +1,44 @@
+"""Formulas that name figures of documents: ``spec.network.bandwidth / 64``, ``efa-v3:spec.bandwidth.per_direction``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from trnspec.graph.graph import figure_at
+from trnspec.model.figure import Figure
+from trnspec.quantities.formula import FormulaError, evaluate
+
+if TYPE_CHECKING:
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.quantities.quantity import Interval
+
+_OPERAND = re.compile(r"(?:(?P<name>[a-z0-9][a-z0-9.-]*):)?(?P<path>spec(?:\.[A-Za-z0-9_-]+)+)")
+
+
+def value_of(formula: str, node: Node[Any], graph: Graph) -> Interval:
+    """The value of a formula of a document, in base units.
+
+    Args:
+        formula: A formula as in :mod:`trnspec.quantities.formula`, in which ``spec.PATH`` is a figure or a count of the
+            same document, and ``NAME:spec.PATH`` one of another.
+        node: The document.
+        graph: The catalog.
+
+    Raises:
+        FormulaError: The text does not follow the grammar, or it names a document or a path without a value.
+    """
+
+    def operand(match: re.Match[str]) -> str:
+        holder = node if match["name"] is None else graph.nodes.get(graph.aliases.get(match["name"], ""))
+        if holder is None:
+            raise FormulaError(f"no document is named {match['name']!r} (in the formula {formula!r})")
+        value = figure_at(holder, tuple(int(s) if s.isdigit() else s for s in match["path"].split(".")))
+        if isinstance(value, Figure):
+            return value.value.text
+        if isinstance(value, int):
+            return str(int(value))
+        raise FormulaError(f"{holder.name} has no figure at {match['path']} (in the formula {formula!r})")
+
+    return evaluate(_OPERAND.sub(operand, formula), node.units)

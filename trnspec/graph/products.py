@@ -1,0 +1,59 @@
+"""The products that a document, or the name of a source, is about: the chips behind it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from trnspec.model.chip import Chip
+from trnspec.model.core import Core
+from trnspec.model.server import Server
+from trnspec.model.ultraserver import UltraServer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+
+
+def chips_of(graph: Graph, node: Node[Any]) -> frozenset[str]:
+    """The chips that a core, chip, server or UltraServer consists of or belongs to; none for other kinds."""
+    spec = node.spec
+    if isinstance(spec, Chip):
+        return frozenset({node.name})
+    if isinstance(spec, Core):
+        return frozenset(
+            c.name for c in graph.of(Chip) if c.spec.cores is not None and graph.find(c.spec.cores.core) is node
+        )
+    if isinstance(spec, Server):
+        chip = graph.find(spec.chips.chip)
+        return frozenset() if chip is None else frozenset({chip.name})
+    if isinstance(spec, UltraServer):
+        server = graph.find(spec.servers.server)
+        return frozenset() if server is None else chips_of(graph, server)
+    return frozenset()
+
+
+def about(graph: Graph, source: str) -> frozenset[str]:
+    """The chips that the name of a source names, by themselves or by their servers; none if it names no product.
+
+    Args:
+        graph: The catalog.
+        source: A name such as ``neuron-trn1-2023-02``, whose words are separated by hyphens.
+    """
+    words = _words(graph)
+    return frozenset(chip for word in source.split("-") for chip in words.get(word, ()))
+
+
+@lru_cache(maxsize=8)
+def _words(graph: Graph) -> Mapping[str, frozenset[str]]:
+    """The chips by the words that name them: ``trainium2``, and ``trn2`` and ``trn2u`` of its servers."""
+    words: dict[str, frozenset[str]] = {}
+    for node in graph:
+        if isinstance(node.spec, (Chip, Server)):
+            chips = chips_of(graph, node)
+            for name in (node.name, *node.metadata.aliases):
+                word = name if isinstance(node.spec, Chip) else name.split(".")[0].split("-")[0]
+                words[word] = words.get(word, frozenset()) | chips
+    return words

@@ -1,0 +1,33 @@
+"""Statements of sources about hardware that are not figures."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from trnspec.model.annotations import Name, Text
+from trnspec.model.ref import Ref
+from trnspec.model.source import Source
+from trnspec.short_repr import short_repr
+
+
+@frozen(kw_only=True)
+class Feature:
+    """A capability that a source states in words.
+
+    Attributes:
+        name: A short name, the same for all hardware that has the feature. Example: dma-compression
+        says: The statement. Example: inline memory compression and decompression
+        source: The source of the statement. Example: neuron-trainium-2024-02
+        where: The location in the source. Example: lines 28 and 29
+    """
+
+    SOURCED: ClassVar[bool] = False
+
+    __repr__ = short_repr
+
+    name: Name
+    says: Text
+    source: Ref[Source]
+    where: Text | None = None

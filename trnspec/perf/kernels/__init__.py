@@ -1,0 +1,1 @@
+"""Kernels: the time of one operation on one chip."""
