@@ -75,7 +75,12 @@ class Links:
             before = here
         return slowest
 
-    def exchange(self, n: float, stride: float, k: float, dispatch: str) -> tuple[float, float]:
+    def among(self, n: float, stride: float, nodes: int) -> float:
+        """Share of the ranks that the experts of a token are on, where they are on some of the nodes only."""
+        node = self.within(n, stride)[-2 if self.levels[-1][0] == math.inf else -1]
+        return min(1.0, nodes * node / n) or 1.0
+
+    def exchange(self, n: float, stride: float, k: float, dispatch: str, nodes: int = 0) -> tuple[float, float]:
         """Latency, and time of a byte, of an all-to-all in which every token goes to k experts.
 
         One copy for each expert: what leaves a unit goes over the next level, and the levels take turns.  One copy for each
@@ -92,7 +97,8 @@ class Links:
                 chips = math.prod(row for row, _ in rows)
                 detours = max(1 / near, across / (1 - 1 / chips)) if chips > 1 else 1 / near
                 turns += k * (here - before) / n * each * detours
-                slowest = max(slowest, met(units, k) * (1 - before / here) * each / near)
+                # Routing to some nodes is routing among their units alone.
+                slowest = max(slowest, met(units * self.among(n, stride, nodes), k) * (1 - before / here) * each / near)
             before = here
         return far, turns if dispatch == "per-copy" else slowest
 
@@ -210,7 +216,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     # With sequence parallelism it is a reduce-scatter and an all-gather.
     together = 2 * byte if x.sequence_parallel else links.all_reduced(x.tp, 1)
     all_reduce = (e.call if x.tp > 1 else 0) + 2 * steps + together * message
-    copies = d.active if x.dispatch == "per-copy" else met(x.ep, d.active)
+    copies = (
+        d.active if x.dispatch == "per-copy" else met(x.ep * links.among(x.ep, split_expert, x.node_limit), d.active)
+    )
     reduced_forward = summed * all_reduce
     if with_experts:
         steps, byte = links.gather(split_expert, 1)
@@ -230,10 +238,10 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     passed = ring + passed_backward
     exchanged = 0.0
     if x.ep > 1 and with_experts:
-        steps, byte = links.exchange(x.ep, split_expert, d.active, x.dispatch)
-        exchanged = rounds * with_experts * (
-            e.call + e.dispatch + steps + byte * message * busiest / x.tp / e.exchange
-        )
+        steps, byte = links.exchange(x.ep, split_expert, d.active, x.dispatch, x.node_limit)
+        # To the experts in 8 bit with a scale for 128, and back in 16.
+        carried = message * ((1 + 4 / 128 + 2) / 4 if x.dispatch_dtype == "fp8" else 1)
+        exchanged = rounds * with_experts * (e.call + e.dispatch + steps + byte * carried * busiest / x.tp / e.exchange)
     if x.expert_overlap:
         # Weights that wait for later are not among the rest of the layer.
         later = weight_pass if in_parts else 0
@@ -495,7 +503,9 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
 
     dense = experts = activations = 0.0
     kinds_here = [
-        expert for i, (expert, _) in enumerate(layer_kinds(d)) if any(i in c for c in chunks(x, stage, int(d.layers), d.mtp_layers))
+        expert
+        for i, (expert, _) in enumerate(layer_kinds(d))
+        if any(i in c for c in chunks(x, stage, int(d.layers), d.mtp_layers))
     ]
     kinds_here += [bool(d.expert_layers)] * int(d.mtp_layers) if last else []
     for expert in kinds_here:

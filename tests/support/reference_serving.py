@@ -185,7 +185,9 @@ def prompt_load(d: Any, s: Any, x: Request) -> dict[str, float]:
     computed = x.prompt - x.cached
     chunk = computed / x.chunks
     causal = {"flash": 1.0, "materialized": 0.0, "calibration": s.causal}[x.attention]
-    passes = {"flash": 0.0, "materialized": max(4 * 2.0, 4 * s.score_passes), "calibration": 4 * s.score_passes}[x.attention]
+    passes = {"flash": 0.0, "materialized": max(4 * 2.0, 4 * s.score_passes), "calibration": 4 * s.score_passes}[
+        x.attention
+    ]
     width = next_bucket(math.ceil(chunk), x.contexts) if x.contexts else chunk
     longest = next_bucket(x.prompt, x.contexts)
 

@@ -78,7 +78,15 @@ BOTTLENECKS = {
 }
 """The bottleneck of a step, by its largest part."""
 
-EXPERT_INPUTS = ("expert_tp", "imbalance", "capacity_factor", "dispatch", "expert_overlap")
+EXPERT_INPUTS = (
+    "expert_tp",
+    "imbalance",
+    "capacity_factor",
+    "dispatch",
+    "dispatch_dtype",
+    "node_limit",
+    "expert_overlap",
+)
 """The inputs that only models with experts use."""
 
 

@@ -244,6 +244,8 @@ def test_switches_that_reduce(more, part, ratio):
     for reduces in (False, True):
         on = estimator("llama-8b", evolve(SYSTEMS[4], levels=(evolve(server, reduces=reduces),)), IDEAL)
         on = evolve(on, machine=evolve(on.machine, overlap=0.0))
-        times.append(getattr(on.step(Layout(**{"seq": 2048, "global_batch": 32, "sequence_parallel": False, **more})), part))
+        times.append(
+            getattr(on.step(Layout(**{"seq": 2048, "global_batch": 32, "sequence_parallel": False, **more})), part)
+        )
 
     assert times[1] / times[0] == pytest.approx(ratio, rel=1e-9)

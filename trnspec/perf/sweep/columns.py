@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
+from trnspec.perf.experts import SENT
 from trnspec.perf.ops import Number, where
 from trnspec.perf.sweep.expressions import Expression
 from trnspec.perf.training.step import UNUSED
@@ -41,13 +42,19 @@ OPTIMIZER_NAMES = tuple(OPTIMIZERS)
 DISPATCHES: tuple[str, ...] = ("per-copy", "per-node")
 """How tokens are sent to experts, by the number in a column."""
 
-WORDS = {"schedule": SCHEDULES, "recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES, "dispatch": DISPATCHES}
+WORDS = {
+    "schedule": SCHEDULES,
+    "recompute": RECOMPUTES,
+    "optimizer": OPTIMIZER_NAMES,
+    "dispatch": DISPATCHES,
+    "dispatch_dtype": tuple(SENT),
+}
 """The columns of names, with the names."""
 COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave", "expert_tp")
 """The columns of positive numbers."""
 FLAGS = ("sequence_parallel", "overlap", "flash", "fused_loss", "expert_overlap")
 """The columns of flags."""
-LEVELS = {"zero": 3}
+LEVELS = {"zero": 3, "node_limit": 63}
 """The other columns that count from 0, with their highest value."""
 RATIOS = ("imbalance", "capacity_factor")
 """The columns of numbers from 1 on that need not be whole; formulas take the load that follows, see :func:`load_of`."""
@@ -89,6 +96,8 @@ class Choices:
         update_bytes: Bytes per parameter that the optimizer reads and writes.
         expert_split: Ranks that split the matrices of one expert.
         dispatch: 1 if tokens are sent to experts per node, 0 per copy.
+        sent: Bytes of all-to-alls over those of 16 bit.
+        node_limit: Nodes that the experts of a token are on, at most; 0 for no limit.
         expert_overlap: 1 if the all-to-all overlaps with the rest of a layer.
         load: Tokens of the busiest rank's experts over the mean.
     """
@@ -122,6 +131,8 @@ class Choices:
     update_bytes: Number
     expert_split: Number
     dispatch: Number
+    sent: Number
+    node_limit: Number
     expert_overlap: Number
     load: Number
 
@@ -160,6 +171,8 @@ class Choices:
             update_bytes=self.update_bytes,
             expert_split=self.expert_split,
             per_node=self.dispatch,
+            sent=self.sent,
+            node_limit=self.node_limit,
             expert_overlap=self.expert_overlap,
             load=self.load,
         )
@@ -269,6 +282,14 @@ _BYTES = {
 def optimized(optimizer: Number) -> dict[str, Number]:
     """The columns of an optimizer, by its number: a number, or an array of whole numbers."""
     return {name: _at(values, optimizer) for name, values in _BYTES.items()}
+
+
+_SENT = np.array(list(SENT.values()))
+
+
+def sent(dispatch_dtype: Number) -> Number:
+    """Bytes of all-to-alls over those of 16 bit, by the number of a dtype: a number, or an array of whole numbers."""
+    return _at(_SENT, dispatch_dtype)
 
 
 def recomputed(recompute: Number) -> Number:

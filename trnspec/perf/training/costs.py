@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.experts import byte_time, copies
+from trnspec.perf.experts import byte_time, copies, reach
 from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, ceil, floor, larger, smaller
 from trnspec.perf.work.stages import extreme_layers
@@ -214,7 +214,12 @@ def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     # Where every rank has all experts, shared and routed ones have one sum, and one copy of a token is enough for both.
     several = smaller(plan.ep - 1.0, 1.0)
     results = results + terms.shared * (1.0 - plan.per_node * (1.0 - several))
-    received = plan.load * copies(plan.ep, terms.active, plan.per_node) * plan.expert_split / plan.tp
+    received = (
+        plan.load
+        * copies(plan.ep, terms.active, plan.per_node, reach(links.exchange, plan.node_limit))
+        * plan.expert_split
+        / plan.tp
+    )
     each = results * links.tensor_each + moe * links.split_each
     token = results * byte + moe * received * links.split_byte
     return {"tensor_each": each, "tensor_token": token * message}
@@ -251,7 +256,8 @@ def _experts(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
         return {"expert_each": 0.0, "expert_token": 0.0}
     rounds = (4.0 + 2.0 * plan.full) * moe
     message = terms.hidden * plan.activation_bytes * plan.load / plan.tp
-    byte = byte_time(links.exchange, terms.active, plan.per_node)
+    message = message if type(plan.sent) is float and plan.sent == 1.0 else plan.sent * message
+    byte = byte_time(links.exchange, terms.active, plan.per_node, reach(links.exchange, plan.node_limit))
     each = links.expert_each + terms.dispatch * smaller(plan.ep - 1.0, 1.0)
     return {"expert_each": rounds * each, "expert_token": rounds * (byte * message * terms.exchange)}
 

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from trnspec.evaluation import questions
 from trnspec.evaluation.result import RefusalError
+from trnspec.perf.experts import SENT
 from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
 from trnspec.perf.work.memory import OPTIMIZERS
@@ -77,6 +78,8 @@ class Layout:
         uneven: Whether stages may have different numbers of layers, see :func:`trnspec.perf.work.stages.dealt`.
         expert_tp: Tensor-parallel degree of one expert, a divisor of tp; ``None`` for tp.
         dispatch: How tokens are sent to experts, see :mod:`trnspec.perf.experts`.
+        dispatch_dtype: Dtype of tokens on their way to experts.
+        node_limit: Nodes that the experts of a token are on, at most; 0 for no limit.
         expert_overlap: Whether the all-to-all overlaps with the rest of a layer.
         imbalance: Tokens of the busiest rank's experts over the mean.
         capacity_factor: Tokens that every expert computes, padding included, over the mean; ``None`` without a limit.
@@ -103,6 +106,8 @@ class Layout:
     uneven: bool = False
     expert_tp: int | None = None
     dispatch: questions.Dispatch = "per-node"
+    dispatch_dtype: questions.DispatchDtype = "bf16"
+    node_limit: int = 0
     expert_overlap: bool = True
     imbalance: float = 1.0
     capacity_factor: float | None = None
@@ -198,6 +203,8 @@ class Layout:
             update_bytes=float(sizes.update_bytes),
             expert_split=float(self.expert_split),
             per_node=float(self.dispatch == "per-node"),
+            sent=SENT[self.dispatch_dtype],
+            node_limit=float(self.node_limit),
             expert_overlap=float(self.expert_overlap),
             load=float(self.load),
         )

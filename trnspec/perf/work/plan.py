@@ -40,6 +40,8 @@ class Plan:
         activation_bytes: Bytes of an activation.
         expert_split: Tensor-parallel degree of one expert; a divisor of ``tp``.
         per_node: 1 where a token is sent once to each unit with some of its experts, 0 where once for each expert.
+        sent: Bytes of all-to-alls over those of 16 bit, see :data:`trnspec.perf.experts.SENT`.
+        node_limit: Nodes that the experts of a token are on, at most; 0 for no limit.
         expert_overlap: 1 where the all-to-all can overlap with the rest of a layer.
         load: Tokens that the busiest rank computes and exchanges, over their mean.
     """
@@ -72,6 +74,8 @@ class Plan:
     activation_bytes: Number = 2.0
     expert_split: Number = field(default=Factory(lambda self: self.tp, takes_self=True))
     per_node: Number = 1.0
+    sent: Number = 1.0
+    node_limit: Number = 0.0
     expert_overlap: Number = 1.0
     load: Number = 1.0
 
