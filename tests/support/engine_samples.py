@@ -120,7 +120,7 @@ CHOICES: dict[str, list[Any]] = {
     "flash": [False, True], "fused_loss": [False, True],
     "optimizer": ["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"],
     "expert_tp": [None, None, 1, 2], "dispatch": ["per-node", "per-copy"], "expert_overlap": [False, True],
-    "dispatch_dtype": ["bf16", "fp8"], "node_limit": [0, 0, 1, 2, 4], "imbalance": [1.0, 1.0, 1.2], "capacity_factor": [None, None, 1.25],
+    "uneven": [False, False, True], "dispatch_dtype": ["bf16", "fp8"], "node_limit": [0, 0, 1, 2, 4], "imbalance": [1.0, 1.0, 1.2], "capacity_factor": [None, None, 1.25],
 }  # fmt: skip
 
 

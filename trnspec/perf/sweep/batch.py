@@ -127,9 +127,9 @@ def sweep(  # the inputs of a sweep
 
     Axes are those of :data:`trnspec.perf.sweep.grid.AXES`, each one value or a list: ``tp``, ``pp``, ``cp``, ``ep``, ``seq``,
     ``microbatch``, ``schedule`` (a name, or a name and chunks per stage: ``("interleaved", 2)``),
-    ``sequence_parallel``, ``flash``, ``fused_loss``, ``recompute``, ``overlap``, ``optimizer``, ``zero``, ``global_batch``,
-    and of models with experts ``expert_tp`` (``None`` for tp), ``dispatch``, ``expert_overlap``, ``imbalance`` and
-    ``capacity_factor`` (``None`` without a limit).
+    ``uneven``, ``sequence_parallel``, ``flash``, ``fused_loss``, ``recompute``, ``overlap``, ``optimizer``, ``zero``,
+    ``global_batch``, and of models with experts ``expert_tp`` (``None`` for tp), ``dispatch``, ``dispatch_dtype``,
+    ``node_limit`` (0 without a limit), ``expert_overlap``, ``imbalance`` and ``capacity_factor`` (``None`` without a limit).
 
     Args:
         prepared: One estimator or several; see :func:`estimators`.
@@ -160,10 +160,12 @@ def rows(  # the inputs of a batch
     """Evaluate a batch of unrelated configurations, one per row.
 
     A column is an array of length n, or one value for all rows: ``seq``, ``global_batch``, ``tp``, ``pp``, ``dp``, ``cp``,
-    ``ep``, ``expert_tp``, ``microbatch``, ``interleave``, ``zero``; ``sequence_parallel``, ``overlap``, ``flash``,
-    ``fused_loss``, ``expert_overlap`` (0 or 1); ``imbalance`` and ``capacity_factor``, numbers of at least 1. In ``expert_tp``
-    and ``capacity_factor`` ``None`` may occur, as in a layout; and ``schedule``, ``recompute``, ``optimizer``, ``dispatch``: names, or their positions in
-    :data:`SCHEDULES`, :data:`RECOMPUTES`, :data:`OPTIMIZER_NAMES` and :data:`DISPATCHES`.  The defaults are those of
+    ``ep``, ``expert_tp``, ``microbatch``, ``interleave``, ``zero``, ``node_limit``; ``uneven``,
+    ``sequence_parallel``, ``overlap``, ``flash``, ``fused_loss``, ``expert_overlap`` (0 or 1); ``imbalance`` and
+    ``capacity_factor``, numbers of at least 1. In ``expert_tp`` and ``capacity_factor`` ``None`` may occur, as in a layout; and
+    ``schedule``, ``recompute``, ``optimizer``, ``dispatch``, ``dispatch_dtype``: names, or their positions in
+    :data:`SCHEDULES`, :data:`RECOMPUTES`, :data:`OPTIMIZER_NAMES`, :data:`DISPATCHES` and
+    :data:`~trnspec.perf.experts.SENT`.  The defaults are those of
     :class:`~trnspec.perf.work.layout.Layout`.
 
     Args:

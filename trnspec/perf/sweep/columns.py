@@ -52,7 +52,7 @@ WORDS = {
 """The columns of names, with the names."""
 COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave", "expert_tp")
 """The columns of positive numbers."""
-FLAGS = ("sequence_parallel", "overlap", "flash", "fused_loss", "expert_overlap")
+FLAGS = ("uneven", "sequence_parallel", "overlap", "flash", "fused_loss", "expert_overlap")
 """The columns of flags."""
 LEVELS = {"zero": 3, "node_limit": 63}
 """The other columns that count from 0, with their highest value."""
@@ -100,6 +100,7 @@ class Choices:
         node_limit: Nodes that the experts of a token are on, at most; 0 for no limit.
         expert_overlap: 1 if the all-to-all overlaps with the rest of a layer.
         load: Tokens of the busiest rank's experts over the mean.
+        uneven: 1 if stages may have different numbers of layers.
     """
 
     tp: Number
@@ -135,6 +136,7 @@ class Choices:
     node_limit: Number
     expert_overlap: Number
     load: Number
+    uneven: Number
 
     def replicas(self) -> Number:
         """Microbatches per replica, whole only if the batch is divisible."""
@@ -322,7 +324,7 @@ def invalid_degrees(c: Choices, ranks: Number, heads: Number, experts: Number, u
 
 def invalid_stages(c: Choices, layers: Number) -> Number:
     """The cause from the pipeline stages; see :func:`reason_codes`."""
-    return _first(legality.stages(c, layers))
+    return _first(legality.stages(c, layers, uneven=c.uneven))
 
 
 def invalid_sequence(c: Choices) -> Number:
