@@ -378,13 +378,14 @@ def v_shaped_bubble(  # noqa: PLR0917  # columns of a batch
         return _bubble(v_shape, stages, microbatches, forward, inputs, weights)
     operands = [np.asarray(x) for x in numbers]
     shape = np.broadcast(*operands).shape
-    computed = np.broadcast_to((operands[0] > 0.0) & (operands[1] > 1.0) & (operands[1] <= MOST_V_STAGES), shape)
-    rows = [np.broadcast_to(x, shape)[computed] for x in operands]
+    computed = (operands[0] > 0.0) & (operands[1] > 1.0) & (operands[1] <= MOST_V_STAGES)
+    at = np.flatnonzero(computed if computed.shape == shape else np.broadcast_to(computed, shape))
     # An operand may have its elements where the result is written to.
+    rows = [(x if x.shape == shape else np.broadcast_to(x, shape)).take(at) for x in operands]
     result = np.empty(shape) if out is None else out
     result[...] = 0.0
-    if rows[0].size:
-        result[computed] = _TABLE.bubbles(*rows)
+    if at.size:
+        result.put(at, _TABLE.bubbles(*rows))
     return float(result) if single else result
 
 
@@ -425,7 +426,7 @@ class _Table:
         """The bubble of each row; see :func:`v_shaped_bubble`."""
         whole = np.maximum(np.floor(microbatches), 1.0).astype(np.int64)
         key = (whole * (MOST_V_STAGES + 1) + stages.astype(np.int64)) * len(V_SHAPED) + (v_shape.astype(np.int64) - 1)
-        keys, row = np.unique(key, return_inverse=True)
+        keys, row = _distinct(key)
         keys, shape = np.divmod(keys, len(V_SHAPED))
         m, p = np.divmod(keys, MOST_V_STAGES + 1)
         most = np.minimum(m, self.steady[shape, p])
@@ -465,6 +466,23 @@ class _Table:
         self.counts = counts
 
 
+_RANGE = 1 << 20
+"""The range of keys that are counted in an array; others are sorted."""
+
+
+def _distinct(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The keys that occur, in order, and the position of each among them."""
+    size = int(keys.max()) + 1
+    if size > _RANGE:
+        return np.unique(keys, return_inverse=True)
+    occurs = np.zeros(size, dtype=bool)
+    occurs[keys] = True
+    which = np.flatnonzero(occurs)
+    position = np.empty(size, dtype=np.int64)
+    position[which] = np.arange(len(which))
+    return which, position[keys]
+
+
 _STEPS = 10
 """More steps than it takes to find the lowest point of these paths."""
 
@@ -482,29 +500,31 @@ def _least(counts: Sequence[Any], times: Sequence[Any], either: Any) -> NDArray[
     """
     (f, b, w), (forward, inputs, weights) = counts, times
     slope = b - f
-    rows = np.arange(len(forward))
 
-    def longest(moved: Any) -> tuple[Any, Any]:
-        time = f * (forward - moved) + b * (inputs + moved) + w * weights
+    def longest(rows: Any, moved: Any) -> tuple[Any, Any]:
+        time = f[:, rows] * (forward[rows] - moved) + b[:, rows] * (inputs[rows] + moved) + w[:, rows] * weights[rows]
         which = time.argmax(axis=0)
-        return time[which, rows], slope[which, rows]
+        return time[which, np.arange(len(which))], slope[which, rows]
 
-    low, high = np.zeros(len(forward)), either
-    (at_low, down), (at_high, up) = longest(low), longest(high)
-    least = np.where(at_high < at_low, high, low)
-    value = np.minimum(at_low, at_high)
+    rows, low, high = np.arange(len(forward)), np.zeros(len(forward)), either
+    (at_low, down), (at_high, up) = longest(rows, low), longest(rows, high)
+    least, value = np.where(at_high < at_low, high, low), np.minimum(at_low, at_high)
     for _ in range(_STEPS):
-        between = (down < 0.0) & (up > 0.0)
-        if not between.any():
+        left = np.flatnonzero((down < 0.0) & (up > 0.0) & (low < high))
+        if not left.size:
             break
-        steep = np.where(between, up - down, 1.0)
-        point = low + np.where(between, (at_low - at_high + up * (high - low)) / steep, 0.0)
-        point = np.minimum(np.maximum(point, low), high)
-        time, tilt = longest(point)
-        least, value = np.where(time < value, point, least), np.minimum(time, value)
-        falls, rises = between & (tilt < 0.0), between & (tilt >= 0.0)
+        rows, low, high, at_low, at_high, down, up = (
+            x.take(left) for x in (rows, low, high, at_low, at_high, down, up)
+        )
+        point = np.minimum(np.maximum(low + (at_low - at_high + up * (high - low)) / (up - down), low), high)
+        time, tilt = longest(rows, point)
+        shorter = time < value[rows]
+        least[rows], value[rows] = np.where(shorter, point, least[rows]), np.where(shorter, time, value[rows])
+        # At the lowest point nothing is longer than the two paths that cross there.
+        falls, lowest = tilt < 0.0, time <= (at_low + down * (point - low)) * (1.0 + _TIE * _TIE)
         low, at_low, down = np.where(falls, point, low), np.where(falls, time, at_low), np.where(falls, tilt, down)
-        high, at_high, up = np.where(rises, point, high), np.where(rises, time, at_high), np.where(rises, tilt, up)
+        high, at_high, up = np.where(falls, high, point), np.where(falls, at_high, time), np.where(falls, up, tilt)
+        down = np.where(lowest, 0.0, down)
     return least
 
 
