@@ -216,7 +216,7 @@ def test_an_ideal_step_has_the_least_traffic() -> None:
             continue
         seen += 1
         least = Layout(**{n: getattr(x, n) for n in ("tp", "pp", "dp", "cp", "ep", "expert_tp", "seq", "global_batch")},
-                       microbatch=x.microbatch, schedule=x.schedule, interleave=x.interleave)  # fmt: skip
+                       microbatch=x.microbatch, schedule=x.schedule, interleave=x.interleave, uneven=x.uneven)  # fmt: skip
         total = e.step(least).total
         for changes in (
             {"dispatch": "per-copy"}, {"expert_overlap": False}, {"imbalance": 1.1}, {"capacity_factor": 1.1},

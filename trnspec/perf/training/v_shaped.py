@@ -499,33 +499,39 @@ def _least(counts: Sequence[Any], times: Sequence[Any], either: Any) -> NDArray[
         either: What may be moved, at most.
     """
     (f, b, w), (forward, inputs, weights) = counts, times
-    slope = b - f
-
-    def longest(rows: Any, moved: Any) -> tuple[Any, Any]:
-        time = f[:, rows] * (forward[rows] - moved) + b[:, rows] * (inputs[rows] + moved) + w[:, rows] * weights[rows]
-        which = time.argmax(axis=0)
-        return time[which, np.arange(len(which))], slope[which, rows]
-
+    # The time is linear in what is moved.
+    start, slope = f * forward + b * inputs + w * weights, b - f
     rows, low, high = np.arange(len(forward)), np.zeros(len(forward)), either
-    (at_low, down), (at_high, up) = longest(rows, low), longest(rows, high)
+
+    def longest(moved: Any) -> tuple[Any, Any]:
+        time = slope * moved
+        time += start
+        at = time.argmax(axis=0), np.arange(len(moved))
+        return time[at], slope[at]
+
+    (at_low, down), (at_high, up) = longest(low), longest(high)
     least, value = np.where(at_high < at_low, high, low), np.minimum(at_low, at_high)
     for _ in range(_STEPS):
         left = np.flatnonzero((down < 0.0) & (up > 0.0) & (low < high))
         if not left.size:
             break
+        start, slope = start.take(left, axis=1), slope.take(left, axis=1)
         rows, low, high, at_low, at_high, down, up = (
             x.take(left) for x in (rows, low, high, at_low, at_high, down, up)
         )
         point = np.minimum(np.maximum(low + (at_low - at_high + up * (high - low)) / (up - down), low), high)
-        time, tilt = longest(rows, point)
+        time, tilt = longest(point)
         shorter = time < value[rows]
         least[rows], value[rows] = np.where(shorter, point, least[rows]), np.where(shorter, time, value[rows])
         # At the lowest point nothing is longer than the two paths that cross there.
-        falls, lowest = tilt < 0.0, time <= (at_low + down * (point - low)) * (1.0 + _TIE * _TIE)
+        falls, lowest = tilt < 0.0, time <= (at_low + down * (point - low)) * (1.0 + _ROUNDING)
         low, at_low, down = np.where(falls, point, low), np.where(falls, time, at_low), np.where(falls, tilt, down)
         high, at_high, up = np.where(falls, high, point), np.where(falls, at_high, time), np.where(falls, up, tilt)
         down = np.where(lowest, 0.0, down)
     return least
 
+
+_ROUNDING = 1e-14
+"""How far the time of a path may be from that of another one, relative to it, and count as equal."""
 
 _TABLE = _Table()
