@@ -284,11 +284,11 @@ class _Pipeline:
         reached = [0] * p
         levels: list[list[tuple[int, Slot]]] = []
         for stage, slot in _topological(order(schedule, p, m), p):
-            level = max([reached[stage], *(1 + level_of[other] for other in needed(slot, stage, p))])
-            level_of[stage, slot] = level
-            reached[stage] = level + 1
-            levels += [[] for _ in range(level + 1 - len(levels))]
-            levels[level].append((stage, slot))
+            place = max([reached[stage], *(1 + level_of[other] for other in needed(slot, stage, p))])
+            level_of[stage, slot] = place
+            reached[stage] = place + 1
+            levels += [[] for _ in range(place + 1 - len(levels))]
+            levels[place].append((stage, slot))
         number = {one: i for i, one in enumerate(one for level in levels for one in level)}
         self.size = len(number)
         self.first: list[int] = [-1] * p
@@ -501,7 +501,8 @@ def _least(counts: Sequence[Any], times: Sequence[Any], either: Any) -> NDArray[
     (f, b, w), (forward, inputs, weights) = counts, times
     # The time is linear in what is moved.
     start, slope = f * forward + b * inputs + w * weights, b - f
-    rows, low, high = np.arange(len(forward)), np.zeros(len(forward)), either
+    rows: Any = np.arange(len(forward))
+    low, high = np.zeros_like(either), either
 
     def longest(moved: Any) -> tuple[Any, Any]:
         time = slope * moved
