@@ -511,7 +511,8 @@ def _least(counts: Sequence[Any], times: Sequence[Any], either: Any) -> NDArray[
         return time[at], slope[at]
 
     (at_low, down), (at_high, up) = longest(low), longest(high)
-    least, value = np.where(at_high < at_low, high, low), np.minimum(at_low, at_high)
+    least: NDArray[np.float64] = np.where(at_high < at_low, high, low)
+    value = np.minimum(at_low, at_high)
     for _ in range(_STEPS):
         left = np.flatnonzero((down < 0.0) & (up > 0.0) & (low < high))
         if not left.size:
