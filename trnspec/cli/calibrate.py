@@ -339,7 +339,6 @@ def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
 def _cases(
     catalog: Catalog, rows: list[Record], of: str, chips: Sequence[str], only: str | None
 ) -> tuple[list[AnyCase], list[Skipped]]:
-    from trnspec.perf.calibration.measured_collectives import collective_cases
     from trnspec.perf.calibration.measured_inference import InferenceCase, inference_cases
     from trnspec.perf.calibration.measured_training import training_cases
     from trnspec.perf.calibration.measurements import Skipped
@@ -463,7 +462,7 @@ def _write(
     others: dict[str, list[AnyCase]],
     more: Sequence[AnyCase],
     hashes: Sequence[str],
-    **about: str,
+    **about: Any,
 ) -> None:
     from datetime import UTC, datetime
 
@@ -478,12 +477,12 @@ def _write(
     further = beyond(next(iter(fits.values())), cases, others)
     texts = {}
     for (chip, era), target in targets.items():
-        fitted, rows = _own(fits[_holdout(chip, own)], [*cases, *more], chip, era)
+        fitted, rows, errors = _own(fits[_holdout(chip, own)], [*cases, *more], chip, era)
         text = document(
             fitted, name=target.stem, chip=chip, era=era, **about,
             fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=schema_of(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
-            groups=groups_of(fitted, rows, chip), hashes=hashes,
+            groups=groups_of(fitted, rows, chip, errors), hashes=hashes,
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)
@@ -492,18 +491,18 @@ def _write(
         click.echo(f"wrote {target}")
 
 
-def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase]]:
+def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase], Any]:
     """The fit for a chip and an era: its efficiency, and the errors of the chip's rows where they are enough for an interval."""
     from trnspec.perf.calibration.fit_inference import FittedServing
     from trnspec.perf.calibration.groups import ENOUGH, label
 
     if isinstance(fitted, FittedServing):
-        return fitted, cases
+        return fitted, cases, fitted.errors
     mask = [c.system.chip == chip for c in cases]
     mine = [c for c, kept in zip(cases, mask, strict=True) if kept]
     if len({label(c).cluster for c in mine}) < ENOUGH:
-        return fitted.of(chip, era), cases
-    return fitted.of(chip, era, mask), mine
+        return fitted.of(chip, era), cases, fitted.errors
+    return fitted.of(chip, era, mask), mine, fitted.errors[mask[: len(fitted.errors)]]
 
 
 def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:

@@ -12,11 +12,9 @@ from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration import score_kernels as module
 from trnspec.perf.calibration.measurements import Skipped, records, row_hashes
 from trnspec.perf.calibration.score import PARTS, Scored
 from trnspec.perf.calibration.score_inference import refit_inference, score_inference
-from trnspec.perf.calibration.score_kernels import score_matmul
 from trnspec.perf.calibration.scorers import REFITS, SCORERS, score
 
 run = keywords(inference_)
@@ -116,12 +114,6 @@ def test_a_calibration_by_name(served):
         score_inference(everything(), records(DATA / "inference_neuron.csv"), "x", calibration="neurn")
     with pytest.raises(UsageError, match="trainium1-neuron is for training, not for inference"):
         score_inference(everything(), records(DATA / "inference_neuron.csv"), "x", calibration="trainium1-neuron")
-
-
-def test_matrix_multiplications_without_scipy_are_not_fitted(monkeypatch):
-    assert {True, False} == {s.calibrated is None for s in scored("matmul", score_matmul)}
-    monkeypatch.setattr(module, "find_spec", lambda name: None if name == "scipy" else pytest.fail(name))
-    assert {None} == {s.calibrated for s in scored("matmul", score_matmul)}
 
 
 def test_seen_and_held_out():

@@ -119,13 +119,20 @@ def limits(chips: Iterable[str] = ()) -> dict[str, tuple[float, float]]:
     return {**ends, **dict.fromkeys(("matmul", "matmul_fp8", "matmul_fp4"), (low, best))}
 
 
-_KERNELS: Mapping[str, float] = {"b200": 0.62, "b300": 0.62, "gb200": 0.65, "gb300": 0.65}
-"""What large matrix multiplications of 16 bit reach, where that is not the typical 0.72 (catalog/measured/gemm_gpu.csv)."""
+KERNELS: Mapping[str, float] = {
+    "h100-sxm": 0.75,
+    "h200": 0.75,
+    "b200": 0.62,
+    "b300": 0.62,
+    "gb200": 0.65,
+    "gb300": 0.65,
+}
+"""What large matrix multiplications of 16 bit reach on a chip (catalog/measured/gemm_gpu.csv); typical is 0.72."""
 
 
 def kernel(chip: str, name: str) -> float:
     """How far the logit of a parameter is from the typical one on a chip, as measured kernels show."""
-    if name != "matmul" or chip not in _KERNELS:
+    if name != "matmul" or chip not in KERNELS:
         return 0.0
-    share = _KERNELS[chip]
+    share = KERNELS[chip]
     return log(share / (1.0 - share)) - log(0.72 / 0.28)
