@@ -80,6 +80,9 @@ SYSTEMS = (
     system((("server", 48.0, 1e11, 0.0), ("network", INF, 5e9, 2e-5)), 96),
 )  # fmt: skip
 
+# Its switches add up what ranks send.
+SYSTEMS = tuple(evolve(s, levels=tuple(evolve(v, reduces=i == 5) for v in s.levels)) for i, s in enumerate(SYSTEMS))
+
 FITTED = Efficiency(
     matmul=0.7, attention=0.31, matmul_passes=0.4, hidden_passes=11.0, score_passes=0.2, head_passes=3.0,
     optimizer_passes=0.6, memory=0.83, forward=2e-4, backward=5e-4, chip=0.8, server=0.6, ultraserver=0.55, network=0.7,
@@ -117,7 +120,7 @@ CHOICES: dict[str, list[Any]] = {
     "flash": [False, True], "fused_loss": [False, True],
     "optimizer": ["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"],
     "expert_tp": [None, None, 1, 2], "dispatch": ["per-node", "per-copy"], "expert_overlap": [False, True],
-    "imbalance": [1.0, 1.0, 1.2], "capacity_factor": [None, None, 1.25],
+    "uneven": [False, False, True], "dispatch_dtype": ["bf16", "fp8"], "node_limit": [0, 0, 1, 2, 4], "imbalance": [1.0, 1.0, 1.2], "capacity_factor": [None, None, 1.25],
 }  # fmt: skip
 
 

@@ -129,6 +129,7 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
 
     message = tokens * d.hidden * 2.0
     steps, byte = links.gather(x.tp, 1)
+    summed = links.all_reduced(x.tp, 1)
     # Attention, a dense network or else shared experts, and routed ones; with all experts on a rank these have one sum.
     tensor = 0.0
     for has_experts, _ in layer_kinds(d):
@@ -137,9 +138,9 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
             sizes += [met(x.ep, d.active)] + ([1.0] if d.shared_width and x.ep > 1 else [])
         else:
             sizes += [1.0] if d.mlp_weights else []
-        tensor += sum(s.call + 2 * (steps + byte * message * size / s.link) for size in sizes) if x.tp > 1 else 0.0
+        tensor += sum(s.call + 2 * steps + summed * message * size / s.link for size in sizes) if x.tp > 1 else 0.0
     if x.tp > 1:
-        tensor -= d.absent_results * (s.call + 2 * (steps + byte * message / s.link))
+        tensor -= d.absent_results * (s.call + 2 * steps + summed * message / s.link)
     head = 0.0
     if load["logits"]:
         logits = load["logits"] * d.vocabulary
@@ -156,7 +157,7 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
         expert = d.layers * 2 * (s.call + hop + with_experts * byte * message_inner / x.tp / s.link)
     pipeline = 0.0
     if x.pp > 1:
-        hop, byte = links.outermost(x.tp * x.dp * x.pp)
+        hop, byte = links.next_stage(x.pp, x.tp * x.dp)
         pipeline = (x.pp - 1) * (s.call + hop + message / x.tp * byte / s.link)
     parts = {
         "matrices": d.layers * matrices, "attention": d.layers * attention, "head": head, "tensor": tensor,
@@ -188,7 +189,9 @@ def prompt_load(d: Any, s: Any, x: Request) -> dict[str, float]:
     computed = x.prompt - x.cached
     chunk = computed / x.chunks
     causal = {"flash": 1.0, "materialized": 0.0, "calibration": s.causal}[x.attention]
-    passes = {"flash": 0.0, "materialized": max(4 * 2.0, 4 * s.score_passes), "calibration": 4 * s.score_passes}[x.attention]
+    passes = {"flash": 0.0, "materialized": max(4 * 2.0, 4 * s.score_passes), "calibration": 4 * s.score_passes}[
+        x.attention
+    ]
     width = next_bucket(math.ceil(chunk), x.contexts) if x.contexts else chunk
     longest = next_bucket(x.prompt, x.contexts)
 
