@@ -27,6 +27,7 @@ class Request:
     prompts: int = 1
     rounds: int = 1
     cached: int = 0
+    single_core: bool = False
     attention: str = "calibration"
     all_experts_from: int = 0
     contexts: tuple[int, ...] = ()
@@ -124,7 +125,8 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
     mine = math.ceil(d.heads / x.tp) / d.heads
     cached = (load["cached"] + load["indexed"]) * math.ceil(d.kv_heads / x.tp) / d.kv_heads * x.cache_bytes
     cached += load["states"] * 4 / x.tp
-    attention = roof(2 * load["scores"] * mine / (rate * s.attention), cached / (system.bandwidth * s.cache))
+    alone = s.single_core if x.single_core else 1.0
+    attention = roof(2 * load["scores"] * mine / (rate * s.attention), cached / (system.bandwidth * s.cache * alone))
     attention += load["spilled"] * mine / system.bandwidth
 
     message = tokens * d.hidden * 2.0

@@ -510,7 +510,8 @@ def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple
 
 def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
     if chip not in own:
-        yield f"No row was measured on this chip; the rows are of {', '.join(own)}, and the errors those of fits that held out a chip."
+        held = "chip" if len(own) > 1 else "model"
+        yield f"No row was measured on this chip; the rows are of {', '.join(own)}, and the errors those of fits that held out a {held}."
     if more:
         yield f"The interval and the errors include {more} rows that were not fitted."
 
