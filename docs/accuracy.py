@@ -232,7 +232,7 @@ def targets(every: Sequence[Row]) -> list[str]:
     lines, notes = [], []
     for target in TARGETS:
         errors = Errors.of(unseen([r for r in every if not r["skipped"] and target.chosen(r)]))
-        wanted = ", ".join(f"{name} < {percent(bound)}" for name, bound in target.bounds.items())
+        wanted = ", ".join(f"{name} < {100 * bound:g} %" for name, bound in target.bounds.items())
         if errors is None:
             lines.append([target.name, wanted, target.before, "no rows", ""])
             continue
