@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +199,7 @@ def _collectives(
     from trnspec.perf.calibration.fit_collectives import fit_collectives
     from trnspec.perf.calibration.measured_collectives import CollectiveCase, collective_cases
     from trnspec.perf.calibration.measurements import records, row_hashes
+    from trnspec.perf.lowering.calibrated import nearest
 
     pattern = _pattern(only)
     by_file: dict[str, list[CollectiveCase]] = {}
@@ -214,7 +216,8 @@ def _collectives(
     options = {**options, "framework": framework}
     own = [c for c in cases if c.framework == framework and (not chips or c.system.chip in chips)]
     targets = _targets(catalog, own, "collectives", options) if options["out"] else {}
-    fits = {chip: fitted for chip, fitted in fit_collectives(cases, framework).items() if not chips or chip in chips}
+    every = fit_collectives(cases, framework, partial(nearest, catalog.graph))
+    fits = {chip: fitted for chip, fitted in every.items() if not chips or chip in chips}
     for chip, fitted in fits.items():
         click.echo(chip)
         _print({"model": fitted}, fitted.cases, skipped, every=options["every"])
@@ -229,7 +232,7 @@ def _collectives(
         texts[target] = document(
             fitted, name=target.stem, chip=chip, of="collectives", software=options["software"],
             source=options["source"], data=", ".join(data), fitted=f"{datetime.now(UTC):%Y-%m-%d}",
-            schema=schema_of(target.parent), framework=framework, era=era, fitted_on=fitted.fitted_on(),
+            schema=schema_of(target.parent), framework=framework, era=era, note=fitted.note(), fitted_on=fitted.fitted_on(),
             beyond=(fitted.elsewhere(),), groups=fitted.groups(), hashes=[each for c in fitted.cases for each in row_hashes(c.row)],
         ).encode()  # fmt: skip
     write(texts)
@@ -507,7 +510,8 @@ def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple
 
 def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
     if chip not in own:
-        yield f"No row was measured on this chip; the rows are of {', '.join(own)}, and the errors those of fits that held out a chip."
+        held = "chip" if len(own) > 1 else "model"
+        yield f"No row was measured on this chip; the rows are of {', '.join(own)}, and the errors those of fits that held out a {held}."
     if more:
         yield f"The interval and the errors include {more} rows that were not fitted."
 

@@ -22,6 +22,7 @@ run = keywords(inference_)
 DATA = folder() / "measured"
 KINDS = {
     "train": "training_torchtitan", "infer": "inference_neuron", "collective": "collectives_nccl", "matmul": "matmul",
+    "attention": "attention_prefill_gpu", "moe": "moe_gpu",
 }  # fmt: skip
 
 
@@ -114,6 +115,18 @@ def test_a_calibration_by_name(served):
         score_inference(everything(), records(DATA / "inference_neuron.csv"), "x", calibration="neurn")
     with pytest.raises(UsageError, match="trainium1-neuron is for training, not for inference"):
         score_inference(everything(), records(DATA / "inference_neuron.csv"), "x", calibration="trainium1-neuron")
+
+
+@pytest.mark.parametrize("name", ["gemm_gpu", "attention_decode_gpu", "moe_gpu"])
+def test_kernels_have_the_roofs_of_their_chip_and_framework(name):
+    rows = records(DATA / f"{name}.csv")
+    found = [s for s in SCORERS[rows[0]["kind"]](everything(), rows, name) if isinstance(s, Scored)]
+    specs = {n.name: n.spec for n in everything().of(Calibration)}
+    assert {"estimate"} == {s.kind for s in found}
+    assert [] == [
+        s.id for s in found if (specs[s.calibration].chip.name, specs[s.calibration].framework) != (s.chip, s.framework)
+    ]
+    assert statistics.mean(errors(found, "calibrated")) < 0.6 * statistics.mean(errors(found, "ideal"))
 
 
 def test_seen_and_held_out():

@@ -26,6 +26,7 @@ from trnspec.perf.work.transformer import transformer
 COLUMNS = (
     *("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "schedule", "interleave", "zero"),
     *("recompute", "sequence_parallel", "overlap", "flash", "fused_loss", "optimizer"),
+    *("uneven", "dispatch_dtype", "node_limit"),
     *("expert_tp", "dispatch", "expert_overlap", "imbalance", "capacity_factor"),
 )
 
@@ -58,13 +59,15 @@ def samples():
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """Tables for every batch, however small."""
+    """Tables for every batch, and programs for every kind of layouts, however small."""
     monkeypatch.setattr(lookup, "_COMPILED_ROWS", 0)
+    monkeypatch.setattr(lookup, "_KIND_ROWS", 1)
 
 
 @pytest.mark.parametrize("compiled_rows", [0, 1 << 30])
 def test_rows_are_single_calls(samples, compiled_rows, monkeypatch) -> None:
     monkeypatch.setattr(lookup, "_COMPILED_ROWS", compiled_rows)
+    monkeypatch.setattr(lookup, "_KIND_ROWS", 1)
     which = np.array([s.which for s in samples])
     found = rows(ESTIMATORS, which, memory=True, parts=PARTS, **columns(samples))
 
@@ -133,8 +136,9 @@ def test_tables_of_few_and_of_many_combinations(samples, compiled, monkeypatch) 
         monkeypatch.setattr(lookup, "_COMBINATIONS_PER_ROW", limit)
         Figures.of(ESTIMATORS).built.clear()
         results.append(rows(ESTIMATORS, which, parts=PARTS, **given_))
-        (program,) = Figures.of(ESTIMATORS).built.values()
-        steps.append(len(program.steps))
+        (programs,) = Figures.of(ESTIMATORS).built.values()
+        assert len(programs.kinds) > 4
+        steps.append(sum(len(program.steps) for program in programs.kinds.values()))
     assert steps == sorted(set(steps))
     for other in results[1:]:
         assert (other.time == results[0].time).all()

@@ -408,9 +408,13 @@ def solved(data: Batch, begin: Pooled | None = None) -> Pooled:
         # Where launches are shorter than computation, a fit does not depend on them: it also begins with long ones.
         slow = [np.log(_LAUNCHES) if n in ("forward", "backward") else t for n, t in zip(names, typical, strict=True)]
         starts = [center, np.concatenate([slow, np.zeros(len(own))])]
-    results = [minimize(residuals, start, bounds, tolerance=_TOLERANCE) for start in starts]
+    most = None if begin is None else _STEPS
+    results = [minimize(residuals, start, bounds, tolerance=_TOLERANCE, most=most) for start in starts]
     return pooled(min(results, key=lambda r: float(r.cost)).x)
 
+
+_STEPS = 6
+"""Steps of a search that begins with a fit to more rows: held-out errors are then within 2 % of those of the whole search."""
 
 _LAUNCHES = 1e-3
 """Launch of a layer's kernels without CUDA graphs, where a second search begins [s]."""

@@ -67,6 +67,7 @@ LIMITS: Mapping[str, Limit] = {
     "step": Limit(1e-6, 0.1, "the host's work in a step"),
     "weights": Limit(0.2, 0.95, "device memory streams at no more than about 0.95 of its published rate"),
     "cache": Limit(0.05, 0.95, "device memory streams at no more than about 0.95 of its published rate"),
+    "single_core": Limit(0.2, 0.99, "part of what two cores reach; one has half of the engines and of the DMA queues"),
     "padding": Limit(0.01, 0.99, "a share of the unused capacity"),
     "sample": Limit(1e-6, 2e-2, "picking a token on the host"),
     "request": Limit(1e-5, 0.2, "the host's work in a prefill"),
@@ -74,7 +75,7 @@ LIMITS: Mapping[str, Limit] = {
     "additive": Limit(0.0, 1.0, "none or all of the shorter of computing and reading"),
     "launch": Limit(1e-6, 1e-3, "a layer runs some ten kernels of 2 to 10 us in a graph, more without"),
     "queue": Limit(0.0, 1.0, "of the other requests in flight, none or all"),
-    "response": Limit(1e-3, 1.0, "client, tokenizer and scheduler"),
+    "response": Limit(1e-3, 0.5, "client, tokenizer and scheduler"),
 }
 """The limits of every parameter that a fit finds."""
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property, wraps
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import frozen
+from attrs import define, frozen
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.ops import Number, floor, larger, smaller, where
+from trnspec.perf.ops import Number, both, floor, larger, smaller, where
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from trnspec.perf.lowering.efficiency import Efficiency
     from trnspec.perf.lowering.system import System
@@ -140,6 +142,11 @@ class Machine:
     step: Number = 0.0
     causal: Number = 1.0
 
+    @cached_property
+    def known(self) -> dict[tuple[object, ...], Any]:
+        """Results of functions of a machine and some numbers, see :func:`recalled`."""
+        return {}
+
 
 _FROM_EFFICIENCY = (
     *("matmul_passes", "hidden_passes", "score_passes", "head_passes", "optimizer_passes", "forward", "backward"),
@@ -232,7 +239,40 @@ _SCORE_DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16")
 """Dtypes in which attention scores and values are computed when matrices are; for others see ``scores``."""
 
 
-@frozen
+R = TypeVar("R")
+
+
+def recalled(machine: Machine, key: tuple[object, ...], function: Callable[[], R]) -> R:
+    """A result that a machine keeps: that of a function, by the function's name and what else it depends on."""
+    known = machine.known
+    result: R | None = known.get(key)
+    if result is None:
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        result = known[key] = function()
+    return result
+
+
+_MOST_KNOWN = 8192
+
+
+def remembered(function: Callable[[Machine, Number, Number], R]) -> Callable[[Machine, Number, Number], R]:
+    """A function of a machine, the ranks of a group and their stride that keeps its results for floats.
+
+    The groups of many layouts have few sizes and strides.
+    """
+
+    @wraps(function)
+    def recall(machine: Machine, n: Number, stride: Number) -> R:
+        if type(n) is not float or type(stride) is not float:
+            return function(machine, n, stride)
+        return recalled(machine, (function, n, stride), lambda: function(machine, n, stride))
+
+    return recall
+
+
+# Single calls create many of these; frozen classes take three times as long.
+@define
 class Group:
     """The cost of collectives among the ranks of a group.
 
@@ -272,6 +312,7 @@ def always_zero(number: Number) -> bool:
     return type(number) is float and number == 0.0
 
 
+@remembered
 def group(machine: Machine, n: Number, stride: Number) -> Group:
     """A group of ``n`` ranks with a stride, on the levels it spans, innermost first.
 
@@ -358,16 +399,39 @@ def detour(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
     return larger(least, where(leaving > 0.0, slowest / where(leaving > 0.0, leaving, 1.0), 1.0))
 
 
+def towards(machine: Machine, slot: int, stride: Number) -> Number:
+    """Share of a chip's rate in a torus or mesh that a message to the chip at a distance can use while all chips send one.
+
+    The links of one direction along the dimension in which the next chip is; each carries the messages of the chips that are
+    between them, too.  No more links cross the cut between those chips and the next ones.
+
+    Args:
+        machine: Compute and communication of a rank.
+        slot: The level: 2 within a server, 3 within an UltraServer.
+        stride: Distance in ranks.
+    """
+    share: Number = 1.0
+    first = stride * machine.inverse_1
+    inside: Number = 1.0 if slot == _SERVER else machine.inverse_1 / machine.inverse_2
+    for name in _DIMENSIONS:
+        size, line = getattr(machine, f"axis_{slot}{name}"), getattr(machine, f"line_{slot}{name}")
+        if always_zero(line):
+            break
+        along = both(line > 0.0, both(first >= inside, first < inside * size))
+        share = where(along, line * inside / first, share)
+        inside = inside * size
+    return share
+
+
 def _along(machine: Machine, slot: int, n: Number, stride: Number) -> Iterator[tuple[Number, Number]]:
     """For each dimension the share of a chip's rate that a group has along it, and the chips of the group in a row."""
     first = stride * machine.inverse_1
     # Chips inside a unit of this level.
     inside: Number = 1.0 if slot == _SERVER else machine.inverse_1 / machine.inverse_2
-    for name in _DIMENSIONS:
-        size, ring = getattr(machine, f"axis_{slot}{name}"), getattr(machine, f"ring_{slot}{name}")
+    for dimension in _FIELDS[slot]:
+        size, ring, line = dimension(machine)
         if always_zero(ring):
             break
-        line = getattr(machine, f"line_{slot}{name}")
         reach = smaller(size, larger(1.0, n * first / inside))
         skip = smaller(size, larger(1.0, first / inside))
         yield where(reach > skip, where(reach >= size, ring, line) / skip, 0.0), reach / skip
@@ -375,6 +439,11 @@ def _along(machine: Machine, slot: int, n: Number, stride: Number) -> Iterator[t
 
 
 _SERVER, _ULTRASERVER = 2, 3
+_FIELDS = {
+    slot: [attrgetter(f"axis_{slot}{name}", f"ring_{slot}{name}", f"line_{slot}{name}") for name in _DIMENSIONS]
+    for slot in (_SERVER, _ULTRASERVER)
+}
+"""The fields of a machine for each dimension of a torus or mesh: chips, and shares of a ring and of a line."""
 
 
 def _latency(others: Number, hop: Number, step: Number) -> Number:

@@ -17,7 +17,7 @@ from trnspec.perf.work.layout import longest
 from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from trnspec.perf.training.estimator import Estimator
 
@@ -27,7 +27,7 @@ class Figures:
     """The numbers of several estimators as arrays; a single number where all are equal.
 
     An array has an axis: ``which``, the estimators; or another one, with fewer elements, on which each estimator has a
-    position: its ``machine``, or one axis for each number with few distinct values among many estimators.
+    position: its ``machine``, or an axis of numbers of the model that have few distinct combinations among many estimators.
 
     Attributes:
         numbers: By owner: ``model``, fields of :class:`~trnspec.perf.work.transformer.Transformer`; ``machine``, fields of
@@ -88,19 +88,40 @@ class Figures:
                 (owner, name): column for owner in ("limits", "model") for name, column in numbers[owner].items()
             }
             found = {key: few for key, column in columns.items() if (few := _few(column)) is not None}
-            for owner, name in sorted(found, key=lambda key: len(found[key][0]))[:_FEW_AXES]:
-                axis = axes[f"{owner} {name}"] = f"{owner} {name}"
-                numbers[owner][name], positions[axis] = found[owner, name]
-                sizes[axis] = len(numbers[owner][name])
+            for number, (of_axis, members) in enumerate(_joined(found)[:_FEW_AXES]):
+                axis = f"models {number}"
+                present, first, place = np.unique(of_axis, return_index=True, return_inverse=True)
+                positions[axis], sizes[axis] = place.astype(np.int32), len(present)
+                for owner, name in members:
+                    axes[f"{owner} {name}"] = axis
+                    numbers[owner][name] = numbers[owner][name][first]
         return cls(numbers, axes, positions, sizes)
 
 
 _MANY = 256
-"""Estimators among which numbers with few distinct values have axes of their own."""
+"""Estimators among which numbers with few distinct values have other axes."""
 _FEW = 64
-"""Most distinct values of such a number."""
+"""Most distinct values of such a number, or combinations of several."""
 _FEW_AXES = 10
 """Most axes of this kind: numpy 1 has arrays of at most 32 axes."""
+
+
+def _joined(
+    found: Mapping[tuple[str, str], tuple[NDArray[np.float64], NDArray[np.int32]]],
+) -> list[tuple[NDArray[np.int64], list[tuple[str, str]]]]:
+    """Numbers that have few combinations of values together, with a number of the combination for each element."""
+    joined: list[tuple[NDArray[np.int64], list[tuple[str, str]]]] = []
+    for key in sorted(found, key=lambda key: len(found[key][0])):
+        values, positions = found[key]
+        for i, (of_axis, members) in enumerate(joined):
+            both = of_axis * len(values) + positions
+            present = np.bincount(both) > 0
+            if np.count_nonzero(present) <= _FEW:
+                joined[i] = (np.cumsum(present) - 1)[both], [*members, key]
+                break
+        else:
+            joined.append((positions.astype(np.int64), [key]))
+    return joined
 
 
 def _few(column: Number) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:

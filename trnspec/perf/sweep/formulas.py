@@ -6,6 +6,7 @@ Columns are floats, arrays that broadcast, or expressions; see :mod:`trnspec.per
 from __future__ import annotations
 
 from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -28,17 +29,19 @@ from trnspec.perf.sweep.columns import (
     optimized,
     recomputed,
     scheduled,
+    sent,
     split_of,
     turns,
 )
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
-from trnspec.perf.training.step import Step, step_from_costs
 from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.legality import either
 from trnspec.perf.work.terms import terms
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
+    from trnspec.perf.training.costs import Costs
     from trnspec.perf.work.transformer import Transformer
 
 LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | LEVELS | dict.fromkeys(FLAGS, 1)
@@ -55,8 +58,8 @@ DEFAULTS: dict[str, Any] = {
 
 def formulas(
     choices: Choices, model: Transformer, machine: Machine, heads: Number, experts: Number, longest: Number
-) -> tuple[Choices, Step, Number]:
-    """The times of layouts, and why some of them have none.
+) -> tuple[Choices, Costs, Number, Number]:
+    """The coefficients of the times of layouts, and why some of them have none.
 
     Args:
         choices: The layouts; their dp follows from the ranks of the system and the other degrees.
@@ -67,28 +70,49 @@ def formulas(
         longest: The longest sequence, see :func:`trnspec.perf.work.layout.longest`.
 
     Returns:
-        The layouts with their dp, the times, and the causes; see :func:`trnspec.perf.sweep.columns.reason_codes`.
+        The layouts with their dp, the coefficients and the number of microbatches that
+        :func:`~trnspec.perf.training.step.step_from_costs` takes, and the causes; see
+        :func:`trnspec.perf.sweep.columns.reason_codes`.
     """
     choices = replicated(choices, machine.ranks)
     replicas = larger(1.0, floor(machine.ranks / (choices.tp * choices.pp)))
     microbatches = choices.replicas()
     plan = choices.plan(microbatches)
     coefficients = costs(terms(model, machine), plan, links(plan, machine, replicas))
-    times = step_from_costs(coefficients, choices.microbatch, microbatches)
-    return (
-        choices,
-        times,
-        reduce(
-            np.maximum,
-            (
-                invalid_degrees(choices, machine.ranks, heads, experts, times.unknown),
-                invalid_stages(choices, model.layers),
-                invalid_sequence(choices),
-                invalid_positions(choices, longest),
-                invalid_batch(microbatches, turns(choices)),
-            ),
-        ),
+    causes = (
+        invalid_degrees(choices, machine.ranks, heads, experts, coefficients.unknown),
+        invalid_stages(choices, model.layers),
+        invalid_sequence(choices),
+        invalid_positions(choices, longest),
+        invalid_batch(microbatches, turns(choices)),
     )
+    return choices, coefficients, microbatches, reduce(np.maximum, causes)
+
+
+FEATURES: dict[str, tuple[str, ...]] = {
+    "stages": ("fill", "bubble_microbatches", "send_each", "send_token"),
+    "split": ("fill", "deferred"),
+    "folded": ("folded",),
+    "unequal": ("shorter", "missing_layers", "mtp"),
+    "experts": ("expert_each", "expert_token"),
+    "scattered": ("scattered", "gathered"),
+}
+"""Coefficients that are all 0 where a layout does not have a feature; formulas omit what such a coefficient multiplies."""
+
+
+def features(costs: Costs) -> Number:
+    """The features of layouts as the bits of a number, in the order of :data:`FEATURES`."""
+    bits: Number = np.uint8(0)
+    for position, names in enumerate(FEATURES.values()):
+        present = reduce(either, ((getattr(costs, name) != 0.0) for name in names))
+        bits = bits + present * np.uint8(1 << position)
+    return bits
+
+
+def without_features(costs: Costs, bits: int) -> Costs:
+    """The coefficients with 0.0 for those of the features whose bits are not set."""
+    absent = (names for position, names in enumerate(FEATURES.values()) if not bits >> position & 1)
+    return attrs.evolve(costs, **dict.fromkeys(chain.from_iterable(absent), 0.0))
 
 
 def replicated(choices: Choices, ranks: Number) -> Choices:
@@ -103,6 +127,7 @@ def columns_as_choices(columns: dict[str, Any]) -> Choices:
     floats = {n: as_float(columns[n]) for n in names if n != "interleave"}
     floats["expert_split"] = split_of(floats.pop("expert_tp"), floats["tp"])
     floats["sequence"] = floats.pop("sequence_parallel")
+    floats["sent"] = sent(columns["dispatch_dtype"])
     floats["recompute"] = recomputed(columns["recompute"])
     schedule, interleave = columns["schedule"], columns["interleave"]
     return Choices(**floats, **scheduled(schedule, interleave), **optimized(columns["optimizer"]))

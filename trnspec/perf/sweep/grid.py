@@ -27,7 +27,7 @@ from trnspec.perf.sweep.formulas import DEFAULTS, columns_as_choices, formulas, 
 from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.training.step import PARTS, Step
+from trnspec.perf.training.step import PARTS, Step, step_from_costs
 from trnspec.perf.work.layout import Layout, longest
 from trnspec.short_repr import short_repr
 
@@ -319,9 +319,10 @@ def _evaluated(
         code = np.full(size, REASONS.index("rank-count"), dtype=np.uint8)
         zeros = np.zeros(size)
         return Block(0, 0, zeros, code, zeros if memory else zeros[:0], dict.fromkeys(parts, zeros))
-    c, times, causes = formulas(
+    c, coefficients, microbatches, causes = formulas(
         c, estimator.model, machine, heads=d.heads, experts=larger(1.0, d.experts), longest=longest(d)
     )
+    times = step_from_costs(coefficients, c.microbatch, microbatches)
     code = reason_codes(causes)
     code = np.array(np.broadcast_to(code, shape)).reshape(size)
     memory_bytes = np.zeros(0)

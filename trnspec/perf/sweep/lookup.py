@@ -8,8 +8,7 @@ combinations, an operation is evaluated for every row, with the same bits.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from itertools import chain, combinations
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,17 +16,29 @@ from attrs import define, field
 from numpy.typing import NDArray
 
 from trnspec.perf.lowering.machine import Machine
-from trnspec.perf.sweep.columns import COUNTS, caused, reason_codes
+from trnspec.perf.sweep import keys
+from trnspec.perf.sweep.columns import COUNTS, Choices, caused, reason_codes
 from trnspec.perf.sweep.estimator_columns import Figures
 from trnspec.perf.sweep.expressions import Expression, Recording, required
-from trnspec.perf.sweep.formulas import COLUMNS, LIMITS, columns_as_choices, formulas
-from trnspec.perf.sweep.program import Program
+from trnspec.perf.sweep.formulas import (
+    COLUMNS,
+    FEATURES,
+    LIMITS,
+    columns_as_choices,
+    features,
+    formulas,
+    without_features,
+)
+from trnspec.perf.sweep.program import NEAR, REJECTED, Buffers, Program, Programs, Translation
+from trnspec.perf.training.step import step_from_costs
 from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from trnspec.perf.ops import Number
+    from trnspec.perf.sweep.keys import Field
+    from trnspec.perf.training.costs import Costs
     from trnspec.perf.training.estimator import Estimator
 
 _MAX_COMBINATIONS = 1 << 18
@@ -42,6 +53,16 @@ _ESTIMATORS = 8
 """A table by numbers of estimators is one by estimator if it has more than one over this of their elements."""
 _RECORD = 4
 """Elements that are looked up together."""
+_FOUND = 8192
+"""Rows whose positions on axes are found at once."""
+_SEPARATE = 1 << 15
+"""Largest tables that are looked up one by one."""
+_KINDS = 8
+"""Most kinds of layouts that have programs of their own."""
+_KIND_ROWS = 1 << 16
+"""Rows of a batch for each kind of layouts that has a program of its own."""
+_RARE = 0.02
+"""Share of the rows below which a kind of layouts has no program of its own."""
 _COMPILED_ROWS = 1 << 15
 """Rows of a batch from which on it is faster to make tables for it alone."""
 _VALUE_LIMIT = 1 << 20
@@ -50,34 +71,55 @@ _VALUE_LIMIT = 1 << 20
 
 @define
 class _Axis:
-    """The values of a column, and the position of each; without a lookup an integer is its own position."""
+    """The values of a column; those of a fixed one are all integers below their number.
+
+    Attributes:
+        values: The values, sorted.
+        fixed: Whether the position of a value is the value.
+    """
 
     values: NDArray[Any]
-    lookup: NDArray[np.int32] | None = None
+    fixed: bool = False
 
     @property
     def usable(self) -> bool:
         """Whether there are few enough values."""
-        fixed = self.lookup is None and not self.fractional
-        return fixed or len(self.values) <= _MAX_VALUES
+        return self.fixed or len(self.values) <= _MAX_VALUES
 
     @property
     def fractional(self) -> bool:
         """Whether values need not be whole."""
         return self.values.dtype.kind == "f"
 
-    def find(self, column: NDArray[Any], positions: NDArray[np.int32]) -> bool:
-        """Write the positions of values from 1 on; ``False`` where one of them is new."""
-        if self.fractional:
-            nearest = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
-            np.copyto(positions, nearest, casting="unsafe")
-            return bool((self.values.take(nearest) == column).all())
-        if self.lookup is None:
-            np.copyto(positions, column, casting="unsafe")
+    def knows(self, column: NDArray[Any]) -> bool:
+        """Whether all values of a column are on the axis."""
+        if self.fixed:
             return True
-        # Values that are too small find the first position, too large ones the last: both are empty.
-        self.lookup.take(column, mode="clip", out=positions)
-        return bool(np.minimum.reduce(positions) >= 0)
+        nearest = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
+        return bool((self.values.take(nearest) == column).all())
+
+    def bits(self, shift: int) -> np.int64 | NDArray[np.int64]:
+        """For each value its position in bits of a word, -1 for others; or only the shift, where a value is its position."""
+        if self.fixed:
+            return np.int64(shift)
+        positions = np.arange(len(self.values), dtype=np.int64) << shift
+        if self.fractional:
+            return positions
+        # Values that are too small find the first element, too large ones the last.
+        bits = np.full(int(self.values[-1]) + 2, -1, dtype=np.int64)
+        bits[self.values] = positions
+        return bits
+
+    def find(self, column: NDArray[Any], bits: np.int64 | NDArray[np.int64], out: NDArray[np.int64]) -> None:
+        """Write the positions of values, as bits; -1 for one that is new."""
+        if not isinstance(bits, np.ndarray):
+            np.left_shift(column, bits, out=out, casting="unsafe")
+        elif self.fractional:
+            nearest = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
+            bits.take(nearest, out=out, mode="clip")
+            out[self.values.take(nearest) != column] = -1
+        else:
+            bits.take(column, out=out, mode="clip")
 
     def grow(self, column: NDArray[Any]) -> None:
         """Add new values; with too many or too large ones the column is not an axis any more."""
@@ -91,9 +133,6 @@ class _Axis:
             self.values = np.flatnonzero(present)
         else:
             self.values = np.arange(_MAX_VALUES + 1)
-        if self.usable:
-            self.lookup = np.full(int(self.values[-1]) + 2, -1, dtype=np.int32)
-            self.lookup[self.values] = np.arange(len(self.values))
 
 
 @define
@@ -105,76 +144,105 @@ class Tables:
         rows: Number of rows of the batch.
         axes: The values of each column.
         names: Names of the results: parts of the time.
-        program: The operations of rows; ``None`` where formulas are evaluated as they are.
+        programs: The operations of rows; ``None`` where formulas are evaluated as they are.
+        scratch: Arrays of bits.
     """
 
     figures: Figures
     rows: int
     axes: dict[str, _Axis]
     names: tuple[str, ...]
-    program: Program | None = field(default=None, init=False)
+    programs: Programs | None = field(default=None, init=False)
+    scratch: dict[str, NDArray[np.int64]] = field(factory=dict, init=False)
 
     @classmethod
     def of(cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any], parts: Sequence[str]) -> Tables:
         """The tables of a batch; ``columns`` are those of a sample of rows, from which values are collected first."""
         figures = Figures.of(estimators)
-        axes = {name: _Axis(np.arange(size)) for name, size in figures.sizes.items()}
-        axes["which"] = _Axis(np.arange(len(estimators)))
+        axes = {name: _Axis(np.arange(size), fixed=True) for name, size in figures.sizes.items()}
+        axes["which"] = _Axis(np.arange(len(estimators)), fixed=True)
         for name in COLUMNS:
             column = columns[name]
             if not isinstance(column, np.ndarray):
                 axes[name] = _Axis(np.array([column]))
             elif name in COUNTS:
-                axes[name] = _Axis(column[:0], np.zeros(0, dtype=np.int32))
+                axes[name] = _Axis(column[:0])
                 axes[name].grow(column)
             elif name in LIMITS:
-                axes[name] = _Axis(np.arange(LIMITS[name] + 1))
+                axes[name] = _Axis(np.arange(LIMITS[name] + 1), fixed=True)
             else:
                 axes[name] = _Axis(np.unique(column))
         tables = cls(figures, rows, axes, ("total", *parts))
-        tables.build()
+        tables.build(columns)
         return tables
 
     def evaluate(self, columns: dict[str, Any], size: int) -> list[Any] | None:
         """Times, parts and codes of some rows; ``None`` where :meth:`grow` is needed before."""
-        if self.program is None:
+        if self.programs is None:
             return self._direct(columns)
-        program = self.program.bound(size)
+        words: dict[str, NDArray[Any]] = {}
+        code, features = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint8)
+        for begin in range(0, size, _FOUND):
+            at = slice(begin, min(size, begin + _FOUND))
+            part = {name: column[at] if isinstance(column, np.ndarray) else column for name, column in columns.items()}
+            found = self._words(self.programs.words, part, at.stop - begin)
+            if found is None:
+                return None
+            code[at], features[at] = self.programs.layout(part | found, at.stop - begin)
+            for name, bits in found.items():
+                words.setdefault(name, self._array(f"all {name}", size))[at] = bits
+        return [*self.programs.times(columns | words, features, self._near(columns["which"])), code]
+
+    def _near(self, which: Any) -> Any:
+        """Numbers of rows that are equal where estimators are next to each other, so that elements of tables are."""
+        if not isinstance(which, np.ndarray):
+            return np.uint16(0)
+        narrow = max(0, (len(self.axes["which"].values) - 1).bit_length() - NEAR)
+        return (which >> narrow if narrow else which).astype(np.uint16)
+
+    def _words(
+        self, translations: Sequence[Translation], columns: dict[str, Any], size: int
+    ) -> dict[str, NDArray[Any]] | None:
+        """The positions of the values of rows on axes, as bits of words; ``None`` where one is new."""
+        known = {name for name, _, _ in translations}
         for name in COLUMNS:
             column, axis = columns[name], self.axes[name]
-            if not isinstance(column, np.ndarray):
+            if not isinstance(column, np.ndarray) or name in known:
                 continue
-            positions = program.columns.get(f"position {name}")
-            if positions is not None:
-                if not axis.find(column, positions):
-                    return None
-            elif name in COUNTS and np.minimum.reduce(column) < 1:
+            if name in COUNTS and np.minimum.reduce(column) < 1:
                 return None
-            elif axis.lookup is not None and len(axis.values) == 1 and (column != axis.values[0]).any():
+            if not axis.fixed and len(axis.values) == 1 and (column != axis.values[0]).any():
                 return None  # a number that the program has as a constant
-        for name, array in program.columns.items():
-            if not name.startswith("position "):
-                np.copyto(array, columns[name])
-        if "position which" in program.columns:
-            np.copyto(program.columns["position which"], columns["which"], casting="unsafe")
-        return program.run()
+        words: dict[str, NDArray[Any]] = {}
+        part = self._array("part", size)
+        for name, word, bits in translations:
+            if word in words:
+                self.axes[name].find(columns[name], bits, part)
+                np.bitwise_or(words[word], part, out=words[word])
+            else:
+                words[word] = self._array(word, size)
+                self.axes[name].find(columns[name], bits, words[word])
+        return None if any(np.minimum.reduce(word) < 0 for word in words.values()) else words
+
+    def _array(self, name: str, size: int) -> NDArray[np.int64]:
+        """An array for bits of rows, which is used again."""
+        array = self.scratch.get(name)
+        if array is None or len(array) < size:
+            array = self.scratch[name] = np.empty(size, dtype=np.int64)
+        return array[:size]
 
     def grow(self, columns: dict[str, Any]) -> None:
         """Add the values of these columns, which are at least 1 where they count from 1."""
         columns_of_axes = [
             (self.axes[name], columns[name]) for name in COLUMNS if isinstance(columns[name], np.ndarray)
         ]
-        grown = [
-            (axis, column)
-            for axis, column in columns_of_axes
-            if axis.usable and not axis.find(column, np.empty(len(column), dtype=np.int32))
-        ]
+        grown = [(axis, column) for axis, column in columns_of_axes if axis.usable and not axis.knows(column)]
         for axis, column in grown:
             axis.grow(column)
         if grown:
-            self.build()
+            self.build(columns)
 
-    def build(self) -> None:
+    def build(self, columns: dict[str, Any]) -> None:
         """Record the formulas, tabulate what depends on few columns, and compile the rest; or take them from the cache."""
         key = (self.names, *((a.usable, a.values.tobytes()) for a in self.axes.values()))
         built = self.figures.built
@@ -185,12 +253,12 @@ class Tables:
             if repeated or self.rows >= _COMPILED_ROWS:
                 limit = _MAX_COMBINATIONS if repeated else int(_COMBINATIONS_PER_ROW * self.rows)
                 limit = max(min(_MAX_COMBINATIONS, limit), self.size_of(("which",)))
-                built[key] = self._compiled(limit)
+                built[key] = self._compiled(limit, columns)
             else:
                 built[None] = key
-        self.program = built.get(key)
+        self.programs = built.get(key)
 
-    def _compiled(self, limit: int) -> Program:
+    def _compiled(self, limit: int, sample: dict[str, Any]) -> Programs:
         recording = Recording()
         leaves: dict[Expression, NDArray[Any]] = {}
         columns: dict[str, Any] = {}
@@ -205,19 +273,53 @@ class Tables:
             leaves[expression] = numbers
             return expression
 
-        results = self._results(columns | {"dp": recording.column("dp", np.int64)}, self.figures.map(column))
-        return self._rowwise(results, self._tabulated(required(results), leaves, limit))
+        choices, coefficients, microbatches, code = self._recorded(
+            columns | {"dp": recording.column("dp", np.int64)}, self.figures.map(column)
+        )
 
-    def _results(self, columns: dict[str, Any], figures: dict[str, dict[str, Number]]) -> list[Number]:
-        """Times, parts and codes."""
-        choices, times, causes = formulas(
+        def times(bits: int) -> list[Number]:
+            step = step_from_costs(without_features(coefficients, bits), choices.microbatch, microbatches)
+            return [getattr(step, name) for name in self.names]
+
+        bits = features(coefficients)
+        layouts = [code, np.maximum(bits, (code != np.uint8(0)) * np.uint8(REJECTED))]
+        every = (1 << len(FEATURES)) - 1
+        kinds = {-1: layouts} | {kind: times(kind) for kind in (*self._kinds(layouts[1], leaves, limit, sample), every)}
+        tables = self._tabulated(required(chain.from_iterable(kinds.values())), leaves, limit)
+        words, results = self._rowwise(kinds, tables)
+        layout = Program.of(results.pop(-1), reuse=False)
+        times_of = {kind: Program.of(of_kind) for kind, of_kind in results.items()}
+        return Programs(layout, times_of, every, len(self.names), words)
+
+    def _kinds(
+        self, layout: Expression, leaves: dict[Expression, NDArray[Any]], limit: int, sample: dict[str, Any]
+    ) -> list[int]:
+        """The features that many rows have, by a sample of the rows."""
+        if self.rows < 2 * _KIND_ROWS:
+            return []
+        words, results = self._rowwise({0: [layout]}, self._tabulated(required([layout]), leaves, limit))
+        size = max(len(column) for column in sample.values() if isinstance(column, np.ndarray))
+        program = Program.of(results[0])
+        found = self._words(words, sample, size)
+        assert found is not None
+        bound = program.bound(size, Buffers())
+        bound.read(sample | found)
+        counts = np.bincount(np.atleast_1d(bound.run()[0]), minlength=REJECTED)[:REJECTED]
+        most = np.argsort(-counts)[: min(_KINDS, self.rows // _KIND_ROWS)]
+        return [int(kind) for kind in most if counts[kind] > _RARE * counts.sum()]
+
+    def _recorded(
+        self, columns: dict[str, Any], figures: dict[str, dict[str, Number]]
+    ) -> tuple[Choices, Costs, Number, Number]:
+        """The layouts, the coefficients, the number of microbatches, and codes."""
+        choices, coefficients, microbatches, causes = formulas(
             columns_as_choices(columns | {"dp": 1}),
             Transformer(**figures["model"]),
             Machine(**figures["machine"]),
             **figures["limits"],
         )
         code = reason_codes(causes, caused(columns["dp"] != choices.dp, "rank-count"))
-        return [*(getattr(times, name) for name in self.names), code]
+        return choices, coefficients, microbatches, code
 
     def _direct(self, columns: dict[str, Any]) -> list[Any] | None:
         """Times, parts and codes by the formulas as they are, which is faster than tables where rows are few."""
@@ -225,7 +327,11 @@ class Tables:
             return None
         positions = {name: of_estimators[columns["which"]] for name, of_estimators in self.figures.positions.items()}
         positions["which"] = columns["which"]
-        return self._results(columns, self.figures.map(lambda axis, _, numbers: numbers[positions[axis]]))
+        choices, coefficients, microbatches, code = self._recorded(
+            columns, self.figures.map(lambda axis, _, numbers: numbers[positions[axis]])
+        )
+        step = step_from_costs(coefficients, choices.microbatch, microbatches)
+        return [*(getattr(step, name) for name in self.names), code]
 
     @property
     def _order(self) -> tuple[str, ...]:
@@ -280,14 +386,17 @@ class Tables:
         shape = [1 if i in dims else size for i, size in enumerate(table.shape)]
         return taken.reshape(*shape[:-1], len(positions))
 
-    def _rowwise(self, results: list[Any], tables: dict[Expression, NDArray[Any]]) -> Program:
-        """The operations that are not tabulated, on numbers that rows look up."""
+    def _rowwise(
+        self, programs: dict[int, list[Any]], tables: dict[Expression, NDArray[Any]]
+    ) -> tuple[list[Translation], dict[int, list[Any]]]:
+        """The words of columns, and results from operations that are not tabulated, on numbers that rows look up."""
         rows = Recording()
         rebuilt: dict[Expression, Any] = {}
-        needed = required(results)
-        operands = chain(*(x.inputs for x in needed if x not in tables), results)
+        needed = required(chain.from_iterable(programs.values()))
+        operands = chain(*(x.inputs for x in needed if x not in tables), *programs.values())
         looked_up = dict.fromkeys(x for x in operands if isinstance(x, Expression) and x in tables)
-        rebuilt |= self._looked_up(rows, {x: tables[x] for x in looked_up})
+        words, found = self._looked_up(rows, {x: tables[x] for x in looked_up})
+        rebuilt |= found
         for expression in needed:
             if expression in tables:
                 continue
@@ -296,9 +405,14 @@ class Tables:
             else:
                 inputs = (rebuilt[x] if isinstance(x, Expression) else x for x in expression.inputs)
                 rebuilt[expression] = rows.apply(expression.function, inputs)
-        return Program.of(rebuilt[x] if isinstance(x, Expression) else x for x in results)
+        return words, {
+            name: [rebuilt[x] if isinstance(x, Expression) else x for x in results]
+            for name, results in programs.items()
+        }
 
-    def _looked_up(self, rows: Recording, tables: dict[Expression, NDArray[Any]]) -> dict[Expression, Any]:
+    def _looked_up(
+        self, rows: Recording, tables: dict[Expression, NDArray[Any]]
+    ) -> tuple[list[Translation], dict[Expression, Any]]:
         """What rows look up in tables; a number where all elements are equal.
 
         Tables with the same axes are looked up together, and small ones get the axes of others: keys and cache misses are
@@ -307,10 +421,11 @@ class Tables:
         values: dict[Expression, Any] = {}
         order_of_use = {x: i for i, x in enumerate(tables)}
         by_axes: dict[frozenset[str], list[Expression]] = {}
-        for expression, table in tables.items():
-            least = table.min()
-            if least == table.max():
-                values[expression] = least.item() if table.dtype.kind in "bf" else least
+        varying = {x: _squeezed(table) for x, table in tables.items()}
+        for expression, table in varying.items():
+            if table.size == 1:
+                value = table.reshape(-1)[0]
+                values[expression] = value.item() if table.dtype.kind in "bf" else value
             else:
                 axes = frozenset(name for name, size in zip(self._order, table.shape, strict=True) if size > 1)
                 by_axes.setdefault(axes, []).append(expression)
@@ -326,64 +441,53 @@ class Tables:
                 groups[i] = union, groups[i][1] + expressions
             else:
                 groups.append((axes, expressions))
-        keys = self._keys(rows, [axes for axes, _ in groups])
+        sizes = {name: len(self.axes[name].values) for axes, _ in groups for name in axes}
+        placed = keys.fields(sizes, [axes for axes, _ in groups])
         for axes, expressions in groups:
-            order, key = keys[axes]
-            shape = [len(self.axes[name].values) if name in axes else 1 for name in self._order]
-            transposed = [*map(self._order.index, order), *(i for i, n in enumerate(self._order) if n not in axes)]
+            of_group = keys.key(rows, placed, axes)
+            width = 1 if self.size_of(axes) <= _SEPARATE else _RECORD
             for dtype in dict.fromkeys(x.dtype for x in expressions):
                 # What is needed at about the same time is looked up together.
                 members = sorted((x for x in expressions if x.dtype == dtype), key=order_of_use.__getitem__)
-                for begin in range(0, len(members), _RECORD):
-                    part = members[begin : begin + _RECORD]
-                    flat = [
-                        np.broadcast_to(self._expanded(tables[x], axes), shape).transpose(transposed).reshape(-1)
-                        for x in part
-                    ]
-                    values |= zip(part, key.records(_records(flat)), strict=False)
-        return values
+                for begin in range(0, len(members), width):
+                    part = members[begin : begin + width]
+                    records = of_group.records([self._flat(varying[x], of_group.names) for x in part])
+                    values |= zip(part, of_group.position.records(records), strict=False)
+        return self._translations(placed), values
 
-    def _keys(
-        self, rows: Recording, groups: list[frozenset[str]]
-    ) -> dict[frozenset[str], tuple[tuple[str, ...], Expression]]:
-        """For each group of axes an order, the last one fastest, and the positions of rows among the combinations.
+    def _flat(self, table: NDArray[Any], names: Sequence[str]) -> NDArray[Any]:
+        """A table whose dimensions are some axes in their order."""
+        whole = self._expanded(table, names)
+        shape = [len(self.axes[name].values) if name in names else 1 for name in self._order]
+        others = [i for i, name in enumerate(self._order) if name not in names]
+        moved = np.broadcast_to(whole, shape).transpose([*map(self._order.index, names), *others])
+        return moved.reshape(moved.shape[: len(names)])
 
-        Those of two parts of a group give those of both.  The two that most groups have in common are combined first.
-        """
-        names = sorted(frozenset().union(*groups))
-        keys: dict[frozenset[str], tuple[tuple[str, ...], Expression]] = {
-            frozenset([name]): ((name,), rows.column(f"position {name}", np.int32))
-            for name in names
-            if name not in self.figures.sizes
-        }
-        determined = [name for name in names if name in self.figures.sizes]
-        for begin in range(0, len(determined), _RECORD):
-            part = determined[begin : begin + _RECORD]
-            record = _records([self.figures.positions[name] for name in part])
-            elements = rows.column("position which", np.int32).records(record)
-            keys |= {frozenset([name]): ((name,), x) for name, x in zip(part, elements, strict=False)}
-        parts = {group: {frozenset([name]) for name in group} for group in groups}
-        while any(len(of_group) > 1 for of_group in parts.values()):
-            pairs = Counter(
-                pair for of_group in parts.values() for pair in combinations(sorted(of_group, key=sorted), 2)
-            )
-            a, b = max(pairs, key=lambda pair: (pairs[pair], -self.size_of(pair[0] | pair[1])))
-            (slow, first), (fast, second) = keys[a], keys[b]
-            keys[a | b] = slow + fast, first * np.int32(self.size_of(fast)) + second
-            for group, of_group in parts.items():
-                if a in of_group and b in of_group:
-                    parts[group] = of_group - {a, b} | {a | b}
-        return {group: (order, key.astype(np.intp)) for group in groups for order, key in [keys[group]]}
+    def _translations(self, placed: Mapping[str, Field]) -> list[Translation]:
+        """How programs get words from columns."""
+        translations: list[Translation] = [
+            (name, field_.word, self.axes[name].bits(field_.shift))
+            for name, field_ in placed.items()
+            if name not in self.figures.sizes and name != "which"
+        ]
+        positions = self.figures.positions | {"which": np.arange(len(self.axes["which"].values), dtype=np.int32)}
+        of_estimators: dict[str, NDArray[np.int64]] = {}
+        for name, field_ in placed.items():
+            if name in positions:
+                bits = positions[name].astype(np.int64) << field_.shift
+                of_estimators[field_.word] = of_estimators.get(field_.word, 0) | bits
+        return [*translations, *(("which", word, bits) for word, bits in of_estimators.items())]
 
     def size_of(self, axes: Iterable[str]) -> int:
         """Number of combinations of some axes."""
         return math.prod(len(self.axes[name].values) for name in axes)
 
 
-def _records(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Columns of one type side by side, so that a row is looked up at once: one, two or four elements."""
-    # A record of three would take longer than one of four.
-    records = np.zeros((len(columns[0]), 1 << (len(columns) - 1).bit_length()), dtype=columns[0].dtype)
-    for i, column in enumerate(columns):
-        records[:, i] = column
-    return records
+def _squeezed(table: NDArray[Any]) -> NDArray[Any]:
+    """A table without the axes along which it is constant."""
+    for axis, size in enumerate(table.shape):
+        if size > 1:
+            first = table.take([0], axis=axis)
+            if (first == table.take([1], axis=axis)).all() and (first == table).all():
+                table = first
+    return table

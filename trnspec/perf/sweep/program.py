@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import define
+from attrs import define, field
 from numpy.typing import NDArray
 
 from trnspec.perf.sweep.expressions import Element, Expression, Table, required
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from trnspec.perf.sweep.expressions import Operand
 
@@ -37,11 +38,16 @@ class Program:
     outputs: list[_Operand]
     buffers: dict[int, int]
     kinds: list[tuple[np.dtype[Any], int]]
-    _bound: _Bound | None = None
+    _bound: dict[int, Bound] = field(factory=dict)
 
     @classmethod
-    def of(cls, outputs: Iterable[Operand]) -> Program:
-        """The operations that some results need."""
+    def of(cls, outputs: Iterable[Operand], *, reuse: bool = True) -> Program:
+        """The operations that some results need.
+
+        Args:
+            outputs: The results.
+            reuse: Whether operations may write to the arrays of columns that no later operation reads.
+        """
         results = list(outputs)
         expressions = required(results)
         register = {id(x): i for i, x in enumerate(expressions)}
@@ -66,7 +72,7 @@ class Program:
             kind = x.dtype, width
             # An operation may write to the buffer of an operand: elements are computed one by one.
             for i in ends.get(n, ()):
-                if i in program.buffers:
+                if i in program.buffers and (reuse or expressions[i].function is not None):
                     free.setdefault(program.kinds[program.buffers[i]], []).append(program.buffers[i])
             if x.function is None:
                 program.columns[x.inputs[0]] = n
@@ -79,21 +85,82 @@ class Program:
                     program.kinds.append(kind)
         return program
 
-    def bound(self, size: int) -> _Bound:
-        """The operations for some number of rows."""
-        if self._bound is None or self._bound.size != size:
-            arrays = [np.empty((size, width) if width > 1 else size, dtype=dtype) for dtype, width in self.kinds]
-            registers = {register: arrays[buffer] for register, buffer in self.buffers.items()}
-            calls: list[Callable[[], Any]] = []
-            for function, operands, register in self.steps:
-                values = [registers[x] if held else x for held, x in operands]
-                if isinstance(function, Element):
-                    registers[register] = function(*values)
-                else:
-                    calls.append(partial(function, *values, out=registers[register]))
-            columns = {name: registers[register] for name, register in self.columns.items()}
-            self._bound = _Bound(size, columns, calls, [registers[x] if held else x for held, x in self.outputs])
-        return self._bound
+    def bound(self, size: int, buffers: Buffers) -> Bound:
+        """The operations for some number of rows.
+
+        Args:
+            size: Number of rows.
+            buffers: The memory, which other programs use too.
+        """
+        known = self._bound.get(size)
+        if known is not None:
+            return known
+        arrays = buffers.arrays(self.kinds, size)
+        registers: dict[int, Any] = {register: arrays[buffer] for register, buffer in self.buffers.items()}
+        calls: list[Callable[[], Any]] = []
+        for function, operands, register in self.steps:
+            values = [registers[x] if held else x for held, x in operands]
+            if isinstance(function, Element):
+                registers[register] = function(*values)
+            else:
+                calls.append(partial(function, *values, out=registers[register]))
+        columns = {name: registers[register] for name, register in self.columns.items()}
+        bound = Bound(size, columns, calls, [registers[x] if held else x for held, x in self.outputs])
+        if len(self._bound) >= _SIZES:
+            self._bound.clear()
+        self._bound[size] = bound
+        return bound
+
+
+_SIZES = 64
+"""Most numbers of rows for which the operations are kept."""
+
+
+_LINE, _PAGE = 64, 4096
+"""Bytes of a cache line and of a memory page."""
+
+
+def staggered(size: int, dtype: Any, number: int) -> NDArray[Any]:
+    """An array that begins with a cache line, each ``number`` at another place of a page.
+
+    A processor takes an element that is read for one that was just written if both have the same place in their pages; with
+    arrays of whole pages one after the other, that makes operations half as fast.
+    """
+    length = size * np.dtype(dtype).itemsize
+    memory = np.empty(length + _PAGE, dtype=np.uint8)
+    begin = (number * 5 * _LINE - memory.ctypes.data) % _PAGE
+    array: NDArray[Any] = memory[begin : begin + length].view(dtype)
+    return array
+
+
+@define
+class Buffers:
+    """Memory that several programs write to, one after the other.
+
+    Attributes:
+        known: For each type and width the arrays, of which smaller ones are the beginning.
+        number: Arrays that were made.
+    """
+
+    known: dict[tuple[np.dtype[Any], int], list[NDArray[Any]]] = field(factory=dict)
+    number: int = 0
+
+    def arrays(self, kinds: Iterable[tuple[np.dtype[Any], int]], size: int) -> list[NDArray[Any]]:
+        """An array for each of some types and widths."""
+        used: Counter[tuple[np.dtype[Any], int]] = Counter()
+        arrays: list[NDArray[Any]] = []
+        for kind in kinds:
+            of_kind, position = self.known.setdefault(kind, []), used[kind]
+            used[kind] += 1
+            if position < len(of_kind) and len(of_kind[position]) < size:
+                del of_kind[position:]
+            if position >= len(of_kind):
+                dtype, width = kind
+                self.number += 1
+                array = staggered(size * width, dtype, self.number)
+                of_kind.append(array.reshape(size, width) if width > 1 else array)
+            arrays.append(of_kind[position][:size])
+        return arrays
 
 
 _Operand = tuple[bool, Any]
@@ -101,7 +168,7 @@ _Operand = tuple[bool, Any]
 
 
 @define
-class _Bound:
+class Bound:
     """The operations for some number of rows.
 
     Attributes:
@@ -121,3 +188,88 @@ class _Bound:
         for call in self.calls:
             call()
         return self.results
+
+    def read(self, columns: Mapping[str, Any]) -> None:
+        """Copy columns into the arrays of the program."""
+        for name, array in self.columns.items():
+            np.copyto(array, columns[name], casting="unsafe")
+
+    def gather(self, columns: Mapping[str, Any], rows: NDArray[np.intp]) -> None:
+        """Copy some rows of columns into the arrays of the program."""
+        for name, array in self.columns.items():
+            column = columns[name]
+            if column.dtype == array.dtype:
+                column.take(rows, out=array, mode="clip")
+            else:
+                np.copyto(array, column.take(rows), casting="unsafe")
+
+
+Translation = tuple[str, str, np.int64 | NDArray[np.int64]]
+"""A column, the word that has its positions on an axis, and their bits: for each value, or a shift where it is the position."""
+
+REJECTED = 255
+"""The features of a layout that is invalid."""
+_CHUNK = 8192
+"""Most rows that a program evaluates at once."""
+_ROUND = 256
+"""The number of rows that a program evaluates is a multiple of this, so that few sizes occur."""
+
+
+@define
+class Programs:
+    """The operations of a batch: those that find out which layouts are valid, and for these the times.
+
+    Rows whose layouts have the same features are evaluated together, without the operations of other features.
+
+    Attributes:
+        layouts: Codes and features.
+        kinds: Times and their parts by features.
+        every: The features of the program for the other rows.
+        results: Number of results of each row.
+        words: The columns that programs have as bits of words.
+        buffers: The memory of the programs.
+    """
+
+    layouts: Program
+    kinds: dict[int, Program]
+    every: int
+    results: int
+    words: list[Translation]
+    buffers: Buffers = field(factory=Buffers)
+
+    def layout(self, columns: Mapping[str, Any], size: int) -> tuple[Any, Any]:
+        """Codes and features of some rows, which the next call overwrites; those of all rows where they are equal."""
+        layouts = self.layouts.bound(size, self.buffers)
+        layouts.read(columns)
+        code, features = layouts.run()
+        return code, features
+
+    def times(self, columns: Mapping[str, Any], features: NDArray[np.uint8], near: Any) -> list[NDArray[Any]]:
+        """Times and parts of some rows; 0 for layouts that are not valid.
+
+        Args:
+            columns: The columns that programs read.
+            features: The features of each row.
+            near: Numbers below 2^12; rows with the same one look up elements that are near each other.
+        """
+        results = [np.zeros(len(features)) for _ in range(self.results)]
+        programs = list(self.kinds)
+        place = np.full(REJECTED + 1, programs.index(self.every), dtype=np.uint16)
+        place[programs] = np.arange(len(programs))
+        place[REJECTED] = len(programs)
+        keys = place.take(features)
+        order = np.argsort((keys << np.uint16(NEAR)) | near, kind="stable")
+        ends = np.cumsum(np.bincount(keys, minlength=len(programs))).tolist()
+        for begin, end, program in zip([0, *ends], ends, self.kinds.values(), strict=False):
+            for first in range(begin, end, _CHUNK):
+                part = order[first : min(end, first + _CHUNK)]
+                count = -(-len(part) // _ROUND) * _ROUND
+                bound = program.bound(count, self.buffers)
+                bound.gather(columns, np.concatenate((part, np.full(count - len(part), part[0]))))
+                for column, values in zip(results, bound.run(), strict=True):
+                    column[part] = values[: len(part)] if isinstance(values, np.ndarray) else values
+        return results
+
+
+NEAR = 12
+"""Bits of a number by which rows are sorted, besides their features."""

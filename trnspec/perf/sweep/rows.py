@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-BLOCK = 8192
+BLOCK = 1 << 20
 """Configurations per block."""
 _MEMORY_BLOCK = 1 << 17
 """Rows per block when memory is computed."""

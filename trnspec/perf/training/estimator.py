@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
@@ -13,11 +14,12 @@ from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
-from trnspec.perf.training.step import UNUSED, Step, step
+from trnspec.perf.training.step import UNUSED, Step, step, step_from_terms
 from trnspec.perf.work.frameworks import ALLOCATED, Runtime, runtime
 from trnspec.perf.work.layout import Layout, check
 from trnspec.perf.work.memory import Memory, training_memory
 from trnspec.perf.work.stages import peak_stages
+from trnspec.perf.work.terms import Terms, terms
 from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
@@ -58,10 +60,15 @@ class Estimator:
             RefusalError: The layout is invalid, or needs a link whose rate is not published.
         """
         check(layout, self.dims, int(self.system.ranks))
-        result = step(self.model, layout.plan(), self.machine)
+        result = step_from_terms(self.terms, layout.plan(), self.machine)
         if result.unknown > UNUSED:
             raise self._unknown()
         return result
+
+    @cached_property
+    def terms(self) -> Terms:
+        """The products of the model and the machine."""
+        return terms(self.model, self.machine)
 
     def interval(self, layout: Layout) -> tuple[float, float]:
         """The shortest and the longest step time [s], by the digits of the figures and the spread of the calibration.
@@ -117,6 +124,7 @@ def prepare(  # noqa: PLR0913  # the inputs of an estimator
     lnc: int | None = None,
     chips: int | None = None,
     framework: str | None = None,
+    era: str | None = None,
     reserve: str | None = None,
     gathered_inputs: bool | None = None,
     bucket: str | None = None,
@@ -133,6 +141,7 @@ def prepare(  # noqa: PLR0913  # the inputs of an estimator
         chips: Use only this many chips; all by default.
         framework: Training framework, of :data:`trnspec.perf.work.frameworks.FRAMEWORKS`; sets the others and the
             defaults of :func:`trnspec.perf.sweep.batch.sweep` and :func:`~trnspec.perf.sweep.batch.rows`.
+        era: Era of the software's release, such as ``2026``, of which calibrations are preferred; the newest by default.
         reserve: Memory of a rank that the model cannot use: a size or a share, such as ``4 GiB`` or ``5%``.
         gathered_inputs: Whether inputs gathered over tensor-parallel ranks are stored.
         bucket: Buffers of gradients that are being reduced, such as ``1 GB``.
@@ -148,7 +157,7 @@ def prepare(  # noqa: PLR0913  # the inputs of an estimator
     dims = dimensions(node.spec)
     system = lower(graph, on, lnc=lnc, chips=chips)
     calibrated_efficiency = calibrated(
-        graph, system.chip, "training", calibration, framework or "", experts=dims.experts > 0
+        graph, system.chip, "training", calibration, framework or "", era or "", experts=dims.experts > 0
     )
     assert system.ends is not None
     slow, fast = (machine(end, calibrated_efficiency.efficiency, dtype) for end in system.ends)

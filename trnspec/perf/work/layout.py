@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.evaluation import questions
 from trnspec.evaluation.result import RefusalError
+from trnspec.perf.experts import SENT
 from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
 from trnspec.perf.work.memory import OPTIMIZERS
@@ -36,8 +38,8 @@ BUBBLES = {
 """The least pipeline bubble of each schedule relative to 1F1B; of the interleaved one divided by the chunks per stage.
 
 1F1B and interleaved: Narayanan et al. 2021, section 2.2. ``v-half`` and ``v-min``: Qi et al. 2024, and the table of
-github.com/sail-sg/zero-bubble-pipeline-parallelism. With few microbatches, or unequal passes, schedules with a split
-backward pass have a longer bubble, see :func:`trnspec.perf.training.step.bubble`.
+github.com/sail-sg/zero-bubble-pipeline-parallelism. Schedules with a split backward pass have that of their passes, see
+:func:`trnspec.perf.training.step.bubble`.
 """
 
 DEFERRED = {"zb1p": 1.0, "zb2p": 2.0}
@@ -45,6 +47,10 @@ DEFERRED = {"zb1p": 1.0, "zb2p": 2.0}
 that the schedule has in flight (Qi et al. 2023, section 3).  V-shaped schedules defer all; the others do not split the
 backward pass.
 """
+
+
+V_SHAPED = tuple(name for name, (_, folded) in SCHEDULES.items() if folded)
+"""The V-shaped schedules, by their number from 1."""
 
 
 @frozen(kw_only=True)
@@ -73,6 +79,8 @@ class Layout:
         uneven: Whether stages may have different numbers of layers, see :func:`trnspec.perf.work.stages.dealt`.
         expert_tp: Tensor-parallel degree of one expert, a divisor of tp; ``None`` for tp.
         dispatch: How tokens are sent to experts, see :mod:`trnspec.perf.experts`.
+        dispatch_dtype: Dtype of tokens on their way to experts.
+        node_limit: Nodes that the experts of a token are on, at most; 0 for no limit.
         expert_overlap: Whether the all-to-all overlaps with the rest of a layer.
         imbalance: Tokens of the busiest rank's experts over the mean.
         capacity_factor: Tokens that every expert computes, padding included, over the mean; ``None`` without a limit.
@@ -99,6 +107,8 @@ class Layout:
     uneven: bool = False
     expert_tp: int | None = None
     dispatch: questions.Dispatch = "per-node"
+    dispatch_dtype: questions.DispatchDtype = "bf16"
+    node_limit: int = 0
     expert_overlap: bool = True
     imbalance: float = 1.0
     capacity_factor: float | None = None
@@ -134,6 +144,11 @@ class Layout:
         return SCHEDULES[self.schedule][1]
 
     @property
+    def v_shape(self) -> float:
+        """Number of the V-shaped schedule, from 1; 0 for others."""
+        return V_SHAPED.index(self.schedule) + 1.0 if self.schedule in V_SHAPED else 0.0
+
+    @property
     def chunked(self) -> float:
         """1 for the interleaved schedule."""
         return float(self.schedule == "interleaved")
@@ -159,7 +174,7 @@ class Layout:
     def plan(self) -> Plan:
         """The numbers from which times are computed."""
         full, selective = computed_again(RECOMPUTE[self.recompute])
-        sizes = self.bytes
+        sizes, folded, zero = self.bytes, self.folded, self.zero
         return Plan(
             tp=float(self.tp),
             pp=float(self.pp),
@@ -171,13 +186,14 @@ class Layout:
             microbatches=float(self.microbatches),
             bubble=self.bubble,
             deferred=DEFERRED.get(self.schedule, 0.0),
-            folded=self.folded,
+            folded=folded,
+            v_shape=self.v_shape,
             chunks=float(self.interleave),
             # A V-shaped schedule passes every stage twice; each model chunk passes every stage once.
-            sends=1.0 + self.folded if self.interleave == 1 else float(self.interleave),
-            sharded=float(self.zero >= 1),
-            scattered=float(self.zero >= 2),
-            gathered=float(self.zero >= 3),
+            sends=1.0 + folded if self.interleave == 1 else float(self.interleave),
+            sharded=float(zero >= 1),
+            scattered=float(zero >= 2),
+            gathered=float(zero >= 3),
             full=full,
             selective=selective,
             flash=float(self.flash),
@@ -188,6 +204,8 @@ class Layout:
             update_bytes=float(sizes.update_bytes),
             expert_split=float(self.expert_split),
             per_node=float(self.dispatch == "per-node"),
+            sent=SENT[self.dispatch_dtype],
+            node_limit=float(self.node_limit),
             expert_overlap=float(self.expert_overlap),
             load=float(self.load),
         )
@@ -235,9 +253,9 @@ def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
     Raises:
         RefusalError: It is invalid, with the reason and the input at fault.
     """
-    for name in ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave"):
-        if getattr(layout, name) < 1:
-            raise RefusalError("not-positive", f"{name} is {getattr(layout, name)}; it must be at least 1", place=name)
+    if min(counts := _COUNTS(layout)) < 1:
+        name, count = next(pair for pair in zip(_COUNTED, counts, strict=True) if pair[1] < 1)
+        raise RefusalError("not-positive", f"{name} is {count}; it must be at least 1", place=name)
     expert_tp, capacity = layout.expert_tp, layout.capacity_factor
     for name, value in (("expert_tp", expert_tp), ("imbalance", layout.imbalance), ("capacity_factor", capacity)):
         if value is not None and value < 1:
@@ -258,9 +276,13 @@ def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
         **legality.positions(layout, longest(d)),
         **legality.batch(microbatches, legality.multiple(layout)),
     }
-    for reason in legality.REASONS:
-        if invalid.get(reason):
-            raise _DESCRIBED[reason](layout, d, total)
+    if any(invalid.values()):
+        first = next(reason for reason in legality.REASONS if invalid.get(reason))
+        raise _DESCRIBED[first](layout, d, total)
+
+
+_COUNTED = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")
+_COUNTS = attrgetter(*_COUNTED)
 
 
 def _rank_count(layout: Layout, d: Dimensions, ranks: int) -> RefusalError:
@@ -310,6 +332,13 @@ def _heads(layout: Layout, d: Dimensions, _: int) -> RefusalError:
 
 
 def _schedule(layout: Layout, *_: object) -> RefusalError:
+    if layout.v_shape and layout.pp > legality.MOST_V_STAGES:
+        return RefusalError(
+            "schedule",
+            f"the schedule {layout.schedule} is computed for at most {legality.MOST_V_STAGES} stages; pp is {layout.pp}",
+            place="pp",
+            hint=f"pp {legality.MOST_V_STAGES} or less",
+        )
     if (layout.interleave > 1) != (layout.schedule == "interleaved"):
         return RefusalError(
             "schedule",
