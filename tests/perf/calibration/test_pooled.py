@@ -69,7 +69,7 @@ def test_values_of_a_chip_stay_within_its_limits():
 
 
 def test_measured_kernels_of_a_chip():
-    assert 0.0 == kernel("h100-sxm", "matmul") == kernel("b200", "matmul_fp8")
+    assert 0.0 == kernel("a100-80gb", "matmul") == kernel("b200", "matmul_fp8")
     typical = unbounded(0.72, share=True)
     assert 0.62 == pytest.approx(bounded(typical + kernel("b200", "matmul"), share=True))
 
