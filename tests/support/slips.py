@@ -173,7 +173,8 @@ def _generations(
 def _parts(graph: Graph, node: Node[Any]) -> int:
     servers = getattr(node.spec, "servers", None)
     chips = getattr(node.spec, "chips", None)
-    return int(getattr(servers or chips, "count", 1) or 1)
+    count = getattr(servers or chips, "count", None)
+    return int(count) if isinstance(count, int) else 1
 
 
 def _comparable(one: Quantity, other: Quantity) -> bool:
