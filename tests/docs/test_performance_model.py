@@ -13,7 +13,7 @@ from trnspec.model.calibration import Calibration
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.flops import CONVENTIONS
-from trnspec.perf.work.layout import BUBBLES
+from trnspec.perf.work.layout import BUBBLES, V_SHAPED
 
 FOLDER = ROOT / "docs" / "explanation"
 PAGES = (FOLDER / "the-performance-model.md", *sorted((FOLDER / "performance").glob("*.md")), FOLDER / "accuracy.md")
@@ -41,11 +41,14 @@ def test_schedules() -> None:
     named = {}
     for cell, factors, *_ in rows():
         names = re.findall(r"`([\w-]+)`", cell)
-        if set(names) & set(BUBBLES):
+        # Those of V-shaped schedules depend on the passes, and have a formula instead.
+        if set(names) & (set(BUBBLES) - set(V_SHAPED)):
             named |= dict(zip(names, factors.split(", "), strict=True))
     number = {"1": 1.0, "1/v": 1.0, "0": 0.0, "1/2": 1 / 2, "1/3": 1 / 3, "2/3": 2 / 3}
 
-    assert {name: number[factor] for name, factor in named.items()} == BUBBLES
+    assert {name: number[factor] for name, factor in named.items()} == {
+        name: bubble for name, bubble in BUBBLES.items() if name not in V_SHAPED
+    }
 
 
 def test_known_errors() -> None:
