@@ -34,11 +34,13 @@ def command() -> None:
     """,
     examples=(
         (
-            "trnspec measurements import nccl-tests run.log --set hardware=p5.48xlarge --set ranks=8 "
-            "--set collective=all_reduce --out mine.csv",
-            "A log of nccl-tests on a server:",
+            "trnspec measurements import nccom-test run.log --set hardware=trn1.32xlarge --out mine.csv",
+            "A log of nccom-test on a server:",
         ),
-        ("trnspec eval accuracy --data mine.csv", "The errors of the engine for these rows:"),
+        (
+            "trnspec measurements import torchtitan train.log --set hardware=dgx-h200 --set precision=bf16",
+            "A training log, printed:",
+        ),
     ),
 )
 @click.argument("format_", metavar="FORMAT", type=click.Choice(tuple(FORMATS)))
@@ -72,7 +74,7 @@ def import_(format_: str, file: str, settings: tuple[str, ...], warmup: int | No
     rows = imported(format_, Log(name, text), stem, given, WARMUP if warmup is None else warmup)
     if missing := unstated(rows):
         hint = " ".join(f"--set {column}=..." for column in missing)
-        click.echo(f"{name}: not stated: {', '.join(missing)}; these rows cannot be computed\nhint: {hint}", err=True)
+        click.echo(f"{name}: not stated: {', '.join(missing)}; rows without them are skipped\nhint: {hint}", err=True)
     if out is None:
         sys.stdout.write(table(rows))
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -11,11 +12,12 @@ from attrs import frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs import collectives, serving, training
+from trnspec.loading.benchmark_logs.log import Cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from trnspec.loading.benchmark_logs.log import Cells, Log
+    from trnspec.loading.benchmark_logs.log import Log
 
 WARMUP = 5
 """Steps at the beginning of a training log that are not used by default."""
@@ -70,10 +72,10 @@ COLUMNS = {
 
 NEEDED = {
     "train": ("model", "hardware", "n_chips", "seq", "global_batch", "precision"),
-    "infer": ("model", "hardware", "precision", "isl", "osl", "batch_conc", "framework"),
+    "infer": ("model", "hardware", "n_chips", "precision", "isl", "osl", "batch_conc", "framework"),
     "collective": ("hardware", "ranks", "collective"),
 }
-"""Columns without which a row cannot be computed."""
+"""Columns without which rows are skipped; of serving on GPUs, tp and dp state the number of chips as well."""
 
 
 def imported(name: str, log: Log, stem: str, given: Mapping[str, str], warmup: int) -> list[Cells]:
@@ -108,7 +110,7 @@ def imported(name: str, log: Log, stem: str, given: Mapping[str, str], warmup: i
 
 
 def unstated(rows: Sequence[Cells]) -> list[str]:
-    """The columns without which some row cannot be computed."""
+    """The columns of :data:`NEEDED` that some row lacks."""
     return [column for column in NEEDED[rows[0]["kind"]] if not all(row.get(column) for row in rows)]
 
 

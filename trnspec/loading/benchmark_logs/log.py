@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -13,7 +12,7 @@ from trnspec.errors import UsageError
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 Cells = dict[str, str]
 """The cells of one row by column; columns that the file does not state are missing."""
