@@ -160,7 +160,7 @@ def test_megatron() -> None:
     found = rows("megatron", "megatron.log")
 
     assert columns(found, "step_time_s", "mem_gib", "global_batch", "recompute", "framework", "note") == [
-        ("5.5338", "52.9795", "128", "none", "megatron", "median of 3 of 5 printed steps, the others are warm-up")
+        ("5.5338", "52.9795", "128", "none", "megatron", "median of 3 printed steps after 2 of the warm-up")
     ]
     assert columns(rows("megatron", "megatron.log", warmup=0), "step_time_s") == [("5.5338",)]
     assert columns(rows("megatron", "megatron.log", warmup=43), "step_time_s") == [("5.7186",)]
@@ -188,7 +188,7 @@ def test_torchtitan_of_several_ranks_in_color() -> None:
     found = rows("torchtitan", "torchtitan_colors.log", warmup=0)
 
     assert columns(found, "tokens_per_s_per_chip", "mem_gib", "note") == [
-        ("7865", "63.48", "median of 1 of 1 printed steps, the others are warm-up")
+        ("7865", "63.48", "median of 1 printed steps")
     ]
 
 
@@ -266,6 +266,22 @@ def test_wrong_options(here, args, expected) -> None:
 
     assert (done.status, done.out) == (2, "")
     assert expected in done.err
+
+
+def test_a_file_is_not_overwritten(here) -> None:
+    (here.folder / "mine.csv").write_text("kept")
+    done = here("measurements", "import", "nxd", SAMPLES / "nxd.log", "--warmup", "0", "--out", "mine.csv")
+
+    assert (done.status, (here.folder / "mine.csv").read_text()) == (2, "kept")
+    assert done.err.endswith("trnspec: mine.csv exists; remove it, or name another file\n")
+
+
+def test_other_lines_of_a_log_are_not_rows() -> None:
+    """Lines of NCCL_DEBUG=INFO are between the rows."""
+    text = (SAMPLES / "nccl_two_p5.log").read_text(encoding="utf-8")
+    text = text.replace("# Out of", "host:1:2 [0] NCCL INFO 16 24 channels\n# Out of")
+
+    assert len(imported("nccl-tests", Log("f", text), "x", {}, 0)) == 4
 
 
 def test_a_file_that_is_missing(here) -> None:

@@ -70,6 +70,8 @@ def import_(format_: str, file: str, settings: tuple[str, ...], warmup: int | No
     if warmup is not None and not FORMATS[format_].training:
         raise UsageError(f"--warmup: {format_} has no steps; it is an option of training logs")
     given = _given(settings)
+    if out is not None and FilePath(out).is_file():
+        raise UsageError(f"{out} exists; remove it, or name another file")
     name, text, stem = _read(file, format_)
     rows = imported(format_, Log(name, text), stem, given, WARMUP if warmup is None else warmup)
     if missing := unstated(rows):

@@ -23,7 +23,7 @@ _RANK = re.compile(
     r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(.+?)\s*$"
 )
 _LIBRARY = re.compile(r"nccl-library=(\d+)(\d\d)(\d\d)\b")
-_ROW = re.compile(r"(?:^|[\s:>])(\d+)\s+(\d+)\s+([a-z][a-z0-9_]*)\s+(\S.*)$")
+_ROW = re.compile(r"(?:^|[\s:>])(\d+)\s+(\d+)\s+((?:u?int|fp?|bf|bfloat|float)\d\w*|half|float|double)\s+(\S.*)$")
 _NCCOM_HEAD = re.compile(r"(size\(B\)\s+count\(elems\)\s+type\b.*)")
 _WORKERS = re.compile(r"(?:-r|--nworkers)[ =](\d+)")
 _GIBI = 2.0**30 / 1e9

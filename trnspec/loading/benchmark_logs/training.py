@@ -214,4 +214,5 @@ def _after(log: Log, steps: Mapping[int, float], warmup: int, expected: str) -> 
 
 
 def _steps(used: Sequence[float], steps: Mapping[int, float]) -> str:
-    return f"median of {len(used)} of {len(steps)} printed steps, the others are warm-up"
+    left = len(steps) - len(used)
+    return f"median of {len(used)} printed steps" + (f" after {left} of the warm-up" if left else "")
