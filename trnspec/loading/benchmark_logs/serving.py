@@ -105,7 +105,7 @@ def _object(log: Log, value: dict[str, Any], key: str) -> dict[str, Any]:
     hint = "only a run with --streaming measures it" if key == "inter_token_latency" else ""
     if key == "time_to_first_token" and value.get("error_summary"):
         hint = "requests failed; see error_summary"
-    raise log.problem(log.line_of(key), f"the result has no object {key!r}", hint) from None
+    raise log.problem(log.line_of(key), f"the result has no object {key!r}", hint)
 
 
 def _positive(log: Log, value: dict[str, Any], key: str, parent: str = "") -> float:
