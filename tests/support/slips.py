@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -111,47 +112,60 @@ def slips(graph: Graph) -> Iterator[Slip]:
 
 def _figure(graph: Graph, node: Node[Any], path: Path, figure: Figure, mine: dict[Path, Any]) -> Iterator[Slip]:
     quantity = figure.value
-
-    def slip(kind: str, after: str) -> Slip:
-        return Slip(kind, node.name, path, quantity.text, after)
-
     number = re.match(r"[0-9.,]+", quantity.text)[0]
-    for unit in _spellings(quantity):
-        yield slip(_unit_kind(quantity, unit), f"{number} {unit}")
+    kinds = [
+        *((_unit_kind(quantity, unit), f"{number} {unit}") for unit in _spellings(quantity)),
+        *(("x10", _scaled(quantity, factor)) for factor in (Fraction(10), Fraction(1, 10))),
+        *(("x2", _scaled(quantity, factor)) for factor in (Fraction(2), Fraction(1, 2))),
+        *_other_digits(number, quantity.unit.symbol),
+        *_other_rows(quantity, path, mine),
+        *_other_generations(graph, node, path, quantity, mine),
+    ]
+    parts = _parts(graph, node) if "stated" in path else 1
+    if parts > 1 and quantity.number * (parts - 1) / parts:
+        shown = render(quantity.value * (parts - 1) / parts, quantity.unit, quantity.digits, quantity.table)
+        kinds.append(("missing addend", shown))
+    for kind, after in kinds:
+        yield Slip(kind, node.name, path, quantity.text, after)
+
+
+def _other_digits(number: str, unit: str) -> Iterator[tuple[str, str]]:
+    """Two neighbouring digits swapped, and another first digit."""
     digits = [i for i, c in enumerate(number) if c.isdigit()]
-    yield slip("x10", _scaled(quantity, Fraction(10)))
-    yield slip("x10", _scaled(quantity, Fraction(1, 10)))
-    yield slip("x2", _scaled(quantity, Fraction(2)))
-    yield slip("x2", _scaled(quantity, Fraction(1, 2)))
-    for one, other in zip(digits, digits[1:], strict=False):
+    for one, other in pairwise(digits):
         if number[one] != number[other] and not (one == digits[0] and number[other] == "0"):
             text = list(number)
             text[one], text[other] = text[other], text[one]
-            yield slip("digits swapped", f"{''.join(text)} {quantity.unit.symbol}")
+            yield "digits swapped", f"{''.join(text)} {unit}"
     if len(digits) > 1:
         at = digits[0]
         text = list(number)
         text[at] = str((int(number[at]) + 3) % 9 + 1)
         if text[at] != number[at]:
-            yield slip("one digit", f"{''.join(text)} {quantity.unit.symbol}")
+            yield "one digit", f"{''.join(text)} {unit}"
+
+
+def _other_rows(quantity: Quantity, path: Path, mine: dict[Path, Any]) -> Iterator[tuple[str, str]]:
+    """Figures of the same document whose path differs in one name."""
     for other_path, other in mine.items():
         if isinstance(other, Figure) and other_path != path and _comparable(quantity, other.value):
             differing = [(a, b) for a, b in zip(path, other_path, strict=False) if a != b]
             if len(path) == len(other_path) and len(differing) == 1:
                 dense = set(differing[0]) == {"dense", "sparse"}
                 if dense or path[-1] == differing[0][0]:
-                    yield slip("dense for sparse" if dense else "neighbouring row", other.value.text)
+                    yield "dense for sparse" if dense else "neighbouring row", other.value.text
+
+
+def _other_generations(
+    graph: Graph, node: Node[Any], path: Path, quantity: Quantity, mine: dict[Path, Any]
+) -> Iterator[tuple[str, str]]:
+    """The same figure of other documents, without values that this document has too."""
     for other_node in graph.of(type(node.spec)):
         value = sites(other_node).get(path)
         if other_node.name != node.name and isinstance(value, Figure) and _comparable(quantity, value.value):
             same = {k: v for k, v in mine.items() if isinstance(v, Figure) and v.value.same_value(value.value)}
             if not same:
-                yield slip("other generation", value.value.text)
-    if "stated" in path:
-        parts = _parts(graph, node)
-        if parts > 1 and quantity.number * (parts - 1) / parts:
-            shown = render(quantity.value * (parts - 1) / parts, quantity.unit, quantity.digits, quantity.table)
-            yield slip("missing addend", shown)
+                yield "other generation", value.value.text
 
 
 def _parts(graph: Graph, node: Node[Any]) -> int:
