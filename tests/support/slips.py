@@ -112,66 +112,69 @@ def slips(graph: Graph) -> Iterator[Slip]:
 
 def _figure(graph: Graph, node: Node[Any], path: Path, figure: Figure, mine: dict[Path, Any]) -> Iterator[Slip]:
     quantity = figure.value
-    number = re.match(r"[0-9.,]+", quantity.text)[0]
-    kinds = [
-        *((_unit_kind(quantity, unit), f"{number} {unit}") for unit in _spellings(quantity)),
-        *(("x10", _scaled(quantity, factor)) for factor in (Fraction(10), Fraction(1, 10))),
-        *(("x2", _scaled(quantity, factor)) for factor in (Fraction(2), Fraction(1, 2))),
-        *_other_digits(number, quantity.unit.symbol),
-        *_other_rows(quantity, path, mine),
-        *_other_generations(graph, node, path, quantity, mine),
-    ]
-    parts = _parts(graph, node) if "stated" in path else 1
-    if parts > 1 and quantity.number * (parts - 1) / parts:
+    others = [*_digits(quantity), *_rows(path, quantity, mine), *_generations(graph, node, path, quantity, mine)]
+    others += [("x10", _scaled(quantity, factor)) for factor in (Fraction(10), Fraction(1, 10))]
+    others += [("x2", _scaled(quantity, factor)) for factor in (Fraction(2), Fraction(1, 2))]
+    number = _number(quantity)
+    others += [(_unit_kind(quantity, unit), f"{number} {unit}") for unit in _spellings(quantity)]
+    parts = _parts(graph, node)
+    if "stated" in path and parts > 1:
         shown = render(quantity.value * (parts - 1) / parts, quantity.unit, quantity.digits, quantity.table)
-        kinds.append(("missing addend", shown))
-    for kind, after in kinds:
-        yield Slip(kind, node.name, path, quantity.text, after)
+        others.append(("missing addend", shown))
+    yield from (Slip(kind, node.name, path, quantity.text, after) for kind, after in others)
 
 
-def _other_digits(number: str, unit: str) -> Iterator[tuple[str, str]]:
+def _number(quantity: Quantity) -> str:
+    """The digits before the unit."""
+    match = re.match(r"[0-9.,]+", quantity.text)
+    assert match is not None  # an exact figure begins with a digit
+    return match[0]
+
+
+def _digits(quantity: Quantity) -> Iterator[tuple[str, str]]:
     """Two neighbouring digits swapped, and another first digit."""
-    digits = [i for i, c in enumerate(number) if c.isdigit()]
-    for one, other in pairwise(digits):
-        if number[one] != number[other] and not (one == digits[0] and number[other] == "0"):
+    number, unit = _number(quantity), quantity.unit.symbol
+    places = [i for i, c in enumerate(number) if c.isdigit()]
+    for one, other in pairwise(places):
+        if number[one] != number[other] and not (one == places[0] and number[other] == "0"):
             text = list(number)
             text[one], text[other] = text[other], text[one]
             yield "digits swapped", f"{''.join(text)} {unit}"
-    if len(digits) > 1:
-        at = digits[0]
-        text = list(number)
-        text[at] = str((int(number[at]) + 3) % 9 + 1)
-        if text[at] != number[at]:
-            yield "one digit", f"{''.join(text)} {unit}"
+    first = places[0]
+    another = str((int(number[first]) + 3) % 9 + 1)
+    if len(places) > 1 and another != number[first]:
+        yield "one digit", f"{number[:first]}{another}{number[first + 1 :]} {unit}"
 
 
-def _other_rows(quantity: Quantity, path: Path, mine: dict[Path, Any]) -> Iterator[tuple[str, str]]:
-    """Figures of the same document whose path differs in one name."""
+def _rows(path: Path, quantity: Quantity, mine: dict[Path, Any]) -> Iterator[tuple[str, str]]:
+    """The figure of another row of the same table, and the dense rate for the sparse one or the reverse."""
     for other_path, other in mine.items():
-        if isinstance(other, Figure) and other_path != path and _comparable(quantity, other.value):
-            differing = [(a, b) for a, b in zip(path, other_path, strict=False) if a != b]
-            if len(path) == len(other_path) and len(differing) == 1:
-                dense = set(differing[0]) == {"dense", "sparse"}
-                if dense or path[-1] == differing[0][0]:
-                    yield "dense for sparse" if dense else "neighbouring row", other.value.text
+        if not isinstance(other, Figure) or other_path == path or not _comparable(quantity, other.value):
+            continue
+        differing = [(a, b) for a, b in zip(path, other_path, strict=False) if a != b]
+        if len(path) == len(other_path) and len(differing) == 1:
+            dense = set(differing[0]) == {"dense", "sparse"}
+            if dense or path[-1] == differing[0][0]:
+                yield "dense for sparse" if dense else "neighbouring row", other.value.text
 
 
-def _other_generations(
+def _generations(
     graph: Graph, node: Node[Any], path: Path, quantity: Quantity, mine: dict[Path, Any]
 ) -> Iterator[tuple[str, str]]:
-    """The same figure of other documents, without values that this document has too."""
-    for other_node in graph.of(type(node.spec)):
-        value = sites(other_node).get(path)
-        if other_node.name != node.name and isinstance(value, Figure) and _comparable(quantity, value.value):
-            same = {k: v for k, v in mine.items() if isinstance(v, Figure) and v.value.same_value(value.value)}
-            if not same:
-                yield "other generation", value.value.text
+    """The figure at the same path of another document of the kind, where no row of this one has it too."""
+    for other in graph.of(type(node.spec)):
+        value = sites(other).get(path)
+        if other.name == node.name or not isinstance(value, Figure) or not _comparable(quantity, value.value):
+            continue
+        if not any(isinstance(v, Figure) and v.value.same_value(value.value) for v in mine.values()):
+            yield "other generation", value.value.text
 
 
 def _parts(graph: Graph, node: Node[Any]) -> int:
     servers = getattr(node.spec, "servers", None)
     chips = getattr(node.spec, "chips", None)
-    return int(getattr(servers or chips, "count", 1) or 1)
+    count = getattr(servers or chips, "count", None)
+    return int(count) if isinstance(count, int) else 1
 
 
 def _comparable(one: Quantity, other: Quantity) -> bool:
