@@ -96,8 +96,10 @@ def test_a_figure_is_overridden_when_it_is_listed(site) -> None:
 
 def test_a_difference_that_is_not_listed_is_refused(site) -> None:
     """Each at its place; the document is not used at all."""
-    text = replaced(TRAINIUM, DOUBLE, ("  memory_pool: 16\n", "  memory_pool: 8\n"), allowed("spec.memory.capacity"))
-    lines = {line(text, "840 GB/s"), line(text, "memory_pool: 8")}
+    text = replaced(
+        TRAINIUM, DOUBLE, ("  memory_pool: {value: 16,", "  memory_pool: {value: 8,"), allowed("spec.memory.capacity")
+    )
+    lines = {line(text, "840 GB/s"), line(text, "memory_pool: {value: 8,")}
 
     assert ({("trainium1.yaml", "TRN204", n) for n in lines}, "820 GB/s") == reported(site, text)
 
