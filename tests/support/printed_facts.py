@@ -17,6 +17,7 @@ from trnspec.model.fields import Rates
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import ObjectShape, dotted, leaves
+from trnspec.model.sourced import Origin, origin_of
 from trnspec.quantities.quantity import Quantity, parse
 
 if TYPE_CHECKING:
@@ -266,8 +267,14 @@ def sayings(node: Node[Any]) -> Iterator[Saying]:
             if value.derived is None:
                 source = value.source.name if value.source else own
                 yield Saying(dotted(path), value.value, _source_of(node, path, source), value.where or meta.where or "")
+        elif path[1:2] == ("features",):
+            feature = node.spec.features[int(path[2])]
+            yield Saying(dotted(path), str(value), feature.source.name, feature.where or "")
         else:
-            yield Saying(dotted(path), value.name if isinstance(value, Ref) else value, own, meta.where or "")
+            origin = origin_of(value) or Origin()
+            source, where = (origin.source.name, origin.where) if origin.source is not None else (own, meta.where)
+            if origin.derived is None:
+                yield Saying(dotted(path), value.name if isinstance(value, Ref) else value, source, where or "")
     for claim in node.claims:
         for path in claimed_paths(claim.at):
             yield Saying(dotted(path), claim.says, claim.source.name, claim.where or "")
@@ -352,6 +359,8 @@ def noted(fact: Fact, graph: Graph) -> bool:
     """Whether a note of the right document tells the number of a fact and the line where it stands."""
     words = re.findall(r"\d[\d,.]*\d|\d", fact.value)
     for name in documents(fact, graph):
+        if name not in graph:
+            continue
         node = graph.named(name)
         for note in _notes(node):
             lines = " ".join(re.findall(r"lines? (\d+(?: to \d+)?)", note))

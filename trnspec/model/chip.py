@@ -190,7 +190,7 @@ class Chip:
     launched: Date | None = None
     dies: Annotated[Count, Extensive()] | None = None
     cores: CoreCount | None = None
-    peak: Annotated[Peak, Extensive()]
+    peak: Annotated[Peak, Extensive()] = field(factory=Peak)
     tensor_peak: Annotated[Peak, Extensive()] | None = None
     memory: Memory
     sbuf: Annotated[Capacity, Extensive()] | None = None

@@ -55,6 +55,12 @@ class Site:
         return Interval.point(Fraction(value))
 
     @property
+    def loose(self) -> Interval:
+        """The same with trailing zeros of an integer read as placeholders."""
+        value = self.value
+        return value.loose if isinstance(value, Quantity) else self.interval
+
+    @property
     def key(self) -> tuple[str, Path, int | None]:
         """The identity of the site."""
         return (self.node.name, self.path, self.claim)
@@ -125,6 +131,10 @@ class Term:
         return " x ".join([*numbers, f"{self.part.value} of {self.part.node.name}"])
 
 
+_THREE_DIGITS = Fraction(1, 200)
+"""The largest relative error of rounding to three digits."""
+
+
 @frozen
 class Relation:
     """``total = term + ... + term``, exactly up to the rounding of what is printed.
@@ -158,8 +168,28 @@ class Relation:
 
     @functools.cached_property
     def holds(self) -> bool:
-        """True if rounding alone can explain the difference between total and terms."""
-        return self.expected.overlaps(self.total.interval)
+        """True if rounding alone can explain the difference between total and terms.
+
+        Trailing zeros of an integer may be placeholders: 1,300 for 1,299.  They are read so only where both values differ
+        by no more than rounding to three digits, since 1,500 for 1,536 is usually another unit.
+        """
+        if self.expected.overlaps(self.total.interval):
+            return True
+        coarse = Interval.point(0)
+        for term in self.terms:
+            coarse += term.part.loose.scaled(term.times)
+        return self._is_near and coarse.overlaps(self.total.loose)
+
+    @property
+    def _is_near(self) -> bool:
+        total = self.total.value
+        parts = [term.part.value for term in self.terms]
+        if not isinstance(total, Quantity) or not all(isinstance(part, Quantity) for part in parts):
+            return False
+        added = sum(
+            (t.times * p.value for t, p in zip(self.terms, parts, strict=True) if isinstance(p, Quantity)), Fraction(0)
+        )
+        return abs(added - total.value) <= total.value * _THREE_DIGITS
 
     @property
     def sites(self) -> tuple[Site, ...]:
