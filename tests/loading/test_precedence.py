@@ -133,7 +133,7 @@ def test_a_file_of_the_user_stands_in_as_ever(site) -> None:
     (site.folder / "acme-1.yaml").write_text(CHIP.replace("64 GiB", "32 GiB"))
     (site.folder / "acme-server.yaml").write_text(SERVER)
 
-    assert ("acme-server.yaml", "TRN402", 6) in found(site, "acme-1.yaml", "acme-server.yaml")
+    assert ("acme-server.yaml", "TRN402", 5) in found(site, "acme-1.yaml", "acme-server.yaml")
 
 
 EXPLAIN = """
