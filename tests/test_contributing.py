@@ -145,7 +145,7 @@ def test_figure_and_source(scratch) -> None:
     chip = "catalog/chips/trainium1.yaml"
     source = next(text for name, text in files("acme-blog", "generation").items() if "/sources/" in name)
     scratch.add("catalog/sources/acme-blog-data-sheet.yaml", source)
-    scratch.insert(chip, "  memory_pool: 16\n", "  power: {value: 400 W, source: acme-blog-data-sheet}\n")
+    scratch.insert(chip, "  features:\n", "  power: {value: 400 W, source: acme-blog-data-sheet}\n")
     made_as_stated(scratch, "figure, claim or source")
 
     assert [] == scratch.json("validate", chip, *scratch.added)["diagnostics"]

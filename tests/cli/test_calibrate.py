@@ -146,8 +146,11 @@ def test_in_a_checkout_the_schema_is_found(here, tmp_path):
 
 
 REFUSED = {
-    "--out without a name": (("--software", "x", "--out", "mine"), "--out needs --name and --source"),
-    "--out without a source": (("--software", "x", "--name", "x", "--out", "mine"), "--out needs --name and --source"),
+    "--out without a name": (("--software", "x", "--out", "mine"), "--out needs --source, and --name or --framework"),
+    "--out without a source": (
+        ("--software", "x", "--name", "x", "--out", "mine"),
+        "--out needs --source, and --name or --framework",
+    ),
     "a name that is none": ((*TOLD[:3], "../mine", *TOLD[4:], "--out", "mine"), "--name: '../mine' is not a name of"),
     "no such source": (
         (*TOLD[:5], "neuron-benchmark-2026-08", "--out", "mine"),
@@ -157,7 +160,7 @@ REFUSED = {
     "no such chip": (("--software", "x", "--chip", "trainium9"), "there are no rows to fit"),
     "no such row": (("--software", "x", "--only", "nothing"), "there are no rows to fit"),
     "too few": (("--software", "x", "--only", "Llama-3.1"), "1 rows are too few to fit; expected at least 3"),
-    "no software": ((), "Missing option '--software'"),
+    "no software": ((), "missing option --software"),
 }
 
 

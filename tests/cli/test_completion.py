@@ -79,6 +79,8 @@ def test_figures_of_documents() -> None:
     assert completed("eval", "training", "--vary", "trainium2.memory.b") == ["trainium2.memory.bandwidth"]
     assert completed("eval", "inference", "--assume", "trainium1-neuron.achieved.mat") == [
         "trainium1-neuron.achieved.matmul",
+        "trainium1-neuron.achieved.matmul_fp4",
+        "trainium1-neuron.achieved.matmul_fp8",
         "trainium1-neuron.achieved.matmul_passes",
     ]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "check",
     cls=GroupedCommand,
     examples=(
-        ("trnspec check trn2.48xlarge memory.bandwidth '46 TB/s'", "Is 46 TB/s right for trn2.48xlarge?"),
+        ("trnspec check trn2.48xlarge memory.bandwidth '46 TB/s'", "Whether 46 TB/s is right for trn2.48xlarge:"),
         ("trnspec check trainium1 peak.dense.bf16 '210 TFLOPS'", "An outdated figure:"),
         ("trnspec check trn1.32xlarge chips.count 16 --format json", "A count, for programs:"),
     ),

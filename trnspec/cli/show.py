@@ -139,7 +139,7 @@ def _summary(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> str:
     if source is not None:
         items.append(("source", f"{source}{f', {node.metadata.where}' if node.metadata.where else ''}"))
     size = max((len(name) for name, _ in items), default=0)
-    lines = [f"{node.name}: {node.metadata.title} ({node.kind})"]
+    lines = [wrapped("", f"{node.name}: {node.metadata.title} ({node.kind})", width())]
     return "\n".join([*lines, *(wrapped(f"  {padded(name, size)}  ", text, width()) for name, text in items)])
 
 

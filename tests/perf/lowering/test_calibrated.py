@@ -91,7 +91,9 @@ def test_rows_of_other_chips_or_frameworks_are_transferred():
 def test_a_framework_chooses_the_calibration():
     assert "a100-80gb-llm-foundry" == calibrated(everything(), "a100-80gb", "training", framework="llm-foundry").name
     assert "a100-80gb-megatron-2022" == calibrated(everything(), "a100-80gb", "training", "auto", "megatron").name
-    assert "a100-80gb-megatron-2021" == calibrated(everything(), "a100-80gb", "training", "auto", "megatron", "2021").name
+    assert (
+        "a100-80gb-megatron-2021" == calibrated(everything(), "a100-80gb", "training", "auto", "megatron", "2021").name
+    )
     for experts, expected in ((False, "gb200-megatron-dense"), (True, "gb200-megatron-2026-02-experts")):
         found = calibrated(everything(), "gb200", "training", "auto", "megatron", "2026-04", experts=experts)
         assert (expected, "estimate") == (found.name, found.evidence.kind)

@@ -356,6 +356,6 @@ def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:
 
 
 def _source(graph: Graph, ref: Ref[Source] | None) -> Node[Source] | None:
-    """The source that a reference names; ``None`` if it is no source, which is reported elsewhere."""
+    """The source that a reference names; ``None`` if the document has another kind, which is reported elsewhere."""
     node = None if ref is None else graph.find(ref)
     return node if node is not None and isinstance(node.spec, Source) else None

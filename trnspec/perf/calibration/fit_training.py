@@ -179,7 +179,7 @@ def batch(cases: Sequence[Case], eras: Sequence[str] = ()) -> Batch:
 
     Args:
         cases: The cases.
-        eras: The eras that are told apart, see :func:`era_of`.
+        eras: The eras that are distinguished, see :func:`era_of`.
 
     Raises:
         UsageError: There are none.
@@ -281,7 +281,7 @@ def fit(cases: Sequence[Case], holdout: Holdout = "model", eras: Sequence[str] =
     Args:
         cases: The measurements.
         holdout: What is held out together, see :func:`holdout_masks`.
-        eras: The eras that are told apart, see :func:`era_of`.
+        eras: The eras that are distinguished, see :func:`era_of`.
 
     Raises:
         UsageError: Too few rows, rows of too few chips, or scipy is not installed.

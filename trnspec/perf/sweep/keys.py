@@ -1,7 +1,7 @@
 """Keys of rows: the positions of their values on axes as bits of words, from which positions in tables are cut.
 
 Every axis has a field of some bits in a 64-bit word.  A table has a power of two of elements along each of its axes, so that
-a position in it is made of fields: where they are next to each other in a word, with one mask and one shift.
+a position in it consists of fields: where they are next to each other in a word, with one mask and one shift.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Imported:
 
     Attributes:
         model: The model.
-        notes: Defaults that stand in for missing keys, and what is left out.
+        notes: Defaults of missing keys, and what is left out.
     """
 
     model: Model
@@ -113,7 +113,7 @@ class Config:
         values: The keys and their values.
         architecture: The value of ``model_type``.
         used: The keys that were read.
-        notes: Defaults that stand in for missing keys, and what is left out.
+        notes: Defaults of missing keys, and what is left out.
     """
 
     values: Mapping[str, Any]
