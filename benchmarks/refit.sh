@@ -16,7 +16,7 @@ fit() {
     $TRNSPEC calibrate "$@" --out "${OUT:-$out}" --force --catalog $NVIDIA --catalog $INFERENTIA | grep '^wrote'
 }
 
-# AWS. Optimum Neuron's rows widen the interval of serving and are not fitted.
+# AWS.
 fit catalog $MEASURED/training_trn1.csv --software Neuron --framework nxd --era 2024 --name neuron --source neuron-benchmarks-2026-08
 
 # Serving on Neuron. Reference implementations that are not tuned (linear attention in PyTorch, GLM-5) are scored and not

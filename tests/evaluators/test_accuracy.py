@@ -199,7 +199,7 @@ def test_the_calibration_is_that_of_the_framework():
     """Rows of LLM Foundry are computed with what was fitted to it, though another calibration has more rows."""
     rows = records(MEASURED / "training_mpt.csv")
     mine = [s for s in score_training(everything(), rows, "x") if isinstance(s, Scored)]
-    named = score_training(everything(), rows, "x", calibration="a100-80gb-megatron-deepspeed")
+    named = score_training(everything(), rows, "x", calibration="a100-80gb-megatron-2022")
 
     assert 102 == len(mine)
     assert {"llm-foundry"} == {s.framework for s in mine}

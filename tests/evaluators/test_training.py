@@ -130,7 +130,7 @@ def test_assumptions():
     told = {a.name: (a.value, a.why) for a in asked(**ISSUE).assumptions}
     assert {
         "rank", "rank_order", "calibration", "parameters", "attention_flops", "optimizer", "reserve", "link_chip",
-        "link_server", "link_network",
+        "link_server", "link_network", "tensor_all_reduce",
     } == set(told)  # fmt: skip
     assert "8,030,261,248" == told["parameters"][0]
     assert ("96 GB/s per rank and direction", "neuronlink-v2, trn1.32xlarge spec.fabric.bandwidth.both") == told[

@@ -214,9 +214,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     exchanged = 0.0
     if x.ep > 1 and with_experts:
         steps, byte = links.exchange(x.ep, split_expert, d.active, x.dispatch)
-        exchanged = rounds * with_experts * (
-            e.call + e.dispatch + steps + byte * message * busiest / x.tp / e.exchange
-        )
+        exchanged = rounds * with_experts * (e.call + e.dispatch + steps + byte * message * busiest / x.tp / e.exchange)
     if x.expert_overlap:
         # Weights that wait for later are not among the rest of the layer.
         later = weight_pass if in_parts else 0
@@ -443,7 +441,9 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
 
     dense = experts = activations = 0.0
     kinds_here = [
-        expert for i, (expert, _) in enumerate(layer_kinds(d)) if any(i in c for c in chunks(x, stage, int(d.layers), d.mtp_layers))
+        expert
+        for i, (expert, _) in enumerate(layer_kinds(d))
+        if any(i in c for c in chunks(x, stage, int(d.layers), d.mtp_layers))
     ]
     kinds_here += [bool(d.expert_layers)] * int(d.mtp_layers) if last else []
     for expert in kinds_here:

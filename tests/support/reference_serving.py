@@ -27,6 +27,7 @@ class Request:
     prompts: int = 1
     rounds: int = 1
     cached: int = 0
+    single_core: bool = False
     attention: str = "calibration"
     all_experts_from: int = 0
     contexts: tuple[int, ...] = ()
@@ -121,7 +122,8 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
     mine = math.ceil(d.heads / x.tp) / d.heads
     cached = (load["cached"] + load["indexed"]) * math.ceil(d.kv_heads / x.tp) / d.kv_heads * x.cache_bytes
     cached += load["states"] * 4 / x.tp
-    attention = roof(2 * load["scores"] * mine / (rate * s.attention), cached / (system.bandwidth * s.cache))
+    alone = s.single_core if x.single_core else 1.0
+    attention = roof(2 * load["scores"] * mine / (rate * s.attention), cached / (system.bandwidth * s.cache * alone))
     attention += load["spilled"] * mine / system.bandwidth
 
     message = tokens * d.hidden * 2.0
@@ -184,7 +186,9 @@ def prompt_load(d: Any, s: Any, x: Request) -> dict[str, float]:
     computed = x.prompt - x.cached
     chunk = computed / x.chunks
     causal = {"flash": 1.0, "materialized": 0.0, "calibration": s.causal}[x.attention]
-    passes = {"flash": 0.0, "materialized": max(4 * 2.0, 4 * s.score_passes), "calibration": 4 * s.score_passes}[x.attention]
+    passes = {"flash": 0.0, "materialized": max(4 * 2.0, 4 * s.score_passes), "calibration": 4 * s.score_passes}[
+        x.attention
+    ]
     width = next_bucket(math.ceil(chunk), x.contexts) if x.contexts else chunk
     longest = next_bucket(x.prompt, x.contexts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +199,7 @@ def _collectives(
     from trnspec.perf.calibration.fit_collectives import fit_collectives
     from trnspec.perf.calibration.measured_collectives import CollectiveCase, collective_cases
     from trnspec.perf.calibration.measurements import records, row_hashes
+    from trnspec.perf.lowering.calibrated import nearest
 
     pattern = _pattern(only)
     by_file: dict[str, list[CollectiveCase]] = {}
@@ -214,7 +216,8 @@ def _collectives(
     options = {**options, "framework": framework}
     own = [c for c in cases if c.framework == framework and (not chips or c.system.chip in chips)]
     targets = _targets(catalog, own, "collectives", options) if options["out"] else {}
-    fits = {chip: fitted for chip, fitted in fit_collectives(cases, framework).items() if not chips or chip in chips}
+    every = fit_collectives(cases, framework, partial(nearest, catalog.graph))
+    fits = {chip: fitted for chip, fitted in every.items() if not chips or chip in chips}
     for chip, fitted in fits.items():
         click.echo(chip)
         _print({"model": fitted}, fitted.cases, skipped, every=options["every"])
@@ -229,7 +232,7 @@ def _collectives(
         texts[target] = document(
             fitted, name=target.stem, chip=chip, of="collectives", software=options["software"],
             source=options["source"], data=", ".join(data), fitted=f"{datetime.now(UTC):%Y-%m-%d}",
-            schema=schema_of(target.parent), framework=framework, era=era, fitted_on=fitted.fitted_on(),
+            schema=schema_of(target.parent), framework=framework, era=era, note=fitted.note(), fitted_on=fitted.fitted_on(),
             beyond=(fitted.elsewhere(),), groups=fitted.groups(), hashes=[each for c in fitted.cases for each in row_hashes(c.row)],
         ).encode()  # fmt: skip
     write(texts)
@@ -339,7 +342,6 @@ def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
 def _cases(
     catalog: Catalog, rows: list[Record], of: str, chips: Sequence[str], only: str | None
 ) -> tuple[list[AnyCase], list[Skipped]]:
-    from trnspec.perf.calibration.measured_collectives import collective_cases
     from trnspec.perf.calibration.measured_inference import InferenceCase, inference_cases
     from trnspec.perf.calibration.measured_training import training_cases
     from trnspec.perf.calibration.measurements import Skipped
@@ -463,7 +465,7 @@ def _write(
     others: dict[str, list[AnyCase]],
     more: Sequence[AnyCase],
     hashes: Sequence[str],
-    **about: str,
+    **about: Any,
 ) -> None:
     from datetime import UTC, datetime
 
@@ -478,12 +480,12 @@ def _write(
     further = beyond(next(iter(fits.values())), cases, others)
     texts = {}
     for (chip, era), target in targets.items():
-        fitted, rows = _own(fits[_holdout(chip, own)], [*cases, *more], chip, era)
+        fitted, rows, errors = _own(fits[_holdout(chip, own)], [*cases, *more], chip, era)
         text = document(
             fitted, name=target.stem, chip=chip, era=era, **about,
             fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=schema_of(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
-            groups=groups_of(fitted, rows, chip), hashes=hashes,
+            groups=groups_of(fitted, rows, chip, errors), hashes=hashes,
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)
@@ -492,23 +494,24 @@ def _write(
         click.echo(f"wrote {target}")
 
 
-def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase]]:
+def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase], Any]:
     """The fit for a chip and an era: its efficiency, and the errors of the chip's rows where they are enough for an interval."""
     from trnspec.perf.calibration.fit_inference import FittedServing
     from trnspec.perf.calibration.groups import ENOUGH, label
 
     if isinstance(fitted, FittedServing):
-        return fitted, cases
+        return fitted, cases, fitted.errors
     mask = [c.system.chip == chip for c in cases]
     mine = [c for c, kept in zip(cases, mask, strict=True) if kept]
     if len({label(c).cluster for c in mine}) < ENOUGH:
-        return fitted.of(chip, era), cases
-    return fitted.of(chip, era, mask), mine
+        return fitted.of(chip, era), cases, fitted.errors
+    return fitted.of(chip, era, mask), mine, fitted.errors[mask[: len(fitted.errors)]]
 
 
 def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
     if chip not in own:
-        yield f"No row was measured on this chip; the rows are of {', '.join(own)}, and the errors those of fits that held out a chip."
+        held = "chip" if len(own) > 1 else "model"
+        yield f"No row was measured on this chip; the rows are of {', '.join(own)}, and the errors those of fits that held out a {held}."
     if more:
         yield f"The interval and the errors include {more} rows that were not fitted."
 

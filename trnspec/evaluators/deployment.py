@@ -309,6 +309,7 @@ def _pool(
     system: System, plan: Deployment, question: InferenceQuestion, known: Calibrated, network: tuple[Level, ...]
 ) -> Pool:
     assert system.ends is not None
+    plan = evolve(plan, single_core=float(system.sharing > 1.0))
     slow, fast = (machine(end, known.efficiency, question.dtype) for end in system.ends)
     return Pool(system, plan, machine(system, known.efficiency, question.dtype), (slow, fast), known, network)
 

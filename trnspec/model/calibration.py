@@ -33,7 +33,7 @@ SHARES = frozenset(
 )
 """The parameters of :class:`Achieved` that are shares of training, none above 1."""
 
-SERVING_SHARES = frozenset({"weights", "cache", "link", "additive", "padding", "queue"})
+SERVING_SHARES = frozenset({"weights", "cache", "single_core", "link", "additive", "padding", "queue"})
 """Those that only serving has."""
 
 Framework = Annotated[str, Pattern(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "the name of a framework, such as megatron")]
@@ -87,6 +87,7 @@ class Achieved:
         causal: 1x where attention computes only the half that causality leaves, 0x where it computes all. Example: 1x
         weights: Serving: share of the peak rate of device memory that reading weights reaches. Example: 0.6x
         cache: Serving: share of the peak rate of device memory that reading the cache reaches. Example: 0.5x
+        single_core: Serving: part of it that a rank of one physical core reaches, where two are the default. Example: 0.6x
         link: Serving: share of the peak rate of links that collectives reach. Example: 0.5x
         additive: Serving: share of the shorter of computing and reading that the longer does not hide. Example: 0.1x
         launch: Serving: time of a layer that depends on nothing. Example: 20 us
@@ -135,6 +136,7 @@ class Achieved:
     causal: Ratio | None = None
     weights: Ratio | None = None
     cache: Ratio | None = None
+    single_core: Ratio | None = None
     link: Ratio | None = None
     additive: Ratio | None = None
     launch: Duration | None = None

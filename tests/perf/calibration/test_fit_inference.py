@@ -91,8 +91,8 @@ def computed(cases: list[InferenceCase]) -> list[InferenceCase]:
 def test_what_was_put_in_is_found_again(vendor):
     found = fit_inference(computed(vendor))
 
-    # Compiled graphs read whole buckets; on 24 and 32 ranks a layer's own time is that of its calls.
-    assert {*TOKEN, *FIRST} - {"sample", "padding", "launch"} == set(found.names)
+    # Compiled graphs read whole buckets; of 24 and 32 ranks, none with a stack of memory in common, layers wait for calls.
+    assert {*TOKEN, *FIRST} - {"sample", "padding", "launch", "single_core"} == set(found.names)
     # Nothing but what keeps numbers near the usual stands between them.
     assert max(found.summary(held_out=False)) < 0.02
     assert max(found.ttft.summary(held_out=False)) < 0.02

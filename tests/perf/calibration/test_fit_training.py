@@ -157,7 +157,7 @@ def test_what_a_fit_says_of_a_chip_it_has_not_seen():
     assert found.summary(held_out=True)[0] < 0.05
     slower = [evolve(c, seconds=1.5 * c.seconds) if o else c for c, o in zip(some, own, strict=True)]
     again = fit(slower, "chip")
-    assert ((1.0 + found.held_out[own]) / 1.5).tolist() == pytest.approx((1.0 + again.held_out[own]).tolist())
+    assert ((1.0 + found.held_out[own]) / 1.5).tolist() == pytest.approx((1.0 + again.held_out[own]).tolist(), rel=2e-3)
     assert found.held_out[~own].tolist() != again.held_out[~own].tolist()
 
 
@@ -210,10 +210,14 @@ ONE = evolve(CLEAN[0], layout=evolve(CLEAN[0].layout, tp=1, pp=1, dp=1, cp=1, ov
 def test_only_what_rows_tell_of_is_free():
     alone = evolve(ONE, system=evolve(ONE.system, levels=ONE.system.levels[:-1]))
     least = set(_free(batch([alone])))
-    assert set(TYPICAL) - {
-        *("score_passes", "tensor_overlap", "send", "overlap", "exposed", "network", "ultraserver"),
-        *("pipeline_overlap", "matmul_fp8", "matmul_fp4"),
-    } == least
+    assert (
+        set(TYPICAL)
+        - {
+            *("score_passes", "tensor_overlap", "send", "overlap", "exposed", "network", "ultraserver"),
+            *("pipeline_overlap", "matmul_fp8", "matmul_fp4"),
+        }
+        == least
+    )
     for changed, more in (
         ({"overlap": True}, {"tensor_overlap"}), ({"pp": 2}, {"send"}), ({"dp": 2}, {"overlap", "exposed"}),
         ({"cp": 2}, {"overlap", "exposed"}),

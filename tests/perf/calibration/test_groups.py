@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trnspec.perf.calibration.groups import ENOUGH, FEW, LEAST, WIDEST, Label, groups, interval, widening
+from trnspec.perf.calibration.groups import ENOUGH, FEW, LEAST, Label, groups, interval
 
 
 def test_the_levels_of_an_interval():
@@ -38,6 +38,10 @@ def labels(scale, models, count, of=""):
     return [Label(scale, models, of or "c", f"m{i}", f"{of or scale}{models}{i}") for i in range(count)]
 
 
+def found(rows, errors, chip=""):
+    return groups("step", rows, errors, errors, chip)
+
+
 def test_the_groups():
     """All rows, then those with enough clusters; those that have all rows of another are left out."""
     rows = [
@@ -45,57 +49,52 @@ def test_the_groups():
         *labels("server", "experts", LEAST - 1),
         *labels("large", "dense", LEAST),
     ]
-    found = groups("step", rows, np.linspace(-0.1, 0.1, len(rows)))
+    some = found(rows, np.linspace(-0.1, 0.1, len(rows)))
     expected = [("", ""), ("large", "dense"), ("server", "dense"), ("server", ""), ("", "dense")]
-    assert expected == [(g.scale, g.models) for g in found]
-    assert [3 * LEAST - 1, LEAST, LEAST, 2 * LEAST - 1, 2 * LEAST] == [g.clusters for g in found]
-    assert [("", "")] == [(g.scale, g.models) for g in groups("step", labels("server", "dense", 30), np.zeros(30))]
+    assert expected == [(g.scale, g.models) for g in some]
+    assert [3 * LEAST - 1, LEAST, LEAST, 2 * LEAST - 1, 2 * LEAST] == [g.clusters for g in some]
+    assert [("", "")] == [(g.scale, g.models) for g in found(labels("server", "dense", 30), np.zeros(30))]
 
 
 def test_rows_of_few_configurations_are_no_group():
     rows = [*labels("server", "dense", 2) * 20, *labels("large", "dense", LEAST)]
-    found = groups("step", rows, np.zeros(len(rows)))
-    assert [("", "", LEAST + 2), ("large", "dense", LEAST)] == [(g.scale, g.models, g.clusters) for g in found]
+    some = found(rows, np.zeros(len(rows)))
+    assert [("", "", LEAST + 2), ("large", "dense", LEAST)] == [(g.scale, g.models, g.clusters) for g in some]
 
 
 def test_a_group_of_few_is_drawn_towards_all_rows():
     """In proportion to the clusters that it lacks, and the more, the fewer models it has."""
     rows = [*labels("server", "dense", 40), *labels("large", "dense", 4)]
     errors = np.concatenate([np.linspace(-0.5, 1.0, 40), np.zeros(4)])
-    everything, few, many = groups("step", rows, errors)
+    everything, few, many = found(rows, errors)
     assert ("large", "server") == (few.scale, many.scale)
     own = 4 / ENOUGH * 4 / (4 + FEW)
     assert (few.low, few.high) == pytest.approx((everything.low ** (1 - own), everything.high ** (1 - own)))
     own = 40 / (40 + FEW)
-    models = np.arange(40)
-    alone = interval(1 / (1 + errors[:40]), models, models)
+    alone = interval(1 / (1 + errors[:40]), np.arange(40))
     expected = [a**own * e ** (1 - own) for a, e in zip(alone, (everything.low, everything.high), strict=True)]
     assert expected == pytest.approx([many.low, many.high])
-
-
-def test_the_interval_of_few_models_is_wider():
-    """By no more than a factor; where models do not differ it is not, whatever their number."""
-    random = np.random.default_rng(1)
-    clusters = np.arange(60)
-    noise = random.lognormal(0.0, 0.1, 60)
-    assert WIDEST == widening(noise, clusters, np.zeros(60))
-    for count in (2, 3, 6, 12):
-        models = clusters % count
-        apart = np.exp(np.linspace(-1.0, 1.0, count))[models]
-        assert 1.0 <= widening(noise, clusters, models) < 1.12
-        assert widening(noise, clusters, models) < widening(apart, clusters, models) <= WIDEST
-    assert 1.1 < widening(np.exp(np.linspace(-1.0, 1.0, 12))[clusters % 12], clusters, clusters % 12) < 1.2
-    low, high = interval(noise, clusters)
-    wide = interval(noise, clusters, np.zeros(60))
-    assert wide[0] < low < high < wide[1]
 
 
 def test_the_rows_of_the_chip_are_the_group_where_they_are_enough():
     rows = [*labels("server", "dense", ENOUGH, "a"), *labels("server", "dense", ENOUGH - 1, "b")]
     errors = np.concatenate([np.full(ENOUGH, 0.25), np.full(ENOUGH - 1, -0.5)])
-    (of_a,) = groups("step", rows, errors, "a")
-    (of_b,) = groups("step", rows, errors, "b")
+    (of_a,) = found(rows, errors, "a")
+    (of_b,) = found(rows, errors, "b")
     assert (ENOUGH, 0.8, 0.8) == (of_a.rows, pytest.approx(of_a.low), pytest.approx(of_a.high))
-    assert 2 * ENOUGH - 1 == of_b.rows
-    assert of_b.low <= 0.8
-    assert of_b.high >= 2.0
+    assert (2 * ENOUGH - 1, 0.8, 2.0) == (of_b.rows, pytest.approx(of_b.low), pytest.approx(of_b.high))
+
+
+def test_rows_of_the_fit_and_held_out_rows_count_the_same():
+    """The interval is between those of either; the errors are those of held-out rows."""
+    rows = labels("server", "dense", 60)
+    random = np.random.default_rng(2)
+    seen, held_out = random.normal(0.0, 0.02, 60), random.normal(0.0, 0.2, 60)
+    (both,) = groups("step", rows, held_out, seen)
+    (of_held_out,), (of_seen,) = found(rows, held_out), found(rows, seen)
+    assert of_held_out.low < both.low < of_seen.low
+    assert of_seen.high < both.high < of_held_out.high
+    assert (of_held_out.mean, of_held_out.median) == (both.mean, both.median)
+    # Rows that were not fitted, the last ones, have one error.
+    (widened,) = groups("step", rows, held_out, seen[:40])
+    assert both.low >= widened.low

@@ -11,27 +11,28 @@ from running import ROOT
 
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.fit_inference import FIRST, TOKEN
+from trnspec.perf.calibration.fit_serving import TYPICAL as IN_FLIGHT
 from trnspec.perf.calibration.fit_training import TYPICAL, fit
 from trnspec.perf.calibration.limits import BEST_KERNEL, LIMITS, limits
-from trnspec.perf.calibration.measured_collectives import Row, matmul_rows
+from trnspec.perf.calibration.measured_kernels import KernelCase, kernel_cases, times
 from trnspec.perf.calibration.measurements import records
 
 
 def test_every_fitted_parameter_has_limits() -> None:
-    typical = TYPICAL | TOKEN | FIRST
+    typical = IN_FLIGHT | TYPICAL | TOKEN | FIRST
 
     assert set(typical) == set(LIMITS)
     assert dict.fromkeys(typical, True) == {n: LIMITS[n].low < typical[n] < LIMITS[n].high for n in typical}
 
 
 def test_no_measured_kernel_is_better_than_the_limit() -> None:
-    rows = [r for r in matmul_rows(everything(), records(shipped() / "measured" / "matmul.csv")) if isinstance(r, Row)]
+    read = kernel_cases(everything(), records(shipped() / "measured" / "matmul.csv"), "matmul")
+    rows = [c for c in read if isinstance(c, KernelCase)]
 
     assert rows
     best: dict[str, float] = {}
-    for row in rows:
-        chip = row.group.split()[0]
-        best[chip] = max(best.get(chip, 0.0), row.ideal / row.measured)
+    for row, ideal in zip(rows, times("gemm", rows), strict=True):
+        best[row.chip] = max(best.get(row.chip, 0.0), ideal / row.measured)
     for chip, share in best.items():
         assert share <= limits([chip])["matmul"][1], chip
     assert LIMITS["matmul"].high - max(best.values()) < 0.005

@@ -1,22 +1,15 @@
-"""Published measurements of collectives and matrix multiplications: which can be computed, and fits of few numbers."""
+"""Published measurements of collectives: which can be computed, and as what."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from engine_catalogs import everything
 
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.fit_collectives import LIBRARIES
-from trnspec.perf.calibration.measured_collectives import (
-    CollectiveCase,
-    Row,
-    collective_cases,
-    fit_rows,
-    matmul_rows,
-)
+from trnspec.perf.calibration.measured_collectives import CollectiveCase, collective_cases
 from trnspec.perf.calibration.measurements import Skipped, records
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.timing import group, timings
@@ -27,10 +20,6 @@ ROW = {
     "kind": "collective", "id": "r", "hardware": "1x 8xA100 NVLink3", "n_chips": "8", "collective": "all_reduce",
     "size_bytes": "1073741824", "time_us": "8000", "busbw_GBps": "1", "source": "s", "note": "",
 }  # fmt: skip
-PRODUCT = {
-    "kind": "matmul", "id": "m", "model": "matmul 4096x8192x2048", "hardware": "H100 SXM", "precision": "bf16",
-    "tflops_per_chip": "700", "time_us": "",
-}  # fmt: skip
 STATED = "does not state the instance type"
 
 
@@ -39,21 +28,12 @@ def collective(**changed: str) -> CollectiveCase | Skipped:
     return found
 
 
-def product(**changed: str) -> Row | Skipped:
-    (found,) = matmul_rows(everything(), [PRODUCT | changed])
-    return found
-
-
-def rows_of(name: str, read, key) -> tuple[dict[object, int], dict[str, int]]:
-    found = list(read(everything(), records(DATA / name)))
+def measured(name: str) -> tuple[dict[object, int], dict[str, int]]:
+    found = list(collective_cases(everything(), records(DATA / name)))
     return (
-        Counter(key(r) for r in found if not isinstance(r, Skipped)),
+        Counter((c.system.name, c.kind, c.framework, c.launch) for c in found if isinstance(c, CollectiveCase)),
         Counter(s.reason for s in found if isinstance(s, Skipped)),
     )
-
-
-def measured(name: str):
-    return rows_of(name, collective_cases, lambda c: (c.system.name, c.kind, c.framework, c.launch))
 
 
 def test_every_row_of_nccl():
@@ -100,16 +80,6 @@ def test_no_row_of_nccom_names_its_instance():
     sizes = "all_gatherv: the parts differ in size, and the row does not state them"
     pairs = "permute: the pairs of ranks that send are not stated"
     assert ({}, {f"the row {STATED}": 51, sizes: 1, pairs: 1}) == measured("collectives_nccom.csv")
-
-
-def test_every_row_of_matrix_multiplications():
-    groups, reasons = rows_of("matmul.csv", matmul_rows, lambda r: r.group)
-    lacking = "the catalog has no document named {}, which '{}' needs".format
-    assert {"a100-80gb fp16": 10, "h100-sxm bf16": 1, "h100-sxm fp8": 1, "gb200 fp8": 1} == groups
-    assert {
-        lacking("mi210", "MI210"): 12, lacking("mi300x", "MI300X"): 1, lacking("mi355x", "MI355X"): 1,
-        lacking("gh200", "GH200"): 1,
-    } == reasons  # fmt: skip
 
 
 def test_a_collective_is_timed_by_its_time():
@@ -230,79 +200,3 @@ def test_there_are_rows_that_an_unpipelined_model_without_switches_that_reduce_w
 )
 def test_a_collective_that_cannot_be_computed_says_why(changed, reason):
     assert Skipped("r", reason) == collective(**changed)
-
-
-def test_a_product():
-    one = product()
-    assert isinstance(one, Row)
-    chip = lower(everything(), "h100-sxm")
-    flops = 2.0 * 4096 * 8192 * 2048
-    traffic = 2.0 * (4096 * 2048 + 2048 * 8192 + 4096 * 8192)
-    assert (1.0, flops / chip.rate("bf16"), traffic / chip.bandwidth) == pytest.approx(one.terms)
-    assert max(one.terms[1:]) == one.ideal
-    assert (flops / 700e12, ("time: computed from the rate",)) == (pytest.approx(one.measured), one.assumptions)
-    assert 2e-4 == pytest.approx(product(time_us="200").measured)
-    # Of two narrow operands a product in 16 bit.
-    narrow = product(precision="fp8")
-    assert (4096 * 2048 + 2048 * 8192 + 2 * 4096 * 8192) / chip.bandwidth == pytest.approx(narrow.terms[2])
-
-
-def test_a_chip_of_several_ranks_is_taken_whole():
-    core = lower(everything(), "trainium1")
-    one = product(hardware="trainium1")
-    assert isinstance(one, Row)
-    assert 2.0 == core.ranks_per_chip
-    assert 2.0 * 4096 * 8192 * 2048 / (2.0 * core.rate("bf16")) == pytest.approx(one.terms[1])
-
-
-@pytest.mark.parametrize(
-    ("changed", "reason"),
-    [
-        ({"model": "matmul 4096"}, "'matmul 4096' is not a shape, such as 4096x4096x4096"),
-        ({"hardware": "a TPU"}, "unknown chip 'a TPU'"),
-        ({"precision": "int3"}, "unknown precision 'int3'"),
-        ({"tflops_per_chip": ""}, "the row states neither a time nor a rate"),
-        ({"hardware": "A100", "precision": "fp8"}, "a100-80gb has no published dense rate for fp8"),
-    ],
-)
-def test_a_product_that_cannot_be_computed_says_why(changed, reason):
-    assert Skipped("m", reason) == product(**changed)
-
-
-NUMBERS = (2e-5, 1.1, 0.8)
-
-
-def made(count: int = 12) -> list[Row]:
-    rows = []
-    for i in range(count):
-        terms = (1.0, 1e-5 * 2.0**i, 2e-5 * 5.0 ** (2 * i % 5))
-        time = sum(a * b for a, b in zip(NUMBERS, terms, strict=True))
-        rows.append(Row(id=str(i), group="g", measured=time, ideal=terms[1], terms=terms))
-    return rows
-
-
-def test_what_was_put_in_is_found_again():
-    rows = made()
-    found = fit_rows(rows)
-    assert found is not None
-    measured = np.array([r.measured for r in rows])
-    assert NUMBERS == pytest.approx(found.numbers, rel=0.05)
-    assert measured == pytest.approx(found.calibrated, rel=0.01)
-    assert measured == pytest.approx(found.held_out, rel=0.05)
-    low, high = found.interval(measured)
-    assert 0.95 < low <= high < 1.05
-
-
-def test_too_few_rows_are_not_fitted():
-    least = len(NUMBERS) + 2
-    assert fit_rows(made(least - 1)) is None
-    assert fit_rows(made(least)) is not None
-
-
-def test_a_row_left_out_does_not_see_itself():
-    rows = made()
-    found = fit_rows(rows)
-    wrong = [*rows[:3], Row(id="3", group="g", measured=1.0, ideal=1.0, terms=rows[3].terms), *rows[4:]]
-    again = fit_rows(wrong)
-    assert found.held_out[3] == again.held_out[3]
-    assert found.held_out[0] != again.held_out[0]

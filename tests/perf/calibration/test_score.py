@@ -12,11 +12,9 @@ from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration import score_kernels as module
 from trnspec.perf.calibration.measurements import Skipped, records, row_hashes
 from trnspec.perf.calibration.score import PARTS, Scored
 from trnspec.perf.calibration.score_inference import refit_inference, score_inference
-from trnspec.perf.calibration.score_kernels import score_matmul
 from trnspec.perf.calibration.scorers import REFITS, SCORERS, score
 
 run = keywords(inference_)
@@ -24,6 +22,7 @@ run = keywords(inference_)
 DATA = folder() / "measured"
 KINDS = {
     "train": "training_torchtitan", "infer": "inference_neuron", "collective": "collectives_nccl", "matmul": "matmul",
+    "attention": "attention_prefill_gpu", "moe": "moe_gpu",
 }  # fmt: skip
 
 
@@ -118,10 +117,16 @@ def test_a_calibration_by_name(served):
         score_inference(everything(), records(DATA / "inference_neuron.csv"), "x", calibration="trainium1-neuron")
 
 
-def test_matrix_multiplications_without_scipy_are_not_fitted(monkeypatch):
-    assert {True, False} == {s.calibrated is None for s in scored("matmul", score_matmul)}
-    monkeypatch.setattr(module, "find_spec", lambda name: None if name == "scipy" else pytest.fail(name))
-    assert {None} == {s.calibrated for s in scored("matmul", score_matmul)}
+@pytest.mark.parametrize("name", ["gemm_gpu", "attention_decode_gpu", "moe_gpu"])
+def test_kernels_have_the_roofs_of_their_chip_and_framework(name):
+    rows = records(DATA / f"{name}.csv")
+    found = [s for s in SCORERS[rows[0]["kind"]](everything(), rows, name) if isinstance(s, Scored)]
+    specs = {n.name: n.spec for n in everything().of(Calibration)}
+    assert {"estimate"} == {s.kind for s in found}
+    assert [] == [
+        s.id for s in found if (specs[s.calibration].chip.name, specs[s.calibration].framework) != (s.chip, s.framework)
+    ]
+    assert statistics.mean(errors(found, "calibrated")) < 0.6 * statistics.mean(errors(found, "ideal"))
 
 
 def test_seen_and_held_out():

@@ -91,7 +91,10 @@ def test_multi_token_prediction_of_the_recipe():
     [
         ({"note": "26.06 NeMo Container; LoRA Performance"}, "fine-tuning of adapters (LoRA)"),
         ({"precision": "FP8 or NVFP4 (both configs submitted)"}, "the precision is one of two"),
-        ({"model": "mine", "layers": "4", "hidden": "4096", "heads": "32", "experts_topk": "64/6"}, "with 64/6 experts"),
+        (
+            {"model": "mine", "layers": "4", "hidden": "4096", "heads": "32", "experts_topk": "64/6"},
+            "with 64/6 experts",
+        ),
     ],
 )
 def test_what_is_not_computed_as_something_else(changed, reason):

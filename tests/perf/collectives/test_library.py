@@ -103,7 +103,9 @@ def test_the_fastest_protocol_is_used():
     assert {512.0: "LL", 16 * MIB: "NVLS", 2.0**30: "NVLS"} == {s: t.protocol.name for s, t in used.items()}
     assert near(18e-6 + 14 / 8 * 512.0 / 450e9 / 0.05) == used[512.0].time
     # Switches of Trn2 do not reduce, and NVLS is for an all-reduce only.
-    assert {"LL", "Simple"} == {t.protocol.name for t in timed(NCCL, rank("trn2.48xlarge"), "all-reduce", 64.0, 1.0, 1.0)}
+    assert {"LL", "Simple"} == {
+        t.protocol.name for t in timed(NCCL, rank("trn2.48xlarge"), "all-reduce", 64.0, 1.0, 1.0)
+    }
     assert {"LL", "Simple"} == {t.protocol.name for t in timed(NCCL, numbers, "all-gather", 8.0, 1.0, 1.0)}
     assert () == timed(NCCL, numbers, "all-to-all", 8.0, 1.0, 1.0)
 

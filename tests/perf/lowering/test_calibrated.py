@@ -36,8 +36,6 @@ def test_a_chip_without_one_has_that_of_the_nearest():
         unknown.evidence.kind,
         unknown.evidence.reason.partition(":")[0],
     )
-    # None is calibrated for serving.
-    assert "ideal" == calibrated(everything(), "h100-sxm", "inference").evidence.kind
 
 
 def test_the_nearest_chip():
@@ -89,14 +87,19 @@ def test_rows_of_other_chips_or_frameworks_are_transferred():
 
 def test_a_framework_chooses_the_calibration():
     assert "a100-80gb-llm-foundry" == calibrated(everything(), "a100-80gb", "training", framework="llm-foundry").name
-    assert "a100-80gb-megatron-deepspeed" == calibrated(everything(), "a100-80gb", "training", "auto", "deepspeed").name
+    assert "a100-80gb-megatron-2022" == calibrated(everything(), "a100-80gb", "training", "auto", "megatron").name
+    assert "a100-80gb-megatron-2021" == calibrated(everything(), "a100-80gb", "training", "auto", "megatron", "2021").name
+    for experts, expected in ((False, "gb200-megatron-dense"), (True, "gb200-megatron-2026-02-experts")):
+        found = calibrated(everything(), "gb200", "training", "auto", "megatron", "2026-04", experts=experts)
+        assert (expected, "estimate") == (found.name, found.evidence.kind)
 
 
 def test_auto_is_the_newest():
     for chip in {n.spec.chip.name for n in everything().of(Calibration)}:
         own = [n for n in everything().of(Calibration) if n.spec.chip.name == chip and n.spec.of == "training"]
         if own:
-            newest = max(n.spec.era for n in own)
+            # Where it is unknown whether the model has experts, one for both is preferred.
+            newest = max(n.spec.era for n in [n for n in own if n.spec.models is None] or own)
             assert newest == everything().named(calibrated(everything(), chip, "training").name).spec.era
 
 
@@ -114,6 +117,9 @@ FRAMEWORK, ERA, MODELS = "framework: megatron, ", 'era: "2021", ', "models: expe
         ({"a": "", "b": "models: dense, "}, {"experts": False}, "b"),
         ({"a": "", "b": MODELS + ERA}, {}, "a"),
         ({"a": ERA, "b": 'era: "2026", '}, {"era": "2021"}, "a"),
+        # An era begins with a release: the newest that had begun, else the oldest.
+        ({"a": ERA, "b": 'era: "2026-02", '}, {"era": "2023-01"}, "a"),
+        ({"a": ERA, "b": 'era: "2026-02", '}, {"era": "2026-04"}, "b"),
         ({"a": ERA, "b": 'era: "2026", '}, {}, "b"),
     ],
 )
@@ -128,6 +134,8 @@ def test_the_order_of_the_choice(documents, wanted, name):
     [
         (FRAMEWORK, {"framework": "nxd"}, "a has no rows of nxd, only of megatron (S, 7 rows)"),
         (ERA, {"era": "2026"}, "a has no rows of 2026, only of 2021 (S, 7 rows)"),
+        (ERA, {"era": "2020"}, "a has no rows of 2020, only of 2021 (S, 7 rows)"),
+        (ERA, {"era": "2023-04"}, "a (S, 7 rows)"),
         ("", {"era": "2026"}, "a has no rows of 2026 (S, 7 rows)"),
         (MODELS, {"experts": False}, "a has no rows of models without experts (S, 7 rows)"),
         ("models: dense, ", {"experts": True}, "a has no rows of models with experts (S, 7 rows)"),
@@ -174,9 +182,9 @@ def test_the_share_of_narrow_types():
 
 
 def test_by_name():
-    found = calibrated(everything(), "a100-80gb", "training", "a100-80gb-megatron-lm")
-    spec = everything().named("a100-80gb-megatron-lm").spec
-    assert "a100-80gb-megatron-lm" == found.name
+    found = calibrated(everything(), "a100-80gb", "training", "a100-80gb-megatron-2021")
+    spec = everything().named("a100-80gb-megatron-2021").spec
+    assert "a100-80gb-megatron-2021" == found.name
     assert float(spec.achieved.matmul) == found.efficiency.matmul < 1.0
     assert float(spec.spread.low) == found.low < 1.0 < found.high == float(spec.spread.high)
     assert float(spec.spread.coverage) == found.coverage == 0.8
@@ -195,9 +203,9 @@ def test_what_a_calibration_leaves_out_is_ideal():
 
 
 def test_that_of_another_chip_is_told():
-    found = calibrated(everything(), "trainium2", "training", "a100-80gb-megatron-lm")
+    found = calibrated(everything(), "trainium2", "training", "a100-80gb-megatron-2021")
     assert "fitted on a100-80gb, not on trainium2" in found.description
-    assert found.efficiency == calibrated(everything(), "a100-80gb", "training", "a100-80gb-megatron-lm").efficiency
+    assert found.efficiency == calibrated(everything(), "a100-80gb", "training", "a100-80gb-megatron-2021").efficiency
 
 
 def test_a_name_that_is_not_there():

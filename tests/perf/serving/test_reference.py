@@ -22,7 +22,7 @@ from trnspec.perf.work.transformer import transformer
 COUNT = 600
 FITTED = Serving(
     matmul=0.7, attention=0.4, weights=0.6, cache=0.5, score_passes=0.3, link=0.8, additive=0.2, call=3e-5, launch=1e-6,
-    step=2e-3, sample=1e-4, request=1e-2, padding=0.4, causal=0.5,
+    step=2e-3, sample=1e-4, request=1e-2, padding=0.4, causal=0.5, single_core=0.6,
 )  # fmt: skip
 DIMS = {name: d for name, d in MODELS.items() if d.causal} | {
     # Latent attention whose rank is known: DeepSeek-V3.
@@ -46,13 +46,13 @@ def request(draw: random.Random, ranks: int) -> reference.Request:
         attention=draw.choice(["calibration", "flash", "materialized"]), all_experts_from=draw.choice([0, 0, 2, 32]),
         contexts=tuple(sorted(contexts)) if static else (), batches=draw.choice([(), (1, 2, 4, 64), (40,)]),
         tile=draw.choice([0, 0, 128]), weight_bytes=draw.choice([0.5, 1.0, 2.0]), cache_bytes=draw.choice([1.0, 2.0]),
-        drafted=draw.choice([0, 0, 3]),
+        drafted=draw.choice([0, 0, 3]), single_core=draw.choice([False, False, True]),
     )  # fmt: skip
 
 
 def plan_of(x: reference.Request, d, model) -> Deployment:
     plan = Deployment(
-        **{n: float(getattr(x, n)) for n in ("tp", "pp", "dp", "ep", "batch", "prompt", "output", "prompts", "rounds", "cached")},
+        **{n: float(getattr(x, n)) for n in ("tp", "pp", "dp", "ep", "batch", "prompt", "output", "prompts", "rounds", "cached", "single_core")},
         passes=float(x.chunks), all_experts_from=float(x.all_experts_from), flash=float(x.attention == "flash"),
         materialized=float(x.attention == "materialized"), weight_bytes=x.weight_bytes, cache_bytes=x.cache_bytes,
     )  # fmt: skip

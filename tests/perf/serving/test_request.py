@@ -176,10 +176,23 @@ def test_materialized_scores_pass_through_memory(models, trn1):
     scores = 32 * 32 * 1024 * 1024
     assert pytest.approx(scores * 4 * 128 * trn1.score + scores * 8 * trn1.byte, rel=CLOSE) == found.attention
     assert flash == prefill(model, plan, trn1, IDEAL)
-    # Both replace what a calibration says.
-    spilling = Serving(score_passes=3.0, causal=0.0)
-    assert flash == prefill(model, evolve(plan, flash=1.0), trn1, spilling)
-    assert found == prefill(model, evolve(plan, materialized=1.0), trn1, spilling)
+    # Flash replaces what a calibration says; four passes of 2 B are the least of the other.
+    for passes, counted in ((1.0, 8.0), (3.0, 12.0)):
+        spilling = Serving(score_passes=passes, causal=0.0)
+        assert flash == prefill(model, evolve(plan, flash=1.0), trn1, spilling)
+        more = prefill(model, evolve(plan, materialized=1.0), trn1, spilling).attention - found.attention
+        assert pytest.approx(scores * (counted - 8.0) * trn1.byte, rel=CLOSE, abs=CLOSE) == more
+
+
+def test_one_core_reads_the_cache_at_a_share_of_its_own(models, trn1):
+    model = transformer(models["llama-2-7b"])
+    plan = Deployment(prompt=1024.0, output=1.0, batch=4.0)
+    serving = Serving(cache=0.5, single_core=0.8)
+
+    two, one = (decode(model, evolve(plan, single_core=x), trn1, serving, 1024.0) for x in (0.0, 1.0))
+
+    assert pytest.approx(two.attention / 0.8, rel=CLOSE) == one.attention
+    assert evolve(two, attention=0.0, total=0.0, reading=0.0) == evolve(one, attention=0.0, total=0.0, reading=0.0)
 
 
 def test_one_prefill_at_a_time(models, trn1):

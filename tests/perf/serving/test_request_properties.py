@@ -107,13 +107,13 @@ def plans(draw, degrees=POWERS):
         prompt=prompt, output=output, passes=draw(st.sampled_from([1.0, 1.0, 2.0, 7.0])),
         prompts=draw(COUNTS), rounds=draw(COUNTS), cached=float(draw(st.integers(0, int(prompt) - 1))),
         **draw(software(prompt, output)), weight_bytes=draw(st.sampled_from([0.5, 1.0, 2.0])),
-        cache_bytes=draw(st.sampled_from([1.0, 2.0])), activation_bytes=2.0,
+        cache_bytes=draw(st.sampled_from([1.0, 2.0])), activation_bytes=2.0, single_core=draw(st.sampled_from([0.0, 1.0])),
     )  # fmt: skip
 
 
 @st.composite
 def servings(draw):
-    shares = {name: draw(SHARES) for name in ("matmul", "attention", "weights", "cache", "link")}
+    shares = {name: draw(SHARES) for name in ("matmul", "attention", "weights", "cache", "link", "single_core")}
     times = {name: draw(SECONDS) for name in ("call", "launch", "step", "sample", "request")}
     rest = {name: draw(st.floats(0.0, 1.0)) for name in ("additive", "padding", "causal", "score_passes")}
     return Serving(**shares, **times, **rest)

@@ -26,7 +26,7 @@ from trnspec.perf.collectives.library import Library, Protocol, launched, shape,
 from trnspec.perf.lowering.efficiency import IDEAL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.collectives.library import Algorithm
@@ -91,7 +91,7 @@ FOLDS = 5
 LEAST = 8
 """Least number of rows of a chip."""
 
-GROUP = 10
+GROUP = 20
 """Least number of rows of a group of sizes with an interval of its own."""
 
 SIZES = (2.0**16, 2.0**22)
@@ -153,12 +153,21 @@ def arrays(cases: Sequence[CollectiveCase], library: Library) -> Rows:
     )  # fmt: skip
 
 
-def times(library: Library, rows: Rows) -> Any:
-    """The computed times of rows [s]."""
+def _each(library: Library, rows: Rows) -> Any:
+    """The computed times of rows by each protocol [s]; infinite where a row cannot use it."""
     numbers: dict[str, Any] = {name: np.array([getattr(p, name) for p in library.protocols]) for name in _PROTOCOL}
     columns = Protocol(name="", algorithm="ring", **numbers)
-    each = time_of(columns, rows.coefficients, rows.size[:, None])
-    time = np.where(rows.usable, each, np.inf).min(axis=1)
+    return np.where(rows.usable, time_of(columns, rows.coefficients, rows.size[:, None]), np.inf)
+
+
+def used_protocols(library: Library, rows: Rows) -> set[int]:
+    """The places of the protocols that are the fastest of a row."""
+    return {int(i) for i in _each(library, rows).argmin(axis=1)}
+
+
+def times(library: Library, rows: Rows) -> Any:
+    """The computed times of rows [s]."""
+    time = _each(library, rows).min(axis=1)
     for launch in ("eager", "synchronous"):
         time = np.where(rows.launch == launch, launched(library, launch, time, rows.size, rows.byte), time)
     return time
@@ -208,7 +217,7 @@ class FittedLibrary(Fitted):
     Attributes:
         library: The protocols.
         cases: The rows of the chip.
-        beyond: Errors of rows whose chip, or whose collective and number of ranks, was held out.
+        beyond: Errors of rows whose chip was held out, by the fit of the nearest chip, or whose collective and number of ranks.
     """
 
     library: Library
@@ -249,6 +258,15 @@ class FittedLibrary(Fitted):
         low, high = _ends(self.beyond)
         return Beyond(EXPONENT, Elsewhere(len(self.beyond), len({(c.kind, c.ranks) for c in self.cases}), low, high))
 
+    def note(self) -> str:
+        """What no row of the chip determines, so that it is that of the pooled fit, or typical; empty if there is nothing."""
+        used = used_protocols(self.library, arrays(self.cases, self.library))
+        unused = [p.name for i, p in enumerate(self.library.protocols) if i not in used]
+        unused += [word for word in ("eager", "synchronous") if all(c.launch != word for c in self.cases)]
+        if all(collective_inputs(c.system, c.size, c.ranks)["servers"] == 1.0 for c in self.cases):
+            unused.append("the network")
+        return f"Pooled or typical, without rows of this chip: {', '.join(unused)}." if unused else ""
+
     def fitted_on(self) -> dict[str, str]:
         """The object ``fitted_on`` of the calibration, each value as YAML."""
         texts = {"chips": f"[{self.cases[0].system.chip}]"}
@@ -277,13 +295,18 @@ def collective_inputs(system: System, size: float, ranks: float) -> dict[str, fl
     return {"size": max(size, 1.0), "ranks": ranks, "servers": float(np.ceil(ranks / near))}
 
 
-def fit_collectives(cases: Sequence[CollectiveCase], framework: str) -> dict[str, FittedLibrary]:
+def fit_collectives(
+    cases: Sequence[CollectiveCase],
+    framework: str,
+    nearest: Callable[[str, Collection[str]], Sequence[str]] = lambda _, among: sorted(among),
+) -> dict[str, FittedLibrary]:
     """Fits the library of a framework, one fit for each chip that has enough rows.
 
     Args:
         cases: The measurements of that library and of those that it uses, on all chips.  Where that library was measured
             on one chip only, those of others show how libraries transfer.
         framework: A name in :data:`LIBRARIES`.
+        nearest: Function from a chip and others to those whose calibration it would get, the first first.
 
     Raises:
         UsageError: Unknown framework, too few rows, or scipy is not installed.
@@ -315,11 +338,11 @@ def fit_collectives(cases: Sequence[CollectiveCase], framework: str) -> dict[str
                 beyond.append(times(solved(rows.only(~mask), prior, OWN), rows.only(mask)) / rows.seconds[mask] - 1.0)
         others = {name: each for name, each in data.items() if name != chip}
         if others:
-            elsewhere = _prior(
-                _pooled(others, framework, {k: v for k, v in bases.items() if k != chip}), bases.get(chip)
-            )
-            beyond.append(times(elsewhere, rows) / rows.seconds - 1.0)
-        if not others:
+            near = nearest(chip, others)[0]
+            without = _pooled(others, framework, {k: v for k, v in bases.items() if k != chip})
+            library_there = solved(others[near], _prior(without, bases.get(near)), OWN)
+            beyond.append(times(library_there, rows) / rows.seconds - 1.0)
+        else:
             beyond += _left_out([c for c in cases if c.framework != framework])
         results[chip] = FittedLibrary(
             IDEAL,

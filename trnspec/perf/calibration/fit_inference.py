@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 TOKEN: dict[str, float] = {
     "weights": 0.7,
     "cache": 0.5,
+    "single_core": 0.6,
     "call": 2e-5,
     "hop": 1e-6,
     "launch": 2e-5,
@@ -55,7 +56,7 @@ ROOFS: dict[str, dict[str, float]] = {
 }
 """Residuals of parameters that kernels, or other models, determine better than few rows, in place of :data:`WEIGHT`."""
 
-SHARES = frozenset({"weights", "cache", "padding", "matmul", "attention"})
+SHARES = frozenset({"weights", "cache", "single_core", "padding", "matmul", "attention"})
 """Parameters between 0 and 1; the others are positive."""
 
 WEIGHT = 0.1
@@ -251,6 +252,7 @@ def _free(data: Runs) -> tuple[str, ...]:
         "launch": (plan.tp == 1.0).any(),
         "call": (plan.tp > 1.0).any(),
         "hop": (plan.tp > 2.0).any(),
+        "single_core": (plan.single_core > 0.0).any(),
     }
     return tuple(name for name in TOKEN if used.get(name, True))
 

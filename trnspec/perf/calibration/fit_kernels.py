@@ -11,7 +11,7 @@ from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_range import EXPONENT
-from trnspec.perf.calibration.groups import LEAST, GroupErrors, interval
+from trnspec.perf.calibration.groups import GroupErrors, interval
 from trnspec.perf.calibration.measured_kernels import FORMULAS, KernelCase, times
 from trnspec.perf.calibration.pooled import Pooling, fit_pooled
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
@@ -50,6 +50,10 @@ _RIDGE = 0.7
 
 FOLDS = 5
 """Folds of shapes: rows with the same matrix, heads or experts are held out together."""
+
+
+ENOUGH = 30
+"""Rows of a kernel on a chip from which on they have an interval of their own."""
 
 
 def groups_of(case: KernelCase) -> dict[str, str]:
@@ -154,9 +158,9 @@ def fit_kernels(cases: Sequence[KernelCase]) -> list[FittedKernels]:
             held_out(part, some, [c.chip for c in some], whole),
         )
         for i, case in enumerate(some):
-            own, shape, chip = (float(each[i]) / case.measured - 1.0 for each in computed)
-            errors[case.id] = own, shape, chip
-    elsewhere = _beyond(cases, errors)
+            fit, shape, elsewhere = (float(each[i]) / case.measured - 1.0 for each in computed)
+            errors[case.id] = fit, shape, elsewhere
+    beyond = _beyond(cases, errors)
     result = []
     for chip, framework in dict.fromkeys((c.chip, c.framework) for c in cases):
         some = [c for c in cases if (c.chip, c.framework) == (chip, framework)]
@@ -165,22 +169,22 @@ def fit_kernels(cases: Sequence[KernelCase]) -> list[FittedKernels]:
             own = [c for c in some if c.part == part]
             wider = [c for c in cases if c.part == part]
             groups.append(_group(part, own, wider, errors))
-        roofs = {
+        roofs: dict[tuple[str, str], Mapping[str, float]] = {
             (part, precision): fits[part].values(_groups(chip, framework, precision))
             for part, precision in dict.fromkeys((c.part, c.precision) for c in some)
         }
         seen, unseen = (np.array([errors[c.id][k] for c in some]) for k in (0, 1))
         ends = interval(1.0 / (1.0 + unseen), np.array([c.family for c in some]))
-        result.append(FittedKernels(chip, framework, tuple(some), roofs, seen, unseen, ends, elsewhere, tuple(groups)))
+        result.append(FittedKernels(chip, framework, tuple(some), roofs, seen, unseen, ends, beyond, tuple(groups)))
     return result
 
 
 def _group(
     part: str, own: Sequence[KernelCase], wider: Sequence[KernelCase], errors: Mapping[str, tuple[float, float, float]]
 ) -> GroupErrors:
-    """The errors of a kernel; with too few shapes its interval is that of all chips and frameworks."""
+    """The errors of a kernel; with few rows its interval is that of all chips and frameworks."""
     off = np.abs([errors[c.id][1] for c in own])
-    some = own if len({c.family for c in own}) >= LEAST else wider
+    some = own if len(own) >= ENOUGH else wider
     # Questions are about shapes with rows near them and about others.
     ratios = 1.0 / (1.0 + np.array([errors[c.id][k] for c in some for k in (0, 1)]))
     low, high = interval(ratios, np.array([c.id for c in some for _ in range(2)]))

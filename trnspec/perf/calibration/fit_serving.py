@@ -238,15 +238,15 @@ class PooledServing(FittedServing):
 def _interval(errors: Any, unseen: Any, clusters: Any, own: Any, framework: Sequence[bool]) -> tuple[float, float]:
     """The interval of the rows of a document, or of its framework, or of all, if they are of too few configurations.
 
-    Questions are about models with rows and about others, so that the errors of the fit count as much as those of fits
-    without the model.
+    Questions are more often about models with rows than about others, so that the errors of the fit count twice, those of
+    fits without the model once.
     """
     known = ~np.isnan(errors)
     for mask in (own, np.array(framework) & known, known):
         if len(set(clusters[mask])) >= LEAST:
             break
-    both = np.concatenate([errors[mask], unseen[mask]])
-    return interval(1.0 / (1.0 + both), np.tile(clusters[mask], 2))
+    both = np.concatenate([errors[mask], errors[mask], unseen[mask]])
+    return interval(1.0 / (1.0 + both), np.tile(clusters[mask], 3))
 
 
 def _beyond(errors: Any, clusters: Any, cases: Sequence[ServingCase]) -> Beyond:

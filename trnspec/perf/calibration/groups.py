@@ -27,18 +27,13 @@ if TYPE_CHECKING:
 LEAST = 4
 """Least number of clusters of a group with an interval of its own."""
 
-ENOUGH = 9
-"""Clusters from which on the quantiles of a group alone contain their share: with n of them ``(n - 1) / (n + 1)`` of the next
-ones are between the smallest and the largest."""
+ENOUGH = 20
+"""Clusters from which on a group is not drawn towards all rows: of 20, the second and the 19th are the ends of its interval."""
 
 FEW = 3.0
 """A group of as many models counts half, and the interval of all rows half.  Rows of one model are off in the same way, so
 that a group of few models shows little of how far another one is off.  Of the values 1 to 5 it is the one by which left-out
 models of serving were covered best."""
-
-WIDEST = 1.3
-"""The largest factor by which the interval of few models is wider, on a logarithmic scale.  By Student's distribution two
-models would need 2.5, and rows of the models that were measured would then all be inside."""
 
 
 @frozen
@@ -91,42 +86,49 @@ def label(case: Case | InferenceCase) -> Label:
     return Label(scale_of(case.system, ranks), models, case.system.chip, case.model, cluster)
 
 
-def groups_of(fitted: Fitted, cases: Sequence[Case | InferenceCase], chip: str = "") -> list[GroupErrors]:
+def groups_of(
+    fitted: Fitted, cases: Sequence[Case | InferenceCase], chip: str = "", errors: Any = None
+) -> list[GroupErrors]:
     """The groups of the held-out rows of a fit, and the group of all rows, which has neither scale nor models.
 
     Args:
         fitted: The fit.
         cases: The rows of its ``held_out``, in that order.
         chip: The chip whose rows are a group where there are enough of them; those of all chips otherwise.
+        errors: The errors of the fit of the first of these rows; by default those that ``fitted`` has.
     """
     labels = [label(c) for c in cases]
-    result = groups("tpot" if isinstance(fitted, FittedServing) else "step", labels, fitted.held_out, chip)
+    errors = fitted.errors if errors is None else errors
+    result = groups("tpot" if isinstance(fitted, FittedServing) else "step", labels, fitted.held_out, errors, chip)
     if isinstance(fitted, FittedServing) and fitted.ttft is not None:
+        first = fitted.ttft
         timed = [each for each, case in zip(labels, cases, strict=True) if not isinstance(case, Case) and case.ttft]
         # Rows that only widen the interval of output tokens come last.
-        result += groups("ttft", timed[: len(fitted.ttft.held_out)], fitted.ttft.held_out, chip)
+        result += groups("ttft", timed[: len(first.held_out)], first.held_out, first.errors, chip)
     return result
 
 
-def groups(phase: str, labels: Sequence[Label], errors: Any, chip: str = "") -> list[GroupErrors]:
+def groups(phase: str, labels: Sequence[Label], held_out: Any, errors: Any, chip: str = "") -> list[GroupErrors]:
     """The groups of some held-out rows that have an interval of their own, and before them that of all rows.
 
     Those of a scale and dense models or models with experts come first, then those of a scale, then of models.  A group that
-    has the rows of another is left out.
+    has the rows of another is left out.  Questions are about models with rows and about others, so that the errors of the
+    fit count for the intervals as much as those of fits without the model.
 
     Args:
         phase: What was computed.
         labels: The group of each row.
-        errors: Computed over measured time minus 1 of each row.
+        held_out: Computed over measured time minus 1 of each row, by a fit without its model.
+        errors: The same by the fit to all rows, for the first of the rows; the others were not fitted.
         chip: See :func:`groups_of`.
     """
     result: list[GroupErrors] = []
     known: list[Any] = []
-    errors = np.asarray(errors)
+    held_out = np.asarray(held_out)
+    both = np.concatenate([held_out, errors, held_out[len(errors) :]])
     scales, models, chips, clusters, names = (
         np.array([getattr(each, name) for each in labels]) for name in ("scale", "models", "chip", "cluster", "model")
     )
-    ratios = 1.0 / (1.0 + errors)
     each_scale, each_kind = sorted(set(scales)), sorted(set(models))
     pairs = [("", ""), *((s, m) for s in each_scale for m in each_kind)]
     for scale, kind in (*pairs, *((s, "") for s in each_scale), *(("", m) for m in each_kind)):
@@ -137,8 +139,9 @@ def groups(phase: str, labels: Sequence[Label], errors: Any, chip: str = "") -> 
         if result and (count < LEAST or any((mask == other).all() for other in known)):
             continue
         known.append(mask)
-        ends = drawn(ratios, clusters, names, mask, known[0])
-        off = np.abs(errors[mask])
+        of_both = [np.tile(each, 2) for each in (clusters, names, mask, known[0])]
+        ends = drawn(1.0 / (1.0 + both), *of_both)
+        off = np.abs(held_out[mask])
         result.append(
             GroupErrors(phase, scale, kind, int(mask.sum()), count, float(off.mean()), float(np.median(off)), *ends)
         )
@@ -152,25 +155,24 @@ def drawn(ratios: Any, clusters: Any, models: Any, own: Any, pool: Any) -> tuple
     pool the rest.
 
     Args:
-        ratios: Measured over computed times of held-out rows.
+        ratios: Measured over computed times.
         clusters: The cluster of each row.
         models: The model of each row.
         own: Mask of the rows of the group.
         pool: Mask of the rows that it is drawn towards.
     """
-    ends = interval(ratios[own], clusters[own], models[own])
+    ends = interval(ratios[own], clusters[own])
     if (own == pool).all():
         return ends
     count = len(set(models[own]))
     share = min(len(set(clusters[own])) / ENOUGH, 1.0) * count / (count + FEW)
     low, high = (
-        e**share * p ** (1.0 - share)
-        for e, p in zip(ends, interval(ratios[pool], clusters[pool], models[pool]), strict=True)
+        e**share * p ** (1.0 - share) for e, p in zip(ends, interval(ratios[pool], clusters[pool]), strict=True)
     )
     return low, high
 
 
-def interval(ratios: Any, clusters: Any, models: Any = None) -> tuple[float, float]:
+def interval(ratios: Any, clusters: Any) -> tuple[float, float]:
     """The interval of measured over computed times that contains :data:`COVERAGE` of the next clusters.
 
     Of n clusters, each with the same weight, the ends are those of the ranks ``floor((n + 1) a / 2)`` and
@@ -178,9 +180,8 @@ def interval(ratios: Any, clusters: Any, models: Any = None) -> tuple[float, flo
     (split conformal prediction; Vovk et al. 2005, Lei et al. 2018, section 2.2).
 
     Args:
-        ratios: Measured over computed times of held-out rows.
+        ratios: Measured over computed times.
         clusters: The cluster of each row.
-        models: The model of each row, to widen the interval where they are few, see :func:`widening`.
     """
     n = len(set(clusters))
     tail = (n + 1) * 0.5 * (1.0 - COVERAGE)
@@ -190,37 +191,7 @@ def interval(ratios: Any, clusters: Any, models: Any = None) -> tuple[float, flo
         (min(math.ceil(n + 1 - tail - _ROUNDING), n) - 0.5) / n,
     )
     low, high = (quantile(ratios, clusters, level) for level in levels)
-    if models is None:
-        return low, high
-    middle = quantile(ratios, clusters, 0.5)
-    power = widening(ratios, clusters, models)
-    return middle * (low / middle) ** power, middle * (high / middle) ** power
-
-
-def widening(ratios: Any, clusters: Any, models: Any) -> float:
-    """The factor of the width of an interval for another model, on a logarithmic scale, at most :data:`WIDEST`.
-
-    The variance of ``m`` models is known with ``m - 1`` degrees of freedom, and their mean with a variance of ``1 / m``:
-    ``sqrt(1 - f + f (t / z)^2 (1 + 1 / m))`` with the share ``f`` of the variance that is between models.
-    """
-    names, of = np.unique(models, return_inverse=True)
-    count = len(names)
-    if count == 1:
-        return WIDEST
-    logs, weights = np.log(ratios), _weights(clusters)
-    total = np.bincount(of, weights)
-    means = np.bincount(of, weights * logs) / total
-    mean = float(np.average(logs, weights=weights))
-    variance = float(np.average((logs - mean) ** 2, weights=weights))
-    share = 0.0 if variance == 0.0 else min(float(np.average((means - mean) ** 2, weights=total)) / variance, 1.0)
-    # Student's quantile over the normal one for 80 %, by its expansion (Abramowitz and Stegun 26.7.5).
-    student = 1.0 + 0.66 / (count - 1) + 0.74 / (count - 1) ** 2
-    return min(math.sqrt(1.0 - share + share * student**2 * (1.0 + 1.0 / count)), WIDEST)
-
-
-def _weights(clusters: Any) -> Any:
-    _, which = np.unique(clusters, return_inverse=True)
-    return 1.0 / np.bincount(which)[which]
+    return low, high
 
 
 _ROUNDING = 1e-9

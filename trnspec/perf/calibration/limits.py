@@ -67,6 +67,7 @@ LIMITS: Mapping[str, Limit] = {
     "step": Limit(1e-6, 0.1, "the host's work in a step"),
     "weights": Limit(0.2, 0.95, "device memory streams at no more than about 0.95 of its published rate"),
     "cache": Limit(0.05, 0.95, "device memory streams at no more than about 0.95 of its published rate"),
+    "single_core": Limit(0.2, 0.99, "part of what two cores reach; one has half of the engines and of the DMA queues"),
     "padding": Limit(0.01, 0.99, "a share of the unused capacity"),
     "sample": Limit(1e-6, 2e-2, "picking a token on the host"),
     "request": Limit(1e-5, 0.2, "the host's work in a prefill"),
@@ -74,7 +75,7 @@ LIMITS: Mapping[str, Limit] = {
     "additive": Limit(0.0, 1.0, "none or all of the shorter of computing and reading"),
     "launch": Limit(1e-6, 1e-3, "a layer runs some ten kernels of 2 to 10 us in a graph, more without"),
     "queue": Limit(0.0, 1.0, "of the other requests in flight, none or all"),
-    "response": Limit(1e-3, 1.0, "client, tokenizer and scheduler"),
+    "response": Limit(1e-3, 0.5, "client, tokenizer and scheduler"),
 }
 """The limits of every parameter that a fit finds."""
 
@@ -119,13 +120,20 @@ def limits(chips: Iterable[str] = ()) -> dict[str, tuple[float, float]]:
     return {**ends, **dict.fromkeys(("matmul", "matmul_fp8", "matmul_fp4"), (low, best))}
 
 
-_KERNELS: Mapping[str, float] = {"b200": 0.62, "b300": 0.62, "gb200": 0.65, "gb300": 0.65}
-"""What large matrix multiplications of 16 bit reach, where that is not the typical 0.72 (catalog/measured/gemm_gpu.csv)."""
+KERNELS: Mapping[str, float] = {
+    "h100-sxm": 0.75,
+    "h200": 0.75,
+    "b200": 0.62,
+    "b300": 0.62,
+    "gb200": 0.65,
+    "gb300": 0.65,
+}
+"""What large matrix multiplications of 16 bit reach on a chip (catalog/measured/gemm_gpu.csv); typical is 0.72."""
 
 
 def kernel(chip: str, name: str) -> float:
     """How far the logit of a parameter is from the typical one on a chip, as measured kernels show."""
-    if name != "matmul" or chip not in _KERNELS:
+    if name != "matmul" or chip not in KERNELS:
         return 0.0
-    share = _KERNELS[chip]
+    share = KERNELS[chip]
     return log(share / (1.0 - share)) - log(0.72 / 0.28)

@@ -246,6 +246,7 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
         all_experts_from=all_experts_from(str(settings["experts"].value) if "experts" in settings else None, dims),
         flash=float(_set_to(settings, "prefill_attention", "flash")),
         materialized=float(_set_to(settings, "prefill_attention", "materialized")),
+        single_core=float(system.sharing > 1.0),
         weight_bytes=_weight_bytes(precision),
         cache_bytes=_cache_bytes(row),
     )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trnspec.perf.lowering.system import System
 
 WEIGHTS = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5 + 1.0 / 64.0, "nvfp4": 0.5 + 1.0 / 16.0}
-WEIGHTS["mxfp4"] = 0.5 + 1.0 / 32.0
+WEIGHTS |= {"mxfp4": 0.5 + 1.0 / 32.0, "fp4": 0.5 + 1.0 / 16.0, "mxfp8": 1.0 + 1.0 / 32.0}
 """Bytes of a stored weight, scales included: one of 16 bit for 32 elements of int4 (compressed-tensors), one of 8 bit for 16
 of NVFP4 and for 32 of MXFP4."""
 
@@ -45,7 +45,7 @@ _TOLERANCE = 1.05
 """How far a time may be below its bound, since the number of requests that run varies."""
 
 _NEURON = re.compile(r"trn[0-9]|inf[0-9]|trainium|inferentia", re.IGNORECASE)
-_FRAMEWORK = re.compile(r"vllm|sglang|trtllm|tensorrt", re.IGNORECASE)
+_FRAMEWORK = re.compile(r"vllm|sglang|trt|tensorrt", re.IGNORECASE)
 
 
 @frozen(kw_only=True)
@@ -56,13 +56,13 @@ class ServingCase(InferenceCase):
         framework: The framework, as ``--framework`` names it.
         requests: Requests in flight of a replica.
         separate: Whether prefill ran on other chips.
-        cache_stated: Whether the row states the dtype of the KV cache.
+        cache_known: Whether the row states the dtype of the KV cache, or its model is in 16 bit.
     """
 
     framework: str = ""
     requests: float = 1.0
     separate: bool = False
-    cache_stated: bool = True
+    cache_known: bool = True
 
 
 def on_gpu(row: Record) -> bool:
@@ -117,7 +117,7 @@ class _Named:
         """See :func:`~trnspec.perf.calibration.measurements.hardware`."""
         if (text, chips) not in self._systems:
             assumed: list[str] = []
-            self._systems[text, chips] = hardware(self._graph, text, chips, assumed), assumed
+            self._systems[text, chips] = hardware(self._graph, text, chips, assumed, of="infer"), assumed
         system, assumed = self._systems[text, chips]
         assumptions += assumed
         return system
@@ -187,7 +187,8 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
         interrupted=True,
         requests=requests,
         separate=separate,
-        cache_stated=bool((row.get("kv_precision") or "").strip()),
+        # Of a model that is not quantized servers keep the dtype for the cache; others are often started with 8 bit.
+        cache_known=bool((row.get("kv_precision") or "").strip()) or WEIGHTS[stored] == 2.0,
         assumptions=tuple(assumptions),
         source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision", "framework_version")),
     )
@@ -198,7 +199,8 @@ def _framework(row: Record) -> str:
     match = _FRAMEWORK.search(text)
     if match is None:
         raise UsageError("the row does not state the framework: vllm, sglang or trtllm")
-    return match[0].lower().replace("tensorrt", "trtllm")
+    name = match[0].lower()
+    return "trtllm" if name in ("trt", "tensorrt") else name
 
 
 def _precisions(text: str) -> tuple[str, str]:

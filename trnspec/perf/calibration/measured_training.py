@@ -121,7 +121,7 @@ _SOURCES: tuple[tuple[str, _Source], ...] = (
     ),
     # Distributed optimizer and userbuffers, as in the submitted configurations.
     (r"mlcommons|nemo", _Source(framework="megatron", zero=1, overlap=True)),
-    (r"simumax", _Source(framework="megatron", era="2026", zero=1, whole_experts=True)),
+    (r"simumax", _Source(framework="megatron", era="2026-02", zero=1, whole_experts=True)),
     (r"megatron", _Source(framework="megatron")),
     (r"torchtitan", _Source(framework="torchtitan", era="2024", zero=3)),
     (r"llm-foundry", _Source(framework="llm-foundry", era="2024", zero=3)),

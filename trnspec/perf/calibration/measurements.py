@@ -181,7 +181,7 @@ def stated_name(graph: Graph, text: str, of: str) -> str:
     return next((name for name in stated if name in graph), "")
 
 
-def hardware(graph: Graph, text: str, chips: int, assumptions: list[str], *, lnc: int | None = None) -> System:
+def hardware(graph: Graph, text: str, chips: int, assumptions: list[str], *, lnc: int | None = None, of: str = "") -> System:
     """The system that a description of hardware and a number of chips name.
 
     Args:
@@ -189,13 +189,14 @@ def hardware(graph: Graph, text: str, chips: int, assumptions: list[str], *, lnc
         text: The description.
         chips: Number of chips.
         assumptions: What is assumed is appended here.
+        of: The kind of rows whose tables name the hardware; empty to read the description alone.
         lnc: Physical cores of a logical core; the chip's default if not stated.
 
     Raises:
         UsageError: Unknown hardware, or the catalog has no document of it.
         RefusalError: The chips cannot be taken evenly from whole servers.
     """
-    name = document_name(graph, HARDWARE, text, assumptions)
+    name = stated_name(graph, text, of) or document_name(graph, HARDWARE, text, assumptions)
     if name is None:
         raise UsageError(f"unknown hardware {text!r}")
     unit = lower(graph, name)

@@ -13,7 +13,8 @@ from trnspec.perf.calibration.measured_serving import Runs, ServingCase, on_gpu,
 from trnspec.perf.calibration.measurements import Skipped
 from trnspec.perf.calibration.score import Scored
 from trnspec.perf.calibration.score_inference import refit_inference, score_inference
-from trnspec.perf.lowering.calibrated import Calibrated, serving_of
+from trnspec.perf.lowering.calibrated import serving_of
+from trnspec.perf.serving.forward_pass import IDEAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.measurements import Record
     from trnspec.perf.calibration.score import Part
+    from trnspec.perf.lowering.calibrated import Calibrated
 
 _PHASES: tuple[Part, Part] = ("tpot", "ttft")
 
@@ -39,9 +41,9 @@ def score_serving(
     chosen = Chosen(graph, "inference", calibration)
     for applied, some in chosen.groups([c for c in read if isinstance(c, ServingCase)]):
         cases = [case for case, _ in some]
-        ideal, value = _times(cases, Calibrated()), _times(cases, applied)
+        ideal, value = _bounds(cases), _times(cases, applied)
         ends = [_times([_at_end(case, end) for case in cases], applied) for end in (0, 1)]
-        unstated = np.array([not case.cache_stated for case in cases])
+        unstated = np.array([not case.cache_known for case in cases])
         serving = serving_of(applied)
         other = Runs.of(cases, applied.efficiency).with_other_cache(unstated).times(serving)
         possible = [*ends, value, {"tpot": other.tpot, "ttft": other.ttft}]
@@ -67,6 +69,13 @@ def score_serving(
 def _times(cases: Sequence[ServingCase], applied: Calibrated) -> dict[str, Any]:
     times = Runs.of(cases, applied.efficiency).times(serving_of(applied))
     return {"tpot": times.tpot, "ttft": times.ttft}
+
+
+def _bounds(cases: Sequence[ServingCase]) -> dict[str, Any]:
+    """Lower bounds: a decoding step with as many requests as fit, without prompts; and a prompt that is served alone."""
+    data = Runs.of(cases)
+    alone = evolve(data, requests=np.ones(len(cases)))
+    return {"tpot": data.times(IDEAL).step, "ttft": alone.times(IDEAL).ttft}
 
 
 def _at_end(case: ServingCase, end: int) -> ServingCase:

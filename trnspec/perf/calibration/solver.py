@@ -21,7 +21,11 @@ _MARGIN = 1e-3
 
 
 def minimize(
-    residuals: Callable[[Any], Any], begin: Any, bounds: Any = (-np.inf, np.inf), tolerance: float = 1e-8
+    residuals: Callable[[Any], Any],
+    begin: Any,
+    bounds: Any = (-np.inf, np.inf),
+    tolerance: float = 1e-8,
+    most: int | None = None,
 ) -> Any:
     """The result of scipy's ``least_squares`` with the soft L1 loss.
 
@@ -30,6 +34,7 @@ def minimize(
         begin: Initial parameters; moved inside the bounds.
         bounds: The least and the largest parameters.
         tolerance: Relative change of the cost, and of parameters, with which the search ends.
+        most: The largest number of steps.
 
     Raises:
         UsageError: scipy is not installed.
@@ -42,7 +47,7 @@ def minimize(
     if np.all(np.isfinite(low)) and np.all(np.isfinite(high)):
         begin = np.clip(begin, low + _MARGIN * (high - low), high - _MARGIN * (high - low))
     return least_squares(
-        residuals, begin, bounds=bounds, loss="soft_l1", f_scale=OUTLYING, ftol=tolerance, xtol=tolerance
+        residuals, begin, bounds=bounds, loss="soft_l1", f_scale=OUTLYING, ftol=tolerance, xtol=tolerance, max_nfev=most
     )
 
 

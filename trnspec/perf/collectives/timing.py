@@ -109,9 +109,7 @@ def time_plan(plan: Plan, rates: Rates, size: float) -> Timing:
     stages: dict[tuple[str, bool], dict[str, float]] = {}
     for phase in plan.phases:
         alpha = max(rates.latency(name) for name, _ in phase.loads)
-        transfer, bottleneck = max(
-            (load * size / rates(name), name) for name, load in phase.loads
-        )
+        transfer, bottleneck = max((load * size / rates(name), name) for name, load in phase.loads)
         if phase.steps:
             latency += phase.steps * alpha
             steps += phase.steps

@@ -364,7 +364,7 @@ _RATES = (
 )
 """Figures that scale a published rate."""
 
-_SERVING = ("weights", "cache", "link", "additive", "launch", "sample", "request", "padding", "queue", "response")
+_SERVING = ("weights", "cache", "single_core", "link", "additive", "launch", "sample", "request", "padding", "queue", "response")
 """Figures that only serving has."""
 
 
@@ -374,7 +374,7 @@ def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
     figures = {name: getattr(spec.achieved, name) for name in names}
     values = {name: float(figure) for name, figure in figures.items() if figure is not None}
     serving = {name: float(figure) for name in _SERVING if (figure := getattr(spec.achieved, name)) is not None}
-    for name in (*_RATES, "weights", "cache", "link"):
+    for name in (*_RATES, "weights", "cache", "single_core", "link"):
         if (values | serving).get(name) == 0.0:
             raise UsageError(f"{node.name} spec.achieved.{name} is 0x; expected more than 0, since times divide by it")
     spread = spec.spread

@@ -28,6 +28,7 @@ class Serving:
         attention: Share of the peak rate that attention scores and values achieve.
         weights: Share of the memory bandwidth that reading weights achieves.
         cache: Share of the memory bandwidth that reading the KV cache achieves.
+        single_core: The part of ``cache`` that a rank of one physical core achieves, where two are a rank by default.
         score_passes: Passes over the scores in device memory, 4 bytes each; 0 where they stay on chip.
         link: Share of the link rate that collectives achieve.
         additive: Share of the shorter of compute and memory time that is not overlapped with the longer.
@@ -46,6 +47,7 @@ class Serving:
     attention: Number = 1.0
     weights: Number = 1.0
     cache: Number = 1.0
+    single_core: Number = 1.0
     score_passes: Number = 0.0
     link: Number = 1.0
     additive: Number = 0.0
@@ -84,6 +86,7 @@ class Deployment:
             what each token selects, an expert of several tokens as often.  0.0 where every pass reads distinct experts.
         flash: 1.0 where prefill keeps scores on chip and computes their causal half, whatever the calibration.
         materialized: 1.0 where prefill writes scores and probabilities to device memory and reads them, all of them.
+        single_core: 1.0 where a rank is one of two physical cores that share a memory stack.
         compiled_batch: Sequences of the compiled decode graph; 0.0 for those in flight.
         compiled_tokens: Tokens of a prompt in the compiled prefill graph; 0.0 for those of the chunk.
         compiled_prompt: Keys that it attends to where some are cached: of a prefix, or of earlier chunks.
@@ -116,6 +119,7 @@ class Deployment:
     all_experts_from: Number = 0.0
     flash: Number = 0.0
     materialized: Number = 0.0
+    single_core: Number = 0.0
     compiled_batch: Number = 0.0
     compiled_tokens: Number = 0.0
     compiled_prompt: Number = 0.0
@@ -281,7 +285,8 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     score_time = 2.0 * load.scores * heads * machine.score / serving.attention
     cached = load.cached * model.kv_elements * cache_share(model, plan.tp) * plan.cache_bytes
     state = 2.0 * load.states * model.state * STATE_BYTES * share
-    cache_time = (cached + state) * machine.byte / serving.cache
+    cache_share_of_core = where(plan.single_core > 0.0, serving.single_core, 1.0)
+    cache_time = (cached + state) * machine.byte / (serving.cache * cache_share_of_core)
     spill_time = load.spilled * model.attended * model.heads * heads * machine.byte
     attention = _overlapped(score_time, cache_time, serving) + spill_time
 

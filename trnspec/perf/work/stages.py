@@ -163,9 +163,7 @@ def dealt(layers: Number, pp: Number, interleave: Number = 1.0, folded: Number =
     return Deal(chunks, short, begin, begin + long)
 
 
-def _dealt(
-    layers: Number, pp: Number, interleave: Number, folded: Number, mtp: Number
-) -> tuple[Deal, Number]:
+def _dealt(layers: Number, pp: Number, interleave: Number, folded: Number, mtp: Number) -> tuple[Deal, Number]:
     """How layers and modules of multi-token prediction are dealt, and the layers that those count as.
 
     A module is a layer and an output.  With the output of the model one module counts as three layers of the last chunk, at most

@@ -1,0 +1,60 @@
+"""The tensor-parallel all-reduce of a step by the calibration of the step, and by that of collectives."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from evaluator_samples import keywords
+
+import trnspec
+from trnspec.evaluators.collective import run as collective_
+from trnspec.evaluators.inference import run as inference_
+from trnspec.evaluators.training import run as training_
+from trnspec.perf.lowering.calibrated import calibrated
+
+CAT = trnspec.load()
+collective, inference, training = (keywords(f) for f in (collective_, inference_, training_))
+SERVED = {"model": "llama-3.1-70b", "on": "trn2.48xlarge", "tp": 32, "batch": 16}
+TRAINED = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*4", "tp": 8, "seq": 4096, "global_batch": 64, "zero": 1}
+
+
+def both(found) -> tuple[float, float, str]:
+    """The time by the calibration of the step and by that of collectives [us], and the name of the latter."""
+    row = next(a for a in found.assumptions if a.name == "tensor_all_reduce")
+    match = re.search(r"; ([\d.e+]+) us by ([\w.-]+) \((\w+)\)", row.why)
+    return float(row.value.removesuffix(" us")), float(match[1]), match[2]
+
+
+def test_a_decode_step():
+    counted, measured, name = both(inference(CAT, **SERVED))
+    # 16 tokens of 8,192 elements of 2 bytes.
+    alone = collective(CAT, kind="all-reduce", size="256 KiB", on="trn2.48xlarge", ranks=32)
+
+    assert "trainium2-nccom-2026-collectives" == name
+    assert measured == pytest.approx(1e6 * alone["time"], rel=5e-3)
+    fixed = calibrated(CAT.graph, "trainium2", "inference", experts=False).efficiency.call
+    assert counted >= 1e6 * fixed * (1 - 5e-3) > 0.0
+
+
+def test_a_training_step():
+    counted, measured, name = both(training(CAT, **TRAINED))
+    # 4,096 tokens of 4,096 elements of 2 bytes, by the nearest chip's library.
+    alone = collective(CAT, kind="all-reduce", size="32 MiB", on="trn1.32xlarge*4", ranks=8)
+
+    assert "trainium2-nccom-2026-collectives" == name
+    assert measured == pytest.approx(1e6 * alone["time"], rel=5e-3)
+    assert counted > 0.0
+
+
+@pytest.mark.parametrize(
+    ("evaluate", "given"),
+    [
+        (inference, SERVED | {"calibration": "none"}),
+        (inference, {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "tp": 1}),
+        (training, TRAINED | {"calibration": "none"}),
+        (training, TRAINED | {"tp": 1, "global_batch": 128, "zero": 3, "recompute": "full"}),
+    ],
+)
+def test_bounds_and_single_ranks_have_none(evaluate, given):
+    assert "tensor_all_reduce" not in {a.name for a in evaluate(CAT, **given).assumptions}

@@ -1,0 +1,70 @@
+"""The time of one kernel: bounds, tiles and waves, and what adds to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trnspec.perf.kernels.times import CORES, Roof, attention_decode, attention_prefill, experts_hit, gemm, overlapped
+
+FLOP, BYTE = 1e-15, 2.5e-13
+PRODUCT = {"m": 4096.0, "n": 8192.0, "k": 4096.0, "element": 2.0, "quantized": 0.0, "flop": FLOP, "byte": BYTE}
+FITTED = Roof(
+    compute=0.8, memory=0.8, fixed=3e-6, inner=1e-7, token=1e-7, quantize=2e-6, waves=0.5, split=0.5, sharpness=3.0
+)
+
+
+def test_without_losses_it_is_the_longer_of_compute_and_memory_time() -> None:
+    assert 2 * 4096 * 8192 * 4096 * FLOP == pytest.approx(gemm(**PRODUCT, roof=Roof()))
+    thin = {**PRODUCT, "m": 1.0}
+    assert (4096 + 8192 * 4096 + 8192) * 2 * BYTE == pytest.approx(gemm(**thin, roof=Roof()))
+
+
+@pytest.mark.parametrize("m", [1.0, 100.0, 257.0, 4096.0])
+@pytest.mark.parametrize("n", [64.0, 1000.0, 8192.0])
+def test_losses_only_add(m: float, n: float) -> None:
+    shape = {**PRODUCT, "m": m, "n": n}
+    assert gemm(**shape, roof=Roof()) < gemm(**shape, roof=FITTED)
+
+
+def test_a_tile_more_is_a_wave_more() -> None:
+    """One row more than fills the cores takes a further, almost empty wave: with the smallest tiles the 17th."""
+    full = {**PRODUCT, "m": 256.0 * CORES, "n": 256.0, "byte": 1e-20}
+    over = {**full, "m": 256.0 * CORES + 1.0}
+    whole = Roof(waves=1.0, sharpness=20.0)
+    partial = Roof(waves=0.0, sharpness=20.0)
+    assert 17 / 16 == pytest.approx(float(gemm(**over, roof=whole) / gemm(**full, roof=whole)), rel=1e-3)
+    assert 1.0 < gemm(**over, roof=partial) / gemm(**full, roof=partial) < 1.01
+
+
+def test_quantizing_the_activation_reads_and_writes_it() -> None:
+    narrow = {**PRODUCT, "element": 1.0}
+    roof = Roof(quantize=2e-6, token=1e-6, sharpness=3.0)
+    more = gemm(**{**narrow, "quantized": 1.0}, roof=roof) - gemm(**narrow, roof=roof)
+    assert 2e-6 + 4.096e-6 + 4096 * 4096 * 3 * BYTE == pytest.approx(more)
+
+
+def test_compute_and_memory_time_overlap_partly() -> None:
+    assert (2.0, 5.0) == (float(overlapped(2.0, 1.0, np.inf)), float(overlapped(3.0, 5.0, np.inf)))
+    assert (3**2 + 4**2) ** 0.5 == pytest.approx(float(overlapped(3.0, 4.0, 2.0)))
+
+
+def test_attention_computes_whole_tiles_along_the_diagonal() -> None:
+    shape = {"batch": 1.0, "heads": 132.0, "kv_heads": 132.0, "size": 128.0, "element": 2.0, "flop": FLOP, "byte": 0.0}
+    roof = Roof(sharpness=20.0)
+    whole = attention_prefill(q=1024.0, kv=1024.0, **shape, roof=roof)
+    assert 4 * 132 * 1024 * (1024 - 512 + 64) * 128 * FLOP == pytest.approx(float(whole))
+    assert attention_prefill(q=1024.0, kv=1024.0, **shape, roof=Roof()) < whole
+
+
+def test_decoding_splits_a_long_cache_over_idle_cores() -> None:
+    shape = {"kv": 131072.0, "heads": 8.0, "kv_heads": 1.0, "size": 128.0, "element": 2.0, "flop": 1e-25, "byte": 1e-25}
+    alone, many = (attention_decode(batch=b, **shape, roof=Roof(inner=1e-6, sharpness=3.0)) for b in (1.0, 132.0))
+    assert CORES * float(alone) == pytest.approx(float(many))
+
+
+def test_experts_hit() -> None:
+    assert [1.0, 8.0, 8.0] == [float(experts_hit(8.0, p, balanced=1.0)) for p in (1.0, 8.0, 100.0)]
+    assert [1.0, 8 * (1 - (7 / 8) ** 8)] == pytest.approx(
+        [float(experts_hit(8.0, p, balanced=0.0)) for p in (1.0, 8.0)]
+    )
