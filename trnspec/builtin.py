@@ -49,6 +49,7 @@ plugin = Plugin(
         derived.derived_mismatch,
         transformers.parameter_count,
         transformers.impossible_dimensions,
+        transformers.size_in_name,
         topology.topology_size_mismatch,
         topology.degree_mismatch,
         topology.topologies_differ,

@@ -242,6 +242,20 @@ def test_columns_and_order_of_a_sweep(here) -> None:
     assert [row["tp"] for row in in_csv] == [w[0] for w in map(str.split, found.splitlines()) if w and w[0].isdecimal()]
 
 
+def test_csv_ranks_bounds_by_themselves(here) -> None:
+    """As the table in text does: an ideal time is not compared with an estimate."""
+    options = (*TRAINING, "--tp", "8,16", "--calibration", "none,auto", "--no-must-fit", "--format", "csv")
+    for sort, order in (("step_time", 1), ("-mfu", -1)):
+        found = rows(here(*options, "--sort", sort).out)
+        name = sort.removeprefix("-")
+        kinds = [row[f"{name} kind"] == "ideal" for row in found]
+        column = next(head for head in found[0] if head.startswith(f"{name} ["))
+        values = [order * float(row[column]) for row in found]
+        assert [False, False, True, True] == kinds
+        assert values[:2] == sorted(values[:2])
+        assert values[2:] == sorted(values[2:])
+
+
 @pytest.mark.parametrize("args", [("--columns", "tpp"), ("--sort", "step"), ("--sort", "tp", "--format", "json")])
 def test_misuse_of_columns(here, args) -> None:
     done = here(*TRAINING, "--tp", "16,32", "--no-must-fit", *args)

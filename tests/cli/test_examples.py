@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 from importlib import import_module
 
 import click
 import pytest
-from running import ROOT, Here
+from running import DATA, ROOT, Here
 
 from trnspec.cli import COMMANDS
 from trnspec.cli.help import GroupedCommand
@@ -60,6 +61,8 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
             DOCUMENT.format(kind="Source", name="acme-2026-10", spec=SOURCE)
         )
     shutil.copy(ROOT / "catalog" / "measured" / "training_trn1.csv", tmp_path / "steps.csv")
+    models = json.loads((DATA / "config_json_models.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(models["llama-3.1-8b"]["config"]))
     return Here(tmp_path, monkeypatch, capsys)
 
 

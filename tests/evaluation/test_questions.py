@@ -112,8 +112,8 @@ def of_all() -> list[tuple[str, object]]:
     return [(e.name, i) for e in builtin.evaluators for i in inputs(e.load(), e.name)]
 
 
-OF_ITS_OWN = {("inference", "framework")}
-"""Frameworks of serving and of training are different sets."""
+OF_ITS_OWN = {("inference", "framework"), ("collective", "framework")}
+"""Frameworks of training, of serving and libraries of collectives are different sets."""
 
 
 def test_one_name_is_one_type_with_the_same_choices_and_help():

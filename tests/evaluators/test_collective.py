@@ -131,6 +131,7 @@ def test_the_question_is_told_with_its_defaults():
         "kind": "send",
         "size": "1 MiB",
         "on": "trn2.48xlarge",
+        "era": None,
         "chips": None,
         "ranks": 128,
         "stride": 1,

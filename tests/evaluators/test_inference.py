@@ -17,6 +17,7 @@ from trnspec.evaluators.deployment import InferenceQuestion, default_tp
 from trnspec.evaluators.inference import answered
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
+from trnspec.model.calibration import Calibration
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.serving.forward_pass import Serving
@@ -461,3 +462,18 @@ def test_all_experts_of_a_batch(catalog):
     expert = 48 * 128 * 3 * 2048 * 768 * 2 / 32 / 725e9
     assert expert * (16 / 128 - (1 - (15 / 16) ** 2)) == pytest.approx(found[1] - found[0], rel=1e-9)
     assert expert * (1 - 16 / 128) == pytest.approx(found[2] - found[1], rel=1e-9)
+
+
+def test_a_transferred_answer_has_the_ideal_one_next_to_it(catalog):
+    """As in training: the bound, and an interval that does not begin below it."""
+    calibrations = catalog.graph.of(Calibration)
+    other = next(n.name for n in calibrations if n.spec.of == "inference" and n.spec.chip.name == "trainium1")
+    question = {"on": "trn2.48xlarge", "calibration": other, "batch": 8}
+    found, ideal = asked(catalog, **question), asked(catalog, **question | {"calibration": "none"})
+    answers, bounds = ({a.name: a for a in one.answers} for one in (found, ideal))
+
+    assert "transferred" == found.evidence.kind
+    for name in ("time_to_first_token", "time_per_output_token"):
+        assert ("ideal", bounds[name].value) == (answers[f"ideal_{name}"].kind, answers[f"ideal_{name}"].value)
+        assert answers[f"ideal_{name}"].low <= answers[name].low <= answers[name].value
+    assert not [a for a in ideal.answers if a.name.startswith("ideal_")]

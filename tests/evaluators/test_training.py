@@ -9,7 +9,7 @@ import math
 import shlex
 
 import pytest
-from engine_catalogs import FOLDERS, shipped
+from engine_catalogs import FOLDERS, everything, shipped
 from running import Here, apart
 
 import trnspec
@@ -129,8 +129,8 @@ def test_question():
 def test_assumptions():
     told = {a.name: (a.value, a.why) for a in asked(**ISSUE).assumptions}
     assert {
-        "rank", "rank_order", "calibration", "parameters", "attention_flops", "optimizer", "reserve", "link_chip",
-        "link_server", "link_network", "tensor_all_reduce",
+        "rank", "rank_order", "calibration", "framework", "parameters", "attention_flops", "optimizer", "reserve",
+        "link_chip", "link_server", "link_network", "tensor_all_reduce",
     } == set(told)  # fmt: skip
     assert "8,030,261,248" == told["parameters"][0]
     assert ("96 GB/s per rank and direction", "neuronlink-v2, trn1.32xlarge spec.fabric.bandwidth.both") == told[
@@ -140,6 +140,25 @@ def test_assumptions():
     experts = {a.name for a in asked(model="mixtral-8x7b", on="trn2-ultraserver", seq=4096, global_batch=256, tp=8,
                                      ep=8, zero=1).assumptions}  # fmt: skip
     assert {"active_parameters", "experts"} <= experts
+
+
+def test_the_framework_chooses_the_calibration():
+    """Without one it is stated what that of the calibration uses."""
+    catalog = Catalog(everything())
+    question = {"model": "llama-3.1-8b", "on": "p4de.24xlarge", "seq": 2048, "global_batch": 64, "must_fit": False}
+
+    def described(**more):
+        found = asked(catalog, **question, **more)
+        return found.inputs["calibration"], next((a.value for a in found.assumptions if a.name == "framework"), None)
+
+    assert ("a100-80gb-llm-foundry", None) == described(framework="llm-foundry")
+    assert ("a100-80gb-megatron-lm", None) == described(framework="megatron")
+    assert (
+        "a100-80gb-megatron-lm",
+        "unstated; calibrated on Megatron-LM: adam-fp32-grads, 32-bit gradients, flash attention",
+    ) == described(calibration="a100-80gb-megatron-lm")
+    software = described(calibration="a100-80gb-llm-foundry")[1]
+    assert "unstated; calibrated on LLM Foundry: adam, 16-bit gradients, flash attention" == software
 
 
 def test_what_was_taken_for_something_else_is_told():

@@ -68,10 +68,14 @@ def test_pp3_interleaved() -> None:
 
 @pytest.mark.parametrize(
     ("schedule", "share", "held"),
-    [("zb1p", 1 / 3, 1), ("zb2p", 0, 2), ("zbv", 0, 1), ("v-half", 1 / 2, 1 / 2), ("v-min", 2 / 3, 1 / 3)],
+    [("zb1p", 1 / 3, 1), ("zb2p", 0, 2), ("zbv", 0, 1), ("v-half", 17 / 42, 5 / 8), ("v-min", 26 / 42, 4 / 8)],
 )
 def test_pp4_zero_bubble(schedule, share, held) -> None:
-    """The table of the schedules' authors, for passes of equal length: the bubble over that of 1F1B, and its activations."""
+    """For passes of equal length: the bubble over that of 1F1B, and its activations.
+
+    As in the table of the schedules' authors; there ``v-half`` and ``v-min`` have those of many stages: 1/2 and 2/3 of the
+    bubble, 1/2 and 1/3 of the activations, and a microbatch or a little more.
+    """
     p, m = 8, 64
     plain = layers_alone(96, p)
     plain = evolve(plain, machine=evolve(plain.machine, score=0.0))

@@ -44,7 +44,7 @@ MODELS = {
     ),
     # Layers of a single operation, as in Nemotron-H: 6 of attention, 23 of a recurrence, 23 of experts.
     "single-operation": evolve(
-        experts(llama(52, 2688, 32, 2, 1856, 131072), 128, 6), unattended_layers=46.0, expert_layers=23.0, mlp_weights=0.0,
+        experts(llama(52, 2688, 32, 2, 1856, 131072), 128, 6), expert_hidden=1024.0, unattended_layers=46.0, expert_layers=23.0, mlp_weights=0.0,
         width=0.0, absent_results=23.0, matrices=2.0, recurrence=23.0 * 3.5 * 64 * 64 * 128, state=23.0 * 64 * 64 * 128,
         recurrent_width=23.0 * 14400,
     ),
@@ -79,6 +79,9 @@ SYSTEMS = (
     system((("server", 32.0, 1e11, 0.0),), 32),
     system((("server", 48.0, 1e11, 0.0), ("network", INF, 5e9, 2e-5)), 96),
 )  # fmt: skip
+
+# Its switches add up what ranks send.
+SYSTEMS = tuple(evolve(s, levels=tuple(evolve(v, reduces=i == 5) for v in s.levels)) for i, s in enumerate(SYSTEMS))
 
 FITTED = Efficiency(
     matmul=0.7, attention=0.31, matmul_passes=0.4, hidden_passes=11.0, score_passes=0.2, head_passes=3.0,
@@ -117,7 +120,7 @@ CHOICES: dict[str, list[Any]] = {
     "flash": [False, True], "fused_loss": [False, True],
     "optimizer": ["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"],
     "expert_tp": [None, None, 1, 2], "dispatch": ["per-node", "per-copy"], "expert_overlap": [False, True],
-    "imbalance": [1.0, 1.0, 1.2], "capacity_factor": [None, None, 1.25],
+    "uneven": [False, False, True], "dispatch_dtype": ["bf16", "fp8"], "node_limit": [0, 0, 1, 2, 4], "imbalance": [1.0, 1.0, 1.2], "capacity_factor": [None, None, 1.25],
 }  # fmt: skip
 
 

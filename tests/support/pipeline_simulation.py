@@ -7,11 +7,13 @@ activations only) and W (gradients of weights).
 
 from __future__ import annotations
 
-import heapq
+import functools
 from collections.abc import Iterator
 
 Pass = tuple[str, int, int, int]
 Times = dict[str, float]
+CHANGE = {"F": 1, "B": 0, "W": -1}
+"""Chunks whose activations a pass begins or ends to store."""
 
 
 def one_forward_one_backward(p: int, m: int, v: int = 1) -> list[list[Pass]]:
@@ -58,7 +60,7 @@ def zero_bubble(p: int, m: int, ahead: int) -> list[list[Pass]]:
     return stages
 
 
-def span(stages: list[list[Pass]], times: Times) -> float:
+def span(stages: list[list[Pass]], times: Times, *, folded: bool = False) -> float:
     """The longest time from the first to the last pass of a stage.
 
     With zero-bubble schedules, stages begin a step one after the other, as they ended the step before (Qi et al. 2023,
@@ -72,7 +74,7 @@ def span(stages: list[list[Pass]], times: Times) -> float:
         for r, order in enumerate(stages):
             while position[r] < len(order):
                 now = order[position[r]]
-                needed = inputs(now, p, v)
+                needed = folded_inputs(now, p) if folded else inputs(now, p, v)
                 if not all(n in done for n in needed):
                     break
                 free[r] = done[now] = max([free[r], *(done[n] for n in needed)]) + times[now[0]]
@@ -92,61 +94,109 @@ def inputs(now: Pass, p: int, v: int) -> list[Pass]:
     return [("F", i, c, r)] + ([("B", i, *divmod(part + 1, p))] if part + 1 < p * v else [])
 
 
-def folded_span(p: int, m: int, times: Times, limit: int) -> float:
-    """A greedy V-shaped schedule: backward passes first, then forward passes of the second chunk, then of the first.
+def zbv(p: int, m: int) -> list[list[Pass]]:
+    """Qi et al. 2023, section 6, in the order of ScheduleZBVZeroBubble of PyTorch: that of ``2 p - 1`` microbatches or more."""
+    full, stages = max(m, 2 * p - 1), []
+    for r in range(p):
+        # What a stage does in turn, each the next of its kind: f and b in the first chunk, F and B in the second.
+        turns = "f" * (2 * (p - r) - 1) + "Ff" * r + "FBV" * (p - r)
+        forward, second = turns.count("f"), turns.count("F")
+        turns += "fbwFBV" * (full - forward) + "bwFBV" * (full - second - (full - forward))
+        turns += "bB" * r + "bw" * (p - r)
+        turns += "V" * (full - turns.count("V")) + "w" * (full - turns.count("w"))
+        order: list[Pass] = []
+        begun = dict.fromkeys(turns, 0)
+        for turn in turns:
+            if begun[turn] < m:
+                order.append(("W" if turn in "wV" else turn.upper(), begun[turn], int(turn in "FBV"), r))
+            begun[turn] += 1
+        stages.append(order)
+    return stages
 
-    Stage r has parts r and ``2 p - 1 - r`` of the model.  Gradients of weights are computed where nothing else can be, or
-    where the activations of ``limit`` chunks are stored.
 
-    Args:
-        p: Stages.
-        m: Microbatches.
-        times: Times of the passes of one chunk.
-        limit: Chunks whose activations a stage stores at most.
+def controllable(p: int, m: int, name: str) -> list[list[Pass]]:  # noqa: C901  # all steps of the construction
+    """Qi et al. 2024, sections 3 and 4: ``v-half`` and ``v-min``.
+
+    All passes take a unit of time.  Every microbatch repeats the block of the one before, six units later; gradients of
+    weights fill the units that are left in turn.  Then each pass, in the order of time, moves to the first unit in which it
+    is possible with no more chunks stored than the blocks store.  At last the passes after the last forward pass of a stage
+    move without that limit, gradients of weights after the others.
     """
-    parts = 2 * p
-    done: dict[tuple[str, int, int], float] = {}
-    next_of = {(kind, part): 0 for kind in "FB" for part in range(parts)}
-    owed: list[list[int]] = [[] for _ in range(p)]
-    stored, free, begun = [0] * p, [0.0] * p, [-1.0] * p
-    left, events = 6 * m * p, [0.0]
+    half = name == "v-half"
+    odd = (3 if p % 2 == 0 else 0) if half else (2 if p % 3 == 0 else 0)
+    times: list[dict[Pass, int]] = [{} for _ in range(p)]
+    for r in range(p):
+        block = (2 * r, 3 * p - r - 2, 3 * p + odd + 2 * r - 1, 6 * p + odd - r - 2)
+        if not half:
+            block = (r, 2 * p - r - 1, 2 * p + odd + r, 4 * p + odd - r - 1)
+        for (kind, c), t in zip((("F", 0), ("F", 1), ("B", 1), ("B", 0)), block, strict=True):
+            times[r] |= {(kind, i, c, r): t + 6 * i for i in range(m)}
+        taken = set(times[r].values())
+        for t, (_, i, c, _) in sorted((t, n) for n, t in times[r].items() if n[0] == "B"):
+            unit = next(u for u in range(t + 1, t + 6 * m + 9) if u not in taken)
+            times[r]["W", i, c, r] = unit
+            taken.add(unit)
+    last = [{n for n, t in one.items() if t > one["F", m - 1, 1, r]} for r, one in enumerate(times)]
+    taken = [set(one.values()) for one in times]
+    stored = [[0] * (1 + max(max(units) for units in taken)) for _ in times]
 
-    def ready(kind: str, part: int, now: float) -> bool:
-        i = next_of[kind, part]
-        if i == m:
-            return False
-        if kind == "F":
-            needed = [("F", i, part - 1)] if part else []
+    def place(now: Pass, unit: int) -> None:
+        r, old = now[3], times[now[3]][now]
+        taken[r].remove(old)
+        taken[r].add(unit)
+        times[r][now] = unit
+        for u in range(unit, old):
+            stored[r][u] += CHANGE[now[0]]
+
+    for r, one in enumerate(times):
+        for now, t in one.items():
+            for u in range(t, len(stored[r])):
+                stored[r][u] += CHANGE[now[0]]
+    most = max(map(max, stored))
+
+    def earliest(now: Pass) -> int:
+        kind, i, c, r = now
+        before = [times[n[3]][n] for n in folded_inputs(now, p)] + ([times[r][kind, i - 1, c, r]] if i else [])
+        return 1 + max(before, default=-1)
+
+    def first(now: Pass, begin: int, end: int) -> int:
+        return next((u for u in range(begin, end) if u not in taken[now[3]]), end)
+
+    def in_time() -> list[tuple[int, int, Pass]]:
+        return sorted((t, r, n) for r, one in enumerate(times) for n, t in one.items())
+
+    for t, r, now in in_time():
+        begin = earliest(now)
+        full = [u for u in range(begin, t) if now[0] == "F" and stored[r][u] >= most]
+        place(now, first(now, full[-1] + 1 if full else begin, t))
+    ending = [(t, r, now) for t, r, now in in_time() if now in last[r]]
+    for t, r, now in ending:
+        if now[0] == "W":
+            taken[r].remove(times[r].pop(now))
         else:
-            needed = [("F", i, part)] + ([("B", i, part + 1)] if part + 1 < parts else [])
-        return all(done.get(n, now + 1.0) <= now for n in needed)
+            place(now, first(now, earliest(now), t))
+    for _, r, now in ending:
+        if now[0] == "W":
+            times[r][now] = first(now, earliest(now), 100 * (p + m))
+            taken[r].add(times[r][now])
+    return [[n for _, n in sorted((t, n) for n, t in one.items())] for one in times]
 
-    def choose(r: int, now: float) -> tuple[str, int] | None:
-        first, second = r, parts - 1 - r
-        for kind, part in (("B", first), ("B", second), ("F", second), ("F", first)):
-            # One chunk less for the first, so that its microbatches can always go on.
-            if ready(kind, part, now) and (kind == "B" or stored[r] < limit - (part == first)):
-                return kind, part
-        return ("W", owed[r][0]) if owed[r] else None
 
-    while left:
-        now = heapq.heappop(events)
-        for r in range(p):
-            if free[r] > now or (chosen := choose(r, now)) is None:
-                continue
-            kind, part = chosen
-            free[r] = now + times[kind]
-            begun[r] = now if begun[r] < 0.0 else begun[r]
-            heapq.heappush(events, free[r])
-            left -= 1
-            if kind == "W":
-                owed[r].pop(0)
-                stored[r] -= 1
-                continue
-            done[kind, next_of[kind, part], part] = free[r]
-            next_of[kind, part] += 1
-            if kind == "B":
-                owed[r].append(part)
-            else:
-                stored[r] += 1
-    return max(f - b for f, b in zip(free, begun, strict=True))
+@functools.cache
+def v_shaped(p: int, m: int, name: str) -> list[list[Pass]]:
+    """The order of the passes of every stage; stage r has parts r and ``2 p - 1 - r`` of the model."""
+    return zbv(p, m) if name == "zbv" else controllable(p, m, name)
+
+
+def folded_inputs(now: Pass, p: int) -> list[Pass]:
+    """The passes whose results a pass needs in a V-shaped schedule."""
+    kind, i, c, r = now
+    if kind == "W":
+        return [("B", i, c, r)]
+    # Down the stages in the first chunk and up in the second; backward passes the other way.
+    down = (c == 0) == (kind == "F")
+    if (before := r - 1 if down else r + 1) in range(p):
+        return [(kind, i, c, before)]
+    if kind == "F":
+        return [("F", i, 0, r)] if c else []
+    return [("F", i, 1, r)] if c else [("B", i, 1, r)]

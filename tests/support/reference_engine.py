@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pipeline_simulation import one_forward_one_backward, span, zero_bubble
+from pipeline_simulation import one_forward_one_backward, span, v_shaped, zero_bubble
 
 FACTOR = {"zbv": 0, "v-half": 1 / 2, "v-min": 2 / 3}
 ZERO_BUBBLE = {"zb1p": 1, "zb2p": 2}
-HELD = {"1f1b": 1, "interleaved": 1, "zb1p": 1, "zb2p": 2, "zbv": 1, "v-half": 1 / 2, "v-min": 1 / 3}
+HELD = {"1f1b": 1, "interleaved": 1, "zb1p": 1, "zb2p": 2}
 FOLDED = {"zbv", "v-half", "v-min"}
 BYTES = {
     "adam": (2, 2, 12), "adam-fp32-grads": (2, 4, 12), "adam-fp32": (4, 4, 8), "adam-fsdp": (4, 4, 8), "adam-bf16": (2, 2, 4),
@@ -28,6 +28,7 @@ class Links:
 
     def __init__(self, levels: Any, efficiency: Any) -> None:
         self.levels, self.grids = [], []
+        self.adds = [bool(getattr(level, "reduces", False)) and level.name != "chip" for level in levels]
         chip = unit = next((level.ranks for level in levels if level.name == "chip"), 1.0)
         for level in levels:
             wired = level.name in {"server", "ultraserver"}
@@ -62,7 +63,24 @@ class Links:
             before = here
         return steps, byte
 
-    def exchange(self, n: float, stride: float, k: float, dispatch: str) -> tuple[float, float]:
+    def all_reduced(self, n: float, stride: float) -> float:
+        """Time of a byte of an all-reduce in one: switches that add up need a part once, and give its sum to all."""
+        before, slowest = 1.0, 0.0
+        for here, (_, each, *_), grid, adds in zip(
+            self.within(n, stride), self.levels, self.grids, self.adds, strict=True
+        ):
+            share = sum(share for _, share in self.rows(grid, n, stride)) or 1
+            ring = 2 * (1 / before - 1 / here)
+            slowest = max(slowest, (min(ring, 1 / before + 1 / here) if adds else ring) * each / share)
+            before = here
+        return slowest
+
+    def among(self, n: float, stride: float, nodes: int) -> float:
+        """Share of the ranks that the experts of a token are on, where they are on some of the nodes only."""
+        node = self.within(n, stride)[-2 if self.levels[-1][0] == math.inf else -1]
+        return min(1.0, nodes * node / n) or 1.0
+
+    def exchange(self, n: float, stride: float, k: float, dispatch: str, nodes: int = 0) -> tuple[float, float]:
         """Latency, and time of a byte, of an all-to-all in which every token goes to k experts.
 
         One copy for each expert: what leaves a unit goes over the next level, and the levels take turns.  One copy for each
@@ -79,16 +97,19 @@ class Links:
                 chips = math.prod(row for row, _ in rows)
                 detours = max(1 / near, across / (1 - 1 / chips)) if chips > 1 else 1 / near
                 turns += k * (here - before) / n * each * detours
-                slowest = max(slowest, met(units, k) * (1 - before / here) * each / near)
+                # Routing to some nodes is routing among their units alone.
+                slowest = max(slowest, met(units * self.among(n, stride, nodes), k) * (1 - before / here) * each / near)
             before = here
         return far, turns if dispatch == "per-copy" else slowest
 
-    def outermost(self, span: float) -> tuple[float, float]:
-        """Latency, and time of a byte, of the first level a unit of which holds so many ranks."""
-        for ranks, each, hop, _ in self.levels:
-            if span <= ranks:
-                return hop, each
-        return self.levels[-1][2], self.levels[-1][1]
+    def next_stage(self, stages: float, stride: float) -> tuple[float, float]:
+        """Latency, and time of a byte, to the next stage over the first level a unit of which holds all of them."""
+        for (ranks, each, hop, _), grid in zip(self.levels, self.grids, strict=True):
+            if stages * stride <= ranks or ranks == self.levels[-1][0]:
+                # In a grid over the links in the direction of the next stage, together with the chips between.
+                shares = [line * inside / stride for inside, size, _, line in grid if inside <= stride < inside * size]
+                return hop, each / (shares[0] if shares else 1)
+        raise AssertionError
 
 
 def dimensions(level: Any, units: float, chips: float) -> list[tuple[float, ...]]:
@@ -127,7 +148,7 @@ def layer_kinds(d: Any) -> list[tuple[bool, float | None]]:
     return [(i >= d.layers - d.expert_layers, window) for i, window in enumerate(reach)]
 
 
-def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
+def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  # noqa: C901  # the whole step, part by part
     """The parts of a training step and their total; ``x`` has the attributes of a layout."""
     links = Links(system.levels, e)
     weight, gradient, state = BYTES[x.optimizer]
@@ -160,7 +181,8 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         width = (busiest * d.active * d.expert_width + d.shared_width) if expert else d.width
         dense, shared = bool(d.mlp_weights), bool(d.shared_width)
         # Only ranks that split an expert read whole copies.
-        copies = busiest * d.active * split_expert / x.tp + shared if expert else dense
+        inner = (d.expert_hidden or d.hidden) / d.hidden
+        copies = inner * busiest * d.active * split_expert / x.tp + shared if expert else dense
         split = attended * (d.heads * (d.qk_size + d.v_size) + d.kv_elements) + d.matrices * width
         split += d.recurrent_width / d.layers
         operands = tokens * (2 + 2 * copies) * d.hidden + tokens * split / x.tp + own / x.tp
@@ -192,8 +214,12 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     message = tokens * d.hidden * 2
     rounds = 6 if full else 5 if operators else 4
     steps, byte = links.gather(x.tp, 1)
-    all_reduce = (e.call if x.tp > 1 else 0) + 2 * (steps + byte * message)
-    copies = d.active if x.dispatch == "per-copy" else met(x.ep, d.active)
+    # With sequence parallelism it is a reduce-scatter and an all-gather.
+    together = 2 * byte if x.sequence_parallel else links.all_reduced(x.tp, 1)
+    all_reduce = (e.call if x.tp > 1 else 0) + 2 * steps + together * message
+    copies = (
+        d.active if x.dispatch == "per-copy" else met(x.ep * links.among(x.ep, split_expert, x.node_limit), d.active)
+    )
     reduced_forward = summed * all_reduce
     if with_experts:
         steps, byte = links.gather(split_expert, 1)
@@ -213,8 +239,10 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     passed = ring + passed_backward
     exchanged = 0.0
     if x.ep > 1 and with_experts:
-        steps, byte = links.exchange(x.ep, split_expert, d.active, x.dispatch)
-        exchanged = rounds * with_experts * (e.call + e.dispatch + steps + byte * message * busiest / x.tp / e.exchange)
+        steps, byte = links.exchange(x.ep, split_expert, d.active, x.dispatch, x.node_limit)
+        # To the experts in 8 bit with a scale for 128, and back in 16.
+        carried = message * inner * ((1 + 4 / 128 + 2) / 4 if x.dispatch_dtype == "fp8" else 1)
+        exchanged = rounds * with_experts * (e.call + e.dispatch + steps + byte * carried * busiest / x.tp / e.exchange)
     if x.expert_overlap:
         # Weights that wait for later are not among the rest of the layer.
         later = weight_pass if in_parts else 0
@@ -229,7 +257,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     with_output = each_stage[0 if x.schedule in FOLDED else -1]
     sent = 0.0
     if x.pp > 1:
-        hop, byte = links.outermost(x.tp * x.cp * x.dp * x.pp)
+        hop, byte = links.next_stage(x.pp, x.tp * x.cp * x.dp)
         passes = x.interleave if x.interleave > 1 else 2 if x.schedule in FOLDED else 1
         sent = e.send + hop + byte * message / x.tp
         if not x.sequence_parallel and x.tp > 1:
@@ -243,7 +271,15 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     )
     # The other stages are as long as their mean.
     others = (d.layers - layers) / (x.pp - 1) if x.pp > 1 else layers
-    bubble = idle(x, m, others * per_layer[0] + sent / 2, others * per_layer[1] + sent / 2, others * per_layer[2])
+    on_stage = others * per_layer[0] + sent / 2, others * per_layer[1] + sent / 2, others * per_layer[2]
+
+    def waiting(moved: float) -> float:
+        return idle(x, m, on_stage[0] - moved, on_stage[1] + moved, on_stage[2])
+
+    bubble = waited = waiting(0.0)
+    if x.schedule in FOLDED and x.expert_overlap and exchanged and x.pp > 1:
+        # Exposed exchanges are in that pass in which they cost less.
+        bubble = waited = lowest(waiting, others * exchanged)
     # Embedding and output exchange their ends of the stream on the stage with the output; so does multi-token prediction.
     at_ends = (2 if x.pp == 1 or x.schedule in FOLDED else 1) * all_reduce * (1 + d.mtp_layers)
     head = tokens / x.tp * d.vocabulary * (6 * d.hidden / head_rate + 4 * e.head_passes / memory) * (1 + d.mtp_layers)
@@ -268,10 +304,14 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
     steps, byte = links.gather(copies, x.tp)
     same_experts = copies * x.tp / x.ep / split_expert
     part = links.gather(same_experts, split_expert * x.ep)[1] if routed else 0.0
+    if not x.zero:
+        # Half of an all-reduce, for each of the two exchanges that it is counted as.
+        byte = links.all_reduced(copies, x.tp) / 2
+        part = links.all_reduced(same_experts, split_expert * x.ep) / 2 if routed else 0.0
 
-    def exposed(sizes: list[float], calls: float, behind: float) -> float:
+    def exposed(sizes: list[float], calls: float, behind: float, times: int = 1) -> float:
         time = sum(size * (byte * dense + part * routed) for size in sizes)
-        time += calls * ((e.call / 2 if copies > 1 else 0) + steps)
+        time = times * (time + calls * ((e.call / 2 if copies > 1 else 0) + steps))
         return max(time * e.exposed, time - e.overlap * behind)
 
     late, early = (1.0, 1.0) if x.zero >= 2 else windows(x, m)
@@ -282,14 +322,15 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
         on_forward, on_inputs, on_weights = (count * part for part in per_layer)
         either = count * together * exchanged
         on_backward = on_weights if in_parts else on_inputs + on_weights + either
-        everything = on_forward + on_inputs + on_weights
+        # Exchanges of the other microbatches also overlap with the bubble of a split backward pass.
+        meanwhile = (m - 1) * (on_forward + on_inputs + on_weights) + (waited if in_parts else 0)
         if x.zero == 3:
             time = exposed([gathered, gradient], 2 * most, late * on_backward)
             time += exposed([gathered], most, early * on_forward)
-            return time + (m - 1) * exposed([gathered, gathered, gradient], 3 * most, everything)
+            return time + exposed([gathered, gathered, gradient], 3 * most, meanwhile, m - 1)
         if x.zero:
             time = exposed([gradient], 1, late * on_backward) + exposed([gathered], 1, early * on_forward)
-            return time + ((m - 1) * exposed([gradient], 1, everything) if x.zero == 2 else 0)
+            return time + (exposed([gradient], 1, meanwhile, m - 1) if x.zero == 2 else 0)
         return exposed([gradient, gradient], 2, late * on_backward)
 
     # The step ends when both the longest stage and that with the output have computed and exchanged.
@@ -308,15 +349,17 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:
 
 
 def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float:
-    """The pipeline bubble: the schedule as it is executed, or for V shapes what their authors publish."""
+    """The pipeline bubble: the schedule as it is executed."""
     p, stage = x.pp, forward + inputs + weights
     if p == 1:
         return 0.0
     if x.schedule in FOLDED:
-        published = FACTOR[x.schedule] * (p - 1) * stage * min(1, m / p)
-        # Down and up again through every stage, forward and backward, after the other microbatches.
-        way = sum(forward + inputs for _ in range(p)) + (m - 1) * inputs + weights / 2
-        return max(published, way - m * stage)
+        half = {"F": forward / 2, "B": inputs / 2, "W": weights / 2}
+        # With many microbatches each further one takes as long as the one before.
+        few = min(m, 6 * p)
+        last = span(v_shaped(p, few, x.schedule), half, folded=True)
+        more = last - span(v_shaped(p, few - 1, x.schedule), half, folded=True) if m > few else 0.0
+        return last + (m - few) * more - m * stage
     # The bubble does not grow with more microbatches than that.
     few = min(m, 3 * p)
     if x.schedule in ZERO_BUBBLE:
@@ -324,6 +367,25 @@ def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float
         return span(zero_bubble(p, few, ZERO_BUBBLE[x.schedule]), times) - few * stage
     times = {"F": forward / x.interleave, "B": (inputs + weights) / x.interleave}
     return span(one_forward_one_backward(p, few, x.interleave), times) - few * stage
+
+
+def lowest(of: Any, most: float) -> float:
+    """The least value of a convex function from 0 to ``most``, by golden sections."""
+    low, high, part = 0.0, most, (math.sqrt(5) - 1) / 2
+    one, two = high - part * (high - low), low + part * (high - low)
+    at_one, at_two = of(one), of(two)
+    least = min(of(low), of(high), at_one, at_two)
+    for _ in range(45):
+        if at_one <= at_two:
+            high, two, at_two = two, one, at_one
+            one = high - part * (high - low)
+            at_one = of(one)
+        else:
+            low, one, at_one = one, two, at_two
+            two = low + part * (high - low)
+            at_two = of(two)
+        least = min(least, at_one, at_two)
+    return least
 
 
 def windows(x: Any, m: int) -> tuple[float, float]:
@@ -371,8 +433,9 @@ def in_flight(x: Any, stage: int) -> float:
     m = x.global_batch // (x.microbatch * x.dp)
     if x.interleave > 1:
         return min(m, ((x.interleave - 1) * x.pp + 2 * (x.pp - stage) - 1) / x.interleave)
-    deep = x.pp if x.schedule in FOLDED else x.pp - stage
-    return min(m, max(1, HELD[x.schedule] * deep))
+    if x.schedule in FOLDED:
+        return min(m, {"zbv": x.pp, "v-half": x.pp // 2 + 1, "v-min": (x.pp + 4) // 3}[x.schedule])
+    return min(m, max(1, HELD[x.schedule] * (x.pp - stage)))
 
 
 def operators(d: Any, x: Any, *, expert: bool) -> float:

@@ -106,8 +106,11 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
 
 
 def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> dict[str, float]:
-    """The parts of one pass: ``load`` has tokens, scores and spilled bytes of all heads, logits, and
-    elements of keys and values, of keys of indexers and of states that are read."""
+    """The parts of one pass.
+
+    ``load`` has tokens, scores and spilled bytes of all heads, logits, and elements of keys and values, of keys of indexers
+    and of states that are read.
+    """
     links = Links(system.levels, _NO_LOSS)
     rate = system.rates["bf16"]
     tokens = load["tokens"]
@@ -128,6 +131,7 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
 
     message = tokens * d.hidden * 2.0
     steps, byte = links.gather(x.tp, 1)
+    summed = links.all_reduced(x.tp, 1)
     # Attention, a dense network or else shared experts, and routed ones; with all experts on a rank these have one sum.
     tensor = 0.0
     for has_experts, _ in layer_kinds(d):
@@ -136,9 +140,9 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
             sizes += [met(x.ep, d.active)] + ([1.0] if d.shared_width and x.ep > 1 else [])
         else:
             sizes += [1.0] if d.mlp_weights else []
-        tensor += sum(s.call + 2 * (steps + byte * message * size / s.link) for size in sizes) if x.tp > 1 else 0.0
+        tensor += sum(s.call + 2 * steps + summed * message * size / s.link for size in sizes) if x.tp > 1 else 0.0
     if x.tp > 1:
-        tensor -= d.absent_results * (s.call + 2 * (steps + byte * message / s.link))
+        tensor -= d.absent_results * (s.call + 2 * steps + summed * message / s.link)
     head = 0.0
     if load["logits"]:
         logits = load["logits"] * d.vocabulary
@@ -151,10 +155,11 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
     expert = 0.0
     if x.ep > 1 and with_experts:
         hop, byte = links.exchange(x.ep, x.tp, d.active, "per-node")
-        expert = d.layers * 2 * (s.call + hop + with_experts * byte * message / x.tp / s.link)
+        message_inner = message * (d.expert_hidden or d.hidden) / d.hidden
+        expert = d.layers * 2 * (s.call + hop + with_experts * byte * message_inner / x.tp / s.link)
     pipeline = 0.0
     if x.pp > 1:
-        hop, byte = links.outermost(x.tp * x.dp * x.pp)
+        hop, byte = links.next_stage(x.pp, x.tp * x.dp)
         pipeline = (x.pp - 1) * (s.call + hop + message / x.tp * byte / s.link)
     parts = {
         "matrices": d.layers * matrices, "attention": d.layers * attention, "head": head, "tensor": tensor,

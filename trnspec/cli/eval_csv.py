@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import bound, inputs
 from trnspec.evaluation.result import RefusalError
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from trnspec.cli.eval import EvalRequest
     from trnspec.evaluation.result import Evaluation
     from trnspec.evaluation.sweep_page import Row
+
+KIND = " kind"
+"""The end of the name of a column that has the kind of evidence of an answer."""
 
 REFUSED = ("refused", "message", "place", "hint")
 """The last columns of every sweep: why a combination has no answer; empty where it has one."""
@@ -62,6 +67,21 @@ def many(request: EvalRequest, rows: Sequence[Row]) -> Table:
         for values, (_, result) in zip(given, rows, strict=True)
     ]
     return _table(heads, records, [result for _, result in rows])
+
+
+def ranked(request: EvalRequest, rows: Sequence[Row]) -> Table:
+    """A sweep in the order that is requested: bounds are not compared with estimates, so they are sorted by themselves, last.
+
+    Raises:
+        UsageError: There is no table of that title, or several; or no column of that name.
+    """
+    shown = many(request, rows).sorted(request.sort)
+    kinds = [i for i, column in enumerate(shown.columns) if column.name.endswith(KIND)]
+    if request.sort is None or not kinds:
+        return shown
+    by = shown.columns[shown.index(request.sort.removeprefix("-"), "--sort")].name.partition(" [")[0]
+    at = next((i for i in kinds if shown.columns[i].name == f"{by}{KIND}"), kinds[0])
+    return evolve(shown, rows=tuple(sorted(shown.rows, key=lambda row: row[at] == "ideal")))
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:

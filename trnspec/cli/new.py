@@ -25,7 +25,7 @@ def command() -> None:
     examples=(
         ("trnspec new model --from config.json --name my-model", "A model of the Hugging Face Hub, printed:"),
         ("trnspec new model --from config.json --name my-model --out models/my-model.yaml", "Written to a file:"),
-        ("trnspec eval memory --model config.json --on trn2.48xlarge", "Without a document:"),
+        ("trnspec eval memory --model config.json --on trn2.48xlarge --seq 4096", "Without a document:"),
     ),
 )
 @click.option(
@@ -52,21 +52,19 @@ def command() -> None:
     metavar="NAME",
     help="The source document that the figures are taken from.",
 )
-@click.option(
-    "--out", cls=GroupedOption, group="Output", metavar="FILE", help="Write to this file; it must not exist."
-)
-def model(file: str, name: str | None, title: str | None, source: str | None, out: str | None) -> None:
+@click.option("--out", cls=GroupedOption, group="Output", metavar="FILE", help="Write to this file; it must not exist.")
+def model_(file: str, name: str | None, title: str | None, source: str | None, out: str | None) -> None:
     """Write the document of a model from the config.json of the Hugging Face Hub.
 
     The language model of a multimodal model is imported alone. Keys that are missing take the default of their class, and
     the note of the document says so. A key that may matter and is not known is an error.
     """
     from trnspec.atomic_write import write
-    from trnspec.model.transformers.architectures import imported
-    from trnspec.model.transformers.config_file import read_config
     from trnspec.model.transformers.document import model_document
+    from trnspec.model.transformers.huggingface.config import read_config
+    from trnspec.model.transformers.huggingface.registry import imported
 
-    text = click.get_text_stream("stdin").read() if file == "-" else None
+    text = sys.stdin.read() if file == "-" else None
     config = read_config(file, text)
     model = imported(config)
     name, title = _named(config, name, title)
@@ -77,7 +75,7 @@ def model(file: str, name: str | None, title: str | None, source: str | None, ou
     if FilePath(out).exists():
         raise UsageError(f"{out} exists; remove it, or name another file")
     write({FilePath(out): document.encode()})
-    click.echo(f"{out}: written. Next: trnspec validate {out}", err=True)
+    click.echo(f"{out}: written. Next: trnspec validate {out}")
 
 
 def _named(config: dict[str, Any], name: str | None, title: str | None) -> tuple[str, str]:

@@ -30,6 +30,7 @@ ZeroStage = Literal[0, 1, 2, 3]
 PipelineSchedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"]
 Recompute = Literal["none", "selective", "operators", "full"]
 Dispatch = Literal["per-node", "per-copy"]
+DispatchDtype = Literal["bf16", "fp8"]
 Offload = Literal["none", "optimizer", "activations", "weights"]
 ServingFrameworkName = Literal["nxd-inference", "transformers-neuronx", "optimum-neuron", "vllm", "trtllm", "sglang"]
 OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"]
@@ -175,6 +176,12 @@ class CalibratedSystem(System):
             "CALIBRATION",
         ),
     )  # fmt: skip
+    era: str | None = field(
+        default=None,
+        metadata=_system(
+            "Era of the software's release, such as 2026: a calibration of it is preferred.", "ERA", unset="the newest"
+        ),
+    )
 
 
 @frozen(kw_only=True, slots=False)
@@ -448,6 +455,22 @@ class ExpertDispatch(ExpertLoad):
         metadata=_schedule(
             "All-to-all of tokens: one copy per node, handed on to the ranks inside it (DeepEP, HybridEP), or one per expert.",
             unset="per-node; with a calibration per-copy",
+        ),
+    )
+    dispatch_dtype: DispatchDtype = field(
+        default="bf16",
+        metadata=_schedule(
+            "Dtype of tokens on their way to experts; results return in 16 bit. fp8 has a scale for each 128 elements."
+        ),
+    )
+    node_limit: int = field(
+        default=0,
+        metadata=_schedule(
+            "Group-limited routing: the experts of a token are on at most this many servers or UltraServers (DeepSeek-V3: 4); "
+            "0 for no limit.",
+            "NODES",
+            minimum=0,
+            maximum=63,
         ),
     )
     expert_overlap: bool | None = field(

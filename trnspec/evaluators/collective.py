@@ -227,7 +227,7 @@ def _measured(
     catalog: Catalog, q: CollectiveQuestion, system: Hardware, count: int, size: float
 ) -> tuple[Calibrated, tuple[Timed, ...]]:
     """The calibration, and the time of each of its protocols; none for one rank, or where no protocol is of the algorithm."""
-    known = calibrated(catalog.graph, system.chip, "collectives", q.calibration, q.framework or "")
+    known = calibrated(catalog.graph, system.chip, "collectives", q.calibration, q.framework or "", q.era or "")
     if known.library is None or count == 1 or not system.rates or not system.bandwidth:
         return Calibrated(), ()
     measured = _protocols(known, system, q, count, size)

@@ -91,7 +91,7 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
     experts = model_named(graph, q.model).spec.experts is not None
 
     def of(chip: str) -> Calibrated:
-        return calibrated(graph, chip, "inference", q.calibration, q.framework or "", experts=experts)
+        return calibrated(graph, chip, "inference", q.calibration, q.framework or "", q.era or "", experts=experts)
 
     known = of(lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip)
     elsewhere = None if q.prefill_on is None else of(lower(graph, q.prefill_on).chip)
@@ -130,13 +130,20 @@ def answered(
         _fits(setup, pool, most)
     slow, nominal, fast = (_case(setup, achieved, end) for end in (0, None, 1))
     q = setup.question
+    evidence = weakest([known.evidence] if setup.before is None else [known.evidence, setup.before.known.evidence])
+    answers = tuple(_answers(setup, known, (slow, nominal, fast), held, most))
+    if evidence.kind in ("extrapolated", "transferred"):
+        ideal = _ideal(catalog, question)
+        least = {a.name.removeprefix("ideal_"): a.low for a in ideal}
+        # No losses is a bound; the spread of other chips and software may be wider.
+        answers = tuple(_at_least(a, least.get(a.name)) for a in answers) + ideal
     return Evaluation(
         evaluator="inference",
         title=f"{setup.name} on {setup.pool.system.name}: tp {q.tp}, {q.dp} replica{'' if q.dp == 1 else 's'}, batch {q.batch}, "
         f"prompt {q.prompt:,}, output {q.output:,} tokens",
         inputs={**q.used(), "calibration": known.name or "none"},
-        answers=tuple(_answers(setup, known, (slow, nominal, fast), held, most)),
-        evidence=weakest([known.evidence] if setup.before is None else [known.evidence, setup.before.known.evidence]),
+        answers=answers,
+        evidence=evidence,
         parts=tuple(_parts(nominal, held)),
         bottleneck=_bottleneck(setup, achieved, nominal),
         assumptions=(
@@ -147,6 +154,24 @@ def answered(
         tables=(_table(setup, achieved, most),),
         edition=catalog.edition or "",
     )
+
+
+def _ideal(catalog: Catalog, question: InferenceQuestion) -> tuple[Answer, ...]:
+    """Times without losses, as bounds next to estimates that are not of this chip, software or range."""
+    setup = prepare(catalog.graph, question, Calibrated(), Calibrated())
+    nominal, fast = (_case(setup, serving_of(Calibrated()), end).values for end in (None, 1))
+    note = "no losses: lower bound on time"
+    return tuple(
+        Answer(f"ideal_{name}", nominal[name], "s", min(nominal[name], fast[name]), note=note, kind="ideal")
+        for name in ("time_to_first_token", "time_per_output_token")
+    )
+
+
+def _at_least(answer: Answer, least: float | None) -> Answer:
+    """An answer whose interval does not begin below a bound."""
+    if least is None or answer.low is None or not isinstance(answer.value, float):
+        return answer
+    return evolve(answer, low=min(max(answer.low, least), answer.value))
 
 
 def _scale(pool: Pool) -> str:

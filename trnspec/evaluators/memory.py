@@ -27,6 +27,7 @@ from trnspec.evaluators.data_types import element_bytes
 from trnspec.evaluators.fit import MAX_CHANGES, PARTS, Capacity, Change, Demand, nearest, neighbors
 from trnspec.evaluators.training import expert_assumptions
 from trnspec.model.transformers.counting import dimensions, parameters
+from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.work import frameworks
 from trnspec.perf.work.layout import Layout, splits_sequence
@@ -122,7 +123,7 @@ def run(catalog: Catalog, question: MemoryQuestion) -> Evaluation:
             --mode inference --tp 16 --batch 32
     """
     q = frameworks.resolved(question)
-    node = catalog.models[q.model].node
+    node = model_named(catalog.graph, q.model)
     d = dimensions(node.spec)
     system = lower(catalog.graph, q.on, lnc=q.lnc, chips=q.chips)
     if system.capacity <= 0.0:

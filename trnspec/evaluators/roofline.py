@@ -25,6 +25,7 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Refu
 from trnspec.evaluators.data_types import element_bytes
 from trnspec.graph.provenance import figures
 from trnspec.model.transformers.counting import dimensions
+from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.roofline import Piece, attainable, least_time, pieces, ridge
 from trnspec.perf.work.flops import matmul_flops, matmul_traffic
@@ -257,7 +258,7 @@ def _longest(pieces_: list[Piece], roof: _Roof) -> str:
 
 
 def _pieces(catalog: Catalog, name: str, question: RooflineQuestion) -> list[Piece]:
-    d = dimensions(catalog.models[name].node.spec)
+    d = dimensions(model_named(catalog.graph, name).spec)
     decode, batch, seq = question.phase == "decode", question.batch, question.seq
     size = element_bytes(question.dtype, "dtype")
     if decode and d.rank:

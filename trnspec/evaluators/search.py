@@ -83,7 +83,7 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
     top = q.top
     estimator = prepare(
         catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips,
-        framework=q.framework, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
+        framework=q.framework, era=q.era, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
     )  # fmt: skip
     ranks = int(estimator.system.ranks)
     powers = [2**i for i in range(ranks.bit_length())]
@@ -101,7 +101,8 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
     }
     if estimator.dims.experts:
         axes["expert_tp"] = [None, 1] if q.expert_tp is None else [q.expert_tp]
-    names = ("seq", "global_batch", "overlap", "flash", "fused_loss", "optimizer", "imbalance", "capacity_factor")
+    names = ("seq", "global_batch", "overlap", "flash", "fused_loss", "optimizer", "imbalance", "capacity_factor",
+             "dispatch_dtype", "node_limit")  # fmt: skip
     fixed = {name: getattr(q, name) for name in names}
     fixed |= training.dispatched(q, calibrated=bool(estimator.calibration.name))
     # Four times as many, since with one replica all ZeRO stages are the same layout.

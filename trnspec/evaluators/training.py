@@ -33,6 +33,7 @@ from trnspec.perf.work import frameworks
 from trnspec.perf.work.activations import RECOMPUTE
 from trnspec.perf.work.flops import model_flops_per_token, recomputed_flops_per_token
 from trnspec.perf.work.layout import Layout, check, splits_sequence
+from trnspec.perf.work.memory import OPTIMIZERS
 from trnspec.perf.work.stages import in_flight
 from trnspec.quantities.quantity import Qualifier, parse
 from trnspec.quantities.units import Dimension
@@ -77,7 +78,15 @@ BOTTLENECKS = {
 }
 """The bottleneck of a step, by its largest part."""
 
-EXPERT_INPUTS = ("expert_tp", "imbalance", "capacity_factor", "dispatch", "expert_overlap")
+EXPERT_INPUTS = (
+    "expert_tp",
+    "imbalance",
+    "capacity_factor",
+    "dispatch",
+    "dispatch_dtype",
+    "node_limit",
+    "expert_overlap",
+)
 """The inputs that only models with experts use."""
 
 
@@ -204,7 +213,7 @@ def prepared(catalog: Catalog, question: TrainingQuestion) -> tuple[TrainingQues
     q = frameworks.resolved(question)
     estimator = prepare(
         catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips,
-        framework=q.framework, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
+        framework=q.framework, era=q.era, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
     )  # fmt: skip
     return q, estimator
 
@@ -302,6 +311,7 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
         Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
         Assumption("attention_flops", question.attention, "counted in MFU"),
+        *_software(estimator, layout, question),
         *frameworks.assumptions(question, described={"optimizer": (layout.optimizer, layout.bytes.note)}),
     ]
     if d.experts:
@@ -326,6 +336,25 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
         rate = f"{level.rate / 1e9:,.4g} GB/s per rank and direction" if level.rate else "not published"
         assumptions.append(Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}"))
     return tuple(assumptions)
+
+
+def _software(estimator: Estimator, layout: Layout, question: TrainingQuestion) -> Iterator[Assumption]:
+    """What the software of the calibration uses, where the question names no framework."""
+    software = estimator.calibration.evidence.software
+    if question.framework is not None or not software:
+        return
+    value = f"unstated; calibrated on {software}"
+    name = estimator.calibration.framework or frameworks.named_in(software.replace(" ", "-"))
+    if name not in frameworks.FRAMEWORKS:
+        yield Assumption("framework", value, "no framework is named")
+        return
+    default = frameworks.profile(name)
+    gradients = f"{OPTIMIZERS[default.optimizer].grad_bytes * 8:g}-bit gradients"
+    attention = "flash attention" if default.flash else "attention scores in memory"
+    others = "" if default.flash == layout.flash else "; the step here has the other attention path"
+    yield Assumption(
+        "framework", f"{value}: {default.optimizer}, {gradients}, {attention}", f"framework {name} sets these{others}"
+    )
 
 
 def dispatched(question: ExpertDispatch, *, calibrated: bool) -> dict[str, Any]:

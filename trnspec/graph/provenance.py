@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 from trnspec.model.figure import ConflictingValue, Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import FigureShape, ListShape, MapShape, ObjectShape, Shape, dotted, spread, value_at
+from trnspec.model.sourced import origin_of
 from trnspec.quantities.quantity import render
 from trnspec.short_repr import abbreviated
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.model.source import Source
     from trnspec.yaml import Path
 
 __all__ = ["ConflictingValue", "Stated", "conflicting", "figures", "scope", "with_provenance"]
@@ -179,3 +181,16 @@ def _replaced(value: Any, shape: Shape, path: Path, figures: Mapping[Path, State
     if isinstance(shape, MapShape):
         return {k: _replaced(v, shape.value, (*path, k), figures) for k, v in value.items()}
     return value
+
+
+def source_of(node: Node[Any], path: Path) -> Ref[Source] | None:
+    """The source of the adopted value at a path; ``None`` if there is no value, or if it is derived."""
+    value = value_at(node.spec, path[1:])
+    own = value if isinstance(value, Figure) else origin_of(value)
+    if value is None or (own is not None and own.derived is not None):
+        return None
+    if own is not None and own.source is not None:
+        return own.source
+    # A printed ratio has its source next to the figure, not in it.
+    sibling = value_at(node.spec, (*path[1:-1], "source"))
+    return sibling if isinstance(sibling, Ref) else node.metadata.source

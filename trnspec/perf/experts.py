@@ -29,6 +29,11 @@ LEAST_DISPATCH: dict[str, Any] = {"dispatch": "per-node", "expert_overlap": True
 """The fields of a layout with the least traffic that is exposed, for ideal times."""
 SOFTWARE_DISPATCH: dict[str, Any] = {"dispatch": "per-node", "expert_overlap": True}
 """The same in software whose dispatch is not stated: a calibration has how much of the all-to-all is hidden."""
+SENT = {"bf16": 1.0, "fp8": (1.0 + 4.0 / 128.0 + 2.0) / 4.0}
+"""Bytes of an all-to-all and of the one back over those of 16 bit, by the dtype of tokens on their way to experts.
+
+In ``fp8`` every 128 elements have a scale of 4 bytes; results return in 16 bit (DeepSeek-V3, arXiv 2412.19437, section 3.3).
+"""
 _BITS = 6
 """Binary digits of the most experts per token that are distinguished."""
 _MOST = 2.0**_BITS - 1.0
@@ -116,6 +121,18 @@ def exchange(machine: Machine, n: Number, stride: Number) -> Exchange:
     )
 
 
+def reach(links: Exchange, node_limit: Number) -> Number:
+    """Share of the experts among which those of a token are, with routing limited to some nodes; 1 without a limit.
+
+    Args:
+        links: The links; a unit within which no network is used is a node.
+        node_limit: Nodes that the experts of a token are on, at most; 0 for no limit.
+    """
+    if always_zero(node_limit):
+        return 1.0
+    return where(node_limit > 0.0, smaller(1.0, larger(1.0, node_limit) * links.share_3), 1.0)
+
+
 def visited(share: Number, k: Number) -> Number:
     """The probability that a token is sent to a unit with this share of the experts: ``1 - (1 - share)^k``.
 
@@ -126,7 +143,7 @@ def visited(share: Number, k: Number) -> Number:
     return 1.0 - power(1.0 - share, smaller(k, _MOST), _BITS)
 
 
-def copies(n: Number, k: Number, per_node: Number) -> Number:
+def copies(n: Number, k: Number, per_node: Number, within: Number = 1.0) -> Number:
     """Copies of a token that ``n`` ranks receive, the rank that it comes from included.
 
     ``k`` per copy; per node ``n (1 - (1 - 1/n)^k)``, one for each rank that has some of its experts.
@@ -135,14 +152,22 @@ def copies(n: Number, k: Number, per_node: Number) -> Number:
         n: Ranks that the experts are spread over.
         k: Experts per token.
         per_node: 1 where a rank receives a token once, 0 where once for each expert.
+        within: Result of :func:`reach`.
     """
     if always_zero(per_node):
         return k
-    ranks = n * visited(1.0 / n, k)
+    ranks = n * _met(1.0 / n, k, within)
     return ranks if type(per_node) is float else where(per_node > 0.0, ranks, k)
 
 
-def byte_time(links: Exchange, k: Number, per_node: Number) -> Number:
+def _met(share: Number, k: Number, within: Number) -> Number:
+    """:func:`visited`, where experts are chosen in a share of them that is itself chosen uniformly."""
+    if type(within) is float and within == 1.0:
+        return visited(share, k)
+    return within * visited(smaller(1.0, share / within), k)
+
+
+def byte_time(links: Exchange, k: Number, per_node: Number, within: Number = 1.0) -> Number:
     """Time of an all-to-all of one byte per token of a rank [s].
 
     Level i carries what leaves a unit of level i - 1, with the share ``s_(i-1)``, and stays in one of level i.
@@ -155,6 +180,7 @@ def byte_time(links: Exchange, k: Number, per_node: Number) -> Number:
         links: The links.
         k: Experts per token.
         per_node: 1 where tokens are sent per node, 0 where per copy.
+        within: Result of :func:`reach`: with the share ``w`` of the experts, ``w (1 - (1 - s/w)^k)`` is visited.
     """
     one_way = type(per_node) is float
     direct: Number = 0.0
@@ -170,7 +196,7 @@ def byte_time(links: Exchange, k: Number, per_node: Number) -> Number:
         if not one_way or not per_node:
             direct = direct + k * (far - near) * (byte * detours)
         if not one_way or per_node:
-            handed_on = larger(handed_on, visited(near, k) * (1.0 / near - 1.0 / far) * byte)
+            handed_on = larger(handed_on, _met(near, k, within) * (1.0 / near - 1.0 / far) * byte)
     if one_way:
         return handed_on if per_node else direct
     return where(per_node > 0.0, handed_on, direct)

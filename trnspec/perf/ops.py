@@ -12,6 +12,7 @@ from functools import lru_cache, wraps
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 Number: TypeAlias = Any
 """A float, or a float64 array that broadcasts with the others; conditions are bool or bool arrays."""
@@ -96,6 +97,19 @@ def remembered(function: F) -> F:
         return kept(*numbers)
 
     return cast("F", recall)
+
+
+def elementwise(function: Callable[..., Any], *operands: Number) -> Number:
+    """A function of arrays that broadcast, element by element, on numbers that may be recorded.
+
+    Args:
+        function: It takes arrays, and ``out`` for its result; the same element has the same bits in every array.
+        operands: Floats, arrays, or operands that record what is applied to them.
+    """
+    for operand in operands:
+        if isinstance(operand, NDArrayOperatorsMixin):
+            return operand.recorded(function, operands)  # type: ignore[attr-defined]  # an Expression
+    return function(*operands)
 
 
 def both(a: Number, b: Number) -> Number:

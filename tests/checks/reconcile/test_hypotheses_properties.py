@@ -200,6 +200,8 @@ CHECKS = {
     "wrong-count": _count,
     "one-digit": _digits,
     "swapped-digits": _digits,
+    "doubled": lambda _, facts: facts.closes(Fraction(1, 2)),
+    "halved": lambda _, facts: facts.closes(2),
 }
 
 SIZES = ["B", "bit", "KiB", "kB", "GB", "GiB", "Gbit", "Gibit", "TB", "TiB"]

@@ -36,6 +36,9 @@ def test_a_chip_without_one_has_that_of_the_nearest():
         unknown.evidence.kind,
         unknown.evidence.reason.partition(":")[0],
     )
+    # Serving was measured on GB200 and not on GB300.
+    serving = calibrated(everything(), "gb300", "inference", framework="vllm", experts=True)
+    assert ("gb200", "transferred") == (serving.evidence.chip, serving.evidence.kind)
 
 
 def test_the_nearest_chip():

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import Group, Machine, always_zero, carried, collective_time, group, machine
+from trnspec.perf.lowering.machine import Group, Machine, always_zero, carried, collective_time, group, machine, towards
 
 NESTED = made(
     (("chip", 4.0, 3e11, 1e-6), ("server", 64.0, 9e10, 2e-6), ("ultraserver", 256.0, 3e10, 4e-6),
@@ -270,3 +270,26 @@ def test_servers_of_an_ultraserver_are_a_ring(n, share) -> None:
     numbers = machine(lower(everything(), "trn2-ultraserver"), IDEAL, "bf16")
 
     assert share == pytest.approx(carried(numbers, 3, float(n), 64.0), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("on", "slot", "stride", "share"),
+    [
+        # The next chip of a row, or of a column, over one of four links; with every second chip, two share it.
+        ("trn2.48xlarge", 2, 4, 1 / 4),
+        ("trn2.48xlarge", 2, 8, 1 / 8),
+        ("trn2.48xlarge", 2, 16, 1 / 4),
+        ("trn2.48xlarge", 2, 32, 1 / 8),
+        # Within a chip, and beyond the server.
+        ("trn2.48xlarge", 2, 1, 1.0),
+        ("trn2.48xlarge", 2, 64, 1.0),
+        # One direction of the ring of four servers.
+        ("trn2-ultraserver", 3, 64, 1 / 2),
+    ],
+)
+def test_a_message_to_the_next_stage_uses_the_links_towards_it(on, slot, stride, share) -> None:
+    numbers = machine(lower(everything(), on), IDEAL, "bf16")
+
+    assert share == pytest.approx(towards(numbers, slot, float(stride)), rel=1e-12)
+    many = evolve(numbers, **{f.name: np.array([getattr(numbers, f.name)]) for f in fields(Machine)})
+    assert [towards(numbers, slot, float(stride))] == np.ravel(towards(many, slot, np.array([float(stride)]))).tolist()

@@ -26,6 +26,7 @@ from trnspec.perf.work.transformer import transformer
 COLUMNS = (
     *("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "schedule", "interleave", "zero"),
     *("recompute", "sequence_parallel", "overlap", "flash", "fused_loss", "optimizer"),
+    *("uneven", "dispatch_dtype", "node_limit"),
     *("expert_tp", "dispatch", "expert_overlap", "imbalance", "capacity_factor"),
 )
 

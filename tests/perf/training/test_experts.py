@@ -216,7 +216,7 @@ def test_an_ideal_step_has_the_least_traffic() -> None:
             continue
         seen += 1
         least = Layout(**{n: getattr(x, n) for n in ("tp", "pp", "dp", "cp", "ep", "expert_tp", "seq", "global_batch")},
-                       microbatch=x.microbatch, schedule=x.schedule, interleave=x.interleave)  # fmt: skip
+                       microbatch=x.microbatch, schedule=x.schedule, interleave=x.interleave, uneven=x.uneven)  # fmt: skip
         total = e.step(least).total
         for changes in (
             {"dispatch": "per-copy"}, {"expert_overlap": False}, {"imbalance": 1.1}, {"capacity_factor": 1.1},
@@ -323,3 +323,22 @@ def test_a_faster_rank_is_not_slower_where_the_all_to_all_is_exposed(schedule) -
     assert 0.0 < exposed[0]
     assert exposed == sorted(exposed)
     assert all(b <= a * (1 + 1e-12) for a, b in pairwise(total))
+
+
+def test_tokens_in_8_bit() -> None:
+    """On their way to experts, with a scale of 4 bytes for 128 elements; results in 16 bit."""
+    on = estimator("mixtral", evolve(P5, levels=tuple(evolve(x, latency=0.0) for x in P5.levels)))
+    layout = evolve(SPLIT, dispatch="per-node", expert_overlap=False)
+    wide, narrow = (on.step(evolve(layout, dispatch_dtype=dtype)) for dtype in ("bf16", "fp8"))
+
+    assert narrow.expert / wide.expert == pytest.approx((1 + 1 / 32 + 2) / 4, rel=1e-12)
+    assert narrow.tensor == wide.tensor
+
+
+def test_routing_to_some_nodes_is_never_slower() -> None:
+    on = estimator("latent", P5)
+    layout = Layout(tp=1, dp=64, ep=64, seq=4096, global_batch=512, dispatch="per-node", expert_overlap=False)
+    times = [on.step(evolve(layout, node_limit=n)).expert for n in (1, 2, 4, 8, 0)]
+
+    assert times == sorted(times)
+    assert times[2] < times[3] == times[4]

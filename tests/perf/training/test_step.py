@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from attrs import evolve
 from engine_samples import SYSTEMS, estimator
-from pipeline_simulation import folded_span, one_forward_one_backward, span, zero_bubble
+from pipeline_simulation import one_forward_one_backward, span, v_shaped, zero_bubble
 
 from trnspec.perf.lowering.efficiency import IDEAL
-from trnspec.perf.lowering.system import System
+from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.training.step import Stage, bubble
-from trnspec.perf.work.layout import BUBBLES, DEFERRED, Layout
+from trnspec.perf.work.layout import BUBBLES, DEFERRED, V_SHAPED, Layout
 from trnspec.perf.work.memory import OPTIMIZERS
 
 TIMES = [(1.0, 1.0, 1.0), (1.0, 1.25, 0.9), (1.0, 2.2, 1.0), (1.2, 2.5, 0.8)]
@@ -25,15 +25,12 @@ STAGES = (2, 3, 4, 8)
 def closed_form(schedule: str, p: int, m: int, times: tuple[float, float, float], chunks: int = 1) -> float:
     """The time of a step of nothing but its stages."""
     forward, inputs, weights = times
-    folded = float(schedule in {"zbv", "v-half", "v-min"})
+    v_shape = V_SHAPED.index(schedule) + 1.0 if schedule in V_SHAPED else 0.0
     deferred = DEFERRED.get(schedule, 0.0) * (p - 1)
     costs: Any = SimpleNamespace(
-        bubble_microbatches=BUBBLES[schedule] / chunks * (p - 1),
-        ramp=1.0 / p if folded else 1.0,
-        deferred=2.0**53 if folded else deferred,
-        folded=folded,
+        bubble_microbatches=BUBBLES[schedule] / chunks * (p - 1), deferred=deferred, v_shape=v_shape
     )
-    fill = (p - 1) * min(1.0, deferred + folded)
+    fill = (p - 1) * min(1.0, deferred + v_shape)
     whole = forward + inputs + weights
     return m * whole + float(bubble(costs, fill, float(m), Stage(forward, whole, weights), 0.0))
 
@@ -75,45 +72,32 @@ def test_zero_bubble_as_published():
 def test_one_microbatch_passes_all_stages(schedule, p, times):
     """No schedule is faster; a stage of a V shape may have computed half of its weight gradients before."""
     forward, inputs, weights = times
-    least = p * (forward + inputs) + weights / (2 if schedule in {"zbv", "v-half", "v-min"} else 1)
+    least = p * (forward + inputs) + weights / (2 if schedule in V_SHAPED else 1)
     for m in range(p if schedule == "interleaved" else 1, 4 * p, p if schedule == "interleaved" else 1):
         taken = closed_form(schedule, p, m, times, 2 if schedule == "interleaved" else 1)
         assert taken >= max(least, m * sum(times)) * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("p", STAGES)
-def test_folded(p):
-    """A greedy schedule of a V shape is never faster, and no slower with one or two microbatches and equal passes."""
-    for times in TIMES:
-        half = dict(zip("FBW", (t / 2 for t in times), strict=True))
-        for m in range(1, 3 * p):
-            assert closed_form("zbv", p, m, times) <= folded_span(p, m, half, 2 * p) * (1 + 1e-12)
-    equal = dict.fromkeys("FBW", 0.5)
-    assert closed_form("zbv", p, 1, TIMES[0]) == folded_span(p, 1, equal, 2 * p)
-    if p > 3:
-        assert closed_form("zbv", p, 2, TIMES[0]) == folded_span(p, 2, equal, 2 * p)
+@pytest.mark.parametrize("schedule", V_SHAPED)
+def test_v_shaped(schedule, p, times):
+    """As executed in the published order, with any number of microbatches."""
+    half = dict(zip("FBW", (t / 2 for t in times), strict=True))
+    for m in (*range(1, 2 * p + 2), 4 * p + 1):
+        executed = span(v_shaped(p, m, schedule), half, folded=True)
+        assert closed_form(schedule, p, m, times) == pytest.approx(executed, rel=1e-12), m
 
 
-LIMITS = {"zbv": lambda p: 2 * p, "v-half": lambda p: p + 2, "v-min": lambda p: math.ceil(2 * p / 3) + 2}
-"""Chunks whose activations a stage stores, by stages."""
-
-
-@pytest.mark.parametrize(
-    ("schedule", "equal", "recompute", "most"),
-    [("zbv", 0.83, 0.70, 1.0), ("v-half", 0.87, 0.71, 1.16), ("v-min", 0.83, 0.65, 1.24)],
-)
-def test_folded_with_little_memory(schedule, equal, recompute, most):
-    """How far the closed form is from a greedy schedule, with equal passes and with full recompute, as the page states."""
-    shares = {times: [] for times in (TIMES[0], TIMES[2])}
-    for times, found in shares.items():
-        half = dict(zip("FBW", (t / 2 for t in times), strict=True))
-        for p in STAGES:
-            for m in (*range(1, 2 * p + 1), 6 * p):
-                executed = folded_span(p, m, half, LIMITS[schedule](p))
-                found.append(closed_form(schedule, p, m, times) / executed)
-
-    assert [min(s) for s in shares.values()] == pytest.approx([equal, recompute], abs=0.01)
-    assert max(max(s) for s in shares.values()) == pytest.approx(most, abs=0.01)
+def test_v_shaped_as_published():
+    """With equal passes a bubble that does not grow; else ``v-min`` repeats one: six chunks backward are in turn."""
+    for p in STAGES:
+        assert closed_form("zbv", p, 3 * p, TIMES[0]) == 3 * 3 * p
+        assert closed_form("v-half", p, 3 * p, TIMES[0]) <= 3 * 3 * p + 1.5 * (p - 1)
+        assert closed_form("v-min", p, 3 * p, TIMES[0]) <= 3 * 3 * p + 2 * (p - 1)
+    more = [closed_form("v-min", 4, m + 1, TIMES[2]) - closed_form("v-min", 4, m, TIMES[2]) for m in (20, 40)]
+    assert more == pytest.approx([3 * TIMES[2][1]] * 2)
+    assert more[0] > sum(TIMES[2])
 
 
 # Gradients and weights.
@@ -242,3 +226,26 @@ def test_optimizer_reads_and_writes():
     for name, moved in expected.items():
         taken = alone.step(Layout(seq=1024, global_batch=1, optimizer=name)).optimizer
         assert math.isclose(taken, moved * parameters / SYSTEMS[4].bandwidth, rel_tol=1e-9), name
+
+
+@pytest.mark.parametrize(
+    ("more", "part", "ratio"),
+    [
+        ({"tp": 8, "dp": 4, "sequence_parallel": False}, "tensor", (1 + 1 / 8) / (2 - 2 / 8)),
+        ({"tp": 8, "dp": 4, "sequence_parallel": True}, "tensor", 1.0),
+        ({"dp": 32}, "data", (1 + 1 / 32) / (2 - 2 / 32)),
+        ({"dp": 32, "zero": 1}, "data", 1.0),
+    ],
+)
+def test_switches_that_reduce(more, part, ratio):
+    """An all-reduce in one sends the buffer and receives a share more; a reduce-scatter and an all-gather gain nothing."""
+    server = Level(name="server", ranks=32.0, rate=1e9, latency=0.0, place="server rate")
+    times = []
+    for reduces in (False, True):
+        on = estimator("llama-8b", evolve(SYSTEMS[4], levels=(evolve(server, reduces=reduces),)), IDEAL)
+        on = evolve(on, machine=evolve(on.machine, overlap=0.0))
+        times.append(
+            getattr(on.step(Layout(**{"seq": 2048, "global_batch": 32, "sequence_parallel": False, **more})), part)
+        )
+
+    assert times[1] / times[0] == pytest.approx(ratio, rel=1e-9)

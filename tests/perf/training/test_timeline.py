@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pipeline_simulation import folded_inputs
 
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.training.timeline import (
@@ -21,6 +22,9 @@ from trnspec.perf.training.timeline import (
     Timeline,
     timeline,
 )
+from trnspec.perf.training.v_shaped import v_shaped_bubble
+from trnspec.perf.work.layout import V_SHAPED
+from trnspec.perf.work.stages import SCHEDULES, Split, in_flight
 
 TIMES = st.floats(0.01, 10.0)
 
@@ -59,6 +63,10 @@ def check(drawn: Timeline, total: float) -> None:
                 ends[event.work] = event.end
     p, v = drawn.stages, drawn.chunks
     for one, start in starts.items():
+        if drawn.folded:
+            key = one.kind, one.microbatch, one.chunk, one.stage
+            assert all(ends[Pass(*needed)] <= start * (1 + 1e-12) for needed in folded_inputs(key, p))
+            continue
         part = one.chunk * p + one.stage
         needed = []
         if one.kind == "F" and part:
@@ -130,12 +138,41 @@ def test_a_closed_form_that_is_shorter_is_refused() -> None:
     assert ("no-event-schedule", "schedule") == (caught.value.reason, caught.value.place)
 
 
-@pytest.mark.parametrize("schedule", ["zbv", "v-half", "v-min", "gpipe"])
-def test_schedules_without_an_order_are_refused(schedule) -> None:
+def test_a_schedule_without_an_order_is_refused() -> None:
     with pytest.raises(RefusalError) as caught:
-        timeline(passes(schedule, 4, 8), 100.0)
+        timeline(passes("gpipe", 4, 8), 100.0)
 
     assert "no-event-schedule" == caught.value.reason
+
+
+@given(
+    schedule=st.sampled_from(V_SHAPED), p=st.integers(2, 5), m=st.integers(1, 14), w=st.floats(0.1, 1.0),
+    f=st.floats(1.0, 3.0), b=st.floats(1.0, 3.0), end=TIMES,
+)  # fmt: skip
+@settings(max_examples=40)
+def test_v_shaped_schedules_take_their_closed_form(schedule, p, m, w, f, b, end) -> None:
+    """Both chunks of a stage have half of each pass."""
+    total = (
+        m * (f + b + w) + v_shaped_bubble(V_SHAPED.index(schedule) + 1.0, float(p), float(m), f / 2, b / 2, w / 2) + end
+    )
+    drawn = timeline(passes(schedule, p, m, 2, f=f, b=b, w=w, end=end), total)
+
+    check(drawn, total)
+    assert not [e for e in drawn.events if e.name == SLACK]
+    held, folded = SCHEDULES[schedule]
+    flight = in_flight(Split(pp=float(p), held=held, folded=folded), float(m))
+    assert 2 * flight == max(count for stage in range(p) for _, count in drawn.in_flight(stage))
+
+
+@pytest.mark.parametrize("schedule", V_SHAPED)
+def test_the_first_stage_of_a_v_has_the_output(schedule) -> None:
+    """It makes no stage longer than that one."""
+    p, m, head = 4, 9, 0.5
+    total = m * (3.0 + head) + v_shaped_bubble(V_SHAPED.index(schedule) + 1.0, float(p), float(m), 0.5, 0.5, 0.5)
+    drawn = timeline(passes(schedule, p, m, 2, b=1.0, w=1.0, head=head), total)
+
+    check(drawn, total)
+    assert {0} == {e.stage for e in drawn.events if e.name == "head"}
 
 
 def test_interleaved_needs_whole_rounds() -> None:

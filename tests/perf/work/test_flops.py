@@ -35,6 +35,7 @@ from trnspec.errors import UsageError
 from trnspec.model.transformers.counting import active_parameters, dimensions, parameters
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.work import flops as work
+from trnspec.perf.work.memory import kv_cache
 
 
 def utilization(flops: float, seconds: float, ranks: float, peak: float) -> float:
@@ -317,3 +318,37 @@ def test_every_convention_counts_multi_token_prediction():
         # Conventions that count parameters do not count the output again, which is shared.
         matrices = layer + joined + (output if name in {"megatron", "matmul-full"} else 0) + small
         assert more == 6 * matrices + 12 * 4096 * each, name
+
+
+def test_hybrids_as_megatron_bridge_counts_them():
+    """The formulas of NVIDIA-NeMo/Megatron-Bridge, training/utils/flop_utils.py (067f987), for one token, by hand.
+
+    Bridge leaves out the convolution of Mamba-2, and counts that of a gated delta net.
+    """
+    seq = 8192
+    h, heads, state, groups = 4096, 128, 128, 8
+    inner = heads * 64
+    attention = 4 * h * (h + h * 2 / 32) + 2 * h * seq
+    mamba = 2 * h * (2 * inner + 2 * groups * state + heads) + 7 * inner * state + 2 * inner * h
+    convolution = 2 * 4 * (inner + 2 * groups * state)
+    experts = 4 * 1024 * 2688 * 22 + 4 * h * 1024 + 4 * h * 5376
+    forward = 8 * attention + 40 * (mamba + convolution + experts) + 2 * h * 131072
+    spec = shipped().graph.named("nemotron-3-super").spec
+    assert 3 * forward == pytest.approx(work.model_flops_per_token(dimensions(spec), seq, "megatron"), rel=1e-12)
+
+    h, keys, values = 5120, 16 * 128, 48 * 128
+    attention = 2 * h * (2 * 24 + 2 * 4 + 24) * 256 + 4 * 24 * 256 * seq / 2
+    delta = 2 * (h * (2 * keys + 2 * values + 2 * 48) + 4 * (2 * keys + values) + 48 * 128**2 * 4 + h * values)
+    forward = 16 * attention + 48 * delta + 64 * 6 * h * 17408 + 2 * h * 248320
+    spec = shipped().graph.named("qwen3.5-27b").spec
+    assert 3 * forward == pytest.approx(work.model_flops_per_token(dimensions(spec), seq, "megatron"), rel=1e-12)
+
+
+def test_sparse_attention_scores_all_keys_in_its_indexers():
+    spec = shipped().graph.named("glm-5.2").spec
+    d = dimensions(spec)
+    seq = 65536
+    chosen = 2048 - 2048**2 / (2 * seq)  # the first 2,048 tokens attend to half as many on average
+    scores = 78 * 2 * 64 * (256 + 256) * chosen + 21 * 2 * 32 * 128 * seq / 2
+    assert 3 * scores == pytest.approx(work.attention_flops(d, float(seq), "causal"), rel=1e-12)
+    assert 78 * 576 * seq + 21 * 128 * seq == kv_cache(d, float(seq), 1.0, 1.0)

@@ -41,9 +41,9 @@ PLANS = {
     "zb1p": ({"schedule": "zb1p"}, {"bubble": 0.0, "deferred": 1.0}),
     "zb2p": ({"schedule": "zb2p"}, {"bubble": 0.0, "deferred": 2.0}),
     # In the shape of a V every stage is passed twice.
-    "zbv": ({"schedule": "zbv"}, {"bubble": 0.0, "folded": 1.0, "sends": 2.0}),
-    "v-half": ({"schedule": "v-half"}, {"bubble": 0.5, "folded": 1.0, "sends": 2.0}),
-    "v-min": ({"schedule": "v-min"}, {"bubble": 2.0 / 3.0, "folded": 1.0, "sends": 2.0}),
+    "zbv": ({"schedule": "zbv"}, {"bubble": 0.0, "folded": 1.0, "v_shape": 1.0, "sends": 2.0}),
+    "v-half": ({"schedule": "v-half"}, {"bubble": 0.5, "folded": 1.0, "v_shape": 2.0, "sends": 2.0}),
+    "v-min": ({"schedule": "v-min"}, {"bubble": 2.0 / 3.0, "folded": 1.0, "v_shape": 3.0, "sends": 2.0}),
     "32 bit": ({"optimizer": "adam-fp32"}, {"weight_bytes": 4.0, "gradient_bytes": 4.0, "update_bytes": 28.0}),
     "momentum": ({"optimizer": "sgd-momentum"}, {"update_bytes": OPTIMIZERS["sgd-momentum"].update_bytes}),
     "not flash": ({"flash": False}, {"flash": 0.0}),

@@ -203,7 +203,7 @@ def test_microbatches_in_flight():
     assert [3.0, 3.0, 2.0, 1.0] == [in_flight(Split(pp=4.0), 3.0, float(k)) for k in range(4)]
     assert 8 * (1 + Fraction(7, 24)) == Fraction(in_flight(Split(pp=8.0, interleave=3.0), 64.0)).limit_denominator(99)
     assert 4.0 == in_flight(Split(pp=8.0, interleave=3.0), 4.0)
-    for name, expected in {"gpipe": 64, "zb1p": 8, "zb2p": 16, "zbv": 8, "v-half": 4, "v-min": 8 / 3}.items():
+    for name, expected in {"gpipe": 64, "zb1p": 8, "zb2p": 16, "zbv": 8, "v-half": 5, "v-min": 4}.items():
         held, folded = SCHEDULES[name]
         assert expected == in_flight(Split(pp=8.0, held=held, folded=folded), 64.0), name
     assert 8.0 == in_flight(Split(pp=8.0, held=1.0, folded=1.0), 64.0, 7.0)

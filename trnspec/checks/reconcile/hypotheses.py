@@ -18,7 +18,7 @@ from attrs import frozen
 from trnspec.checks.reconcile.lookalikes import lookalikes
 from trnspec.checks.reconcile.sites import Site, Term
 from trnspec.graph.graph import Graph
-from trnspec.quantities.quantity import Interval, Quantity, parse, render
+from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse, render
 from trnspec.quantities.units import Dimension, Unit
 
 if TYPE_CHECKING:
@@ -298,8 +298,23 @@ def _wrong_count(case: Case) -> Iterator[Explanation]:
             continue
         times = round(quantity.value / part.value)
         known = {1, term.times, *(term.times / share for share, _ in _groups(term, part))}
-        if times > 0 and times not in known and case.looks_like(Interval.point(part.value * times)):
+        if (
+            (times in _near(term) or term.times / 2 <= times <= term.times * 2)
+            and times not in known
+            and case.looks_like(Interval.point(part.value * times))
+        ):
             yield Explanation("wrong-count", f"a wrong count: {quantity} is {times} x {part}, not {term.times} x")
+
+
+def _near(term: Term) -> set[Fraction]:
+    """The counts that are written by mistake: one more or less of any part, twice or half as many."""
+    counts: set[Fraction] = set()
+    for count in term.counts:
+        value = count.value
+        if isinstance(value, int):
+            others = (value - 1, value + 1, 2 * value, 4 * value, Fraction(value, 2), Fraction(value, 4))
+            counts |= {term.times / value * other for other in others if other > 0}
+    return counts
 
 
 def _other_figure(case: Case) -> Iterator[Explanation]:
@@ -313,44 +328,63 @@ def _other_figure(case: Case) -> Iterator[Explanation]:
             if other.quantity.dimension is not case.quantity.dimension or case.closes(interval):
                 continue
             # The same row of the parts and of the totals is one explanation.
-            if case.looks_like(interval) and (other.id, other.words) not in seen:
+            value = Interval.point(other.quantity.value * times)
+            if case.looks_like(value) and (other.id, other.words) not in seen:
                 seen.add((other.id, other.words))
                 formula = f"{times} x {other.quantity}" if times != 1 else str(other.quantity)
                 yield Explanation(other.id, f"{other.words}: {formula}")
 
 
-def _slip(case: Case) -> Iterator[Explanation]:
-    """One digit differs from the expected value, or two adjacent digits are swapped."""
+def _doubled(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
-    low = max((w.low for w in case.wanted), default=Fraction(0))
-    high = min((w.high for w in case.wanted if w.high is not None), default=None)
-    if high is None or high < low or any(quantity.interval.gap(w) == 0 for w in case.wanted):
+    if any(_direction(case)) or quantity.qualifier is not Qualifier.EXACT:
+        return
+    if case.closes(case.printed.scaled(Fraction(1, 2))):
+        yield Explanation("doubled", f"counted twice: half of {quantity} closes the gap")
+    if case.closes(case.printed.scaled(2)):
+        yield Explanation("halved", f"only half of it: 2 x {quantity} closes the gap")
+
+
+def _slip(case: Case) -> Iterator[Explanation]:
+    """Two adjacent digits are swapped, or one digit is another: at one place only, and not the last by one."""
+    quantity = case.quantity
+    if not case.wanted or any(quantity.interval.gap(w) == 0 for w in case.wanted):
         return
     step = quantity.ulp * quantity.unit.factor
     printed = str(int(quantity.value / step))
-    meant = str(int((low + high) / 2 / step + Fraction(1, 2)))
-    right = Interval(max(int(meant) * step - step / 2, Fraction(0)), int(meant) * step + step / 2)
-    # A last digit that differs by one is a matter of rounding.
-    if len(printed) != len(meant) or abs(int(printed) - int(meant)) <= 1 or not case.closes(right):
+
+    def closing(digits: str) -> bool:
+        value = int(digits) * step
+        return digits[0] != "0" and case.closes(Interval(value - step / 2, value + step / 2))
+
+    for i in range(len(printed) - 1):
+        swapped = printed[:i] + printed[i + 1] + printed[i] + printed[i + 2 :]
+        if swapped != printed and closing(swapped):
+            text = render(int(swapped) * step, quantity.unit, len(swapped))
+            yield Explanation("swapped-digits", f"two digits are swapped: {text} was meant")
+    if len(printed) == 1:
         return
-    differing = [i for i, (a, b) in enumerate(zip(printed, meant, strict=True)) if a != b]
-    text = render(int(meant) * step, quantity.unit, len(meant))
-    if len(differing) == 1 and len(meant) > 1:
+    changed = [
+        (i, one) for i in range(len(printed)) for digit in "0123456789"
+        if digit != printed[i] and closing(one := printed[:i] + digit + printed[i + 1 :])
+    ]  # fmt: skip
+    # A last digit that differs by one is a matter of rounding.
+    if changed and len({i for i, _ in changed}) == 1 and all(abs(int(one) - int(printed)) > 1 for _, one in changed):
+        text = render(int(changed[0][1]) * step, quantity.unit, len(printed))
         yield Explanation("one-digit", f"one digit differs from {text}")
-    elif len(differing) == 2 and differing[1] == differing[0] + 1 and sorted(printed) == sorted(meant):  # neighbours
-        yield Explanation("swapped-digits", f"two digits are swapped: {text} was meant")
 
 
 _HYPOTHESES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
     _zeros,
+    _units,
     _truncation,
     _chained,
-    _units,
     _point,
     _direction,
     _part,
     _other_figure,
     _wrong_count,
+    _doubled,
     _slip,
 )
 

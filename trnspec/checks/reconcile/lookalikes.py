@@ -11,7 +11,7 @@ from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.graph import Graph, figure_at
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted
-from trnspec.quantities.quantity import Quantity
+from trnspec.quantities.quantity import Qualifier, Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,9 +44,16 @@ class Lookalike:
 
 def lookalikes(site: Site, suspect: Site, graph: Graph) -> Iterator[Lookalike]:
     """The figures that could have been used at ``site`` by mistake, without the suspect itself."""
-    yield from _rows(site, graph)
-    yield from _claims(site, suspect)
-    yield from _neighbours(site, graph)
+    for other in (*_rows(site, graph), *_claims(site, suspect), *_neighbours(site, graph)):
+        # A bound or an approximate figure contains many values, and the present value of a part explains nothing.
+        if other.quantity.qualifier is Qualifier.EXACT and (
+            site.key == suspect.key or not _same(other.quantity, site.value)
+        ):
+            yield other
+
+
+def _same(quantity: Quantity, own: object) -> bool:
+    return isinstance(own, Quantity) and own.dimension is quantity.dimension and own.value == quantity.value
 
 
 def _grouped(cause: str, figures: list[tuple[str, Quantity]]) -> Iterator[Lookalike]:

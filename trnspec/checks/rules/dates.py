@@ -13,9 +13,9 @@ from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.graph import at, figure_at
 from trnspec.graph.products import about, chips_of
+from trnspec.graph.provenance import source_of
 from trnspec.model.figure import Figure
-from trnspec.model.ref import Ref
-from trnspec.model.reflection import ObjectShape, dotted, leaves, value_at
+from trnspec.model.reflection import ObjectShape, dotted, leaves
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.model.ref import Ref
     from trnspec.yaml import Path
 
 _DATED_NAME = re.compile(r"-((?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?)$")
@@ -352,19 +353,6 @@ def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:
             yield (*path, "source"), own.source, own.where or ""
     for index, claim in enumerate(node.claims):
         yield (*node.claim_path(index), "source"), claim.source, claim.where or ""
-
-
-def source_of(node: Node[Any], path: Path) -> Ref[Source] | None:
-    """The source of the adopted value at a path; ``None`` if there is no value, or if it is derived."""
-    value = figure_at(node, path)
-    own = value if isinstance(value, Figure) else origin_of(value)
-    if value is None or (own is not None and own.derived is not None):
-        return None
-    if own is not None and own.source is not None:
-        return own.source
-    # A printed ratio has its source next to the figure, not in it.
-    sibling = value_at(node.spec, (*path[1:-1], "source"))
-    return sibling if isinstance(sibling, Ref) else node.metadata.source
 
 
 def _source(graph: Graph, ref: Ref[Source] | None) -> Node[Source] | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from trnspec.checks.reconcile.hypotheses import Case, explain_case, sentence
+from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.formulas import value_of
 from trnspec.model.reflection import ObjectShape, dotted, leaves
 from trnspec.model.sourced import origin_of
@@ -71,7 +73,9 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 middle = result.low if result.high is None else (result.low + result.high) / 2
                 shown = render(middle, figure.value.unit, figure.value.digits + 1)
                 message = f"{dotted(path)} is {figure}, but {formula} is {shown}"
-                yield Finding((*path, "value"), message, "update the figure or its formula")
+                causes = explain_case(Case(Site(node, path), figure.value, (result,), (), (), graph))
+                hint = f"{sentence(causes)}; or update the formula" if causes else "update the figure or its formula"
+                yield Finding((*path, "value"), message, hint)
     for path, _, value in leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
         origin = origin_of(value)
         if origin is None or origin.derived is None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import re
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from trnspec.diagnostics import Severity
 from trnspec.graph.graph import at
 from trnspec.model.reflection import NumberShape, ObjectShape, dotted, leaves
 from trnspec.model.transformers.contradictions import contradictions
@@ -22,6 +24,13 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.yaml import Path
+
+BELOW, ABOVE = 1.2, 1.35
+"""How far a count may lie below and above the size in a name: 2.65 billion are called 3b, and 1.32 billion 1b."""
+_SIZE = re.compile(
+    r"(?<![a-z0-9.])(?P<active>a)?(?P<number>[0-9]+(?:\.[0-9]+)?)(?P<unit>[mbt])(?P<experts>-[0-9]+e)?(?![a-z0-9.])"
+)
+"""A size in a name; ``a22b`` and ``17b-16e`` are active parameters, and 8x7b is neither."""
 
 MOST_PADDING = 1024
 """The most rows of padding of a vocabulary that a hint suggests; multiples of 8 to 512 are in use."""
@@ -157,6 +166,69 @@ def impossible_dimensions(model: Node[Model], graph: Graph) -> Iterator[Finding]
     for problem in contradictions(model.spec):
         see = tuple(at(model, ("spec", *path)) for path in problem.others)
         yield Finding(("spec", *problem.path), problem.message, problem.hint, see)
+
+
+@rule("TRN407", "size-in-name", over=Model, severity=Severity.WARNING)
+def size_in_name(model: Node[Model], graph: Graph) -> Iterator[Finding]:
+    """A model whose name has another size than its dimensions give.
+
+    Why:
+        Most models have their parameters in their name, such as 70b, or 235b-a22b with the active ones. The figure is
+        coarse: 3b is printed for 2.7 to 3.2 billion. A count that lies further away has a wrong dimension.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Model
+        metadata: {name: example-8b, title: Example 8B}
+        spec:
+          layers: 64  #! TRN407
+          hidden: 4096
+          vocabulary: 128256
+          context: 8192
+          positions: rotary
+          embeddings: untied
+          norm: rms
+          attention: {heads: 32, kv_heads: 8, head_size: 128}
+          feed_forward: {width: 14336, form: gated}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Model
+        metadata: {name: example-8b, title: Example 8B}
+        spec:
+          layers: 32
+          hidden: 4096
+          vocabulary: 128256
+          context: 8192
+          positions: rotary
+          embeddings: untied
+          norm: rms
+          attention: {heads: 32, kv_heads: 8, head_size: 128}
+          feed_forward: {width: 14336, form: gated}
+        ```
+
+    Source:
+        The names and parameter counts of the models in this catalog.
+    """
+    if any(contradictions(model.spec)):
+        return
+    counted = sizes(model.spec)
+    for name in (model.name, *model.metadata.aliases):
+        for match in _SIZE.finditer(name):
+            active = bool(match["active"] or match["experts"])
+            count = int(active_parameters(counted) if active else parameters(counted))
+            printed = float(match["number"]) * {"m": 1e6, "b": 1e9, "t": 1e12}[match["unit"]]
+            if printed / BELOW <= count <= printed * ABOVE:
+                continue
+            what = "active parameters" if active else "parameters"
+            message = (
+                f"the dimensions give {count:,} {what}, {count / printed:.2g} times the {match[0]} in the name {name}"
+            )
+            yield Finding(("spec", "layers"), message, "a dimension is likely wrong")
+            return
 
 
 def _others(spec: Model, count: Callable[[Model], int]) -> Iterator[tuple[str, int]]:

@@ -121,7 +121,9 @@ def _indexer(attention: Attention, layers: int) -> Iterator[Contradiction]:
     indexer = attention.indexer
     if attention.window is not None:
         message = "attention has a window and an indexer"
-        yield Contradiction(("attention", "window"), message, "only one of them is modelled", (("attention", "indexer"),))
+        yield Contradiction(
+            ("attention", "window"), message, "only one of them is modelled", (("attention", "indexer"),)
+        )
     for name in ("layers", "sparse"):
         count = getattr(indexer, name)
         if count is not None and count > layers:
@@ -140,7 +142,8 @@ def _experts(experts: Experts, layers: int) -> Iterator[Contradiction]:
         yield Contradiction(
             ("experts", "dense_layers"), message, "leave experts out, or leave a layer for them", (("layers",),)
         )
-    if None not in (experts.layers, experts.dense_layers) and experts.layers + experts.dense_layers != layers:
+    dense = experts.dense_layers
+    if experts.layers is not None and dense is not None and experts.layers + dense != layers:
         message = f"{experts.layers} layers have experts and {experts.dense_layers} are dense, but there are {layers}"
         yield Contradiction(("experts", "layers"), message, "leave one of the two out", (("experts", "dense_layers"),))
     if experts.shared_gate != "none" and experts.shared is None:

@@ -282,7 +282,8 @@ def _recurrences(counts: dict[str, Any], recurrence: Recurrence, h: int) -> dict
         "recurrence": layers * (Fraction(7, 2) if mamba else 4) * state,
         "state": layers * (state + convolved * (recurrence.kernel - 1)),
         "recurrent_width": layers * (inputs + values),
-        "attention_weights": counts["attention_weights"] + layers * (h * inputs + recurrence.kernel * convolved + values * h),
+        "attention_weights": counts["attention_weights"]
+        + layers * (h * inputs + recurrence.kernel * convolved + values * h),
         "attention_small": counts["attention_small"] + layers * small,
     }
 
@@ -292,8 +293,7 @@ def _experts(experts: Experts, h: int) -> dict[str, int]:
     matrices, shared = _MATRICES[experts.form], experts.shared or 0
     width, inner = experts.shared_width or experts.width, experts.latent or h
     biased = experts.bias == "all"
-    around = h if experts.shared_gate == "one" else 0
-    around += 2 * h * experts.latent if experts.latent is not None else 0
+    projected = 2 * h * experts.latent if experts.latent is not None else 0
     return {
         "matrices": matrices,
         "experts": experts.count,
@@ -302,9 +302,9 @@ def _experts(experts: Experts, h: int) -> dict[str, int]:
         "expert_width": experts.width,
         "expert_weights": matrices * inner * experts.width,
         "expert_small": _biases(experts.form, inner, experts.width) if biased else 0,
-        "shared_weights": shared * matrices * h * width,
+        "shared_weights": shared * matrices * h * width + projected,
         "shared_width": shared * width,
         "shared_small": shared * _biases(experts.form, h, width) if biased else 0,
-        "router_weights": h * experts.count + around,
+        "router_weights": h * (experts.count + (experts.shared_gate == "one")),
         "router_small": experts.count if experts.router_bias == "expert" else 0,
     }

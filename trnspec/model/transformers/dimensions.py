@@ -50,11 +50,11 @@ class Dimensions:
         expert_width: Inner width of a routed expert.
         expert_weights: Elements of the matrices of one routed expert.
         expert_small: Biases of one routed expert.
-        shared_weights: Elements of the matrices of the shared experts of a layer, together.
+        shared_weights: Elements of the matrices of the shared experts of a layer, together, and of the projections to the size
+            of its routed experts and back.
         shared_width: Inner width of the shared experts, together.
         shared_small: Their biases.
-        router_weights: Elements of a layer's router, of the gate of its shared experts, and of the projections to the size of
-            its routed experts and back.
+        router_weights: Elements of a layer's router, and of the gate of its shared experts.
         router_small: Its bias: one element per routed expert, or 0.
         embedding: Elements of the embedding.
         positions: Elements of learned positions and segments.

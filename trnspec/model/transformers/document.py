@@ -45,7 +45,11 @@ def model_document(
         metadata["where"] = where
     if notes:
         metadata["note"] = " ".join(note if note.endswith(".") else f"{note}." for note in notes)
-    lines = ["# yaml-language-server: $schema=../../schemas/v1/model.schema.json", "api_version: trnspec/v1", "kind: Model"]
+    lines = [
+        "# yaml-language-server: $schema=../../schemas/v1/model.schema.json",
+        "api_version: trnspec/v1",
+        "kind: Model",
+    ]
     lines += ["metadata:", *_block(metadata, "  "), "spec:", *_block(_stated(spec), "  ")]
     return "\n".join(lines) + "\n"
 
@@ -81,7 +85,9 @@ def _flow(value: Any) -> str:
 
 def _scalar(text: str) -> str:
     """A text without quotes where YAML reads it as the same text."""
-    plain = text[:1].isalnum() and not any(mark in text for mark in (": ", " #", "[", "]", "{", "}", ",", '"', "\n", "\\"))
+    plain = text[:1].isalnum() and not any(
+        mark in text for mark in (": ", " #", "[", "]", "{", "}", ",", '"', "\n", "\\")
+    )
     number = text.replace(".", "").replace("-", "").replace("_", "").isdigit()
     words = text.lower() in {"true", "false", "yes", "no", "on", "off", "null"}
     if plain and not number and not words and not text.endswith(":"):

@@ -97,7 +97,7 @@ class Recurrence:
     The state of a head is a matrix of key_size by value_size. A short convolution runs over keys, values and queries.
 
     Attributes:
-        form: ``mamba2`` (Dao and Gu 2024) or ``gated-delta`` (Yang et al. 2024).
+        form: Mamba-2 (Dao and Gu 2024) or a gated delta net (Yang et al. 2024).
         layers: Layers with it. Example: 36
         heads: Heads, each with a state. Example: 32
         key_heads: Heads of keys and queries; groups in Mamba-2. Example: 16

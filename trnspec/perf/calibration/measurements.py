@@ -181,7 +181,9 @@ def stated_name(graph: Graph, text: str, of: str) -> str:
     return next((name for name in stated if name in graph), "")
 
 
-def hardware(graph: Graph, text: str, chips: int, assumptions: list[str], *, lnc: int | None = None, of: str = "") -> System:
+def hardware(
+    graph: Graph, text: str, chips: int, assumptions: list[str], *, lnc: int | None = None, of: str = ""
+) -> System:
     """The system that a description of hardware and a number of chips name.
 
     Args:

@@ -106,6 +106,7 @@ class Calibrated:
         high: The same, upper end.
         coverage: Share of the measurements that the interval should contain; 0 without a calibration.
         description: What it was fitted on, in one sentence.
+        framework: The framework of its rows; empty if it is not stated.
         serving: Efficiency that only serving has, in addition to ``efficiency``.
         ttft_interval: Measured over computed time to first token, low and high; ``None`` to use ``low`` and ``high``.
         evidence: The kind of evidence, before the inputs are known.
@@ -123,6 +124,7 @@ class Calibrated:
     high: float = 1.0
     coverage: float = 0.0
     description: str = _UNCALIBRATED
+    framework: str = ""
     serving: Serving = IDEAL_SERVING
     ttft_interval: tuple[float, float] | None = None
     evidence: Evidence = field()
@@ -385,6 +387,7 @@ def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
         coverage=float(spread.coverage),
         description=f"{spec.software}, {spread.rows} rows, {float(spread.mean):.1%} mean error on held-out rows{other_chip}"
         + (f"; {node.metadata.note[0].lower()}{node.metadata.note[1:].rstrip('.')}" if node.metadata.note else ""),
+        framework=spec.framework or "",
         serving=Serving(**serving),
         evidence=_evidence(node, wanted),
         ranges={} if spec.fitted_on is None else within(spec.fitted_on),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.model.document import Metadata, Node
-from trnspec.model.transformers.architectures import imported
-from trnspec.model.transformers.config_file import read_config
+from trnspec.model.transformers.huggingface.config import read_config
+from trnspec.model.transformers.huggingface.registry import imported
 from trnspec.model.transformers.model import Model
 from trnspec.model.transformers.names import name_key
 from trnspec.yaml import Document

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from attrs import define, frozen
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.ops import Number, floor, larger, smaller, where
+from trnspec.perf.ops import Number, both, floor, larger, smaller, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -397,6 +397,30 @@ def detour(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
     leaving = 1.0 - 1.0 / members
     least = 1.0 / where(share > 0.0, share, 1.0)
     return larger(least, where(leaving > 0.0, slowest / where(leaving > 0.0, leaving, 1.0), 1.0))
+
+
+def towards(machine: Machine, slot: int, stride: Number) -> Number:
+    """Share of a chip's rate in a torus or mesh that a message to the chip at a distance can use while all chips send one.
+
+    The links of one direction along the dimension in which the next chip is; each carries the messages of the chips that are
+    between them, too.  No more links cross the cut between those chips and the next ones.
+
+    Args:
+        machine: Compute and communication of a rank.
+        slot: The level: 2 within a server, 3 within an UltraServer.
+        stride: Distance in ranks.
+    """
+    share: Number = 1.0
+    first = stride * machine.inverse_1
+    inside: Number = 1.0 if slot == _SERVER else machine.inverse_1 / machine.inverse_2
+    for name in _DIMENSIONS:
+        size, line = getattr(machine, f"axis_{slot}{name}"), getattr(machine, f"line_{slot}{name}")
+        if always_zero(line):
+            break
+        along = both(line > 0.0, both(first >= inside, first < inside * size))
+        share = where(along, line * inside / first, share)
+        inside = inside * size
+    return share
 
 
 def _along(machine: Machine, slot: int, n: Number, stride: Number) -> Iterator[tuple[Number, Number]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.experts import byte_time, copies, exchange
-from trnspec.perf.lowering.machine import group
+from trnspec.perf.lowering.machine import group, towards
 from trnspec.perf.ops import MOST, Number, both, ceil, larger, power, smaller, where
 from trnspec.perf.work.transformer import STATE_BYTES
 
@@ -346,7 +346,7 @@ def _expert_time(
     """All-to-all of a layer's tokens to their experts and back: time [s], and above 0 where a link is unknown."""
     links = exchange(machine, plan.ep, plan.tp)
     # Tokens go to each server and each rank once: the least that software can send.
-    carried = model.moe * byte_time(links, model.active, 1.0) * message / serving.link
+    carried = model.moe * model.inner * byte_time(links, model.active, 1.0) * message / serving.link
     time = 2.0 * (serving.call + links.hop + carried)
     used = where(model.dispatched > 0.0, where(plan.ep > 1.0, 1.0, 0.0), 0.0)
     return used * time, used * links.unknown
@@ -354,9 +354,11 @@ def _expert_time(
 
 def _pipeline_time(plan: Deployment, machine: Machine, serving: Serving, message: Number) -> tuple[Number, Number]:
     """Messages between all stages over the widest link that any of them takes: time [s], and use of unknown links."""
-    span = plan.tp * plan.dp * plan.pp
+    stride = plan.tp * plan.dp
+    span = stride * plan.pp
     on_1, on_2, on_3 = (span * i <= 1.0 for i in (machine.inverse_1, machine.inverse_2, machine.inverse_3))
-    byte = where(on_1, machine.byte_1, where(on_2, machine.byte_2, where(on_3, machine.byte_3, machine.byte_4)))
+    byte_2, byte_3 = machine.byte_2 / towards(machine, 2, stride), machine.byte_3 / towards(machine, 3, stride)
+    byte = where(on_1, machine.byte_1, where(on_2, byte_2, where(on_3, byte_3, machine.byte_4)))
     hop = where(on_1, machine.hop_1, where(on_2, machine.hop_2, where(on_3, machine.hop_3, machine.hop_4)))
     unknown = where(
         on_1, machine.unknown_1, where(on_2, machine.unknown_2, where(on_3, machine.unknown_3, machine.unknown_4))

@@ -42,7 +42,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def estimators(  # the inputs of an estimator
+def estimators(  # noqa: PLR0913  # the inputs of an estimator
     graph: Graph,
     models: Sequence[str],
     systems: Sequence[str],
@@ -51,6 +51,7 @@ def estimators(  # the inputs of an estimator
     calibration: str = "auto",
     lnc: int | None = None,
     framework: str | None = None,
+    era: str | None = None,
     reserve: str | None = None,
 ) -> tuple[Estimator, ...]:
     """One estimator for every model, system and dtype; dtypes vary fastest, then systems.
@@ -64,6 +65,7 @@ def estimators(  # the inputs of an estimator
         lnc: Physical cores per logical core.
         framework: Training framework, as in :func:`~trnspec.perf.training.estimator.prepare`; it sets the defaults of
             :func:`sweep` and :func:`rows`.
+        era: Era of the software's release, as in :func:`~trnspec.perf.training.estimator.prepare`.
         reserve: Memory of a rank that the model cannot use, such as ``4 GiB`` or ``5%``; included in all memory.
 
     Raises:
@@ -74,7 +76,7 @@ def estimators(  # the inputs of an estimator
     return tuple(
         prepare(
             graph, model, system,
-            dtype=dtype, calibration=calibration, lnc=lnc, framework=framework, reserve=reserve,
+            dtype=dtype, calibration=calibration, lnc=lnc, framework=framework, era=era, reserve=reserve,
         )
         for model in models
         for system in systems
@@ -125,9 +127,9 @@ def sweep(  # the inputs of a sweep
 
     Axes are those of :data:`trnspec.perf.sweep.grid.AXES`, each one value or a list: ``tp``, ``pp``, ``cp``, ``ep``, ``seq``,
     ``microbatch``, ``schedule`` (a name, or a name and chunks per stage: ``("interleaved", 2)``),
-    ``sequence_parallel``, ``flash``, ``fused_loss``, ``recompute``, ``overlap``, ``optimizer``, ``zero``, ``global_batch``,
-    and of models with experts ``expert_tp`` (``None`` for tp), ``dispatch``, ``expert_overlap``, ``imbalance`` and
-    ``capacity_factor`` (``None`` without a limit).
+    ``uneven``, ``sequence_parallel``, ``flash``, ``fused_loss``, ``recompute``, ``overlap``, ``optimizer``, ``zero``,
+    ``global_batch``, and of models with experts ``expert_tp`` (``None`` for tp), ``dispatch``, ``dispatch_dtype``,
+    ``node_limit`` (0 without a limit), ``expert_overlap``, ``imbalance`` and ``capacity_factor`` (``None`` without a limit).
 
     Args:
         prepared: One estimator or several; see :func:`estimators`.
@@ -158,10 +160,12 @@ def rows(  # the inputs of a batch
     """Evaluate a batch of unrelated configurations, one per row.
 
     A column is an array of length n, or one value for all rows: ``seq``, ``global_batch``, ``tp``, ``pp``, ``dp``, ``cp``,
-    ``ep``, ``expert_tp``, ``microbatch``, ``interleave``, ``zero``; ``sequence_parallel``, ``overlap``, ``flash``,
-    ``fused_loss``, ``expert_overlap`` (0 or 1); ``imbalance`` and ``capacity_factor``, numbers of at least 1. In ``expert_tp``
-    and ``capacity_factor`` ``None`` may occur, as in a layout; and ``schedule``, ``recompute``, ``optimizer``, ``dispatch``: names, or their positions in
-    :data:`SCHEDULES`, :data:`RECOMPUTES`, :data:`OPTIMIZER_NAMES` and :data:`DISPATCHES`.  The defaults are those of
+    ``ep``, ``expert_tp``, ``microbatch``, ``interleave``, ``zero``, ``node_limit``; ``uneven``,
+    ``sequence_parallel``, ``overlap``, ``flash``, ``fused_loss``, ``expert_overlap`` (0 or 1); ``imbalance`` and
+    ``capacity_factor``, numbers of at least 1. In ``expert_tp`` and ``capacity_factor`` ``None`` may occur, as in a layout; and
+    ``schedule``, ``recompute``, ``optimizer``, ``dispatch``, ``dispatch_dtype``: names, or their positions in
+    :data:`SCHEDULES`, :data:`RECOMPUTES`, :data:`OPTIMIZER_NAMES`, :data:`DISPATCHES` and
+    :data:`~trnspec.perf.experts.SENT`.  The defaults are those of
     :class:`~trnspec.perf.work.layout.Layout`.
 
     Args:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
+from trnspec.perf.experts import SENT
 from trnspec.perf.ops import Number, where
 from trnspec.perf.sweep.expressions import Expression
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
-from trnspec.perf.work.layout import BUBBLES, DEFERRED
+from trnspec.perf.work.layout import BUBBLES, DEFERRED, V_SHAPED
 from trnspec.perf.work.memory import OPTIMIZERS, Optimizer, peak_memory
 from trnspec.perf.work.plan import Plan, computed_again
 from trnspec.perf.work.stages import SCHEDULES as STAGES
@@ -41,13 +42,19 @@ OPTIMIZER_NAMES = tuple(OPTIMIZERS)
 DISPATCHES: tuple[str, ...] = ("per-copy", "per-node")
 """How tokens are sent to experts, by the number in a column."""
 
-WORDS = {"schedule": SCHEDULES, "recompute": RECOMPUTES, "optimizer": OPTIMIZER_NAMES, "dispatch": DISPATCHES}
+WORDS = {
+    "schedule": SCHEDULES,
+    "recompute": RECOMPUTES,
+    "optimizer": OPTIMIZER_NAMES,
+    "dispatch": DISPATCHES,
+    "dispatch_dtype": tuple(SENT),
+}
 """The columns of names, with the names."""
 COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave", "expert_tp")
 """The columns of positive numbers."""
-FLAGS = ("sequence_parallel", "overlap", "flash", "fused_loss", "expert_overlap")
+FLAGS = ("uneven", "sequence_parallel", "overlap", "flash", "fused_loss", "expert_overlap")
 """The columns of flags."""
-LEVELS = {"zero": 3}
+LEVELS = {"zero": 3, "node_limit": 63}
 """The other columns that count from 0, with their highest value."""
 RATIOS = ("imbalance", "capacity_factor")
 """The columns of numbers from 1 on that need not be whole; formulas take the load that follows, see :func:`load_of`."""
@@ -74,6 +81,7 @@ class Choices:
         sends: Messages between stages relative to 1F1B.
         held: Activations relative to 1F1B.
         folded: 1 if a stage has a chunk from either end of the model.
+        v_shape: Number of the V-shaped schedule, from 1; 0 for others.
         chunked: 1 for the interleaved schedule.
         zero: ZeRO stage.
         recompute: 0 none, 1 selective, 1.5 operators, 2 full.
@@ -88,8 +96,11 @@ class Choices:
         update_bytes: Bytes per parameter that the optimizer reads and writes.
         expert_split: Ranks that split the matrices of one expert.
         dispatch: 1 if tokens are sent to experts per node, 0 per copy.
+        sent: Bytes of all-to-alls over those of 16 bit.
+        node_limit: Nodes that the experts of a token are on, at most; 0 for no limit.
         expert_overlap: 1 if the all-to-all overlaps with the rest of a layer.
         load: Tokens of the busiest rank's experts over the mean.
+        uneven: 1 if stages may have different numbers of layers.
     """
 
     tp: Number
@@ -106,6 +117,7 @@ class Choices:
     sends: Number
     held: Number
     folded: Number
+    v_shape: Number
     chunked: Number
     zero: Number
     recompute: Number
@@ -120,8 +132,11 @@ class Choices:
     update_bytes: Number
     expert_split: Number
     dispatch: Number
+    sent: Number
+    node_limit: Number
     expert_overlap: Number
     load: Number
+    uneven: Number
 
     def replicas(self) -> Number:
         """Microbatches per replica, whole only if the batch is divisible."""
@@ -142,6 +157,7 @@ class Choices:
             bubble=self.bubble,
             deferred=self.deferred,
             folded=self.folded,
+            v_shape=self.v_shape,
             chunks=self.interleave,
             sends=self.sends,
             sharded=_one(self.zero >= 1.0),
@@ -157,6 +173,8 @@ class Choices:
             update_bytes=self.update_bytes,
             expert_split=self.expert_split,
             per_node=self.dispatch,
+            sent=self.sent,
+            node_limit=self.node_limit,
             expert_overlap=self.expert_overlap,
             load=self.load,
         )
@@ -214,6 +232,7 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
             "sends": 1.0 + folded if chunks == 1.0 else chunks,
             "held": held,
             "folded": folded,
+            "v_shape": float(_V_SHAPE[int(schedule)]),
             "chunked": float(name == "interleaved"),
         }
     numbers = as_float(interleave)
@@ -225,6 +244,7 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
         "sends": where(numbers == 1.0, 1.0 + twice, numbers),
         "held": _at(_HELD, schedule),
         "folded": twice,
+        "v_shape": _at(_V_SHAPE, schedule),
         "chunked": _at(_CHUNKED, schedule),
     }
 
@@ -249,6 +269,7 @@ _BUBBLE = np.array([BUBBLES[name] for name in SCHEDULES])
 _DEFERRED = np.array([DEFERRED.get(name, 0.0) for name in SCHEDULES])
 _HELD = np.array([STAGES[name][0] for name in SCHEDULES])
 _FOLDED = np.array([STAGES[name][1] for name in SCHEDULES])
+_V_SHAPE = np.array([float(V_SHAPED.index(name) + 1) if name in V_SHAPED else 0.0 for name in SCHEDULES])
 _CHUNKED = np.array([float(name == "interleaved") for name in SCHEDULES])
 _RECOMPUTED = np.array(list(RECOMPUTE.values()))
 _BYTES = {
@@ -263,6 +284,14 @@ _BYTES = {
 def optimized(optimizer: Number) -> dict[str, Number]:
     """The columns of an optimizer, by its number: a number, or an array of whole numbers."""
     return {name: _at(values, optimizer) for name, values in _BYTES.items()}
+
+
+_SENT = np.array(list(SENT.values()))
+
+
+def sent(dispatch_dtype: Number) -> Number:
+    """Bytes of all-to-alls over those of 16 bit, by the number of a dtype: a number, or an array of whole numbers."""
+    return _at(_SENT, dispatch_dtype)
 
 
 def recomputed(recompute: Number) -> Number:
@@ -295,7 +324,7 @@ def invalid_degrees(c: Choices, ranks: Number, heads: Number, experts: Number, u
 
 def invalid_stages(c: Choices, layers: Number) -> Number:
     """The cause from the pipeline stages; see :func:`reason_codes`."""
-    return _first(legality.stages(c, layers))
+    return _first(legality.stages(c, layers, uneven=c.uneven))
 
 
 def invalid_sequence(c: Choices) -> Number:

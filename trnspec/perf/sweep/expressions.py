@@ -66,6 +66,10 @@ class Expression(NDArrayOperatorsMixin):
             return True
         return self._recording.apply(_where, args) if function is np.where and not options else NotImplemented
 
+    def recorded(self, function: Callable[..., Any], inputs: tuple[Operand, ...]) -> Any:
+        """Record a function of arrays; see :func:`trnspec.perf.ops.elementwise`."""
+        return self._recording.apply(function, inputs)
+
     def astype(self, dtype: Any) -> Expression:
         """The same number as another type."""
         if np.dtype(dtype) == self.dtype:

@@ -29,6 +29,7 @@ from trnspec.perf.sweep.columns import (
     optimized,
     recomputed,
     scheduled,
+    sent,
     split_of,
     turns,
 )
@@ -126,6 +127,7 @@ def columns_as_choices(columns: dict[str, Any]) -> Choices:
     floats = {n: as_float(columns[n]) for n in names if n != "interleave"}
     floats["expert_split"] = split_of(floats.pop("expert_tp"), floats["tp"])
     floats["sequence"] = floats.pop("sequence_parallel")
+    floats["sent"] = sent(columns["dispatch_dtype"])
     floats["recompute"] = recomputed(columns["recompute"])
     schedule, interleave = columns["schedule"], columns["interleave"]
     return Choices(**floats, **scheduled(schedule, interleave), **optimized(columns["optimizer"]))

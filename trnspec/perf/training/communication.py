@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from trnspec.perf.experts import Exchange, exchange
-from trnspec.perf.lowering.machine import always_zero, group, recalled
+from trnspec.perf.lowering.machine import always_zero, group, recalled, towards
 from trnspec.perf.ops import Number, ceil, smaller
 
 if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Machine
+    from trnspec.perf.lowering.machine import Group, Machine
     from trnspec.perf.work.plan import Plan
 
 
@@ -25,7 +25,8 @@ class Links:
 
     Attributes:
         tensor_each: All-reduce between tensor-parallel ranks.
-        tensor_byte: The same, per byte of the buffer.
+        tensor_byte: The same, per byte of the buffer, as a reduce-scatter and an all-gather.
+        tensor_saved: What switches that reduce save of it.
         ring_each: One full pass around the context-parallel ring.
         ring_byte: The same, per byte of all its ranks together.
         expert_each: All-to-all between expert-parallel ranks.
@@ -33,7 +34,9 @@ class Links:
         send_byte: The same, per byte of one message.
         data_each: All-gather or reduce-scatter between data-parallel ranks.
         data_byte: The same, per byte of the buffer.
-        part_byte: The same between the ranks that hold the same experts.
+        data_saved: What switches that reduce save of it in an all-reduce, which is two of these.
+        part_byte: The same as ``data_byte`` between the ranks that hold the same experts.
+        part_saved: The same as ``data_saved`` between them.
         sharded: ``1/(dp cp) - 1``: what sharding adds to a factor of 1.
         unknown: Above 0 where a link is used whose rate is not published.
         expert_unknown: The same for links that only a model with experts uses.
@@ -58,6 +61,9 @@ class Links:
     exchange: Exchange
     split_each: Number
     split_byte: Number
+    tensor_saved: Number = 0.0
+    data_saved: Number = 0.0
+    part_saved: Number = 0.0
 
 
 def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links:
@@ -95,7 +101,7 @@ def _links(plan: Plan, machine: Machine, ranks: Number) -> Links:
     )
     between_experts = exchange(machine, plan.ep, plan.expert_split)
     split_group = tensor_group if equal else group(machine, plan.expert_split, 1.0)
-    send_each, send_byte, send_unknown = _sends(plan, machine, plan.tp * ranks * plan.pp)
+    send_each, send_byte, send_unknown = _sends(plan, machine, plan.tp * ranks)
     return Links(
         tensor_each=machine.call * tensor_group.many + 2.0 * tensor_group.latency,
         tensor_byte=2.0 * tensor_group.gather,
@@ -113,20 +119,47 @@ def _links(plan: Plan, machine: Machine, ranks: Number) -> Links:
         exchange=between_experts,
         split_each=machine.call * split_group.many + 2.0 * split_group.latency,
         split_byte=2.0 * split_group.gather,
+        **_saved(machine, tensor_group, replica_group, expert_group),
     )
 
 
-def _sends(plan: Plan, machine: Machine, span: Number) -> tuple[Number, Number, Number]:
-    """A message between stages and one back: time per call and per byte [s], and use of unknown links."""
+def _saved(machine: Machine, tensor: Group, data: Group, part: Group) -> dict[str, Number]:
+    """What switches that reduce save of an all-reduce; nothing of a reduce-scatter and an all-gather.
+
+    A rank sends the part that a switch adds up and receives the sum at the same time.  One after the other, the
+    reduce-scatter sends and the all-gather receives as much as without.
+    """
+    if always_zero(machine.reduces_2) and always_zero(machine.reduces_3) and always_zero(machine.reduces_4):
+        return {}
+    return {
+        "tensor_saved": 2.0 * tensor.gather - tensor.reduce,
+        "data_saved": data.gather - 0.5 * data.reduce,
+        "part_saved": part.gather - 0.5 * part.reduce,
+    }
+
+
+def _sends(plan: Plan, machine: Machine, stride: Number) -> tuple[Number, Number, Number]:
+    """A message between stages and one back: time per call and per byte [s], and use of unknown links.
+
+    Args:
+        plan: The layout.
+        machine: Compute and communication of a rank.
+        stride: Ranks of a stage.
+    """
     if always_zero(plan.pp - 1.0):
         return 0.0, 0.0, 0.0
+    span = stride * plan.pp
     # 1 where the pipeline extends beyond a unit of the level.
     beyond_1, beyond_2, beyond_3 = (
         smaller(1.0, ceil(span * inverse_ranks - 1.0))
         for inverse_ranks in (machine.inverse_1, machine.inverse_2, machine.inverse_3)
     )
     in_1, in_2, in_3 = 1.0 - beyond_1, beyond_1 - beyond_2, beyond_2 - beyond_3
-    byte = in_1 * machine.byte_1 + in_2 * machine.byte_2 + in_3 * machine.byte_3 + beyond_3 * machine.byte_4
+    byte_2, byte_3 = (
+        byte if always_zero(line) else byte / towards(machine, slot, stride)
+        for slot, byte, line in ((2, machine.byte_2, machine.line_2a), (3, machine.byte_3, machine.line_3a))
+    )
+    byte = in_1 * machine.byte_1 + in_2 * byte_2 + in_3 * byte_3 + beyond_3 * machine.byte_4
     hop = in_1 * machine.hop_1 + in_2 * machine.hop_2 + in_3 * machine.hop_3 + beyond_3 * machine.hop_4
     unknown = (
         in_1 * machine.unknown_1 + in_2 * machine.unknown_2 + in_3 * machine.unknown_3 + beyond_3 * machine.unknown_4

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define
 
-from trnspec.perf.experts import byte_time, copies
+from trnspec.perf.experts import byte_time, copies, reach
 from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, ceil, floor, larger, smaller
 from trnspec.perf.work.stages import extreme_layers
@@ -53,9 +53,8 @@ class Costs:
         sends: Such messages per microbatch.
         bubble_microbatches: Least pipeline bubble in microbatches.
         fill: ``pp - 1`` where the backward pass is split into input and weight gradients, else 0.
-        ramp: 1 over the microbatches from which on a V-shaped schedule has its whole least bubble; 1 for others.
         deferred: Weight-gradient passes that fill the bubble, at most.
-        folded: 1 where a stage has a chunk from either end of the model.
+        v_shape: Number of the V-shaped schedule, from 1; 0 for others.
         bubble: Least pipeline bubble relative to 1F1B.
         stage_layers: Layers of the stage with the most.
         shorter: Layers that the other stages have fewer, on average.
@@ -101,9 +100,8 @@ class Costs:
     sends: Number
     bubble_microbatches: Number
     fill: Number
-    ramp: Number
     deferred: Number
-    folded: Number
+    v_shape: Number
     bubble: Number
     stage_layers: Number
     shorter: Number
@@ -211,15 +209,20 @@ def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     they received.
     """
     message = terms.hidden * plan.activation_bytes
-    results, moe = terms.results, terms.moe
+    results, moe, byte = terms.results, terms.moe, _all_reduce(plan, links)
     if always_zero(moe):
-        return {"tensor_each": results * links.tensor_each, "tensor_token": results * (links.tensor_byte * message)}
+        return {"tensor_each": results * links.tensor_each, "tensor_token": results * (byte * message)}
     # Where every rank has all experts, shared and routed ones have one sum, and one copy of a token is enough for both.
     several = smaller(plan.ep - 1.0, 1.0)
     results = results + terms.shared * (1.0 - plan.per_node * (1.0 - several))
-    received = plan.load * copies(plan.ep, terms.active, plan.per_node) * plan.expert_split / plan.tp
+    received = (
+        plan.load
+        * copies(plan.ep, terms.active, plan.per_node, reach(links.exchange, plan.node_limit))
+        * plan.expert_split
+        / plan.tp
+    )
     each = results * links.tensor_each + moe * links.split_each
-    token = results * links.tensor_byte + moe * received * links.split_byte
+    token = results * byte + moe * received * links.split_byte
     return {"tensor_each": each, "tensor_token": token * message}
 
 
@@ -231,7 +234,13 @@ def _ends(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     """
     rounds = 1.0 + larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))
     message = terms.hidden * plan.activation_bytes
-    return {"ends_each": rounds * links.tensor_each, "ends_token": rounds * (links.tensor_byte * message)}
+    return {"ends_each": rounds * links.tensor_each, "ends_token": rounds * (_all_reduce(plan, links) * message)}
+
+
+def _all_reduce(plan: Plan, links: Links) -> Number:
+    """Time of a byte of an all-reduce over tensor-parallel ranks: with sequence parallelism it is two collectives."""
+    saved = links.tensor_saved
+    return links.tensor_byte if always_zero(saved) else links.tensor_byte - (1.0 - plan.sequence) * saved
 
 
 def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
@@ -248,7 +257,8 @@ def _experts(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
         return {"expert_each": 0.0, "expert_token": 0.0}
     rounds = (4.0 + 2.0 * plan.full) * moe
     message = terms.hidden * plan.activation_bytes * plan.load / plan.tp
-    byte = byte_time(links.exchange, terms.active, plan.per_node)
+    message = message if type(plan.sent) is float and plan.sent == 1.0 else plan.sent * message
+    byte = byte_time(links.exchange, terms.active, plan.per_node, reach(links.exchange, plan.node_limit))
     each = links.expert_each + terms.dispatch * smaller(plan.ep - 1.0, 1.0)
     return {"expert_each": rounds * each, "expert_token": rounds * (byte * message * terms.exchange)}
 
@@ -279,9 +289,8 @@ def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
         "bubble": plan.bubble,
         "bubble_microbatches": plan.bubble * others,
         "fill": others * smaller(plan.deferred + plan.folded, 1.0),
-        "ramp": 1.0 + plan.folded * (1.0 / plan.pp - 1.0),
-        "deferred": others * plan.deferred + plan.folded * _ALL,
-        "folded": plan.folded,
+        "deferred": others * plan.deferred,
+        "v_shape": plan.v_shape,
     }
 
 
@@ -294,10 +303,6 @@ def _stages(terms: Terms, plan: Plan) -> dict[str, Number]:
         "missing_layers": most - last,
         "mtp": terms.mtp,
     }
-
-
-_ALL = 2.0**53
-"""More microbatches than any batch has."""
 
 
 def _available(terms: Terms, plan: Plan) -> dict[str, Number]:
@@ -324,10 +329,15 @@ def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     last = floor(terms.layers / plan.pp) + terms.mtp
     ends = last * terms.kept + terms.outer + smaller(plan.pp - 1.0, 1.0) * terms.last_extra + terms.joined
     parameters = larger(stages * terms.kept, ends) * share
-    data_byte = links.data_byte * parameters
+    # Where the optimizer is sharded, gradients are reduce-scattered, else all-reduced.
+    whole = 1.0 - plan.sharded
+    data_byte = links.data_byte
+    data_byte = (data_byte if always_zero(links.data_saved) else data_byte - whole * links.data_saved) * parameters
     if not always_zero(elements := terms.routed):
         routed = larger(stages, last) * (elements / (plan.ep * plan.expert_split))
-        data_byte = data_byte + links.part_byte * routed
+        part_byte = links.part_byte
+        part_byte = part_byte if always_zero(links.part_saved) else part_byte - whole * links.part_saved
+        data_byte = data_byte + part_byte * routed
         # Experts are sharded over fewer ranks, since each expert-parallel rank has its own.
         parameters = parameters + routed + plan.sharded * (plan.ep * plan.expert_split * share - 1.0) * routed
     return {

@@ -124,6 +124,7 @@ def prepare(  # noqa: PLR0913  # the inputs of an estimator
     lnc: int | None = None,
     chips: int | None = None,
     framework: str | None = None,
+    era: str | None = None,
     reserve: str | None = None,
     gathered_inputs: bool | None = None,
     bucket: str | None = None,
@@ -140,6 +141,7 @@ def prepare(  # noqa: PLR0913  # the inputs of an estimator
         chips: Use only this many chips; all by default.
         framework: Training framework, of :data:`trnspec.perf.work.frameworks.FRAMEWORKS`; sets the others and the
             defaults of :func:`trnspec.perf.sweep.batch.sweep` and :func:`~trnspec.perf.sweep.batch.rows`.
+        era: Era of the software's release, such as ``2026``, of which calibrations are preferred; the newest by default.
         reserve: Memory of a rank that the model cannot use: a size or a share, such as ``4 GiB`` or ``5%``.
         gathered_inputs: Whether inputs gathered over tensor-parallel ranks are stored.
         bucket: Buffers of gradients that are being reduced, such as ``1 GB``.
@@ -155,7 +157,7 @@ def prepare(  # noqa: PLR0913  # the inputs of an estimator
     dims = dimensions(node.spec)
     system = lower(graph, on, lnc=lnc, chips=chips)
     calibrated_efficiency = calibrated(
-        graph, system.chip, "training", calibration, framework or "", experts=dims.experts > 0
+        graph, system.chip, "training", calibration, framework or "", era or "", experts=dims.experts > 0
     )
     assert system.ends is not None
     slow, fast = (machine(end, calibrated_efficiency.efficiency, dtype) for end in system.ends)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from attrs import define, frozen
 
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, larger, smaller
+from trnspec.perf.ops import Number, elementwise, larger, smaller, where
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
+from trnspec.perf.training.v_shaped import v_shaped_bubble
 from trnspec.perf.work.terms import terms
 
 if TYPE_CHECKING:
@@ -139,20 +140,19 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     head, ends = tokens * costs.head, _carried(costs.ends_each, costs.ends_token, tokens)
     shorter, predicted = costs.shorter, costs.mtp
     if always_zero(shorter) and always_zero(predicted):
-        stage = Stage(stages * on_forward, stages * whole, stages * weights)
-        idle = bubble(costs, fill, microbatches, stage, pipeline)
-        (data,) = _data(costs, microbatches, split, layer, stages)
+        idle = bubble(costs, fill, microbatches, layer.times(stages), pipeline)
+        (data,) = _data(costs, microbatches, split, layer, idle, stages)
     else:
         others, missing, ends = stages - shorter, costs.missing_layers, (1.0 + predicted) * ends
         # The stage with the output is the slowest where the output takes longer than the layers that it has fewer.
         last = predicted * whole + head + ends
         hidden = (missing - predicted) * whole
-        longest, outputs = _data(costs, microbatches, split, layer, stages, stages - missing + predicted)
+        idle = bubble(costs, fill, microbatches, layer.times(others), pipeline)
+        longest, outputs = _data(costs, microbatches, split, layer, idle, stages, stages - missing + predicted)
         # A stage that is not the slowest also exchanges gradients in the time by which it is shorter.
         later = microbatches * (head + ends - hidden)
         data = larger(longest - larger(later, 0.0), outputs + smaller(later, 0.0))
-        stage = Stage(others * on_forward, others * whole, others * weights)
-        idle = bubble(costs, fill, microbatches, stage, pipeline) + costs.bubble * smaller(missing * whole, last)
+        idle = idle + costs.bubble * smaller(missing * whole, last)
         head, ends = larger(head - hidden, 0.0), larger(ends - larger(hidden - head, 0.0), 0.0)
 
     passes = microbatches * stages
@@ -182,6 +182,10 @@ class Stage:
     whole: Number
     weights: Number
     either: Number = 0.0
+
+    def times(self, layers: Number) -> Stage:
+        """That of some layers."""
+        return Stage(layers * self.forward, layers * self.whole, layers * self.weights, layers * self.either)
 
 
 def _carried(call: Number, token: Number, tokens: Number) -> Number:
@@ -235,9 +239,8 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
     ``(p - 1) (F + B)`` of the first and the last microbatch's way with weight gradients: of all microbatches in flight but
     one, up to ``p`` for ``zb1p`` and ``2 p - 1`` for ``zb2p`` (Qi et al. 2023, section 3), exact for F, B >= W.
 
-    V-shaped schedules have their published bubble, which limited memory causes, from ``m >= p`` on, and ``m/p`` of it below;
-    or what remains of ``p (F + B) + (m - 1) B + W/2``, if that is longer: every stage is passed twice, the turn by one
-    microbatch after the other, and W of the first chunk remains.
+    V-shaped schedules execute their passes in the published order, see :mod:`trnspec.perf.training.v_shaped`; what may be in
+    either pass is where the bubble is the shortest.
 
     Args:
         costs: The coefficients.
@@ -249,24 +252,31 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
     whole = stage.whole + pipeline
     if always_zero(fill):
         return costs.bubble_microbatches * whole
-    idle = costs.bubble_microbatches * smaller(microbatches * costs.ramp, 1.0) * whole
-    weights, folded = stage.weights, costs.folded
-    each = weights + folded * (stage.forward + 0.5 * pipeline)
-    filled = smaller(microbatches - 1.0, costs.deferred) * each + folded * (0.5 * weights)
-    return larger(idle, fill * (whole - weights) - filled)
+    weights, v_shape = stage.weights, costs.v_shape
+    filled = smaller(microbatches - 1.0, costs.deferred) * weights
+    idle = larger(costs.bubble_microbatches * whole, fill * (whole - weights) - filled)
+    if always_zero(v_shape):
+        return idle
+    forward = stage.forward + 0.5 * pipeline
+    passes = 0.5 * forward, 0.5 * (whole - weights - forward), 0.5 * weights, 0.5 * stage.either
+    return where(v_shape > 0.0, elementwise(v_shaped_bubble, v_shape, fill + 1.0, microbatches, *passes), idle)
 
 
-def _data(costs: Costs, microbatches: Number, split: Number, layer: Stage, *layers: Number) -> list[Number]:
+def _data(
+    costs: Costs, microbatches: Number, split: Number, layer: Stage, idle: Number, *layers: Number
+) -> list[Number]:
     """Exposed collectives over gradients and sharded weights, which overlap with the computation of a stage.
 
     Gradients overlap with the backward passes of a stage from when the first are final, weights of the next step with its
-    forward passes; what is exchanged for every microbatch overlaps with all passes of a microbatch.
+    forward passes; what is exchanged for every microbatch overlaps with all passes of a microbatch, and where the backward
+    pass is split with the pipeline bubble, which may be between any two passes.
 
     Args:
         costs: The coefficients.
         microbatches: Microbatches per step and replica.
         split: 1 where the backward pass is split.
         layer: A microbatch in a layer.
+        idle: The pipeline bubble.
         layers: Layers of a stage, for each of some stages.
     """
     byte, exposed, available = costs.data_byte, costs.exposed, costs.available
@@ -280,7 +290,11 @@ def _data(costs: Costs, microbatches: Number, split: Number, layer: Stage, *laye
         return times
     repeated, whole = gradients + costs.gathered * weights, available * layer.whole
     others = scattered * (microbatches - 1.0)
-    return [time + others * _exposed(repeated, n * whole, exposed) for time, n in zip(times, layers, strict=True)]
+    beside = 0.0 if always_zero(split) else split * (available * idle)
+    return [
+        time + _exposed(others * repeated, others * (n * whole) + beside, exposed)
+        for time, n in zip(times, layers, strict=True)
+    ]
 
 
 def _exposed(time: Number, behind: Number, share: Number) -> Number:

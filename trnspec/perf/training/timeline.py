@@ -9,7 +9,7 @@ to the step time.
   events: the last stage, which has the head, is never idle between its first and its last pass.
 - ZB-H1 and ZB-H2 (``zb1p``, ``zb2p``): Qi et al. 2023, section 3. Stages begin a step one after the other, as they ended
   the step before, since the optimizer does not synchronize them; the step of a stage begins with its first pass.
-- V-shaped schedules are found by a search for each case; there is no order to draw.
+- V-shaped schedules: :mod:`trnspec.perf.training.v_shaped`. The first stage has the output, in its second chunk.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from trnspec.evaluation.result import RefusalError
+from trnspec.perf.training import v_shaped
+from trnspec.perf.work.layout import V_SHAPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +47,8 @@ SPLIT = {"zb1p": 1, "zb2p": 2}
 """Schedules whose backward pass is split: how far gradients of weights fall behind, in microbatches per stage."""
 FUSED = ("1f1b", "interleaved")
 """Schedules with whole backward passes."""
+_TWICE = 2
+"""Chunks of a stage in a V-shaped schedule."""
 
 Work = tuple[str, str, float]
 """A part of a pass: its thread, its name, and its duration [s]."""
@@ -103,6 +107,7 @@ class Timeline:
         chunks: Model chunks per stage.
         total: The step time [s].
         starts: The start of the step of each stage [s]; later than 0 only where stages are not synchronized.
+        folded: Whether a stage has a chunk from either end of the model.
     """
 
     events: tuple[Event, ...] = field(repr=False)
@@ -110,6 +115,7 @@ class Timeline:
     chunks: int
     total: float
     starts: tuple[float, ...]
+    folded: bool = False
 
     def of(self, stage: int) -> list[Event]:
         """The events of a stage."""
@@ -125,7 +131,8 @@ class Timeline:
                 first.setdefault(event.work, event)
                 last[event.work] = event
         steps += [(first[p].start, 1) for p in first if p.kind == "F"]
-        steps += [(last[p].end, -1) for p in last if p.kind == "B"]
+        # V-shaped schedules count activations until the gradients of the weights are computed.
+        steps += [(last[p].end, -1) for p in last if p.kind == ("W" if self.folded else "B")]
         held, levels = 0, [(self.starts[stage], 0)]
         for time, change in sorted(steps):
             held += change
@@ -143,9 +150,9 @@ class Passes:
         schedule: The schedule.
         stages: Pipeline stages.
         microbatches: Microbatches.
-        chunks: Model chunks per stage.
+        chunks: Model chunks per stage; V-shaped schedules have two.
         parts: The parts of each kind of pass.
-        last: Further parts on the last stage, in its last chunk.
+        last: Further parts on the stage with the output, in its last chunk.
         end: What all stages do at the end of the step.
     """
 
@@ -157,11 +164,21 @@ class Passes:
     last: Mapping[str, Sequence[Work]] = field(factory=dict)
     end: Sequence[Work] = ()
 
+    @property
+    def folded(self) -> bool:
+        """Whether a stage has a chunk from either end of the model."""
+        return self.schedule in V_SHAPED
+
+    @property
+    def synchronized(self) -> bool:
+        """Whether all stages begin a step at the same time."""
+        return self.schedule in FUSED
+
     def work(self, one: Pass) -> Iterator[Work]:
         """The parts of a pass."""
         for thread, name, duration in self.parts.get(one.kind, ()):
             yield thread, name, duration / self.chunks
-        if one.stage == self.stages - 1 and one.chunk == self.chunks - 1:
+        if one.stage == (0 if self.folded else self.stages - 1) and one.chunk == self.chunks - 1:
             yield from self.last.get(one.kind, ())
 
 
@@ -186,7 +203,7 @@ def timeline(passes: Passes, total: float) -> Timeline:
             hint="a timeline of fewer microbatches looks the same",
         )
     stages = _executed(orders, passes)
-    starts = [events[0].start if passes.schedule in SPLIT else 0.0 for events in stages]
+    starts = [0.0 if passes.synchronized else events[0].start for events in stages]
     tail = math.fsum(duration for _, _, duration in passes.end)
     common = max(events[-1].end - start for events, start in zip(stages, starts, strict=True))
     if common + tail > total * (1.0 + CLOSE):
@@ -198,7 +215,8 @@ def timeline(passes: Passes, total: float) -> Timeline:
     complete = [
         list(_complete(events, start, common, total, passes)) for events, start in zip(stages, starts, strict=True)
     ]
-    return Timeline(tuple(chain.from_iterable(complete)), passes.stages, passes.chunks, total, tuple(starts))
+    events = tuple(chain.from_iterable(complete))
+    return Timeline(events, passes.stages, passes.chunks, total, tuple(starts), passes.folded)
 
 
 def _complete(events: Sequence[Event], start: float, common: float, total: float, passes: Passes) -> Iterator[Event]:
@@ -228,12 +246,15 @@ def _orders(passes: Passes) -> list[list[Pass]]:
     p, m, v = passes.stages, passes.microbatches, passes.chunks
     if passes.schedule in SPLIT and v == 1:
         return [list(_split(p, m, SPLIT[passes.schedule], stage)) for stage in range(p)]
+    if passes.folded and v == _TWICE:
+        orders = v_shaped.order(passes.schedule, p, m)
+        return [[Pass(k, i, c, stage) for k, c, i in order] for stage, order in enumerate(orders)]
     if passes.schedule not in FUSED:
         raise RefusalError(
             "no-event-schedule",
-            f"the passes of {passes.schedule} have no published order; a search finds one for each case",
+            f"the passes of {passes.schedule} have no published order",
             place="schedule",
-            hint=f"schedules with a timeline: {', '.join((*FUSED, *SPLIT))}",
+            hint=f"schedules with a timeline: {', '.join((*FUSED, *SPLIT, *V_SHAPED))}",
         )
     if v > 1 and m % p:
         raise RefusalError(
@@ -272,8 +293,12 @@ def _split(p: int, m: int, behind: int, stage: int) -> Iterator[Pass]:
         yield Pass("W", i, 0, stage)
 
 
-def _needed(one: Pass, p: int, v: int) -> Pass | None:
-    """The pass on another stage whose result a pass needs: chunk c of stage s is the ``c p + s``-th part of the model."""
+def _needed(one: Pass, passes: Passes) -> Pass | None:
+    """The pass whose result a pass needs: chunk c of stage s is the ``c p + s``-th part of the model, if not V-shaped."""
+    p, v = passes.stages, passes.chunks
+    if passes.folded:
+        others = v_shaped.needed((one.kind, one.chunk, one.microbatch), one.stage, p)
+        return next((Pass(kind, i, chunk, stage) for stage, (kind, chunk, i) in others), None)
     part = one.chunk * p + one.stage
     if one.kind == "F" and part:
         return Pass("F", one.microbatch, *divmod(part - 1, p))
@@ -284,7 +309,7 @@ def _needed(one: Pass, p: int, v: int) -> Pass | None:
 
 def _executed(orders: Sequence[Sequence[Pass]], passes: Passes) -> list[list[Event]]:
     """The events of all passes, each as early as possible."""
-    p, v = passes.stages, passes.chunks
+    p = passes.stages
     done: dict[Pass, float] = {}
     position, free = [0] * p, [0.0] * p
     events: list[list[Event]] = [[] for _ in range(p)]
@@ -294,7 +319,7 @@ def _executed(orders: Sequence[Sequence[Pass]], passes: Passes) -> list[list[Eve
         for stage, order in enumerate(orders):
             while position[stage] < len(order):
                 one = order[position[stage]]
-                needed = _needed(one, p, v)
+                needed = _needed(one, passes)
                 if needed is not None and needed not in done:
                     break
                 now = free[stage] if needed is None else max(free[stage], done[needed])
@@ -328,7 +353,7 @@ def passes_of(parts: Mapping[str, float], layout: Layout, *, forward: float, sco
     pipeline, ends = each.get("pipeline", 0.0), ends / m
     tensor = each.get("tensor", 0.0) - ends
     forward, scores = forward / m, scores / m
-    weights = forward - scores if schedule in SPLIT else 0.0
+    weights = 0.0 if schedule in FUSED else forward - scores
     # Collectives per layer: two forward and two backward, two more for recompute; keys and values once forward, twice
     # backward with their gradients, and once more where attention is recomputed.
     rounds, rings = 1.0 / (2.0 + float(plan.full)), 1.0 / (3.0 + float(plan.full) + float(plan.selective))
@@ -351,7 +376,7 @@ def passes_of(parts: Mapping[str, float], layout: Layout, *, forward: float, sco
         schedule=schedule,
         stages=stages,
         microbatches=int(m),
-        chunks=chunks,
+        chunks=_TWICE if schedule in V_SHAPED else chunks,
         parts={"F": before, "B": after, "W": [(COMPUTE, "weight gradients", weights)]},
         last={
             "F": [(COMPUTE, "head", head / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],

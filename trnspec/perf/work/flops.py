@@ -197,7 +197,12 @@ def layer_traffic(
         + moved * (mixed + d.recurrent_width / d.layers)
         + tokens * attended * d.kv_elements * kv_bytes,
         scores=moved * (queries + outputs) + sequences * context * d.kv_elements * kv_bytes,
-        mlp=dense * (d.mlp_weights * weight_bytes + moved * (2.0 * d.hidden + d.matrices * d.width)),
+        mlp=dense
+        * where(
+            d.mlp_weights > 0.0,
+            d.mlp_weights * weight_bytes + moved * (2.0 * d.hidden + d.matrices * d.width),
+            0.0,
+        ),
         experts=expert
         * (
             visited(d, tokens) * d.expert_weights * weight_bytes

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from trnspec.evaluation import questions
 from trnspec.evaluation.result import RefusalError
+from trnspec.perf.experts import SENT
 from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
 from trnspec.perf.work.memory import OPTIMIZERS
@@ -37,8 +38,8 @@ BUBBLES = {
 """The least pipeline bubble of each schedule relative to 1F1B; of the interleaved one divided by the chunks per stage.
 
 1F1B and interleaved: Narayanan et al. 2021, section 2.2. ``v-half`` and ``v-min``: Qi et al. 2024, and the table of
-github.com/sail-sg/zero-bubble-pipeline-parallelism. With few microbatches, or unequal passes, schedules with a split
-backward pass have a longer bubble, see :func:`trnspec.perf.training.step.bubble`.
+github.com/sail-sg/zero-bubble-pipeline-parallelism. Schedules with a split backward pass have that of their passes, see
+:func:`trnspec.perf.training.step.bubble`.
 """
 
 DEFERRED = {"zb1p": 1.0, "zb2p": 2.0}
@@ -46,6 +47,10 @@ DEFERRED = {"zb1p": 1.0, "zb2p": 2.0}
 that the schedule has in flight (Qi et al. 2023, section 3).  V-shaped schedules defer all; the others do not split the
 backward pass.
 """
+
+
+V_SHAPED = tuple(name for name, (_, folded) in SCHEDULES.items() if folded)
+"""The V-shaped schedules, by their number from 1."""
 
 
 @frozen(kw_only=True)
@@ -74,6 +79,8 @@ class Layout:
         uneven: Whether stages may have different numbers of layers, see :func:`trnspec.perf.work.stages.dealt`.
         expert_tp: Tensor-parallel degree of one expert, a divisor of tp; ``None`` for tp.
         dispatch: How tokens are sent to experts, see :mod:`trnspec.perf.experts`.
+        dispatch_dtype: Dtype of tokens on their way to experts.
+        node_limit: Nodes that the experts of a token are on, at most; 0 for no limit.
         expert_overlap: Whether the all-to-all overlaps with the rest of a layer.
         imbalance: Tokens of the busiest rank's experts over the mean.
         capacity_factor: Tokens that every expert computes, padding included, over the mean; ``None`` without a limit.
@@ -100,6 +107,8 @@ class Layout:
     uneven: bool = False
     expert_tp: int | None = None
     dispatch: questions.Dispatch = "per-node"
+    dispatch_dtype: questions.DispatchDtype = "bf16"
+    node_limit: int = 0
     expert_overlap: bool = True
     imbalance: float = 1.0
     capacity_factor: float | None = None
@@ -133,6 +142,11 @@ class Layout:
     def folded(self) -> float:
         """1 if a stage has a chunk from either end of the model."""
         return SCHEDULES[self.schedule][1]
+
+    @property
+    def v_shape(self) -> float:
+        """Number of the V-shaped schedule, from 1; 0 for others."""
+        return V_SHAPED.index(self.schedule) + 1.0 if self.schedule in V_SHAPED else 0.0
 
     @property
     def chunked(self) -> float:
@@ -173,6 +187,7 @@ class Layout:
             bubble=self.bubble,
             deferred=DEFERRED.get(self.schedule, 0.0),
             folded=folded,
+            v_shape=self.v_shape,
             chunks=float(self.interleave),
             # A V-shaped schedule passes every stage twice; each model chunk passes every stage once.
             sends=1.0 + folded if self.interleave == 1 else float(self.interleave),
@@ -189,6 +204,8 @@ class Layout:
             update_bytes=float(sizes.update_bytes),
             expert_split=float(self.expert_split),
             per_node=float(self.dispatch == "per-node"),
+            sent=SENT[self.dispatch_dtype],
+            node_limit=float(self.node_limit),
             expert_overlap=float(self.expert_overlap),
             load=float(self.load),
         )
@@ -315,6 +332,13 @@ def _heads(layout: Layout, d: Dimensions, _: int) -> RefusalError:
 
 
 def _schedule(layout: Layout, *_: object) -> RefusalError:
+    if layout.v_shape and layout.pp > legality.MOST_V_STAGES:
+        return RefusalError(
+            "schedule",
+            f"the schedule {layout.schedule} is computed for at most {legality.MOST_V_STAGES} stages; pp is {layout.pp}",
+            place="pp",
+            hint=f"pp {legality.MOST_V_STAGES} or less",
+        )
     if (layout.interleave > 1) != (layout.schedule == "interleaved"):
         return RefusalError(
             "schedule",

@@ -21,6 +21,10 @@ REASONS = (
 """The reasons by code; 0 is a valid layout. If several conditions hold, the reason is the first."""
 
 
+MOST_V_STAGES = 64
+"""The most stages for which the passes of V-shaped schedules are executed; models have no layers for more."""
+
+
 class Layouts(Protocol):
     """One layout, or columns of layouts; see :class:`trnspec.perf.work.layout.Layout`."""
 
@@ -97,18 +101,19 @@ def degrees(c: Layouts, ranks: Number, heads: Number, experts: Number) -> Condit
     }
 
 
-def stages(c: Layouts, layers: Number, *, uneven: bool = False) -> Conditions:
+def stages(c: Layouts, layers: Number, *, uneven: Number = False) -> Conditions:
     """Conditions on the pipeline; embedding and output may count as one layer each.
 
     Args:
         c: The layouts.
         layers: Layers of the model.
-        uneven: Whether stages may have different numbers of layers.
+        uneven: Whether stages may have different numbers of layers: a bool, or 1.0 and 0.0.
     """
     parts = c.pp * c.interleave * (1.0 + c.folded)
-    indivisible = False if uneven else both(fractional(layers / parts), fractional((layers + 2.0) / parts))
+    indivisible = both(uneven == 0.0, both(fractional(layers / parts), fractional((layers + 2.0) / parts)))
     # Of all schedules only 1F1B has a relative bubble of 1.
     other_schedule = both(c.pp == 1.0, c.bubble != 1.0)
+    other_schedule = either(other_schedule, c.folded * c.pp > MOST_V_STAGES)
     return {
         "schedule": either((c.interleave > 1.0) != (c.chunked > 0.0), other_schedule),
         "layers-not-divisible": both(c.pp > 1.0, indivisible),

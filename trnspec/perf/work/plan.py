@@ -24,6 +24,7 @@ class Plan:
         bubble: Least pipeline bubble relative to 1F1B, with many microbatches.
         deferred: Weight-gradient passes that fill the bubble, relative to ``pp - 1``; 0 where V-shaped, or not split.
         folded: 1 where a stage has a chunk from either end of the model.
+        v_shape: Number of the V-shaped schedule in :data:`trnspec.perf.work.layout.V_SHAPED`, from 1; 0 for others.
         chunks: Model chunks per stage.
         sends: Messages between stages relative to 1F1B.
         sharded: 1 where the optimizer states are sharded over the replicas: ZeRO 1, 2 and 3.
@@ -40,6 +41,8 @@ class Plan:
         activation_bytes: Bytes of an activation.
         expert_split: Tensor-parallel degree of one expert; a divisor of ``tp``.
         per_node: 1 where a token is sent once to each unit with some of its experts, 0 where once for each expert.
+        sent: Bytes of all-to-alls over those of 16 bit, see :data:`trnspec.perf.experts.SENT`.
+        node_limit: Nodes that the experts of a token are on, at most; 0 for no limit.
         expert_overlap: 1 where the all-to-all can overlap with the rest of a layer.
         load: Tokens that the busiest rank computes and exchanges, over their mean.
     """
@@ -55,6 +58,7 @@ class Plan:
     bubble: Number = 1.0
     deferred: Number = 0.0
     folded: Number = 0.0
+    v_shape: Number = 0.0
     chunks: Number = 1.0
     sends: Number = 1.0
     sharded: Number = 0.0
@@ -71,6 +75,8 @@ class Plan:
     activation_bytes: Number = 2.0
     expert_split: Number = field(default=Factory(lambda self: self.tp, takes_self=True))
     per_node: Number = 1.0
+    sent: Number = 1.0
+    node_limit: Number = 0.0
     expert_overlap: Number = 1.0
     load: Number = 1.0
 

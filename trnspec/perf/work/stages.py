@@ -91,7 +91,9 @@ def in_flight(split: Split, microbatches: Number, stage: Number = 0.0) -> Number
     - interleaved: a stage has started ``(v - 1) p + 2 (p - k - 1) + 1`` chunks of ``1/v`` of its layers, on stage 0
       ``p (1 + (p - 1)/(p v))`` (Korthikanti et al. 2022, section 4.2.3);
     - GPipe: all ``m``;
-    - zero bubble: the factor of its authors times 1F1B; in a V-shaped schedule all stages store as much as the first.
+    - zero bubble: the factor of its authors times 1F1B;
+    - V-shaped: ``p`` for ``zbv``, ``floor(p/2) + 1`` for ``v-half``, ``floor((p + 4)/3)`` for ``v-min``, on every stage (Qi et
+      al. 2024, table 1), which is the factor times ``p - 2``, and 2.
 
     Args:
         split: Degrees of parallelism.
@@ -99,10 +101,15 @@ def in_flight(split: Split, microbatches: Number, stage: Number = 0.0) -> Number
         stage: The pipeline stage, from 0.
     """
     v = split.interleave
-    depth = where(split.folded > 0.0, split.pp, split.pp - stage)
-    non_interleaved = smaller(microbatches, larger(1.0, split.held * depth))
+    # A third of whole numbers may be rounded.
+    v_shaped = floor(smaller(split.held, 1.0) * (split.pp - 2.0) + _TWO)
+    limit = where(split.folded > 0.0, v_shaped, split.held * (split.pp - stage))
+    non_interleaved = smaller(microbatches, larger(1.0, limit))
     interleaved = smaller(microbatches, ((v - 1.0) * split.pp + 2.0 * (split.pp - stage) - 1.0) / v)
     return where(v > 1.0, interleaved, non_interleaved)
+
+
+_TWO = 2.0 + 2.0**-20
 
 
 class Deal(NamedTuple):

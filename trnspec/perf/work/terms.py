@@ -163,7 +163,8 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         exposed=machine.exposed,
         tensor_overlap=machine.tensor_overlap,
         pipeline_overlap=machine.pipeline_overlap,
-        exchange=1.0 / machine.exchange,
+        # Experts that process smaller vectors exchange those.
+        exchange=model.inner / machine.exchange,
         dispatch=machine.dispatch,
         expert_overlap=machine.expert_overlap,
         step=machine.step,
@@ -174,7 +175,7 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         shared=model.shared,
         results=model.results,
         routed_matmul=2.0 * (model.weights - model.whole) * machine.flop,
-        routed_wide=2.0 * model.hidden * model.dispatched * pass_time,
+        routed_wide=2.0 * model.hidden * model.inner * model.dispatched * pass_time,
         routed_split=model.routed_split * pass_time,
     )
 

@@ -49,6 +49,7 @@ class Transformer:
         mtp: Modules of multi-token prediction.
         joined: Elements of the matrix of such a module that joins two inputs.
         results: Results of a layer on the residual stream, without experts: of attention, and of dense layers.
+        inner: Size of the vectors that routed experts process, over the hidden size.
         active: Experts per token; 0 for a dense model.
         moe: Share of the layers with experts.
         shared: Share of the layers with shared experts.
@@ -84,6 +85,7 @@ class Transformer:
     mtp: Number = 0.0
     joined: Number = 0.0
     results: Number = 2.0
+    inner: Number = 1.0
     active: Number = 0.0
     moe: Number = 0.0
     shared: Number = 0.0
@@ -122,9 +124,7 @@ def transformer(d: Dimensions) -> Transformer:
         + experts * (d.experts * d.expert_small + d.shared_small + d.router_small),
         scores=attended * d.heads * (d.qk_size + d.v_size),
         absorbed=attended * d.heads * (d.kv_elements + d.rank if d.rank else d.qk_size + d.v_size),
-        split=attended * (qkv + d.heads * d.v_size)
-        + d.recurrent_width / d.layers
-        + feed_forward_width * (gated + 1.0),
+        split=attended * (qkv + d.heads * d.v_size) + d.recurrent_width / d.layers + feed_forward_width * (gated + 1.0),
         dispatched=experts * d.active,
         embedding=d.embedding + d.positions,
         output=d.head,
@@ -141,6 +141,7 @@ def transformer(d: Dimensions) -> Transformer:
         mtp=d.mtp_layers,
         joined=d.mtp_weights,
         results=1.0 + dense - d.absent_results / d.layers,
+        inner=d.expert_hidden / d.hidden if d.expert_hidden else 1.0,
         active=d.active,
         moe=experts,
         shared=shared,

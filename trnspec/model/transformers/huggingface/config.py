@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import Factory, define, field, frozen
 
 from trnspec.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trnspec.model.transformers.model import Model
+from trnspec.model.transformers.model import Model
 
 REQUIRED = object()
 """Marks a key without a default."""
@@ -29,11 +26,11 @@ IGNORED = frozenset(
     attn_logit_softcapping attn_pdrop attn_scale attn_temperature_tuning audio_config auto_map aux_loss_alpha bad_words_ids
     begin_suppress_tokens bos_token_id cache_implementation chunk_size chunk_size_feed_forward classifier_dropout
     compress_rope_theta compression_config cross_attention_hidden_size decoder_start_token_id diversity_penalty do_sample
-    dropout dtype dtype_plan early_stopping embd_pdrop embed_dropout embedding_multiplier encoder_no_repeat_ngram_size
+    dropout dtype dtype_plan early_stopping embd_pdrop embed_dropout embedding_dropout embedding_multiplier encoder_no_repeat_ngram_size
     eos_token_id ep_size exponential_decay_length_penalty ffn_dropout final_logit_softcapping finetuning_task floor_scale
     for_llm forced_bos_token_id forced_eos_token_id fused_bias_fc gradient_checkpointing hidden_act hidden_activation
     hidden_dropout hidden_dropout_prob id2label ignore_index init_std initializer_factor initializer_range
-    initial_context_length is_decoder is_encoder_decoder keys_to_ignore_at_inference label2id layer_norm_eps
+    initial_context_length is_decoder is_encoder_decoder is_llama_config keys_to_ignore_at_inference label2id layer_norm_eps
     layer_norm_epsilon layerdrop layernorm_epsilon learned_pos_emb length_penalty logit_scale logits_scaling mamba_hidden_act
     mamba_ssm_cache_dtype mamba_ssm_dtype max_length max_seq_len_cached min_length mlp_hidden_act model_max_length
     model_type moe_aux_loss_coeff moe_layer_use_mixer moe_normalize_expert_weights moe_renormalize
@@ -141,6 +138,10 @@ class Config:
             self.notes.append(f"{key} is not in config.json; {shown} is the default of {self.architecture}")
         return default
 
+    def present(self, *keys: str) -> str:
+        """The first of some names of a key that has a value; the first one if none has."""
+        return next((key for key in keys if self.values.get(key) is not None), keys[0])
+
     def count(self, key: str, default: Any = REQUIRED) -> int:
         """A count of at least 1.
 
@@ -163,11 +164,11 @@ class Config:
             raise ConfigError(key, f"{key} is {value!r}; expected an integer of at least 0")
         return value
 
-    def flag(self, key: str, default: Any = REQUIRED) -> bool:
+    def flag(self, key: str, *, default: bool = False) -> bool:
         """A value that is true or false.
 
         Raises:
-            ConfigError: It is missing and has no default, or is neither.
+            ConfigError: It is neither.
         """
         value = self.get(key, default)
         if not isinstance(value, bool):
@@ -209,6 +210,22 @@ class Config:
             known = " or ".join(str(v).lower() if isinstance(v, bool) else repr(v) for v in allowed)
             raise ConfigError(key, f"{key} is {value!r}; {self.architecture} can be imported with {known} only")
 
+    def on(self, key: str) -> None:
+        """Refuse a key that is false.
+
+        Raises:
+            ConfigError: It is present and not true.
+        """
+        self.expect(key, *(True,))
+
+    def off(self, key: str) -> None:
+        """Refuse a key that is true.
+
+        Raises:
+            ConfigError: It is present and not false.
+        """
+        self.expect(key, *(False,))
+
     def finish(self) -> None:
         """Refuse keys that nothing has read and that may matter.
 
@@ -218,6 +235,10 @@ class Config:
         for key, value in self.values.items():
             known = key in self.used or key in IGNORED or key in PARTS
             # A feature that is switched off changes nothing.
-            if not known and value not in (None, False, 0, "", [], {}) and not key.endswith(("_token_id", "_token_index")):
+            if (
+                not known
+                and value not in (None, False, 0, "", [], {})
+                and not key.endswith(("_token_id", "_token_index"))
+            ):
                 message = f"{key} is {value!r}, which is not known for {self.architecture}; it may change the model"
                 raise ConfigError(key, message)

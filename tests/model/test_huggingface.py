@@ -1,0 +1,188 @@
+"""Models made from config.json: against the counts of Transformers, against the catalog, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from attrs import evolve
+from rules_world import shipped
+from running import DATA, Here
+
+from trnspec.api import validate
+from trnspec.model.transformers.counting import parameters_of
+from trnspec.model.transformers.document import model_document
+from trnspec.model.transformers.huggingface.config import ConfigError
+from trnspec.model.transformers.huggingface.registry import ARCHITECTURES, imported
+from trnspec.model.transformers.model import Model
+
+CLASSES = json.loads((DATA / "config_json_classes.json").read_text())
+"""For each architecture a config.json, and the parameters of the class that Transformers makes from it."""
+MODELS = json.loads((DATA / "config_json_models.json").read_text())
+"""For models of the catalog the published config.json."""
+CATALOG = {node.name: node for node in shipped().of(Model)}
+LLAMA = {
+    "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 8192,
+    "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False,
+}  # fmt: skip
+
+
+def refused(config: dict[str, object]) -> str:
+    """The key at fault; the message names it."""
+    with pytest.raises(ConfigError) as error:
+        imported(config)
+    assert error.value.key in str(error.value)
+    return error.value.key
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_parameters_are_those_that_transformers_makes(name):
+    assert CLASSES[name]["parameters"] == parameters_of(imported(CLASSES[name]["config"]).model)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_of_the_catalog_is_its_import(name):
+    assert evolve(CATALOG[name].spec, parameters=None) == imported(MODELS[name]["config"]).model
+
+
+def test_every_architecture_is_tested():
+    tested = {each["config"]["model_type"] for each in CLASSES.values()}
+    tested |= {(each["config"].get("text_config") or each["config"])["model_type"] for each in MODELS.values()}
+    # Without a class of their own in Transformers, or with a head that is not counted; all are read by a function tested above.
+    untested = {"apertus", "minimax_m3_vl_text", "roberta"}
+    assert untested == set(ARCHITECTURES) - tested
+
+
+def test_by_hand():
+    spec = imported(LLAMA).model
+    assert 8_030_261_248 == parameters_of(spec)
+    assert (32, 4096, 128256, 8192, "untied") == (
+        spec.layers,
+        spec.hidden,
+        spec.vocabulary,
+        spec.context,
+        spec.embeddings,
+    )
+    assert (32, 8, 128, "none") == (
+        spec.attention.heads,
+        spec.attention.kv_heads,
+        spec.attention.head_size,
+        spec.attention.bias,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"model_type": "frobnicate"}, "model_type"),
+        ({"model_type": None}, "model_type"),
+        ({"hidden_size": None}, "hidden_size"),
+        ({"hidden_size": "4096"}, "hidden_size"),
+        ({"hidden_size": True}, "hidden_size"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers"),
+        ({"num_attention_heads": 33}, "head_dim"),
+        ({"tie_word_embeddings": "no"}, "tie_word_embeddings"),
+        ({"frob_size": 3}, "frob_size"),
+        ({"model_type": "cohere2", "sliding_window": 4096, "layer_types": ["full_attention"]}, "layer_types"),
+        ({"model_type": "minimax_m2", "use_qk_norm": False}, "use_qk_norm"),
+        ({"model_type": "nemotron_h", "hybrid_override_pattern": "MX*"}, "hybrid_override_pattern"),
+        ({"model_type": "nemotron_h"}, "layers_block_type"),
+    ],
+)
+def test_refusals_name_the_key(changes, key):
+    assert key == refused(LLAMA | changes)
+
+
+@pytest.mark.parametrize("value", [None, False, 0, "", [], {}])
+def test_what_is_switched_off_changes_nothing(value):
+    assert imported(LLAMA) == imported(LLAMA | {"frob_size": value})
+
+
+def test_training_and_generation_change_nothing():
+    more = {"torch_dtype": "bfloat16", "eos_token_id": [1, 2], "rope_theta": 5e5, "use_cache": True, "frob_token_id": 7}
+    assert imported(LLAMA) == imported(LLAMA | more)
+
+
+def test_a_default_is_noted():
+    stated = imported(LLAMA)
+    assert () == stated.notes
+    without = imported({k: v for k, v in LLAMA.items() if k != "tie_word_embeddings"})
+    assert stated.model == without.model
+    assert ["tie_word_embeddings" in note and "false" in note for note in without.notes] == [True]
+
+
+def test_the_language_model_of_a_multimodal_model():
+    nested = imported({"model_type": "llava", "text_config": LLAMA, "vision_config": {"hidden_size": 1024}})
+    assert imported(LLAMA).model == nested.model
+    assert ["text_config" in note for note in nested.notes] == [True]
+
+
+def test_windows_by_layer():
+    gemma = CLASSES["gemma2"]["config"]
+    types = ["sliding_attention"] * 5 + ["full_attention"] * (gemma["num_hidden_layers"] - 5)
+    spec = imported(gemma | {"layer_types": types, "sliding_window": 512}).model
+    assert (512, 5) == (spec.attention.window, spec.attention.windowed)
+
+
+def test_single_operation_layers():
+    config = MODELS["nemotron-3-super"]["config"]
+    spec = imported(config).model
+    pattern = config["hybrid_override_pattern"]
+    counted = (spec.attention.layers, spec.recurrence.layers, spec.experts.layers, spec.layers)
+    assert (pattern.count("*"), pattern.count("M"), pattern.count("E"), len(pattern)) == counted
+
+
+def test_documents_say_the_models(tmp_path):
+    """Written and read again they are the same, and have no finding."""
+    title = 'A "title": with # marks'
+    for name, node in CATALOG.items():
+        spec = evolve(node.spec, parameters=None)
+        text = model_document(spec, name=f"again-{name}", title=title, notes=["One", "yes: no"])
+        (tmp_path / f"again-{name}.yaml").write_text(text)
+    result = validate([tmp_path])
+    assert [] == [d for d in result.report.diagnostics if "again-" in d.where.file]
+    for name, node in CATALOG.items():
+        again = result.graph.named(f"again-{name}")
+        assert evolve(node.spec, parameters=None) == again.spec
+        assert (title, "One. yes: no.") == (again.metadata.title, again.metadata.note)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def test_the_command_writes_a_document(here):
+    (here.folder / "config.json").write_text(json.dumps(LLAMA | {"_name_or_path": "acme/Acme-8B-Instruct"}))
+    printed = here("new", "model", "--from", "config.json")
+    assert (0, "") == (printed.status, printed.err)
+    assert "\n  name: acme-8b-instruct\n  title: Acme-8B-Instruct\n" in printed.out
+    written = here(
+        "new", "model", "--from", "config.json", "--name", "mine", "--title", "Mine", "--out", "models/mine.yaml"
+    )
+    assert (0, "") == (written.status, written.err)
+    assert written.out.startswith("models/mine.yaml: written.")
+    assert 0 == here("validate", "models/mine.yaml").status
+    assert 0 != here("new", "model", "--from", "config.json", "--name", "mine", "--out", "models/mine.yaml").status
+
+
+@pytest.mark.parametrize(("content", "words"), [("{", ":1:2"), ("[]", "no JSON object"), (json.dumps(LLAMA), "--name")])
+def test_the_command_refuses(here, content, words):
+    (here.folder / "config.json").write_text(content)
+    result = here("new", "model", "--from", "config.json")
+    assert result.status != 0
+    assert words in result.err
+    assert "" == result.out
+
+
+def test_evaluators_take_a_config(here):
+    """A model of a file has the answers of the same model of the catalog."""
+    (here.folder / "config.json").write_text(json.dumps(LLAMA))
+    answers = [
+        json.loads(
+            here("eval", "memory", "--model", model, "--on", "trn2.48xlarge", "--seq", "4096", "--format", "json").out
+        )["answers"]
+        for model in ("config.json", "llama-3-8b", "meta-llama/Meta-Llama-3-8B-Instruct".replace("Meta-L", "L"))
+    ]
+    assert answers[0] == answers[1] == answers[2]

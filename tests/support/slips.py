@@ -1,0 +1,288 @@
+"""Slips of known cause, made in a catalog one at a time: what the hints of findings are measured by."""
+
+from __future__ import annotations
+
+import random
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
+from mutations import Change, changed, determined, sites
+
+from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
+from trnspec.checks.reconcile.sites import Site
+from trnspec.checks.reconcile.suspects import blamed
+from trnspec.checks.runner import apply_waivers, run
+from trnspec.graph.formulas import value_of
+from trnspec.graph.graph import figure_at
+from trnspec.model.figure import Figure
+from trnspec.model.ref import Ref
+from trnspec.model.reflection import dotted
+from trnspec.model.source import Source
+from trnspec.quantities.quantity import Qualifier, Quantity, parse, render
+from trnspec.quantities.units import Dimension
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trnspec.diagnostics import Diagnostic
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.plugins.api import Rule
+    from trnspec.yaml import Path
+
+CAUSES: dict[str, frozenset[str]] = {
+    "unit": frozenset({"decimal-unit", "TRN601"}),
+    "x10": frozenset({"decimal-point"}),
+    "x1000": frozenset({"prefix"}),
+    "bit for byte": frozenset({"bit-byte"}),
+    "digits swapped": frozenset({"swapped-digits"}),
+    "one digit": frozenset({"one-digit"}),
+    "x2": frozenset({"doubled", "halved", "one-direction", "both-directions", "dense-sparse", "wrong-count"}),
+    "neighbouring row": frozenset({"swapped-row", "dense-sparse", "part-for-whole", "whole-for-part"}),
+    "other generation": frozenset({"neighbour"}),
+    "dense for sparse": frozenset({"dense-sparse"}),
+    "missing addend": frozenset({"wrong-count", "missing-part"}),
+    "count": frozenset({"wrong-count", "TRN501", "TRN502"}),
+    "date": frozenset({"TRN307", "TRN308", "TRN310"}),
+    "source": frozenset({"TRN307", "TRN308", "TRN309", "TRN310", "TRN311"}),
+}
+"""The kinds of slips, and the causes that name each of them rightly: identifiers of hypotheses, or codes of rules."""
+
+
+@frozen
+class Slip:
+    """One slip.
+
+    Attributes:
+        kind: One of :data:`CAUSES`.
+        name: The document.
+        path: The changed place.
+        before: What the catalog has there.
+        after: What is written instead.
+    """
+
+    kind: str
+    name: str
+    path: Path
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.name} {dotted(self.path)} {self.before} -> {self.after}"
+
+
+@frozen
+class Result:
+    """What is reported of a slip: the first cause, ``none``, or empty where nothing is reported; and where."""
+
+    slip: Slip
+    cause: str
+    location: bool
+
+    @property
+    def verdict(self) -> str:
+        """``right``, ``absent`` or ``misleading``."""
+        if self.cause in CAUSES[self.slip.kind]:
+            return "right"
+        # A finding that names no cause is not misleading.
+        return "absent" if self.cause in ("", "none") or self.cause.startswith("TRN") else "misleading"
+
+
+def slips(graph: Graph) -> Iterator[Slip]:
+    """Every slip of a figure that something determines, and of the dates and sources of the catalog."""
+    known = determined(graph)
+    for node in graph:
+        if isinstance(node.spec, Source):
+            yield from _dates(node)
+            continue
+        if node.kind in ("Model", "Calibration", "Measurements"):
+            continue
+        mine = {path: v for path, v in sites(node).items() if (node.name, path) in known}
+        for path, value in mine.items():
+            if isinstance(value, Figure):
+                if value.value.qualifier is Qualifier.EXACT:
+                    yield from _figure(graph, node, path, value, sites(node))
+            else:
+                yield from _count(node, path, value)
+        yield from _sources(graph, node)
+
+
+def _figure(graph: Graph, node: Node[Any], path: Path, figure: Figure, mine: dict[Path, Any]) -> Iterator[Slip]:
+    quantity = figure.value
+
+    def slip(kind: str, after: str) -> Slip:
+        return Slip(kind, node.name, path, quantity.text, after)
+
+    number = re.match(r"[0-9.,]+", quantity.text)[0]
+    for unit in _spellings(quantity):
+        yield slip(_unit_kind(quantity, unit), f"{number} {unit}")
+    digits = [i for i, c in enumerate(number) if c.isdigit()]
+    yield slip("x10", _scaled(quantity, Fraction(10)))
+    yield slip("x10", _scaled(quantity, Fraction(1, 10)))
+    yield slip("x2", _scaled(quantity, Fraction(2)))
+    yield slip("x2", _scaled(quantity, Fraction(1, 2)))
+    for one, other in zip(digits, digits[1:], strict=False):
+        if number[one] != number[other] and not (one == digits[0] and number[other] == "0"):
+            text = list(number)
+            text[one], text[other] = text[other], text[one]
+            yield slip("digits swapped", f"{''.join(text)} {quantity.unit.symbol}")
+    if len(digits) > 1:
+        at = digits[0]
+        text = list(number)
+        text[at] = str((int(number[at]) + 3) % 9 + 1)
+        if text[at] != number[at]:
+            yield slip("one digit", f"{''.join(text)} {quantity.unit.symbol}")
+    for other_path, other in mine.items():
+        if isinstance(other, Figure) and other_path != path and _comparable(quantity, other.value):
+            differing = [(a, b) for a, b in zip(path, other_path, strict=False) if a != b]
+            if len(path) == len(other_path) and len(differing) == 1:
+                dense = set(differing[0]) == {"dense", "sparse"}
+                if dense or path[-1] == differing[0][0]:
+                    yield slip("dense for sparse" if dense else "neighbouring row", other.value.text)
+    for other_node in graph.of(type(node.spec)):
+        value = sites(other_node).get(path)
+        if other_node.name != node.name and isinstance(value, Figure) and _comparable(quantity, value.value):
+            same = {k: v for k, v in mine.items() if isinstance(v, Figure) and v.value.same_value(value.value)}
+            if not same:
+                yield slip("other generation", value.value.text)
+    if "stated" in path:
+        parts = _parts(graph, node)
+        if parts > 1 and quantity.number * (parts - 1) / parts:
+            shown = render(quantity.value * (parts - 1) / parts, quantity.unit, quantity.digits, quantity.table)
+            yield slip("missing addend", shown)
+
+
+def _parts(graph: Graph, node: Node[Any]) -> int:
+    servers = getattr(node.spec, "servers", None)
+    chips = getattr(node.spec, "chips", None)
+    return int(getattr(servers or chips, "count", 1) or 1)
+
+
+def _comparable(one: Quantity, other: Quantity) -> bool:
+    """Whether a figure is of the same dimension, exact, and clearly another value."""
+    if one.dimension is not other.dimension or other.qualifier is not Qualifier.EXACT or not one.value:
+        return False
+    # Where the ratio is that of another kind of slip, both causes would be right.
+    ratio = other.value / one.value
+    while ratio < 1:
+        ratio = 1 / ratio
+    plain = {Fraction(n) for n in (2, 4, 8, 10, 100)} | {Fraction(b) ** k for b in (1000, 1024) for k in (1, 2, 3)}
+    return not one.loose.overlaps(other.loose) and not any(abs(ratio / p - 1) < Fraction(1, 50) for p in plain)
+
+
+def _spellings(quantity: Quantity) -> Iterator[str]:
+    """Other units that are written by mistake: binary for decimal, another prefix, bits for bytes."""
+    symbol = quantity.unit.symbol
+    table = quantity.table
+    if quantity.dimension in (Dimension.INFORMATION, Dimension.BANDWIDTH):
+        prefix, rest = symbol[0], symbol[1:]
+        swapped = f"{prefix}{rest[1:]}" if rest.startswith("i") else f"{prefix}i{rest}"
+        bits = symbol.replace("B", "bit") if "B" in symbol else symbol.replace("bit", "B").replace("bps", "B/s")
+        for unit in (swapped, bits):
+            if unit != symbol and unit in table:
+                yield unit
+    for low, high in (("G", "T"), ("T", "P"), ("M", "G")):
+        for one, other in ((low, high), (high, low)):
+            unit = other + symbol[1:]
+            if symbol.startswith(one) and unit in table and len(symbol) > 1:
+                yield unit
+
+
+def _unit_kind(quantity: Quantity, unit: str) -> str:
+    ratio = parse(f"1 {unit}", None, quantity.table).value / quantity.unit.factor
+    if ratio in (8, Fraction(1, 8)):
+        return "bit for byte"
+    return "x1000" if ratio >= 1000 or ratio <= Fraction(1, 1000) else "unit"
+
+
+def _scaled(quantity: Quantity, factor: Fraction) -> str:
+    number = quantity.number * factor
+    places = 0
+    while (number * 10**places).denominator != 1 and places < 6:
+        places += 1
+    return f"{float(number):,.{places}f}{quantity.unit.separator or ' '}{quantity.unit.symbol}"
+
+
+def _count(node: Node[Any], path: Path, value: int) -> Iterator[Slip]:
+    if value < 2 or value > 10_000:
+        return
+    for other in {value * 2, value + 1, value - 1}:
+        # A change within the rounding of the figures that a count multiplies cannot be noticed.
+        if other > 0 and abs(other - value) > value / 20:
+            yield Slip("count", node.name, path, str(int(value)), str(other))
+
+
+def _dates(node: Node[Source]) -> Iterator[Slip]:
+    as_of = node.spec.as_of
+    year = int(as_of[:4])
+    if node.spec.dating == "exact":
+        yield Slip("date", node.name, ("spec", "as_of"), as_of, f"{year + 5}{as_of[4:]}")
+        yield Slip("date", node.name, ("spec", "as_of"), as_of, f"{year - 4}{as_of[4:]}")
+
+
+def _sources(graph: Graph, node: Node[Any]) -> Iterator[Slip]:
+    source = node.metadata.source
+    if source is None or node.kind not in ("Chip", "Server", "UltraServer"):
+        return
+    for other in graph.of(type(node.spec)):
+        page = other.metadata.source
+        if other.name != node.name and page is not None and page.name != source.name:
+            yield Slip("source", node.name, ("metadata", "source"), source.name, page.name)
+
+
+def sampled(graph: Graph, size: int, seed: int) -> list[Slip]:
+    """A sample with about as many slips of each kind."""
+    chosen = random.Random(seed)  # a sample
+    by_kind: dict[str, list[Slip]] = {kind: [] for kind in CAUSES}
+    for slip in slips(graph):
+        by_kind[slip.kind].append(slip)
+    each = -(-size // len(by_kind))
+    return [s for some in by_kind.values() for s in chosen.sample(some, min(each, len(some)))][:size]
+
+
+def result_of(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
+    """What is reported of a slip: the finding at its place if there is one, else the first."""
+    made = _changed(graph, slip)
+    found = [d for d in apply_waivers(run(rules, made), made)[0] if d.code not in ("TRN304", "TRN900")]
+    file = graph.named(slip.name).document.file
+    here = [d for d in found if d.where.file == file and d.where.path[: len(slip.path)] == slip.path]
+    first = next(iter(here or found), None)
+    if first is None:
+        return Result(slip, "", location=False)
+    cause = first.code
+    if first.code == "TRN404":
+        causes = _of_formula(made, first)
+        cause = causes[0].id if causes else "none"
+    for suspect in blamed(made):
+        site = suspect.site
+        if site.node.document.file == first.where.file and site.place == first.where.path:
+            causes = explain(suspect, made)
+            cause = causes[0].id if causes else "none"
+    return Result(slip, cause, location=bool(here))
+
+
+def _of_formula(graph: Graph, finding: Diagnostic) -> list[Explanation]:
+    """The causes of a figure that differs from its formula."""
+    node = next(n for n in graph if n.document.file == finding.where.file)
+    path = finding.where.path[:-1]
+    figure = figure_at(node, path)
+    if not isinstance(figure, Figure):
+        return []
+    for formula in filter(None, (figure.derived, figure.check)):
+        wanted = value_of(formula, node, graph)
+        if not wanted.overlaps(figure.value.interval):
+            return explain_case(Case(Site(node, path), figure.value, (wanted,), (), (), graph))
+    return []
+
+
+def _changed(graph: Graph, slip: Slip) -> Graph:
+    node = graph.named(slip.name)
+    if slip.path == ("metadata", "source"):
+        from trnspec.graph.graph import Graph as NewGraph
+
+        metadata = evolve(node.metadata, source=Ref(slip.after))
+        return NewGraph({**graph.nodes, node.name: evolve(node, metadata=metadata)})
+    after: Any = int(slip.after) if slip.kind == "count" else slip.after
+    return changed(graph, Change(slip.kind, slip.name, ((slip.path, after),), (slip.before,)))

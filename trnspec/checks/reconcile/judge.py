@@ -1,0 +1,148 @@
+"""Whether a value that somebody states is that of the catalog, and if not, why it differs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import frozen
+
+from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain_case
+from trnspec.checks.reconcile.relations import sums
+from trnspec.checks.reconcile.sites import Site, Term
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import UsageError
+from trnspec.graph.facts import Fact, facts
+from trnspec.graph.paths import paths, place, unknown_path
+from trnspec.graph.totals import total
+from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
+from trnspec.quantities.amount import Amount
+from trnspec.quantities.quantity import Interval, Quantity, parse
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.yaml import Path
+
+Outcome = Literal["agrees", "rounded", "differs"]
+"""The result of a comparison:
+
+``agrees``   the intervals of both values overlap;
+``rounded``  they overlap if trailing zeros of the stated value are not significant;
+``differs``  they do not overlap.
+"""
+
+
+@frozen(kw_only=True)
+class Judgement:
+    """A stated value compared with the catalog.
+
+    Attributes:
+        name: The document.
+        at: The path of the figure, such as ``memory.bandwidth``.
+        says: The stated value.
+        value: The value of the catalog, adopted or computed from parts.
+        formula: How a total is computed: ``16 x 2.9 TB/sec of trainium2``; empty for an adopted figure.
+        outcome: The result of the comparison.
+        factor: The stated value over that of the catalog; ``None`` where the latter is 0.
+        causes: The explanations that close the gap, the likeliest first.
+        facts: The facts that the value comes from, with their sources and the conflicting values.
+    """
+
+    name: str
+    at: str
+    says: str
+    value: str
+    formula: str
+    outcome: Outcome
+    factor: float | None
+    causes: tuple[Explanation, ...]
+    facts: tuple[Fact, ...]
+
+
+def judge(graph: Graph, node: Node[Any], at: str, says: str) -> Judgement:
+    """Compare a stated value with the catalog.
+
+    Args:
+        graph: The catalog.
+        node: The document.
+        at: A path of its kind, as in queries: of its own, of its parts, or a total over them.
+        says: A figure with its unit, or a count.
+
+    Raises:
+        UsageError: The path is not one of the kind, has no value in this document, or is not a figure or a count.
+        QuantityError: ``says`` is not a figure of the dimension of the path.
+    """
+    field = place(graph, type(node.spec), at)
+    if field is None:
+        known_paths = list(paths(graph, type(node.spec)))
+        hint = unknown_path(graph, type(node.spec), at) or did_you_mean(at, known_paths)
+        raise UsageError(f"a {node.kind} has no {at}" + (f"; {hint}" if hint else ""))
+    known = field.read(node)
+    if known is None:
+        raise UsageError(f"{node.name} has no value at {at}")
+    steps: Path = tuple(int(s) if s.isdigit() else s for s in at.split("."))
+    sites = _sites(graph, node, steps)
+    stated: Quantity | int
+    if isinstance(known.value, Amount):
+        stated = parse(says, known.value.dimension, node.units)
+        outcome, factor = _compared(stated, known.value)
+        interval = known.value.interval
+    elif isinstance(known.value, int):
+        if not says.replace(",", "").isdecimal():
+            raise UsageError(f"{at} is a count; {says!r} is not a whole number")
+        stated = int(says.replace(",", ""))
+        outcome = "agrees" if stated == known.value else "differs"
+        factor, interval = stated / known.value, Interval.point(known.value)
+    else:
+        raise UsageError(f"{at} of {node.name} is {known.text}; only figures and counts are compared")
+    causes: tuple[Explanation, ...] = ()
+    if isinstance(stated, Quantity) and outcome == "differs" and sites:
+        causes = tuple(explain_case(_case(graph, sites[0], stated, interval)))
+    whole = total(graph, node, ("spec", *steps)) if field.total else None
+    return Judgement(
+        name=node.name,
+        at=at,
+        says=says,
+        value=known.text,
+        formula="" if whole is None else " + ".join(f"{term} of {term.part.name}" for term in whole.terms),
+        outcome=outcome,
+        factor=factor,
+        causes=causes,
+        facts=tuple(fact for site in sites for fact in facts(graph, site.node) if fact.at == dotted(site.path[1:])),
+    )
+
+
+def _compared(stated: Quantity, known: Amount) -> tuple[Outcome, float | None]:
+    factor = float(stated.value / known.value) if known.value else None
+    if stated.interval.overlaps(known.interval):
+        return "agrees", factor
+    return ("rounded" if stated.loose.overlaps(known.interval) else "differs"), factor
+
+
+def _sites(graph: Graph, node: Node[Any], steps: Path) -> list[Site]:
+    """Where the figure is stated: in the document, as its printed total, and in the parts that a total is computed from."""
+    own = [Site(node, ("spec", *path)) for path in (steps, ("stated", *steps)) if _measured(type(node.spec), path)]
+    whole = total(graph, node, ("spec", *steps))
+    parts = [] if whole is None else [Site(term.part, term.path) for term in whole.terms]
+    return [*own, *(part for part in parts if part.key not in {s.key for s in own})]
+
+
+def _measured(spec: type[Any], path: Path) -> bool:
+    return isinstance(shape_at(spec, path), (FigureShape, NumberShape))
+
+
+def _case(graph: Graph, site: Site, stated: Quantity, interval: Interval) -> Case:
+    """The case of a figure that disagrees with one value: its parts, and the totals that it is a part of."""
+    terms: list[Term] = []
+    shares: list[tuple[Fraction, Quantity]] = []
+    for relation in sums(graph):
+        if any(s.value is None for term in relation.terms for s in (*term.counts, term.part)):
+            continue
+        if relation.total.key == site.key and len(relation.terms) == 1:
+            terms += relation.terms
+        value = relation.total.value
+        if isinstance(value, Quantity):
+            shares += [(term.times, value) for term in relation.terms if term.part.key == site.key]
+    return Case(site, stated, (interval,), tuple(terms), tuple(shares), graph)

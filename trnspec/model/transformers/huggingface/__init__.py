@@ -1,0 +1,1 @@
+"""Reading the config.json of models on the Hugging Face Hub."""

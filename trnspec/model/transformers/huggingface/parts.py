@@ -1,0 +1,214 @@
+"""What the architectures of config.json have in common: sizes, attention, networks, windows, experts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from trnspec.model.transformers.huggingface.config import Config, ConfigError
+from trnspec.model.transformers.model import Attention, Experts, FeedForward
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Fields = dict[str, Any]
+
+
+Bias = Literal["none", "qkv", "all"]
+
+
+NO_WINDOW: Fields = {}
+
+
+def outline(
+    c: Config,
+    *,
+    layers: str = "num_hidden_layers",
+    hidden: str = "hidden_size",
+    context: str = "max_position_embeddings",
+    tied: bool = False,
+    norm: Literal["layer", "rms"] = "rms",
+    norms: int = 2,
+    positions: Literal["rotary", "learned", "none"] = "rotary",
+) -> Fields:
+    """What every architecture states: sizes of the residual stream, embedding and norms."""
+    return {
+        "layers": c.count(layers),
+        "hidden": c.count(hidden),
+        "vocabulary": c.count("vocab_size"),
+        "context": c.count(context),
+        "positions": positions,
+        "embeddings": "tied" if c.flag("tie_word_embeddings", default=tied) else "untied",
+        "norm": norm,
+        "norms": norms,
+    }
+
+
+def by_heads(
+    c: Config,
+    *,
+    bias: Bias | tuple[str, bool, Bias] = ("attention_bias", False, "all"),
+    size: int | None = None,
+    heads: str = "num_attention_heads",
+    kv_heads: str = "num_key_value_heads",
+    hidden: str = "hidden_size",
+    **rest: Any,
+) -> Attention:
+    """Attention by heads; without a size of its own a head has its share of the hidden size.
+
+    Args:
+        c: The config.json.
+        bias: Which projections have a bias; or the key that says so, its default, and which.
+        size: The default of ``head_dim`` where the class has one.
+        heads: The key of the query heads.
+        kv_heads: The key of the heads of keys and values; the query heads where it is missing or null.
+        hidden: The key of the hidden size.
+        rest: Further fields of the attention.
+    """
+    count = c.count(heads)
+    return Attention(
+        heads=count,
+        kv_heads=c.count(kv_heads) if c.get(kv_heads, None) else count,
+        head_size=c.count("head_dim", size) if size or c.get("head_dim", None) else head_share(c, hidden, count),
+        bias=bias if isinstance(bias, str) else (bias[2] if c.flag(bias[0], default=bias[1]) else "none"),
+        **rest,
+    )
+
+
+def head_share(c: Config, hidden: str, heads: int) -> int:
+    """The size of a head that has its share of the hidden size.
+
+    Raises:
+        ConfigError: The heads do not divide it.
+    """
+    width = c.count(hidden)
+    if width % heads:
+        raise ConfigError("head_dim", f"{hidden} is {width}, not a multiple of {heads} heads, and head_dim is missing")
+    return width // heads
+
+
+def dense_network(
+    c: Config,
+    *,
+    width: str = "intermediate_size",
+    form: Literal["gated", "plain"] = "gated",
+    bias: bool | tuple[str, bool] = False,
+    layers: int | None = None,
+) -> FeedForward:
+    """A dense network; ``bias`` is whether it has biases, or the key that says so and its default."""
+    biased = bias if isinstance(bias, bool) else c.flag(bias[0], default=bias[1])
+    return FeedForward(width=c.count(width), form=form, bias="all" if biased else "none", layers=layers)
+
+
+def sliding_windows(
+    c: Config, *, default: int | None = None, every: int | tuple[str, int] = 0, key: str = "sliding_window"
+) -> Fields:
+    """Window and windowed layers: by ``layer_types``, or all but every n-th layer; with ``every`` 0 all layers.
+
+    Args:
+        c: The config.json.
+        default: The window where the key is missing.
+        every: Every how many layers one has full attention, or the key that says so and its default.
+        key: The key of the window.
+    """
+    layers = c.count("num_hidden_layers")
+    window = c.get(key, default)
+    types = c.values_of("layer_types", layers)
+    if isinstance(every, tuple):
+        key_of_period, usual = every
+        c.used |= {key_of_period, f"_{key_of_period}"}
+        every = c.count(key_of_period, usual) if types is None else 0
+    if window is None:
+        return NO_WINDOW
+    if types is not None:
+        windowed = sum(t in {"sliding_attention", "chunked_attention"} for t in types)
+    else:
+        windowed = layers - layers // every if every else layers
+    if not windowed:
+        return NO_WINDOW
+    return {"window": c.count(key, default), "windowed": windowed if windowed < layers else None}
+
+
+def late_windows(c: Config) -> Fields:
+    """Layers from ``max_window_layers`` on are windowed, where windows are used at all."""
+    layers = c.count("num_hidden_layers")
+    types = c.values_of("layer_types", layers)
+    window = c.get("sliding_window", None)
+    first = c.get("max_window_layers", None)
+    if not c.flag("use_sliding_window") or window is None:
+        return NO_WINDOW
+    windowed = layers - int(first or layers) if types is None else types.count("sliding_attention")
+    return {"window": window, "windowed": windowed} if windowed > 0 else NO_WINDOW
+
+
+def equal_layers(
+    c: Config,
+    *,
+    windows: Callable[[Config], Fields] | None = None,
+    network: Callable[[Config], FeedForward | None] = dense_network,
+    attention: Fields | None = None,
+    **outer: Any,
+) -> Fields:
+    """A decoder of equal layers, each with attention and a dense network."""
+    fields = outline(c, **outer)
+    extra = {**(attention or {}), **(windows(c) if windows else {})}
+    return fields | {"attention": by_heads(c, **extra), "feed_forward": network(c)}
+
+
+def with_experts(  # noqa: PLR0913  # the keys of each architecture
+    c: Config,
+    fields: Fields,
+    *,
+    count: str | tuple[str, ...] = ("num_experts", "num_local_experts"),
+    active: str = "num_experts_per_tok",
+    width: str = "moe_intermediate_size",
+    shared: str | int = 0,
+    dense: int = 0,
+    dense_width: str = "intermediate_size",
+    form: Literal["gated", "plain"] = "gated",
+    **rest: Any,
+) -> Fields:
+    """Experts in all but the first ``dense`` layers."""
+    number = shared if isinstance(shared, int) else c.number(shared) if c.get(shared, None) else 0
+    fields["experts"] = Experts(
+        count=c.count(count if isinstance(count, str) else c.present(*count)),
+        active=c.count(active),
+        width=c.count(width),
+        form=form,
+        shared=number or None,
+        dense_layers=dense or None,
+        **rest,
+    )
+    if dense:
+        fields["feed_forward"] = dense_network(c, width=dense_width, form=form)
+    else:
+        c.used.add(dense_width)
+        fields.pop("feed_forward", None)
+    return fields
+
+
+def no_network(_: Config) -> None:
+    """For a model that has no dense network, or is given one with its experts."""
+
+
+def dense_before(c: Config, *keys: str, default: int = 0) -> int:
+    """Dense layers before the first with experts: a count, or a list with an element per layer.
+
+    Args:
+        c: The config.json.
+        keys: Keys that may state it; the first that is present does.
+        default: The count where none is.
+
+    Raises:
+        ConfigError: A dense layer comes after one with experts.
+    """
+    layers = c.count("num_hidden_layers")
+    key = c.present(*keys)
+    c.used |= set(keys)
+    value = c.get(key, default)
+    if isinstance(value, int):
+        return c.number(key, default)
+    experts = [each in {1, "sparse"} for each in c.values_of(key, layers) or []]
+    dense = experts.count(False)
+    if any(experts[:dense]):
+        raise ConfigError(key, f"{key} has dense layers after the first one with experts")
+    return dense

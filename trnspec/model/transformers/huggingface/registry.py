@@ -1,0 +1,74 @@
+"""The architectures of config.json by ``model_type``, and the model that a config.json describes.
+
+Defaults and fixed properties are those of the classes of Transformers 5.23.0 (``configuration_*.py``, ``modeling_*.py``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trnspec.model.transformers.huggingface.config import PARTS, Config, ConfigError, Imported
+from trnspec.model.transformers.huggingface.dense import DENSE
+from trnspec.model.transformers.huggingface.encoders import ENCODERS
+from trnspec.model.transformers.huggingface.hybrids import HYBRIDS
+from trnspec.model.transformers.huggingface.mixtures import MIXTURES
+from trnspec.model.transformers.model import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ARCHITECTURES = {**DENSE, **ENCODERS, **MIXTURES, **HYBRIDS}
+"""How the config.json of each ``model_type`` is read."""
+
+
+def imported(config: Mapping[str, Any]) -> Imported:
+    """The model that a config.json describes.
+
+    The language model of a multimodal model is imported alone.
+
+    Raises:
+        ConfigError: An unknown architecture, a missing key without a default, or a key that may matter and is not known.
+    """
+    part = next((key for key in PARTS if isinstance(config.get(key), dict)), None)
+    values = config if part is None else {**_shared(config), **config[part]}
+    architecture = str(values.get("model_type") or "")
+    read = ARCHITECTURES.get(architecture)
+    if read is None:
+        known = ", ".join(sorted(ARCHITECTURES))
+        message = f"model_type is {architecture!r}" if architecture else "config.json has no model_type"
+        raise ConfigError("model_type", f"{message}; known: {known}")
+    c = Config(values, architecture)
+    if part is not None:
+        c.notes.append(f"The language model alone: {part} of config.json.")
+    fields = read(c)
+    predicted = [key for key in _PREDICTED if c.get(key, None)]
+    if predicted:
+        c.notes.append("Modules of multi-token prediction are left out.")
+    fields["precision"] = _precision(values, config)
+    c.finish()
+    return Imported(Model(**fields), tuple(c.notes))
+
+
+_PREDICTED = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "mtp_transformer_layers")
+
+
+def _shared(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of a multimodal model that its language model inherits."""
+    return {key: config[key] for key in ("tie_word_embeddings", "quantization_config") if key in config}
+
+
+def _precision(values: Mapping[str, Any], outer: Mapping[str, Any]) -> str | None:
+    """The number format of quantised weights; ``None`` where config.json describes no quantisation."""
+    quantised = values.get("quantization_config") or outer.get("quantization_config")
+    if values.get("expert_dtype"):
+        return str(values["expert_dtype"])
+    if not isinstance(quantised, dict):
+        return None
+    method = str(quantised.get("quant_algo") or quantised.get("quant_method", ""))
+    if method != "compressed-tensors":
+        return method.lower() or None
+    for group in (quantised.get("config_groups") or {}).values():
+        weights = group.get("weights") or {}
+        kind = "fp" if weights.get("type") == "float" else weights.get("type")
+        return f"{kind}{weights['num_bits']}"
+    return None

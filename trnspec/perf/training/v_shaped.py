@@ -1,0 +1,539 @@
+"""V-shaped schedules: the order of their passes, and the pipeline bubble that follows from it.
+
+Stage ``k`` of ``p`` has two chunks of the model, the ``k``-th and the ``(2 p - 1 - k)``-th, and a split backward pass.  The
+order of the passes is published and does not depend on their times:
+
+- ``zbv``: Qi et al. 2023 (arXiv 2401.10241), section 6, in the order of ``ScheduleZBVZeroBubble`` of PyTorch;
+- ``v-half`` and ``v-min``: Qi et al. 2024 (arXiv 2405.15362), sections 3 and 4: a building block for each microbatch, repeated
+  every six passes; then each pass moves to the first free place after what it needs, within the memory of the repeated
+  blocks, and at the end without that limit.
+
+Executed in an order, the passes take as long as the longest path through them.  The time of a path is ``a F + b B + c W``
+with whole numbers, so a step is the maximum of a few such forms: exact, and monotone in each of the three times.  From some
+number of microbatches on, each further one adds the same to each form.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trnspec.perf.work.layout import V_SHAPED
+from trnspec.perf.work.legality import MOST_V_STAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+Slot = tuple[str, int, int]
+"""A pass of a stage: ``F``, ``B`` or ``W``, the chunk of the stage, and the microbatch."""
+
+
+def order(schedule: str, stages: int, microbatches: int) -> list[list[Slot]]:
+    """The passes of every stage in the order of their execution.
+
+    Args:
+        schedule: One of :data:`~trnspec.perf.work.layout.V_SHAPED`.
+        stages: Pipeline stages.
+        microbatches: Microbatches.
+    """
+    if schedule == "zbv":
+        return [list(_zero_bubble(stages, microbatches, stage)) for stage in range(stages)]
+    return _Blocks(schedule, stages, microbatches).squeezed()
+
+
+def _zero_bubble(p: int, m: int, stage: int) -> Iterator[Slot]:
+    """The passes of a stage of ``zbv``; with few microbatches those of ``2 p - 1`` without the ones that do not exist."""
+    (f0, f1), (b0, b1), (w0, w1) = (((kind, 0), (kind, 1)) for kind in "FBW")
+    total = max(2 * p - 1, m)
+    # Forward passes that the warm-up leaves, of the first chunk and of the second.
+    left, of_second = total - (2 * p - 1 - stage), total - p
+    turns = [f0] * (2 * (p - stage) - 1) + [f1, f0] * stage + [f1, b1, w1] * (p - stage)
+    turns += [f0, b0, w0, f1, b1, w1] * left + [b0, w0, f1, b1, w1] * (of_second - left)
+    turns += [b0, b1] * stage + [b0, w0] * (p - stage) + [w1] * stage + [w0] * stage
+    begun = dict.fromkeys(turns, 0)
+    for turn in turns:
+        if begun[turn] < m:
+            yield *turn, begun[turn]
+        begun[turn] += 1
+
+
+def needed(slot: Slot, stage: int, stages: int) -> Iterator[tuple[int, Slot]]:
+    """The passes of any stage whose results a pass needs."""
+    kind, chunk, i = slot
+    part = stage if chunk == 0 else 2 * stages - 1 - stage
+    if kind == "W":
+        yield stage, ("B", chunk, i)
+        return
+    if kind == "B" and part == 2 * stages - 1:
+        yield stage, ("F", chunk, i)
+        return
+    part += -1 if kind == "F" else 1
+    if part >= 0:
+        yield (part, (kind, 0, i)) if part < stages else (2 * stages - 1 - part, (kind, 1, i))
+
+
+_CHANGE = {"F": 1, "B": 0, "W": -1}
+"""Chunks whose activations a pass begins or ends to store."""
+
+
+class _Blocks:
+    """Repeated building blocks, whose passes move to free places; every pass has one place in time.
+
+    Attributes:
+        at: By stage: the pass at each time.
+        when: By stage: the time of each pass.
+    """
+
+    def __init__(self, schedule: str, p: int, m: int) -> None:
+        self.p, self.m = p, m
+        self.at: list[dict[int, Slot]] = [{} for _ in range(p)]
+        self.when: list[dict[Slot, int]] = [{} for _ in range(p)]
+        self.stored: list[list[int]] = []
+        self.last: list[set[Slot]] = []
+        for stage in range(p):
+            for (kind, chunk), begin in self._block(schedule, stage):
+                for i in range(m):
+                    self._put(stage, (kind, chunk, i), begin + 6 * i)
+            self._weights(stage)
+
+    def _block(self, schedule: str, stage: int) -> Iterator[tuple[tuple[str, int], int]]:
+        """The times of the passes of the first microbatch; a gap keeps those of different microbatches apart."""
+        p = self.p
+        down, gap = (2, 3 * (p % 2 == 0)) if schedule == "v-half" else (1, 2 * (p % 3 == 0))
+        turn = (down + 1) * p
+        yield ("F", 0), down * stage
+        yield ("F", 1), turn - stage - down
+        yield ("B", 1), turn + gap + down * stage - (down - 1)
+        yield ("B", 0), 2 * turn + gap - stage - down
+
+    def _put(self, stage: int, slot: Slot, time: int) -> None:
+        self.at[stage][time] = slot
+        self.when[stage][slot] = time
+
+    def _weights(self, stage: int) -> None:
+        """Gradients of weights in free places, in the order of the backward passes; what is stored; the last passes."""
+        waiting: deque[Slot] = deque()
+        stored, held, late = [], 0, False
+        last: set[Slot] = set()
+        places = self.at[stage]
+        for time in range(max(places) + 3):
+            if time not in places and waiting:
+                _, chunk, i = waiting.popleft()
+                self._put(stage, ("W", chunk, i), time)
+            if time in places:
+                slot = places[time]
+                if late:
+                    last.add(slot)
+                late = late or slot == ("F", 1, self.m - 1)
+                if slot[0] == "B":
+                    waiting.append(slot)
+                held += _CHANGE[slot[0]]
+            stored.append(held)
+        self.stored.append(stored)
+        self.last.append(last)
+
+    def squeezed(self) -> list[list[Slot]]:
+        """The order of the passes once they have moved."""
+        most = max(map(max, self.stored))
+        end = max(map(max, self.at)) + 1
+        for time in range(end):
+            for stage, places in enumerate(self.at):
+                if time in places:
+                    self._move(stage, time, most)
+        # At the end memory is free: backward passes first, gradients of weights where there is a place.
+        left: list[list[Slot]] = [[] for _ in range(self.p)]
+        for time in range(end):
+            for stage, places in enumerate(self.at):
+                slot = places.get(time)
+                if slot is None or slot not in self.last[stage]:
+                    continue
+                if slot[0] == "W":
+                    left[stage].append(places.pop(time))
+                else:
+                    self._move(stage, time, None)
+        for stage, slots in enumerate(left):
+            for slot in slots:
+                time = self._earliest(stage, slot)
+                while time in self.at[stage]:
+                    time += 1
+                self._put(stage, slot, time)
+        return [[places[time] for time in sorted(places)] for places in self.at]
+
+    def _earliest(self, stage: int, slot: Slot) -> int:
+        kind, chunk, i = slot
+        before = [self.when[s][n] for s, n in needed(slot, stage, self.p)]
+        if i:
+            before.append(self.when[stage][kind, chunk, i - 1])
+        return max(before, default=-1) + 1
+
+    def _move(self, stage: int, time: int, most: int | None) -> None:
+        """Move a pass to the first free place, if no more than ``most`` chunks are stored then."""
+        places, stored = self.at[stage], self.stored[stage]
+        slot = places[time]
+        change = _CHANGE[slot[0]]
+        begin = self._earliest(stage, slot)
+        if most is not None and change > 0:
+            # Where it is not to move past a time at which memory is full.
+            begin = max(begin, 1 + max((t for t in range(begin, time) if stored[t] + change > most), default=-1))
+        new = next((t for t in range(begin, time) if t not in places), time)
+        if new == time:
+            return
+        for t in range(new, time):
+            stored[t] += change
+        del places[time]
+        self._put(stage, slot, new)
+
+
+# The longest paths.
+
+
+_CONE = np.array([(1, 0, -1), (0, 1, -1), (0, 0, 1)])
+"""The times of F, B and W for which all longest paths are found: F and B at least a quarter of W; all products positive."""
+
+_SOME = np.array([(i, j, 15 - i - j) for i in range(16) for j in range(16 - i)])
+"""Weights of the edges of the cone, for directions within it to begin with."""
+
+_TIE = 1e-9
+"""Lengths of paths that differ by less, relative to a pass, are equal."""
+
+_DIGITS = 21
+"""Binary digits of each of the three counts of a path."""
+
+
+def steady(schedule: str, stages: int) -> int:
+    """The microbatches from which on each further one adds the same to each path; found by execution, see the tests."""
+    return {"zbv": 2 * stages - 1, "v-half": 2 * stages, "v-min": stages + 4}[schedule]
+
+
+Path = tuple[float, ...]
+"""Passes beyond those of a stage: counts of F, B and W of a chunk, and what each further microbatch adds to them."""
+
+
+@cache
+def paths(schedule: str, stages: int, microbatches: int) -> tuple[Path, ...]:
+    """The paths that are the longest for some times of F, B and W.
+
+    The three numbers that a further microbatch adds are 0 below that number.
+
+    Args:
+        schedule: One of :data:`~trnspec.perf.work.layout.V_SHAPED`.
+        stages: Pipeline stages.
+        microbatches: Microbatches, at most :func:`steady`.
+    """
+    pipeline = _Pipeline(schedule, stages, microbatches)
+    found: NDArray[np.int64] = np.zeros((0, 3), dtype=np.int64)
+    corners = _SOME @ [np.cross(_CONE[i - 2], _CONE[i - 1]) for i in range(3)]
+    # The longest path is a convex function of the times: linear between the corners of its pieces, if exact there.
+    while True:
+        known = np.unique(np.concatenate([found, pipeline.longest(corners)]), axis=0)
+        if len(known) == len(found):
+            break
+        found = known
+        corners = _corners(found)
+    # The middle of each piece.  Paths that are the longest in a corner only, together with others, are not needed.
+    lengths = corners @ found.T
+    longest = (lengths == lengths.max(axis=1, keepdims=True)) / corners.sum(axis=1, keepdims=True)
+    middle = longest.T @ corners
+    lengths = middle @ found.T
+    alone = (lengths.max(axis=1, keepdims=True) - lengths < _TIE * middle.sum(axis=1)[:, None]).sum(axis=1) == 1
+    found, middle = found[alone], middle[alone]
+    if microbatches < steady(schedule, stages):
+        return tuple((*map(float, row), 0.0, 0.0, 0.0) for row in found.tolist())
+    later = [_Pipeline(schedule, stages, microbatches + n).longest(middle) for n in (1, 2)]
+    growth = later[0] - found
+    # Elsewhere another path has become the longest, which is found where it is the longest now.
+    same = (later[1] - later[0] == growth).all(axis=1)
+    return tuple(tuple(map(float, row)) for row in np.concatenate([found, growth], axis=1)[same].tolist())
+
+
+def _corners(found: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The times for which three paths are the longest, or two on the surface of the cone."""
+    first, second = np.triu_indices(len(found), 1)
+    edges = found[first] - found[second]
+    candidates = [np.cross(edges[:, None], _CONE[None]).reshape(-1, 3), np.cross(_CONE, np.roll(_CONE, 1, axis=0))]
+    candidates += [np.cross(edges, found[first] - path) for path in found]
+    times = np.concatenate(candidates)
+    times = np.concatenate([times, -times])
+    surface = times @ _CONE.T
+    within = (surface >= 0).all(axis=1) & times.any(axis=1)
+    times, surface = times[within], surface[within]
+    lengths = times @ found.T
+    at_top = lengths == lengths.max(axis=1, keepdims=True)
+    # As many conditions as fix a direction.
+    times = times[at_top.sum(axis=1) + (surface == 0).sum(axis=1) >= len(_CONE)]
+    return np.unique(times // np.gcd.reduce(times, axis=1, keepdims=True), axis=0)
+
+
+class _Pipeline:
+    """The passes of a pipeline for :meth:`longest`, in levels: those of a level are of different stages.
+
+    Attributes:
+        levels: For each level the stages, the kinds of their passes, and the number of the pass of another stage that each
+            needs; a number beyond those of all passes for none.
+        first: The number of the first pass of each stage.
+    """
+
+    def __init__(self, schedule: str, p: int, m: int) -> None:
+        self.p, self.m = p, m
+        level_of: dict[tuple[int, Slot], int] = {}
+        reached = [0] * p
+        levels: list[list[tuple[int, Slot]]] = []
+        for stage, slot in _topological(order(schedule, p, m), p):
+            place = max([reached[stage], *(1 + level_of[other] for other in needed(slot, stage, p))])
+            level_of[stage, slot] = place
+            reached[stage] = place + 1
+            levels += [[] for _ in range(place + 1 - len(levels))]
+            levels[place].append((stage, slot))
+        number = {one: i for i, one in enumerate(one for level in levels for one in level)}
+        self.size = len(number)
+        self.first: list[int] = [-1] * p
+        self.levels = []
+        for level in levels:
+            others = []
+            for stage, slot in level:
+                if self.first[stage] < 0:
+                    self.first[stage] = number[stage, slot]
+                others.append(next((number[o] for o in needed(slot, stage, p) if o[0] != stage), self.size))
+            kinds = ["FBW".index(slot[0]) for _, slot in level]
+            self.levels.append((np.array([stage for stage, _ in level]), np.array(kinds), np.array(others)))
+
+    def longest(self, directions: NDArray[Any]) -> NDArray[np.int64]:
+        """For each direction, times of F, B and W, the counts of passes on the longest path, less those of a stage."""
+        times = directions.T.astype(np.float64)
+        ones = np.array([[1 << _DIGITS * n] for n in range(3)])
+        end = np.zeros((self.size + 1, len(directions)))
+        count = np.zeros(end.shape, dtype=np.int64)
+        last = np.full(self.p, self.size)
+        begin = 0
+        for stages, kinds, others in self.levels:
+            own = last[stages]
+            later = end[others] > end[own]
+            last[stages] = here = np.arange(begin, begin := begin + len(stages))
+            end[here] = np.where(later, end[others], end[own]) + times[kinds]
+            count[here] = np.where(later, count[others], count[own]) + ones[kinds]
+        # A stage begins with a forward pass.
+        slowest = (end[last] - end[self.first] + times[0]).argmax(axis=0)[None]
+        counts = np.take_along_axis(count[last] - count[self.first] + ones[0], slowest, axis=0)[0]
+        mask = (1 << _DIGITS) - 1
+        return np.stack([(counts >> _DIGITS * n & mask) - 2 * self.m for n in range(3)], axis=1)
+
+
+def _topological(orders: Sequence[Sequence[Slot]], p: int) -> Iterator[tuple[int, Slot]]:
+    """The passes of all stages, each after those that it needs."""
+    position = [0] * p
+    done: set[tuple[int, Slot]] = set()
+    ready = deque(range(p))
+    left = sum(map(len, orders))
+    while left:
+        stage = ready.popleft()
+        own = orders[stage]
+        while position[stage] < len(own):
+            slot = own[position[stage]]
+            if not all(other in done for other in needed(slot, stage, p)):
+                break
+            done.add((stage, slot))
+            yield stage, slot
+            position[stage] += 1
+            left -= 1
+        ready.append(stage)
+
+
+# The bubble.
+
+
+def v_shaped_bubble(  # noqa: PLR0917  # columns of a batch
+    v_shape: Any,
+    stages: Any,
+    microbatches: Any,
+    forward: Any,
+    inputs: Any,
+    weights: Any,
+    either: Any = 0.0,
+    *,
+    out: Any = None,
+) -> Any:
+    """The pipeline bubble of V-shaped schedules [s]: the longest of some paths, beyond what a stage computes.
+
+    Floats or arrays that broadcast; the same bits for both.  It is exact where forward and inputs take at least as long as
+    weights, and else a lower bound.
+
+    Args:
+        v_shape: Number of the schedule in :data:`~trnspec.perf.work.layout.V_SHAPED`, from 1; 0 for none.
+        stages: Pipeline stages; 0 s beyond those that are computed.
+        microbatches: Microbatches; the whole ones count.
+        forward: Time of a forward pass of a chunk [s].
+        inputs: Time of the gradients of the inputs of a chunk [s].
+        weights: Time of the gradients of the weights of a chunk [s].
+        either: The part of ``forward`` that may be in ``inputs`` instead, where the bubble is shorter [s].
+        out: Where to write the result, which may be an operand.
+    """
+    numbers = v_shape, stages, microbatches, forward, inputs, weights, either
+    single = all(type(x) is float for x in numbers)
+    if single and not either:
+        return _bubble(v_shape, stages, microbatches, forward, inputs, weights)
+    operands = [np.asarray(x) for x in numbers]
+    shape = np.broadcast(*operands).shape
+    computed = (operands[0] > 0.0) & (operands[1] > 1.0) & (operands[1] <= MOST_V_STAGES)
+    at = np.flatnonzero(computed if computed.shape == shape else np.broadcast_to(computed, shape))
+    # An operand may have its elements where the result is written to.
+    rows = [(x if x.shape == shape else np.broadcast_to(x, shape)).take(at) for x in operands]
+    result = np.empty(shape) if out is None else out
+    result[...] = 0.0
+    if at.size:
+        result.put(at, _TABLE.bubbles(*rows))
+    return float(result) if single else result
+
+
+def _bubble(v_shape: float, stages: float, microbatches: float, forward: float, inputs: float, weights: float) -> float:
+    if not v_shape or not 1.0 < stages <= MOST_V_STAGES:
+        return 0.0
+    schedule = V_SHAPED[int(v_shape) - 1]
+    most = steady(schedule, int(stages))
+    m = max(1, int(min(microbatches, most)))
+    more = max(0.0, float(int(microbatches)) - most)
+    longest = 0.0
+    for f, b, w, f_more, b_more, w_more in paths(schedule, int(stages), m):
+        time = (f + more * f_more) * forward + (b + more * b_more) * inputs + (w + more * w_more) * weights
+        longest = max(longest, time)
+    return longest
+
+
+_ROWS = 4096
+"""Rows of a batch whose paths are compared at once."""
+
+
+class _Table:
+    """The paths of those schedules, stages and microbatches that have occurred, for many rows at once.
+
+    Attributes:
+        steady: :func:`steady`, by schedule and stages.
+        index: The position of each, by schedule, stages and microbatches; -1 where it has not occurred.
+        counts: Counts of the paths, and what each further microbatch adds: three of each, by path and position.
+    """
+
+    def __init__(self) -> None:
+        counts = range(1, MOST_V_STAGES + 1)
+        self.steady = np.array([[0, *(steady(name, p) for p in counts)] for name in V_SHAPED])
+        self.index = np.full((*self.steady.shape, 1 + self.steady.max()), -1)
+        self.counts = np.zeros((6, 1, 0))
+
+    def bubbles(self, v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> NDArray[np.float64]:
+        """The bubble of each row; see :func:`v_shaped_bubble`."""
+        whole = np.maximum(np.floor(microbatches), 1.0).astype(np.int64)
+        key = (whole * (MOST_V_STAGES + 1) + stages.astype(np.int64)) * len(V_SHAPED) + (v_shape.astype(np.int64) - 1)
+        keys, row = _distinct(key)
+        keys, shape = np.divmod(keys, len(V_SHAPED))
+        m, p = np.divmod(keys, MOST_V_STAGES + 1)
+        most = np.minimum(m, self.steady[shape, p])
+        position = self.index[shape, p, most]
+        if (new := np.flatnonzero(position < 0)).size:
+            self._add(zip(shape[new].tolist(), p[new].tolist(), most[new].tolist(), strict=True))
+            position = self.index[shape, p, most]
+        counts = self.counts[:3, :, position] + (m - most) * self.counts[3:, :, position]
+        longest = np.empty(len(row))
+        for begin in range(0, len(row), _ROWS):
+            part = slice(begin, begin + _ROWS)
+            f, b, w = (count.take(row[part], axis=1) for count in counts)
+            forward, inputs, weights, either = (time[part] for time in times)
+            if (moved := np.flatnonzero(either)).size:
+                forward, inputs = forward.copy(), inputs.copy()
+                some = [x[moved] for x in (forward, inputs, weights)]
+                moving = _least([x[:, moved] for x in (f, b, w)], some, either[moved])
+                forward[moved] -= moving
+                inputs[moved] += moving
+            f *= forward
+            b *= inputs
+            w *= weights
+            f += b
+            f += w
+            f.max(axis=0, out=longest[part], initial=0.0)
+        return longest
+
+    def _add(self, keys: Iterable[tuple[int, int, int]]) -> None:
+        found = {key: paths(V_SHAPED[key[0]], key[1], key[2]) for key in keys}
+        most = max(self.counts.shape[1], *map(len, found.values()))
+        # Paths of no passes, which are never longer, fill the others up.
+        counts = np.zeros((6, most, self.counts.shape[2] + len(found)))
+        counts[:, : self.counts.shape[1], : self.counts.shape[2]] = self.counts
+        for position, (key, rows) in enumerate(found.items(), self.counts.shape[2]):
+            counts[:, : len(rows), position] = np.array(rows).T
+            self.index[key] = position
+        self.counts = counts
+
+
+_RANGE = 1 << 20
+"""The range of keys that are counted in an array; others are sorted."""
+
+
+def _distinct(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The keys that occur, in order, and the position of each among them."""
+    size = int(keys.max()) + 1
+    if size > _RANGE:
+        return np.unique(keys, return_inverse=True)
+    occurs = np.zeros(size, dtype=bool)
+    occurs[keys] = True
+    which = np.flatnonzero(occurs)
+    position = np.empty(size, dtype=np.int64)
+    position[which] = np.arange(len(which))
+    return which, position[keys]
+
+
+_STEPS = 10
+"""More steps than it takes to find the lowest point of these paths."""
+
+
+def _least(counts: Sequence[Any], times: Sequence[Any], either: Any) -> NDArray[np.float64]:
+    """The time to move from the forward pass to the gradients of the inputs for the least maximum of the paths.
+
+    On either side of the lowest point one path is the longest; where these two cross is the next point, until there is no
+    longer path there (Kelley's method).
+
+    Args:
+        counts: Passes by path and row: forward, for gradients of the inputs, of the weights.
+        times: Time of each of these passes, by row.
+        either: What may be moved, at most.
+    """
+    (f, b, w), (forward, inputs, weights) = counts, times
+    # The time is linear in what is moved.
+    start, slope = f * forward + b * inputs + w * weights, b - f
+    rows: Any = np.arange(len(forward))
+    low, high = np.zeros_like(either), either
+
+    def longest(moved: Any) -> tuple[Any, Any]:
+        time = slope * moved
+        time += start
+        at = time.argmax(axis=0), np.arange(len(moved))
+        return time[at], slope[at]
+
+    (at_low, down), (at_high, up) = longest(low), longest(high)
+    least: NDArray[np.float64] = np.where(at_high < at_low, high, low)
+    value = np.minimum(at_low, at_high)
+    for _ in range(_STEPS):
+        left = np.flatnonzero((down < 0.0) & (up > 0.0) & (low < high))
+        if not left.size:
+            break
+        start, slope = start.take(left, axis=1), slope.take(left, axis=1)
+        rows, low, high, at_low, at_high, down, up = (
+            x.take(left) for x in (rows, low, high, at_low, at_high, down, up)
+        )
+        point = np.minimum(np.maximum(low + (at_low - at_high + up * (high - low)) / (up - down), low), high)
+        time, tilt = longest(point)
+        shorter = time < value[rows]
+        least[rows], value[rows] = np.where(shorter, point, least[rows]), np.where(shorter, time, value[rows])
+        # At the lowest point nothing is longer than the two paths that cross there.
+        falls, lowest = tilt < 0.0, time <= (at_low + down * (point - low)) * (1.0 + _ROUNDING)
+        low, at_low, down = np.where(falls, point, low), np.where(falls, time, at_low), np.where(falls, tilt, down)
+        high, at_high, up = np.where(falls, high, point), np.where(falls, at_high, time), np.where(falls, up, tilt)
+        down = np.where(lowest, 0.0, down)
+    return least
+
+
+_ROUNDING = 1e-14
+"""How far the time of a path may be from that of another one, relative to it, and count as equal."""
+
+_TABLE = _Table()
