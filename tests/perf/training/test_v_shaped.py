@@ -8,7 +8,7 @@ from pipeline_simulation import span, v_shaped
 
 from trnspec.perf.ops import elementwise
 from trnspec.perf.sweep.expressions import Recording
-from trnspec.perf.sweep.program import Program
+from trnspec.perf.sweep.program import Buffers, Program
 from trnspec.perf.training.v_shaped import order, steady, v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.stages import SCHEDULES, Split, in_flight
@@ -79,7 +79,7 @@ def test_it_is_recorded():
     columns = batch(50)
     recording = Recording()
     program = Program.of([elementwise(v_shaped_bubble, *(recording.column(f"c{i}") for i in range(6)))])
-    bound = program.bound(50)
+    bound = program.bound(50, Buffers())
     for i, column in enumerate(columns):
         bound.columns[f"c{i}"][:] = column
     assert v_shaped_bubble(*columns).tolist() == bound.run()[0].tolist()
