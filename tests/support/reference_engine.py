@@ -380,7 +380,7 @@ def lowest(of: Any, most: float) -> float:
     one, two = high - part * (high - low), low + part * (high - low)
     at_one, at_two = of(one), of(two)
     least = min(of(low), of(high), at_one, at_two)
-    for _ in range(45):
+    for _ in range(60):
         if at_one <= at_two:
             high, two, at_two = two, one, at_one
             one = high - part * (high - low)
