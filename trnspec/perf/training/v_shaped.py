@@ -16,7 +16,7 @@ number of microbatches on, each further one adds the same to each form.
 from __future__ import annotations
 
 from collections import deque
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.legality import MOST_V_STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -392,95 +392,140 @@ def v_shaped_bubble(  # noqa: PLR0917  # columns of a batch
 def _bubble(v_shape: float, stages: float, microbatches: float, forward: float, inputs: float, weights: float) -> float:
     if not v_shape or not 1.0 < stages <= MOST_V_STAGES:
         return 0.0
-    schedule = V_SHAPED[int(v_shape) - 1]
-    most = steady(schedule, int(stages))
-    m = max(1, int(min(microbatches, most)))
-    more = max(0.0, float(int(microbatches)) - most)
+    usual, every = _counted(v_shape, stages, microbatches)
     longest = 0.0
-    for f, b, w, f_more, b_more, w_more in paths(schedule, int(stages), m):
-        time = (f + more * f_more) * forward + (b + more * b_more) * inputs + (w + more * w_more) * weights
-        longest = max(longest, time)
+    for f, b, w in usual if inputs >= forward >= weights else every:
+        time = f * forward + b * inputs + w * weights
+        if time > longest:  # noqa: PLR1730  # a call of max takes three times as long
+            longest = time
     return longest
 
 
-_ROWS = 4096
-"""Rows of a batch whose paths are compared at once."""
+_USUAL = np.array([(1.0, 1.0, 1.0), (1.0, 1.0, 0.0), (0.0, 1.0, 0.0)])
+"""Times of F, B and W whose sums with positive weights are all those with B >= F >= W."""
+
+Counts = tuple[tuple[float, float, float], ...]
+"""Counts of F, B and W of some paths."""
+
+
+def usual(every: Sequence[Path]) -> tuple[Path, ...]:
+    """The paths of which one is the longest wherever B >= F >= W: no other one is as long in all of these cases."""
+    counts = np.array(every).reshape(-1, 2, 3) @ _USUAL.T
+    longer = (counts[:, None] >= counts[None]).all(axis=(2, 3))
+    np.fill_diagonal(longer, val=False)
+    return tuple(path for path, any_longer in zip(every, longer.any(axis=0), strict=True) if not any_longer)
+
+
+@lru_cache(maxsize=4096)
+def _counted(v_shape: float, stages: float, microbatches: float) -> tuple[Counts, Counts]:
+    """The paths of a pipeline: those that are usually the longest, and all."""
+    schedule = V_SHAPED[int(v_shape) - 1]
+    most = steady(schedule, int(stages))
+    every = paths(schedule, int(stages), max(1, int(min(microbatches, most))))
+    more = max(0.0, float(int(microbatches)) - most)
+    return tuple(
+        tuple((f + more * f_more, b + more * b_more, w + more * w_more) for f, b, w, f_more, b_more, w_more in some)
+        for some in (usual(every), every)
+    )  # type: ignore[return-value]  # two of them
 
 
 class _Table:
     """The paths of those schedules, stages and microbatches that have occurred, for many rows at once.
 
     Attributes:
-        steady: :func:`steady`, by schedule and stages.
         index: The position of each, by schedule, stages and microbatches; -1 where it has not occurred.
-        counts: Counts of the paths, and what each further microbatch adds: three of each, by path and position.
+        microbatches: The microbatches at each position.
+        first: The first path at each position: of those that are usually the longest, and of all.
+        number: The number of paths at each position, of these and of all.
+        counts: Counts of all paths, and what each further microbatch adds: six numbers, by path.
     """
 
     def __init__(self) -> None:
-        counts = range(1, MOST_V_STAGES + 1)
-        self.steady = np.array([[0, *(steady(name, p) for p in counts)] for name in V_SHAPED])
-        self.index = np.full((*self.steady.shape, 1 + self.steady.max()), -1)
-        self.counts = np.zeros((6, 1, 0))
+        most = np.array([[0, 0, *(steady(name, p) for p in range(2, MOST_V_STAGES + 1))] for name in V_SHAPED])
+        self.steady = most
+        self.index = np.full((*most.shape, 1 + most.max()), -1, dtype=np.intp)
+        self.microbatches = np.zeros(0)
+        self.first = self.number = np.zeros((2, 0), dtype=np.intp)
+        self.counts = np.zeros((6, 0))
 
     def bubbles(self, v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> NDArray[np.float64]:
         """The bubble of each row; see :func:`v_shaped_bubble`."""
-        whole = np.maximum(np.floor(microbatches), 1.0).astype(np.int64)
-        key = (whole * (MOST_V_STAGES + 1) + stages.astype(np.int64)) * len(V_SHAPED) + (v_shape.astype(np.int64) - 1)
-        keys, row = _distinct(key)
-        keys, shape = np.divmod(keys, len(V_SHAPED))
-        m, p = np.divmod(keys, MOST_V_STAGES + 1)
-        most = np.minimum(m, self.steady[shape, p])
-        position = self.index[shape, p, most]
-        if (new := np.flatnonzero(position < 0)).size:
-            self._add(zip(shape[new].tolist(), p[new].tolist(), most[new].tolist(), strict=True))
-            position = self.index[shape, p, most]
-        counts = self.counts[:3, :, position] + (m - most) * self.counts[3:, :, position]
-        longest = np.empty(len(row))
-        for begin in range(0, len(row), _ROWS):
-            part = slice(begin, begin + _ROWS)
-            f, b, w = (count.take(row[part], axis=1) for count in counts)
-            forward, inputs, weights, either = (time[part] for time in times)
-            if (moved := np.flatnonzero(either)).size:
-                forward, inputs = forward.copy(), inputs.copy()
-                some = [x[moved] for x in (forward, inputs, weights)]
-                moving = _least([x[:, moved] for x in (f, b, w)], some, either[moved])
-                forward[moved] -= moving
-                inputs[moved] += moving
-            f *= forward
-            b *= inputs
-            w *= weights
-            f += b
-            f += w
-            f.max(axis=0, out=longest[part], initial=0.0)
-        return longest
+        whole = np.maximum(np.floor(microbatches), 1.0)
+        _, rows, width = self.index.shape
+        key = (((v_shape - 1.0) * rows + stages) * width + np.minimum(whole, width - 1.0)).astype(np.intp)
+        position = self.index.take(key)
+        if position.min() < 0:
+            self._add(np.unique(key[position < 0]))
+            position = self.index.take(key)
+        more = whole - self.microbatches.take(position)
+        forward, inputs, weights, either = times
+        if either.any():
+            moved = np.flatnonzero(either)
+            forward, inputs = forward.copy(), inputs.copy()
+            some = [x[moved] for x in (forward, inputs, weights)]
+            moving = self._moved(position[moved], more[moved], some, either[moved])
+            forward[moved] -= moving
+            inputs[moved] += moving
+        # Paths of all rows, then the second ones of those that have a second one, and so on.
+        kind = ((inputs < forward) | (forward < weights)).astype(np.intp)
+        kind *= self.number.shape[1]
+        kind += position
+        path, last = self.first.take(kind), self.number.take(kind)
+        last += path
+        left = None
+        longest = np.zeros(len(key))
+        while True:
+            time = self._time(path, more, forward, inputs, weights)
+            if left is None:
+                np.maximum(longest, time, out=longest)
+            else:
+                longest[left] = np.maximum(longest[left], time)
+            path += 1
+            further = np.flatnonzero(path < last)
+            if not further.size:
+                return longest
+            left = further if left is None else left[further]
+            path, last, more, forward, inputs, weights = (
+                x.take(further) for x in (path, last, more, forward, inputs, weights)
+            )
 
-    def _add(self, keys: Iterable[tuple[int, int, int]]) -> None:
-        found = {key: paths(V_SHAPED[key[0]], key[1], key[2]) for key in keys}
-        most = max(self.counts.shape[1], *map(len, found.values()))
-        # Paths of no passes, which are never longer, fill the others up.
-        counts = np.zeros((6, most, self.counts.shape[2] + len(found)))
-        counts[:, : self.counts.shape[1], : self.counts.shape[2]] = self.counts
-        for position, (key, rows) in enumerate(found.items(), self.counts.shape[2]):
-            counts[:, : len(rows), position] = np.array(rows).T
-            self.index[key] = position
-        self.counts = counts
+    def _time(self, path: Any, more: Any, *times: Any) -> NDArray[np.float64]:
+        """The time of a path for each row."""
+        total: Any = None
+        for count, added, time in zip(self.counts[:3], self.counts[3:], times, strict=True):
+            part = added.take(path)
+            part *= more
+            part += count.take(path)
+            part *= time
+            if total is None:
+                total = part
+            else:
+                total += part
+        return np.asarray(total)
 
+    def _moved(self, position: Any, more: Any, times: Sequence[Any], either: Any) -> NDArray[np.float64]:
+        """The time to move; see :func:`_least`."""
+        number = self.number[1].take(position)
+        # The last path again where there are fewer.
+        path = self.first[1].take(position) + np.minimum(np.arange(number.max())[:, None], number - 1)
+        counts = [count.take(path) + more * added.take(path) for count, added in zip(self.counts[:3], self.counts[3:], strict=True)]
+        return _least(counts, times, either)
 
-_RANGE = 1 << 20
-"""The range of keys that are counted in an array; others are sorted."""
-
-
-def _distinct(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The keys that occur, in order, and the position of each among them."""
-    size = int(keys.max()) + 1
-    if size > _RANGE:
-        return np.unique(keys, return_inverse=True)
-    occurs = np.zeros(size, dtype=bool)
-    occurs[keys] = True
-    which = np.flatnonzero(occurs)
-    position = np.empty(size, dtype=np.int64)
-    position[which] = np.arange(len(which))
-    return which, position[keys]
+    def _add(self, keys: NDArray[np.intp]) -> None:
+        """Find the paths of further schedules, stages and microbatches."""
+        for shape, p, m in zip(*(x.tolist() for x in np.unravel_index(keys, self.index.shape)), strict=True):
+            most = min(m, int(self.steady[shape, p]))
+            if self.index[shape, p, most] < 0:
+                every = paths(V_SHAPED[shape], p, most)
+                some = usual(every)
+                first = self.counts.shape[1]
+                self.index[shape, p, most] = len(self.microbatches)
+                self.counts = np.concatenate([self.counts, np.array(some + every).T], axis=1)
+                self.first = np.concatenate([self.first, [[first], [first + len(some)]]], axis=1)
+                self.number = np.concatenate([self.number, [[len(some)], [len(every)]]], axis=1)
+                self.microbatches = np.append(self.microbatches, float(most))
+            if most == self.steady[shape, p]:
+                self.index[shape, p, most:] = self.index[shape, p, most]
 
 
 _STEPS = 10
