@@ -16,11 +16,13 @@ number of microbatches on, each further one adds the same to each form.
 from __future__ import annotations
 
 from collections import deque
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from trnspec.perf.ops import elementwise
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.legality import MOST_V_STAGES
 
@@ -373,20 +375,79 @@ def v_shaped_bubble(  # noqa: PLR0917  # columns of a batch
         out: Where to write the result, which may be an operand.
     """
     numbers = v_shape, stages, microbatches, forward, inputs, weights, either
-    single = all(type(x) is float for x in numbers)
+    single = {*map(type, numbers)} == {float}
     if single and not either:
         return _bubble(v_shape, stages, microbatches, forward, inputs, weights)
     operands = [np.asarray(x) for x in numbers]
     shape = np.broadcast(*operands).shape
-    computed = (operands[0] > 0.0) & (operands[1] > 1.0) & (operands[1] <= MOST_V_STAGES)
-    at = np.flatnonzero(computed if computed.shape == shape else np.broadcast_to(computed, shape))
-    # An operand may have its elements where the result is written to.
-    rows = [(x if x.shape == shape else np.broadcast_to(x, shape)).take(at) for x in operands]
-    result = np.empty(shape) if out is None else out
-    result[...] = 0.0
+    found = _replaced(np.zeros(shape), _computed(*operands[:2]), operands)
+    if single:
+        return float(found)
+    if out is None:
+        return found
+    np.copyto(out, found)
+    return out
+
+
+def recorded_bubble(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> Any:
+    """:func:`v_shaped_bubble` on operands that may be recorded: what depends on no time is one operation, for tables.
+
+    Args:
+        v_shape: As there, like the others.
+        stages: Stages.
+        microbatches: Microbatches.
+        times: Four times.
+    """
+    layout = v_shape, stages, microbatches
+    if not any(isinstance(x, NDArrayOperatorsMixin) for x in (*layout, *times)):
+        return v_shaped_bubble(*layout, *times)
+    forward, inputs, weights, either = times
+    f, b, w, several = (elementwise(part, *layout) for part in _USUAL_PARTS)
+    usually = f * forward + b * inputs + w * weights
+    return elementwise(_unusual, usually, several, *layout, *times)
+
+
+def _unusual(usually: Any, several: Any, *operands: Any, out: Any = None) -> Any:
+    """The bubble, where one path is usually the longest by its time: others are compared with it only where needed."""
+    v_shape, stages, _, forward, inputs, weights, either = columns = [np.asarray(x) for x in operands]
+    compared = (several != 0.0) | (inputs < forward) | (forward < weights) | (either != 0.0)
+    found = _replaced(np.maximum(usually, 0.0), compared & _computed(v_shape, stages), columns)
+    if out is None:
+        return found
+    np.copyto(out, found)
+    return out
+
+
+def _replaced(result: NDArray[np.float64], rows: Any, operands: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    """A result with the bubble of some rows by all of their paths."""
+    shape = result.shape
+    at = np.flatnonzero(rows if rows.shape == shape else np.broadcast_to(rows, shape))
     if at.size:
-        result.put(at, _TABLE.bubbles(*rows))
-    return float(result) if single else result
+        columns = ((x if x.shape == shape else np.broadcast_to(x, shape)).take(at) for x in operands)
+        result.put(at, _TABLE.bubbles(*columns))
+    return result
+
+
+def _computed(v_shape: NDArray[Any], stages: NDArray[Any]) -> Any:
+    return (v_shape > 0.0) & (stages > 1.0) & (stages <= MOST_V_STAGES)
+
+
+def _usual_part(n: int, v_shape: Any, stages: Any, microbatches: Any, *, out: Any = None) -> Any:
+    """Counts of F, B and W of the path that is usually the longest; last whether other paths must be compared with it."""
+    columns = np.broadcast_arrays(v_shape, stages, microbatches)
+    found = np.zeros(columns[0].shape)
+    at = np.flatnonzero(_computed(*columns[:2]))
+    if at.size:
+        found.put(at, _TABLE.usual(*(x.take(at) for x in columns))[n])
+    if out is None:
+        return found if found.ndim else float(found)
+    np.copyto(out, found)
+    return out
+
+
+_USUAL_PARTS = tuple(partial(_usual_part, n) for n in range(4))
+_QUICK = 8
+"""Stages up to which paths are found for layouts that may not occur."""
 
 
 def _bubble(v_shape: float, stages: float, microbatches: float, forward: float, inputs: float, weights: float) -> float:
@@ -429,6 +490,10 @@ def _counted(v_shape: float, stages: float, microbatches: float) -> tuple[Counts
     )  # type: ignore[return-value]  # two of them
 
 
+_AT_ONCE = 4
+"""Paths of a row that are compared at once; more are rarely among those that are usually the longest."""
+
+
 class _Table:
     """The paths of those schedules, stages and microbatches that have occurred, for many rows at once.
 
@@ -444,15 +509,14 @@ class _Table:
         most = np.array([[0, 0, *(steady(name, p) for p in range(2, MOST_V_STAGES + 1))] for name in V_SHAPED])
         self.steady = most
         self.index = np.full((*most.shape, 1 + most.max()), -1, dtype=np.intp)
-        self.microbatches = np.zeros(0)
-        self.first = self.number = np.zeros((2, 0), dtype=np.intp)
-        self.counts = np.zeros((6, 0))
+        # A pipeline without paths, so that there is a first position.
+        self.microbatches = np.zeros(1)
+        self.first = self.number = np.zeros((2, 1), dtype=np.intp)
+        self.counts = np.zeros((6, 1))
 
     def bubbles(self, v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> NDArray[np.float64]:
         """The bubble of each row; see :func:`v_shaped_bubble`."""
-        whole = np.maximum(np.floor(microbatches), 1.0)
-        _, rows, width = self.index.shape
-        key = (((v_shape - 1.0) * rows + stages) * width + np.minimum(whole, width - 1.0)).astype(np.intp)
+        key, whole = self._keys(v_shape, stages, microbatches)
         position = self.index.take(key)
         if position.min() < 0:
             self._add(np.unique(key[position < 0]))
@@ -466,28 +530,46 @@ class _Table:
             moving = self._moved(position[moved], more[moved], some, either[moved])
             forward[moved] -= moving
             inputs[moved] += moving
-        # Paths of all rows, then the second ones of those that have a second one, and so on.
         kind = ((inputs < forward) | (forward < weights)).astype(np.intp)
         kind *= self.number.shape[1]
         kind += position
-        path, last = self.first.take(kind), self.number.take(kind)
+        path, last = self.first.take(kind), self.number.take(kind) - 1
         last += path
-        left = None
-        longest = np.zeros(len(key))
-        while True:
-            time = self._time(path, more, forward, inputs, weights)
-            if left is None:
-                np.maximum(longest, time, out=longest)
-            else:
-                longest[left] = np.maximum(longest[left], time)
-            path += 1
-            further = np.flatnonzero(path < last)
-            if not further.size:
-                return longest
-            left = further if left is None else left[further]
-            path, last, more, forward, inputs, weights = (
-                x.take(further) for x in (path, last, more, forward, inputs, weights)
-            )
+        # Some paths of all rows, then the others of the few rows that have more; the last one again where there are fewer.
+        longest = self._longest(path, last, _AT_ONCE, more, forward, inputs, weights)
+        path += _AT_ONCE
+        left = np.flatnonzero(path <= last)
+        if left.size:
+            columns = [x.take(left) for x in (path, last, more, forward, inputs, weights)]
+            path, last = columns[:2]
+            others = self._longest(path, last, int((last - path).max()) + 1, *columns[2:])
+            longest[left] = np.maximum(longest.take(left), others)
+        return longest
+
+    def _longest(self, path: Any, last: Any, count: int, *columns: Any) -> NDArray[np.float64]:
+        """The longest time of some paths of each row, at least 0."""
+        numbers = np.minimum(path + np.arange(count)[:, None], last)
+        longest: NDArray[np.float64] = self._time(numbers, *columns).max(axis=0, initial=0.0)
+        return longest
+
+    def usual(self, v_shape: Any, stages: Any, microbatches: Any) -> NDArray[np.float64]:
+        """For each row the counts of the path that is usually the longest, and 1 where it is not the only one."""
+        key, whole = self._keys(v_shape, stages, microbatches)
+        self._add(np.unique(key[(stages <= _QUICK) & (microbatches == whole)]))
+        position = self.index.take(key)
+        known = position >= 0
+        position = position * known
+        path, several = self.first[0].take(position), self.number[0].take(position) > 1
+        counts = self.counts.take(path, axis=1)
+        more = whole - self.microbatches.take(position)
+        return np.concatenate([(counts[:3] + more * counts[3:]) * known, [several | ~known]])
+
+    def _keys(self, v_shape: Any, stages: Any, microbatches: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Places in the index, and the whole microbatches."""
+        whole = np.maximum(np.floor(microbatches), 1.0)
+        _, rows, width = self.index.shape
+        key = ((v_shape - 1.0) * rows + stages) * width + np.minimum(whole, width - 1.0)
+        return key.astype(np.intp), whole
 
     def _time(self, path: Any, more: Any, *times: Any) -> NDArray[np.float64]:
         """The time of a path for each row."""
