@@ -338,9 +338,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
 
     # The step ends when both the longest stage and that with the output have computed and exchanged.
     data = max(exchanged_by(layers), m * ahead + exchanged_by(with_output + d.mtp_layers)) - m * longer
-    mine = max(
-        dense / copies + experts / same_experts if x.zero else dense + experts for dense, experts in held
-    )
+    mine = max(dense / copies + experts / same_experts if x.zero else dense + experts for dense, experts in held)
     # Gradients are read, states and weights read and written, but weights are not read where there is a master copy.
     moved = gradient + 2 * state + (2 if x.optimizer in WITHOUT_MASTER else 1) * weight
     update = mine * moved * (1 + e.optimizer_passes) / memory

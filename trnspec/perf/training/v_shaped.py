@@ -401,7 +401,7 @@ def recorded_bubble(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -
     layout = v_shape, stages, microbatches
     if not any(isinstance(x, NDArrayOperatorsMixin) for x in (*layout, *times)):
         return v_shaped_bubble(*layout, *times)
-    forward, inputs, weights, either = times
+    forward, inputs, weights, _ = times
     f, b, w, several = (elementwise(part, *layout) for part in _USUAL_PARTS)
     usually = f * forward + b * inputs + w * weights
     return elementwise(_unusual, usually, several, *layout, *times)
@@ -590,7 +590,10 @@ class _Table:
         number = self.number[1].take(position)
         # The last path again where there are fewer.
         path = self.first[1].take(position) + np.minimum(np.arange(number.max())[:, None], number - 1)
-        counts = [count.take(path) + more * added.take(path) for count, added in zip(self.counts[:3], self.counts[3:], strict=True)]
+        counts = [
+            count.take(path) + more * added.take(path)
+            for count, added in zip(self.counts[:3], self.counts[3:], strict=True)
+        ]
         return _least(counts, times, either)
 
     def _add(self, keys: NDArray[np.intp]) -> None:
