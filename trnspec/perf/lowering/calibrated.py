@@ -366,7 +366,19 @@ _RATES = (
 )
 """Figures that scale a published rate."""
 
-_SERVING = ("weights", "cache", "single_core", "link", "additive", "launch", "sample", "request", "padding", "queue", "response")
+_SERVING = (
+    "weights",
+    "cache",
+    "single_core",
+    "link",
+    "additive",
+    "launch",
+    "sample",
+    "request",
+    "padding",
+    "queue",
+    "response",
+)
 """Figures that only serving has."""
 
 
