@@ -61,6 +61,8 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
             DOCUMENT.format(kind="Source", name="acme-2026-10", spec=SOURCE)
         )
     shutil.copy(ROOT / "catalog" / "measured" / "training_trn1.csv", tmp_path / "steps.csv")
+    shutil.copy(DATA / "imports" / "nccom_all_gather.log", tmp_path / "run.log")
+    shutil.copy(DATA / "imports" / "torchtitan.log", tmp_path / "train.log")
     models = json.loads((DATA / "config_json_models.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(models["llama-3.1-8b"]["config"]))
     return Here(tmp_path, monkeypatch, capsys)

@@ -41,11 +41,14 @@ def test_schedules() -> None:
     named = {}
     for cell, factors, *_ in rows():
         names = re.findall(r"`([\w-]+)`", cell)
-        if set(names) & set(BUBBLES):
+        # Those of schedules with a split backward pass depend on the passes, and have a formula instead.
+        if set(names) & set(BUBBLES) and factors:
             named |= dict(zip(names, factors.split(", "), strict=True))
     number = {"1": 1.0, "1/v": 1.0, "0": 0.0, "1/2": 1 / 2, "1/3": 1 / 3, "2/3": 2 / 3}
 
-    assert {name: number[factor] for name, factor in named.items()} == BUBBLES
+    assert {name: number[factor] for name, factor in named.items()} == {
+        name: bubble for name, bubble in BUBBLES.items() if name in ("1f1b", "interleaved")
+    }
 
 
 def test_known_errors() -> None:

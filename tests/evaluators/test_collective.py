@@ -210,7 +210,8 @@ def test_an_unknown_system_is_named():
 
 
 def test_every_input_is_explained():
-    names = {"kind", "size", "on", "chips", "ranks", "stride", "algorithm", "lnc", "calibration", "framework", "launch"}
+    names = {"kind", "size", "on", "chips", "ranks", "stride", "algorithm", "lnc", "calibration", "framework", "era",
+             "launch"}  # fmt: skip
     assert names == {i.name for i in inputs(collective_, "collective") if i.help}
 
 

@@ -18,7 +18,8 @@ from trnspec.evaluators.inference import answered
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration
-from trnspec.perf.lowering.calibrated import Calibrated
+from trnspec.perf.calibration.measured_serving import Runs, ServingCase, serving_cases
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.serving.forward_pass import Serving
 from trnspec.perf.serving.frameworks import FRAMEWORKS
@@ -36,6 +37,12 @@ OF_TRN2 = "trainium2-nxd-inference-2026-dense-inference"
 @pytest.fixture(scope="module")
 def catalog():
     return load()
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The catalog with GPUs."""
+    return load([*PLUGINS, str(folder())])
 
 
 def asked(catalog, **given):
@@ -228,7 +235,7 @@ def test_a_compiled_cache_is_allocated_whole(catalog):
     assert [1, 2, 4, 8] == [row[0] for row in found.tables[0].rows]
 
 
-def test_a_tile_is_that_of_the_core(catalog):
+def test_a_tile_is_that_of_the_core(catalog, whole):
     tile = catalog.graph.named("neuroncore-v3").spec.engines.tensor.array.columns
     found = asked(catalog, framework="nxd-inference", model="qwen3-30b-a3b", tp=32)
 
@@ -237,7 +244,6 @@ def test_a_tile_is_that_of_the_core(catalog):
         asked(catalog, framework="nxd-inference", model="qwen3-30b-a3b", tp=32, tile=64).inputs["tile"],
     )
     # A GPU has no core that states an array.
-    whole = load([*PLUGINS, str(folder())])
     assert asked(whole, on="p5.48xlarge", framework="vllm").inputs["tile"] is None
 
 
@@ -477,3 +483,42 @@ def test_a_transferred_answer_has_the_ideal_one_next_to_it(catalog):
         assert ("ideal", bounds[name].value) == (answers[f"ideal_{name}"].kind, answers[f"ideal_{name}"].value)
         assert answers[f"ideal_{name}"].low <= answers[name].low <= answers[name].value
     assert not [a for a in ideal.answers if a.name.startswith("ideal_")]
+
+
+IN_FLIGHT = {
+    "vllm": {"model": "Qwen/Qwen3-32B", "precision": "bf16"},
+    "sglang": {"model": "Qwen/Qwen3-32B", "precision": "fp8", "kv_precision": "fp8"},
+    "trtllm": {"model": "Qwen/Qwen3-30B-A3B", "precision": "bf16"},
+}
+
+
+@pytest.mark.parametrize("framework", IN_FLIGHT)
+def test_a_server_on_gpus_is_computed_as_measured_rows_are(whole, framework):
+    """One model of serving for questions and for rows: requests in flight, queueing and response included."""
+    row = {"kind": "infer", "id": "r", "hardware": "H100 SXM", "n_chips": "2", "tp": "2", "isl": "20000", "osl": "512",
+           "batch_conc": "12", "tpot_ms": "99", "mode": "agg", "framework": framework, **IN_FLIGHT[framework]}  # fmt: skip
+    (case,) = serving_cases(whole.graph, [row])
+    assert isinstance(case, ServingCase)
+    experts = case.dims.experts > 0
+    known = calibrated(whole.graph, case.system.chip, "inference", "auto", framework, experts=experts)
+    times = Runs.of([case], known.efficiency).times(serving_of(known))
+
+    found = asked(
+        whole, model=case.model, on="p5.48xlarge", chips=2, tp=2, prompt=20000, output=512, batch=12,
+        framework=framework, calibration="auto", dtype=case.dtype,
+    )  # fmt: skip
+
+    assert known.name == found.inputs["calibration"]
+    assert times.ttft[0] == pytest.approx(found["time_to_first_token"], rel=1e-12)
+    assert times.tpot[0] == pytest.approx(found["time_per_output_token"], rel=1e-12)
+    assert times.throughput[0] == pytest.approx(found["throughput"], rel=1e-12)
+    first = parts(found, "time_to_first_token")
+    assert first["queueing"] > 0.0
+    assert known.serving.response == first.get("response", 0.0)
+    assert found["time_to_first_token"] == pytest.approx(sum(first.values()), rel=1e-12)
+
+
+def test_ideal_times_have_no_queue(whole):
+    found = asked(whole, model="qwen3-32b", on="p5.48xlarge", chips=2, tp=2, batch=12, framework="vllm")
+
+    assert not {"queueing", "response"} & {*parts(found, "time_to_first_token")}

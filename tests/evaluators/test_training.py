@@ -152,11 +152,11 @@ def test_the_framework_chooses_the_calibration():
         return found.inputs["calibration"], next((a.value for a in found.assumptions if a.name == "framework"), None)
 
     assert ("a100-80gb-llm-foundry", None) == described(framework="llm-foundry")
-    assert ("a100-80gb-megatron-lm", None) == described(framework="megatron")
+    assert ("a100-80gb-megatron-2022", None) == described(framework="megatron")
     assert (
-        "a100-80gb-megatron-lm",
-        "unstated; calibrated on Megatron-LM: adam-fp32-grads, 32-bit gradients, flash attention",
-    ) == described(calibration="a100-80gb-megatron-lm")
+        "a100-80gb-megatron-2022",
+        "unstated; calibrated on Megatron-DeepSpeed: adam-fp32-grads, 32-bit gradients, flash attention",
+    ) == described(calibration="a100-80gb-megatron-2022")
     software = described(calibration="a100-80gb-llm-foundry")[1]
     assert "unstated; calibrated on LLM Foundry: adam, 16-bit gradients, flash attention" == software
 

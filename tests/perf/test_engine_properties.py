@@ -31,7 +31,7 @@ from trnspec.perf.sweep import lookup
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, SCHEDULES, Top, rows, sweep
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.step import PARTS, step
-from trnspec.perf.work.flops import layer_flops, model_flops_per_token, span
+from trnspec.perf.work.flops import attention_flops, layer_flops, model_flops_per_token
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.plan import Plan
 from trnspec.perf.work.transformer import parameters, transformer
@@ -50,7 +50,7 @@ def scaled(e, rate: float, latency: float):
         levels=tuple(evolve(v, rate=v.rate * rate, latency=v.latency * latency) for v in e.system.levels),
     )
     had = e.calibration.efficiency
-    times = ("forward", "backward", "call", "hop", "network_hop", "send", "step")
+    times = ("forward", "backward", "call", "hop", "network_hop", "send", "dispatch", "step")
     return estimator(e.name, system, evolve(had, **{t: getattr(had, t) * latency for t in times}), e.dtype)
 
 
@@ -163,6 +163,8 @@ def test_one_expert_is_a_dense_network(s) -> None:
     """6. One expert that every token goes to, without a router, is the dense network: every figure the same."""
     e = ESTIMATORS[s.which]
     assume(not e.dims.expert_layers)
+    # The sums of experts are reduce-scattered and gathered, of which switches that reduce save nothing.
+    assume(s.layout.sequence_parallel or not any(level.reduces for level in e.system.levels))
     d = e.dims
     single = evolve(
         d, expert_layers=d.layers, experts=1.0, active=1.0, expert_width=d.width, expert_weights=d.mlp_weights,
@@ -258,14 +260,11 @@ def forward(e, layout) -> tuple[float, float]:
     d, tokens = e.dims, float(layout.seq * layout.microbatch)
     convention = "causal" if d.causal else "full"
     parts = [
-        (count, layer_flops(d, tokens, span(float(layout.seq), 0.0, d.causal, convention), expert))
+        (count, layer_flops(d, tokens, 0.0, expert))
         for count, expert in ((d.layers - d.expert_layers, 0.0), (d.expert_layers, 1.0))
     ]
-    windowed = d.windowed_layers / d.layers
-    inside = span(float(layout.seq), d.window, d.causal, convention) / span(
-        float(layout.seq), 0.0, d.causal, convention
-    )
-    scores = sum(count * part.scores for count, part in parts) * (1.0 - windowed + windowed * inside)
+    # Three passes of the layers; multi-token prediction is beside them.
+    scores = tokens * attention_flops(evolve(d, mtp_layers=0.0), float(layout.seq), convention) / 3.0
     return sum(count * part.matrices for count, part in parts), scores
 
 

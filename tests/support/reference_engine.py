@@ -185,7 +185,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         copies = inner * busiest * d.active * split_expert / x.tp + shared if expert else dense
         split = attended * (d.heads * (d.qk_size + d.v_size) + d.kv_elements) + d.matrices * width
         split += d.recurrent_width / d.layers
-        operands = tokens * (2 + 2 * copies) * d.hidden + tokens * split / x.tp + own / x.tp
+        # Layers of a single operation lack one of their results.
+        results = 1 + copies - d.absent_results / d.layers
+        operands = tokens * 2 * results * d.hidden + tokens * split / x.tp + own / x.tp
         operands += routed / x.ep / split_expert
         matmul += 2 * elements * tokens / x.tp / rate + operands * 2 * e.matmul_passes / memory
         streams = tokens / x.tp if x.sequence_parallel else tokens
@@ -299,8 +301,9 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     copies = x.dp * x.cp
     ends += d.mtp_layers * d.mtp_weights
     kept, fewest, most = kept_elements / d.layers, d.layers // x.pp + d.mtp_layers, -(-d.layers // x.pp)
-    dense = max(most * kept, fewest * kept + ends) / x.tp
-    routed = routed_elements / d.layers * max(most, fewest) / split_expert / x.ep
+    # Of the stage with the most layers, and of the one with the output: elements that all ranks hold, and of experts.
+    routed = routed_elements / d.layers / split_expert / x.ep
+    held = [(most * kept / x.tp, most * routed), ((fewest * kept + ends) / x.tp, fewest * routed)]
     steps, byte = links.gather(copies, x.tp)
     same_experts = copies * x.tp / x.ep / split_expert
     part = links.gather(same_experts, split_expert * x.ep)[1] if routed else 0.0
@@ -310,7 +313,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         part = links.all_reduced(same_experts, split_expert * x.ep) / 2 if routed else 0.0
 
     def exposed(sizes: list[float], calls: float, behind: float, times: int = 1) -> float:
-        time = sum(size * (byte * dense + part * routed) for size in sizes)
+        time = sum(sizes) * max(byte * dense + part * experts for dense, experts in held)
         time = times * (time + calls * ((e.call / 2 if copies > 1 else 0) + steps))
         return max(time * e.exposed, time - e.overlap * behind)
 
@@ -335,7 +338,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
 
     # The step ends when both the longest stage and that with the output have computed and exchanged.
     data = max(exchanged_by(layers), m * ahead + exchanged_by(with_output + d.mtp_layers)) - m * longer
-    mine = dense / copies + routed / same_experts if x.zero else dense + routed
+    mine = max(dense / copies + experts / same_experts if x.zero else dense + experts for dense, experts in held)
     # Gradients are read, states and weights read and written, but weights are not read where there is a master copy.
     moved = gradient + 2 * state + (2 if x.optimizer in WITHOUT_MASTER else 1) * weight
     update = mine * moved * (1 + e.optimizer_passes) / memory
@@ -375,7 +378,7 @@ def lowest(of: Any, most: float) -> float:
     one, two = high - part * (high - low), low + part * (high - low)
     at_one, at_two = of(one), of(two)
     least = min(of(low), of(high), at_one, at_two)
-    for _ in range(45):
+    for _ in range(60):
         if at_one <= at_two:
             high, two, at_two = two, one, at_one
             one = high - part * (high - low)

@@ -13,6 +13,7 @@ from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import emit, format_option, table_options, width
 from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import facts
+from trnspec.model.calibration import Calibration
 from trnspec.model.measurements import Measurements
 from trnspec.model.source import Rank, Source
 from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
@@ -116,8 +117,9 @@ def citations(graph: Graph, sources: set[str]) -> list[Citation]:
     """All values that come from some sources, document by document."""
     cited: list[Citation] = []
     for node in sorted(graph, key=lambda n: (n.kind, n.name)):
-        # The fields of a source itself have no source; the description of a table is no claim of its source.
-        if isinstance(node.spec, (Source, Measurements)):
+        # The fields of a source itself have no source. The description of a table is no claim of its source, and what is
+        # fitted to measurements is not stated by theirs.
+        if isinstance(node.spec, (Source, Measurements, Calibration)):
             continue
         for fact in facts(graph, node):
             place = (node.name, node.kind, fact.at)

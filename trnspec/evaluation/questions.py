@@ -454,7 +454,7 @@ class ExpertDispatch(ExpertLoad):
         default=None,
         metadata=_schedule(
             "All-to-all of tokens: one copy per node, handed on to the ranks inside it (DeepEP, HybridEP), or one per expert.",
-            unset="per-node; with a calibration per-copy",
+            unset="per-node",
         ),
     )
     dispatch_dtype: DispatchDtype = field(
@@ -476,7 +476,8 @@ class ExpertDispatch(ExpertLoad):
     expert_overlap: bool | None = field(
         default=None,
         metadata=_schedule(
-            "Overlap the all-to-all of experts with the rest of a layer.", unset="on; with a calibration off"
+            "Overlap the all-to-all of experts with the rest of a layer.",
+            unset="on; a calibration has how much is hidden",
         ),
     )
 

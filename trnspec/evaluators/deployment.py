@@ -29,6 +29,7 @@ from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.serving.forward_pass import Deployment
+from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.memory import capacity, held
 from trnspec.perf.serving.request import Speculation
 from trnspec.perf.serving.static_graphs import all_experts_from, compiled
@@ -143,6 +144,16 @@ class Setup:
     def speculation(self) -> Speculation | None:
         """The draft model, if there is one."""
         return None if self.drafting is None else self.drafting[0]
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether times are those of a server on GPUs that a client keeps a number of requests in flight with.
+
+        Calibrations of GPUs are fitted to such times.  Ideal times are those of :func:`~trnspec.perf.serving.request.serve`.
+        """
+        q = self.question
+        alone = self.before is None and self.drafting is None and q.pp == 1 and q.output > 1
+        return alone and q.batching == "continuous" and on_gpu(q) and bool(self.pool.known.name)
 
     def with_batch(self, batch: int) -> Setup:
         """The same deployment with another batch size, which a compiled graph must hold."""
@@ -281,11 +292,20 @@ def check(question: InferenceQuestion, d: Dimensions, ranks: int, where: str = "
         raise RefusalError("experts-not-divisible", f"dp {dp} is not divisible by ep {ep}", place="ep")
 
 
+def on_gpu(question: InferenceQuestion) -> bool:
+    """Whether the framework of a question runs on GPUs."""
+    return question.framework is not None and not FRAMEWORKS[question.framework].neuron
+
+
 def _plan(question: InferenceQuestion, d: Dimensions, tp: int, dp: int) -> Deployment:
     # At least one token of a prompt is computed: the first token of the output follows from it.
     cached = min(int(question.prompt * question.prefix_hit), question.prompt - 1)
     computed = question.prompt - cached
     chunk = min(question.chunk or computed, computed)
+    weight = ELEMENT_BYTES[question.weight_dtype or question.dtype]
+    # Checkpoints for GPUs have the output matrix in 16 bit, and with experts in 4 bit all else.
+    head = max(weight, 2.0) if on_gpu(question) else 0.0
+    narrow = head > 0.0 and d.experts > 0 and weight < 1.0
     return Deployment(
         tp=float(tp),
         pp=float(question.pp),
@@ -298,7 +318,9 @@ def _plan(question: InferenceQuestion, d: Dimensions, tp: int, dp: int) -> Deplo
         all_experts_from=all_experts_from(question.experts, d),
         flash=float(question.prefill_attention == "flash"),
         materialized=float(question.prefill_attention == "materialized"),
-        weight_bytes=ELEMENT_BYTES[question.weight_dtype or question.dtype],
+        weight_bytes=weight,
+        whole_bytes=2.0 if narrow else 0.0,
+        head_bytes=head,
         cache_bytes=ELEMENT_BYTES[question.kv_dtype or question.dtype],
         # Activations are in 16 bit if weights are narrower.
         activation_bytes=max(ELEMENT_BYTES[question.dtype], 2.0),
@@ -310,6 +332,8 @@ def _pool(
 ) -> Pool:
     assert system.ends is not None
     plan = evolve(plan, single_core=float(system.sharing > 1.0))
+    if plan.whole_bytes > 0.0:
+        plan = evolve(plan, narrow_whole=system.rate(question.dtype) / system.rate("bf16") - 1.0)
     slow, fast = (machine(end, known.efficiency, question.dtype) for end in system.ends)
     return Pool(system, plan, machine(system, known.efficiency, question.dtype), (slow, fast), known, network)
 

@@ -17,6 +17,8 @@ from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of,
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.forward_pass import PARTS, Serving, attended, cache_bytes, cache_share, head_share
+from trnspec.perf.serving.frameworks import FRAMEWORKS
+from trnspec.perf.serving.in_flight import in_flight, most_running
 from trnspec.perf.serving.request import Served, serve, transfer_time
 from trnspec.perf.training.step import UNUSED
 
@@ -40,6 +42,8 @@ NOTES = {
     "draft": "decode steps of the draft model",
     "prefill_interference": "prefill of other requests",
     "transfer": "KV cache from the prefill to the decode pool",
+    "queueing": "steps that the prompt joins, prompts ahead of it, and requests beyond those that fit",
+    "response": "client, tokenizer and scheduler",
 }
 """The parts of TTFT and TPOT."""
 
@@ -206,6 +210,9 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
         setup.model, pool.plan, _numbers(pool, end), serving,
         schedule="separate" if before is not None else q.batching or "continuous", speculation=setup.speculation,
     )  # fmt: skip
+    waits: dict[str, float] = {}
+    if setup.in_flight:
+        served, waits = _in_flight(setup, serving, _numbers(pool, end))
     _known(served, pool)
     given, replicas = served.throughput, float(pool.plan.dp)
     first, sent, chips, rate = served.prefill, 0.0, pool.chips, float(given * replicas)
@@ -219,10 +226,10 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
         finished = served.decode_rate * replicas
         rate = min(prompts, finished) * q.output
         extra = {"transfer_time": sent, "prefill_decode_ratio": finished / prompts}
-    parts = {name: float(getattr(first, name)) for name in PARTS} | {"transfer": sent}
+    parts = {name: float(getattr(first, name)) for name in PARTS} | {"transfer": sent} | waits
     token = {name: float(getattr(served.token, name)) for name in PARTS}
     token |= {"draft": float(served.draft), "prefill_interference": float(served.prefill_interference)}
-    until = float(first.total) + sent
+    until = float(first.total) + sent + sum(waits.values())
     latency = until + (q.output - 1.0) * float(served.time_per_token)
     return _Case(
         served,
@@ -239,6 +246,26 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
             **extra,
         },
     )
+
+
+def _in_flight(setup: Setup, serving: Serving, numbers: Machine) -> tuple[Served, dict[str, float]]:
+    """A server whose clients keep ``batch`` requests in flight, and the parts of TTFT beside the prompt's own prefill [s]."""
+    plan, q = setup.pool.plan, setup.question
+    assert q.framework is not None
+    most = most_running(setup.model, plan, numbers)
+    flight = in_flight(
+        setup.model, plan, numbers, serving, requests=plan.batch, most=most, mixed=float(FRAMEWORKS[q.framework].mixed)
+    )
+    alone = serve(setup.model, evolve(plan, batch=flight.running), numbers, serving, schedule="static")
+    served = evolve(
+        alone,
+        prefill_interference=flight.tpot - flight.step,
+        time_per_token=flight.tpot,
+        throughput=flight.throughput,
+        latency=flight.ttft + (plan.output - 1.0) * flight.tpot,
+    )
+    response = float(serving.response)
+    return served, {"queueing": float(flight.ttft - alone.prefill.total) - response, "response": response}
 
 
 def _numbers(pool: Pool, end: int | None) -> Machine:
@@ -373,6 +400,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
         )
     yield Assumption("calibration", known.name or "none", known.description)
     yield Assumption("weights", f"{plan.weight_bytes:g} B per element", q.weight_dtype or f"compute dtype {q.dtype}")
+    yield from _on_gpus(setup)
     yield Assumption("cache", f"{plan.cache_bytes:g} B per element", q.kv_dtype or f"compute dtype {q.dtype}")
     yield Assumption("activations", f"{plan.activation_bytes:g} B per element", "at least 16 bit")
     yield Assumption("reserve", q.reserve or "", "memory of a rank that the model cannot use; included in memory")
@@ -413,6 +441,17 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
             f"tp {before.plan.tp:g} x pp {before.plan.pp:g} x dp {before.plan.dp:g}",
             "default of the prefill system",
         )
+
+
+def _on_gpus(setup: Setup) -> Iterator[Assumption]:
+    """What servers on GPUs are assumed to do; nothing on Neuron devices."""
+    plan = setup.pool.plan
+    if plan.head_bytes > plan.weight_bytes:
+        which = "output matrix, and all but routed experts" if plan.whole_bytes else "output matrix"
+        yield Assumption("wide_weights", f"{plan.head_bytes:g} B per element", f"{which}: in 16 bit in checkpoints")
+    if setup.in_flight:
+        why = "a client replaces each finished request; TTFT includes queueing and the response of the server"
+        yield Assumption("in_flight", f"{plan.batch:,.0f} requests per replica", why)
 
 
 def _figures_used(setup: Setup) -> tuple[UsedFigure, ...]:

@@ -15,6 +15,7 @@ COMMANDS = {
     "edition": "Freeze the catalog, list its editions, verify that none was altered.",
     "eval": "Run an evaluator: step time, serving latency, memory, cost and more.",
     "calibrate": "Fit achieved efficiencies of a chip to measurements.",
+    "measurements": "Write tables of measurements from logs and result files.",
     "query": "Print the documents of a kind that satisfy a condition.",
     "sql": "Query the tables of the catalog in SQL.",
     "export": "Print a document in the format of another program, or as a picture.",

@@ -14,6 +14,15 @@ from trnspec.perf.calibration.measurements import records
 
 ROWS = cases(12, TRUE)
 
+MODEL_INPUTS = {"parameters", "seq", "tp", "pp", "ep", "ranks"}
+INPUTS = {
+    "training": MODEL_INPUTS | {"cp", "tokens_per_rank", "global_batch"},
+    "inference": MODEL_INPUTS | {"prompt", "batch"},
+    "collectives": {"ranks", "servers", "size"},
+    "kernels": set(),
+}
+"""The inputs whose range a calibration has, by what was measured; kernels have none."""
+
 
 def test_factor() -> None:
     assert [1, 1, 1, 2, 4] == [factor(v, 8, 32) for v in (8, 20, 32, 64, 2)]
@@ -50,7 +59,7 @@ def test_shipped_calibrations_record_the_range_of_their_rows() -> None:
 
 def test_every_shipped_calibration_has_ranges_and_a_transfer() -> None:
     for node in everything().of(Calibration):
-        ranges_ = within(node.spec.fitted_on)
-        assert {"parameters", "seq", "tp", "pp", "ep", "ranks"} <= set(ranges_), node.name
+        fitted = node.spec.fitted_on
+        assert INPUTS[node.spec.of] <= set(within(fitted) if fitted else ()), node.name
         assert node.spec.spread.transfer is not None, node.name
         assert node.spec.spread.extrapolation is not None, node.name

@@ -178,6 +178,7 @@ SOME = {
     ("trn1.32xlarge*2", 16): (1, [2, 32]),
     ("trn1.32xlarge*2", 20): (2, [2, 20, INF]),
     ("trn1.32xlarge*4", 33): (3, [2, 22, INF]),
+    ("trn1.32xlarge*4", 45): (3, [2, 30, INF]),
     ("trn2-ultraserver", 40): (4, [4, 40, 160]),
     ("trn2-ultraserver", 24): (2, [4, 48, 96]),
     ("trn2-ultraserver*2", 80): (8, [4, 40, 160, INF]),
@@ -204,7 +205,7 @@ def test_some_chips(on, chips):
 @pytest.mark.parametrize(
     ("on", "chips"),
     [("trn1.32xlarge", 17), ("trn1.32xlarge", 0), ("trn1.32xlarge", -16), ("trn1.32xlarge*2", 17), ("trainium1", 2),
-     ("trn1.32xlarge*4", 34), ("trn1.32xlarge*4", 45), ("trn1.32xlarge*32", 17), ("dgx-h100*2", 13), ("trn1.32xlarge*99999", 1_599_983)],
+     ("trn1.32xlarge*4", 34), ("trn1.32xlarge*32", 17), ("dgx-h100*2", 13), ("trn1.32xlarge*99999", 1_599_983)],
 )  # fmt: skip
 def test_some_chips_that_are_not_taken_evenly(on, chips):
     """17 chips of two servers were 34 ranks, 17 of each: half a chip."""

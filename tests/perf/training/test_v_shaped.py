@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from pipeline_simulation import span, v_shaped
 
-from trnspec.perf.ops import elementwise
 from trnspec.perf.sweep.expressions import Recording
-from trnspec.perf.sweep.program import Program
-from trnspec.perf.training.v_shaped import order, steady, v_shaped_bubble
+from trnspec.perf.sweep.program import Buffers, Program
+from trnspec.perf.training.v_shaped import order, paths, recorded_bubble, steady, usual, v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.stages import SCHEDULES, Split, in_flight
 
@@ -76,13 +75,32 @@ def test_what_may_be_in_either_pass_is_where_the_bubble_is_shortest():
 
 
 def test_it_is_recorded():
-    columns = batch(50)
+    draw = np.random.default_rng(7)
+    columns = [*batch(500), draw.uniform(0.0, 0.5, 500) * draw.integers(0, 2, 500)]
+    # One that has not occurred before, and whose paths are not found ahead.
+    columns[1][:3], columns[2][:3] = 9.0, 13.0
     recording = Recording()
-    program = Program.of([elementwise(v_shaped_bubble, *(recording.column(f"c{i}") for i in range(6)))])
-    bound = program.bound(50)
+    program = Program.of([recorded_bubble(*(recording.column(f"c{i}") for i in range(7)))])
+    bound = program.bound(500, Buffers())
     for i, column in enumerate(columns):
         bound.columns[f"c{i}"][:] = column
     assert v_shaped_bubble(*columns).tolist() == bound.run()[0].tolist()
+
+
+@pytest.mark.parametrize("schedule", V_SHAPED)
+@pytest.mark.parametrize("stages", [2, 4, 5, 8])
+def test_usual_paths(schedule, stages):
+    """Where B >= F >= W they are as long as the longest of all, however many microbatches follow; they are few."""
+    every = paths(schedule, stages, steady(schedule, stages))
+    some = usual(every)
+    assert set(some) <= set(every)
+    assert len(some) < len(every)
+    times = np.cumsum(np.random.default_rng(8).exponential(1.0, (1000, 3)), axis=1)[:, [1, 2, 0]]
+    for more in (0.0, 1.0, 1000.0):
+        longest, found = (
+            ((np.array(x)[:, :3] + more * np.array(x)[:, 3:]) @ times.T).max(axis=0) for x in (every, some)
+        )
+        assert found == pytest.approx(longest, rel=1e-12)
 
 
 @pytest.mark.parametrize("schedule", V_SHAPED)

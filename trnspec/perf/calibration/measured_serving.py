@@ -35,9 +35,6 @@ WEIGHTS |= {"mxfp4": 0.5 + 1.0 / 32.0, "fp4": 0.5 + 1.0 / 16.0, "mxfp8": 1.0 + 1
 """Bytes of a stored weight, scales included: one of 16 bit for 32 elements of int4 (compressed-tensors), one of 8 bit for 16
 of NVFP4 and for 32 of MXFP4."""
 
-MOST_SEQUENCES = 1024.0
-"""Sequences that servers run at most: max_num_seqs of vLLM on GPUs of 70 GiB or more; max_batch_size of TensorRT-LLM is 2,048."""
-
 OVERLOADED = 30.0
 """Time to first token [s] from which on a server is overloaded: the time then depends on how long the client sent."""
 
@@ -247,8 +244,8 @@ class Runs:
             plan,
             rank,
             np.array([c.requests for c in cases]),
-            np.minimum(most_running(model, plan, rank), MOST_SEQUENCES),
-            np.array([float(c.framework != "sglang") for c in cases]),
+            most_running(model, plan, rank),
+            np.array([float(FRAMEWORKS[c.framework].mixed) for c in cases]),
             np.array([float(c.separate) for c in cases]),
         )
 
@@ -261,7 +258,7 @@ class Runs:
         """The same with a KV cache of the other width, 8 instead of 16 bit or the reverse, in some rows."""
         cache = np.where(where, np.where(self.plan.cache_bytes > 1.0, 1.0, 2.0), self.plan.cache_bytes)
         plan = evolve(self.plan, cache_bytes=cache)
-        return evolve(self, plan=plan, most=np.minimum(most_running(self.model, plan, self.machine), MOST_SEQUENCES))
+        return evolve(self, plan=plan, most=most_running(self.model, plan, self.machine))
 
     def times(self, serving: Serving) -> InFlight:
         """The computed times, one per row."""

@@ -93,8 +93,8 @@ def _some(system: System, chips: int | None) -> System:
 def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
     """Chips of the system and of a unit of each level, from the outermost; empty if they do not divide evenly.
 
-    Each level uses as few units as possible, each of them in the same part: 40 racks with 64 of 72 chips; a chip is not
-    divided.
+    Each level uses as few units as possible, each of them in the same part, and fewer than twice as many as could hold the
+    chips: 40 racks with 64 of 72 chips, but not 17 servers with one of 16.  A chip is not divided.
 
     Args:
         chips: Chips to use.
@@ -105,7 +105,8 @@ def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
     for unit in units:
         share = shares[-1]
         least = max(1, -(-share // unit))
-        few = next((n for n in range(least, whole // unit + 1) if share % n == 0), 0)
+        most = min(whole // unit, 2 * least - 1)
+        few = next((n for n in range(least, most + 1) if share % n == 0), 0)
         if few * unit > whole or not few:
             return []
         shares.append(share // few)

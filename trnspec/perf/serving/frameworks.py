@@ -30,10 +30,12 @@ class Framework:
     Attributes:
         neuron: Whether it runs on Neuron devices, or on GPUs.
         settings: Settings by the name of the option.
+        mixed: Whether passes have prompts and decoded tokens, or prefill stops decoding.
     """
 
     neuron: bool
     settings: Mapping[str, Setting]
+    mixed: bool = True
 
 
 _AUTOBUCKETING = "generate_buckets of its autobucketing: powers of two from 128 to the longest context"
@@ -93,6 +95,7 @@ FRAMEWORKS: Mapping[str, Framework] = {
     ),
     "sglang": Framework(
         neuron=False,
+        mixed=False,
         settings={
             "batching": Setting("continuous", "its scheduler"),
             "chunk": Setting(8192, "chunked_prefill_size on GPUs of 80 GB or more"),

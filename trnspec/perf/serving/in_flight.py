@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 CACHE_MEMORY = 0.9
 """Share of device memory that servers use for weights and KV cache (vLLM: gpu_memory_utilization)."""
+MOST_SEQUENCES = 1024.0
+"""Sequences that servers run at most: max_num_seqs of vLLM on GPUs of 70 GiB or more; max_batch_size of TensorRT-LLM is 2,048."""
 
 
 @frozen(kw_only=True)
@@ -54,7 +56,7 @@ class InFlight:
 
 
 def most_running(model: Transformer, plan: Deployment, machine: Machine) -> Number:
-    """Requests whose KV cache fits next to the weights of a rank, at the mean context of a request; at least 1."""
+    """Requests whose KV cache fits next to the weights of a rank, at the mean context of a request; 1 to 1,024."""
     share = 1.0 / (plan.tp * plan.pp)
     whole_bytes = where(plan.whole_bytes > 0.0, plan.whole_bytes, plan.weight_bytes)
     head_bytes = where(plan.head_bytes > 0.0, plan.head_bytes, plan.weight_bytes)
@@ -63,7 +65,7 @@ def most_running(model: Transformer, plan: Deployment, machine: Machine) -> Numb
     free = CACHE_MEMORY * machine.capacity - weights * share
     context = attended(model, plan.prompt + 0.5 * plan.output)
     request = cache_bytes(model, plan.cache_bytes) * context * cache_share(model, plan.tp) / plan.pp
-    return larger(floor(free / request), 1.0)
+    return smaller(larger(floor(free / request), 1.0), MOST_SEQUENCES)
 
 
 def in_flight(

@@ -92,7 +92,7 @@ def formulas(
 FEATURES: dict[str, tuple[str, ...]] = {
     "stages": ("fill", "bubble_microbatches", "send_each", "send_token"),
     "split": ("fill", "deferred"),
-    "folded": ("folded",),
+    "v_shaped": ("v_shape",),
     "unequal": ("shorter", "missing_layers", "mtp"),
     "experts": ("expert_each", "expert_token"),
     "scattered": ("scattered", "gathered"),

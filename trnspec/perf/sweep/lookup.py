@@ -57,11 +57,11 @@ _FOUND = 8192
 """Rows whose positions on axes are found at once."""
 _SEPARATE = 1 << 15
 """Largest tables that are looked up one by one."""
-_KINDS = 8
-"""Most kinds of layouts that have programs of their own."""
+_KINDS = 14
+"""Most kinds of layouts that have programs of their own: with the others and the invalid ones, 4 bits of a sort key."""
 _KIND_ROWS = 1 << 16
 """Rows of a batch for each kind of layouts that has a program of its own."""
-_RARE = 0.02
+_RARE = 0.01
 """Share of the rows below which a kind of layouts has no program of its own."""
 _COMPILED_ROWS = 1 << 15
 """Rows of a batch from which on it is faster to make tables for it alone."""

@@ -327,19 +327,22 @@ def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     share, stages = 1.0 / plan.tp, ceil(terms.layers / plan.pp)
     # Of unequal stages, the longest or the one with the output, embedding and multi-token prediction.
     last = floor(terms.layers / plan.pp) + terms.mtp
-    ends = last * terms.kept + terms.outer + smaller(plan.pp - 1.0, 1.0) * terms.last_extra + terms.joined
-    parameters = larger(stages * terms.kept, ends) * share
+    ends = (terms.outer + smaller(plan.pp - 1.0, 1.0) * terms.last_extra + terms.joined) * share
+    layer = terms.kept * share
     # Where the optimizer is sharded, gradients are reduce-scattered, else all-reduced.
     whole = 1.0 - plan.sharded
-    data_byte = links.data_byte
-    data_byte = (data_byte if always_zero(links.data_saved) else data_byte - whole * links.data_saved) * parameters
+    byte = links.data_byte
+    byte = byte if always_zero(links.data_saved) else byte - whole * links.data_saved
+    layer_byte = layer * byte
     if not always_zero(elements := terms.routed):
-        routed = larger(stages, last) * (elements / (plan.ep * plan.expert_split))
+        routed = elements / (plan.ep * plan.expert_split)
         part_byte = links.part_byte
         part_byte = part_byte if always_zero(links.part_saved) else part_byte - whole * links.part_saved
-        data_byte = data_byte + part_byte * routed
+        layer_byte = layer_byte + part_byte * routed
         # Experts are sharded over fewer ranks, since each expert-parallel rank has its own.
-        parameters = parameters + routed + plan.sharded * (plan.ep * plan.expert_split * share - 1.0) * routed
+        layer = layer + routed + plan.sharded * (plan.ep * plan.expert_split * share - 1.0) * routed
+    data_byte = larger(stages * layer_byte, last * layer_byte + ends * byte)
+    parameters = larger(stages * layer, last * layer + ends)
     return {
         "data_byte": data_byte,
         "gradient_calls": (2.0 - plan.sharded + plan.gathered * (2.0 * stages - 1.0)) * links.data_each,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from attrs import define, frozen
 
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, elementwise, larger, smaller, where
+from trnspec.perf.ops import Number, larger, smaller, where
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
-from trnspec.perf.training.v_shaped import v_shaped_bubble
+from trnspec.perf.training.v_shaped import recorded_bubble
 from trnspec.perf.work.terms import terms
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
         return idle
     forward = stage.forward + 0.5 * pipeline
     passes = 0.5 * forward, 0.5 * (whole - weights - forward), 0.5 * weights, 0.5 * stage.either
-    return where(v_shape > 0.0, elementwise(v_shaped_bubble, v_shape, fill + 1.0, microbatches, *passes), idle)
+    return where(v_shape > 0.0, recorded_bubble(v_shape, fill + 1.0, microbatches, *passes), idle)
 
 
 def _data(

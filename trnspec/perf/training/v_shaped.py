@@ -16,16 +16,18 @@ number of microbatches on, each further one adds the same to each form.
 from __future__ import annotations
 
 from collections import deque
-from functools import cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from trnspec.perf.ops import elementwise
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.legality import MOST_V_STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -373,114 +375,242 @@ def v_shaped_bubble(  # noqa: PLR0917  # columns of a batch
         out: Where to write the result, which may be an operand.
     """
     numbers = v_shape, stages, microbatches, forward, inputs, weights, either
-    single = all(type(x) is float for x in numbers)
+    single = {*map(type, numbers)} == {float}
     if single and not either:
         return _bubble(v_shape, stages, microbatches, forward, inputs, weights)
     operands = [np.asarray(x) for x in numbers]
     shape = np.broadcast(*operands).shape
-    computed = (operands[0] > 0.0) & (operands[1] > 1.0) & (operands[1] <= MOST_V_STAGES)
-    at = np.flatnonzero(computed if computed.shape == shape else np.broadcast_to(computed, shape))
-    # An operand may have its elements where the result is written to.
-    rows = [(x if x.shape == shape else np.broadcast_to(x, shape)).take(at) for x in operands]
-    result = np.empty(shape) if out is None else out
-    result[...] = 0.0
+    found = _replaced(np.zeros(shape), _computed(*operands[:2]), operands)
+    if single:
+        return float(found)
+    if out is None:
+        return found
+    np.copyto(out, found)
+    return out
+
+
+def recorded_bubble(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> Any:
+    """:func:`v_shaped_bubble` on operands that may be recorded: what depends on no time is one operation, for tables.
+
+    Args:
+        v_shape: As there, like the others.
+        stages: Stages.
+        microbatches: Microbatches.
+        times: Four times.
+    """
+    layout = v_shape, stages, microbatches
+    if not any(isinstance(x, NDArrayOperatorsMixin) for x in (*layout, *times)):
+        return v_shaped_bubble(*layout, *times)
+    forward, inputs, weights, _ = times
+    f, b, w, several = (elementwise(part, *layout) for part in _USUAL_PARTS)
+    usually = f * forward + b * inputs + w * weights
+    return elementwise(_unusual, usually, several, *layout, *times)
+
+
+def _unusual(usually: Any, several: Any, *operands: Any, out: Any = None) -> Any:
+    """The bubble, where one path is usually the longest by its time: others are compared with it only where needed."""
+    v_shape, stages, _, forward, inputs, weights, either = columns = [np.asarray(x) for x in operands]
+    compared = (several != 0.0) | (inputs < forward) | (forward < weights) | (either != 0.0)
+    found = _replaced(np.maximum(usually, 0.0), compared & _computed(v_shape, stages), columns)
+    if out is None:
+        return found
+    np.copyto(out, found)
+    return out
+
+
+def _replaced(result: NDArray[np.float64], rows: Any, operands: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    """A result with the bubble of some rows by all of their paths."""
+    shape = result.shape
+    at = np.flatnonzero(rows if rows.shape == shape else np.broadcast_to(rows, shape))
     if at.size:
-        result.put(at, _TABLE.bubbles(*rows))
-    return float(result) if single else result
+        columns = ((x if x.shape == shape else np.broadcast_to(x, shape)).take(at) for x in operands)
+        result.put(at, _TABLE.bubbles(*columns))
+    return result
+
+
+def _computed(v_shape: NDArray[Any], stages: NDArray[Any]) -> Any:
+    return (v_shape > 0.0) & (stages > 1.0) & (stages <= MOST_V_STAGES)
+
+
+def _usual_part(n: int, v_shape: Any, stages: Any, microbatches: Any, *, out: Any = None) -> Any:
+    """Counts of F, B and W of the path that is usually the longest; last whether other paths must be compared with it."""
+    columns = np.broadcast_arrays(v_shape, stages, microbatches)
+    found = np.zeros(columns[0].shape)
+    at = np.flatnonzero(_computed(*columns[:2]))
+    if at.size:
+        found.put(at, _TABLE.usual(*(x.take(at) for x in columns))[n])
+    if out is None:
+        return found if found.ndim else float(found)
+    np.copyto(out, found)
+    return out
+
+
+_USUAL_PARTS = tuple(partial(_usual_part, n) for n in range(4))
+_QUICK = 8
+"""Stages up to which paths are found for layouts that may not occur."""
 
 
 def _bubble(v_shape: float, stages: float, microbatches: float, forward: float, inputs: float, weights: float) -> float:
     if not v_shape or not 1.0 < stages <= MOST_V_STAGES:
         return 0.0
-    schedule = V_SHAPED[int(v_shape) - 1]
-    most = steady(schedule, int(stages))
-    m = max(1, int(min(microbatches, most)))
-    more = max(0.0, float(int(microbatches)) - most)
+    usual, every = _counted(v_shape, stages, microbatches)
     longest = 0.0
-    for f, b, w, f_more, b_more, w_more in paths(schedule, int(stages), m):
-        time = (f + more * f_more) * forward + (b + more * b_more) * inputs + (w + more * w_more) * weights
-        longest = max(longest, time)
+    for f, b, w in usual if inputs >= forward >= weights else every:
+        time = f * forward + b * inputs + w * weights
+        if time > longest:  # noqa: PLR1730  # a call of max takes three times as long
+            longest = time
     return longest
 
 
-_ROWS = 4096
-"""Rows of a batch whose paths are compared at once."""
+_USUAL = np.array([(1.0, 1.0, 1.0), (1.0, 1.0, 0.0), (0.0, 1.0, 0.0)])
+"""Times of F, B and W whose sums with positive weights are all those with B >= F >= W."""
+
+Counts = tuple[tuple[float, float, float], ...]
+"""Counts of F, B and W of some paths."""
+
+
+def usual(every: Sequence[Path]) -> tuple[Path, ...]:
+    """The paths of which one is the longest wherever B >= F >= W: no other one is as long in all of these cases."""
+    counts = np.array(every).reshape(-1, 2, 3) @ _USUAL.T
+    longer = (counts[:, None] >= counts[None]).all(axis=(2, 3))
+    np.fill_diagonal(longer, val=False)
+    return tuple(path for path, any_longer in zip(every, longer.any(axis=0), strict=True) if not any_longer)
+
+
+@lru_cache(maxsize=4096)
+def _counted(v_shape: float, stages: float, microbatches: float) -> tuple[Counts, Counts]:
+    """The paths of a pipeline: those that are usually the longest, and all."""
+    schedule = V_SHAPED[int(v_shape) - 1]
+    most = steady(schedule, int(stages))
+    every = paths(schedule, int(stages), max(1, int(min(microbatches, most))))
+    more = max(0.0, float(int(microbatches)) - most)
+    return tuple(
+        tuple((f + more * f_more, b + more * b_more, w + more * w_more) for f, b, w, f_more, b_more, w_more in some)
+        for some in (usual(every), every)
+    )  # type: ignore[return-value]  # two of them
+
+
+_AT_ONCE = 4
+"""Paths of a row that are compared at once; more are rarely among those that are usually the longest."""
 
 
 class _Table:
     """The paths of those schedules, stages and microbatches that have occurred, for many rows at once.
 
     Attributes:
-        steady: :func:`steady`, by schedule and stages.
         index: The position of each, by schedule, stages and microbatches; -1 where it has not occurred.
-        counts: Counts of the paths, and what each further microbatch adds: three of each, by path and position.
+        microbatches: The microbatches at each position.
+        first: The first path at each position: of those that are usually the longest, and of all.
+        number: The number of paths at each position, of these and of all.
+        counts: Counts of all paths, and what each further microbatch adds: six numbers, by path.
     """
 
     def __init__(self) -> None:
-        counts = range(1, MOST_V_STAGES + 1)
-        self.steady = np.array([[0, *(steady(name, p) for p in counts)] for name in V_SHAPED])
-        self.index = np.full((*self.steady.shape, 1 + self.steady.max()), -1)
-        self.counts = np.zeros((6, 1, 0))
+        most = np.array([[0, 0, *(steady(name, p) for p in range(2, MOST_V_STAGES + 1))] for name in V_SHAPED])
+        self.steady = most
+        self.index = np.full((*most.shape, 1 + most.max()), -1, dtype=np.intp)
+        # A pipeline without paths, so that there is a first position.
+        self.microbatches = np.zeros(1)
+        self.first = self.number = np.zeros((2, 1), dtype=np.intp)
+        self.counts = np.zeros((6, 1))
 
     def bubbles(self, v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> NDArray[np.float64]:
         """The bubble of each row; see :func:`v_shaped_bubble`."""
-        whole = np.maximum(np.floor(microbatches), 1.0).astype(np.int64)
-        key = (whole * (MOST_V_STAGES + 1) + stages.astype(np.int64)) * len(V_SHAPED) + (v_shape.astype(np.int64) - 1)
-        keys, row = _distinct(key)
-        keys, shape = np.divmod(keys, len(V_SHAPED))
-        m, p = np.divmod(keys, MOST_V_STAGES + 1)
-        most = np.minimum(m, self.steady[shape, p])
-        position = self.index[shape, p, most]
-        if (new := np.flatnonzero(position < 0)).size:
-            self._add(zip(shape[new].tolist(), p[new].tolist(), most[new].tolist(), strict=True))
-            position = self.index[shape, p, most]
-        counts = self.counts[:3, :, position] + (m - most) * self.counts[3:, :, position]
-        longest = np.empty(len(row))
-        for begin in range(0, len(row), _ROWS):
-            part = slice(begin, begin + _ROWS)
-            f, b, w = (count.take(row[part], axis=1) for count in counts)
-            forward, inputs, weights, either = (time[part] for time in times)
-            if (moved := np.flatnonzero(either)).size:
-                forward, inputs = forward.copy(), inputs.copy()
-                some = [x[moved] for x in (forward, inputs, weights)]
-                moving = _least([x[:, moved] for x in (f, b, w)], some, either[moved])
-                forward[moved] -= moving
-                inputs[moved] += moving
-            f *= forward
-            b *= inputs
-            w *= weights
-            f += b
-            f += w
-            f.max(axis=0, out=longest[part], initial=0.0)
+        key, whole = self._keys(v_shape, stages, microbatches)
+        position = self.index.take(key)
+        if position.min() < 0:
+            self._add(np.unique(key[position < 0]))
+            position = self.index.take(key)
+        more = whole - self.microbatches.take(position)
+        forward, inputs, weights, either = times
+        if either.any():
+            moved = np.flatnonzero(either)
+            forward, inputs = forward.copy(), inputs.copy()
+            some = [x[moved] for x in (forward, inputs, weights)]
+            moving = self._moved(position[moved], more[moved], some, either[moved])
+            forward[moved] -= moving
+            inputs[moved] += moving
+        kind = ((inputs < forward) | (forward < weights)).astype(np.intp)
+        kind *= self.number.shape[1]
+        kind += position
+        path, last = self.first.take(kind), self.number.take(kind) - 1
+        last += path
+        # Some paths of all rows, then the others of the few rows that have more; the last one again where there are fewer.
+        longest = self._longest(path, last, _AT_ONCE, more, forward, inputs, weights)
+        path += _AT_ONCE
+        left = np.flatnonzero(path <= last)
+        if left.size:
+            columns = [x.take(left) for x in (path, last, more, forward, inputs, weights)]
+            path, last = columns[:2]
+            others = self._longest(path, last, int((last - path).max()) + 1, *columns[2:])
+            longest[left] = np.maximum(longest.take(left), others)
         return longest
 
-    def _add(self, keys: Iterable[tuple[int, int, int]]) -> None:
-        found = {key: paths(V_SHAPED[key[0]], key[1], key[2]) for key in keys}
-        most = max(self.counts.shape[1], *map(len, found.values()))
-        # Paths of no passes, which are never longer, fill the others up.
-        counts = np.zeros((6, most, self.counts.shape[2] + len(found)))
-        counts[:, : self.counts.shape[1], : self.counts.shape[2]] = self.counts
-        for position, (key, rows) in enumerate(found.items(), self.counts.shape[2]):
-            counts[:, : len(rows), position] = np.array(rows).T
-            self.index[key] = position
-        self.counts = counts
+    def _longest(self, path: Any, last: Any, count: int, *columns: Any) -> NDArray[np.float64]:
+        """The longest time of some paths of each row, at least 0."""
+        numbers = np.minimum(path + np.arange(count)[:, None], last)
+        longest: NDArray[np.float64] = self._time(numbers, *columns).max(axis=0, initial=0.0)
+        return longest
 
+    def usual(self, v_shape: Any, stages: Any, microbatches: Any) -> NDArray[np.float64]:
+        """For each row the counts of the path that is usually the longest, and 1 where it is not the only one."""
+        key, whole = self._keys(v_shape, stages, microbatches)
+        self._add(np.unique(key[(stages <= _QUICK) & (microbatches == whole)]))
+        position = self.index.take(key)
+        known = position >= 0
+        position = position * known
+        path, several = self.first[0].take(position), self.number[0].take(position) > 1
+        counts = self.counts.take(path, axis=1)
+        more = whole - self.microbatches.take(position)
+        return np.concatenate([(counts[:3] + more * counts[3:]) * known, [several | ~known]])
 
-_RANGE = 1 << 20
-"""The range of keys that are counted in an array; others are sorted."""
+    def _keys(self, v_shape: Any, stages: Any, microbatches: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Places in the index, and the whole microbatches."""
+        whole = np.maximum(np.floor(microbatches), 1.0)
+        _, rows, width = self.index.shape
+        key = ((v_shape - 1.0) * rows + stages) * width + np.minimum(whole, width - 1.0)
+        return key.astype(np.intp), whole
 
+    def _time(self, path: Any, more: Any, *times: Any) -> NDArray[np.float64]:
+        """The time of a path for each row."""
+        total: Any = None
+        for count, added, time in zip(self.counts[:3], self.counts[3:], times, strict=True):
+            part = added.take(path)
+            part *= more
+            part += count.take(path)
+            part *= time
+            if total is None:
+                total = part
+            else:
+                total += part
+        return np.asarray(total)
 
-def _distinct(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The keys that occur, in order, and the position of each among them."""
-    size = int(keys.max()) + 1
-    if size > _RANGE:
-        return np.unique(keys, return_inverse=True)
-    occurs = np.zeros(size, dtype=bool)
-    occurs[keys] = True
-    which = np.flatnonzero(occurs)
-    position = np.empty(size, dtype=np.int64)
-    position[which] = np.arange(len(which))
-    return which, position[keys]
+    def _moved(self, position: Any, more: Any, times: Sequence[Any], either: Any) -> NDArray[np.float64]:
+        """The time to move; see :func:`_least`."""
+        number = self.number[1].take(position)
+        # The last path again where there are fewer.
+        path = self.first[1].take(position) + np.minimum(np.arange(number.max())[:, None], number - 1)
+        counts = [
+            count.take(path) + more * added.take(path)
+            for count, added in zip(self.counts[:3], self.counts[3:], strict=True)
+        ]
+        return _least(counts, times, either)
+
+    def _add(self, keys: NDArray[np.intp]) -> None:
+        """Find the paths of further schedules, stages and microbatches."""
+        for shape, p, m in zip(*(x.tolist() for x in np.unravel_index(keys, self.index.shape)), strict=True):
+            most = min(m, int(self.steady[shape, p]))
+            if self.index[shape, p, most] < 0:
+                every = paths(V_SHAPED[shape], p, most)
+                some = usual(every)
+                first = self.counts.shape[1]
+                self.index[shape, p, most] = len(self.microbatches)
+                self.counts = np.concatenate([self.counts, np.array(some + every).T], axis=1)
+                self.first = np.concatenate([self.first, [[first], [first + len(some)]]], axis=1)
+                self.number = np.concatenate([self.number, [[len(some)], [len(every)]]], axis=1)
+                self.microbatches = np.append(self.microbatches, float(most))
+            if most == self.steady[shape, p]:
+                self.index[shape, p, most:] = self.index[shape, p, most]
 
 
 _STEPS = 10

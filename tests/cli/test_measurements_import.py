@@ -1,0 +1,344 @@
+"""``trnspec measurements import``: excerpts of published logs and results; their sources are in tests/data/imports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+
+import pytest
+from running import DATA, ROOT, Here
+
+from trnspec.errors import UsageError
+from trnspec.loading.benchmark_logs.formats import FORMATS, imported
+from trnspec.loading.benchmark_logs.log import Log
+from trnspec.loading.benchmark_logs.training import megatron
+
+SAMPLES = DATA / "imports"
+NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def rows(name: str, file: str, warmup: int = 5) -> list[dict[str, str]]:
+    return imported(name, Log(file, (SAMPLES / file).read_text(encoding="utf-8")), "x", {}, warmup)
+
+
+def columns(found: list[dict[str, str]], *names: str) -> list[tuple[str, ...]]:
+    return [tuple(row.get(name, "") for name in names) for row in found]
+
+
+def message(name: str, text: str, warmup: int = 5) -> str:
+    with pytest.raises(UsageError) as caught:
+        imported(name, Log("f", text), "x", {}, warmup)
+    return str(caught.value)
+
+
+def edited(name: str, **changes: object) -> str:
+    value = json.loads((SAMPLES / name).read_text(encoding="utf-8")) | changes
+    return json.dumps({key: v for key, v in value.items() if v is not ...}, indent=1)
+
+
+def test_nccl_tests() -> None:
+    """Ranks from the list of devices; a row out of place and one in place for each size."""
+    found = rows("nccl-tests", "nccl_all_reduce_h100.log")
+
+    assert columns(found, "id", "ranks", "collective", "dtype", "framework", "note")[0] == (
+        "x-1024-out-of-place", "8", "", "fp32", "nccl", "1 host, NVIDIA H100 80GB HBM3",
+    )  # fmt: skip
+    assert columns(found, "size_bytes", "launch", "time_us", "algbw_GBps", "busbw_GBps")[4:] == [
+        ("1073741824", "nccl-tests, out of place", "4029.4", "266.48", "466.33"),
+        ("1073741824", "nccl-tests, in place", "4016.4", "267.34", "467.85"),
+        ("17179869184", "nccl-tests, out of place", "62648", "274.23", "479.9"),
+        ("17179869184", "nccl-tests, in place", "62636", "274.28", "479.99"),
+    ]
+
+
+def test_nccl_tests_of_mpirun() -> None:
+    """Prefixes of lines; a size of 0 is no measurement; neither collective nor ranks are stated."""
+    assert columns(rows("nccl-tests", "nccl_two_p5.log"), "size_bytes", "time_us", "ranks", "collective") == [
+        ("67108864", "996", "", ""),
+        ("67108864", "1001.7", "", ""),
+        ("2147483648", "9197.5", "", ""),
+        ("2147483648", "9195.2", "", ""),
+    ]
+
+
+def test_nccl_tests_of_an_older_version() -> None:
+    """No column root; the collective by the name of the program."""
+    assert columns(
+        rows("nccl-tests", "nccl_all_reduce_old.log"), "collective", "size_bytes", "time_us", "busbw_GBps"
+    ) == [
+        ("all_reduce", "1024", "166.5", "0.01"),
+        ("all_reduce", "1024", "163.3", "0.01"),
+        ("all_reduce", "32768", "184.8", "0.33"),
+        ("all_reduce", "32768", "185.3", "0.33"),
+    ]
+
+
+def test_nccl_tests_twice_in_a_file() -> None:
+    """The ranks are those of each test; names of rows stay apart."""
+    first = (SAMPLES / "nccl_all_reduce_h100.log").read_text(encoding="utf-8")
+    text = first + "# Collective test starting: alltoall_perf\n" + first.replace("#  Rank  7", "#")
+    found = imported("nccl-tests", Log("f", text), "x", {}, 0)
+
+    assert columns(found, "id", "collective", "ranks")[::8] == [
+        ("x-1024-out-of-place", "", "8"),
+        ("x-1024-out-of-place-2", "all_to_all", "7"),
+    ]
+
+
+def test_wrong_values_are_noted() -> None:
+    text = (SAMPLES / "nccl_two_p5.log").read_text(encoding="utf-8").replace("126.33      0", "126.33      3")
+
+    assert columns(imported("nccl-tests", Log("f", text), "x", {}, 0), "note")[:2] == [("3 wrong values",), ("",)]
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("nccom_all_reduce.log", ("all_reduce", "2", "33554432", "uint8", "768", "43.6906", "bandwidths were printed in GiB/s")),
+        ("nccom_all_gather.log", ("all_gather", "32", "524288", "fp32", "24.15", "21.71", "")),
+    ],
+)  # fmt: skip
+def test_nccom_test(file, expected) -> None:
+    """33,554,432 B in 768 us are 43.69 GB/s, printed as 40.69; newer versions print GB/s."""
+    names = ("collective", "ranks", "size_bytes", "dtype", "time_us", "algbw_GBps", "note")
+
+    assert columns(rows("nccom-test", file), *names) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("vllm_bench.json", ("meta-llama/Llama-3.2-3B-Instruct", "999", "270", "", "54.5771", "13.578", "2249.25", "2025-05-30")),
+        ("vllm_bench_failed.json", ("./Qwen2.5-VL-3B-Instruct", "200", "128", "", "97.5097", "34.4346", "124.585", "2026-07-22")),
+    ],
+)  # fmt: skip
+def test_vllm_bench(file, expected) -> None:
+    """Without a limit, the number of concurrent requests is not stated: their peak is not it."""
+    found = rows("vllm-bench", file)
+
+    assert columns(found, "model", "isl", "osl", "batch_conc", "ttft_ms", "tpot_ms", "out_tok_s", "measured") == [
+        expected
+    ]
+    assert ("failed requests: 1" in found[0]["note"]) is (file == "vllm_bench_failed.json")
+
+
+def test_vllm_bench_with_a_limit() -> None:
+    found = imported("vllm-bench", Log("f", edited("vllm_bench.json", max_concurrency=16)), "x", {}, 0)
+
+    assert columns(found, "batch_conc", "framework") == [("16", "")]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "expected"),
+    [
+        ("genai-perf", "genai_perf.json", ("ensemble", "201", "2566", "100", "184.638", "2.17673", "44190.6")),
+        ("aiperf", "aiperf.json", ("Qwen/Qwen3-0.6B", "", "", "1", "30.815", "18.1991", "50.0821")),
+    ],
+)
+def test_genai_perf_and_aiperf(name, file, expected) -> None:
+    assert columns(rows(name, file), "model", "isl", "osl", "batch_conc", "ttft_ms", "tpot_ms", "out_tok_s") == [
+        expected
+    ]
+
+
+def test_units_of_genai_perf() -> None:
+    """Times in nanoseconds, and numbers as texts."""
+    text = edited("genai_perf.json", inter_token_latency={"unit": "ns", "avg": "3860101.1100274306"})
+
+    assert columns(imported("genai-perf", Log("f", text), "x", {}, 0), "tpot_ms") == [("3.8601",)]
+
+
+def test_megatron() -> None:
+    """Steps 2 to 6 are warm-up, counted from the first that is printed; memory is the largest of all ranks."""
+    found = rows("megatron", "megatron.log")
+
+    assert columns(found, "step_time_s", "mem_gib", "global_batch", "recompute", "framework", "note") == [
+        ("5.5338", "52.9795", "128", "none", "megatron", "median of 3 printed steps after 2 of the warm-up")
+    ]
+    assert columns(rows("megatron", "megatron.log", warmup=0), "step_time_s") == [("5.5338",)]
+    assert columns(rows("megatron", "megatron.log", warmup=43), "step_time_s") == [("5.7186",)]
+
+
+def test_arguments_of_megatron() -> None:
+    text = "".join((SAMPLES / f).read_text(encoding="utf-8") for f in ("megatron_arguments.log", "megatron.log"))
+
+    assert columns(megatron(Log("f", text), 5), "n_chips", "tp", "pp", "cp", "global_batch", "hidden") == [
+        ("16", "8", "2", "1", "128", "")
+    ]
+
+
+def test_torchtitan() -> None:
+    """Mesh, batch and sequence; the kind of selective checkpointing is not printed."""
+    names = ("model", "n_chips", "microbatch", "global_batch", "seq", "recompute", "tokens_per_s_per_chip", "mem_gib")
+
+    assert columns(rows("torchtitan", "torchtitan.log"), *names) == [
+        ("llama3 8B", "8", "1", "8", "8192", "", "7076", "49.59")
+    ]
+
+
+def test_torchtitan_of_several_ranks_in_color() -> None:
+    """The lines of one step of three ranks are one step."""
+    found = rows("torchtitan", "torchtitan_colors.log", warmup=0)
+
+    assert columns(found, "tokens_per_s_per_chip", "mem_gib", "note") == [
+        ("7865", "63.48", "median of 1 printed steps")
+    ]
+
+
+def test_mesh_of_newer_torchtitan() -> None:
+    line = "Building device mesh with parallelism: pp=1, dp_replicate=1, dp_shard=8, cp=1, tp=2, ep=4, etp=1\n"
+    text = line + (SAMPLES / "torchtitan_colors.log").read_text(encoding="utf-8")
+
+    assert columns(imported("torchtitan", Log("f", text), "x", {}, 0), "n_chips", "tp", "pp", "cp", "ep") == [
+        ("16", "2", "1", "1", "")
+    ]
+
+
+def test_nxd() -> None:
+    """Times of the progress bar; all of its states may be in one line."""
+    text = (SAMPLES / "nxd.log").read_text(encoding="utf-8")
+
+    for each in (text, text.replace("\n", "\r")):
+        found = imported("nxd", Log("f", each), "x", {}, 0)
+        assert columns(found, "step_time_s", "global_batch", "framework") == [("18", "128", "nxd")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("nccl-tests", "nothing", "f:1: there is no table of nccl-tests"),
+        ("nccl-tests", "# size count type time algbw busbw error\n 8 2 float 1.0 0.0\n", "f:2: the row has 5 columns; expected 7"),
+        ("nccom-test", "nothing", "f:1: there is no table of nccom-test"),
+        ("nccom-test", "size(B) count(elems) type time(us)\n 8 2 fp32 1.0\n", "f:2: the columns are size(B)"),
+        ("vllm-bench", "{\n\n", "f:3: "),
+        ("vllm-bench", "[]", "f:1: the value is of type list; expected a JSON object"),
+        ("vllm-bench", '{\n"completed": 0}', "f:2: completed is 0; expected a number above 0"),
+        ("aiperf", '{"input_config": {"endpoint": {}},\n"time_to_first_token": {"unit": "min", "avg": 1}}', "f:2: the unit"),
+        ("megatron", "nothing", "f:1: there are no steps; expected lines 'iteration"),
+        ("megatron", " iteration 1/ 2 | elapsed time per iteration (ms): x |", "f:1: elapsed time per iteration (ms) is 'x'"),
+        ("torchtitan", "nothing", "f:1: there are no steps; expected lines 'step:"),
+        ("nxd", "nothing", "f:1: there are no steps"),
+    ],
+)  # fmt: skip
+def test_errors_name_file_and_line(name, text, expected) -> None:
+    assert message(name, text)[: len(expected)] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "hint"),
+    [
+        ("genai-perf", "genai_perf_not_streamed.json", "only a run with --streaming measures it"),
+        ("aiperf", "aiperf_failed.json", "requests failed; see error_summary"),
+        ("nxd", "nxd.log", "--warmup N takes fewer"),
+    ],
+)
+def test_hints(name, file, hint) -> None:
+    assert message(name, (SAMPLES / file).read_text(encoding="utf-8")).rpartition("hint: ")[2] == hint
+
+
+def test_what_is_not_stated_is_listed(here) -> None:
+    done = here("measurements", "import", "nccom-test", SAMPLES / "nccom_all_gather.log")
+
+    assert done.status == 0
+    assert "not stated: hardware;" in done.err
+    assert [row["hardware"] for row in csv.DictReader(io.StringIO(done.out))] == [""]
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (("--set", "hardwre=x"), "--set: there is no column 'hardwre' of collective rows; did you mean 'hardware'?"),
+        (("--set", "kind=train"), "--set: there is no column 'kind' of collective rows"),
+        (("--set", "ranks"), "--set ranks: expected COLUMN=VALUE"),
+        (("--set", "ranks=1", "--set", "ranks=2"), "--set: ranks is given twice"),
+        (("--warmup", "1"), "--warmup: nccom-test has no steps"),
+    ],
+)
+def test_wrong_options(here, args, expected) -> None:
+    done = here("measurements", "import", "nccom-test", SAMPLES / "nccom_all_gather.log", *args)
+
+    assert (done.status, done.out) == (2, "")
+    assert expected in done.err
+
+
+def test_a_file_is_not_overwritten(here) -> None:
+    (here.folder / "mine.csv").write_text("kept")
+    done = here("measurements", "import", "nxd", SAMPLES / "nxd.log", "--warmup", "0", "--out", "mine.csv")
+
+    assert (done.status, (here.folder / "mine.csv").read_text()) == (2, "kept")
+    assert done.err.endswith("trnspec: mine.csv exists; remove it, or name another file\n")
+
+
+def test_other_lines_of_a_log_are_not_rows() -> None:
+    """Lines of NCCL_DEBUG=INFO are between the rows."""
+    text = (SAMPLES / "nccl_two_p5.log").read_text(encoding="utf-8")
+    text = text.replace("# Out of", "host:1:2 [0] NCCL INFO 16 24 channels\n# Out of")
+
+    assert len(imported("nccl-tests", Log("f", text), "x", {}, 0)) == 4
+
+
+def test_a_file_that_is_missing(here) -> None:
+    done = here("measurements", "import", "nxd", "no.log")
+
+    assert (done.status, done.err) == (2, "trnspec: no.log: cannot be read: no such file or directory\n")
+
+
+SETTINGS = {
+    "nccl-tests": ("nccl_all_reduce_h100.log", "hardware=p5.48xlarge collective=all_reduce"),
+    "nccom-test": ("nccom_all_gather.log", "hardware=trn1.32xlarge"),
+    "vllm-bench": (
+        "vllm_bench.json",
+        "model=llama-3.2-3b hardware=H100 precision=bf16 batch_conc=4 framework=vllm tp=1 n_chips=1",
+    ),
+    "genai-perf": (
+        "genai_perf.json",
+        "model=qwen3-0.6b hardware=H100 precision=bf16 framework=trtllm n_chips=1 batch_conc=1",
+    ),
+    "aiperf": (
+        "aiperf.json",
+        "model=qwen3-0.6b hardware=H100 precision=bf16 framework=vllm n_chips=1 isl=100 osl=200",
+    ),
+    "megatron": (
+        "megatron.log",
+        "model=mixtral-8x7b hardware=DGX-H100 n_chips=16 seq=4096 precision=bf16 tp=4 ep=8 microbatch=1",
+    ),
+    "torchtitan": ("torchtitan.log", "model=llama-3.1-8b hardware=H200 precision=bf16"),
+    "nxd": (
+        "nxd.log",
+        "model=llama-3.1-8b hardware=trn1.32xlarge n_chips=16 seq=8192 precision=bf16 tp=32",
+    ),
+}
+"""For each format a sample, and settings that it does not state; some of them are not those of the published run."""
+
+
+@pytest.mark.slow
+def test_the_rows_are_read_by_eval_accuracy(here) -> None:
+    """One row of each format, all in one table for each kind."""
+    assert set(SETTINGS) == set(FORMATS)
+    for name, (file, settings) in SETTINGS.items():
+        shutil.copy(SAMPLES / file, here.folder / file)
+        given = [part for setting in settings.split() for part in ("--set", setting)]
+        warmup = ["--warmup", "0"] if FORMATS[name].training else []
+        done = here("measurements", "import", name, file, *given, *warmup, "--out", f"{name}.csv")
+        assert (done.status, done.err.partition(":")[0]) == (0, f"wrote {name}.csv")
+
+    tables = ",".join(f"{name}.csv" for name in SETTINGS)
+    done = here("eval", "accuracy", "--data", tables, "--catalog", NVIDIA, "--format", "csv")
+
+    assert done.status == 0
+    read = [row for row in csv.DictReader(io.StringIO(done.out)) if not row["skipped"]]
+    assert {(row["set"], row["part"]) for row in read} >= {
+        ("nccl-tests", "collective"), ("nccom-test", "collective"), ("vllm-bench", "tpot"), ("genai-perf", "tpot"),
+        ("aiperf", "ttft"), ("megatron", "step"), ("megatron", "memory"), ("torchtitan", "step"), ("nxd", "step"),
+    }  # fmt: skip
+    measured = {(row["set"], row["part"]): float(row["measured"]) for row in read}
+    assert measured["nxd", "step"] == 18.0
+    assert measured["vllm-bench", "tpot"] == pytest.approx(0.013578)
+    assert measured["torchtitan", "step"] == pytest.approx(8 * 8192 / 8 / 7074, rel=1e-3)

@@ -1,0 +1,125 @@
+"""The formats that can be imported, and the columns of the rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import UsageError
+from trnspec.loading.benchmark_logs import collectives, serving, training
+from trnspec.loading.benchmark_logs.log import Cells
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trnspec.loading.benchmark_logs.log import Log
+
+WARMUP = 5
+"""Steps at the beginning of a training log that are not used by default."""
+
+
+@frozen
+class Format:
+    """A format.
+
+    Attributes:
+        summary: What the file is.
+        read: The function from a log, and for training the steps of the warm-up, to rows.
+        training: Whether the warm-up is an argument.
+    """
+
+    summary: str
+    read: Callable[..., list[Cells]]
+    training: bool = False
+
+
+FORMATS = {
+    "nccl-tests": Format("output of all_reduce_perf and others", collectives.nccl_tests),
+    "nccom-test": Format("output of nccom-test", collectives.nccom_test),
+    "vllm-bench": Format("JSON of vllm bench serve --save-result", serving.vllm_bench),
+    "genai-perf": Format("profile_export_genai_perf.json", serving.genai_perf),
+    "aiperf": Format("profile_export_aiperf.json", serving.aiperf),
+    "megatron": Format("training log of Megatron-LM", training.megatron, training=True),
+    "torchtitan": Format("training log of torchtitan", training.torchtitan, training=True),
+    "nxd": Format("training log of NxD Training", training.nxd, training=True),
+}
+"""The formats by name."""
+
+_ALL = ("kind", "id", "model", "layers", "hidden", "ffn", "heads", "kv_heads", "vocab")
+_END = ("framework", "framework_version", "release", "era", "source", "note", "date", "licence")
+COLUMNS = {
+    "train": (
+        *(*_ALL, "params_b", "seq", "experts_topk", "hardware", "n_chips", "tp", "pp", "vp", "dp", "cp", "ep", "zero"),
+        *("microbatch", "global_batch", "recompute", "sequence_parallel", "overlap", "flash", "precision", "software"),
+        *("step_time_s", "tokens_per_s_per_chip", "tflops_per_chip", "mem_gib", *_END),
+    ),
+    "infer": (
+        *(*_ALL, "hardware", "n_chips", "tp", "pp", "dp", "ep", "lnc", "precision", "kv_precision", "isl", "osl"),
+        *("batch_conc", "batch_compiled", "ttft_ms", "tpot_ms", "out_tok_s", "mode", "schedule", "speculative"),
+        *("software", "measured", *_END),
+    ),
+    "collective": (
+        *("kind", "id", "hardware", "n_chips", "ranks", "lnc", "collective", "size_bytes", "dtype", "time_us"),
+        *("algbw_GBps", "busbw_GBps", "kernel", "launch", *_END),
+    ),
+}
+"""The columns by kind of row, as measurement tables name them."""
+
+NEEDED = {
+    "train": ("model", "hardware", "n_chips", "seq", "global_batch", "precision"),
+    "infer": ("model", "hardware", "n_chips", "precision", "isl", "osl", "batch_conc", "framework"),
+    "collective": ("hardware", "ranks", "collective"),
+}
+"""Columns without which rows are skipped; of serving on GPUs, tp and dp state the number of chips as well."""
+
+
+def imported(name: str, log: Log, stem: str, given: Mapping[str, str], warmup: int) -> list[Cells]:
+    """The rows of a file.
+
+    Args:
+        name: The format, a key of :data:`FORMATS`.
+        log: The file.
+        stem: The beginning of the names of rows.
+        given: Cells that all rows get, whatever the file states.
+        warmup: Steps at the beginning of a training log that are not used.
+
+    Raises:
+        UsageError: The file is not of this format, or a column is unknown.
+    """
+    form = FORMATS[name]
+    rows = form.read(log, warmup) if form.training else form.read(log)
+    known = COLUMNS[rows[0]["kind"]]
+    for column in given:
+        if column not in known or column == "kind":
+            hint = did_you_mean(column, known)
+            raise UsageError(
+                f"--set: there is no column {column!r} of {rows[0]['kind']} rows" + (f"; {hint}" if hint else "")
+            )
+    names: dict[str, int] = {}
+    for row in rows:
+        own = "-".join(part for part in (stem, row.get("id", "")) if part)
+        names[own] = names.get(own, 0) + 1
+        row["id"] = own if names[own] == 1 else f"{own}-{names[own]}"
+        row.update(given)
+    return rows
+
+
+def unstated(rows: Sequence[Cells]) -> list[str]:
+    """The columns of :data:`NEEDED` that some row lacks."""
+    return [column for column in NEEDED[rows[0]["kind"]] if not all(row.get(column) for row in rows)]
+
+
+def table(rows: Sequence[Cells]) -> str:
+    """The rows as CSV, with the columns that some row has and those that are needed."""
+    kind = rows[0]["kind"]
+    columns = [c for c in COLUMNS[kind] if c in NEEDED[kind] or any(c in row for row in rows)]
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()

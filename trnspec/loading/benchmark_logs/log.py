@@ -1,0 +1,101 @@
+"""A log with the numbers of its lines, rows of a measurement table, and errors that name a line."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from trnspec.errors import UsageError
+from trnspec.short_repr import short_repr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+Cells = dict[str, str]
+"""The cells of one row by column; columns that the file does not state are missing."""
+
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@frozen
+class Log:
+    """A file as text.
+
+    Attributes:
+        file: The file, as messages name it.
+        text: Its contents.
+    """
+
+    file: str
+    text: str = field(repr=False)
+
+    __repr__ = short_repr
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Every line with its number, from 1, without the codes of colors.
+
+        Progress bars write several states into one line, separated by carriage returns: each is a line here.
+        """
+        for number, line in enumerate(self.text.split("\n"), 1):
+            for part in line.rstrip("\r").split("\r"):
+                yield number, _COLOR.sub("", part)
+
+    def json(self) -> dict[str, Any]:
+        """The JSON object of the file.
+
+        Raises:
+            UsageError: It is not one.
+        """
+        try:
+            value = json.loads(self.text)
+        except json.JSONDecodeError as error:
+            raise self.problem(error.lineno, f"{error.msg}; expected a JSON object") from error
+        if not isinstance(value, dict):
+            raise self.problem(1, f"the value is of type {type(value).__name__}; expected a JSON object")
+        return value
+
+    def line_of(self, key: str) -> int:
+        """The line of the first occurrence of a key of a JSON file; 1 where it does not occur."""
+        at = self.text.find(f'"{key}"')
+        return self.text.count("\n", 0, at) + 1 if at >= 0 else 1
+
+    def problem(self, line: int, message: str, hint: str = "") -> UsageError:
+        """The error for a line."""
+        return UsageError(f"{self.file}:{line}: {message}" + (f"\nhint: {hint}" if hint else ""))
+
+
+def number(log: Log, line: int, name: str, text: str) -> float:
+    """A number of a log, with commas between thousands or without.
+
+    Raises:
+        UsageError: It is not one.
+    """
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        raise log.problem(line, f"{name} is {text!r}; expected a number") from None
+
+
+def shown(value: float) -> str:
+    """A number as a cell: integers in full, others to six digits."""
+    return f"{value:.0f}" if value == int(value) else f"{value:.6g}"
+
+
+def whole(name: str, value: float, notes: list[str]) -> str:
+    """The mean of a number of tokens as an integer; a note has the mean where it is not one."""
+    if value != round(value):
+        notes.append(f"{name} is the mean {value:.6g}, rounded")
+    return str(round(value))
+
+
+def without_empty(cells: Mapping[str, str]) -> Cells:
+    """The cells that are stated."""
+    return {name: text for name, text in cells.items() if text}
+
+
+def joined(notes: Sequence[str]) -> str:
+    """Several remarks as one cell."""
+    return "; ".join(notes)
