@@ -11,6 +11,7 @@ from inferentia import catalog
 from trnspec.errors import QuantityError
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import ObjectShape, leaves, spread
+from trnspec.model.sourced import origin_of
 from trnspec.quantities.quantity import parse
 
 with (Path(__file__).parent / "data" / "facts.csv").open(encoding="utf-8", newline="") as table:
@@ -24,7 +25,8 @@ def statements(node):
         if isinstance(value, Figure):
             source = None if value.derived else value.source or node.metadata.source
         else:
-            source = node.metadata.source
+            origin = origin_of(value)
+            source = (origin and origin.source) or node.metadata.source
         if source is not None:
             found.setdefault((("spec", *path), str(source)), []).append(str(value))
     for claim in node.claims:
