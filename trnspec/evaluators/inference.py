@@ -249,7 +249,7 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
 
 
 def _in_flight(setup: Setup, serving: Serving, numbers: Machine) -> tuple[Served, dict[str, float]]:
-    """A server whose clients keep ``batch`` requests in flight, and the parts of TTFT in addition to the prompt's own prefill [s]."""
+    """A server whose clients keep ``batch`` requests in flight, and the other parts of TTFT than prefill [s]."""
     plan, q = setup.pool.plan, setup.question
     assert q.framework is not None
     most = most_running(setup.model, plan, numbers)
