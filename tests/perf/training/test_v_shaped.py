@@ -8,7 +8,8 @@ from pipeline_simulation import span, v_shaped
 
 from trnspec.perf.sweep.expressions import Recording
 from trnspec.perf.sweep.program import Buffers, Program
-from trnspec.perf.training.v_shaped import order, paths, recorded_bubble, steady, usual, v_shaped_bubble
+from trnspec.perf.training.v_shaped import paths, recorded_bubble, steady, usual, v_shaped_bubble
+from trnspec.perf.training.v_shaped_order import order
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.stages import SCHEDULES, Split, in_flight
 

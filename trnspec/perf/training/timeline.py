@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.training import v_shaped
+from trnspec.perf.training import v_shaped_order
 from trnspec.perf.work.layout import V_SHAPED
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def _orders(passes: Passes) -> list[list[Pass]]:
     if passes.schedule in SPLIT and v == 1:
         return [list(_split(p, m, SPLIT[passes.schedule], stage)) for stage in range(p)]
     if passes.folded and v == _TWICE:
-        orders = v_shaped.order(passes.schedule, p, m)
+        orders = v_shaped_order.order(passes.schedule, p, m)
         return [[Pass(k, i, c, stage) for k, c, i in order] for stage, order in enumerate(orders)]
     if passes.schedule not in FUSED:
         raise RefusalError(
@@ -297,7 +297,7 @@ def _needed(one: Pass, passes: Passes) -> Pass | None:
     """The pass whose result a pass needs: chunk c of stage s is the ``c p + s``-th part of the model, if not V-shaped."""
     p, v = passes.stages, passes.chunks
     if passes.folded:
-        others = v_shaped.needed((one.kind, one.chunk, one.microbatch), one.stage, p)
+        others = v_shaped_order.needed((one.kind, one.chunk, one.microbatch), one.stage, p)
         return next((Pass(kind, i, chunk, stage) for stage, (kind, chunk, i) in others), None)
     part = one.chunk * p + one.stage
     if one.kind == "F" and part:
