@@ -10,6 +10,7 @@ import pytest
 from ec2_world import FILE, catalog, installed, put, record, run
 from trnspec_ec2.comparing import audit, is_chip
 from trnspec_ec2.reading import records
+from trnspec_ec2.statements import adapters, statements
 
 from trnspec.api import graph
 from trnspec.model.chip import Chip
@@ -200,7 +201,8 @@ CORRUPTED = [
     ("trn1.2xlarge", "NetworkInfo.NetworkCards[0].PeakBandwidthInGbps", 25.0, "peak", []),
     ("trn1.2xlarge", "NetworkInfo.NetworkCards[0].BaselineBandwidthInGbps", 12.5, "card-baseline", []),
     ("trn1.2xlarge", "NetworkInfo.NetworkPerformance", "Up to 25 Gigabit", "performance", []),
-    ("trn1.2xlarge", "NetworkInfo.EfaSupported", True, None, []),
+    # No technology is adopted; the claim of an earlier record is compared.
+    ("trn1.2xlarge", "NetworkInfo.EfaSupported", True, "efa", []),
 ]
 
 
@@ -276,6 +278,16 @@ def gpus(tmp_path_factory):
     return graph([str(folder)])
 
 
+def test_card_to_the_outside_is_no_adapter_to_other_servers() -> None:
+    """p6-b300.48xlarge: 16 EFA interfaces on 17 cards, of which the first has another rate."""
+    data = installed()["p6-b300.48xlarge"]
+    cards = {s.id: s.says for s in statements(data) if s.targets[0].path == "spec.network.nics"}
+
+    assert 17 == len(data["NetworkInfo"]["NetworkCards"])
+    assert 16 == len(adapters(data))
+    assert (16, 16) == (cards["efa-interfaces"], cards["cards"])
+
+
 @pytest.mark.parametrize(
     ("path", "value", "id"),
     [
@@ -311,9 +323,9 @@ def test_names_of_chips(name, full, chip, same) -> None:
 @pytest.mark.parametrize(
     ("args", "status", "last"),
     [
-        ([], 1, "181 agree, 5 contradict and are recorded, 0 contradict and are not, 3 could be added;"),
-        (["--new"], 0, "181 agree, 5 contradict and are recorded, 0 contradict and are not, 3 could be added;"),
-        (["--type", "trn1.2xlarge"], 0, "16 agree, 0 contradict and are recorded, 0 contradict and are not, 0 could"),
+        ([], 1, "182 agree, 5 contradict and are recorded, 0 contradict and are not, 3 could be added;"),
+        (["--new"], 0, "182 agree, 5 contradict and are recorded, 0 contradict and are not, 3 could be added;"),
+        (["--type", "trn1.2xlarge"], 0, "17 agree, 0 contradict and are recorded, 0 contradict and are not, 0 could"),
     ],
 )
 def test_status_and_last_line(args, status, last) -> None:

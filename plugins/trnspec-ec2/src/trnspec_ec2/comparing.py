@@ -18,7 +18,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec_ec2.causes import causes
-from trnspec_ec2.statements import Device, Part, Statement, Target, devices, distinct, statements
+from trnspec_ec2.statements import EFA, NOT_EFA, Device, Part, Statement, Target, devices, distinct, statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -237,6 +237,10 @@ class Parts:
 def _compared(statement: Statement, record: Record, parts: Parts) -> Compared | None:
     stated = next(((t, a) for t in statement.targets if (a := parts.adopted(t)) is not None), None)
     if stated is None:
+        earlier = _earlier(statement, parts)
+        if earlier is not None:
+            target, adopted = earlier
+            return Compared(record.name, statement, adopted, target, agrees=_raw(statement) == adopted.text)
         target = statement.targets[0]
         # The record of a server cannot add figures to a part that the catalog does not have, such as a core.
         adds = statement.adds and parts.node(target.part) is not None
@@ -253,6 +257,26 @@ def _compared(statement: Statement, record: Record, parts: Parts) -> Compared | 
         causes=causes(statement, target, adopted.interval, parts, record.data),
         known=_known(statement, target, parts),
     )
+
+
+def _earlier(statement: Statement, parts: Parts) -> tuple[Target, Adopted] | None:
+    """What the catalog claims of the same place of an earlier record, where it adopts no value."""
+    for target in statement.targets:
+        node = parts.node(target.part)
+        steps = tuple(target.path.split("."))
+        for claim in node.claims if node is not None else ():
+            source = parts.graph.find(claim.source)
+            covers = any(steps[: len(p)] == p for p in claimed_paths(claim.at))
+            if covers and claim.where == statement.where and source is not None and source.spec.rank == "vendor-api":
+                assert node is not None  # it has the claim
+                said = Adopted(claim.says, str(claim.says), None, node.name, target.path, source.name, source.spec.as_of)
+                return target, said
+    return None
+
+
+def _raw(statement: Statement) -> str:
+    """A statement as the record has it: True and False of a flag."""
+    return {EFA: "True", NOT_EFA: "False"}.get(str(statement.says), str(statement))
 
 
 def _agrees(statement: Statement, adopted: Adopted, parts: Parts) -> bool:

@@ -238,7 +238,15 @@ def adapters(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     network = data.get("NetworkInfo", {})
     if not network.get("EfaSupported"):
         return []
-    return [c for c in network.get("NetworkCards", ()) if "efa" in c.get("InterfaceTypes", ["efa"])]
+    cards = [c for c in network.get("NetworkCards", ()) if "efa" in c.get("InterfaceTypes", ["efa"])]
+    most = network.get("EfaInfo", {}).get("MaximumEfaInterfaces")
+    if most is None or most >= len(cards):
+        return cards
+    # One card more than EFA interfaces, of another rate, connects the server with the outside: p6-b300.48xlarge.
+    by_rate: dict[Any, list[Mapping[str, Any]]] = {}
+    for card in cards:
+        by_rate.setdefault(card.get("PeakBandwidthInGbps"), []).append(card)
+    return next((group for group in by_rate.values() if len(group) == most), cards)
 
 
 _PERFORMANCE = re.compile(r"(?:(\d{1,4}) ?x )?(up to )?(\d{1,6}(?:\.\d{1,6})?) (?:Gigabit|Gbps)", re.IGNORECASE)
