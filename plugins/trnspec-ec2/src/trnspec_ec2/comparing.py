@@ -238,9 +238,9 @@ def _compared(statement: Statement, record: Record, parts: Parts) -> Compared | 
     stated = next(((t, a) for t in statement.targets if (a := parts.adopted(t)) is not None), None)
     if stated is None:
         earlier = _earlier(statement, parts)
-        if earlier is not None:
+        if earlier is not None and isinstance(statement.says, str) and _raw(statement) != earlier[1].text:
             target, adopted = earlier
-            return Compared(record.name, statement, adopted, target, agrees=_raw(statement) == adopted.text)
+            return Compared(record.name, statement, adopted, target, agrees=False)
         target = statement.targets[0]
         # The record of a server cannot add figures to a part that the catalog does not have, such as a core.
         adds = statement.adds and parts.node(target.part) is not None
@@ -269,7 +269,9 @@ def _earlier(statement: Statement, parts: Parts) -> tuple[Target, Adopted] | Non
             covers = any(steps[: len(p)] == p for p in claimed_paths(claim.at))
             if covers and claim.where == statement.where and source is not None and source.spec.rank == "vendor-api":
                 assert node is not None  # it has the claim
-                said = Adopted(claim.says, str(claim.says), None, node.name, target.path, source.name, source.spec.as_of)
+                said = Adopted(
+                    claim.says, str(claim.says), None, node.name, target.path, source.name, source.spec.as_of
+                )
                 return target, said
     return None
 

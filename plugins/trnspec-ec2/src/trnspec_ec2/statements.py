@@ -118,6 +118,10 @@ def distinct(listed: Iterable[Device]) -> tuple[Device, ...]:
     return tuple(merged.values())
 
 
+_MOST = 10**15
+"""A figure has at most 15 digits; the product of two counts that are read may have more."""
+
+
 def printed(number: int | Decimal, unit: str) -> Quantity:
     """A number of the API with its unit, as the catalog writes it: ``2,048 GiB``."""
     text = f"{number:,}" if isinstance(number, int) else f"{number:,f}"
@@ -318,7 +322,7 @@ def _storage(data: Mapping[str, Any]) -> Iterator[Statement]:
         says = printed(disks["TotalSizeInGB"], "GB")
         yield Statement(id="local-storage", title="local storage", says=says, where=where, targets=targets)
     sizes = [d["Count"] * d["SizeInGB"] for d in disks.get("Disks", ()) if "Count" in d and "SizeInGB" in d]
-    if sizes and len(sizes) == len(disks["Disks"]):
+    if sizes and len(sizes) == len(disks["Disks"]) and sum(sizes) < _MOST:
         where = "InstanceStorageInfo.Disks"
         says = printed(sum(sizes), "GB")
         yield Statement(id="disks", title="local disks, added", says=says, where=where, targets=targets)
