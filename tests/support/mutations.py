@@ -88,7 +88,8 @@ def _interval(value: Figure | int) -> Interval:
 
 
 def _plain(value: Figure | int) -> str | int:
-    return value.value.text if isinstance(value, Figure) else value
+    # A count may carry its source; only the number is written.
+    return value.value.text if isinstance(value, Figure) else int(value)
 
 
 def sites(node: Node[Any]) -> dict[Path, Figure | int]:

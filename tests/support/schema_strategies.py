@@ -270,7 +270,7 @@ def normal(kind: str, data: Mapping[str, Any]) -> str:
 def _normal(shape: Shape, value: Any) -> Any:
     if isinstance(shape, ObjectShape):
         defaults = {a.name: a.default for a in attrs.fields(shape.cls)}
-        every = {k: _normal(shape.fields[k].shape, v) for k, v in value.items()}
+        every = {k: _normal(shape.fields[k].shape, _bare(shape, k, v)) for k, v in value.items()}
         return {k: v for k, v in every.items() if v not in ([], defaults[k]) and not _no_names(shape, k, v)}
     if isinstance(shape, ListShape):
         return [_normal(shape.item, item) for item in value]
@@ -281,5 +281,15 @@ def _normal(shape: Shape, value: Any) -> Any:
     return float(value) if isinstance(shape, NumberShape) and not shape.whole else value
 
 
+def _bare(shape: ObjectShape, key: str, value: Any) -> Any:
+    """A count or a word that is a mapping with nothing but a ``value``."""
+    is_alone = shape.fields[key].sourced and isinstance(value, dict) and len(value) == 1
+    return value["value"] if is_alone else value
+
+
 def _no_names(shape: ObjectShape, key: str, value: Any) -> bool:
-    return isinstance(shape.fields[key].shape, MapShape) and value == {}
+    """An empty mapping of names, or of known keys where that is the default."""
+    field = shape.fields[key]
+    empty = isinstance(field.shape, MapShape) or (isinstance(field.shape, ObjectShape) and not field.required)
+    default = next(a.default for a in attrs.fields(shape.cls) if a.name == key)
+    return value == {} and empty and (isinstance(field.shape, MapShape) or default is not None)

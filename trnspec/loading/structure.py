@@ -22,7 +22,7 @@ from trnspec.model.document import API_VERSION, Claim, Metadata, Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import ObjectShape
-from trnspec.model.sourced import Origin, SourcedCount, SourcedText, sourced
+from trnspec.model.sourced import Origin, SourcedCount, SourcedText, origin_of, sourced
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Json, Path
@@ -187,7 +187,8 @@ def _with_origin(annotation: Any, converter: Converter) -> Hook:
         origin = converter.structure({key: v for key, v in value.items() if key != "value"}, Origin)
         if "value" not in value:
             raise ValueError("value is missing")
-        return sourced(inner(value["value"], annotation), origin)
+        bare = inner(value["value"], annotation)
+        return bare if origin == Origin() else sourced(bare, origin)
 
     return hook
 
@@ -255,9 +256,9 @@ def _plain_object(cls: Any) -> Callable[[Any], dict[str, Any]]:
     fields = attrs.fields(cls)
 
     def hook(value: Any) -> dict[str, Any]:
-        # A default value is the same as an absent key.
+        # A default value is the same as an absent key, unless it has a source of its own.
         present = ((a, getattr(value, a.name)) for a in fields)
-        return {a.name: converter().unstructure(v) for a, v in present if v != _default(a)}
+        return {a.name: converter().unstructure(v) for a, v in present if v != _default(a) or origin_of(v) is not None}
 
     return hook
 
