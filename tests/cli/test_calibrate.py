@@ -308,23 +308,23 @@ def test_the_document_states_the_range_of_its_rows(here, tmp_path):
 
 def test_framework_era_and_models(here, tmp_path):
     """They are in the document and in its name; rows of the other models are not fitted."""
-    told = ("--software", "Neuron", "--framework", "nxd", "--era", "2024", "--source", "neuron-benchmarks-2026-08")
-    done = here("calibrate", DATA, *told, "--models", "dense", "--out", "mine", "--transfer", DATA)
+    options = ("--software", "Neuron", "--framework", "nxd", "--era", "2024", "--source", "neuron-benchmarks-2026-08")
+    done = here("calibrate", DATA, *options, "--models", "dense", "--out", "mine", "--transfer", DATA)
     assert 0 == done.status, done.err
     spec = load([str(tmp_path / "mine")]).graph.named("trainium1-nxd-2024-dense").spec
     assert ("nxd", "2024", "dense") == (spec.framework, spec.era, spec.models)
     assert spec.spread.rows == len(spec.rows.split())
     none = here("calibrate", DATA, "--software", "x", "--models", "experts")
     assert (2, True) == (none.status, "there are no rows to fit" in " ".join(none.err.split()))
-    wrong = here("calibrate", DATA, *told, "--framework", "Neuron X", "--out", "mine")
+    wrong = here("calibrate", DATA, *options, "--framework", "Neuron X", "--out", "mine")
     assert (2, True) == (wrong.status, "not the name of a framework" in " ".join(wrong.err.split()))
 
 
 def test_documents_of_training_and_serving_do_not_collide(here, tmp_path):
-    told = ("--software", "Neuron", "--name", "mine", "--source", "neuron-benchmarks-2026-08", "--out", "mine")
+    options = ("--software", "Neuron", "--name", "mine", "--source", "neuron-benchmarks-2026-08", "--out", "mine")
     rows = shipped() / "measured" / "inference_neuron.csv"
-    assert 0 == here("calibrate", DATA, *told, "--transfer", DATA).status
-    assert 0 == here("calibrate", rows, *told, "--only", "^trn1-", "--chip", "trainium1", "--transfer", rows).status
+    assert 0 == here("calibrate", DATA, *options, "--transfer", DATA).status
+    assert 0 == here("calibrate", rows, *options, "--only", "^trn1-", "--chip", "trainium1", "--transfer", rows).status
     expected = {"trainium1-mine.yaml": "training", "trainium1-mine-inference.yaml": "inference"}
     graph = load([str(tmp_path / "mine")]).graph
     found = {name: graph.named(name.removesuffix(".yaml")).spec.of for name in expected}

@@ -44,17 +44,17 @@ def of_trn1():
     return run(shipped(), data=TRN1, rows=True)
 
 
-def test_every_row_is_told_or_its_reason(of_trn1):
+def test_every_row_is_listed_or_its_reason(of_trn1):
     with (MEASURED / "training_trn1.csv").open(newline="") as stream:
         written = {row["id"]: float(row["step_time_s"]) for row in csv.DictReader(stream)}
-    told = {row["id"]: row["measured"] for row in of_trn1.rows if not row["skipped"]}
+    measured = {row["id"]: row["measured"] for row in of_trn1.rows if not row["skipped"]}
     left_out = {row["id"]: row["skipped"] for row in of_trn1.rows if row["skipped"]}
 
-    assert told == {name: written[name] for name in told}
-    assert set(written) == {*told, *left_out}
+    assert measured == {name: written[name] for name in measured}
+    assert set(written) == {*measured, *left_out}
     assert "the row states no seq" in left_out.values()
     assert len(left_out) == sum(row[1] for row in table(of_trn1, "Rows without an estimate").rows)
-    assert list(told) == [row[1] for row in table(of_trn1, "Rows").rows]
+    assert list(measured) == [row[1] for row in table(of_trn1, "Rows").rows]
 
 
 def test_errors_are_those_of_the_rows(of_trn1):
@@ -229,7 +229,7 @@ def test_measurements_on_chips_that_are_not_known_are_refused():
     assert "trnspec-nvidia" in caught.value.hint
 
 
-def test_memory_is_told_beside_time():
+def test_memory_is_scored_as_time_is():
     found = run(trnspec.load([str(folder()), *FOLDERS]), data=str(MEASURED / "training_torchtitan.csv"))
     lines = {row[1]: row for row in table(found, "Errors by data set").rows}
 
@@ -242,7 +242,7 @@ def test_memory_is_told_beside_time():
     assert 1 == reasons["its memory: the row does not state the microbatch"]
 
 
-def test_a_row_of_a_kind_that_is_not_known_is_told(tmp_path):
+def test_row_of_an_unknown_kind_is_listed(tmp_path):
     file = tmp_path / "odd.csv"
     file.write_text("kind,id\nweather,a\n")
     with pytest.raises(RefusalError, match="no evaluator for the kind weather"):
@@ -250,7 +250,7 @@ def test_a_row_of_a_kind_that_is_not_known_is_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("question", "error", "told"),
+    ("question", "error", "message"),
     [
         ({"data": "nowhere.csv"}, UsageError, "nowhere.csv"),
         ({"data": TRN1, "calibration": "nobodys"}, UnknownNameError, "no calibration is named 'nobodys'"),
@@ -261,8 +261,8 @@ def test_a_row_of_a_kind_that_is_not_known_is_told(tmp_path):
         ),
     ],
 )
-def test_misuse(question, error, told):
-    with pytest.raises(error, match=told):
+def test_misuse(question, error, message):
+    with pytest.raises(error, match=message):
         run(shipped(), **question)
 
 
@@ -281,10 +281,10 @@ def test_skipped_rows_have_reasons():
 def test_the_page_is_not_wider_than_a_page():
     """With the longest names there are, and all columns."""
     found = run(trnspec.load([str(folder()), *FOLDERS]), data=str(MEASURED / "training_megatron_bridge.csv"))
-    told = [line for b in page(found, 80) for line in (b.splitlines() if isinstance(b, str) else lines(b, 80))]
+    lines_of_page = [line for b in page(found, 80) for line in (b.splitlines() if isinstance(b, str) else lines(b, 80))]
 
-    assert max(map(len, told)) <= 80
-    assert not any("Left out" in line for line in told)
+    assert max(map(len, lines_of_page)) <= 80
+    assert not any("Left out" in line for line in lines_of_page)
 
 
 class TestConformance(EvaluatorConformance):

@@ -312,8 +312,8 @@ def test_prompts_elsewhere_have_what_is_achieved_there(catalog):
     given = {"model": "llama-3.1-8b", "on": "trn1.32xlarge", "calibration": "auto"}
     found = asked(catalog, prefill_on="trn2.48xlarge", **given)
     alone = asked(catalog, **given | {"on": "trn2.48xlarge", "tp": 32})
-    told = {a.name: a.value for a in found.assumptions}
-    assert (OF_TRN1, OF_TRN2) == (told["calibration"], told["prefill_calibration"])
+    assumptions = {a.name: a.value for a in found.assumptions}
+    assert (OF_TRN1, OF_TRN2) == (assumptions["calibration"], assumptions["prefill_calibration"])
     prompt = parts(alone, "time_to_first_token")
     sent = parts(found, "time_to_first_token")
     assert prompt == pytest.approx({name: sent[name] for name in prompt}, rel=1e-12)
@@ -436,12 +436,12 @@ def test_default_degree(heads, ranks, most, expected):
     assert expected == default_tp(heads, ranks, most)
 
 
-def test_padding_is_told(catalog):
+def test_padding_is_an_assumption(catalog):
     found = asked(catalog, model="llama-2-13b", on="trn1.32xlarge", tp=32, output=8192)
 
-    told = {a.name: a.value for a in found.assumptions}
-    assert ("padded", "40 over tp 32") == (told["heads"], told["kv_heads"])
-    assert "4,096 tokens" == told["context"]
+    assumptions = {a.name: a.value for a in found.assumptions}
+    assert ("padded", "40 over tp 32") == (assumptions["heads"], assumptions["kv_heads"])
+    assert "4,096 tokens" == assumptions["context"]
 
 
 def test_the_same_question_has_the_same_answer(catalog):

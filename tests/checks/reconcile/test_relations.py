@@ -10,7 +10,7 @@ from trnspec.graph.graph import Graph
 from trnspec.model.reflection import dotted
 
 
-def told(graph: Graph) -> set[tuple[str, str, str, str]]:
+def described(graph: Graph) -> set[tuple[str, str, str, str]]:
     return {(r.total.node.name, dotted(r.total.path[1:]), str(r.terms[0]), r.level) for r in relations(graph)}
 
 
@@ -41,12 +41,12 @@ def told(graph: Graph) -> set[tuple[str, str, str, str]]:
     ],
 )
 def test_the_sums_of_the_catalog(name, total, term, level):
-    assert (name, total, term, level) in told(bare())
+    assert (name, total, term, level) in described(bare())
 
 
 @pytest.mark.parametrize("name", ["trainium2", "trainium3"])
 def test_ports_that_combine_links_or_leave_the_server_are_in_no_relation(name):
-    assert not [level for chip, _, _, level in told(shipped()) if (chip, level) == (name, "ports of a chip")]
+    assert not [level for chip, _, _, level in described(shipped()) if (chip, level) == (name, "ports of a chip")]
 
 
 def test_links_in_a_server_and_between_servers_add_up():

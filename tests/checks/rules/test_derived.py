@@ -235,7 +235,7 @@ def test_operands_are_figures_of_documents(formula, expected):
     assert value.overlaps(Interval.point(parse(expected).value))
 
 
-@pytest.mark.parametrize("formula", ["spec.nothing", "nobody:spec.chips.count", "spec.fabric", "spec.chips.count +"])
+@pytest.mark.parametrize("formula", ["spec.nothing", "unknown:spec.chips.count", "spec.fabric", "spec.chips.count +"])
 def test_operands_without_a_value(formula):
     with pytest.raises(FormulaError):
         value_of(formula, shipped().named("trn2.48xlarge"), shipped())

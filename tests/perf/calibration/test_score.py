@@ -63,7 +63,7 @@ def test_every_row_is_scored_or_skipped(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_a_calibration_only_bounds_are_told(kind):
+def test_without_a_calibration_only_bounds_are_stated(kind):
     found = scored(KINDS[kind], SCORERS[kind], calibration="none")
     assert found
     assert {(None, None, None, None, "ideal", "")} == {
@@ -103,8 +103,8 @@ def test_what_is_scored_is_what_the_evaluator_answers(served):
     }  # fmt: skip
     found = run(shipped(), **asked)
     for each, answer in ((one, "time_per_output_token"), (first, "time_to_first_token")):
-        told = found.answer(answer)
-        assert (told.value, told.low, told.high) == pytest.approx((each.calibrated, each.low, each.high), rel=0.02)
+        stated = found.answer(answer)
+        assert (stated.value, stated.low, stated.high) == pytest.approx((each.calibrated, each.low, each.high), rel=0.02)
         assert run(shipped(), **asked, calibration="none")[answer] == pytest.approx(each.ideal, rel=0.02)
 
 

@@ -92,7 +92,8 @@ def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph:
     relations = list(relations)
     failing = [r for r in relations if not r.holds]
     sound = Counter(key for r in relations if r.holds for key in {s.key for s in r.sites})
-    sound.update(formulas)
+    if failing:
+        sound.update(formulas)
     result: list[Suspect] = []
     while failing:
         broken: dict[Key, list[Relation]] = {}
