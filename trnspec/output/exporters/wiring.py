@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from trnspec.graph import composition
 from trnspec.graph.fabrics import shape as shape_of
+from trnspec.model.link import Link
 from trnspec.quantities.quantity import choose_unit, render
 from trnspec.quantities.units import Dimension
 from trnspec.topology.fabric import TopologyError
@@ -243,7 +244,7 @@ def out_of_part(ledger: Ledger, field: str, at: str, declared: Declared) -> Frac
 
 def latency(ledger: Ledger, field: str, link_name: str | None) -> Fraction:
     """The latency of a link in seconds; 0 if none is published, so that times are lower bounds."""
-    link = None if link_name is None else ledger.graph.nodes.get(ledger.graph.aliases.get(link_name, ""))
+    link = None if link_name is None else ledger.graph.lookup(link_name, Link)
     figure = None if link is None else ledger.find(link, "latency")
     if figure is None:
         ledger.assume(field, f"no latency of {link_name or 'the link'} is known; with 0, times are lower bounds")
