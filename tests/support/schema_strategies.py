@@ -128,7 +128,7 @@ class _Made:
                 return st.integers(rest.get("minimum", -(10**6)), 10**6)
             case {"type": "number", **rest} if not rest:
                 return st.integers(-(10**6), 10**6) | st.floats(allow_nan=False, allow_infinity=False)
-            case {"type": "string", **rest} if rest.keys() <= {"pattern"}:
+            case {"type": "string", **rest} if rest.keys() <= {"pattern", "maxLength", "maxPaths"}:
                 return texts(rest.get("pattern", ""))
             case {"type": "array", "items": items, **rest} if not rest:
                 return st.lists(self.of(items), max_size=3)

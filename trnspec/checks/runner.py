@@ -86,8 +86,9 @@ def run(rules: Iterable[Rule], graph: Graph, registry: Registry | None = None) -
                 raise
             except BaseException as error:  # noqa: BLE001  # a defect of a rule, sys.exit() too, is a finding
                 print_traceback(error)
-                diagnostics.append(_of_error(rule, error, node, registry))
-                if isinstance(error, TimeLimitError):
+                late = isinstance(error, TimeLimitError)
+                diagnostics.append(_of_error(rule, error, None if late else node, registry))
+                if late:
                     break  # it would take as long for every other document
     return diagnostics
 

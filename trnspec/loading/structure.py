@@ -26,6 +26,7 @@ from trnspec.model.sourced import Origin, SourcedCount, SourcedText, origin_of, 
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Json, Path
+from trnspec.yaml.text import UNSAFE
 
 if TYPE_CHECKING:
     from trnspec.quantities.units import Dimension
@@ -41,6 +42,14 @@ def _exactly(cls: type, words: str) -> Hook:
         return value
 
     return hook
+
+
+def _text(value: Any, _: Any) -> str:
+    if type(value) is not str:
+        raise ValueError(f"{value!r} is not a text")
+    if UNSAFE.search(value):
+        raise ValueError(f"{value!r} holds a control character")
+    return value
 
 
 def _number(value: Any, _: Any) -> float:
@@ -184,6 +193,8 @@ def _choice(annotation: Any) -> Hook:
 def _int_or_str(value: Any, _: Any) -> int | str:
     if type(value) not in (int, str):
         raise ValueError(f"{value!r} is neither a whole number nor a text")
+    if type(value) is str:
+        _text(value, str)
     return value  # type: ignore[no-any-return]  # narrowed by the line above
 
 
@@ -247,7 +258,7 @@ def _converter(units: UnitTable, *, detailed: bool) -> Converter:
     for predicate, factory in factories:
         converter.register_structure_hook_factory(predicate, factory)
     converter.register_structure_hook(int, _exactly(int, "a whole number"))
-    converter.register_structure_hook(str, _exactly(str, "a text"))
+    converter.register_structure_hook(str, _text)
     converter.register_structure_hook(bool, _exactly(bool, "true or false"))
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook(Quantity, _quantity(units))

@@ -253,7 +253,7 @@ def _choices(error: ValidationError) -> list[str]:
     return [str(v) for v in value] if isinstance(value, list) else [str(value)]
 
 
-def _expected(shape: Shape | None, error: ValidationError) -> str:  # one branch for each shape
+def _expected(shape: Shape | None, error: ValidationError) -> str:  # noqa: C901  # one branch for each shape
     words = "allowed by the schema"
     if error.validator in ("enum", "const"):
         words = "one of " + ", ".join(_choices(error)) if error.validator == "enum" else _choices(error)[0]
