@@ -36,14 +36,48 @@ def test_names_paths_and_verdicts(here) -> None:
 
 
 def test_summary(here) -> None:
-    """The counts are those of the disagreements, and it fits on a screen."""
-    found = disagreements(here, "trn2.48xlarge")
-    lines = here("audit", "trn2.48xlarge").out.splitlines()
-    at = next(n for n, line in enumerate(lines) if line.startswith(f"{len(found)} disagreements"))
-    counts = {line.split()[0]: int(line.split()[1]) for line in lines[at + 1 :]}
+    """Without a name it is all there is; it fits on a screen, and its counts are those of JSON."""
+    lines = here("audit").out.splitlines()
+    summary = json.loads(here("audit", "--format", "json").out)["summary"]
+    counts = {line.split()[1]: int(line.split()[0]) for line in lines[1:7] if line[6].isdigit()}
 
-    assert {v: sum(d["verdict"] == v for d in found) for v in {str(d["verdict"]) for d in found}} == counts
+    assert {
+        "agree": summary["agreeing"],
+        "resolved": summary["resolved"],
+        "unresolved": summary["unresolved"],
+        "not": summary["found"],
+    } == counts
+    assert sum(counts.values()) == summary["figures"]
+    assert lines[0].startswith(f"{summary['figures']} figures of {summary['documents']} documents: ")
+    assert len(lines) <= 16
     assert max(map(len, lines)) <= 80
+    assert lines[-1].endswith(f"prints all {len(disagreements(here))}")
+
+
+def test_details_follow_the_summary(here) -> None:
+    """Narrowing prints them, and so does --details; nothing is wider than the terminal."""
+    found = disagreements(here, "trn2.48xlarge")
+    heads = [f"{d['name']}  {d['at']}" for d in found]
+    lines = here("audit", "trn2.48xlarge").out.splitlines()
+
+    assert heads == [line for line in lines if line in heads]
+    assert " figures of 1 document: " in lines[0]
+    assert max(map(len, lines)) <= 80
+    every = here("audit", "--details").out.splitlines()
+    assert set(heads) <= set(every)
+
+
+def test_path_among_alternatives(here) -> None:
+    """A claim on several figures is a claim on each of them."""
+    found = disagreements(here, "trainium1", "peak.dense.bf16")
+
+    assert {"spec.peak.dense.{cfp8,bf16,fp16,tf32}", "spec.peak.dense.{fp16,bf16,cfp8,tf32}"} == {
+        d["at"] for d in found
+    }
+
+
+def test_path_that_only_claims_have(here) -> None:
+    assert ["trainium2"] == [d["name"] for d in disagreements(here, "trainium2", "other.host_bandwidth")]
 
 
 def test_at_most_three_causes(here) -> None:
