@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from running import Here
+from running import DATA, Here, apart
 
 
 @pytest.fixture
@@ -90,12 +90,41 @@ def test_at_most_three_causes(here) -> None:
     assert (3, f"           or  {len(found['causes']) - 3} more") == (len(causes) - 1, causes[-1])
 
 
+def test_machine(here) -> None:
+    """Status 1 where something differs; the same rows for programs."""
+    file = DATA / "host" / "neuron_ls_trn2_container.json"
+    text = here("audit", "--host", file)
+    data = json.loads(here("audit", "--host", file, "--format", "json").out)
+
+    assert (1, "") == (text.status, text.err)
+    assert "compared with  trn2.48xlarge (the instance type is trn2.48xlarge)" in text.out.splitlines()
+    assert max(map(len, text.out.splitlines()[1:])) <= 80
+    assert ("neuron-ls", "trn2.48xlarge", 1) == (data["tool"], data["server"], data["version"])
+    assert ["devices"] == [row["property"] for row in data["rows"] if row["outcome"] == "differs"]
+    assert 0 == here("audit", "--host", DATA / "host" / "neuron_ls_trn2.3xlarge.json").status
+
+
+def test_machine_from_standard_input(tmp_path) -> None:
+    raw = (DATA / "host" / "neuron_ls_trn1.2xlarge.json").read_bytes()
+    done = apart("audit", "trn2.3xlarge", "--host", "-", cwd=tmp_path, stdin=raw)
+
+    assert (1, "") == (done.status, done.err)
+    assert done.out.startswith(
+        "<stdin>: 1 device, as neuron-ls lists them\ncompared with  trn2.3xlarge (as requested)\n"
+    )
+    done = apart("audit", "--host", "-", cwd=tmp_path, stdin=b"[{]")
+    assert (2, "") == (done.status, done.out)
+    assert done.err.startswith("trnspec: <stdin>:1: error TRN004 syntax-error: not JSON: ")
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (("memory.bandwith",), "did you mean 'memory.bandwidth'"),
         (("trainum2",), "did you mean 'trainium2'"),
         (("--verdict", "reject"), "did you mean 'rejected'"),
+        (("--host", "x", "--details"), "--host compares a machine with one server"),
+        (("--host", "missing.json"), "missing.json: error TRN001 unreadable-file"),
     ],
 )
 def test_misuse(here, args, message) -> None:

@@ -41,6 +41,7 @@ _LABEL = max(map(len, _VERDICTS))
         ("trnspec audit", "A summary of the catalog:"),
         ("trnspec audit trainium2 memory.bandwidth", "One figure, with every conflicting value:"),
         ("trnspec audit --verdict unresolved", "The disagreements that are not resolved:"),
+        ("trnspec audit --host neuron-ls.json", "A machine, compared with the catalog:"),
     ),
 )
 @click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=document_then_path)
@@ -72,6 +73,13 @@ _LABEL = max(map(len, _VERDICTS))
     help="Output format.",
 )
 @click.option(
+    "--host",
+    cls=GroupedOption,
+    group="Machine",
+    metavar="FILE",
+    help="Compare a machine: what neuron-ls --json-output or nvidia-smi -q -x printed there; - for standard input.",
+)
+@click.option(
     "--catalog",
     cls=GroupedOption,
     group="Catalog",
@@ -83,6 +91,7 @@ def command(
     verdicts: tuple[str, ...],
     details: bool,  # noqa: FBT001  # click passes it by name
     format_: str,
+    host: str | None,
     catalog: str | None,
 ) -> None:
     """Compare what different sources state of the same figure.
@@ -91,7 +100,12 @@ def command(
     to documents, PATH (such as memory.bandwidth) to figures and all paths below, --verdict to disagreements. Each of them
     prints details: adopted value, conflicting values with their sources, gap, likely causes, verdict and reason. Exit
     status 1: there is a disagreement that no document records.
+
+    With --host, a machine is compared with the server that it is, or with NAME. Exit status 1: something differs.
     """
+    if host is not None:
+        _host(host, names, format_, catalog, narrowed=bool(verdicts) or details)
+        return
     for verdict in verdicts:
         if verdict not in _VERDICTS:
             hint = did_you_mean(verdict, _VERDICTS) or f"the verdicts are {', '.join(_VERDICTS)}"
@@ -117,6 +131,17 @@ def command(
             lines += ["", _next(len(result.disagreements))]
         click.echo("\n".join(lines).rstrip(), color=is_colored())
     sys.exit(1 if any(d.verdict == "found" for d in result.disagreements) else 0)
+
+
+def _host(file: str, names: tuple[str, ...], format_: str, catalog: str | None, *, narrowed: bool) -> None:
+    from trnspec.cli.audit_host import report
+
+    if narrowed or len(names) > 1:
+        raise UsageError(
+            "--host compares a machine with one server; it goes with one NAME, without --verdict and --details"
+        )
+    known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
+    sys.exit(1 if report(known, file, names[0] if names else None, format_) else 0)
 
 
 def _split(known: Graph, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:

@@ -119,4 +119,3 @@ def _importance(graph: Graph, each: Disagreement) -> tuple[int, bool, int, float
     ranks = [_RANKS[n.spec.rank] for n in nodes if n is not None and isinstance(n.spec, Source)]
     ratio = 0.0 if each.gap is None or each.gap <= -1 else abs(math.log1p(each.gap))
     return settled, each.gap is None, min(ranks, default=len(_RANKS)), -ratio
-
