@@ -240,7 +240,7 @@ def _of_server(graph: Graph, machine: Machine, server: Node[Server]) -> Iterator
     if expected is not None and expected.switches:
         return  # links to switches are not listed by any tool
     yield _links(graph, server, tables, expected)
-    yield _topology(machine, server, tables, expected)
+    yield _topology(graph, machine, server, tables, expected)
 
 
 def _links(graph: Graph, server: Node[Server], tables: list[tuple[int, ...]], expected: Fabric | None) -> Row:
@@ -257,12 +257,14 @@ def _links(graph: Graph, server: Node[Server], tables: list[tuple[int, ...]], ex
     return Row(property=title, machine=counted, catalog=text, outcome=outcome, **_place(graph, server, at))
 
 
-def _topology(machine: Machine, server: Node[Server], tables: list[tuple[int, ...]], expected: Fabric | None) -> Row:
+def _topology(
+    graph: Graph, machine: Machine, server: Node[Server], tables: list[tuple[int, ...]], expected: Fabric | None
+) -> Row:
     """The graph of the links, up to the numbering of the devices."""
     declared = server.spec.fabric.topology if server.spec.fabric is not None else None
     dimensions = " x ".join(map(str, declared.dimensions)) if declared is not None else ""
     words = f"{declared.shape} {dimensions}".strip() if declared is not None else None
-    place = {"name": server.name, "at": "fabric.topology"}
+    place = _place(graph, server, "fabric.topology") if declared is not None else {}
     if not any(tables):
         return Row(property="topology", machine=None, catalog=words, outcome="not reported", **place)
     numbers = {d.index: n for n, d in enumerate(machine.devices)}
