@@ -14,10 +14,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.yaml.text import UNSAFE
+
+
+def escape(text: str) -> str:
+    r"""``text`` with everything that a reader cannot see, or a terminal would obey, written out as ``\x1b``.
+
+    That is control, format (direction marks among them), surrogate, private and unassigned characters, and the line
+    and paragraph separators. The result is one line, and encodes as UTF-8. Spaces of all kinds stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if _is_shown(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _is_shown(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"
+
+
+def visible(text: str) -> str:
+    r"""``text`` with control characters, and those that reorder it, written out as ``\x1b``; it keeps its lines."""
+    return text if text.isprintable() else UNSAFE.sub(lambda match: escape(match[0]), text)
 
 
 @frozen
@@ -57,7 +77,7 @@ class Column:
         key: What ``--columns`` and ``--sort`` call it, where that is not its heading.
     """
 
-    name: str
+    name: str = field(converter=visible)
     right: bool = False
     wrap: bool = False
     keep: bool = False
@@ -202,7 +222,7 @@ def csv(table: Table) -> str:
 
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([visible(c.name) for c in table.columns])
+    writer.writerow([c.name for c in table.columns])
     writer.writerows([_csv_cell(c) for c in row] for row in _rows(table))
     return buffer.getvalue()
 
@@ -456,29 +476,9 @@ def folded(command: str, size: int) -> list[str]:
     return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
 
 
-def escape(text: str) -> str:
-    r"""``text`` with everything that a reader cannot see, or a terminal would obey, written out as ``\x1b``.
-
-    That is control, format (direction marks among them), surrogate, private and unassigned characters, and the line
-    and paragraph separators. The result is one line, and encodes as UTF-8. Spaces of all kinds stay.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if _is_shown(c) else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
-def visible(text: str) -> str:
-    r"""``text`` with control characters, and those that reorder it, written out as ``\x1b``; it keeps its lines."""
-    return text if text.isprintable() else UNSAFE.sub(lambda match: escape(match[0]), text)
-
-
 _SGR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 def _visible_paragraph(text: str) -> str:
     """A paragraph of a page, which may have colours of its own."""
     return "".join(part if _SGR.fullmatch(part) else visible(part) for part in _SGR.split(text))
-
-
-def _is_shown(char: str) -> bool:
-    return char.isprintable() or unicodedata.category(char) == "Zs"
