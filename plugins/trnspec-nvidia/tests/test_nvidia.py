@@ -38,6 +38,7 @@ EIGHT = {
     "p4d.24xlarge": "a100-40gb",
     "p4de.24xlarge": "a100-80gb",
     "p5.48xlarge": "h100-sxm",
+    "p5e.48xlarge": "h200",
     "p5en.48xlarge": "h200",
     "p6-b200.48xlarge": "b200",
     "p6-b300.48xlarge": "b300",
@@ -56,6 +57,8 @@ STATED = {
     "p4d.24xlarge": 1,
     "p4de.24xlarge": 1,
     "p5.48xlarge": 1,
+    "p5.4xlarge": 1,
+    "p5e.48xlarge": 1,
     "p5en.48xlarge": 1,
     "p6-b200.48xlarge": 1,
     "p6-b300.48xlarge": 1,
@@ -101,7 +104,7 @@ def test_catalog_is_sound():
 
 def test_every_chip_link_and_system():
     assert names(FOLDER, "chips") == CHIPS
-    assert {*EIGHT, *TRAYS.values()} == names(FOLDER, "servers")
+    assert {*EIGHT, *TRAYS.values(), "p5.4xlarge"} == names(FOLDER, "servers")
     assert set(TRAYS) == names(FOLDER, "ultraservers")
     assert {
         "nvlink-3",
