@@ -14,6 +14,7 @@ from trnspec_nvidia import plugin
 
 from trnspec.api import load, validate
 from trnspec.graph.fabrics import fabric
+from trnspec.graph.facts import facts
 from trnspec.graph.totals import sums, total
 from trnspec.loading.files import documents_in, shipped
 from trnspec.perf.lowering.lower import lower
@@ -104,7 +105,7 @@ def test_catalog_is_sound():
 
 def test_every_chip_link_and_system():
     assert names(FOLDER, "chips") == CHIPS
-    assert {*EIGHT, *TRAYS.values(), "p5.4xlarge"} == names(FOLDER, "servers")
+    assert {*EIGHT, *TRAYS.values(), "p5.4xlarge", "p6e-gb200.36xlarge"} == names(FOLDER, "servers")
     assert set(TRAYS) == names(FOLDER, "ultraservers")
     assert {
         "nvlink-3",
@@ -135,7 +136,7 @@ def test_nothing_is_copied_from_the_shipped_catalog():
 def test_every_source_is_used():
     used = {str(c.source) for n in catalog() for c in n.claims}
     used |= {str(n.metadata.source) for n in catalog()}
-    used |= {str(f.source) for n in catalog() for f in catalog().figures(n).values()}
+    used |= {fact.source for n in catalog() for fact in facts(catalog(), n)}
 
     assert set() == names(FOLDER, "sources") - used
 
