@@ -8,9 +8,11 @@ import pytest
 from hypothesis import settings
 from kept_readings import keep
 
-# How long an example takes says something about the machine, which others use as well.
-settings.register_profile("trnspec", settings(), deadline=None)
-settings.load_profile("trnspec")
+# How long an example takes says something about the machine, which others use as well. Every run draws other examples;
+# --hypothesis-profile=thorough draws many at once.
+settings.register_profile("ci", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=1000)
+settings.load_profile("ci")
 
 # Before the first module of tests loads a catalog.
 keep()
