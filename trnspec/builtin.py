@@ -93,6 +93,11 @@ plugin = Plugin(
             rows=True,
         ),
         Evaluator(
+            "plan-train",
+            "Systems, counts and layouts of a training run: time, cost and energy.",
+            "trnspec.evaluators.plan_training:run",
+        ),
+        Evaluator(
             "memory",
             "Memory per rank, whether it fits, and changes that fit.",
             "trnspec.evaluators.memory:run",

@@ -50,7 +50,5 @@ def amount(text: str, name: str, noun: str) -> float:
         match = None
     value = float(match["number"]) * MULTIPLES[match["unit"].upper()] if match else 0.0
     if not 0.0 < value < float("inf"):
-        raise UsageError(
-            f"{name}: a number above 0 such as 10T is expected, not {text!r}; suffixes are K, M, B and T"
-        )
+        raise UsageError(f"{name}: a number above 0 such as 10T is expected, not {text!r}; suffixes are K, M, B and T")
     return value

@@ -25,12 +25,12 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluators import training
 from trnspec.perf.sweep.batch import Top, sweep
 from trnspec.perf.training.estimator import prepare
+from trnspec.perf.work.layout import Layout
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.sweep.batch import Kept, SweepResult
     from trnspec.perf.training.estimator import Estimator
-    from trnspec.perf.work.layout import Layout
 
 CHUNKS = (2, 4, 8)
 """The model chunks per stage with which the interleaved schedule is evaluated."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.amounts import amount, duration
+from trnspec.evaluation.evidence import Evidence
 from trnspec.evaluation.questions import CalibratedSystem, Workload, axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Suggestion, Table, UsedFigure
 from trnspec.evaluators import training
@@ -16,19 +17,18 @@ from trnspec.evaluators.layouts import LayoutChoices, fastest
 from trnspec.evaluators.search import LAYOUT, training_question
 from trnspec.evaluators.system_cost import Rent, chip_power, rent
 from trnspec.model.price import PriceType
-from trnspec.model.transformers.counting import parameters
+from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.goodput import CHIP_HOURS_PER_FAILURE, Goodput, goodput
 from trnspec.perf.work import frameworks
+from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.memory import OPTIMIZERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.evidence import Evidence
     from trnspec.evaluation.result import Value
     from trnspec.perf.training.estimator import Estimator
-    from trnspec.perf.work.layout import Layout
 
 TOKENS_PER_STEP = 4 * 2**20
 """Tokens per step where no global batch is given; that of Llama 3 8B and 70B (arXiv 2407.21783, section 3.4.1)."""
@@ -50,12 +50,13 @@ Objective = Literal["cost", "time", "chips", "energy"]
 COLUMNS = {
     "system": "",
     "chips": "",
-    "time": "s",
+    "run_time": "s",
+    "in_time": "%",
+    "run_cost": "USD",
+    "kind": "",
     "time_low": "s",
     "time_high": "s",
-    "kind": "",
-    "in_time": "%",
-    "cost": "USD",
+    "cost_low": "USD",
     "cost_high": "USD",
     "chip_hours": "",
     "energy": "J",
@@ -100,6 +101,13 @@ class PlanTrainingQuestion(LayoutChoices):
     deadline: str | None = field(
         default=None, metadata=axis("Time that the run may take, such as 60d.", "TIME", group="Goal", unset="none")
     )
+    confidence: float = field(
+        default=0.5,
+        metadata=axis(
+            "Least probability of meeting the deadline, from the interval of the time.",
+            "SHARE", group="Goal", minimum=0, maximum=1,
+        ),
+    )  # fmt: skip
     budget: str | None = field(
         default=None, metadata=axis("Cost that the run may have, such as 3M.", "USD", group="Goal", unset="none")
     )
@@ -109,7 +117,11 @@ class PlanTrainingQuestion(LayoutChoices):
     count: tuple[int, ...] | None = field(
         default=None,
         metadata=axis(
-            "How many of each system.", "COUNT", group="System", unset="doubled while it pays and the deadline is missed", minimum=1
+            "How many of each system.",
+            "COUNT",
+            group="System",
+            unset="doubled while it pays and the deadline is missed",
+            minimum=1,
         ),
     )
     calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
@@ -148,7 +160,12 @@ class PlanTrainingQuestion(LayoutChoices):
     )
     price: str | None = field(
         default=None,
-        metadata=axis('Price of one server of each system, such as "44.50 USD/h".', "USD/h", group="Price", unset="that of the catalog"),
+        metadata=axis(
+            'Price of one server of each system, such as "44.50 USD/h".',
+            "USD/h",
+            group="Price",
+            unset="that of the catalog",
+        ),
     )
     top: int = field(default=10, metadata=axis("Number of plans to list.", "PLANS", group="Output", minimum=1))
 
@@ -224,7 +241,7 @@ class Plan:
 
     def probability(self, deadline: float) -> float | None:
         """The probability of a time up to ``deadline`` [s], of a log-normal one with this 80 % interval."""
-        value, low, high = self.time
+        _, low, high = self.time
         if high is None or not low < high:
             return None
         sigma = math.log(high / low) / (2.0 * _NORMAL_90)
@@ -272,7 +289,7 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
     rows = tuple(_row(plan, plans, goals) for plan in ranked[: question.top])
     return Evaluation(
         evaluator="plan-train",
-        title=f"{best.evidence and question.model}: {question.tokens} tokens on {best.on}, the best of {len(plans)} plans",
+        title=f"{question.tokens} tokens of {question.model} on {best.on}: the best of {len(plans)} plans",
         inputs=question.values(),
         answers=tuple(_answers(best, question, goals)),
         bottleneck="" if goals.met(best) else goals.missed(best),
@@ -292,6 +309,7 @@ class Goals:
     Attributes:
         tokens: Tokens of the run.
         deadline: Time that it may take [s]; ``None`` without a limit.
+        confidence: Least probability of meeting the deadline.
         budget: Cost that it may have [USD]; ``None`` without a limit.
         mtbf: Mean time between failures of a chip [s].
         restart: Time from a failure to the first repeated step [s].
@@ -300,6 +318,7 @@ class Goals:
 
     tokens: float
     deadline: float | None
+    confidence: float
     budget: float | None
     mtbf: float
     restart: float
@@ -315,21 +334,28 @@ class Goals:
         return cls(
             tokens=amount(q.tokens, "tokens", "tokens"),
             deadline=None if q.deadline is None else duration(q.deadline, "deadline"),
+            confidence=q.confidence,
             budget=None if q.budget is None else amount(q.budget, "budget", "USD"),
             mtbf=CHIP_HOURS_PER_FAILURE * HOUR if q.mtbf is None else duration(q.mtbf, "mtbf"),
             restart=duration(q.restart, "restart"),
             checkpoint_rate=None if q.checkpoint_rate is None else training.host_rate(q.checkpoint_rate),
         )
 
+    def in_time(self, plan: Plan) -> bool:
+        """Whether a plan meets the deadline with the confidence asked for."""
+        if self.deadline is None:
+            return True
+        chance = plan.probability(self.deadline)
+        return plan.time[0] <= self.deadline if chance is None else chance >= self.confidence
+
     def met(self, plan: Plan) -> bool:
         """Whether a plan meets the goals; a cost that is not known does not."""
-        in_time = self.deadline is None or plan.time[0] <= self.deadline
-        return in_time and (self.budget is None or (plan.cost is not None and plan.cost <= self.budget))
+        return self.in_time(plan) and (self.budget is None or (plan.cost is not None and plan.cost <= self.budget))
 
     def missed(self, plan: Plan) -> str:
         """The goals that a plan misses, as a sentence."""
         texts = []
-        if self.deadline is not None and plan.time[0] > self.deadline:
+        if self.deadline is not None and not self.in_time(plan):
             texts.append(f"takes {plan.time[0] / DAY:.3g} d of {self.deadline / DAY:.3g} d")
         if self.budget is not None:
             if plan.cost is None:
@@ -364,7 +390,7 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> 
         if refusal is not None and not found:
             raise refusal
         return
-    count, smallest = 1, None
+    count, smallest = _least_count(catalog, q, name, goals), None
     while True:
         try:
             plan = _plan(catalog, q, f"{name}*{count}", goals)
@@ -378,10 +404,21 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> 
         yield plan
         smallest = smallest or plan
         work, least = plan.time[0] * plan.chips, smallest.time[0] * smallest.chips
-        in_time = goals.deadline is not None and (plan.time[2] or plan.time[0]) <= goals.deadline
-        if in_time or plan.chips * 2 > MOST_CHIPS or work * LEAST_SCALING > least:
+        certain = goals.deadline is not None and (plan.time[2] or plan.time[0]) <= goals.deadline
+        if certain or plan.chips * 2 > MOST_CHIPS or work * LEAST_SCALING > least:
             return
         count *= 2
+
+
+def _least_count(catalog: Catalog, question: PlanTrainingQuestion, name: str, goals: Goals) -> int:
+    """The power of two from which on a system may meet the deadline: fewer cannot, even at the peak rate."""
+    if goals.deadline is None:
+        return 1
+    q = frameworks.resolved(question)
+    estimator = q.estimator(catalog, q.model, name, calibration="none")
+    work = 6.0 * float(active_parameters(estimator.dims)) * goals.tokens
+    peak = estimator.system.ranks * estimator.system.rate(q.dtype)
+    return 1 << max(0, math.floor(math.log2(work / peak / goals.deadline)))
 
 
 def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goals) -> Plan:
@@ -394,7 +431,7 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
     estimator = q.estimator(catalog, q.model, on, calibration=q.calibration, era=q.era)
     seq = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE)
     layout = _layout(q, estimator, seq)
-    single = training.run(catalog, training_question(question, layout, model=q.model, on=on))
+    single = training.run(catalog, _step_question(question, layout, on))
     step = single.answer("step_time")
     work = goals.tokens / layout.tokens * float(single.number("step_time"))
     price = rent(catalog, on, type=q.price_type, region=q.region, price=q.price)
@@ -419,6 +456,11 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
         spares=q.spares,
         figures_used=(*single.figures_used, *(price.figures_used if price else ())),
     )
+
+
+def _step_question(question: PlanTrainingQuestion, layout: Layout, on: str) -> training.TrainingQuestion:
+    """The question of the evaluator training about a step of a plan."""
+    return training_question(question, layout, on=on, seq=layout.seq, global_batch=layout.global_batch)
 
 
 def _layout(q: PlanTrainingQuestion, estimator: Estimator, seq: int) -> Layout:
@@ -496,12 +538,13 @@ def _row(plan: Plan, plans: list[Plan], goals: Goals) -> dict[str, Value | None]
     row: dict[str, Value | None] = {
         "system": plan.on,
         "chips": int(plan.chips),
-        "time": value,
+        "run_time": value,
         "time_low": low,
         "time_high": high,
         "kind": plan.evidence.kind,
         "in_time": None if chance is None else 100.0 * chance,
-        "cost": plan.cost,
+        "run_cost": plan.cost,
+        "cost_low": plan.cost_ends[0],
         "cost_high": plan.cost_ends[1],
         "chip_hours": plan.chip_hours,
         "energy": plan.energy,
@@ -530,10 +573,10 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
     value, low, high = best.time
     kind = best.evidence.kind
     ends = best.cost_ends
-    yield Answer("time", value, "s", low, high, "of the run, with checkpoints, failures and restarts", kind)
+    yield Answer("run_time", value, "s", low, high, "of the run, with checkpoints, failures and restarts", kind)
     yield Answer("system", best.on, note=f"{best.chips:,.0f} chips")
     if best.cost is not None and best.rent is not None:
-        yield Answer("cost", best.cost, "USD", ends[0], ends[1], str(best.rent), kind)
+        yield Answer("run_cost", best.cost, "USD", ends[0], ends[1], str(best.rent), kind)
     if best.energy is not None:
         yield Answer("energy", best.energy, "J", note="chips at maximum power, without hosts, network and cooling")
     hours = best.chips / HOUR
@@ -549,7 +592,7 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
     yield Answer("layout", _layout_text(best.layout))
     if goals.deadline is not None:
         chance = best.probability(goals.deadline)
-        yield Answer("meets_deadline", value <= goals.deadline)
+        yield Answer("meets_deadline", goals.in_time(best))
         if chance is not None:
             yield Answer("in_time", 100.0 * chance, "%", note=f"probability of at most {q.deadline}, from the interval")
     if goals.budget is not None:
@@ -563,7 +606,11 @@ def _assumptions(best: Plan, q: PlanTrainingQuestion, refused: list[tuple[str, R
     if q.seq is None:
         yield Assumption("seq", f"{layout.seq:,} tokens", "no input seq")
     per_chip = best.run.mtbf * best.chips / HOUR
-    why = "the input mtbf" if q.mtbf else "419 interruptions of 16,384 H100 in 54 days, arXiv 2407.21783; of other chips unknown"
+    why = (
+        "the input mtbf"
+        if q.mtbf
+        else "419 interruptions of 16,384 H100 in 54 days, arXiv 2407.21783; of other chips unknown"
+    )
     yield Assumption("mtbf", f"{per_chip:,.0f} h per chip", why)
     yield Assumption("restart", q.restart, "from a failure to the first repeated step")
     if not best.run.checkpoint:
@@ -580,9 +627,9 @@ def _assumptions(best: Plan, q: PlanTrainingQuestion, refused: list[tuple[str, R
 
 def _suggestion(best: Plan, q: PlanTrainingQuestion) -> Suggestion:
     """The training step of the best plan."""
-    chosen = training_question(q, best.layout, model=q.model, on=best.on)
+    chosen = _step_question(q, best.layout, best.on)
     given = chosen.given(always=tuple(n for n in LAYOUT if getattr(chosen, n) is not None))
     return Suggestion("training", given, "the step of this plan")
 
 
-__all__ = ["Goals", "Plan", "PlanTrainingQuestion", "checkpoint_bytes", "evolve", "pareto", "run"]
+__all__ = ["Goals", "Plan", "PlanTrainingQuestion", "checkpoint_bytes", "pareto", "run"]

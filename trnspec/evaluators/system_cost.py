@@ -10,13 +10,12 @@ from attrs import field, frozen
 from trnspec.errors import QuantityError, UsageError
 from trnspec.evaluation.result import UsedFigure
 from trnspec.graph.composition import servers
-from trnspec.graph.prices import chosen
+from trnspec.graph.prices import Quote, chosen
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
-    from trnspec.graph.prices import Quote
     from trnspec.model.document import Node
     from trnspec.model.price import PriceType
     from trnspec.model.server import Server
@@ -48,7 +47,11 @@ class Rent:
             return ()
         stated, document = self.quote.figure, self.quote.document
         at = f"hourly.{self.quote.place}"
-        return (UsedFigure(document.name, at, str(stated.value), stated.source or "", stated.as_of or ""),)
+        return (
+            UsedFigure(
+                document.name, at, str(stated.value), stated.source.name if stated.source else "", stated.as_of or ""
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.hourly / self.servers:,.2f} USD/h given" if self.quote is None else str(self.quote)

@@ -65,9 +65,7 @@ def goodput(work: float, *, mtbf: float, checkpoint: float, restart: float) -> G
     per_work = math.expm1((interval + checkpoint) / mtbf) * mtbf / interval if interval else 1.0
     # Rounding may make it shorter than the work.
     total = max(work, math.exp(restart / mtbf) * per_work * work)
-    return Goodput(
-        work=work, total=total, interval=interval, checkpoint=checkpoint, mtbf=mtbf, failures=total / mtbf
-    )
+    return Goodput(work=work, total=total, interval=interval, checkpoint=checkpoint, mtbf=mtbf, failures=total / mtbf)
 
 
 def optimal_interval(checkpoint: float, mtbf: float) -> float:

@@ -282,7 +282,7 @@ def _levels(adopted: list[Offer]) -> Iterator[Contradiction]:
     for pairs in ratios.values():
         for server, (one, other) in pairs.items():
             levels = [a.value / b.value for s, (a, b) in pairs.items() if s != server]
-            if len(levels) < 2:  # noqa: PLR2004  # one other server may be the wrong one
+            if len(levels) < 2:  # one other server may be the wrong one
                 continue
             low, high = min(levels) / MARKETS, max(levels) * MARKETS
             if not low <= one.value / other.value <= high:
@@ -327,7 +327,9 @@ def likely_cause(contradiction: Contradiction, known: Iterable[Offer]) -> str:
     others = [o for o in known if o.document.spec.server.name != offer.document.spec.server.name]
     same = [o for o in others if o.value == offer.value and o.site.claim is None]
     if same:
-        best = min(same, key=lambda o: (o.type != offer.type, o.place != offer.place, o.chip != offer.chip, o.server.name))
+        best = min(
+            same, key=lambda o: (o.type != offer.type, o.place != offer.place, o.chip != offer.chip, o.server.name)
+        )
         return f"{offer.site.value} is the {best.type} price of {best.server.name} in {best.place}"
     count = offer.sizes[0]
     factors = [(10.0, "10"), (0.1, "0.1"), (1000.0, "1,000"), (0.001, "0.001"), (100.0, "100"), (0.01, "0.01")]
