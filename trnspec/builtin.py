@@ -98,6 +98,11 @@ plugin = Plugin(
             "trnspec.evaluators.plan_training:run",
         ),
         Evaluator(
+            "plan-serve",
+            "Systems and their number that serve a request rate within limits of TTFT and TPOT.",
+            "trnspec.evaluators.plan_serving:run",
+        ),
+        Evaluator(
             "memory",
             "Memory per rank, whether it fits, and changes that fit.",
             "trnspec.evaluators.memory:run",

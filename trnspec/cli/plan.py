@@ -6,7 +6,7 @@ import click
 
 from trnspec.cli.eval import evaluator_command
 
-PLANS = {"train": "plan-train"}
+PLANS = {"train": "plan-train", "serve": "plan-serve"}
 """The evaluator of each plan."""
 
 

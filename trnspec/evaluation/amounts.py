@@ -6,7 +6,7 @@ import re
 
 from trnspec.errors import UsageError
 
-SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 """Seconds by unit of a duration."""
 MULTIPLES = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
 """Factors by suffix of a number; B and G are both 10^9."""

@@ -199,7 +199,7 @@ def printed(answer: Answer) -> Printed:
     assert end is not None
     if text(end) == text(shown):
         return Printed(f"{sign} {text(shown)} {symbol}".rstrip())
-    return Printed(f"{text(shown)} {symbol}".rstrip(), f"{words} {text(end)} {symbol}".rstrip())
+    return Printed(f"{mark(answer)}{text(shown)} {symbol}".rstrip(), f"{words} {text(end)} {symbol}".rstrip())
 
 
 def bound(answer: Answer, size: float) -> str:

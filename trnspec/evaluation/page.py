@@ -58,7 +58,7 @@ _SUMMARY_ENTRIES = 6
 _SUMMARY_ANSWERS = 3
 _MAIN = (
     *("run_time", "run_cost", "in_time", "step_time", "mfu"),
-    *("time_to_first_token", "time_per_output_token", "throughput"),
+    *("time_to_first_token", "time_per_output_token", "million_tokens", "throughput"),
 )
 """The answers that a summary prefers, whatever their order."""
 _DETAILS = ("memory", "total", "capacity", "fits")

@@ -46,7 +46,9 @@ def simulated(
     return ttft[warm:], tpot[warm:]
 
 
-def replica(prompt: float = 0.08, base: float = 0.01, each: float = 0.0005, most: int = 64, output: int = 200) -> Replica:
+def replica(
+    prompt: float = 0.08, base: float = 0.01, each: float = 0.0005, most: int = 64, output: int = 200
+) -> Replica:
     steps = base + each * np.arange(1.0, most + 1.0)
     return Replica(prompt=prompt, prompt_squared=prompt**2, first=0.0, steps=steps, output=float(output))
 

@@ -29,6 +29,7 @@ MOST_QUEUED = 4
 
 _STEPS = 60
 _LARGE = 1e200
+_NEGLIGIBLE = 1e-12
 
 
 @frozen(kw_only=True, eq=False)
@@ -213,16 +214,22 @@ def _numbers(replica: Replica, rate: float, busy: float) -> Any:
         return np.array([1.0])
     size = MOST_QUEUED * most + 1
     larger = 1.0 - np.cumsum(_borel(busy, size))
+    larger = larger[: int(np.count_nonzero(larger > _NEGLIGIBLE)) or 1]
     places = np.minimum(np.arange(1, size), most)
-    leaving = places / (decoded * replica.steps[places - 1])
-    shares = np.zeros(size)
-    shares[0] = 1.0
+    leaving = (places / (decoded * replica.steps[places - 1])).tolist()
+    backwards, width = rate * larger[::-1], len(larger)
+    shares = np.zeros(size + width)
+    # The numbers begin after as many zeros as there are batch sizes.
+    shares[width] = largest = 1.0
     for number in range(size - 1):
-        entering = rate * float(shares[: number + 1] @ larger[number::-1])
-        shares[number + 1] = entering / leaving[number]
-        if shares[number + 1] > _LARGE:
-            shares /= _LARGE
-    return shares / shares.sum()
+        share = float(backwards @ shares[number + 1 : number + 1 + width]) / leaving[number]
+        shares[width + number + 1] = share
+        if share < _NEGLIGIBLE * largest:
+            break
+        largest = max(largest, share)
+        if largest > _LARGE:
+            shares, largest = shares / _LARGE, largest / _LARGE
+    return shares[width:] / shares[width:].sum()
 
 
 def _borel(busy: float, size: int) -> Any:
@@ -254,7 +261,7 @@ def highest_rate(replica: Replica, *, ttft: float, tpot: float, percentile: floa
         return high
     if not within(1e-6 * high):
         return 0.0
-    for _ in range(40):
+    for _ in range(24):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if within(middle) else (low, middle)
     return low
