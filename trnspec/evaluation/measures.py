@@ -189,7 +189,7 @@ def printed(answer: Answer) -> Printed:
         if symbol == "USD" and not answer.kind:
             return _money(x, places)
         # Digits that a prediction does not have are zeros.
-        return _rounded(round(x, places) if answer.kind else x, places, shown or largest)
+        return _rounded(round(x, places) if answer.kind and places < 0 else x, places, shown or largest)
 
     if low is not None and high is not None:
         return Printed(

@@ -5,19 +5,30 @@ from __future__ import annotations
 import csv
 import math
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.amounts import duration
 from trnspec.evaluation.evidence import Evidence
-from trnspec.evaluation.questions import CalibratedSystem, Question, System, Workload, axis, like
+from trnspec.evaluation.questions import (
+    Buying,
+    CalibratedSystem,
+    Confidence,
+    Listed,
+    Parallelism,
+    Precision,
+    ServingFrameworkName,
+    ServingSchedule,
+    System,
+    Workload,
+    axis,
+    like,
+)
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Suggestion, Table, UsedFigure
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, prepare
 from trnspec.evaluators.system_cost import Rent, rent
-from trnspec.model.price import PriceType
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
@@ -35,6 +46,8 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Value
 
+MOST_RUNNING = 256
+"""The most requests that a replica runs where none is given: max_num_seqs of vLLM."""
 HOUR = 3600.0
 _MOST_LENGTHS = 100_000
 _NORMAL_90 = NormalDist().inv_cdf(0.9)
@@ -59,11 +72,9 @@ COLUMNS = {
 }
 """The columns of the table, with their units."""
 
-Objective = Literal["cost", "chips"]
-
 
 @frozen(kw_only=True, slots=False)
-class PlanServingQuestion(Question):
+class PlanServingQuestion(Confidence, Buying, Listed):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     model: str = field(metadata=like(Workload, "model"))
@@ -94,59 +105,27 @@ class PlanServingQuestion(Question):
             "Percentile of requests that both limits are for.", "PERCENT", group="Goal", minimum=1, maximum=99.9
         ),
     )
-    confidence: float = field(
-        default=0.5,
-        metadata=axis(
-            "Probability of meeting the limits, from the intervals of the times: more takes more replicas.",
-            "SHARE", group="Goal", minimum=0.01, maximum=0.99,
-        ),
-    )  # fmt: skip
-    objective: Objective = field(default="cost", metadata=axis("What is smallest in the best plan.", group="Goal"))
-    on: tuple[str, ...] = field(
-        metadata=axis("Servers or UltraServers to compare; the plan says how many.", "SYSTEM", group="System")
-    )
+    on: tuple[str, ...] = field(metadata=like(System, "on"))
     lnc: int | None = field(default=None, metadata=like(System, "lnc"))
     calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
     era: str | None = field(default=None, metadata=like(CalibratedSystem, "era"))
-    framework: str | None = field(default=None, metadata=like(InferenceQuestion, "framework", unset="unstated"))
+    framework: ServingFrameworkName | None = field(default=None, metadata=like(ServingSchedule, "framework"))
     tp: tuple[int, ...] | None = field(
-        default=None,
-        metadata=axis(
-            "Tensor-parallel degrees.", "RANKS", group="Parallelism", unset="powers of two within a system", minimum=1
-        ),
+        default=None, metadata=like(Parallelism, "tp", unset="powers of two within a system")
     )
-    batch: int | None = field(
+    running: int | None = field(
         default=None,
         metadata=axis(
-            "Most requests that a replica runs.",
-            "SEQUENCES",
+            "Most requests that a replica runs at the same time.",
+            "REQUESTS",
             group="Schedule",
-            unset="those that fit, up to 256",
+            unset=f"those that fit, up to {MOST_RUNNING}",
             minimum=1,
         ),
     )
-    dtype: tuple[str, ...] = field(
-        default=("bf16",),
-        metadata=axis("Compute dtypes, which are also those of the weights.", "DTYPE", group="Precision"),
-    )
+    dtype: tuple[str, ...] = field(default=("bf16",), metadata=like(Precision, "dtype"))
     kv_dtype: str | None = field(default=None, metadata=like(InferenceQuestion, "kv_dtype"))
     reserve: str | None = field(default=None, metadata=like(InferenceQuestion, "reserve"))
-    region: str | None = field(
-        default=None, metadata=axis("Region of prices.", "REGION", group="Price", unset="us-east-1, or any other")
-    )
-    price_type: PriceType | None = field(
-        default=None, metadata=axis("Type of prices.", group="Price", unset="on-demand, else capacity-block, else spot")
-    )
-    price: str | None = field(
-        default=None,
-        metadata=axis(
-            'Price of one server of each system, such as "44.50 USD/h".',
-            "USD/h",
-            group="Price",
-            unset="that of the catalog",
-        ),
-    )
-    top: int = field(default=10, metadata=axis("Number of plans to list.", "PLANS", group="Output", minimum=1))
 
 
 @frozen(kw_only=True)
@@ -338,7 +317,7 @@ def _fleets(
         for tp in degrees:
             inputs = InferenceQuestion(
                 model=q.model, on=on, lnc=q.lnc, tp=tp, dp=1, dtype=dtype, kv_dtype=q.kv_dtype, prompt=lengths.isl,
-                output=lengths.osl, calibration=q.calibration, era=q.era, framework=q.framework,  # type: ignore[arg-type]  # checked there
+                output=lengths.osl, calibration=q.calibration, era=q.era, framework=q.framework,
                 reserve=q.reserve, prefix_hit=q.prefix_hit,
             )  # fmt: skip
             try:
@@ -370,7 +349,7 @@ def _fleet(
     most = max_batch(setup, setup.pool.capacity)
     if not most:
         return "does not fit in memory"
-    most = min(most, q.batch or 256)
+    most = min(most, q.running or MOST_RUNNING)
     system = setup.pool.system
     known = known.at(
         serving_inputs(setup.dims, setup.pool.plan), inputs.dtype, scale=scale_of(system, setup.pool.ranks),
@@ -417,6 +396,7 @@ def _replica(setup: Setup, known: Calibrated, most: int, lengths: Lengths) -> Re
     """The times of one replica: of prompts by themselves, and of decode steps with 1 to ``most`` requests."""
     serving, numbers = serving_of(known), setup.pool.numbers
     sizes = sorted({*range(1, min(most, 8) + 1), *(1 << i for i in range(most.bit_length())), most})
+    first = float(serving.response)
     if setup.in_flight:
         assert setup.question.framework is not None
         mixed = float(FRAMEWORKS[setup.question.framework].mixed)
@@ -425,20 +405,12 @@ def _replica(setup: Setup, known: Calibrated, most: int, lengths: Lengths) -> Re
             for n in sizes
         ]
         steps = [float(f.step) for f in flights]
-        typical = flights[len(flights) // 2]
-        first = float(serving.response) + mixed * float(typical.step)
+        first += mixed * steps[len(steps) // 2]
     else:
         batches = [setup.with_batch(n) for n in sizes]
         steps = [float(decode_time(s.model, s.pool.plan, numbers, serving)) for s in batches]
-        first = float(serving.response)
-    prompts = np.array([_prompt(setup, prompt, numbers, serving) for prompt in lengths.prompts])
-    return Replica(
-        prompt=float(prompts.mean()),
-        prompt_squared=float((prompts**2).mean()),
-        first=first,
-        steps=np.interp(np.arange(1.0, most + 1.0), sizes, steps),
-        output=float(lengths.osl),
-    )
+    prompts = [_prompt(setup, prompt, numbers, serving) for prompt in lengths.prompts]
+    return Replica.of(prompts, dict(zip(sizes, steps, strict=True)), first=first, output=float(lengths.osl))
 
 
 def _prompt(setup: Setup, prompt: int, numbers: Any, serving: Any) -> float:
@@ -477,10 +449,9 @@ def _probability(fleet: Fleet, limits: Limits, rate: float) -> float:
 
 
 def _rank(fleet: Fleet, q: PlanServingQuestion, lengths: Lengths) -> tuple[Any, ...]:
-    """Evidence before bounds, a known cost before an unknown one, the objective."""
+    """Evidence before bounds, a known cost before an unknown one, the lowest cost, the fewest chips."""
     cost = fleet.million_tokens(q.rate, lengths.osl)
-    value = cost if q.objective == "cost" else fleet.chips
-    return (fleet.evidence.kind == "ideal", value is None, value or 0.0, fleet.chips, -(fleet.probability or 0.0))
+    return (fleet.evidence.kind == "ideal", cost is None, cost or 0.0, fleet.chips, -(fleet.probability or 0.0))
 
 
 def _row(fleet: Fleet, q: PlanServingQuestion, limits: Limits, lengths: Lengths) -> dict[str, Value | None]:

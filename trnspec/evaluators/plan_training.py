@@ -10,13 +10,22 @@ from attrs import field, frozen
 from trnspec.errors import UsageError
 from trnspec.evaluation.amounts import amount, duration
 from trnspec.evaluation.evidence import Evidence
-from trnspec.evaluation.questions import CalibratedSystem, Workload, axis, like
+from trnspec.evaluation.questions import (
+    Buying,
+    CalibratedSystem,
+    Confidence,
+    Listed,
+    System,
+    TrainingWorkload,
+    Workload,
+    axis,
+    like,
+)
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Suggestion, Table, UsedFigure
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest
 from trnspec.evaluators.search import LAYOUT, training_question
 from trnspec.evaluators.system_cost import Rent, chip_power, rent
-from trnspec.model.price import PriceType
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.goodput import CHIP_HOURS_PER_FAILURE, Goodput, goodput
 from trnspec.perf.work import frameworks
@@ -72,42 +81,27 @@ COLUMNS = {
 
 
 @frozen(kw_only=True, slots=False)
-class PlanTrainingQuestion(LayoutChoices):
+class PlanTrainingQuestion(LayoutChoices, Confidence, Buying, Listed):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     model: str = field(metadata=like(Workload, "model"))
     tokens: str = field(metadata=axis("Tokens of the run, such as 10T or 300B.", "TOKENS", group="Workload"))
-    on: tuple[str, ...] = field(
-        metadata=axis(
-            "Servers or UltraServers to compare; with a count such as trn2.48xlarge*64 only this many.",
-            "SYSTEM",
-            group="System",
-        )
-    )
+    on: tuple[str, ...] = field(metadata=like(System, "on"))
     seq: int | None = field(
         default=None,
         metadata=like(Workload, "seq", unset=f"the model's context, at most {LONGEST_SEQUENCE:,}"),
     )
     global_batch: int | None = field(
         default=None,
-        metadata=axis(
-            "Global batch size.",
-            "SEQUENCES",
-            group="Workload",
+        metadata=like(
+            TrainingWorkload,
+            "global_batch",
             unset=f"about {TOKENS_PER_STEP:,} tokens per step, a multiple that the layout needs",
-            minimum=1,
         ),
     )
     deadline: str | None = field(
         default=None, metadata=axis("Time that the run may take, such as 60d.", "TIME", group="Goal", unset="none")
     )
-    confidence: float = field(
-        default=0.5,
-        metadata=axis(
-            "Least probability of meeting the deadline, from the interval of the time.",
-            "SHARE", group="Goal", minimum=0, maximum=1,
-        ),
-    )  # fmt: skip
     budget: str | None = field(
         default=None, metadata=axis("Cost that the run may have, such as 3M.", "USD", group="Goal", unset="none")
     )
@@ -152,22 +146,6 @@ class PlanTrainingQuestion(LayoutChoices):
         default=0.0,
         metadata=axis("Servers rented in addition, as a share.", "SHARE", group="Reliability", minimum=0, maximum=1),
     )
-    region: str | None = field(
-        default=None, metadata=axis("Region of prices.", "REGION", group="Price", unset="us-east-1, or any other")
-    )
-    price_type: PriceType | None = field(
-        default=None, metadata=axis("Type of prices.", group="Price", unset="on-demand, else capacity-block, else spot")
-    )
-    price: str | None = field(
-        default=None,
-        metadata=axis(
-            'Price of one server of each system, such as "44.50 USD/h".',
-            "USD/h",
-            group="Price",
-            unset="that of the catalog",
-        ),
-    )
-    top: int = field(default=10, metadata=axis("Number of plans to list.", "PLANS", group="Output", minimum=1))
 
 
 @frozen(kw_only=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
-from trnspec.evaluation.questions import CalibratedSystem, TrainingWorkload, axis
+from trnspec.evaluation.questions import CalibratedSystem, Listed, TrainingWorkload
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Suggestion, Table
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import EVALUATED, Found, LayoutChoices, divisors, fastest
@@ -35,10 +35,8 @@ MOST_ALTERNATIVES = 6
 
 
 @frozen(kw_only=True, slots=False)
-class SearchQuestion(TrainingWorkload, CalibratedSystem, LayoutChoices):
+class SearchQuestion(TrainingWorkload, CalibratedSystem, LayoutChoices, Listed):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
-
-    top: int = field(default=10, metadata=axis("Number of layouts to list.", "LAYOUTS", group="Output", minimum=1))
 
     def on_system(self) -> dict[str, Any]:
         """What an estimator needs to know of the system besides its name."""

@@ -13,6 +13,7 @@ from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.prices import UNSTATED, region_of
 from trnspec.graph.provenance import source_of
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.price import Price
 from trnspec.model.server import Server
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.chip import Chip
-    from trnspec.model.document import Node
     from trnspec.model.price import PriceType
 
 Range = tuple[float, float]

@@ -17,10 +17,13 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 MOST_UTILIZED = 0.8
 """The share of the rate at saturation up to which percentiles are used: beyond, they are off by more than 30 %."""
@@ -49,6 +52,25 @@ class Replica:
     first: float
     steps: Any = field(repr=False)
     output: float
+
+    @classmethod
+    def of(cls, prompts: Sequence[float], steps: Mapping[int, float], *, first: float, output: float) -> Replica:
+        """A replica from some of its times.
+
+        Args:
+            prompts: Time of each of some prompts, which are equally likely [s].
+            steps: Time of a decode step by the number of running requests, up to the most [s]; linear in between.
+            first: As of the class.
+            output: As of the class.
+        """
+        numbers = sorted(steps)
+        return cls(
+            prompt=sum(prompts) / len(prompts),
+            prompt_squared=sum(p * p for p in prompts) / len(prompts),
+            first=first,
+            steps=np.interp(np.arange(1.0, numbers[-1] + 1.0), numbers, [steps[n] for n in numbers]),
+            output=output,
+        )
 
     @property
     def most(self) -> int:
