@@ -65,8 +65,8 @@ class Replica:
         """
         numbers = sorted(steps)
         return cls(
-            prompt=sum(prompts) / len(prompts),
-            prompt_squared=sum(p * p for p in prompts) / len(prompts),
+            prompt=math.fsum(prompts) / len(prompts),
+            prompt_squared=math.fsum(p * p for p in prompts) / len(prompts),
             first=first,
             steps=np.interp(np.arange(1.0, numbers[-1] + 1.0), numbers, [steps[n] for n in numbers]),
             output=output,
