@@ -362,9 +362,10 @@ def _fleet(
     times = None
     if known.coverage:
         times = (known.ttft_interval or (known.low, known.high), (known.low, known.high))
-    # The limits are met with some probability where they are with times that are longer by that quantile of the errors.
-    factor = 1.0 if times is None else _spread(times).inv_cdf(q.confidence)
-    careful = replica if times is None else replica.slower(math.exp(factor), math.exp(factor))
+    # The limits are met with some probability where they are with times that are longer by that quantile of the errors; and
+    # by the computed times in any case.
+    factor = 1.0 if times is None else max(1.0, math.exp(_spread(times).inv_cdf(q.confidence)))
+    careful = replica.slower(factor, factor)
     highest = highest_rate(careful, ttft=limits.ttft, tpot=limits.tpot, percentile=limits.percentile)
     if not highest:
         state = loaded(careful, 1e-3 * careful.saturation)
