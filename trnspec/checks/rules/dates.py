@@ -240,7 +240,7 @@ class _Entry:
             return False
         if isinstance(one, Quantity) and isinstance(two, Quantity):
             return one.dimension == two.dimension and not one.interval.overlaps(two.interval)
-        return isinstance(one, int) and isinstance(two, int) and one != two
+        return isinstance(one, int) and isinstance(two, int) and not self.site.interval.overlaps(other.site.interval)
 
 
 @rule("TRN310", "older-than-the-product")

@@ -15,6 +15,7 @@ from trnspec.checks.rules.totals import disagreement
 from trnspec.diagnostics import Severity
 from trnspec.errors import QuantityError
 from trnspec.model.reflection import dotted, shape_at
+from trnspec.model.rounded import count_of
 from trnspec.model.source import Source
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Quantity, parse
@@ -119,7 +120,7 @@ def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                     parse(str(claim.says), shape.dimension, node.units)
                 except QuantityError as error:
                     yield Finding((*base, "says"), f"{error} (a claim on {dotted(path)})", error.hint)
-            elif isinstance(shape, NumberShape) and not isinstance(claim.says, int):
+            elif isinstance(shape, NumberShape) and count_of(claim.says) is None:
                 yield Finding((*base, "says"), f"{claim.says!r} is not a count", f"{dotted(path)} is a count: write 16")
             elif not isinstance(shape, (ChoiceShape, FigureShape, ListShape, NumberShape, ObjectShape, TextShape)):
                 yield Finding((*base, "at"), f"{dotted(path)} cannot have claims", "claims are about figures")

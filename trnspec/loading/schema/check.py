@@ -33,6 +33,7 @@ from trnspec.model.reflection import (
     dotted,
     shape_in_document,
 )
+from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Path, Place, Problem
@@ -225,6 +226,8 @@ def _type_hint(shape: Shape | None, value: Any) -> str:
         hint = "write a list in brackets, also with one item"
     elif isinstance(shape, NumberShape) and isinstance(value, float) and value.is_integer():
         hint = f"write {int(value)}"
+    elif isinstance(shape, NumberShape) and shape.rounded:
+        hint = "write the digits, or the rounded number with K, M, B or T"
     elif isinstance(shape, (NumberShape, FlagShape)) and isinstance(value, str):
         hint = "write it without quotes"
     return hint
@@ -243,6 +246,8 @@ def _expected(shape: Shape | None, error: ValidationError) -> str:  # one branch
         words = shape.pattern.words if shape.pattern and isinstance(error.instance, str) else "a text"
     elif isinstance(shape, NumberShape):
         words = "a whole number" if shape.whole else "a number"
+        if shape.rounded:
+            words = ROUNDED.words
         if error.validator == "minimum":
             words = f"at least {shape.least}"
     elif isinstance(shape, (ObjectShape, MapShape)) or (shape is None and error.validator_value == "object"):
