@@ -168,8 +168,9 @@ def impossible_date_of_change(node: Node[Any], graph: Graph) -> Iterator[Finding
     """A date in a reason that is in the future or not in the calendar, or that lies outside of the change it explains.
 
     Why:
-        "The publisher lowered the rate in 2023-04" explains why a claim of 2023-02 is superseded by a figure of 2024-02: the
-        change happened between the two. A date before the claim or after the figure is a slip, in the reason or in a source.
+        "The publisher lowered the rate in 2023-04" explains why a claim of 2023-02 is superseded by a figure of
+        2024-02: the change happened between the two. A date before the claim or after the figure is a slip, in the
+        reason or in a source.
 
     Example:
         ```yaml
