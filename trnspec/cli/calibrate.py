@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
     from trnspec.perf.calibration.measurements import Record, Skipped
+    from trnspec.perf.calibration.prior import Prior
 
     AnyCase = Case | InferenceCase
 
@@ -95,6 +96,14 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     help="Serving with requests in flight: one fit to all chips and frameworks of the rows, which borrow from each "
     "other; a document for each of them.",
 )
+@_option(
+    "--prior",
+    group="Measurements",
+    metavar="NAME",
+    default="auto",
+    help="The calibration from which the fit starts, and near which it stays where the rows say little; none for typical "
+    "values.  [default: auto, the nearest without one of the rows]",
+)
 @_option("--out", group="Output", metavar="DIR", help="Write a document for each chip into this catalog folder.")
 @_option(
     "--name",
@@ -129,6 +138,13 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
 @_option("--force", group="Output", is_flag=True, help="Overwrite existing documents.")
 @_option("--rows", "every", group="Output", is_flag=True, help="Print every row with its error.")
 @_option(
+    "--format",
+    group="Output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How the result is printed.  [default: text]",
+)
+@_option(
     "--catalog",
     group="Catalog",
     multiple=True,
@@ -148,6 +164,9 @@ def command(
     docs/reference/calibrate.md. Rows that cannot be evaluated are listed with the reason. The errors are printed of the
     fit, and of fits that held out the model of each row.
 
+    A fit starts from the nearest calibration. For each parameter it prints the value of that prior, and how much the rows narrow
+    it: 0% is the prior, 100% the rows alone. A warning lists the parameters that the rows do not determine.
+
     --document may name a chip without rows: the document then names the chips of its rows, and its errors and interval
     come from fits that held out one chip at a time, of which there must be at least two.
     """
@@ -156,6 +175,9 @@ def command(
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
     if options["pool"]:
+        for name, usual in (("prior", "auto"), ("format", "text")):
+            if options[name] not in (usual, "none"):
+                raise UsageError(f"--{name} is not an option of --pool, whose rows borrow from each other")
         from trnspec.cli.calibrate_pooled import fit_pooled_rows
 
         if options["out"]:
@@ -166,6 +188,9 @@ def command(
     if software is None:
         raise UsageError("missing option --software")
     if of == "collectives":
+        for name, usual in (("prior", "auto"), ("format", "text")):
+            if options[name] not in (usual, "none"):
+                raise UsageError(f"--{name} is not an option of collectives, whose chips borrow from each other")
         _collectives(catalog, files, chips, only, options | {"software": software})
         return
     cases, skipped = _cases(catalog, rows, of, chips, only)
@@ -173,19 +198,69 @@ def command(
     targets = _targets(catalog, cases, of, options) if options["out"] else {}
     if not cases:
         _print_skipped(skipped)
+    prior = _prior(catalog, rows, cases, of, options)
     own = sorted({c.system.chip for c in cases})
-    fits = {holdout: _fit(cases, holdout, options["eras"]) for holdout in _holdouts([c for c, _ in targets], own, of)}
+    fits = {
+        holdout: _fit(cases, holdout, options["eras"], prior)
+        for holdout in _holdouts([c for c, _ in targets], own, of)
+    }
     more = _of_models(_also(catalog, rows, of, chips, cases, options["also"]), options["models"])
     if more:
         scales = [inputs_of(case)["ranks"] for case in more]
         fits = {holdout: fitted.with_errors(_errors(fitted, more), scales) for holdout, fitted in fits.items()}
-    _print(fits, cases, skipped, every=options["every"])
+    if options["format"] == "text":
+        _print(fits, cases, skipped, every=options["every"])
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
         others = _others(catalog, of, cases, options["transfer"])
         about = {name: options[name] or "" for name in ("framework", "models", "source")}
         hashes = _hashes(rows, cases)
         _write(fits, targets, cases, others, more, hashes, of=of, data=data, software=software, **about)
+    if options["format"] == "json":
+        from trnspec.cli.calibrate_json import report
+
+        click.echo(report(fits, cases, skipped, [str(path) for path in targets.values()], every=options["every"]))
+    elif targets:
+        click.echo("")
+        for target in targets.values():
+            click.echo(f"wrote {target}")
+    _warn(next(iter(fits.values())), len(cases))
+
+
+def _prior(
+    catalog: Catalog, rows: list[Record], cases: Sequence[AnyCase], of: str, options: dict[str, Any]
+) -> Prior:
+    """What is known before the rows, by the chip, the framework and the era that most of them have."""
+    from trnspec.perf.calibration import prior
+    from trnspec.perf.calibration.chosen import framework_of
+
+    if not cases:
+        return prior.TYPICAL
+    experts = {c.dims.experts > 0 for c in cases}
+    return prior.prior_of(
+        catalog.graph,
+        prior.commonest([c.system.chip for c in cases]),
+        of,
+        options["prior"],
+        framework=options["framework"] or prior.commonest([framework_of(c) for c in cases]),
+        era="".join(options["eras"][:1]) or prior.commonest([getattr(c, "era", "") for c in cases]),
+        experts=experts.pop() if len(experts) == 1 else None,
+        hashes=_hashes(rows, cases),
+    )
+
+
+def _warn(fitted: Fitted, rows: int) -> None:
+    """Lists the parameters that the rows do not determine."""
+    from trnspec.perf.calibration.prior import undetermined
+
+    names = [*undetermined(fitted.learned)]
+    if names:
+        start = fitted.prior.name or "typical values"
+        click.echo(
+            f"trnspec: warning: {rows} {'row does' if rows == 1 else 'rows do'} not determine {len(names)} of "
+            f"{len(fitted.learned)} parameters, which stay near {start}: {', '.join(names)}",
+            err=True,
+        )
 
 
 def _collectives(
@@ -285,14 +360,16 @@ def _holdout(chip: str, own: Sequence[str], of: str) -> Holdout:
     return "model" if chip in own or (of == "inference" and len(own) < 2) else "chip"
 
 
-def _fit(cases: Sequence[AnyCase], holdout: Holdout, eras: Sequence[str]) -> Fitted:
+def _fit(cases: Sequence[AnyCase], holdout: Holdout, eras: Sequence[str], prior: Prior) -> Fitted:
     from trnspec.perf.calibration.fit_inference import fit_inference
     from trnspec.perf.calibration.fit_training import fit
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
 
     served = [c for c in cases if isinstance(c, InferenceCase)]
-    return fit_inference(served, holdout) if served else fit([c for c in cases if isinstance(c, Case)], holdout, eras)
+    if served:
+        return fit_inference(served, holdout, prior)
+    return fit([c for c in cases if isinstance(c, Case)], holdout, eras, prior)
 
 
 def _also(
@@ -370,7 +447,7 @@ def _print(
     *,
     every: bool,
 ) -> None:
-    from trnspec.perf.calibration.document import printed_values as printed
+    from trnspec.perf.calibration.document import printed_values
     from trnspec.perf.calibration.fit_inference import FittedServing
     from trnspec.perf.calibration.measured_inference import InferenceCase
 
@@ -390,9 +467,12 @@ def _print(
         for name, (mean, median, worst) in lines:
             click.echo(f"{name + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
     click.echo("")
-    click.echo("achieved")
-    for name, value in printed(first_fit).items():
-        click.echo(f"  {name:<20}{value:>12}")
+    if first_fit.learned:
+        _print_learned(first_fit)
+    else:
+        click.echo("achieved")
+        for name, value in printed_values(first_fit).items():
+            click.echo(f"  {name:<20}{value:>12}")
     if every:
         click.echo("")
         for case, error, left_out in zip(cases, first_fit.errors, first_fit.held_out, strict=True):
@@ -401,6 +481,23 @@ def _print(
     if skipped:
         click.echo("")
         _print_skipped(skipped)
+
+
+def _print_learned(fitted: Fitted) -> None:
+    """Each parameter, the prior, and how much the rows narrow it."""
+    from trnspec.perf.calibration.document import printed_priors, printed_values
+
+    prior = fitted.prior
+    click.echo(f"prior: {prior.name or 'typical values'}" + (f"; {prior.relation}" if prior.relation else ""))
+    click.echo("")
+    click.echo(f"{'achieved':<22}{'':>12}{'prior':>12}{'learned':>10}")
+    before = printed_priors(fitted)
+    learned = {each.name: each for each in fitted.learned}
+    for name, value in printed_values(fitted).items():
+        if name in learned:
+            click.echo(f"  {name:<20}{value:>12}{before[name]:>12}{learned[name].share:>10.0%}  {learned[name].origin}")
+        else:
+            click.echo(f"  {name:<20}{value:>12}")
 
 
 def _print_skipped(skipped: Sequence[Skipped]) -> None:
@@ -443,6 +540,9 @@ def _targets(
     for target in targets.values():
         if target.exists() and not options["force"]:
             raise UsageError(f"{target} exists; --force overwrites it")
+        if target.is_file() and (other := re.search(r"^  of: (\w+)$", target.read_text("utf-8"), re.MULTILINE)):
+            if other[1] != of:
+                raise UsageError(f"{target} is a calibration of {other[1]}, not of {of}; choose another --name")
     return targets
 
 
@@ -472,7 +572,7 @@ def _write(
     from trnspec.atomic_write import write
     from trnspec.perf.calibration.document import document
     from trnspec.perf.calibration.fit_range import fitted_on
-    from trnspec.perf.calibration.groups import groups_of
+    from trnspec.perf.calibration.groups import ENOUGH, groups_of
     from trnspec.perf.calibration.transfer import beyond
 
     own = sorted({c.system.chip for c in cases})
@@ -485,13 +585,10 @@ def _write(
             fitted, name=target.stem, chip=chip, era=era, **about,
             fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=schema_of(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
-            groups=groups_of(fitted, rows, chip, errors), hashes=hashes,
+            groups=[fitted.prior.drawn(g, ENOUGH) for g in groups_of(fitted, rows, chip, errors)], hashes=hashes,
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)
-    click.echo("")
-    for target in targets.values():
-        click.echo(f"wrote {target}")
 
 
 def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase], Any]:
