@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trnspec.cli.calibrate_report import json_report, print_fit, print_skipped, warn_undetermined
 from trnspec.cli.common import load_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, GroupedOption
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 KINDS = {"train": "training", "infer": "inference", "collective": "collectives"}
 """The fitted model, by the kind of the rows."""
-
-HELD_OUT = {"model": "rows", "chip": "chips"}
-"""The group that cross-validation holds out: the rows of a model, or those of a chip."""
 
 
 def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
@@ -170,14 +168,10 @@ def command(
     --document may name a chip without rows: the document then names the chips of its rows, and its errors and interval
     come from fits that held out one chip at a time, of which there must be at least two.
     """
-    from trnspec.perf.calibration.fit_range import inputs_of
-
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
     if options["pool"]:
-        for name, usual in (("prior", "auto"), ("format", "text")):
-            if options[name] not in (usual, "none"):
-                raise UsageError(f"--{name} is not an option of --pool, whose rows borrow from each other")
+        _check_options(options, "--pool, whose rows borrow from each other")
         from trnspec.cli.calibrate_pooled import fit_pooled_rows
 
         if options["out"]:
@@ -188,28 +182,49 @@ def command(
     if software is None:
         raise UsageError("missing option --software")
     if of == "collectives":
-        for name, usual in (("prior", "auto"), ("format", "text")):
-            if options[name] not in (usual, "none"):
-                raise UsageError(f"--{name} is not an option of collectives, whose chips borrow from each other")
+        _check_options(options, "collectives, whose chips borrow from each other")
         _collectives(catalog, files, chips, only, options | {"software": software})
         return
     cases, skipped = _cases(catalog, rows, of, chips, only)
     cases = _of_models(cases, options["models"])
     targets = _targets(catalog, cases, of, options) if options["out"] else {}
+    _fit_and_write(
+        catalog, rows, cases, skipped, files, targets, {**options, "of": of, "chips": chips, "software": software}
+    )
+
+
+def _check_options(options: Mapping[str, Any], of: str) -> None:
+    for name, usual in (("prior", "auto"), ("format", "text")):
+        if options[name] not in (usual, "none"):
+            raise UsageError(f"--{name} is not an option of {of}")
+
+
+def _fit_and_write(  # noqa: PLR0917  # the rows, and where they go
+    catalog: Catalog,
+    rows: list[Record],
+    cases: list[AnyCase],
+    skipped: list[Skipped],
+    files: Sequence[str],
+    targets: dict[tuple[str, str], FilePath],
+    options: dict[str, Any],
+) -> None:
+    """Fits rows of training or of serving, prints the result and writes the documents."""
+    from trnspec.perf.calibration.fit_range import inputs_of
+
+    of, chips, software = options["of"], options["chips"], options["software"]
     if not cases:
-        _print_skipped(skipped)
+        print_skipped(skipped)
     prior = _prior(catalog, rows, cases, of, options)
     own = sorted({c.system.chip for c in cases})
     fits = {
-        holdout: _fit(cases, holdout, options["eras"], prior)
-        for holdout in _holdouts([c for c, _ in targets], own, of)
+        holdout: _fit(cases, holdout, options["eras"], prior) for holdout in _holdouts([c for c, _ in targets], own, of)
     }
     more = _of_models(_also(catalog, rows, of, chips, cases, options["also"]), options["models"])
     if more:
         scales = [inputs_of(case)["ranks"] for case in more]
         fits = {holdout: fitted.with_errors(_errors(fitted, more), scales) for holdout, fitted in fits.items()}
     if options["format"] == "text":
-        _print(fits, cases, skipped, every=options["every"])
+        print_fit(fits, cases, skipped, every=options["every"])
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
         others = _others(catalog, of, cases, options["transfer"])
@@ -217,19 +232,15 @@ def command(
         hashes = _hashes(rows, cases)
         _write(fits, targets, cases, others, more, hashes, of=of, data=data, software=software, **about)
     if options["format"] == "json":
-        from trnspec.cli.calibrate_json import report
-
-        click.echo(report(fits, cases, skipped, [str(path) for path in targets.values()], every=options["every"]))
+        click.echo(json_report(fits, cases, skipped, [str(path) for path in targets.values()], every=options["every"]))
     elif targets:
         click.echo("")
         for target in targets.values():
             click.echo(f"wrote {target}")
-    _warn(next(iter(fits.values())), len(cases))
+    warn_undetermined(next(iter(fits.values())), len(cases))
 
 
-def _prior(
-    catalog: Catalog, rows: list[Record], cases: Sequence[AnyCase], of: str, options: dict[str, Any]
-) -> Prior:
+def _prior(catalog: Catalog, rows: list[Record], cases: Sequence[AnyCase], of: str, options: dict[str, Any]) -> Prior:
     """What is known before the rows, by the chip, the framework and the era that most of them have."""
     from trnspec.perf.calibration import prior
     from trnspec.perf.calibration.chosen import framework_of
@@ -247,20 +258,6 @@ def _prior(
         experts=experts.pop() if len(experts) == 1 else None,
         hashes=_hashes(rows, cases),
     )
-
-
-def _warn(fitted: Fitted, rows: int) -> None:
-    """Lists the parameters that the rows do not determine."""
-    from trnspec.perf.calibration.prior import undetermined
-
-    names = [*undetermined(fitted.learned)]
-    if names:
-        start = fitted.prior.name or "typical values"
-        click.echo(
-            f"trnspec: warning: {rows} {'row does' if rows == 1 else 'rows do'} not determine {len(names)} of "
-            f"{len(fitted.learned)} parameters, which stay near {start}: {', '.join(names)}",
-            err=True,
-        )
 
 
 def _collectives(
@@ -295,7 +292,7 @@ def _collectives(
     fits = {chip: fitted for chip, fitted in every.items() if not chips or chip in chips}
     for chip, fitted in fits.items():
         click.echo(chip)
-        _print({"model": fitted}, fitted.cases, skipped, every=options["every"])
+        print_fit({"model": fitted}, fitted.cases, skipped, every=options["every"])
         click.echo("")
     texts = {}
     for (chip, era), target in targets.items():
@@ -440,73 +437,6 @@ def _pattern(only: str | None) -> re.Pattern[str]:
         raise UsageError(f"--only: {only!r} is not a regular expression: {error}") from error
 
 
-def _print(
-    fits: Mapping[Holdout, Fitted],
-    cases: Sequence[AnyCase | CollectiveCase],
-    skipped: Sequence[Skipped],
-    *,
-    every: bool,
-) -> None:
-    from trnspec.perf.calibration.document import printed_values
-    from trnspec.perf.calibration.fit_inference import FittedServing
-    from trnspec.perf.calibration.measured_inference import InferenceCase
-
-    click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be evaluated")
-    click.echo("")
-    click.echo(f"{'error':<36}{'mean':>9}{'median':>9}{'worst':>9}")
-    first_fit = next(iter(fits.values()))
-    for what, of in (
-        ("", fits),
-        (", first token", {a: f.ttft for a, f in fits.items() if isinstance(f, FittedServing)}),
-    ):
-        each = {holdout: fitted for holdout, fitted in of.items() if fitted is not None}
-        lines = [("of the fit", fitted.summary(held_out=False)) for fitted in [*each.values()][:1]]
-        lines += [
-            (f"of {HELD_OUT[holdout]} held out", fitted.summary(held_out=True)) for holdout, fitted in each.items()
-        ]
-        for name, (mean, median, worst) in lines:
-            click.echo(f"{name + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
-    click.echo("")
-    if first_fit.learned:
-        _print_learned(first_fit)
-    else:
-        click.echo("achieved")
-        for name, value in printed_values(first_fit).items():
-            click.echo(f"  {name:<20}{value:>12}")
-    if every:
-        click.echo("")
-        for case, error, left_out in zip(cases, first_fit.errors, first_fit.held_out, strict=True):
-            seconds = case.tpot if isinstance(case, InferenceCase) else case.seconds
-            click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {seconds:>10.4g} s  {case.id}")
-    if skipped:
-        click.echo("")
-        _print_skipped(skipped)
-
-
-def _print_learned(fitted: Fitted) -> None:
-    """Each parameter, the prior, and how much the rows narrow it."""
-    from trnspec.perf.calibration.document import printed_priors, printed_values
-
-    prior = fitted.prior
-    click.echo(f"prior: {prior.name or 'typical values'}" + (f"; {prior.relation}" if prior.relation else ""))
-    click.echo("")
-    click.echo(f"{'achieved':<22}{'':>12}{'prior':>12}{'learned':>10}")
-    before = printed_priors(fitted)
-    learned = {each.name: each for each in fitted.learned}
-    for name, value in printed_values(fitted).items():
-        if name in learned:
-            click.echo(f"  {name:<20}{value:>12}{before[name]:>12}{learned[name].share:>10.0%}  {learned[name].origin}")
-        else:
-            click.echo(f"  {name:<20}{value:>12}")
-
-
-def _print_skipped(skipped: Sequence[Skipped]) -> None:
-    if skipped:
-        click.echo("cannot be evaluated")
-    for row in skipped:
-        click.echo(f"  {row.id}: {row.reason}")
-
-
 def _targets(
     catalog: Catalog, cases: Sequence[AnyCase | CollectiveCase], of: str, options: dict[str, Any]
 ) -> dict[tuple[str, str], FilePath]:
@@ -540,9 +470,9 @@ def _targets(
     for target in targets.values():
         if target.exists() and not options["force"]:
             raise UsageError(f"{target} exists; --force overwrites it")
-        if target.is_file() and (other := re.search(r"^  of: (\w+)$", target.read_text("utf-8"), re.MULTILINE)):
-            if other[1] != of:
-                raise UsageError(f"{target} is a calibration of {other[1]}, not of {of}; choose another --name")
+        other = re.search(r"^  of: (\w+)$", target.read_text("utf-8") if target.is_file() else "", re.MULTILINE)
+        if other is not None and other[1] != of:
+            raise UsageError(f"{target} is a calibration of {other[1]}, not of {of}; choose another --name")
     return targets
 
 

@@ -203,9 +203,7 @@ class FittedServing(Fitted):
         return Solved(self.serving, self.efficiency.hop)
 
 
-def fit_inference(
-    cases: Sequence[InferenceCase], holdout: Holdout = "model", prior: Prior = NO_PRIOR
-) -> FittedServing:
+def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model", prior: Prior = NO_PRIOR) -> FittedServing:
     """Fits serving efficiency to cases, and for held-out errors to the cases outside each group.
 
     Args:
@@ -304,8 +302,6 @@ def fitted(data: Runs, prior: Prior = NO_PRIOR) -> Solved:
     weights = prior.residuals(tuple(typical), roofs, WEIGHT)
     shares = frozenset(filter(is_share, typical))
     centers = {name: min(max(value, 1e-9), 1.0 - 1e-9) if name in shares else value for name, value in typical.items()}
-    parameters, jacobian = fit_parameters(
-        centers, shares, log_errors, weights, limits(data.chips), tolerance=TOLERANCE
-    )
+    parameters, jacobian = fit_parameters(centers, shares, log_errors, weights, limits(data.chips), tolerance=TOLERANCE)
     known = posterior(tuple(typical), jacobian, typical, [weights[n] for n in typical])
     return attrs.evolve(solved(parameters), learned=tuple(known.learned(parameters)))

@@ -292,9 +292,7 @@ def quantile(values: Any, groups: Any, share: float) -> float:
     return float(np.interp(share * weights.sum(), middles, values[order]))
 
 
-def fit(
-    cases: Sequence[Case], holdout: Holdout = "model", eras: Sequence[str] = (), prior: Prior = NO_PRIOR
-) -> Fitted:
+def fit(cases: Sequence[Case], holdout: Holdout = "model", eras: Sequence[str] = (), prior: Prior = NO_PRIOR) -> Fitted:
     """Fits efficiency to cases, and for held-out errors to the cases outside each group.
 
     Passes over attention scores are fitted to the rows without flash attention, which compute all scores.

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.groups import GroupErrors
 
-WIDTH = 0.5
-"""Width of a parameter of a prior that fewer than :data:`SEVERAL` fits have: about a factor of 1.6."""
+WIDTH = 1.0
+"""Width of a parameter of a prior that fewer than :data:`SEVERAL` fits have: a factor of e, as about a typical value."""
 
-WIDTHS = (0.25, 1.0)
+WIDTHS = (0.5, 2.0)
 """The least and the largest width: a parameter that no fit determines is the same in all of them, and not known better."""
 
 SEVERAL = 3
@@ -67,7 +67,7 @@ class Prior:
 
     def named(self, free: Collection[str], typical: Mapping[str, float]) -> tuple[str, ...]:
         """The parameters of a fit: those that the rows depend on, and the others of the calibration."""
-        return tuple(name for name in (typical | dict.fromkeys(self.values, 0.0)) if name in free or name in self.values)
+        return tuple(name for name in dict.fromkeys((*typical, *self.values)) if name in free or name in self.values)
 
     def centers(self, names: Sequence[str], typical: Mapping[str, float]) -> dict[str, float]:
         """The value of each parameter before the rows."""
@@ -187,7 +187,7 @@ def scale(name: str, value: float) -> float:
     return float(unbounded(min(max(value, _INSIDE), 1.0 - _INSIDE) if share else max(value, 1e-12), share=share))
 
 
-def prior_of(  # noqa: PLR0913  # what a calibration is chosen by
+def prior_of(  # what a calibration is chosen by
     graph: Graph,
     chip: str,
     of: str,

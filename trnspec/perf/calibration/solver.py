@@ -92,7 +92,7 @@ def fit_parameters(
 
 
 def _end(limit: float, *, share: bool) -> Any:
-    """A limit as :func:`unbounded`; a share of 0 or 1 is no limit."""
+    """A limit as :func:`unbounded`; a share of 0 or 1 limits nothing."""
     return np.copysign(np.inf, limit - 0.5) if share and limit in (0.0, 1.0) else unbounded(limit, share=share)
 
 
