@@ -292,9 +292,7 @@ def _expected(shape: Shape | None, error: ValidationError) -> str:  # noqa: C901
         elif error.validator == "maxPaths":
             words = f"a text that names at most {error.validator_value} paths"
     elif isinstance(shape, NumberShape):
-        words = "a whole number" if shape.whole else "a number"
-        if shape.rounded:
-            words = ROUNDED.words
+        words = ROUNDED.words if shape.rounded else "a whole number" if shape.whole else "a number"
         if error.validator == "minimum":
             words = f"at least {shape.least}"
     elif isinstance(shape, (ObjectShape, MapShape)) or (shape is None and error.validator_value == "object"):
