@@ -104,12 +104,12 @@ plugin = Plugin(
         Evaluator(
             "plan-train",
             "Systems, counts and layouts of a training run: time, cost and energy.",
-            "trnspec.evaluators.plan_training:run",
+            "trnspec.evaluators.planning.training:run",
         ),
         Evaluator(
             "plan-serve",
             "Systems and their number that serve a request rate within limits of TTFT and TPOT.",
-            "trnspec.evaluators.plan_serving:run",
+            "trnspec.evaluators.planning.serving:run",
         ),
         Evaluator(
             "memory",

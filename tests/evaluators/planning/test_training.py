@@ -11,7 +11,7 @@ import trnspec
 from trnspec.builtin import plugin as builtin
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Evaluation, RefusalError
-from trnspec.evaluators.plan_training import run as plan_
+from trnspec.evaluators.planning.training import run as plan_
 from trnspec.graph.prices import chosen
 from trnspec.testing import EvaluatorConformance
 

@@ -12,7 +12,7 @@ import trnspec
 from trnspec.builtin import plugin as builtin
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Evaluation, RefusalError
-from trnspec.evaluators.plan_serving import run as plan_
+from trnspec.evaluators.planning.serving import run as plan_
 from trnspec.testing import EvaluatorConformance
 
 plan = keywords(plan_)

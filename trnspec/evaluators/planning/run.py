@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from trnspec.evaluation.evidence import Evidence
 from trnspec.evaluation.result import UsedFigure
-from trnspec.evaluators.system_cost import Rent
+from trnspec.evaluators.planning.system_cost import Rent
 from trnspec.perf.goodput import Goodput
 from trnspec.perf.work.layout import Layout
 
@@ -125,7 +125,7 @@ class Goals:
     checkpoint_rate: float | None
 
     def in_time(self, plan: Plan) -> bool:
-        """Whether a plan meets the deadline with the confidence asked for."""
+        """Whether a plan meets the deadline with the required confidence."""
         if self.deadline is None:
             return True
         chance = plan.probability(self.deadline)

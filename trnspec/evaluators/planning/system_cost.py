@@ -58,7 +58,7 @@ class Rent:
 
 
 def rented(catalog: Catalog, on: str) -> tuple[int, Node[Server]] | None:
-    """The servers that a system consists of; ``None`` if it is not made of servers.
+    """The servers that a system consists of; ``None`` for a chip.
 
     Raises:
         UsageError: The text is not a name and a count.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.amounts import amount, duration
 from trnspec.evaluation.questions import (
     Buying,
     CalibratedSystem,
@@ -23,9 +22,10 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Suggestion, Table
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest
+from trnspec.evaluators.planning.amounts import amount, duration
+from trnspec.evaluators.planning.run import HOUR, Goals, Objective, Plan
+from trnspec.evaluators.planning.system_cost import chip_power, rent
 from trnspec.evaluators.search import LAYOUT, training_question
-from trnspec.evaluators.system_cost import chip_power, rent
-from trnspec.evaluators.training_plan import HOUR, Goals, Objective, Plan
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.goodput import CHIP_HOURS_PER_FAILURE, goodput
 from trnspec.perf.work import frameworks
@@ -159,10 +159,10 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
         RefusalError: ``no-plan``: no system has a feasible layout; ``unknown-figure``: a figure is not published.
 
     Examples:
-        Llama 3.1 70B on 10 T tokens within 60 days, on Trainium2 or H100:
+        Llama 3.1 8B on 1 T tokens within 60 days, on Trainium1 or Trainium2:
 
-            trnspec plan train --model llama-3.1-70b --tokens 10T --deadline 60d
-            --on trn2.48xlarge,trn2-ultraserver,p5.48xlarge
+            trnspec plan train --model llama-3.1-8b --tokens 1T --deadline 60d
+            --on trn1.32xlarge,trn2.48xlarge
     """
     goals = goals_of(question)
     plans, refused = [], []
@@ -346,7 +346,7 @@ def checkpoint_bytes(estimator: Estimator, layout: Layout) -> float:
 
 def _storage(catalog: Catalog, on: str) -> float | None:
     """The rate of the block storage of all servers of a system [B/s]; ``None`` if it is not published."""
-    from trnspec.evaluators.system_cost import rented
+    from trnspec.evaluators.planning.system_cost import rented
 
     servers = rented(catalog, on)
     if servers is None:
@@ -431,7 +431,12 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
     yield Answer("step_time", best.step[0], "s", best.step[1], best.step[2], kind=kind)
     yield Answer("steps", math.ceil(best.steps), note=f"of {best.layout.tokens:,} tokens")
     yield Answer("mfu", best.mfu, "%", kind=kind)
-    yield Answer("goodput", 100.0 * best.run.share, "%", note="of the time is work that is not repeated or waited for")
+    yield Answer(
+        "goodput",
+        100.0 * best.run.share,
+        "%",
+        note="of the time is work without repeated steps, checkpoints and restarts",
+    )
     yield Answer("failures", best.run.failures, note="expected number")
     if best.run.interval:
         yield Answer("checkpoint_interval", best.run.interval, "s", note="optimal, Daly 2006")

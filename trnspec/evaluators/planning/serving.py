@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.amounts import duration
 from trnspec.evaluation.evidence import Evidence
 from trnspec.evaluation.questions import (
     Buying,
@@ -28,7 +27,8 @@ from trnspec.evaluation.questions import (
 )
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Suggestion, Table, UsedFigure
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, prepare
-from trnspec.evaluators.system_cost import Rent, rent
+from trnspec.evaluators.planning.amounts import duration
+from trnspec.evaluators.planning.system_cost import Rent, rent
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
@@ -156,7 +156,7 @@ class Lengths:
     Attributes:
         isl: Mean prompt length [tokens].
         osl: Mean output length [tokens].
-        prompts: Prompt lengths of which each stands for an equal share of the requests [tokens].
+        prompts: Prompt lengths, each that of an equal share of the requests [tokens].
         longest: The longest prompt with its output [tokens].
     """
 
@@ -220,7 +220,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
         20 requests per second with TTFT below 1 s and TPOT below 30 ms:
 
             trnspec plan serve --model llama-3.1-70b --rate 20 --isl 4096 --osl 512 --ttft 1s
-            --tpot 30ms --on trn2.48xlarge,p5.48xlarge
+            --tpot 30ms --on trn2.48xlarge
     """
     q = question
     if q.rate <= 0:

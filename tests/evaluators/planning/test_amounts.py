@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.amounts import amount, duration
+from trnspec.evaluators.planning.amounts import amount, duration
 
 
 @pytest.mark.parametrize(
