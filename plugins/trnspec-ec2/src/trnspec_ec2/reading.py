@@ -20,7 +20,8 @@ WANTED = "what `aws ec2 describe-instance-types --output json` prints is expecte
 MOST_BYTES = 256 * 2**20
 """The largest input; all types of all of EC2 are about 6 MB."""
 
-_TYPE = re.compile(r"[a-z0-9][a-z0-9-]{0,31}\.[a-z0-9][a-z0-9-]{0,31}")
+INSTANCE_TYPE = re.compile(r"[a-z0-9][a-z0-9-]{0,31}\.[a-z0-9][a-z0-9-]{0,31}")
+"""The form of the name of an instance type."""
 
 COUNT = "a whole number"
 NUMBER = "a number"
@@ -39,9 +40,18 @@ SHAPE: Mapping[str, Any] = {
     "InstanceType": TEXT,
     "VCpuInfo": {"DefaultVCpus": COUNT, "DefaultCores": COUNT, "DefaultThreadsPerCore": COUNT},
     "MemoryInfo": {"SizeInMiB": COUNT},
-    "ProcessorInfo": {"SustainedClockSpeedInGhz": NUMBER},
+    "ProcessorInfo": {"Manufacturer": TEXT, "SustainedClockSpeedInGhz": NUMBER},
     "InstanceStorageInfo": {"TotalSizeInGB": COUNT, "Disks": [{"Count": COUNT, "SizeInGB": COUNT}]},
-    "EbsInfo": {"EbsOptimizedInfo": {"MaximumBandwidthInMbps": COUNT}},
+    "EbsInfo": {
+        "EbsOptimizedInfo": {
+            "BaselineBandwidthInMbps": COUNT,
+            "BaselineThroughputInMBps": NUMBER,
+            "BaselineIops": COUNT,
+            "MaximumBandwidthInMbps": COUNT,
+            "MaximumThroughputInMBps": NUMBER,
+            "MaximumIops": COUNT,
+        },
+    },
     "NetworkInfo": {
         "NetworkPerformance": TEXT,
         "MaximumNetworkCards": COUNT,
@@ -162,7 +172,7 @@ def _record(data: Any, place: str, file: str) -> Record:
         _wrong(at, f"the record has no InstanceType; it has {_keys(data)}")
     taken = _taken(data, SHAPE, place, file)
     name = taken["InstanceType"]
-    if not _TYPE.fullmatch(name):
+    if not INSTANCE_TYPE.fullmatch(name):
         _not_expected(_at(file, place, "InstanceType"), name, "a type such as trn1.2xlarge")
     return Record(name, taken, place or name)
 
