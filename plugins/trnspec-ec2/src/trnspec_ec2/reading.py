@@ -201,6 +201,12 @@ _LONGEST = 100
 _LARGEST = 10**15
 """More than any count and size of the API: a pebibyte is 2**30 MiB."""
 
+_DECIMALS = 17
+"""Decimals of a number; those of binary fractions that the API computes, such as 40.333333333333336."""
+
+_KEPT = 9
+"""Decimals that are kept."""
+
 
 def _plain(value: Any, shape: str, place: str, file: str) -> Any:
     if isinstance(value, float):
@@ -215,9 +221,11 @@ def _plain(value: Any, shape: str, place: str, file: str) -> Any:
         _not_expected(_at(file, place), value, shape)
     if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
         exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
-        if not isinstance(exponent, int) or exponent < -9 or not 0 <= value < _LARGEST:
-            wanted = "expected one from 0 to 10^15 with at most nine decimals"
+        if not isinstance(exponent, int) or exponent < -_DECIMALS or not 0 <= value < _LARGEST:
+            wanted = f"expected one from 0 to 10^15 with at most {_DECIMALS} decimals"
             _wrong(_at(file, place), "the number is out of bounds", wanted)
+        if isinstance(value, Decimal) and exponent < -_KEPT:
+            value = round(value, _KEPT)
     return value
 
 
