@@ -40,7 +40,7 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     cls=GroupedCommand,
     examples=(
         ("trnspec measure --out mine --name lab-h200", "Measure the GPU, and write a measurement set into a catalog:"),
-        ("trnspec measure --device cpu --small --ranks 2", "Try it on a processor, in seconds:"),
+        ("trnspec measure --device cpu --ranks 2", "Try it on a processor, in seconds:"),
     ),
 )
 @_option("--device", group="Measurements", type=click.Choice(["cuda", "cpu"]), help="What to measure; a GPU if any.")
@@ -51,7 +51,12 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     type=click.Choice(PARTS),
     help="Measure only this; may be repeated.",
 )
-@_option("--small", group="Measurements", is_flag=True, help="Small shapes and few repetitions: seconds, not minutes.")
+@_option(
+    "--small",
+    group="Measurements",
+    is_flag=True,
+    help="Small shapes and few repetitions: seconds, not minutes; always so on a processor.",
+)
 @_option(
     "--ranks",
     group="Measurements",
@@ -163,7 +168,7 @@ def _measured(device: Device, options: Mapping[str, Any]) -> dict[str, list[Cell
     from trnspec.measure.layer import layers
     from trnspec.measure.shapes import FULL, SMALL
 
-    shapes = SMALL if options["small"] else FULL
+    shapes = SMALL if options["small"] or device.kind == "cpu" else FULL
     parts = options["only"] or PARTS
     functions = {"gemm": gemms, "copy": copies, "attention": attention, "layer": layers}
     rows: dict[str, list[Cells]] = {}
