@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -10,6 +11,9 @@ from hypothesis import settings
 # How long an example takes says something about the machine, which others use as well.
 settings.register_profile("trnspec", settings(), deadline=None)
 settings.load_profile("trnspec")
+
+# A test that starts the command line checks anew; those of the cache itself turn it on.
+os.environ["TRNSPEC_NO_CACHE"] = "1"
 
 Tell = Callable[[str, Iterable[str]], None]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
+    from trnspec.model.document import Node
     from trnspec.yaml import Path
 
 RATES = ("peak", "tensor_peak")
@@ -116,7 +117,8 @@ def _figures_at(graph: Graph, spec: type, path: Path) -> dict[Fraction, list[tup
     figures = _figures.setdefault(graph, {})
     if (spec, path) not in figures:
         by_value: dict[Fraction, list[tuple[str, Quantity]]] = {}
-        for node in graph.of(spec):
+        nodes: tuple[Node[Any], ...] = graph.of(spec)
+        for node in nodes:
             figure = figure_at(node, path)
             if isinstance(figure, Figure):
                 by_value.setdefault(figure.value.value, []).append((node.name, figure.value))
