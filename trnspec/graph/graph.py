@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class UnresolvedError(UnknownNameError):
-    """A reference to a document that does not exist. TRN201 reports it, so a rule that raises it is skipped."""
+    """A reference that does not resolve. TRN201 or TRN202 reports it, so a rule that raises it is skipped."""
 
 
 @frozen(eq=False)
@@ -83,13 +83,19 @@ class Graph:
         """The node that a reference names; ``UnresolvedError`` when there is none."""
         node = self.find(ref)
         if node is None:
-            raise UnresolvedError(f"no document is named {ref.name!r}")
+            kind = "document" if ref.target is None else ref.target.__name__
+            raise UnresolvedError(f"no {kind} is named {ref.name!r}")
         return node
 
     def find(self, ref: Ref[T]) -> Node[T] | None:
-        """The node that a reference names, or ``None``."""
-        name = self.aliases.get(ref.name)
-        return None if name is None else self.nodes[name]
+        """The node that a reference names; ``None`` when there is none, or it is of another kind."""
+        return self.lookup(ref.name, ref.target)
+
+    def lookup(self, name: str, target: type[T] | None = None) -> Node[T] | None:
+        """The node of a name or an alias; ``None`` when there is none, or its spec is not of the class ``target``."""
+        own = self.aliases.get(name)
+        node = None if own is None else self.nodes[own]
+        return node if node is None or target is None or isinstance(node.spec, target) else None
 
     def named(self, name: str) -> Node[Any]:
         """The node of that name or alias.
@@ -209,7 +215,7 @@ MOST_KNOWN = 6
 
 def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
     for path, target, ref in references(node):
-        target_node = graph.find(ref)
+        target_node: Node[Any] | None = graph.lookup(ref.name)
         if target_node is not None and isinstance(target_node.spec, target):
             continue
         place: Place = node.document.place(path)

@@ -19,6 +19,7 @@ from trnspec.model.document import API_VERSION, Node
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.reflection import dotted
 from trnspec.yaml import Document, Path, Place, Problem
+from trnspec.yaml.text import BIDI, name_of, unsafe_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,6 +70,11 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
     document = upgrade(document, kind.spec)
     data = document.data or {}
     problems = list(document.problems)
+    if unsafe := _unsafe(document, data):
+        problems += unsafe
+        paths = frozenset(p.path for p in unsafe)
+        data = _without(data, paths)
+        document = evolve(document, data=data, rejected=document.rejected | paths)
     try:
         node = structure(kind.name, kind.spec, document, data, registry.units)
     except StructureError as error:
@@ -78,6 +84,29 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
     if node is not None and (folder or not target):
         node = evolve(node, target=target, folder=folder)
     return Reading(document, node, tuple(problems), name, target)
+
+
+def _unsafe(document: Document, data: Mapping[str, Any]) -> list[Problem]:
+    """The control characters that a document writes as escapes, and those that reorder text."""
+    if "\\" not in document.text and not BIDI.search(document.text):
+        return []
+    problems = []
+    for path, key, character in unsafe_texts(dict(data)):
+        what = "The key" if key else f"The text at {dotted(path)}"
+        message = f"{what} holds a control character: {name_of(character)}."
+        problems.append(Problem("TRN003", message, document.place(path, key=key), "delete it", path))
+    return problems
+
+
+def _without(value: Any, paths: frozenset[Path], path: Path = ()) -> Any:
+    """Plain data without the values at some paths; an item of a list becomes ``None``, as with the reader."""
+    if isinstance(value, dict):
+        inside = ((key, (*path, key), item) for key, item in value.items())
+        return {key: _without(item, paths, at) for key, at, item in inside if at not in paths}
+    if isinstance(value, list):
+        items = (((*path, index), item) for index, item in enumerate(value))
+        return [None if at in paths else _without(item, paths, at) for at, item in items]
+    return value
 
 
 def _name(document: Document) -> str:
@@ -134,7 +163,8 @@ def _valid_part(
     if isinstance(data.get("metadata"), dict):
         data["metadata"] = {**assumed["metadata"], **data["metadata"]}
     drops = [u.drop for u in unsound if u.missing not in assumed.get(".".join(map(str, u.drop)), ())]
-    rest, positions = prune(kind.spec, data, [*drops, *_rejected_by_reader(document)])
+    rejected = [p for p in _rejected_by_reader(document) if p[:1] != ("metadata",) or p[1:] not in _ASSUMED_METADATA]
+    rest, positions = prune(kind.spec, data, [*drops, *rejected])
     problems = [u.problem for u in unsound if u.problem is not None]
     if rest is None:
         return None, problems
@@ -143,6 +173,9 @@ def _valid_part(
     except StructureError:
         return None, problems
     return evolve(node, positions=positions), problems
+
+
+_ASSUMED_METADATA = (("name",), ("title",))
 
 
 def _rejected_by_reader(document: Document) -> Iterable[Path]:
@@ -223,10 +256,15 @@ def link(readings: Iterable[Reading], *, shadow_broken: bool = True) -> tuple[Gr
     return graph, diagnostics
 
 
+_REPEATED = ("TRN005", "TRN055")
+"""The codes of problems with the second of two keys."""
+
+
 def _diagnostic(problem: Problem, document: Document) -> Diagnostic:
     text = text_at(document, problem)
     where = Location(document.file, problem.place, problem.path, text)
-    see = (Location(document.file, problem.see, problem.path, "the first one"),) if problem.see else ()
+    first = "the first one" if problem.code in _REPEATED else ""
+    see = (Location(document.file, problem.see, problem.path, first),) if problem.see else ()
     return Diagnostic(problem.code, Severity.ERROR, problem.message, where, problem.hint, see)
 
 

@@ -21,11 +21,12 @@ from trnspec.model.annotations import NAME_PATTERN, Least, Measures, Pattern
 from trnspec.model.document import API_VERSION, Claim, Metadata, Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import ObjectShape
+from trnspec.model.reflection import ObjectShape, spread
 from trnspec.model.sourced import Origin, SourcedCount, SourcedText, origin_of, sourced
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Json, Path
+from trnspec.yaml.text import UNSAFE
 
 if TYPE_CHECKING:
     from trnspec.quantities.units import Dimension
@@ -43,6 +44,14 @@ def _exactly(cls: type, words: str) -> Hook:
     return hook
 
 
+def _text(value: Any, _: Any) -> str:
+    if type(value) is not str:
+        raise ValueError(f"{value!r} is not a text")
+    if UNSAFE.search(value):
+        raise ValueError(f"{value!r} holds a control character")
+    return value
+
+
 def _number(value: Any, _: Any) -> float:
     if type(value) not in (int, float):
         raise ValueError(f"{value!r} is not a number")
@@ -53,6 +62,10 @@ def _match(pattern: Pattern, value: str) -> str:
     # fullmatch would need every pattern to cover the whole text; '$' alone lets a final newline through.
     if not re.search(pattern.regex, value) or (value.endswith("\n") and pattern.regex.endswith("$")):
         raise ValueError(f"{value!r} is not {pattern.words}")
+    if pattern.longest is not None and len(value) > pattern.longest:
+        raise ValueError(f"{value!r} has more than {pattern.longest} characters")
+    if pattern.paths is not None:
+        spread(value)
     return value
 
 
@@ -131,10 +144,16 @@ def _quantity(units: UnitTable) -> Hook:
     return hook
 
 
-def _ref(value: Any, _: Any) -> Ref[Any]:
-    if type(value) is not str:
-        raise ValueError(f"{value!r} is not a name")
-    return Ref(_match(NAME_PATTERN, value))
+def _ref(annotation: Any) -> Hook:
+    (target,) = get_args(annotation)
+    kind = target if isinstance(target, type) else None
+
+    def hook(value: Any, _: Any) -> Ref[Any]:
+        if type(value) is not str:
+            raise ValueError(f"{value!r} is not a name")
+        return Ref(_match(NAME_PATTERN, value), kind)
+
+    return hook
 
 
 def _tuple(annotation: Any, converter: Converter) -> Hook:
@@ -174,6 +193,8 @@ def _choice(annotation: Any) -> Hook:
 def _int_or_str(value: Any, _: Any) -> int | str:
     if type(value) not in (int, str):
         raise ValueError(f"{value!r} is neither a whole number nor a text")
+    if type(value) is str:
+        _text(value, str)
     return value  # type: ignore[no-any-return]  # narrowed by the line above
 
 
@@ -227,7 +248,7 @@ def _converter(units: UnitTable, *, detailed: bool) -> Converter:
     converter = _FigureConverter(units, detailed=detailed)
     factories: tuple[tuple[Callable[[Any], bool], Any], ...] = (
         (attrs.has, _object),
-        (_of_origin(Ref), lambda _: _ref),
+        (_of_origin(Ref), _ref),
         (_of_origin(tuple), _tuple),
         (_of_origin(Mapping), _mapping),
         (_of_origin(Literal), _choice),
@@ -237,7 +258,7 @@ def _converter(units: UnitTable, *, detailed: bool) -> Converter:
     for predicate, factory in factories:
         converter.register_structure_hook_factory(predicate, factory)
     converter.register_structure_hook(int, _exactly(int, "a whole number"))
-    converter.register_structure_hook(str, _exactly(str, "a text"))
+    converter.register_structure_hook(str, _text)
     converter.register_structure_hook(bool, _exactly(bool, "true or false"))
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook(Quantity, _quantity(units))

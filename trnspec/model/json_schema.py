@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trnspec.model.annotations import NAME_PATTERN
+from trnspec.model.annotations import NAME_PATTERN, Pattern
 from trnspec.model.document import API_VERSION, Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
@@ -137,7 +137,7 @@ class _Definitions:
         return {"$ref": f"#/$defs/{self._names[key]}"}
 
 
-def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # noqa: C901  # one branch for each shape
+def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # one branch for each shape
     schema: Schema = {}
     if isinstance(shape, ObjectShape):
         schema = definitions.refer(shape.cls, shape.cls.__name__, lambda: _object(shape, definitions))
@@ -147,9 +147,7 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # noqa: C901  #
     elif isinstance(shape, RefShape):
         schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {shape.target.__name__}"}
     elif isinstance(shape, TextShape):
-        schema = {"type": "string"}
-        if shape.pattern:
-            schema["pattern"] = shape.pattern.regex
+        schema = {"type": "string", **_limits(shape.pattern)}
     elif isinstance(shape, NumberShape):
         schema = {"type": "integer" if shape.whole else "number"}
         if shape.least is not None:
@@ -165,6 +163,14 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # noqa: C901  #
     elif isinstance(shape, EitherShape):
         schema = {"anyOf": [_schema(o, definitions) for o in shape.options]}
     return schema
+
+
+def _limits(pattern: Pattern | None) -> Schema:
+    """The limits of a text. ``maxPaths`` is a keyword of trnspec, which other validators ignore."""
+    if pattern is None:
+        return {}
+    limits = {"pattern": pattern.regex, "maxLength": pattern.longest, "maxPaths": pattern.paths}
+    return {keyword: limit for keyword, limit in limits.items() if limit is not None}
 
 
 def _object(shape: ObjectShape, definitions: _Definitions) -> Schema:

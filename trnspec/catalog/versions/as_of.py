@@ -169,7 +169,7 @@ class _Dated:
         """Every source that the document refers to, as (date, name)."""
         for _, target, ref in references(self.node):
             source = self.graph.find(ref)
-            if target is Source and source is not None and isinstance(source.spec, Source):
+            if target is Source and source is not None:
                 yield end(source.spec.as_of), source.name
 
     @functools.cached_property
@@ -182,8 +182,8 @@ class _Dated:
         return claims
 
     def _source(self, name: str) -> Source | None:
-        node = self.graph.nodes.get(self.graph.aliases.get(name, ""))
-        return node.spec if node is not None and isinstance(node.spec, Source) else None
+        node = self.graph.lookup(name, Source)
+        return None if node is None else node.spec
 
     def _date(self, name: str) -> str:
         source = self._source(name)

@@ -12,7 +12,7 @@ from collections import Counter
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
 
 Key = tuple[str, Path, int | None]
 """The identity of a site."""
@@ -243,5 +244,6 @@ def _counts_at(graph: Graph, spec: type, path: Path) -> Counter[int]:
     """How many documents of a kind have each count at a path."""
     counts = _counts.setdefault(graph, {})
     if (spec, path) not in counts:
-        counts[spec, path] = Counter(int(v) for n in graph.of(spec) if isinstance(v := figure_at(n, path), int))
+        nodes: tuple[Node[Any], ...] = graph.of(spec)
+        counts[spec, path] = Counter(int(v) for n in nodes if isinstance(v := figure_at(n, path), int))
     return counts[spec, path]

@@ -32,6 +32,7 @@ from trnspec.model.reflection import (
     TextShape,
     dotted,
     shape_in_document,
+    spread,
 )
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, UnitTable
@@ -87,6 +88,15 @@ def _pattern(_: Any, regex: str, instance: Any, __: Any) -> Iterator[ValidationE
         yield ValidationError(f"{instance!r} does not match {regex!r}")
 
 
+def _max_paths(_: Any, __: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[ValidationError]:
+    # A text that does not match the pattern is reported for that.
+    if isinstance(instance, str) and re.search(schema["pattern"], instance):
+        try:
+            spread(instance)
+        except ValueError as error:
+            yield ValidationError(str(error))
+
+
 def _is_integer(_: Any, value: Any) -> bool:
     # JSON Schema accepts 8.0 as an integer; a typed program would get a float.
     return type(value) is int
@@ -101,7 +111,7 @@ def _required(_: Any, required: list[str], instance: Any, __: Any) -> Iterator[V
 _extend: Any = extend  # not annotated in jsonschema
 _VALIDATOR = _extend(
     Draft202012Validator,
-    {"pattern": _pattern, "required": _required},
+    {"pattern": _pattern, "required": _required, "maxPaths": _max_paths},
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
 )
 
@@ -204,15 +214,23 @@ _FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TR
 
 def _bad_value(document: Document, path: Path, shape: Shape | None, error: ValidationError) -> Unsound:
     value = error.instance
-    code = {"pattern": "TRN105", "minimum": "TRN106", "enum": "TRN104", "const": "TRN104"}.get(
-        str(error.validator), "TRN103"
-    )
+    code = _VALUE_CODES.get(str(error.validator), "TRN103")
     expected = _expected(shape, error)
     hint = _type_hint(shape, value) if code == "TRN103" else ""
     if code == "TRN104" and isinstance(value, str):
         hint = did_you_mean(value, _choices(error))
     message = f"{_show(value)} at {dotted(path)} is not {expected}" if path else f"the document is not {expected}"
     return Unsound(Problem(code, message, document.place(path), hint, path), path)
+
+
+_VALUE_CODES = {
+    "pattern": "TRN105",
+    "maxLength": "TRN105",
+    "maxPaths": "TRN105",
+    "minimum": "TRN106",
+    "enum": "TRN104",
+    "const": "TRN104",
+}
 
 
 def _type_hint(shape: Shape | None, value: Any) -> str:
@@ -235,12 +253,16 @@ def _choices(error: ValidationError) -> list[str]:
     return [str(v) for v in value] if isinstance(value, list) else [str(value)]
 
 
-def _expected(shape: Shape | None, error: ValidationError) -> str:  # one branch for each shape
+def _expected(shape: Shape | None, error: ValidationError) -> str:  # noqa: C901  # one branch for each shape
     words = "allowed by the schema"
     if error.validator in ("enum", "const"):
         words = "one of " + ", ".join(_choices(error)) if error.validator == "enum" else _choices(error)[0]
     elif isinstance(shape, TextShape):
         words = shape.pattern.words if shape.pattern and isinstance(error.instance, str) else "a text"
+        if error.validator == "maxLength":
+            words = f"a text of at most {error.validator_value} characters"
+        elif error.validator == "maxPaths":
+            words = f"a text that names at most {error.validator_value} paths"
     elif isinstance(shape, NumberShape):
         words = "a whole number" if shape.whole else "a number"
         if error.validator == "minimum":
