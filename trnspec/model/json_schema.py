@@ -32,6 +32,7 @@ from trnspec.model.reflection import (
     shape_of,
 )
 from trnspec.model.renames import is_group, renames
+from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.model.sourced import Origin
 from trnspec.quantities.quantity import pattern
 from trnspec.quantities.units import UNITS, Dimension, UnitTable, units_of
@@ -149,7 +150,8 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # one branch fo
     elif isinstance(shape, TextShape):
         schema = {"type": "string", **_limits(shape.pattern)}
     elif isinstance(shape, NumberShape):
-        schema = {"type": "integer" if shape.whole else "number"}
+        rounded: Schema = {"type": ["integer", "string"], "pattern": ROUNDED.regex}
+        schema = rounded if shape.rounded else {"type": "integer" if shape.whole else "number"}
         if shape.least is not None:
             schema["minimum"] = shape.least
     elif isinstance(shape, FlagShape):
@@ -247,6 +249,8 @@ def example_of(shape: Shape, text: str) -> Any:
     if isinstance(shape, ListShape):
         return [example_of(shape.item, text)]
     if isinstance(shape, NumberShape):
+        if shape.rounded and not text.isdigit():
+            return text
         try:
             return int(text) if shape.whole else float(text)
         except ValueError:

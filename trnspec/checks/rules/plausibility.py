@@ -327,6 +327,11 @@ def rates_of_one_engine(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         tensor = _rate(chip, ("spec", "tensor_peak", kind, dtype))
         if tensor is not None and _rate(chip, ("spec", "peak", kind, dtype)) is not None:
             groups.setdefault((kind, tensor.value), []).append(dtype)
+        elif kind == "sparse":
+            # Without a rate of the tensor engines: sparsity is the same gain for types of one dense rate.
+            dense, sparse = _rate(chip, ("spec", "peak", "dense", dtype)), _rate(chip, ("spec", "peak", kind, dtype))
+            if dense is not None and sparse is not None:
+                groups.setdefault((kind, dense.value), []).append(dtype)
     for (kind, _), dtypes in groups.items():
         rates = {dtype: rate for dtype in dtypes if (rate := _rate(chip, ("spec", "peak", kind, dtype))) is not None}
         agreeing = {
