@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trnspec.model.ref import Ref
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -38,7 +40,9 @@ def _block(fields: Mapping[str, Any], indent: str) -> Iterator[str]:
 def _flow(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
+    if isinstance(value, Ref):
+        return value.name
+    if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_flow(item) for item in value) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trnspec.model.document_text import document_text
+from trnspec.model.ref import Ref
 from trnspec.model.transformers.model import Model
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def _stated(value: Any) -> dict[str, Any]:
     for field in attrs.fields(type(value)):
         item = getattr(value, field.name)
         if item is not None and (field.default is attrs.NOTHING or item != field.default):
-            fields[field.name] = _stated(item) if attrs.has(type(item)) else item
+            nested = attrs.has(type(item)) and not isinstance(item, Ref)
+            fields[field.name] = _stated(item) if nested else item
     first = _FIRST if isinstance(value, Model) else ()
     return {key: fields.pop(key) for key in first if key in fields} | fields
