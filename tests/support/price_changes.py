@@ -20,8 +20,6 @@ FACTORS = {"price x10": Decimal(10), "price x0.1": Decimal("0.1"), "price x1000"
 KINDS = (*FACTORS, "another server's price", "another server", "another type")
 
 
-
-
 def price_changes(graph: Graph) -> Iterator[Change]:
     """Every slip of these kinds in the prices of a catalog.
 

@@ -32,9 +32,9 @@ Recompute = Literal["none", "selective", "operators", "full"]
 Dispatch = Literal["per-node", "per-copy"]
 DispatchDtype = Literal["bf16", "fp8"]
 Offload = Literal["none", "optimizer", "activations", "weights"]
-ServingPriceType = Literal["on-demand", "spot", "capacity-block", "reserved"]
-FrameworkName = Literal["nxd-inference", "transformers-neuronx", "optimum-neuron", "vllm", "trtllm", "sglang"]
+ServingFrameworkName = Literal["nxd-inference", "transformers-neuronx", "optimum-neuron", "vllm", "trtllm", "sglang"]
 OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"]
+PriceType = Literal["on-demand", "spot", "capacity-block", "reserved"]
 FrameworkName = Literal["megatron", "torchtitan", "nxd", "deepspeed", "llm-foundry"]
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, get_args
 from attrs import frozen
 
 from trnspec.graph.provenance import Stated, figures
+from trnspec.model.document import Node  # read at run time
 from trnspec.model.price import UNSTATED, Price, PriceType
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
     from trnspec.model.server import Server
 
 _PLACE = re.compile(r"(?P<region>[a-z]{2}(?:-[a-z]+)+-[0-9]+)(?P<zone>[a-z]?)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import Counter, defaultdict
 from itertools import combinations
@@ -11,10 +12,11 @@ from attrs import frozen
 
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
-from trnspec.graph.prices import UNSTATED, region_of
+from trnspec.graph.prices import region_of
 from trnspec.graph.provenance import source_of
+from trnspec.model.document import Node  # read at run time
 from trnspec.model.figure import Figure
-from trnspec.model.price import Price
+from trnspec.model.price import UNSTATED, Price
 from trnspec.model.server import Server
 from trnspec.quantities.quantity import Quantity
 from trnspec.quantities.units import Dimension
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.chip import Chip
-    from trnspec.model.document import Node
     from trnspec.model.price import PriceType
 
 Range = tuple[float, float]
@@ -58,6 +59,9 @@ MARKETS = 1.15
 
 COPIED = 3
 """Digits of a price, without zeros at its ends, that are not those of another server's price by chance."""
+
+FACTORS = (10.0, 0.1, 1000.0, 0.001, 100.0, 0.01)
+"""Wrong powers of ten, the likely ones first."""
 
 PER_PFLOPS: Range = (1.5, 30.0)
 """On-demand price per chip in USD/h over its dense 16-bit PFLOPS: 3.4 to 13 among those that are known, 25 for V100."""
@@ -172,7 +176,9 @@ def market(graph: Graph) -> Market:
     """The prices of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
     if graph not in _cached:
         offers = tuple(offer for node in graph.of(Price) for offer in _offers(graph, node))
-        _cached[graph] = Market(offers, tuple(_blamed([*_pairs(offers), *_copies(offers), *_implausible(offers)], offers)))
+        _cached[graph] = Market(
+            offers, tuple(_blamed([*_pairs(offers), *_copies(offers), *_implausible(offers)], offers))
+        )
     return _cached[graph]
 
 
@@ -281,13 +287,14 @@ def _levels(adopted: list[Offer]) -> Iterator[Contradiction]:
             prices[offer.server.name][offer.region] = offer
     ratios: dict[tuple[str, str], dict[str, tuple[Offer, Offer]]] = defaultdict(dict)
     for server, by_region in prices.items():
-        for one, other in combinations(sorted(by_region), 2):
-            if _same_date(by_region[one], by_region[other]):
-                ratios[one, other][server] = (by_region[one], by_region[other])
+        for pair in combinations(sorted(by_region), 2):
+            one, other = by_region[pair[0]], by_region[pair[1]]
+            if _same_date(one, other):
+                ratios[pair][server] = (one, other)
     for pairs in ratios.values():
         for server, (one, other) in pairs.items():
             levels = [a.value / b.value for s, (a, b) in pairs.items() if s != server]
-            if len(levels) < 2:  # noqa: PLR2004  # one other server may be the wrong one
+            if len(levels) < 2:  # one other server may be the wrong one
                 continue
             low, high = min(levels) / MARKETS, max(levels) * MARKETS
             if not low <= one.value / other.value <= high:
@@ -319,8 +326,8 @@ def _copies(offers: tuple[Offer, ...]) -> Iterator[Contradiction]:
                 yield Contradiction("TRN808", one, other, None, "chance")
 
 
-_RANK = {"TRN806": 0, "TRN805": 2, "TRN808": 3}
-"""Rules that are reported before the others, and after them; of the rest the one that a price violates most often."""
+_RANK = {"TRN806": 0, "TRN803": 1, "TRN802": 2, "TRN804": 3, "TRN805": 4, "TRN808": 5}
+"""Which rule is reported of a price that violates several with equal bounds."""
 
 
 def _blamed(pairs: list[Contradiction], offers: tuple[Offer, ...]) -> Iterator[Contradiction]:
@@ -333,13 +340,19 @@ def _blamed(pairs: list[Contradiction], offers: tuple[Offer, ...]) -> Iterator[C
         support.update({o: _support(o, offers) for o in most_voted if o not in support})
         worst = min(most_voted, key=lambda o: (support[o], o.site.claim is None, o.sizes, o.document.name, o.place))
         own = [pair.at(worst) for pair in pairs if worst in pair.offers]
-        codes = Counter(pair.code for pair in own)
-        yield min(own, key=lambda p: (_RANK.get(p.code, 1), -codes[p.code], p.code, _width(p)))
+        yield min(own, key=_informative)
         pairs = [pair for pair in pairs if worst not in pair.offers]
 
 
-def _width(pair: Contradiction) -> float:
-    return 0.0 if pair.bounds is None else pair.bounds[1] - pair.bounds[0]
+def _informative(pair: Contradiction) -> tuple[object, ...]:
+    """First the closest comparison: with the narrowest bounds, of the same server."""
+    width = 0.0 if pair.bounds is None else pair.bounds[1] / pair.bounds[0]
+    is_other = pair.other is not None and pair.other.server is not pair.one.server
+    return (pair.code in _LATE, round(width, 1), _RANK[pair.code], is_other)
+
+
+_LATE = ("TRN805", "TRN808")
+"""Rules that are reported where no comparison with a price of the same chip is violated."""
 
 
 def _support(offer: Offer, offers: tuple[Offer, ...]) -> int:
@@ -353,17 +366,20 @@ def likely_cause(contradiction: Contradiction, known: Iterable[Offer]) -> str:
     offer = contradiction.one
     same = [o for o in known if o.server is not offer.server and o.value == offer.value and o.site.claim is None]
     if same:
-        best = min(same, key=lambda o: (o.type != offer.type, o.place != offer.place, o.chip != offer.chip, o.server.name))
+        best = min(
+            same, key=lambda o: (o.type != offer.type, o.place != offer.place, o.chip != offer.chip, o.server.name)
+        )
         return f"{offer.site.value} is the {best.type} price of {best.server.name} in {best.place}"
     if contradiction.bounds is None:
         return ""
     low, high = contradiction.bounds
+    causes = [
+        (offer.value / f, f"a factor of {f:,g}: {offer.value / f:,.6g} USD/h is within the bounds") for f in FACTORS
+    ]
     count = offer.sizes[0]
-    factors = [(10.0, "10"), (0.1, "0.1"), (1000.0, "1,000"), (0.001, "0.001"), (100.0, "100"), (0.01, "0.01")]
-    fits = [(f, t) for f, t in factors if low <= offer.value / f <= high]
-    if fits:
-        factor, text = fits[0]
-        return f"a factor of {text}: {offer.value / factor:,.6g} USD/h is within the bounds"
-    if count > 1 and low <= offer.value * count <= high:
-        return f"the price of one chip: {count:,.0f} x {offer.value:,.6g} = {offer.value * count:,.6g} USD/h"
-    return ""
+    if count > 1:
+        whole = offer.value * count
+        causes.append((whole, f"the price of one chip: {count:,.0f} x {offer.value:,.6g} = {whole:,.6g} USD/h"))
+    center = math.sqrt(low * high)
+    fits = [(abs(math.log(value / center)), text) for value, text in causes if low <= value <= high]
+    return min(fits)[1] if fits else ""

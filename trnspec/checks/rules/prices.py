@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from trnspec.checks.reconcile.prices import likely_cause, market
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import at
-from trnspec.graph.prices import UNSTATED, region_of
+from trnspec.graph.prices import region_of
 from trnspec.graph.provenance import source_of
-from trnspec.model.price import Price
+from trnspec.model.price import UNSTATED, Price
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
@@ -107,26 +107,46 @@ def price_out_of_proportion(graph: Graph) -> Iterator[Finding]:
 
     Example:
         ```yaml
+        # file: prices/trn1.2xlarge-on-demand-example.yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn1n.32xlarge-on-demand-example, title: Example, source: karpenter-pricing-2026-07}
+        metadata: {name: trn1.2xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
         spec:
-          server: trn1n.32xlarge
+          server: trn1.2xlarge
           type: on-demand
           hourly:
-            eu-north-1: 2.478 USD/h  #! TRN802
+            eu-north-1: 1.3975 USD/h
+        # file: prices/trn1.32xlarge-on-demand-example.yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn1.32xlarge
+          type: on-demand
+          hourly:
+            eu-north-1: 11.18 USD/h  #! TRN802
         ```
 
     Instead:
         ```yaml
+        # file: prices/trn1.2xlarge-on-demand-example.yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn1n.32xlarge-on-demand-example, title: Example, source: karpenter-pricing-2026-07}
+        metadata: {name: trn1.2xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
         spec:
-          server: trn1n.32xlarge
+          server: trn1.2xlarge
           type: on-demand
           hourly:
-            eu-north-1: 24.78 USD/h
+            eu-north-1: 1.3975 USD/h
+        # file: prices/trn1.32xlarge-on-demand-example.yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn1.32xlarge
+          type: on-demand
+          hourly:
+            eu-north-1: 22.36 USD/h
         ```
 
     Source:
@@ -140,8 +160,9 @@ def price_differs_too_much(graph: Graph) -> Iterator[Finding]:
     """A price of a server that differs too much from another of the same type: of another region, date or term.
 
     Why:
-        On-demand prices of two regions differ by at most 1.75, and prices of two dates by at most 2; the largest change known
-        is the one of June 2025, by 44 %. Where several servers are sold in two regions, the ratio is about the same for all.
+        On-demand prices of two regions differ by at most 1.75, and prices of two dates by at most 2; the largest change
+        known is the one of June 2025, by 44 %. Where several servers are sold in two regions, the ratio is about the same
+        for all.
         Spot prices are between 0.09 and 1 of the on-demand price.
 
     Example:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from trnspec import Answer, Assumption, Evaluation, UsageError
-from trnspec.evaluation.prices import hourly_price
 from trnspec.evaluation.questions import Prices, System, axis, like
+from trnspec.evaluators.prices import hourly_price
 from trnspec.graph.composition import servers
 
 if TYPE_CHECKING:

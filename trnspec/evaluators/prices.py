@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from fractions import Fraction  # read at run time
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.errors import QuantityError, UsageError
 from trnspec.evaluation.result import Assumption, RefusalError, UsedFigure
-from trnspec.graph.prices import UNSTATED, chosen, price_documents, quotes
+from trnspec.graph.prices import chosen, price_documents, quotes
+from trnspec.model.price import UNSTATED
 from trnspec.quantities.quantity import Interval, parse
 from trnspec.quantities.units import Dimension
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from trnspec.evaluation.questions import Prices
     from trnspec.graph.graph import Graph
     from trnspec.graph.prices import Quote
@@ -99,7 +99,9 @@ def _unknown(graph: Graph, server: Node[Server], question: Prices) -> RefusalErr
         message += f"; known: {', '.join(map(str, shown[:_SHOWN]))}"
         if len(shown) > _SHOWN:
             message += f" and {len(shown) - _SHOWN} more"
-    hint = 'give price_type or region, or price, such as "21.50 USD/h"' if known else 'give price, such as "21.50 USD/h"'
+    hint = (
+        'give price_type or region, or price, such as "21.50 USD/h"' if known else 'give price, such as "21.50 USD/h"'
+    )
     return RefusalError("unknown-figure", message, place=f"{server.name} {type_}", hint=hint)
 
 
