@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from running import Here
+from running import DATA, Here, apart
 
 
 @pytest.fixture
@@ -36,14 +36,48 @@ def test_names_paths_and_verdicts(here) -> None:
 
 
 def test_summary(here) -> None:
-    """The counts are those of the disagreements, and it fits on a screen."""
-    found = disagreements(here, "trn2.48xlarge")
-    lines = here("audit", "trn2.48xlarge").out.splitlines()
-    at = next(n for n, line in enumerate(lines) if line.startswith(f"{len(found)} disagreements"))
-    counts = {line.split()[0]: int(line.split()[1]) for line in lines[at + 1 :]}
+    """Without a name it is all there is; it fits on a screen, and its counts are those of JSON."""
+    lines = here("audit").out.splitlines()
+    summary = json.loads(here("audit", "--format", "json").out)["summary"]
+    counts = {line.split()[1]: int(line.split()[0]) for line in lines[1:7] if line[6].isdigit()}
 
-    assert {v: sum(d["verdict"] == v for d in found) for v in {str(d["verdict"]) for d in found}} == counts
+    assert {
+        "agree": summary["agreeing"],
+        "resolved": summary["resolved"],
+        "unresolved": summary["unresolved"],
+        "not": summary["found"],
+    } == counts
+    assert sum(counts.values()) == summary["figures"]
+    assert lines[0].startswith(f"{summary['figures']} figures of {summary['documents']} documents: ")
+    assert len(lines) <= 16
     assert max(map(len, lines)) <= 80
+    assert lines[-1].endswith(f"prints all {len(disagreements(here))}")
+
+
+def test_details_follow_the_summary(here) -> None:
+    """Narrowing prints them, and so does --details; nothing is wider than the terminal."""
+    found = disagreements(here, "trn2.48xlarge")
+    heads = [f"{d['name']}  {d['at']}" for d in found]
+    lines = here("audit", "trn2.48xlarge").out.splitlines()
+
+    assert heads == [line for line in lines if line in heads]
+    assert " figures of 1 document: " in lines[0]
+    assert max(map(len, lines)) <= 80
+    every = here("audit", "--details").out.splitlines()
+    assert set(heads) <= set(every)
+
+
+def test_path_among_alternatives(here) -> None:
+    """A claim on several figures is a claim on each of them."""
+    found = disagreements(here, "trainium1", "peak.dense.bf16")
+
+    assert {"spec.peak.dense.{cfp8,bf16,fp16,tf32}", "spec.peak.dense.{fp16,bf16,cfp8,tf32}"} == {
+        d["at"] for d in found
+    }
+
+
+def test_path_that_only_claims_have(here) -> None:
+    assert ["trainium2"] == [d["name"] for d in disagreements(here, "trainium2", "other.host_bandwidth")]
 
 
 def test_at_most_three_causes(here) -> None:
@@ -56,12 +90,41 @@ def test_at_most_three_causes(here) -> None:
     assert (3, f"           or  {len(found['causes']) - 3} more") == (len(causes) - 1, causes[-1])
 
 
+def test_machine(here) -> None:
+    """Status 1 where something differs; the same rows for programs."""
+    file = DATA / "host" / "neuron_ls_trn2_container.json"
+    text = here("audit", "--host", file)
+    data = json.loads(here("audit", "--host", file, "--format", "json").out)
+
+    assert (1, "") == (text.status, text.err)
+    assert "compared with  trn2.48xlarge (the instance type is trn2.48xlarge)" in text.out.splitlines()
+    assert max(map(len, text.out.splitlines()[1:])) <= 80
+    assert ("neuron-ls", "trn2.48xlarge", 1) == (data["tool"], data["server"], data["version"])
+    assert ["devices"] == [row["property"] for row in data["rows"] if row["outcome"] == "differs"]
+    assert 0 == here("audit", "--host", DATA / "host" / "neuron_ls_trn2.3xlarge.json").status
+
+
+def test_machine_from_standard_input(tmp_path) -> None:
+    raw = (DATA / "host" / "neuron_ls_trn1.2xlarge.json").read_bytes()
+    done = apart("audit", "trn2.3xlarge", "--host", "-", cwd=tmp_path, stdin=raw)
+
+    assert (1, "") == (done.status, done.err)
+    assert done.out.startswith(
+        "<stdin>: 1 device, as neuron-ls lists them\ncompared with  trn2.3xlarge (as requested)\n"
+    )
+    done = apart("audit", "--host", "-", cwd=tmp_path, stdin=b"[{]")
+    assert (2, "") == (done.status, done.out)
+    assert done.err.startswith("trnspec: <stdin>:1: error TRN004 syntax-error: not JSON: ")
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (("memory.bandwith",), "did you mean 'memory.bandwidth'"),
         (("trainum2",), "did you mean 'trainium2'"),
         (("--verdict", "reject"), "did you mean 'rejected'"),
+        (("--host", "x", "--details"), "--host compares a machine with one server"),
+        (("--host", "missing.json"), "missing.json: error TRN001 unreadable-file"),
     ],
 )
 def test_misuse(here, args, message) -> None:

@@ -63,6 +63,7 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
     shutil.copy(ROOT / "catalog" / "measured" / "training_trn1.csv", tmp_path / "steps.csv")
     shutil.copy(DATA / "imports" / "nccom_all_gather.log", tmp_path / "run.log")
     shutil.copy(DATA / "imports" / "torchtitan.log", tmp_path / "train.log")
+    shutil.copy(DATA / "host" / "neuron_ls_trn2.3xlarge.json", tmp_path / "neuron-ls.json")
     models = json.loads((DATA / "config_json_models.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(models["llama-3.1-8b"]["config"]))
     return Here(tmp_path, monkeypatch, capsys)

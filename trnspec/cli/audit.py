@@ -14,7 +14,9 @@ import click
 from trnspec.api import graph, registry
 from trnspec.checks.reconcile.audit import Audit, Disagreement, Side, audit
 from trnspec.checks.reconcile.hypotheses import extra_hypotheses, shown
+from trnspec.checks.reconcile.overview import Overview, is_at, overview, paths_of
 from trnspec.checks.reconcile.proportions import Proportion, proportions
+from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.cli import complete
 from trnspec.cli.complete import document_then_path
 from trnspec.cli.help import GroupedCommand, GroupedOption
@@ -22,6 +24,7 @@ from trnspec.cli.render import colored, is_colored, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.loading import settings as settings_
+from trnspec.model.reflection import dotted
 from trnspec.text_table import wrapped
 
 if TYPE_CHECKING:
@@ -35,9 +38,10 @@ _LABEL = max(map(len, _VERDICTS))
     "audit",
     cls=GroupedCommand,
     examples=(
-        ("trnspec audit trn2.48xlarge", "The disagreements about one server:"),
-        ("trnspec audit trainium2 memory.bandwidth", "Those about one figure:"),
-        ("trnspec audit --verdict unresolved", "Those that are not resolved:"),
+        ("trnspec audit", "A summary of the catalog:"),
+        ("trnspec audit trainium2 memory.bandwidth", "One figure, with every conflicting value:"),
+        ("trnspec audit --verdict unresolved", "The disagreements that are not resolved:"),
+        ("trnspec audit --host neuron-ls.json", "A machine, compared with the catalog:"),
     ),
 )
 @click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=document_then_path)
@@ -52,6 +56,13 @@ _LABEL = max(map(len, _VERDICTS))
     help=f"Only disagreements with this verdict: {', '.join(_VERDICTS)}. May be repeated.",
 )
 @click.option(
+    "--details",
+    cls=GroupedOption,
+    group="Output",
+    is_flag=True,
+    help="Print every disagreement; without NAME, PATH and --verdict, the text has a summary alone.",
+)
+@click.option(
     "--format",
     "format_",
     cls=GroupedOption,
@@ -62,19 +73,39 @@ _LABEL = max(map(len, _VERDICTS))
     help="Output format.",
 )
 @click.option(
+    "--host",
+    cls=GroupedOption,
+    group="Machine",
+    metavar="FILE",
+    help="Compare a machine: what neuron-ls --json-output or nvidia-smi -q -x printed there; - for standard input.",
+)
+@click.option(
     "--catalog",
     cls=GroupedOption,
     group="Catalog",
     metavar="DIR",
     help="Also read the documents in this folder; they take precedence over others of the same name.",
 )
-def command(names: tuple[str, ...], verdicts: tuple[str, ...], format_: str, catalog: str | None) -> None:
-    """Print every disagreement between sources, recorded or found.
+def command(
+    names: tuple[str, ...],
+    verdicts: tuple[str, ...],
+    details: bool,  # noqa: FBT001  # click passes it by name
+    format_: str,
+    host: str | None,
+    catalog: str | None,
+) -> None:
+    """Compare what different sources state of the same figure.
 
-    NAME restricts it to documents, PATH (such as memory.bandwidth) to figures and all paths below. For each figure: the
-    adopted value, conflicting values with their sources, the gap, whether rounding alone can explain it, likely causes,
-    the verdict and its reason. A summary is printed last. Exit status 1: a disagreement was found that is not recorded.
+    A summary is printed first: how many figures agree and differ, and the most important disagreements. NAME restricts it
+    to documents, PATH (such as memory.bandwidth) to figures and all paths below, --verdict to disagreements. Each of them
+    prints details: adopted value, conflicting values with their sources, gap, likely causes, verdict and reason. Exit
+    status 1: there is a disagreement that no document records.
+
+    With --host, a machine is compared with the server that it is, or with NAME. Exit status 1: something differs.
     """
+    if host is not None:
+        _host(host, names, format_, catalog, narrowed=bool(verdicts) or details)
+        return
     for verdict in verdicts:
         if verdict not in _VERDICTS:
             hint = did_you_mean(verdict, _VERDICTS) or f"the verdicts are {', '.join(_VERDICTS)}"
@@ -86,10 +117,31 @@ def command(names: tuple[str, ...], verdicts: tuple[str, ...], format_: str, cat
         ratios = [] if names or verdicts else proportions(known)
     if paths or verdicts:
         chosen = [d for d in result.disagreements if _chosen(d, paths, verdicts)]
-        result = attrs.evolve(result, disagreements=type(result.disagreements)(chosen), views=())
-    writer = {"text": _text, "json": _json, "markdown": _markdown}[format_]
-    click.echo(writer(result, ratios), color=is_colored())
+        result = attrs.evolve(result, disagreements=tuple(chosen), views=())
+    summary = overview(known, result.disagreements, documents, paths)
+    if format_ == "json":
+        click.echo(_json(result, ratios, summary))
+    elif format_ == "markdown":
+        click.echo(_markdown(result, ratios, summary))
+    else:
+        lines = _summary(result, summary)
+        if names or verdicts or details:
+            lines += ["", *_details(result, ratios)]
+        elif result.disagreements:
+            lines += ["", _next(len(result.disagreements))]
+        click.echo("\n".join(lines).rstrip(), color=is_colored())
     sys.exit(1 if any(d.verdict == "found" for d in result.disagreements) else 0)
+
+
+def _host(file: str, names: tuple[str, ...], format_: str, catalog: str | None, *, narrowed: bool) -> None:
+    from trnspec.cli.audit_host import report
+
+    if narrowed or len(names) > 1:
+        raise UsageError(
+            "--host compares a machine with one server; it goes with one NAME, without --verdict and --details"
+        )
+    known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
+    sys.exit(1 if report(known, file, names[0] if names else None, format_) else 0)
 
 
 def _split(known: Graph, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -100,7 +152,8 @@ def _split(known: Graph, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[
     """
     documents: set[str] = set()
     paths: list[str] = []
-    every = complete.paths()
+    claimed = {dotted(path[1:]) for node in known for claim in node.claims for path in claimed_paths(claim.at)}
+    every = sorted({*complete.paths(), *claimed})
     for name in names:
         path = name.removeprefix("spec.")
         if name in known.aliases or name in known:
@@ -114,8 +167,7 @@ def _split(known: Graph, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[
 
 
 def _chosen(disagreement: Disagreement, paths: tuple[str, ...], verdicts: tuple[str, ...]) -> bool:
-    at = disagreement.at.removeprefix("spec.")
-    on_path = not paths or any(at == p or at.startswith(f"{p}.") for p in paths)
+    on_path = any(is_at(path, paths) for path in paths_of(disagreement))
     return on_path and (not verdicts or disagreement.verdict in verdicts)
 
 
@@ -128,7 +180,7 @@ def _side(side: Side) -> str:
     return f"{side.source}{date}"
 
 
-def _text(result: Audit, ratios: list[Proportion]) -> str:
+def _details(result: Audit, ratios: list[Proportion]) -> list[str]:
     lines: list[str] = []
     for each in result.disagreements:
         lines += [*_entry(each), ""]
@@ -144,22 +196,59 @@ def _text(result: Audit, ratios: list[Proportion]) -> str:
             head = f"  {view.source} ({view.as_of}): "
             lines.append(f"{head}{view.closing} consistent, {len(view.contradicting)} not")
             lines += [wrapped("      ", sentence, width()) for sentence in view.contradicting]
-        lines.append("")
-    return "\n".join([*lines, *_summary(result)])
-
-
-def _summary(result: Audit) -> list[str]:
-    """How many disagreements have each verdict, and which documents have the most."""
-    by_verdict = Counter(d.verdict for d in result.disagreements)
-    by_document = Counter(d.name for d in result.disagreements)
-    total = sum(by_verdict.values())
-    lines = [f"{total} disagreement{'' if total == 1 else 's'}, {by_verdict['found']} of them not recorded"]
-    size = max(map(len, by_verdict), default=0)
-    lines += [f"  {colored(v, f'{v:<{size}}')}  {n:>5,}" for v, n in by_verdict.most_common()]
-    if len(by_document) > 1:
-        most = ", ".join(f"{name} {n}" for name, n in by_document.most_common(5))
-        lines.append(wrapped("  most in  ", most, width()))
     return lines
+
+
+_MOST_IMPORTANT = 3
+"""Disagreements in the summary."""
+
+
+def _summary(result: Audit, summary: Overview) -> list[str]:
+    """What was compared, how it came out, and the most important disagreements."""
+    by_verdict = Counter(d.verdict for d in result.disagreements)
+    head = f"{_counted(summary.figures, 'figure')} of {_counted(summary.documents, 'document')}"
+    lines = [wrapped("", f"{head}: {summary.values:,} values of {_counted(summary.sources, 'source')}", width())]
+    listed = ", ".join(f"{n} {v}" for v, n in by_verdict.most_common() if v in _RESOLVED)
+    rows = [
+        ("agrees", "agree", summary.agreeing, "every value agrees, also after rounding"),
+        ("superseded", "resolved", summary.resolved, listed and f"the other value is explained: {listed}"),
+        ("unresolved", "unresolved", summary.unresolved, "it is not known which value is right"),
+        ("found", "not recorded", summary.found, "no document records the disagreement"),
+    ]
+    for verdict, word, count, text in rows:
+        number = colored(verdict, f"{count:>7,} {word:<12}")
+        lines.append(wrapped(f"{number}  ", text, width()).rstrip() if count else number.rstrip())
+    if len(summary.important) > 1:
+        lines.append("Most important:")
+        shown_ = summary.important[:_MOST_IMPORTANT]
+        lines += [_headline(each, max(len(d.verdict) for d in shown_)) for each in shown_]
+    return lines
+
+
+def _headline(each: Disagreement, size: int) -> str:
+    """One disagreement in a line: its verdict, filled to a size, and its values."""
+    said = " or ".join(dict.fromkeys(c.says for c in each.conflicting))
+    adopted = "" if each.adopted is None else f"{each.adopted.says.partition(' = ')[0]}, not "
+    if each.verdict == "unresolved":
+        adopted = adopted.replace(", not ", " or ")
+    gap = f" ({_gap(each.gap)})" if each.gap is not None else ""
+    text = f"{each.name} {each.at.replace('spec.', '')}: {adopted}{said}{gap}"
+    # The colour must not count as width.
+    lines = wrapped(" " * (size + 4), text, width())
+    return f"  {colored(each.verdict, f'{each.verdict:<{size}}')}  {lines[size + 4 :]}"
+
+
+_RESOLVED = ("superseded", "rejected", "other-scope")
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def _next(disagreements: int) -> str:
+    """How to see the details."""
+    choices = "trnspec audit NAME [PATH], trnspec audit --verdict unresolved"
+    return wrapped("details: ", f"{choices}; trnspec audit --details prints all {disagreements}", width())
 
 
 def _entry(each: Disagreement) -> list[str]:
@@ -189,9 +278,12 @@ def _head(label: str) -> str:
     return f"  {label:<{_LABEL}}  "
 
 
-def _json(result: Audit, ratios: list[Proportion]) -> str:
+def _json(result: Audit, ratios: list[Proportion], summary: Overview) -> str:
+    counts = {field.name: getattr(summary, field.name) for field in attrs.fields(Overview)}
+    important = [{"name": d.name, "at": d.at, "verdict": d.verdict} for d in summary.important[:_MOST_IMPORTANT]]
     data: dict[str, Any] = {
         "version": 1,
+        "summary": {**counts, "important": important},
         "disagreements": [attrs.asdict(d) for d in result.disagreements],
         "proportions": [
             {
@@ -206,8 +298,13 @@ def _json(result: Audit, ratios: list[Proportion]) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False)
 
 
-def _markdown(result: Audit, ratios: list[Proportion]) -> str:
+def _markdown(result: Audit, ratios: list[Proportion], summary: Overview) -> str:
+    counts = [getattr(summary, f.name) for f in attrs.fields(Overview) if f.name != "important"]
     lines = [
+        "| documents | figures | values | sources | agree | resolved | unresolved | not recorded |",
+        "|" + " ---: |" * 8,
+        f"| {' | '.join(str(n) for n in counts)} |",
+        "",
         "| figure | adopted | conflicting values | gap | rounding | cause | verdict and reason |",
         "|" + "---|" * 7,
     ]

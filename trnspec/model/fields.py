@@ -25,6 +25,7 @@ Duration = Annotated[Figure, Measures(Dimension.TIME)]
 Power = Annotated[Figure, Measures(Dimension.POWER)]
 Price = Annotated[Figure, Measures(Dimension.PRICE)]
 FlopPerCycle = Annotated[Figure, Measures(Dimension.FLOP_PER_CYCLE)]
+IoRate = Annotated[Figure, Measures(Dimension.IO_RATE)]
 Ratio = Annotated[Figure, Measures(Dimension.RATIO)]
 AnyFigure = Annotated[Figure, Measures(None)]
 

@@ -11,7 +11,7 @@ from trnspec.model.annotations import Count, Extensive, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fabric import Fabric
 from trnspec.model.feature import Feature
-from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, DiskCapacity, Peak
+from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, DiskCapacity, IoRate, Peak
 from trnspec.model.link import Link
 from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
@@ -40,12 +40,14 @@ class Host:
     Attributes:
         vcpus: Virtual processors. Example: 128
         memory: Host memory. Example: 512 GiB
+        cpu: Maker and model of the processors, as far as sources name them. Example: Intel Xeon Platinum 8480C
     """
 
     __repr__ = short_repr
 
-    vcpus: Count | None = None
-    memory: Capacity | None = None
+    vcpus: Annotated[Count, Extensive()] | None = None
+    memory: Annotated[Capacity, Extensive()] | None = None
+    cpu: Text | None = None
 
 
 @frozen(kw_only=True)
@@ -59,7 +61,10 @@ class Network:
         bandwidth: All NICs together, in one direction. Example: 800 Gbps
         peak: The advertised network bandwidth at best. Example: up to 12.5 Gbps
         baseline: The advertised network bandwidth that is sustained. Example: 3.125 Gbps
-        storage: Bandwidth to block storage. Example: 80 Gbps
+        storage: Bandwidth to block storage at best. Example: 80 Gbps
+        storage_baseline: Bandwidth to block storage that is sustained. Example: 5 Gbps
+        storage_iops: Operations on block storage per second at best. Example: 65,000 IOPS
+        storage_iops_baseline: Operations on block storage per second that are sustained. Example: 16,250 IOPS
     """
 
     __repr__ = short_repr
@@ -71,6 +76,9 @@ class Network:
     peak: Bandwidth | None = None
     baseline: Bandwidth | None = None
     storage: Bandwidth | None = None
+    storage_baseline: Bandwidth | None = None
+    storage_iops: IoRate | None = None
+    storage_iops_baseline: IoRate | None = None
 
 
 @frozen(kw_only=True)
@@ -148,7 +156,7 @@ class Server:
 
     family: Family | None = None
     chips: ChipCount
-    host: Annotated[Host, Extensive()] | None = None
+    host: Host | None = None
     fabric: Fabric | None = None
     network: Network | None = None
     local_storage: Annotated[DiskCapacity, Extensive()] | None = None

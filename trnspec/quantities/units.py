@@ -48,6 +48,7 @@ class Dimension(enum.Enum):
     RATIO = ("ratio", "x", "x")
     FLOP_PER_CYCLE = ("work per cycle", "FLOP/cycle", "FLOP/cycle")
     INTENSITY = ("arithmetic intensity", "FLOP/B", "FLOP/B")
+    IO_RATE = ("I/O rate", "IOPS", "IOPS")
 
     def __init__(self, word: str, base: str, usual: str) -> None:
         self.word = word
@@ -355,6 +356,8 @@ def _builtin_units() -> Iterator[Unit]:
         yield Unit(f"{prefix}J", Dimension.ENERGY, size)
     yield Unit("USD/h", Dimension.PRICE, Fraction(1), ("USD/hr", "USD/hour"))
     yield Unit("x", Dimension.RATIO, Fraction(1))
+    yield Unit("IOPS", Dimension.IO_RATE, Fraction(1))
+    yield Unit("kIOPS", Dimension.IO_RATE, Fraction(1000))
     yield Unit("FLOP/cycle", Dimension.FLOP_PER_CYCLE, Fraction(1), ("FLOPs/cycle",))
     yield Unit("FLOP/B", Dimension.INTENSITY, Fraction(1), ("FLOPs/B", "FLOP/Byte", "FLOPs/Byte", "Flops/Byte"))
 

@@ -12,6 +12,7 @@ from trnspec_inferentia import plugin
 
 from trnspec.api import validate
 from trnspec.graph.fabrics import fabric
+from trnspec.graph.facts import facts
 from trnspec.graph.totals import sums, total
 from trnspec.loading.files import documents_in, shipped
 from trnspec.plugins.api import API
@@ -67,7 +68,7 @@ def test_nothing_is_copied_from_the_shipped_catalog():
 def test_every_source_is_used():
     used = {str(c.source) for n in catalog() for c in n.claims}
     used |= {str(n.metadata.source) for n in catalog()}
-    used |= {str(f.source) for n in catalog() for f in catalog().figures(n).values()}
+    used |= {fact.source for n in catalog() for fact in facts(catalog(), n)}
 
     assert set() == names(FOLDER, "sources") - used
 

@@ -14,6 +14,7 @@ from trnspec_nvidia import plugin
 
 from trnspec.api import load, validate
 from trnspec.graph.fabrics import fabric
+from trnspec.graph.facts import facts
 from trnspec.graph.totals import sums, total
 from trnspec.loading.files import documents_in, shipped
 from trnspec.perf.lowering.lower import lower
@@ -38,6 +39,7 @@ EIGHT = {
     "p4d.24xlarge": "a100-40gb",
     "p4de.24xlarge": "a100-80gb",
     "p5.48xlarge": "h100-sxm",
+    "p5e.48xlarge": "h200",
     "p5en.48xlarge": "h200",
     "p6-b200.48xlarge": "b200",
     "p6-b300.48xlarge": "b300",
@@ -56,6 +58,8 @@ STATED = {
     "p4d.24xlarge": 1,
     "p4de.24xlarge": 1,
     "p5.48xlarge": 1,
+    "p5.4xlarge": 1,
+    "p5e.48xlarge": 1,
     "p5en.48xlarge": 1,
     "p6-b200.48xlarge": 1,
     "p6-b300.48xlarge": 1,
@@ -101,7 +105,7 @@ def test_catalog_is_sound():
 
 def test_every_chip_link_and_system():
     assert names(FOLDER, "chips") == CHIPS
-    assert {*EIGHT, *TRAYS.values()} == names(FOLDER, "servers")
+    assert {*EIGHT, *TRAYS.values(), "p5.4xlarge", "p6e-gb200.36xlarge"} == names(FOLDER, "servers")
     assert set(TRAYS) == names(FOLDER, "ultraservers")
     assert {
         "nvlink-3",
@@ -132,7 +136,7 @@ def test_nothing_is_copied_from_the_shipped_catalog():
 def test_every_source_is_used():
     used = {str(c.source) for n in catalog() for c in n.claims}
     used |= {str(n.metadata.source) for n in catalog()}
-    used |= {str(f.source) for n in catalog() for f in catalog().figures(n).values()}
+    used |= {fact.source for n in catalog() for fact in facts(catalog(), n)}
 
     assert set() == names(FOLDER, "sources") - used
 

@@ -15,7 +15,7 @@ FORMATS = {e.name: e for e in plugin.exporters}
 OF_FABRICS = ("dot", "svg", "calculon", "astra-sim", "llm-analysis")
 """The formats that need the fabric of a system, and name the figures that they use."""
 SYSTEMS = [*CAT.servers, *CAT.ultraservers]
-FABRICLESS = {"trn1.2xlarge", "trn2.3xlarge"}
+FABRICLESS = {name for name, server in CAT.servers.items() if server.fabric is None}
 
 REFUSED = {
     **{(f, n): "no-fabric" for f in OF_FABRICS for n in FABRICLESS},

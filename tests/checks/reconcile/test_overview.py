@@ -1,0 +1,68 @@
+"""What a summary of an audit counts, and which disagreements it puts first."""
+
+from __future__ import annotations
+
+import pytest
+
+from trnspec.api import graph
+from trnspec.checks.reconcile.audit import Disagreement, Side, audit
+from trnspec.checks.reconcile.overview import is_at, overview, paths_of
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    return graph()
+
+
+def disagreement(verdict="unresolved", gap=0.5, source="neuron-trn2-2026-08", at="spec.memory.bandwidth"):
+    return Disagreement(
+        name="trainium2",
+        at=at,
+        adopted=Side("1 TB/s", "x"),
+        conflicting=(Side("2 TB/s", source),),
+        gap=gap,
+        verdict=verdict,
+    )
+
+
+@pytest.mark.parametrize(
+    ("at", "paths"),
+    [
+        ("spec.peak.dense.{bf16,fp16}", ("peak.dense.bf16", "peak.dense.fp16")),
+        ("spec.memory.capacity, spec.memory.bandwidth", ("memory.capacity", "memory.bandwidth")),
+    ],
+)
+def test_paths(at, paths) -> None:
+    assert paths == paths_of(disagreement(at=at))
+
+
+def test_below() -> None:
+    assert [True, True, False, True] == [
+        is_at("memory.bandwidth", wanted) for wanted in ((), ("memory",), ("mem",), ("memory.bandwidth", "x"))
+    ]
+
+
+def test_order_of_importance(catalog) -> None:
+    """Not recorded, then unresolved; vendors before third parties, large gaps first, texts without a gap last."""
+    in_order = [
+        disagreement("found", 0.01, "semianalysis-2024-12"),
+        disagreement(gap=-0.5),
+        disagreement(gap=0.9),
+        disagreement(gap=2.0, source="semianalysis-2024-12"),
+        disagreement(gap=None),
+        disagreement("rejected", 9.0),
+        disagreement("rounded", 9.0),
+    ]
+
+    assert in_order == list(overview(catalog, reversed(in_order)).important)
+
+
+def test_counts(catalog) -> None:
+    """Each figure has one outcome; what is found counts before what its claims say."""
+    names = frozenset({"trainium2"})
+    summary = overview(catalog, audit(catalog, names).disagreements, names)
+    one = overview(catalog, [disagreement("found")], names, ("memory.bandwidth",))
+
+    assert summary.figures == summary.agreeing + summary.resolved + summary.unresolved
+    assert (1, summary.found) == (summary.documents, 0)
+    assert (1, 1, 0) == (one.figures, one.found, one.agreeing)

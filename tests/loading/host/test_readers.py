@@ -1,0 +1,151 @@
+"""Outputs of neuron-ls and nvidia-smi as untrusted input: one clear error with line and code, and nothing is expanded."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from running import DATA
+
+from trnspec.errors import UsageError
+from trnspec.loading.host import machine as machine_
+from trnspec.loading.host import neuron_ls, nvidia_smi
+from trnspec.loading.host.machine import Input
+
+HOST = DATA / "host"
+
+
+def reader(raw: bytes):
+    return nvidia_smi if raw.lstrip()[:1] == b"<" else neuron_ls
+
+
+def read(raw: bytes | str):
+    raw = raw.encode() if isinstance(raw, str) else raw
+    return reader(raw).read(Input("f", raw))
+
+
+def gpus(inner: str, doctype: str = "") -> str:
+    return f'<?xml version="1.0"?>\n{doctype}<nvidia_smi_log>\n<gpu>\n{inner}\n</gpu>\n</nvidia_smi_log>\n'
+
+
+ONE = '[\n {"neuron_device": 0, "nc_count": 2},\n {"neuron_device": 1,\n  "nc_count": %s}\n]\n'
+LAUGHS = '<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>\n'
+OUTSIDE = '<!DOCTYPE a [\n<!ENTITY x SYSTEM "file:///etc/hostname">]>\n'
+
+
+@pytest.mark.parametrize(
+    ("raw", "line", "code"),
+    [
+        ("", 1, "TRN013"),
+        (b"[\n\xff]", 2, "TRN002"),
+        ('[\n{"neuron_device": 0,}]', 2, "TRN004"),
+        ('[\n{"neuron_device": 0', 2, "TRN004"),
+        ('[{"neuron_device": 0},\n{"neuron_device": 0}]', 2, "TRN005"),
+        ('[{"neuron_device": 0,\n"neuron_device": 1}]', 2, "TRN005"),
+        ("[" * 100_000, 1, "TRN011"),
+        ('[{"neuron_device": NaN}]', 1, "TRN010"),
+        ('[{"neuron_device": ' + "9" * 5000 + "}]", 1, "TRN010"),
+        ("{}", 1, "TRN103"),
+        ("[]", 1, "TRN103"),
+        ("[1]", 1, "TRN103"),
+        ('[\n{"nc_count": 2}]', 2, "TRN102"),
+        (ONE % '"two"', 4, "TRN103"),
+        (ONE % "true", 4, "TRN103"),
+        (ONE % "-1", 4, "TRN106"),
+        (ONE % "2.5", 4, "TRN103"),
+        (ONE % "1e400", 4, "TRN103"),
+        ('[{"neuron_device": 0, "connected_to":\n "1"}]', 1, "TRN103"),
+        ('[{"neuron_device": 0, "instance_type": "a"},\n{"neuron_device": 1, "instance_type": "b"}]', 2, "TRN103"),
+        ('[{"neuron_device": 0,\n"instance_type": 5}]', 2, "TRN106"),
+        ("<html>\n</html>", 1, "TRN103"),
+        ("<nvidia_smi_log>\n<gpu>", 2, "TRN004"),
+        ("<nvidia_smi_log></nvidia_smi_log>", 1, "TRN102"),
+        (gpus(""), 3, "TRN102"),
+        (gpus("<product_name>N/A</product_name>"), 3, "TRN102"),
+        (gpus("<product_name>x</product_name>\n<fb_memory_usage><total>1 GB</total></fb_memory_usage>"), 5, "TRN103"),
+        (gpus("<product_name>&b;</product_name>", LAUGHS), 2, "TRN004"),
+        (gpus("<product_name>&x;</product_name>", OUTSIDE), 3, "TRN004"),
+        (gpus("<a>" * 40 + "</a>" * 40), 4, "TRN011"),
+    ],
+)
+def test_bad_input(raw, line, code) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(raw)
+
+    assert f"f:{line}: error {code} " in str(caught.value)[:40]
+    assert "\n" not in str(caught.value)
+
+
+def test_size_is_limited(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(machine_, "MOST_BYTES", 100)
+    (tmp_path / "big").write_bytes(b" " * 1000)
+    source = Input.read(str(tmp_path / "big"))
+
+    assert 101 == len(source.raw)
+    with pytest.raises(UsageError, match="TRN012"):
+        source.text()
+
+
+@pytest.mark.parametrize("name", ["missing", "folder", "\0"])
+def test_unreadable(tmp_path, name) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UsageError, match="TRN001"):
+        Input.read(str(tmp_path / name))
+
+
+def test_unknown_fields_are_reported_with_their_lines() -> None:
+    neuron = read('[{"neuron_device": 0},\n{"neuron_device": 1, "hbm_size": 5,\n"nc_count": 2}]')
+    nvidia = read(gpus("<product_name>x</product_name>\n<warp_drive>on</warp_drive>"))
+
+    assert ({"hbm_size": 2}, {"warp_drive": 5}) == (neuron.unknown, nvidia.unknown)
+
+
+def test_values() -> None:
+    neuron = read((HOST / "neuron_ls_trn2_container.json").read_bytes())
+    nvidia = read((HOST / "nvidia_smi_a100_mig.xml").read_bytes())
+    (device,), (gpu,) = neuron.devices, nvidia.devices
+
+    assert ("trn2.48xlarge", {}, (12, 1, 9, 14)) == (neuron.instance_type, neuron.unknown, device.neighbours)
+    assert (4, 2, 96 * 2**30) == (device.cores, device.cores_in_one, device.memory)
+    assert ("535.54.03", 4, {}) == (nvidia.driver, nvidia.attached, nvidia.unknown)
+    assert ("NVIDIA A100-SXM4-80GB", 80 * 2**30, 500, (4, 16), True) == (
+        gpu.name,
+        gpu.memory,
+        gpu.power,
+        gpu.pcie,
+        gpu.partitioned,
+    )
+
+
+def test_a_key_inside_a_text_does_not_move_the_line() -> None:
+    devices = [
+        {"neuron_device": 0, "neuron_processes": [{"command": 'x "nc_count": 1'}], "nc_count": 2},
+        {"neuron_device": 1, "nc_count": "?"},
+    ]
+    text = json.dumps(devices, indent=1)
+    line = next(n for n, each in enumerate(text.split("\n"), 1) if '"?"' in each)
+
+    with pytest.raises(UsageError, match=f"f:{line}: error TRN103"):
+        read(text)
+
+
+SAMPLES = [file.read_bytes() for file in sorted(HOST.glob("n*"))]
+
+
+@given(st.sampled_from(SAMPLES), st.data())
+def test_damaged_outputs_are_read_or_rejected(raw, data) -> None:
+    """A byte changed, bytes removed or repeated: no other exception is raised."""
+    at = data.draw(st.integers(0, len(raw) - 1))
+    length = data.draw(st.integers(0, 40))
+    insert = data.draw(st.binary(max_size=8))
+    damaged = raw[:at] + insert + raw[at + length :]
+    message = ""
+    try:
+        read(damaged)
+    except UsageError as error:
+        message = str(error)
+
+    assert re.match(r"$|f:\d+: error TRN\d{3} [a-z-]+: ", message)

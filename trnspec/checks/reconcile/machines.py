@@ -1,0 +1,425 @@
+"""A machine compared with the servers of a catalog: which one it is, and what differs.
+
+Only what the description states is compared. A field that it lacks is reported as not reported, one that the catalog
+lacks as not stated; neither is a difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import evolve, frozen
+
+from trnspec.errors import UsageError
+from trnspec.graph.fabrics import fabric
+from trnspec.graph.graph import figure_at
+from trnspec.loading.host.machine import Machine
+from trnspec.model.chip import Chip
+from trnspec.model.figure import Figure
+from trnspec.model.server import Server
+from trnspec.model.sourced import origin_of
+from trnspec.quantities.quantity import render
+from trnspec.topology.compare import difference
+from trnspec.topology.fabric import Fabric, TopologyError, asymmetries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.loading.host.machine import Device
+    from trnspec.model.document import Node
+
+Outcome = Literal["agrees", "differs", "not reported", "not stated"]
+
+RESERVED = Fraction(2, 100)
+"""The largest part of its memory that an NVIDIA driver keeps back: an H100 of 81,920 MiB has a total of 81,559 MiB."""
+
+_TRANSFER = {1: Fraction(2), 2: Fraction(4), 3: Fraction(8), 4: Fraction(16), 5: Fraction(32), 6: Fraction(64)}
+"""The transfer rate of a PCIe lane in GT/s by generation (PCI-SIG); vendors print it without the overhead of coding."""
+
+
+@frozen(kw_only=True)
+class Row:
+    """One property of a machine and its counterpart in the catalog.
+
+    Attributes:
+        property: Its name.
+        machine: The value of the machine; ``None`` if its description has none.
+        catalog: The value of the catalog; ``None`` if it has none.
+        outcome: How they compare.
+        name: The document of the value.
+        at: Its path below ``spec``.
+        source: Its source.
+        note: What explains the outcome.
+    """
+
+    property: str
+    machine: str | None
+    catalog: str | None
+    outcome: Outcome
+    name: str = ""
+    at: str = ""
+    source: str = ""
+    note: str = ""
+
+
+@frozen(kw_only=True)
+class Comparison:
+    """A machine compared with a catalog.
+
+    Attributes:
+        machine: The machine.
+        server: The server that it was compared with; empty if it is not known.
+        chip: The chip of its devices; empty if it is not known.
+        reason: How the server is known, or why it is not.
+        candidates: Servers of the catalog that the description fits, if it does not name one.
+        rows: The properties.
+    """
+
+    machine: Machine
+    server: str
+    chip: str
+    reason: str
+    candidates: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether a property differs, or the catalog has nothing like this machine."""
+        known = self.server or self.chip or self.candidates
+        return not known or any(row.outcome == "differs" for row in self.rows)
+
+
+def slug(product: str) -> str:
+    """A product name as an alias in a catalog: ``NVIDIA H100 80GB HBM3`` is ``nvidia-h100-80gb-hbm3``."""
+    return re.sub(r"[^a-z0-9]+", "-", product.lower()).strip("-")
+
+
+def compare(graph: Graph, machine: Machine, name: str | None = None) -> Comparison:
+    """Compare a machine with a server of a catalog.
+
+    Args:
+        graph: The catalog.
+        machine: The machine.
+        name: The server; by default the one that the machine is.
+
+    Raises:
+        UsageError: The document of that name is not a server; or no document has the name of the products.
+    """
+    if name is not None:
+        node = graph.named(name)
+        if not isinstance(node.spec, Server):
+            raise UsageError(f"{node.name} is a {node.kind}; a machine is compared with a Server")
+        return _compared(graph, machine, node, "as requested")
+    products = sorted({d.name for d in machine.devices if d.name})
+    known = graph.aliases.get(machine.instance_type) if machine.instance_type else None
+    if known is not None and isinstance(graph.nodes[known].spec, Server):
+        return _compared(graph, machine, graph.nodes[known], f"the instance type is {machine.instance_type}")
+    chips = {p: chip for p in products if (chip := _chip(graph, p)) is not None}
+    if products and not any(a.startswith(_VENDOR) for c in graph.of(Chip) for a in c.metadata.aliases):
+        hint = "install trnspec-nvidia, or name its catalog with --catalog"
+        raise UsageError(f"the catalog has no chips of NVIDIA, such as {products[0]}; {hint}")
+    fitting = [s for s in graph.of(Server) if _fits(graph, machine, s)]
+    what = _described(machine)
+    if machine.instance_type:
+        what = f"the catalog has no {machine.instance_type}; {what}"
+    if len(fitting) == 1:
+        return _compared(graph, machine, fitting[0], f"{what}: only {fitting[0].name} has these")
+    if fitting:
+        tables = [{r.property: r for r in _rows(graph, machine, s)} for s in fitting]
+        shared = tuple(_shared(tables))
+        chips_of = {s.spec.chips.chip.name for s in fitting}
+        return Comparison(
+            machine=machine,
+            server="",
+            chip=chips_of.pop() if len(chips_of) == 1 else "",
+            reason=f"{what}: several servers have these",
+            candidates=tuple(s.name for s in fitting),
+            rows=shared,
+        )
+    reason = f"{what}: no server of the catalog has these"
+    missing = [p for p in products if p not in chips]
+    if missing:
+        reason = f"{what}: no chip of the catalog is called {', '.join(missing)}"
+    elif not products and not any(_is_neuron(c) and c.name.startswith("inf") for c in graph.of(Chip)):
+        reason += "; those of Inferentia are in trnspec-inferentia"
+    only = next(iter(chips.values())) if len(chips) == 1 and not missing else None
+    rows = tuple(_of_chip(graph, machine, only)) if only is not None else ()
+    name = only.name if only is not None else ""
+    return Comparison(machine=machine, server="", chip=name, reason=reason, candidates=(), rows=rows)
+
+
+_VENDOR = "nvidia-"
+"""The beginning of the product names of NVIDIA as aliases."""
+
+
+def _shared(tables: list[dict[str, Row]]) -> Iterator[Row]:
+    """The rows that several candidates state alike; where their documents differ, without document and source."""
+    for title, row in tables[0].items():
+        rows = [t[title] for t in tables if title in t]
+        if len(rows) == len(tables) and len({r.catalog for r in rows}) == 1:
+            name, at, source = (_alike(getattr(r, key) for r in rows) for key in ("name", "at", "source"))
+            yield evolve(row, name=name, at=at, source=source)
+
+
+def _alike(texts: Iterable[str]) -> str:
+    """The text that all of some are, or an empty one."""
+    different = set(texts)
+    return different.pop() if len(different) == 1 else ""
+
+
+def _chip(graph: Graph, product: str) -> Node[Chip] | None:
+    name = graph.aliases.get(slug(product))
+    found = None if name is None else graph.nodes[name]
+    return found if found is not None and isinstance(found.spec, Chip) else None
+
+
+def _described(machine: Machine) -> str:
+    first = machine.devices[0]
+    texts = [f"{machine.attached or len(machine.devices)} x {first.name or 'device'}"]
+    if first.memory is not None:
+        texts.append(f"{_bytes(first.memory)} each")
+    cores = _physical(first)
+    if cores is not None:
+        texts.append(f"{cores} cores each")
+    return ", ".join(texts)
+
+
+def _fits(graph: Graph, machine: Machine, server: Node[Server]) -> bool:
+    """Whether every property that can be compared agrees; a server of another vendor's chip never fits."""
+    chip = graph.find(server.spec.chips.chip)
+    if chip is None or (machine.tool == "neuron-ls") != _is_neuron(chip):
+        return False
+    if any(d.name and _chip(graph, d.name) is not chip for d in machine.devices):
+        return False
+    rows = [r for r in _rows(graph, machine, server) if r.property not in ("power limit", "host link")]
+    return all(row.outcome != "differs" for row in rows)
+
+
+def _is_neuron(chip: Node[Chip]) -> bool:
+    """Whether the Neuron tools list this chip: its cores are NeuronCores."""
+    cores = chip.spec.cores
+    return cores is not None and cores.core.name.startswith("neuroncore")
+
+
+def _compared(graph: Graph, machine: Machine, server: Node[Server], reason: str) -> Comparison:
+    return Comparison(
+        machine=machine,
+        server=server.name,
+        chip=server.spec.chips.chip.name,
+        reason=reason,
+        candidates=(),
+        rows=tuple(_rows(graph, machine, server)),
+    )
+
+
+def _rows(graph: Graph, machine: Machine, server: Node[Server]) -> Iterator[Row]:
+    yield from _of_server(graph, machine, server)
+    chip = graph.find(server.spec.chips.chip)
+    if chip is not None:
+        yield from _of_chip(graph, machine, chip)
+
+
+def _of_server(graph: Graph, machine: Machine, server: Node[Server]) -> Iterator[Row]:
+    count, listed = server.spec.chips.count, len(machine.devices)
+    note = ""
+    if listed < count:
+        note = "a container or a partition may see fewer devices than the machine has"
+    if machine.attached is not None and machine.attached > listed:
+        note = f"{listed} of {machine.attached} attached devices are described"
+    yield _count(graph, "devices", machine.attached or listed, server, "chips.count", note)
+    tables = [d.neighbours for d in machine.devices if d.neighbours is not None]
+    try:
+        declared = fabric(graph, server)
+        expected = declared.build() if declared is not None else None
+    except TopologyError:
+        expected = None
+    if expected is not None and expected.switches:
+        return  # links to switches are not listed by any tool
+    yield _links(graph, server, tables, expected)
+    yield _topology(graph, machine, server, tables, expected)
+
+
+def _links(graph: Graph, server: Node[Server], tables: list[tuple[int, ...]], expected: Fabric | None) -> Row:
+    """The links of each device; without a declared number those of the declared topology."""
+    title, at = "links of a device", "fabric.links_per_chip"
+    stated = figure_at(server, ("spec", *at.split(".")))
+    degrees = sorted({len(expected.links[v]) for v in range(expected.nodes)}) if expected is not None else []
+    if stated is None and server.spec.chips.count == 1 and server.spec.fabric is None:
+        degrees, at = [0], "chips.count"
+    values = [int(stated)] if isinstance(stated, int) and len(degrees) < 2 else degrees
+    counted = _each(sorted(map(len, tables))) if tables else None
+    text = " or ".join(map(str, values)) or None
+    outcome = _outcome(counted, text, same=all(len(t) in values for t in tables))
+    return Row(property=title, machine=counted, catalog=text, outcome=outcome, **_place(graph, server, at))
+
+
+def _topology(
+    graph: Graph, machine: Machine, server: Node[Server], tables: list[tuple[int, ...]], expected: Fabric | None
+) -> Row:
+    """The graph of the links, up to the numbering of the devices."""
+    declared = server.spec.fabric.topology if server.spec.fabric is not None else None
+    dimensions = " x ".join(map(str, declared.dimensions)) if declared is not None else ""
+    words = f"{declared.shape} {dimensions}".strip() if declared is not None else None
+    place = _place(graph, server, "fabric.topology") if declared is not None else {}
+    if not any(tables):
+        return Row(property="topology", machine=None, catalog=words, outcome="not reported", **place)
+    numbers = {d.index: n for n, d in enumerate(machine.devices)}
+    missing = sorted({m for table in tables for m in table if m not in numbers})
+    if missing or len(tables) < len(machine.devices):
+        note = f"linked devices that are not described: {', '.join(map(str, missing))}" if missing else ""
+        return Row(property="topology", machine=None, catalog=words, outcome="not reported", note=note, **place)
+    rows = [[numbers[m] for m in table] for table in tables]
+    one_sided = next(iter(asymmetries(rows)), None)
+    if one_sided is not None:
+        a, b = (machine.devices[n].index for n in one_sided)
+        text = f"device {a} lists itself" if a == b else f"device {a} lists {b}, but {b} does not list {a}"
+        return Row(property="topology", machine=text, catalog=words, outcome="differs", **place)
+    if expected is None:
+        text = f"{sum(map(len, rows)) // 2} links"
+        return Row(property="topology", machine=text, catalog=words, outcome="not stated", **place)
+    found = difference(Fabric.from_adjacency(rows), expected)
+    text = found or "the same graph"
+    return Row(property="topology", machine=text, catalog=words, outcome="differs" if found else "agrees", **place)
+
+
+def _of_chip(graph: Graph, machine: Machine, chip: Node[Chip]) -> Iterator[Row]:
+    devices = machine.devices
+    products = sorted({d.name for d in devices if d.name})
+    if products:
+        others = [p for p in products if (node := _chip(graph, p)) is None or node.name != chip.name]
+        yield Row(
+            property="product",
+            machine=", ".join(products),
+            catalog=chip.metadata.title,
+            outcome="differs" if others else "agrees",
+            name=chip.name,
+        )
+    if machine.tool == "neuron-ls":
+        yield _cores(graph, devices, chip)
+    if any(d.partitioned for d in devices):
+        count = sum(d.partitioned for d in devices)
+        yield Row(
+            property="partitions", machine=f"MIG on {count} of {len(devices)}", catalog=None, outcome="not stated"
+        )
+    yield _memory(graph, machine, chip)
+    if machine.tool == "nvidia-smi":
+        yield _power(graph, devices, chip)
+        yield _host_link(graph, devices, chip)
+
+
+def _cores(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row:
+    listed = [d for d in devices if d.cores is not None]
+    physical = [c for d in listed if (c := _physical(d)) is not None]
+    note = ""
+    logical = sorted({d.cores_in_one or 1 for d in listed})
+    if logical not in ([], [1]):
+        sizes = ", ".join(map(str, logical))
+        note = f"{_each([d.cores for d in listed if d.cores])} logical cores of {sizes} physical cores each"
+    stated = chip.spec.cores.count if chip.spec.cores is not None else None
+    if stated is not None and physical and logical == [1] and all(c < stated and stated % c == 0 for c in physical):
+        note = f"logical cores of {stated // physical[0]} physical cores each would explain it"
+    return _count(graph, "cores of a device", physical, chip, "cores.count", note)
+
+
+def _physical(device: Device) -> int | None:
+    return None if device.cores is None else device.cores * (device.cores_in_one or 1)
+
+
+def _memory(graph: Graph, machine: Machine, chip: Node[Chip]) -> Row:
+    sizes = [d.memory for d in machine.devices if d.memory is not None]
+    figure = chip.spec.memory.capacity
+    place = _place(graph, chip, "memory.capacity")
+    title = "memory of a device"
+    counted = _each(sizes, _mebibytes if machine.tool == "nvidia-smi" else _bytes) if sizes else None
+    low, high = figure.interval.low, figure.interval.high
+    outside = [s for s in sizes if Fraction(s) not in figure.interval]
+    note = ""
+    # Only the driver of NVIDIA keeps a part back; neuron-ls prints the capacity.
+    kept = machine.tool == "nvidia-smi" and all(low * (1 - RESERVED) <= s <= (high or s) for s in outside)
+    if outside and kept:
+        share = 1 - Fraction(min(outside)) / figure.value.value
+        note = f"the driver keeps {float(share):.1%} back".replace("%", " %")
+    outcome = _outcome(counted, str(figure), same=not outside or kept)
+    return Row(property=title, machine=counted, catalog=str(figure), outcome=outcome, note=note, **place)
+
+
+def _power(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row:
+    limits = [d.power for d in devices if d.power is not None]
+    figure = chip.spec.power
+    counted = _each(limits, lambda w: render(w, "W", 6)) if limits else None
+    same = figure is not None and all(w in figure.interval for w in limits)
+    text = None if figure is None else str(figure)
+    outcome = _outcome(counted, text, same=same)
+    place = _place(graph, chip, "power")
+    return Row(property="power limit", machine=counted, catalog=text, outcome=outcome, **place)
+
+
+def _host_link(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row:
+    """PCIe of the host: the rate of both directions, which data sheets print."""
+    at = "other.host_bandwidth"
+    figure = figure_at(chip, ("spec", *at.split(".")))
+    links = [d.pcie for d in devices if d.pcie is not None]
+    counted = _each(links, lambda link: f"PCIe Gen{link[0]} x{link[1]}") if links else None
+    text = str(figure) if isinstance(figure, Figure) else None
+    same = isinstance(figure, Figure) and all(
+        generation in _TRANSFER and 2 * _TRANSFER[generation] * lanes / 8 * 10**9 in figure.interval
+        for generation, lanes in links
+    )
+    return Row(
+        property="host link",
+        machine=counted,
+        catalog=text,
+        outcome=_outcome(counted, text, same=same),
+        **_place(graph, chip, at),
+    )
+
+
+def _count(graph: Graph, title: str, counts: int | list[int], node: Node[Any], at: str, note: str = "") -> Row:
+    """A count of the machine, or of each of its devices, and that of a document."""
+    values = [counts] if isinstance(counts, int) else counts
+    stated = figure_at(node, ("spec", *at.split(".")))
+    text = f"{stated:,}" if isinstance(stated, int) else None
+    counted = (f"{counts:,}" if isinstance(counts, int) else _each(counts)) if values else None
+    outcome = _outcome(counted, text, same=all(v == stated for v in values))
+    return Row(property=title, machine=counted, catalog=text, outcome=outcome, note=note, **_place(graph, node, at))
+
+
+def _outcome(machine: str | None, catalog: str | None, *, same: bool) -> Outcome:
+    if machine is None:
+        return "not reported"
+    if catalog is None:
+        return "not stated"
+    return "agrees" if same else "differs"
+
+
+def _place(graph: Graph, node: Node[Any], at: str) -> dict[str, str]:
+    """Document, path and source of a value."""
+    value = figure_at(node, ("spec", *at.split(".")))
+    own = value.source if isinstance(value, Figure) else getattr(origin_of(value), "source", None)
+    source = own or node.metadata.source
+    known = source is not None and graph.find(source) is not None
+    return {"name": node.name, "at": at, "source": source.name if source is not None and known else ""}
+
+
+def _each(values: Iterable[Any], text: Any = str) -> str:
+    """Equal values once, different ones with the number of devices: ``15 x 96 GiB, 1 x 48 GiB``."""
+    counted = Counter(values)
+    if len(counted) == 1:
+        return str(text(next(iter(counted))))
+    return ", ".join(f"{n} x {text(v)}" for v, n in counted.most_common())
+
+
+def _bytes(size: int) -> str:
+    """A number of bytes in GiB if it is a whole number of them, else in MiB or bytes."""
+    for factor, unit in ((2**30, "GiB"), (2**20, "MiB")):
+        if size and size % factor == 0:
+            return f"{size // factor:,} {unit}"
+    return f"{size:,} B"
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size // 2**20:,} MiB"
