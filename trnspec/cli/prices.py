@@ -85,7 +85,7 @@ def listed(graph: Graph, node: Node[Any]) -> dict[str, Displayed | Cell]:
         "server": node.spec.server.name,
         "type": node.spec.type,
         "price": None if quote is None else Displayed.of(quote.figure.value),
-        "region": node.spec.status if quote is None else quote.place,
+        "region": quote.place if quote is not None else "unlisted" if node.spec.status == "unlisted" else None,
         "date": None if quote is None else quote.figure.as_of,
         "regions": len(node.spec.hourly),
     }

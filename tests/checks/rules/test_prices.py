@@ -44,8 +44,9 @@ spec: {publisher: Amazon Web Services, as_of: 2026-11-01, rank: vendor-api}
 
 @pytest.fixture(scope="module")
 def graph():
-    """The catalogs that have prices; their documents are context of those that a test adds."""
-    return load(PLUGINS)
+    """The catalogs that have prices, all of whose documents are checked."""
+    whole = load(PLUGINS)
+    return Graph({name: evolve(node, target=True) for name, node in whole.nodes.items()})
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import math
 import weakref
 from collections import Counter, defaultdict
 from itertools import combinations
+from statistics import median
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -22,7 +23,7 @@ from trnspec.quantities.quantity import Quantity
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.graph.graph import Graph
     from trnspec.model.chip import Chip
@@ -333,12 +334,13 @@ _RANK = {"TRN806": 0, "TRN803": 1, "TRN802": 2, "TRN804": 3, "TRN805": 4, "TRN80
 def _blamed(pairs: list[Contradiction], offers: tuple[Offer, ...]) -> Iterator[Contradiction]:
     """One contradiction for each price to blame, with the narrowest bounds."""
     support: dict[Offer, int] = {}
+    usual = _usual(offers)
     while pairs:
         votes = Counter(offer for pair in pairs for offer in pair.offers)
         most = max(votes.values())
         most_voted = [o for o, n in votes.items() if n == most]
         support.update({o: _support(o, offers) for o in most_voted if o not in support})
-        worst = min(most_voted, key=lambda o: (support[o], o.site.claim is None, o.sizes, o.document.name, o.place))
+        worst = min(most_voted, key=lambda o: (support[o], -_unusual(o, usual), o.document.name, o.place))
         own = [pair.at(worst) for pair in pairs if worst in pair.offers]
         yield min(own, key=_informative)
         pairs = [pair for pair in pairs if worst not in pair.offers]
@@ -353,6 +355,20 @@ def _informative(pair: Contradiction) -> tuple[object, ...]:
 
 _LATE = ("TRN805", "TRN808")
 """Rules that are reported where no comparison with a price of the same chip is violated."""
+
+
+def _usual(offers: tuple[Offer, ...]) -> dict[PriceType, float]:
+    """The median price per rate by type."""
+    prices: dict[PriceType, list[float]] = defaultdict(list)
+    for offer in offers:
+        if offer.rate:
+            prices[offer.type].append(offer.value / offer.rate)
+    return {type_: median(values) for type_, values in prices.items()}
+
+
+def _unusual(offer: Offer, usual: Mapping[PriceType, float]) -> float:
+    """How far a price per rate is from the usual one of its type, as a logarithm."""
+    return abs(math.log(offer.value / offer.rate / usual[offer.type])) if offer.rate else 0.0
 
 
 def _support(offer: Offer, offers: tuple[Offer, ...]) -> int:

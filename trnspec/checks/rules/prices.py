@@ -169,7 +169,7 @@ def price_differs_too_much(graph: Graph) -> Iterator[Finding]:
         ```yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn2.48xlarge-capacity-block-example, title: Example, source: kiln-survey-2026-10}
+        metadata: {name: trn2.48xlarge-capacity-block-example, title: Example, source: neuron-availability-survey-2026-10}
         spec:
           server: trn2.48xlarge
           type: capacity-block
@@ -182,7 +182,7 @@ def price_differs_too_much(graph: Graph) -> Iterator[Finding]:
         ```yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn2.48xlarge-capacity-block-example, title: Example, source: kiln-survey-2026-10}
+        metadata: {name: trn2.48xlarge-capacity-block-example, title: Example, source: neuron-availability-survey-2026-10}
         spec:
           server: trn2.48xlarge
           type: capacity-block
@@ -270,7 +270,7 @@ def implausible_price(graph: Graph) -> Iterator[Finding]:
         ```yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn3-gen1-server-on-demand, title: Example, source: kiln-survey-2026-10}
+        metadata: {name: trn3-gen1-server-on-demand, title: Example, source: neuron-availability-survey-2026-10}
         spec:
           server: trn3-gen1-server
           type: on-demand
@@ -282,7 +282,7 @@ def implausible_price(graph: Graph) -> Iterator[Finding]:
         ```yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn3-gen1-server-on-demand, title: Example, source: kiln-survey-2026-10}
+        metadata: {name: trn3-gen1-server-on-demand, title: Example, source: neuron-availability-survey-2026-10}
         spec:
           server: trn3-gen1-server
           type: on-demand
