@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test coverage lint docs accuracy bench calibrations clean
+.PHONY: demo test coverage mutants lint docs accuracy bench calibrations clean
 
 demo: .venv/installed          ## validate the shipped catalog and show what it holds
 	$(BIN)/trnspec validate --table
@@ -12,6 +12,9 @@ test: .venv/developing         ## every test, on all cores; ARGS='-m "not slow"'
 
 coverage: .venv/developing     ## the tests that are not slow, and the gate on branch coverage
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow" --cov --cov-report=term $(ARGS)
+
+mutants: .venv/mutating        ## the share of small changes to the code that the tests detect, in a sample; ARGS='--seed 2'
+	$(BIN)/python benchmarks/mutants.py $(ARGS)
 
 lint: .venv/developing         ## ruff, mypy over the package and the plugins, the import layers
 	$(BIN)/ruff check .
@@ -49,4 +52,8 @@ clean:
 
 .venv/developing: .venv/installed pyproject.toml
 	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+.venv/mutating: .venv/developing pyproject.toml
+	$(BIN)/python -m pip install --quiet --group mutants
 	@touch $@

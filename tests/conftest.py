@@ -1,15 +1,25 @@
-"""What every test may use: a place for measurements, which are shown at the end of the run."""
+"""What every test may use: settings of Hypothesis, one reading of the catalogs, measurements shown at the end of the run."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import settings
+from kept_readings import keep
 
-# How long an example takes says something about the machine, which others use as well.
-settings.register_profile("trnspec", settings(), deadline=None)
-settings.load_profile("trnspec")
+# How long an example takes says something about the machine, which others use as well. Every run draws other examples;
+# --hypothesis-profile=thorough draws many at once.
+settings.register_profile("ci", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=1000)
+settings.load_profile("ci")
+
+# Before the first module of tests loads a catalog.
+keep()
+
+# A test that starts the command line checks anew; those of the cache itself turn it on.
+os.environ["TRNSPEC_NO_CACHE"] = "1"
 
 Tell = Callable[[str, Iterable[str]], None]
 
@@ -17,12 +27,13 @@ _TOLD = "told at the end of the run"
 
 
 @pytest.fixture
-def tell(record_property: Callable[[str, object], None]) -> Tell:
+def tell(request: pytest.FixtureRequest) -> Tell:
     """Shows lines under a title at the end of the run, whether or not the test passes."""
 
     def keep(title: str, lines: Iterable[str]) -> None:
-        # A property of the test's report: it also comes back from the processes of pytest-xdist.
-        record_property(_TOLD, [title, *lines])
+        # A property of the test's report: it also comes back from the processes of pytest-xdist. The fixture
+        # record_property would warn in the schema that pytest --junitxml writes by default.
+        request.node.user_properties.append((_TOLD, [title, *lines]))
 
     return keep
 

@@ -8,31 +8,33 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from running import ROOT, command, environment
+from running import ROOT, Here, command, environment
 
 from trnspec.api import graph
 from trnspec.cli import COMMANDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SOURCES = {n.name for n in graph() if n.kind == "Source"}
 NAMES = set(graph().nodes)
 
 
-def completed(*words: str) -> list[str]:
+@pytest.fixture
+def completed(monkeypatch, capsys) -> Callable[..., list[str]]:
     """What bash is offered after some words, the last of which is not finished."""
-    done = subprocess.run(
-        command(),
-        cwd=ROOT,
-        env=environment(
-            _TRNSPEC_COMPLETE="bash_complete", COMP_WORDS=" ".join(["trnspec", *words]), COMP_CWORD=str(len(words))
-        ),
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+    here = Here(ROOT, monkeypatch, capsys)
+
+    def offered(*words: str) -> list[str]:
+        monkeypatch.setenv("_TRNSPEC_COMPLETE", "bash_complete")
+        monkeypatch.setenv("COMP_WORDS", " ".join(["trnspec", *words]))
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        done = here()
+        assert (0, "") == (done.status, done.err)
+        return [line.partition(",")[2] for line in done.out.splitlines() if line]
+
+    return offered
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -52,28 +54,28 @@ def test_unknown_shell() -> None:
     assert "'bash', 'zsh', 'fish'" in done.stderr
 
 
-def test_commands() -> None:
+def test_commands(completed) -> None:
     assert set(completed("")) == set(COMMANDS)
     assert completed("sho") == ["show"]
 
 
 @pytest.mark.parametrize("given", ["show", "compare", "tree"])
-def test_names(given) -> None:
+def test_names(completed, given) -> None:
     """Every document that begins so, and no other; a second name is completed like the first."""
     assert set(completed(given, "trn")) == {n for n in NAMES if n.startswith("trn")}
 
 
-def test_second_name() -> None:
+def test_second_name(completed) -> None:
     assert completed("compare", "trainium1", "trn2.48") == ["trn2.48xlarge"]
 
 
-def test_sources_and_kinds() -> None:
+def test_sources_and_kinds(completed) -> None:
     assert set(completed("source", "semi")) == {n for n in SOURCES if n.startswith("semi")}
     assert completed("source", "trainium") == []
     assert completed("list", "s") == ["servers", "sources"]
 
 
-def test_figures_of_documents() -> None:
+def test_figures_of_documents(completed) -> None:
     """The name of a document first, then the paths of its kind."""
     assert completed("eval", "training", "--vary", "trn2.48") == ["trn2.48xlarge"]
     assert completed("eval", "training", "--vary", "trainium2.memory.b") == ["trainium2.memory.bandwidth"]
@@ -85,14 +87,14 @@ def test_figures_of_documents() -> None:
     ]
 
 
-def test_names_of_another_catalog(tmp_path) -> None:
+def test_names_of_another_catalog(completed, tmp_path) -> None:
     (tmp_path / "chips").mkdir()
     (tmp_path / "chips" / "mine.yaml").write_text("")
 
     assert completed("show", "--catalog", str(tmp_path), "m") == ["mine"]
 
 
-def test_options() -> None:
+def test_options(completed) -> None:
     assert {"--format", "--catalog", "--as-of"} <= set(completed("show", "--"))
     assert completed("show", "--format", "m") == ["markdown"]
 
@@ -105,7 +107,7 @@ def test_options() -> None:
         (("eval", "training", "--on", "trn1.32xlarge,trn2.48"), ["trn1.32xlarge,trn2.48xlarge"]),
         (("eval", "training", "--calibration", "trainium1-n"), ["trainium1-neuron"]),
         (("eval", "training", "--calibration", "no"), ["none"]),
-        (("explain", "TRN40"), ["TRN402", "TRN403", "TRN404", "TRN405", "TRN406", "TRN407"]),
+        (("explain", "TRN40"), ["TRN402", "TRN403", "TRN404", "TRN405", "TRN406", "TRN407", "TRN408", "TRN409"]),
         (("explain", "chip.memory.ba"), ["chip.memory.bandwidth"]),
         (("explain", "ultra"), ["ultraserver"]),
         (("audit", "trainium1", "memory.ba"), ["memory.bandwidth"]),
@@ -115,7 +117,7 @@ def test_options() -> None:
         (("calibrate", "--chip", "trainium2"), ["trainium2"]),
     ],
 )
-def test_what_is_typed_most(words, found) -> None:
+def test_what_is_typed_most(completed, words, found) -> None:
     assert set(found) <= set(completed(*words))
     assert [c for c in completed(*words) if not c.startswith(words[-1])] == []
 

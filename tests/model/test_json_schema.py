@@ -257,7 +257,7 @@ def test_a_class_without_a_docstring_of_its_own_has_a_schema():
     assert document_schema("Bare", spec)["$defs"]["Bare"]["properties"]["size"]["description"] == ""
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(texts(any_pattern()))
 def test_what_the_pattern_of_any_figure_matches_is_a_figure(text):
     assert parse(text).text == text

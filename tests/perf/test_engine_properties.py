@@ -38,7 +38,7 @@ from trnspec.perf.work.transformer import parameters, transformer
 
 samples = st.integers(0, 2**48).map(lambda seed: possible(random.Random(seed)))
 any_samples = st.integers(0, 2**48).map(lambda seed: sample(random.Random(seed), strange=0.5))
-many = settings(max_examples=200, deadline=None)
+many = settings()
 
 
 def scaled(e, rate: float, latency: float):
@@ -123,7 +123,7 @@ def test_twice_as_fast_takes_half(s) -> None:
     assert [getattr(after, name) for name in PARTS] == [getattr(before, name) / 2.0 for name in PARTS]
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=200)
 @given(samples, st.sampled_from(["rates", "bandwidth", "levels", "latency"]), st.floats(1.0, 8.0))
 def test_better_is_never_slower(s, what, factor) -> None:
     """4. More of any rate never makes a step slower, more latency never faster."""
@@ -303,12 +303,17 @@ def test_no_step_is_faster_than_its_bytes(case) -> None:
 @many
 @given(shipped_layouts)
 def test_no_step_is_faster_than_one_microbatch_through_all_stages(case) -> None:
-    """P (F + B) + W, with full recompute p (2 F + B) + W: forward, gradients of inputs B, gradients of weights W."""
+    """P (F + B) + W, with full recompute p (2 F + B) + W: forward, gradients of inputs B, gradients of weights W.
+
+    W is that of the chunk whose gradients come last: a half of the rank's where the schedule has the shape of a V.
+    """
     e, layout = case
     matrices, scores = (
         flops / (layout.tp * layout.cp * layout.pp * e.system.rate(e.dtype)) for flops in forward(e, layout)
     )
-    ahead, inputs, weights = matrices + scores, matrices + 2.0 * scores, matrices
+    ahead, inputs = matrices + scores, matrices + 2.0 * scores
+    # Where a rank has two chunks, the gradients of the last chunk's weights are computed while it waits.
+    weights = matrices / 2.0 if layout.schedule in ("zbv", "v-half", "v-min") else matrices
     passes = 2.0 if layout.recompute == "full" else 1.0
     least = layout.pp * (passes * ahead + inputs) + weights
     assert e.step(layout).total >= least * (1 - 1e-12), (layout.schedule, layout.pp, layout.microbatches)

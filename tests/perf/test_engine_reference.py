@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 
@@ -13,7 +14,7 @@ from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.activations import RECOMPUTE
 from trnspec.perf.work.layout import BUBBLES
 
-COUNT = 10_000
+COUNT = 4_000
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +35,9 @@ def test_samples_cover_everything(samples) -> None:
     wanted |= {*reference_engine.BYTES, *(f"levels {len(s.levels)}" for s in SYSTEMS)}
 
     assert set(seen) == wanted
-    assert min(seen.values()) > 100
+    assert min(seen.values()) > COUNT // 100
     for name in ("tp", "pp", "dp", "cp", "ep"):
-        assert sum(getattr(s.layout, name) > 1 for s in samples) > 500, name
+        assert sum(getattr(s.layout, name) > 1 for s in samples) > COUNT // 20, name
 
 
 def test_times(samples) -> None:
@@ -46,14 +47,15 @@ def test_times(samples) -> None:
         found = e.step(s.layout)
         for name in (*PARTS, "total"):
             # A part that others nearly cancel is as exact as what it is the difference of.
-            assert getattr(found, name) == pytest.approx(expected[name], rel=1e-12, abs=1e-12 * found.total), (name, s)
-        assert found.total == pytest.approx(expected["total"], rel=1e-12), s
+            assert math.isclose(expected[name], getattr(found, name), rel_tol=1e-12, abs_tol=1e-12 * found.total), (
+                name,
+                s,
+            )
+        assert math.isclose(expected["total"], found.total, rel_tol=1e-12), s
 
 
 def test_memory(samples) -> None:
     for s in samples:
         e = ESTIMATORS[s.which]
-
-        assert e.memory(s.layout).total == pytest.approx(
-            reference_engine.memory(e.dims, s.layout, e.runtime), rel=1e-12
-        ), s
+        expected = reference_engine.memory(e.dims, s.layout, e.runtime)
+        assert math.isclose(expected, e.memory(s.layout).total, rel_tol=1e-12), s

@@ -176,6 +176,7 @@ def test_latent_attention_is_absorbed_in_decoding(phase, width, keys):
 
 @pytest.mark.parametrize("phase", ["prefill", "decode"])
 def test_every_model_of_the_catalog(phase):
+    assert CATALOG.models
     for name in CATALOG.models:
         found = asked(on="trainium2", model=name, seq=2048, batch=2, phase=phase)
         rows = table(found, "Parts of the model")

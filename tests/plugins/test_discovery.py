@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from distributions import HEAD, Site
@@ -277,20 +276,11 @@ def test_trnspec_itself_is_no_entry() -> None:
 
 
 def test_fifty_plugins(site) -> None:
-    """All of them are used, and starting with them stays quick: docs/explanation/plugins.md has the figures."""
+    """All of them are used; benchmarks/plugins.py measures what they cost at the start."""
     for number in range(50):
         head = RULE.format(f"MANY{number:02}", f"many-{number}")
         site.plugin(f"many-{number:02}", "rules=(check,)", head=head)
     assert {"ok"} == {r["status"] for r in records(site).values()}
-
-    def seconds(*options: str) -> float:
-        began = time.perf_counter()
-        assert site.run(*options, "validate", CHIP).status == 0
-        return time.perf_counter() - began
-
-    more = min(seconds() for _ in range(3)) - min(seconds("--no-plugins") for _ in range(3))
-
-    assert more < 50 * 0.02, "many times what it takes, for machines that are busy"
 
 
 def test_programs_are_warned(site) -> None:

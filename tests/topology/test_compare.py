@@ -6,7 +6,7 @@ import random
 
 import networkx as nx  # type: ignore[import-untyped,unused-ignore]
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from networkx.algorithms.isomorphism import GraphMatcher  # type: ignore[import-untyped,unused-ignore]
 
@@ -180,7 +180,6 @@ def _simple(fabric: Fabric, weights: bool) -> nx.Graph:
     return graph
 
 
-@settings(max_examples=150, deadline=None)
 @given(two_fabrics(), st.booleans())
 def test_agrees_with_networkx(pair: tuple[Fabric, Fabric], weights: bool) -> None:
     """The decision on small multigraphs, with rates and without, is that of an independent matcher."""

@@ -8,13 +8,13 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from runaway import stopped_after
 
 from trnspec.yaml import Document, Json, Limits, Path, Place, read_file, read_text
 from trnspec.yaml.reader import c_parser, pure_parser
@@ -350,7 +350,7 @@ def test_budget(text: str, limits: Limits, expected: tuple[str, int, int]) -> No
     assert read_text(text, limits=Limits(**{field: enough})).problems == ()
 
 
-@pytest.mark.slow  # not under the measurement of coverage, which takes several times as long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["[" * 400_000, "{a: " * 200_000, "- " * 400_000, "? " * 400_000, "a: " + ":" * 400_000, "a: " + "x\n " * 200_000,
@@ -359,12 +359,10 @@ def test_budget(text: str, limits: Limits, expected: tuple[str, int, int]) -> No
      "a: 1\n" * 100_000, "a: " + "\u200b" * 250_000, "a: b\n  " + "c:d\n  " * 100_000 + "e: f\n", "\x07" * 900_000],
     ids=range(21),
 )  # fmt: skip
-def test_hostile_text_is_quick(text: str) -> None:
-    """Deep, long and repetitive texts end with a problem, in a moment."""
-    # Of the processor, for others may be at work too.
-    begin = time.process_time()
-    assert read_text(text).problems
-    assert time.process_time() - begin < 3
+def test_hostile_text_takes_linear_time(text: str) -> None:
+    """Deep, long and repetitive texts end with a problem, in linear time: a second or two, not many minutes."""
+    with stopped_after(60.0):
+        assert read_text(text).problems
 
 
 # Files.
@@ -445,7 +443,7 @@ _BITS = ["a", "b: ", ": ", ":", "- ", "? ", "{", "}", "[", "]", ", ", "\n", "\n 
 _YAMLISH = st.lists(st.sampled_from(_BITS), max_size=25).map("".join)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=100)
 @given(text=_YAMLISH | st.text() | st.binary(), parser=st.sampled_from([c_parser, pure_parser]))
 def test_nothing_raises_and_all_places_lie_inside(text: str | bytes, parser: Callable[[str], Any]) -> None:
     """Any text ends in data or a problem, and every place can be shown."""
@@ -466,7 +464,7 @@ _LINES = ["a:", "b: [x, 1, {c: }]", "- x", "-", "  c: &a 1", "  d: 010", "  - {d
           "? [x]", "- - y", "---", "...", "é: 😀 # c", "a: \u200b", "5: 1", "~:", "j: x", "  y z"]  # fmt: skip
 
 
-@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
 @given(text=st.lists(st.sampled_from(_LINES), max_size=8).map(lambda lines: "\n".join(["kind: Chip", *lines, ""])))
 def test_both_parsers_agree_on_what_both_accept(text: str) -> None:
     """A text that both parsers can read has one meaning and the same places."""

@@ -15,6 +15,7 @@ from trnspec.cli.render import emit, format_option, width
 from trnspec.graph.facts import Fact, facts, group
 from trnspec.model.chip import Chip
 from trnspec.model.parts import CountRange
+from trnspec.model.source import Source
 from trnspec.quantities.quantity import render
 from trnspec.text_table import Block, Cell, Column, Table, padded, table, wrapped
 
@@ -73,6 +74,7 @@ def command(name: str, reasons: bool, format_: str, **options: Any) -> None:  # 
 
 def _about(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> dict[str, Any]:
     head = node.metadata
+    names = _numbered(graph, node, node_facts)
     return {
         "name": node.name,
         "kind": node.kind,
@@ -81,13 +83,11 @@ def _about(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> dict[st
         "source": None if head.source is None else head.source.name,
         "where": head.where,
         "note": head.note,
-        "sources": {
-            name: _of_source(graph.named(name)) for name in _numbered(graph, node, node_facts) if name in graph
-        },
+        "sources": {n: _of_source(s) for n in names if (s := graph.lookup(n, Source)) is not None},
     }
 
 
-def _of_source(node: Node[Any]) -> dict[str, str]:
+def _of_source(node: Node[Source]) -> dict[str, str]:
     spec = node.spec
     return {"title": node.metadata.title, "publisher": spec.publisher, "as_of": spec.as_of, "rank": spec.rank}
 
@@ -254,9 +254,9 @@ def interval(bounds: Interval, unit: Unit, digits: int) -> str:
 
 
 def _legend(graph: Graph, number: int, name: str) -> str:
-    if name not in graph:
+    node = graph.lookup(name, Source)
+    if node is None:
         return f"{number:>3}  {name}"
-    node = graph.named(name)
     return wrapped(
         f"{number:>3}  ", f"{name}: {node.metadata.title} ({node.spec.publisher}, {node.spec.rank})", width()
     )

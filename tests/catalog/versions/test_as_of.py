@@ -290,7 +290,7 @@ def test_late_enough_it_is_the_whole_catalog() -> None:
     assert {n.name: plain(n) for n in whole().graph} == {n.name: plain(n) for n in made.graph}
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(DATES)
 def test_nothing_later_is_in_it(date) -> None:
     """Every source is published by then, every reference leads somewhere, every figure has a source."""
@@ -302,7 +302,7 @@ def test_nothing_later_is_in_it(date) -> None:
     assert all(f.source_name or f.derived for each in made for f in each.figures.values())
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(DATES, DATES)
 def test_what_is_known_stays_known(one, other) -> None:
     """A later date has every document of an earlier one; what is missing is said."""
@@ -313,7 +313,7 @@ def test_what_is_known_stays_known(one, other) -> None:
     assert hardware == set(early.unknown) | (hardware & set(early.graph.nodes))
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(DATES)
 def test_the_same_date_twice(date) -> None:
     once = whole().then(date)

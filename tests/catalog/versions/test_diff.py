@@ -167,7 +167,7 @@ def test_a_document_that_neither_date_knows_may_be_named() -> None:
     assert not whole().then("2023").diff(whole().then("2023"), "trainium3")
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.randoms(use_true_random=False), st.data())
 def test_exactly_what_was_changed_is_told(chance: random.Random, data) -> None:
     """Figures anywhere in the catalog, in whatever order its documents come."""

@@ -60,8 +60,10 @@ def test_the_structure_is_that_of_the_catalog() -> None:
 def test_links_of_a_server_join_its_own_chips() -> None:
     """Chips are numbered server by server: what is called within a server stays there, and the rest leaves it."""
     found = wiring(ledger("trn2-ultraserver"))
+    edges = found.shape.build().edges
 
-    for edge in found.shape.build().edges:
+    assert 64 * 6 // 2 == len(edges)
+    for edge in edges:
         same = edge.a // found.per_server == edge.b // found.per_server
         assert same == (edge.kind == "within")
 

@@ -104,7 +104,9 @@ def test_what_is_scored_is_what_the_evaluator_answers(served):
     found = run(shipped(), **asked)
     for each, answer in ((one, "time_per_output_token"), (first, "time_to_first_token")):
         stated = found.answer(answer)
-        assert (stated.value, stated.low, stated.high) == pytest.approx((each.calibrated, each.low, each.high), rel=0.02)
+        assert (stated.value, stated.low, stated.high) == pytest.approx(
+            (each.calibrated, each.low, each.high), rel=0.02
+        )
         assert run(shipped(), **asked, calibration="none")[answer] == pytest.approx(each.ideal, rel=0.02)
 
 

@@ -70,7 +70,7 @@ def broken(where, of, size):
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     name=st.sampled_from(servers()),
     count=st.sampled_from(["", "*2", "*3", "*4", "*16"]),
@@ -92,7 +92,7 @@ def test_no_collective_is_slower_than_one_that_contains_it(name, count, ranks, s
     assert [] == wrong
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     shape=SHAPES,
     per_chip=st.sampled_from([1.0, 2.0, 3.0]),

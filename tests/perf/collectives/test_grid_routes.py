@@ -1,13 +1,12 @@
 """Routes on grids, against a walk over the graph, and on a torus that is too large for one."""
 
 import math
-import time
 import tracemalloc
 from collections import Counter
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_systems import on
 
@@ -67,7 +66,6 @@ def paths_from(fabric: Fabric, source: int) -> tuple[Counter[int], dict[int, int
     return ways, hops
 
 
-@settings(max_examples=150, deadline=None)
 @given(shape=SHAPES, data=st.data())
 def test_loads_are_those_of_all_shortest_paths_in_the_graph(shape, data):
     chips = st.integers(0, shape.nodes - 1)
@@ -138,16 +136,12 @@ def test_no_ring_is_made_up(sizes, closed):
 def test_8960_chips_of_a_torus(kind):
     where = on(Torus((16, 20, 28)), degree=6.0)
     tracemalloc.start()
-    began = time.process_time()
     of = group(where)
     fastest = timings(where, of, kind, GIB)[0]
     least = bound(where, of, kind, GIB)
-    taken = time.process_time() - began
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    # Tracing memory takes several times as long as the computation.
-    assert taken < 20.0
     assert most < 500e6
     assert 0.4 * fastest.time < least.time <= fastest.time * (1 + 1e-12)
     if kind == "all-to-all":
@@ -174,12 +168,14 @@ def test_many_groups_of_a_large_torus():
     ids=["10^9 chips", "8 of 10^9 chips", "mesh", "without symmetry"],
 )
 def test_what_would_take_too_long_is_refused_before_it_is_built(where, ranks, place):
-    began = time.process_time()
+    tracemalloc.start()
     with pytest.raises(RefusalError) as caught:
         plans(where, group(where, ranks), "all-reduce")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
 
     assert ("too-large", place) == (caught.value.reason, caught.value.place)
-    assert time.process_time() - began < 5.0
+    assert most < 50e6
 
 
 def test_plans_of_a_shape_without_symmetry_are_the_general_ones():

@@ -26,7 +26,7 @@ from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.serving.request import Served, Speculation, serve
 from trnspec.perf.work.transformer import Transformer, transformer
 
-CASES = settings(max_examples=150, deadline=None)
+CASES = settings()
 EXPERTS = st.sampled_from([0.0, 1.0, 4.0, 8.0, 64.0])
 COUNTS = st.sampled_from([1.0, 2.0, 3.0, 4.0, 8.0, 16.0])
 POWERS = st.sampled_from([1.0, 2.0, 4.0, 8.0, 32.0])

@@ -54,7 +54,7 @@ def single(e, layout, *, memory: bool = True) -> tuple[str, float, float]:
 @pytest.fixture(scope="module")
 def samples():
     draw = random.Random(7)
-    return [possible(draw) if i % 2 else sample(draw, strange=0.5) for i in range(5000)]
+    return [possible(draw) if i % 2 else sample(draw, strange=0.5) for i in range(2500)]
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_rows_are_single_calls(samples, compiled_rows, monkeypatch) -> None:
 def test_order_and_blocks_change_nothing(samples, block, compiled, monkeypatch) -> None:
     which, given_ = np.array([s.which for s in samples]), columns(samples)
     whole = rows(ESTIMATORS, which, **given_)
-    order = np.random.default_rng(block).permutation(len(samples))[: 300 if block == 1 else None]
+    order = np.random.default_rng(block).permutation(len(samples))[: 300 * block if block < 10 else None]
     mixed = rows(ESTIMATORS, which[order], block=block, **{n: c[order] for n, c in given_.items()})
 
     assert (mixed.time == whole.time[order]).all()
@@ -102,11 +102,11 @@ def test_order_and_blocks_change_nothing(samples, block, compiled, monkeypatch) 
 
 def test_columns_of_many_numbers(samples, compiled) -> None:
     """Lengths of sequence of which there are too many for tables, and numbers that occur late, take other routes."""
-    chosen = [s for s in samples if not s.reason and s.layout.cp == 1 and not s.layout.sequence_parallel][:600]
+    chosen = [s for s in samples if not s.reason and s.layout.cp == 1 and not s.layout.sequence_parallel][:300]
     which, given_ = np.array([s.which for s in chosen]), columns(chosen)
     lengths = np.arange(1000, 1000 + len(chosen))
-    assert len(chosen) == 600 > lookup._MAX_VALUES
-    for given_["seq"] in (lengths, lengths + lookup._VALUE_LIMIT, np.where(lengths == 1550, 3 * 1024, 2048)):
+    assert len(chosen) == 300 > lookup._MAX_VALUES
+    for given_["seq"] in (lengths, lengths + lookup._VALUE_LIMIT, np.where(lengths == 1150, 3 * 1024, 2048)):
         found = rows(ESTIMATORS, which, block=64, **given_)
         expected = [
             single(ESTIMATORS[s.which], evolve(s.layout, seq=int(seq)), memory=False)
@@ -119,7 +119,7 @@ def test_numbers_that_occur_late(samples, compiled, monkeypatch) -> None:
     """Tables grow when a block has numbers that none before it had."""
     which, given_ = np.array([s.which for s in samples]), columns(samples)
     whole = rows(ESTIMATORS, which, **given_)
-    order = np.lexsort((given_["ep"], given_["pp"], given_["tp"], given_["seq"]))
+    order = np.lexsort((given_["ep"], given_["pp"], given_["tp"], given_["seq"]))[::3]
     monkeypatch.setattr(flat, "_SAMPLE", 1)
     found = rows(ESTIMATORS, which[order], block=50, **{n: c[order] for n, c in given_.items()})
 
@@ -208,7 +208,7 @@ def test_counts_below_one() -> None:
             assert not found.time[found.code != 0].any()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32), size=st.integers(1, 60), block=st.integers(1, 64))
 def test_rows_are_single_calls_property(seed, size, block) -> None:
     draw = random.Random(seed)
@@ -261,7 +261,7 @@ def test_sweep_is_single_calls(whole) -> None:
     assert whole.rejected == {r: n for r, n in counted.items() if n}
 
 
-@pytest.mark.parametrize("block", [1000, 4096, 100_000])
+@pytest.mark.parametrize("block", [1000, 100_000])
 def test_blocks_of_a_sweep_change_nothing(whole, block) -> None:
     found = sweep(SWEPT, block=block, **SMALL)
 
@@ -297,7 +297,7 @@ def test_top_best_pareto(whole) -> None:
     found, size = whole.result, whole.grid.size
     possible_ = np.flatnonzero(found.code == 0)
     fastest = possible_[np.argsort(found.time[possible_], kind="stable")]
-    for count in (1, 10, 500):
+    for count in (1, 500):
         top = sweep(SWEPT, keep=Top(count), block=2000, **SMALL).result
         assert (top.which * size + top.number).tolist() == fastest[:count].tolist()
         assert (top.time == found.time[fastest[:count]]).all()

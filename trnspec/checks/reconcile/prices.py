@@ -185,7 +185,7 @@ def market(graph: Graph) -> Market:
 
 def _offers(graph: Graph, node: Node[Price]) -> Iterator[Offer]:
     server = graph.find(node.spec.server)
-    if server is None or not isinstance(server.spec, Server):
+    if server is None:
         return
     chip = graph.find(server.spec.chips.chip)
     if chip is None:

@@ -1,0 +1,59 @@
+"""The documents of the repository's own catalogs are parsed once in a process, however many tests load a catalog.
+
+Documents and nodes are frozen.  A file is read each time; what is kept is the document of its bytes, so that a copy of a
+catalog need not be parsed either, and a changed file is.  Everything after parsing is done anew for each catalog: names,
+references, overlays, dates and rules.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from attrs import evolve
+
+from trnspec import api
+from trnspec.loading import index
+from trnspec.loading.pipeline import Reading, read
+from trnspec.plugins.api import Registry
+from trnspec.yaml import Document, read_file
+
+ROOT = Path(__file__).resolve().parents[2]
+_FOLDERS = (f"{ROOT / 'catalog'}{os.sep}", f"{ROOT / 'plugins'}{os.sep}")
+
+_documents: dict[bytes, Document] = {}
+# By identity, which no other object takes as long as document and registry are kept beside the reading.
+_identities: set[int] = set()
+_readings: dict[tuple[int, int, bool, str, int], tuple[Registry, Reading]] = {}
+
+
+def _read_file(path: str | os.PathLike[str]) -> Document:
+    name = os.fspath(path)
+    try:
+        text = Path(name).read_bytes() if Path(name).is_file() else b""
+    except (OSError, ValueError):
+        text = b""
+    if name.startswith(_FOLDERS) and text not in _documents:
+        _documents[text] = read_file(path)
+        _identities.add(id(_documents[text]))
+    document = _documents.get(text)
+    # The places of problems are those of one file.
+    if document is None or document.problems:
+        return read_file(path)
+    return document if document.file == name else evolve(document, file=name)
+
+
+def _read(document: Document, registry: Registry, *, target: bool = True, plugin: str = "", layer: int = 0) -> Reading:
+    if id(document) not in _identities:
+        return read(document, registry, target=target, plugin=plugin, layer=layer)
+    key = (id(document), id(registry), target, plugin, layer)
+    if key not in _readings:
+        _readings[key] = (registry, read(document, registry, target=target, plugin=plugin, layer=layer))
+    return _readings[key][1]
+
+
+def keep() -> None:
+    """Makes ``trnspec.load`` and the command line, in this process, use what was parsed before."""
+    api.read_file = _read_file  # type: ignore[assignment]
+    api.read = _read
+    index.read_file = _read_file  # type: ignore[assignment]
