@@ -79,6 +79,7 @@ plugin = Plugin(
         prices.price_types_disagree,
         prices.implausible_price,
         prices.two_prices,
+        prices.copied_price,
         prices.stale_price,
         measurements.unreadable_measurements,
         measurements.invalid_measurement,

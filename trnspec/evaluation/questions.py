@@ -529,20 +529,25 @@ class StepSchedule(Schedule):
 
 
 @frozen(kw_only=True, slots=False)
-class Buying(Question):
-    """How servers are bought."""
+class Prices(Question):
+    """The price of a server: that of the catalog for a type and a region, or one that is given."""
 
-    region: str | None = field(
-        default=None, metadata=axis("Region of prices.", "REGION", group="Price", unset="us-east-1, else any")
-    )
-    price_type: PriceType | None = field(
-        default=None,
-        metadata=axis("Type of prices.", group="Price", unset="the first known of on-demand, capacity-block, spot"),
-    )
     price: str | None = field(
         default=None,
         metadata=axis(
             'Price of one server, such as "21.50 USD/h".', "USD/h", group="Price", unset="that of the catalog"
+        ),
+    )
+    price_type: PriceType = field(
+        default="on-demand", metadata=axis("The way the server is bought: which price of the catalog.", group="Price")
+    )
+    region: str | None = field(
+        default=None,
+        metadata=axis(
+            "Region or availability zone of the price, such as us-east-2.",
+            "REGION",
+            group="Price",
+            unset="us-east-1 if there is a price, else the newest of another region",
         ),
     )
 

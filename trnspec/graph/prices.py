@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 from attrs import frozen
 
 from trnspec.graph.provenance import Stated, figures
-from trnspec.model.document import Node
+from trnspec.model.document import Node  # read at run time
 from trnspec.model.price import UNSTATED, Price, PriceType
 from trnspec.short_repr import short_repr
 

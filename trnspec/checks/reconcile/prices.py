@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import Counter, defaultdict
 from itertools import combinations
+from statistics import median
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
-from trnspec.graph.prices import UNSTATED, region_of
+from trnspec.graph.prices import region_of
 from trnspec.graph.provenance import source_of
-from trnspec.model.document import Node
+from trnspec.model.document import Node  # read at run time
 from trnspec.model.figure import Figure
-from trnspec.model.price import Price
+from trnspec.model.price import UNSTATED, Price
 from trnspec.model.server import Server
 from trnspec.quantities.quantity import Quantity
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.graph.graph import Graph
     from trnspec.model.chip import Chip
@@ -55,6 +57,12 @@ DIGITS = 1.03
 
 MARKETS = 1.15
 """Ratio of the price levels of two regions, by server: up to 1.05 among those that are known."""
+
+COPIED = 3
+"""Digits of a price, without zeros at its ends, that are not those of another server's price by chance."""
+
+FACTORS = (10.0, 0.1, 1000.0, 0.001, 100.0, 0.01)
+"""Wrong powers of ten, the likely ones first."""
 
 PER_PFLOPS: Range = (1.5, 30.0)
 """On-demand price per chip in USD/h over its dense 16-bit PFLOPS: 3.4 to 13 among those that are known, 25 for V100."""
@@ -123,14 +131,14 @@ class Contradiction:
         code: The rule that it violates.
         one: The price that is blamed.
         other: The other; ``None`` where the rate sets the bounds.
-        bounds: The least and the greatest plausible price, in USD/h.
+        bounds: The least and the greatest plausible price, in USD/h; ``None`` for a copied price.
         why: What the bounds allow for.
     """
 
     code: str
     one: Offer
     other: Offer | None
-    bounds: Range
+    bounds: Range | None
     why: str
 
     @property
@@ -143,8 +151,10 @@ class Contradiction:
         """The same with one of the two prices first."""
         if self.other is None or offer is self.one:
             return self
-        low, high = (bound / self.other.value for bound in self.bounds)
-        return Contradiction(self.code, self.other, self.one, (self.one.value / high, self.one.value / low), self.why)
+        bounds = self.bounds
+        if bounds is not None:
+            bounds = (self.one.value * self.other.value / bounds[1], self.one.value * self.other.value / bounds[0])
+        return Contradiction(self.code, self.other, self.one, bounds, self.why)
 
 
 @frozen(eq=False)
@@ -167,13 +177,15 @@ def market(graph: Graph) -> Market:
     """The prices of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
     if graph not in _cached:
         offers = tuple(offer for node in graph.of(Price) for offer in _offers(graph, node))
-        _cached[graph] = Market(offers, tuple(_blamed([*_pairs(offers), *_implausible(offers)])))
+        _cached[graph] = Market(
+            offers, tuple(_blamed([*_pairs(offers), *_copies(offers), *_implausible(offers)], offers))
+        )
     return _cached[graph]
 
 
 def _offers(graph: Graph, node: Node[Price]) -> Iterator[Offer]:
     server = graph.find(node.spec.server)
-    if server is None or not isinstance(server.spec, Server):
+    if server is None:
         return
     chip = graph.find(server.spec.chips.chip)
     if chip is None:
@@ -276,9 +288,10 @@ def _levels(adopted: list[Offer]) -> Iterator[Contradiction]:
             prices[offer.server.name][offer.region] = offer
     ratios: dict[tuple[str, str], dict[str, tuple[Offer, Offer]]] = defaultdict(dict)
     for server, by_region in prices.items():
-        for one, other in combinations(sorted(by_region), 2):
-            if _same_date(by_region[one], by_region[other]):
-                ratios[one, other][server] = (by_region[one], by_region[other])
+        for pair in combinations(sorted(by_region), 2):
+            one, other = by_region[pair[0]], by_region[pair[1]]
+            if _same_date(one, other):
+                ratios[pair][server] = (one, other)
     for pairs in ratios.values():
         for server, (one, other) in pairs.items():
             levels = [a.value / b.value for s, (a, b) in pairs.items() if s != server]
@@ -299,44 +312,90 @@ def _implausible(offers: tuple[Offer, ...]) -> Iterator[Contradiction]:
             yield Contradiction("TRN805", offer, None, bounds, f"{offer.rate:,.4g} PFLOPS of 16-bit numbers")
 
 
-_RANK = {"TRN806": 0, "TRN805": 2}
-"""Rules that are reported before the others, and after them; of the rest the one that a price violates most often."""
+def _copies(offers: tuple[Offer, ...]) -> Iterator[Contradiction]:
+    """Prices that are to the last digit those of a server with other chips."""
+    by_value: dict[tuple[PriceType, float], list[Offer]] = defaultdict(list)
+    for offer in offers:
+        if offer.site.claim is None:
+            by_value[offer.type, offer.value].append(offer)
+    for (_, value), same in by_value.items():
+        digits = len(f"{value:.12g}".replace(".", "").strip("0"))
+        for one, other in combinations(same, 2):
+            is_near = one.region == other.region
+            is_other = one.chip != other.chip or one.sizes[0] != other.sizes[0]
+            if is_other and digits >= (COPIED if is_near else COPIED + 1):
+                yield Contradiction("TRN808", one, other, None, "chance")
 
 
-def _blamed(pairs: list[Contradiction]) -> Iterator[Contradiction]:
+_RANK = {"TRN806": 0, "TRN803": 1, "TRN802": 2, "TRN804": 3, "TRN805": 4, "TRN808": 5}
+"""Which rule is reported of a price that violates several with equal bounds."""
+
+
+def _blamed(pairs: list[Contradiction], offers: tuple[Offer, ...]) -> Iterator[Contradiction]:
     """One contradiction for each price to blame, with the narrowest bounds."""
+    support: dict[Offer, int] = {}
+    usual = _usual(offers)
     while pairs:
         votes = Counter(offer for pair in pairs for offer in pair.offers)
         most = max(votes.values())
-        worst = min((o for o, n in votes.items() if n == most), key=_trust)
+        most_voted = [o for o, n in votes.items() if n == most]
+        support.update({o: _support(o, offers) for o in most_voted if o not in support})
+        worst = min(most_voted, key=lambda o: (support[o], -_unusual(o, usual), o.document.name, o.place))
         own = [pair.at(worst) for pair in pairs if worst in pair.offers]
-        codes = Counter(pair.code for pair in own)
-        yield min(own, key=lambda p: (_RANK.get(p.code, 1), -codes[p.code], p.code, p.bounds[1] / p.bounds[0]))
+        yield min(own, key=_informative)
         pairs = [pair for pair in pairs if worst not in pair.offers]
 
 
-def _trust(offer: Offer) -> tuple[object, ...]:
-    """Of prices that contradict equally many: one that nothing else agrees with, then a claim, then a small server."""
-    agreeing = any(c.verdict in AGREES and offer.site.path in claimed_paths(c.at) for c in offer.document.claims)
-    return (agreeing, offer.site.claim is None, offer.sizes, offer.place, offer.document.name)
+def _informative(pair: Contradiction) -> tuple[object, ...]:
+    """First the closest comparison: with the narrowest bounds, of the same server."""
+    width = 0.0 if pair.bounds is None else pair.bounds[1] / pair.bounds[0]
+    is_other = pair.other is not None and pair.other.server is not pair.one.server
+    return (pair.code in _LATE, round(width, 1), _RANK[pair.code], is_other)
+
+
+_LATE = ("TRN805", "TRN808")
+"""Rules that are reported where no comparison with a price of the same chip is violated."""
+
+
+def _usual(offers: tuple[Offer, ...]) -> dict[PriceType, float]:
+    """The median price per rate by type."""
+    prices: dict[PriceType, list[float]] = defaultdict(list)
+    for offer in offers:
+        if offer.rate:
+            prices[offer.type].append(offer.value / offer.rate)
+    return {type_: median(values) for type_, values in prices.items()}
+
+
+def _unusual(offer: Offer, usual: Mapping[PriceType, float]) -> float:
+    """How far a price per rate is from the usual one of its type, as a logarithm."""
+    return abs(math.log(offer.value / offer.rate / usual[offer.type])) if offer.rate else 0.0
+
+
+def _support(offer: Offer, offers: tuple[Offer, ...]) -> int:
+    """How many prices of the same server and type a price agrees with to its digits, claims among them."""
+    alike = (o for o in offers if o is not offer and o.server is offer.server and o.type == offer.type)
+    return sum(1 / DIGITS <= offer.value / o.value <= DIGITS for o in alike)
 
 
 def likely_cause(contradiction: Contradiction, known: Iterable[Offer]) -> str:
     """The likely cause of a wrong price: that of another server, a power of ten, or of one chip; empty if none fits."""
-    offer, (low, high) = contradiction.one, contradiction.bounds
-    others = [o for o in known if o.document.spec.server.name != offer.document.spec.server.name]
-    same = [o for o in others if o.value == offer.value and o.site.claim is None]
+    offer = contradiction.one
+    same = [o for o in known if o.server is not offer.server and o.value == offer.value and o.site.claim is None]
     if same:
         best = min(
             same, key=lambda o: (o.type != offer.type, o.place != offer.place, o.chip != offer.chip, o.server.name)
         )
         return f"{offer.site.value} is the {best.type} price of {best.server.name} in {best.place}"
+    if contradiction.bounds is None:
+        return ""
+    low, high = contradiction.bounds
+    causes = [
+        (offer.value / f, f"a factor of {f:,g}: {offer.value / f:,.6g} USD/h is within the bounds") for f in FACTORS
+    ]
     count = offer.sizes[0]
-    factors = [(10.0, "10"), (0.1, "0.1"), (1000.0, "1,000"), (0.001, "0.001"), (100.0, "100"), (0.01, "0.01")]
-    fits = [(f, t) for f, t in factors if low <= offer.value / f <= high]
-    if fits:
-        factor, text = fits[0]
-        return f"a factor of {text}: {offer.value / factor:,.6g} USD/h is within the bounds"
-    if count > 1 and low <= offer.value * count <= high:
-        return f"the price of one chip: {count:,.0f} x {offer.value:,.6g} = {offer.value * count:,.6g} USD/h"
-    return ""
+    if count > 1:
+        whole = offer.value * count
+        causes.append((whole, f"the price of one chip: {count:,.0f} x {offer.value:,.6g} = {whole:,.6g} USD/h"))
+    center = math.sqrt(low * high)
+    fits = [(abs(math.log(value / center)), text) for value, text in causes if low <= value <= high]
+    return min(fits)[1] if fits else ""

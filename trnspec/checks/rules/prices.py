@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from trnspec.checks.reconcile.prices import likely_cause, market
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import at
-from trnspec.graph.prices import UNSTATED, region_of
+from trnspec.graph.prices import region_of
 from trnspec.graph.provenance import source_of
-from trnspec.model.price import Price
+from trnspec.model.price import UNSTATED, Price
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def price_not_of_its_server(price: Node[Price], graph: Graph) -> Iterator[Findin
           server: trn2.48xlarge  #! TRN801
           type: spot
           hourly:
-            US East: 3.6774 USD/h  #! TRN801
+            US East: 3.5 USD/h  #! TRN801
         ```
 
     Instead:
@@ -52,7 +52,7 @@ def price_not_of_its_server(price: Node[Price], graph: Graph) -> Iterator[Findin
           server: trn1.32xlarge
           type: spot
           hourly:
-            us-west-2: 3.6774 USD/h
+            us-west-2: 3.5 USD/h
         ```
 
     Source:
@@ -82,10 +82,12 @@ def _violations(graph: Graph, code: str) -> Iterator[Finding]:
         if one.code != code:
             continue
         offer, other = one.one, one.other
-        low, high = (f"{bound:,.4g}" for bound in one.bounds)
         cause = likely_cause(one, market(graph).offers)
-        bounds = f"expected {low} to {high} USD/h"
-        if other is None:
+        bounds = "" if one.bounds is None else f"expected {one.bounds[0]:,.4g} to {one.bounds[1]:,.4g} USD/h"
+        if code == "TRN808":
+            message = f"{offer} is to the last digit the price of another server: {other}"
+            see = () if other is None else (other.site.location,)
+        elif other is None:
             message = f"{offer} is implausible for {one.why}: {bounds}"
             see = (at(offer.server, ("spec", "chips")),)
         else:
@@ -105,26 +107,46 @@ def price_out_of_proportion(graph: Graph) -> Iterator[Finding]:
 
     Example:
         ```yaml
+        # file: prices/trn1.2xlarge-on-demand-example.yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn1n.32xlarge-on-demand-example, title: Example, source: karpenter-pricing-2026-07}
+        metadata: {name: trn1.2xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
         spec:
-          server: trn1n.32xlarge
+          server: trn1.2xlarge
           type: on-demand
           hourly:
-            eu-north-1: 2.478 USD/h  #! TRN802
+            eu-north-1: 1.3975 USD/h
+        # file: prices/trn1.32xlarge-on-demand-example.yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn1.32xlarge
+          type: on-demand
+          hourly:
+            eu-north-1: 11.18 USD/h  #! TRN802
         ```
 
     Instead:
         ```yaml
+        # file: prices/trn1.2xlarge-on-demand-example.yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn1n.32xlarge-on-demand-example, title: Example, source: karpenter-pricing-2026-07}
+        metadata: {name: trn1.2xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
         spec:
-          server: trn1n.32xlarge
+          server: trn1.2xlarge
           type: on-demand
           hourly:
-            eu-north-1: 24.78 USD/h
+            eu-north-1: 1.3975 USD/h
+        # file: prices/trn1.32xlarge-on-demand-example.yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn1.32xlarge
+          type: on-demand
+          hourly:
+            eu-north-1: 22.36 USD/h
         ```
 
     Source:
@@ -138,15 +160,16 @@ def price_differs_too_much(graph: Graph) -> Iterator[Finding]:
     """A price of a server that differs too much from another of the same type: of another region, date or term.
 
     Why:
-        On-demand prices of two regions differ by at most 1.75, and prices of two dates by at most 2; the largest change known
-        is the one of June 2025, by 44 %. Where several servers are sold in two regions, the ratio is about the same for all.
+        On-demand prices of two regions differ by at most 1.75, and prices of two dates by at most 2; the largest change
+        known is the one of June 2025, by 44 %. Where several servers are sold in two regions, the ratio is about the same
+        for all.
         Spot prices are between 0.09 and 1 of the on-demand price.
 
     Example:
         ```yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn2.48xlarge-capacity-block-example, title: Example, source: kiln-survey-2026-10}
+        metadata: {name: trn2.48xlarge-capacity-block-example, title: Example, source: neuron-availability-survey-2026-10}
         spec:
           server: trn2.48xlarge
           type: capacity-block
@@ -159,7 +182,7 @@ def price_differs_too_much(graph: Graph) -> Iterator[Finding]:
         ```yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn2.48xlarge-capacity-block-example, title: Example, source: kiln-survey-2026-10}
+        metadata: {name: trn2.48xlarge-capacity-block-example, title: Example, source: neuron-availability-survey-2026-10}
         spec:
           server: trn2.48xlarge
           type: capacity-block
@@ -192,9 +215,9 @@ def price_types_disagree(graph: Graph) -> Iterator[Finding]:
           type: spot
           hourly:
             us-west-2: 36.774 USD/h  #! TRN804
-            us-west-2a: 3.6774 USD/h
+            us-west-2a: 3.6774 USD/h  #! TRN804
           observed:
-            us-west-2a: {days: 30, low: 6.1428 USD/h, high: 6.5 USD/h}  #! TRN804
+            us-west-2a: {days: 30, low: 6.1428 USD/h, high: 6.5 USD/h}
         ```
 
     Instead:
@@ -231,8 +254,8 @@ def price_types_disagree(graph: Graph) -> Iterator[Finding]:
                     value.interval.overlaps(bounds[1]) or value.value <= own.high.value.value
                 ):
                     message = f"{value} is outside the range of {own.days} days: {own.low.value} to {own.high.value}"
-                    see = (at(price, ("spec", "hourly", place), text=str(value)),)
-                    yield Finding((*path, "low"), f"the price of {place}, {message}", "", see, price)
+                    see = (at(price, path, key=True, text="the range"),)
+                    yield Finding(("spec", "hourly", place), message, "correct the price, or the range", see, price)
 
 
 @rule("TRN805", "implausible-price")
@@ -247,7 +270,7 @@ def implausible_price(graph: Graph) -> Iterator[Finding]:
         ```yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn3-gen1-server-on-demand, title: Example, source: kiln-survey-2026-10}
+        metadata: {name: trn3-gen1-server-on-demand, title: Example, source: neuron-availability-survey-2026-10}
         spec:
           server: trn3-gen1-server
           type: on-demand
@@ -259,7 +282,7 @@ def implausible_price(graph: Graph) -> Iterator[Finding]:
         ```yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn3-gen1-server-on-demand, title: Example, source: kiln-survey-2026-10}
+        metadata: {name: trn3-gen1-server-on-demand, title: Example, source: neuron-availability-survey-2026-10}
         spec:
           server: trn3-gen1-server
           type: on-demand
@@ -308,6 +331,44 @@ def two_prices(graph: Graph) -> Iterator[Finding]:
         The design of trnspec: one value is adopted; the conflicting values are claims with a verdict and a reason.
     """
     yield from _violations(graph, "TRN806")
+
+
+@rule("TRN808", "copied-price")
+def copied_price(graph: Graph) -> Iterator[Finding]:
+    """A price that is to the last digit that of a server with other chips, or with another number of them.
+
+    Why:
+        Rows of a price list are swapped easily, and the price of another server is often a plausible one. Prices with three
+        digits or more are not equal by chance.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn2.48xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn2.48xlarge
+          type: spot
+          hourly:
+            us-east-1: 4.1506 USD/h  #! TRN808
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn2.48xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn2.48xlarge
+          type: spot
+          hourly:
+            us-east-1: 14.1506 USD/h
+        ```
+
+    Source:
+        The price lists of AWS of 2025-04 to 2026-10, in which no two such servers have equal prices.
+    """
+    yield from _violations(graph, "TRN808")
 
 
 @rule("TRN807", "stale-price", over=Price, severity=Severity.INFO)

@@ -12,12 +12,12 @@ from attrs import evolve, field, frozen
 from trnspec.errors import UsageError
 from trnspec.evaluation.evidence import Evidence
 from trnspec.evaluation.questions import (
-    Buying,
     CalibratedSystem,
     Confidence,
     Listed,
     Parallelism,
     Precision,
+    Prices,
     ServingFrameworkName,
     ServingSchedule,
     System,
@@ -29,6 +29,7 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalErr
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, prepare
 from trnspec.evaluators.planning.amounts import duration
 from trnspec.evaluators.planning.system_cost import Rent, rent
+from trnspec.model.price import PriceType
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
@@ -74,7 +75,7 @@ COLUMNS = {
 
 
 @frozen(kw_only=True, slots=False)
-class PlanServingQuestion(Confidence, Buying, Listed):
+class PlanServingQuestion(Confidence, Listed):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     model: str = field(metadata=like(Workload, "model"))
@@ -107,6 +108,11 @@ class PlanServingQuestion(Confidence, Buying, Listed):
     )
     on: tuple[str, ...] = field(metadata=like(System, "on"))
     lnc: int | None = field(default=None, metadata=like(System, "lnc"))
+    price: str | None = field(default=None, metadata=like(Prices, "price"))
+    region: str | None = field(default=None, metadata=like(Prices, "region"))
+    price_type: PriceType | None = field(
+        default=None, metadata=like(Prices, "price_type", unset="the first known of on-demand, capacity-block, spot")
+    )
     calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
     era: str | None = field(default=None, metadata=like(CalibratedSystem, "era"))
     framework: ServingFrameworkName | None = field(default=None, metadata=like(ServingSchedule, "framework"))

@@ -9,10 +9,10 @@ from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.questions import (
-    Buying,
     CalibratedSystem,
     Confidence,
     Listed,
+    Prices,
     System,
     TrainingWorkload,
     Workload,
@@ -26,6 +26,7 @@ from trnspec.evaluators.planning.amounts import amount, duration
 from trnspec.evaluators.planning.run import HOUR, Goals, Objective, Plan
 from trnspec.evaluators.planning.system_cost import chip_power, rent
 from trnspec.evaluators.search import LAYOUT, training_question
+from trnspec.model.price import PriceType
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.goodput import CHIP_HOURS_PER_FAILURE, goodput
 from trnspec.perf.work import frameworks
@@ -76,7 +77,7 @@ COLUMNS = {
 
 
 @frozen(kw_only=True, slots=False)
-class PlanTrainingQuestion(LayoutChoices, Confidence, Buying, Listed):
+class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     model: str = field(metadata=like(Workload, "model"))
@@ -112,6 +113,11 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Buying, Listed):
             unset="doubled while it pays and the deadline is missed",
             minimum=1,
         ),
+    )
+    price: str | None = field(default=None, metadata=like(Prices, "price"))
+    region: str | None = field(default=None, metadata=like(Prices, "region"))
+    price_type: PriceType | None = field(
+        default=None, metadata=like(Prices, "price_type", unset="the first known of on-demand, capacity-block, spot")
     )
     calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
     era: str | None = field(default=None, metadata=like(CalibratedSystem, "era"))
