@@ -201,7 +201,8 @@ def resolved(question: Q) -> Q:
     An input of several values stays unstated: a search evaluates all of them.
     """
     default = profile(_framework(question))
-    one_value = {one.name for one in fields_of(type(question)) if not one.many}
+    cls: Any = type(question)
+    one_value = {one.name for one in fields_of(cls) if not one.many}
     unstated = {n: getattr(default, n) for n in SETTINGS if n in one_value and getattr(question, n) is None}
     return attrs.evolve(question, **unstated) if unstated else question  # type: ignore[misc]  # subclasses are attrs classes
 
