@@ -200,6 +200,8 @@ def hardware(
         RefusalError: The chips cannot be taken evenly from whole servers.
     """
     name = stated_name(graph, text, of) or document_name(graph, HARDWARE, text, assumptions)
+    if name is None and text in graph:
+        name = text
     if name is None:
         raise UsageError(f"unknown hardware {text!r}")
     unit = lower(graph, name)
