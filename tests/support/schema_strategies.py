@@ -136,6 +136,8 @@ class _Made:
                 return st.booleans()
             case {"type": "integer", **rest} if rest.keys() <= {"minimum"}:
                 return st.integers(rest.get("minimum", -(10**6)), 10**6)
+            case {"type": ["integer", "string"], "pattern": str(pattern), **rest} if rest.keys() <= {"minimum"}:
+                return st.integers(rest.get("minimum", -(10**6)), 10**6) | texts(pattern)
             case {"type": "number", **rest} if not rest:
                 return st.integers(-(10**6), 10**6) | st.floats(allow_nan=False, allow_infinity=False)
             case {"type": "string", **rest} if rest.keys() <= {"pattern", "maxLength", "maxPaths"}:

@@ -22,7 +22,7 @@ from trnspec.yaml import Document, Path, Place, Problem
 from trnspec.yaml.text import BIDI, name_of, unsafe_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.plugins.api import Kind, Registry
     from trnspec.quantities.units import UnitTable
@@ -65,7 +65,12 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
         return Reading(document, None, tuple(problems), name, target)
     kind, problem = _kind(document, data, registry)
     if kind is None:
-        return Reading(document, None, (*problems, *([problem] if problem else [])), name, target)
+        if problem is not None and problem.code == "TRN102":
+            # Without a kind, what the document lacks otherwise is reported in the same run.
+            problems += [problem, *(p for p in _missing_envelope(document, data) if p.message != problem.message)]
+        elif problem is not None:
+            problems.append(problem)
+        return Reading(document, None, tuple(problems), name, target)
     node: Node[Any] | None
     document = upgrade(document, kind.spec)
     data = document.data or {}
@@ -114,6 +119,20 @@ def _name(document: Document) -> str:
     metadata = (document.data or {}).get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else os.path.splitext(os.path.basename(document.file))[0]  # noqa: PTH119, PTH122  # many files
+
+
+def _missing_envelope(document: Document, data: Mapping[str, Any]) -> Iterator[Problem]:
+    """The keys that a document of any kind lacks; of what its spec lacks only its kind could inform."""
+    metadata = data.get("metadata", {})
+    for above, keys, present in ((), _ENVELOPE, data), (("metadata",), ("name", "title"), metadata):
+        for key in keys if isinstance(present, dict) else ():
+            if key not in present and (*above, key) not in document.rejected:
+                place = document.place(above)
+                what = dotted(above) or "the document"
+                yield Problem("TRN102", f"{what} has no {key!r}", place, f"add {key}", above)
+
+
+_ENVELOPE = ("api_version", "kind", "metadata", "spec")
 
 
 def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tuple[Kind | None, Problem | None]:

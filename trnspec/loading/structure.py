@@ -17,11 +17,12 @@ from cattrs import ClassValidationError, Converter, IterableValidationError
 from cattrs.errors import AttributeValidationNote, CattrsError, ForbiddenExtraKeysError, IterableValidationNote
 
 from trnspec.errors import QuantityError
-from trnspec.model.annotations import NAME_PATTERN, Least, Measures, Pattern
+from trnspec.model.annotations import NAME_PATTERN, Least, Measures, Pattern, Rounded
 from trnspec.model.document import API_VERSION, Claim, Metadata, Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import ObjectShape, spread
+from trnspec.model.rounded import RoundedCount, rounded
 from trnspec.model.sourced import Origin, SourcedCount, SourcedText, origin_of, sourced
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import UNITS, UnitTable
@@ -104,9 +105,10 @@ def _annotated(annotation: Any, converter: _FigureConverter) -> Hook:
     inner = converter.get_structure_hook(base)
     patterns = [m for m in marks if isinstance(m, Pattern)]
     least = [m.value for m in marks if isinstance(m, Least)]
+    may_be_rounded = any(isinstance(m, Rounded) for m in marks)
 
     def hook(value: Any, _: Any) -> Any:
-        value = inner(value, base)
+        value = rounded(value) if may_be_rounded and type(value) is str else inner(value, base)
         for pattern in patterns:
             _match(pattern, value)
         for bound in least:
@@ -270,6 +272,7 @@ def _converter(units: UnitTable, *, detailed: bool) -> Converter:
     converter.register_unstructure_hook(Figure, _plain_figure)
     for cls, plain_cls in ((SourcedCount, int), (SourcedText, str)):
         converter.register_unstructure_hook(cls, _plain_sourced(plain_cls))
+    converter.register_unstructure_hook(RoundedCount, _plain_rounded)
     return converter
 
 
@@ -294,6 +297,10 @@ def _plain_sourced(cls: type) -> Callable[[Any], Any]:
         return {"value": cls(value), **_plain_object(Origin)(value.origin)}
 
     return hook
+
+
+def _plain_rounded(value: RoundedCount) -> Any:
+    return value.text if value.origin is None else {"value": value.text, **_plain_object(Origin)(value.origin)}
 
 
 def _plain_figure(figure: Figure) -> Any:

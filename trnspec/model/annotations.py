@@ -49,6 +49,11 @@ class Least:
 
 
 @frozen
+class Rounded:
+    """A count that may be written as publishers round it: ``70.6 B``."""
+
+
+@frozen
 class Extensive:
     """The values of this field, and of all fields below it, add up over the parts of a system.
 

@@ -98,6 +98,8 @@ class Claim:
         where: The place in the source. Example: line 45
         verdict: The decision; it may be left out while the claim and the adopted figure overlap.
         reason: The reason for the verdict. A verdict other than "agrees" needs one.
+        scope: The quantity that a claim of other scope gives: a formula of figures, which is checked, or its name in words.
+            Example: spec.links.bandwidth / 2
     """
 
     SOURCED: ClassVar[bool] = False
@@ -108,6 +110,7 @@ class Claim:
     where: Text | None = None
     verdict: Verdict | None = None
     reason: Text | None = None
+    scope: Text | None = None
 
     __repr__ = short_repr
 

@@ -32,6 +32,7 @@ from trnspec.model.reflection import (
     shape_of,
 )
 from trnspec.model.renames import is_group, renames
+from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.model.sourced import Origin
 from trnspec.quantities.quantity import pattern
 from trnspec.quantities.units import UNITS, Dimension, UnitTable, units_of
@@ -55,7 +56,7 @@ def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
     definitions = _Definitions(table)
     properties: Schema = {
         "api_version": {"const": API_VERSION, "description": "The version of the document format."},
-        "kind": {"const": kind, "description": _summary(spec)},
+        "kind": {"const": kind, "description": summary(spec)},
         "metadata": _schema(shape_of(Metadata), definitions),
         "spec": _spec(spec, definitions),
         "claims": {
@@ -68,7 +69,7 @@ def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
         "$schema": DIALECT,
         "$id": f"urn:trnspec:schema:v1:{kind.lower()}",
         "title": kind,
-        "description": _summary(spec),
+        "description": summary(spec),
         "type": "object",
         "required": ["api_version", "kind", "metadata", "spec"],
         "additionalProperties": False,
@@ -149,7 +150,8 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # one branch fo
     elif isinstance(shape, TextShape):
         schema = {"type": "string", **_limits(shape.pattern)}
     elif isinstance(shape, NumberShape):
-        schema = {"type": "integer" if shape.whole else "number"}
+        rounded: Schema = {"type": ["integer", "string"], "pattern": ROUNDED.regex}
+        schema = rounded if shape.rounded else {"type": "integer" if shape.whole else "number"}
         if shape.least is not None:
             schema["minimum"] = shape.least
     elif isinstance(shape, FlagShape):
@@ -180,7 +182,7 @@ def _object(shape: ObjectShape, definitions: _Definitions) -> Schema:
     return {
         "type": "object",
         "title": re.sub(r"(?<=[a-z])(?=[A-Z])", " ", shape.cls.__name__),
-        "description": _summary(shape.cls),
+        "description": summary(shape.cls),
         "required": [f.name for f in shape.fields.values() if f.required],
         "additionalProperties": False,
         "properties": properties,
@@ -247,6 +249,8 @@ def example_of(shape: Shape, text: str) -> Any:
     if isinstance(shape, ListShape):
         return [example_of(shape.item, text)]
     if isinstance(shape, NumberShape):
+        if shape.rounded and not text.isdigit():
+            return text
         try:
             return int(text) if shape.whole else float(text)
         except ValueError:
@@ -278,7 +282,8 @@ def any_pattern(table: UnitTable = UNITS) -> str:
     return "|".join(pattern(d, table) for d in Dimension)
 
 
-def _summary(cls: type) -> str:
+def summary(cls: type) -> str:
+    """The first paragraph of the docstring of a class."""
     return " ".join((inspect.getdoc(cls) or "").split("\n\n", 1)[0].split())
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import attrs
 from attrs import field, frozen
 
-from trnspec.model.annotations import MOST_PATHS, Extensive, Least, Measures, Pattern
+from trnspec.model.annotations import MOST_PATHS, Extensive, Least, Measures, Pattern, Rounded
 from trnspec.model.document import Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
@@ -50,10 +50,11 @@ class TextShape:
 
 @frozen
 class NumberShape:
-    """A number; ``whole`` allows integers only."""
+    """A number; ``whole`` allows integers only, ``rounded`` also texts such as ``70.6 B``."""
 
     whole: bool
     least: int | None = None
+    rounded: bool = False
 
 
 @frozen
@@ -147,7 +148,8 @@ def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0912  # one branch for
         shape = FlagShape()
     elif annotation in (int, float):
         least = [m.value for m in marks if isinstance(m, Least)]
-        shape = NumberShape(annotation is int, least[0] if least else None)
+        rounded = any(isinstance(m, Rounded) for m in marks)
+        shape = NumberShape(annotation is int, least[0] if least else None, rounded)
     elif origin is Ref and isinstance(get_args(annotation)[0], type):
         shape = RefShape(get_args(annotation)[0])
     elif origin is Literal and all(isinstance(word, str) for word in get_args(annotation)):

@@ -33,6 +33,7 @@ from trnspec.model.reflection import (
     spread,
     value_at,
 )
+from trnspec.model.rounded import count_of
 from trnspec.model.source import Rank, Source
 from trnspec.quantities.quantity import Quantity, agrees, parse
 from trnspec.yaml import Path
@@ -304,7 +305,8 @@ def _typed(says: int | str, shape: Shape, units: UnitTable) -> Quantity | int | 
         except QuantityError:
             return None
     if isinstance(shape, NumberShape):
-        return says if isinstance(says, int) and (shape.least is None or says >= shape.least) else None
+        count = count_of(says) if shape.rounded else says
+        return count if isinstance(count, int) and (shape.least is None or count >= shape.least) else None
     if isinstance(shape, ChoiceShape):
         return says if says in shape.words else None
     if isinstance(shape, TextShape):

@@ -24,6 +24,7 @@ from trnspec.model.reflection import (
     dotted,
     shape_at,
 )
+from trnspec.model.rounded import count_of
 from trnspec.model.source import Source
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Quantity, parse
@@ -132,7 +133,7 @@ def _misplaced(node: Node[Any], claim: Claim, path: Path) -> tuple[str, str, str
             parse(str(claim.says), shape.dimension, node.units)
         except QuantityError as error:
             return "says", f"{error} (a claim on {dotted(path)})", error.hint
-    elif isinstance(shape, NumberShape) and not isinstance(claim.says, int):
+    elif isinstance(shape, NumberShape) and count_of(claim.says) is None:
         return "says", f"{claim.says!r} is not a count", f"{dotted(path)} is a count: write 16"
     elif shape is not None and not isinstance(shape, (ChoiceShape, ListShape, NumberShape, ObjectShape, TextShape)):
         return "at", f"{dotted(path)} cannot have claims", "claims are about figures"

@@ -17,7 +17,7 @@ from jsonschema.validators import extend
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import QuantityError
 from trnspec.model.annotations import NAME_PATTERN
-from trnspec.model.json_schema import document_schema
+from trnspec.model.json_schema import document_schema, field_docs
 from trnspec.model.reflection import (
     ChoiceShape,
     EitherShape,
@@ -34,6 +34,7 @@ from trnspec.model.reflection import (
     shape_in_document,
     spread,
 )
+from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Path, Place, Problem
@@ -135,7 +136,7 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
             if key not in known:
                 yield _unknown_key(document, path, key, known)
     elif error.validator == "required":
-        yield from _missing(schema, instance, document, path)
+        yield from _missing(schema, instance, document, path, spec)
     elif isinstance(figure, FigureShape) and not (figure is shape and isinstance(error.instance, dict)):
         yield _bad_figure(document, path, figure.dimension, error.instance, units)
     elif isinstance(shape, FigureShape):
@@ -145,6 +146,8 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
                 yield from _translate(inner, spec, document, units)
     else:
         yield _bad_value(document, path, shape, error)
+        if error.instance is None and _is_required(spec, path):
+            yield from _missing_below(shape, document, path, document.place(path), path)
 
 
 def _unknown_key(document: Document, path: Path, key: str, known: list[str]) -> Unsound:
@@ -161,7 +164,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _missing(
-    schema: Mapping[str, Any], instance: Mapping[str, Any], document: Document, path: Path
+    schema: Mapping[str, Any], instance: Mapping[str, Any], document: Document, path: Path, spec: type
 ) -> Iterator[Unsound]:
     for key in schema["required"]:
         if key in instance or not document.rejected.isdisjoint(((*path, key), (*path, "<<"))):
@@ -172,6 +175,29 @@ def _missing(
         value = schema["properties"][key].get("const") or doc
         hint = f"add {key}: {value}" if value else f"add {key}"
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
+        below = shape_in_document(spec, (*path, key))
+        yield from _missing_below(below, document, (*path, key), place, path)
+
+
+def _is_required(spec: type, path: Path) -> bool:
+    above = shape_in_document(spec, path[:-1])
+    return len(path) == 1 or (isinstance(above, ObjectShape) and above.fields[str(path[-1])].required)
+
+
+def _missing_below(
+    shape: Shape | None, document: Document, path: Path, place: Place | None, present: Path
+) -> Iterator[Unsound]:
+    """The required keys of a mapping that is missing itself, so that one run reports all that a document needs."""
+    if not isinstance(shape, ObjectShape):
+        return
+    docs = field_docs(shape.cls)
+    for name, member in shape.fields.items():
+        if member.required:
+            doc = docs.get(name, ("", None))[0]
+            hint = f"add {name}: {doc}" if doc else f"add {name}"
+            message = f"{_name(path)} has no {name!r}"
+            yield Unsound(Problem("TRN102", message, place, hint, present), present, name)
+            yield from _missing_below(member.shape, document, (*path, name), place, present)
 
 
 def _bad_figure(document: Document, path: Path, dimension: Dimension | None, value: Any, units: UnitTable) -> Unsound:
@@ -243,6 +269,8 @@ def _type_hint(shape: Shape | None, value: Any) -> str:
         hint = "write a list in brackets, also with one item"
     elif isinstance(shape, NumberShape) and isinstance(value, float) and value.is_integer():
         hint = f"write {int(value)}"
+    elif isinstance(shape, NumberShape) and shape.rounded:
+        hint = "write the digits, or the rounded number with K, M, B or T"
     elif isinstance(shape, (NumberShape, FlagShape)) and isinstance(value, str):
         hint = "write it without quotes"
     return hint
@@ -264,7 +292,7 @@ def _expected(shape: Shape | None, error: ValidationError) -> str:  # noqa: C901
         elif error.validator == "maxPaths":
             words = f"a text that names at most {error.validator_value} paths"
     elif isinstance(shape, NumberShape):
-        words = "a whole number" if shape.whole else "a number"
+        words = ROUNDED.words if shape.rounded else "a whole number" if shape.whole else "a number"
         if error.validator == "minimum":
             words = f"at least {shape.least}"
     elif isinstance(shape, (ObjectShape, MapShape)) or (shape is None and error.validator_value == "object"):
