@@ -5,7 +5,7 @@ from __future__ import annotations
 COMMANDS = {
     "validate": "Check catalog files and all documents that refer to them.",
     "check": "Compare a value with a figure of the catalog.",
-    "audit": "Print every disagreement between sources.",
+    "audit": "Compare what sources state of the same figures; compare a machine with the catalog.",
     "list": "List the documents of a kind, or of all kinds.",
     "show": "Print every figure of a document with interval, source and date.",
     "compare": "Print documents side by side, with ratios.",
@@ -14,6 +14,7 @@ COMMANDS = {
     "diff": "Print the differences between two catalogs, dates or editions.",
     "edition": "Freeze the catalog, list its editions, verify that none was altered.",
     "eval": "Run an evaluator: step time, serving latency, memory, cost and more.",
+    "plan": "Plan a run: which system, how many, how long, at what cost.",
     "calibrate": "Fit achieved efficiencies of a chip to measurements.",
     "measurements": "Write tables of measurements from logs and result files.",
     "measure": "Measure kernels and collectives of an accelerator, and compare them with its figures.",
