@@ -125,7 +125,9 @@ def unit_not_of_its_field(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         (path, figure.value, figure.where) for path, figure in graph.figures(node).items()
     ]
     for index, claim in enumerate(node.claims):
-        for path in claimed_paths(claim.at)[:1] if claim.where and claim.verdict != "rounded" else ():
+        for path in (
+            claimed_paths(claim.at)[:1] if _FIELD_UNIT.search(claim.where or "") and claim.verdict != "rounded" else ()
+        ):
             said = Site(node, path, index).value
             if isinstance(said, Quantity):
                 figures.append(((*node.claim_path(index), "says"), said, claim.where))
