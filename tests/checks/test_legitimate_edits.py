@@ -155,7 +155,9 @@ def new_documents() -> Iterator[Edit]:
     network = "  network: {technology: EFA, link: efa-v3, nics: 4, bandwidth: 800 Gbps}\n"
     size = "  family: {name: trn2}\n  chips: {chip: trainium2, count: 4}\n  host: {vcpus: 48, memory: 512 GiB}\n"
     yield _document("Server", "servers", "trn2.12xlarge", size + network, "neuron-trn2-2026-08")
-    yield _document("UltraServer", "ultraservers", "acme-pod", "  servers: {server: trn2.12xlarge, count: 2}\n", "acme-2026-01")
+    yield _document(
+        "UltraServer", "ultraservers", "acme-pod", "  servers: {server: trn2.12xlarge, count: 2}\n", "acme-2026-01"
+    )
     dimensions = (
         "  layers: 80\n  hidden: 8192\n  vocabulary: 128256\n  context: 262144\n  positions: rotary\n"
         "  embeddings: untied\n  norm: rms\n  attention: {heads: 64, kv_heads: 8, head_size: 128}\n"
